@@ -1,0 +1,359 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// A fence is the epoch, then a counter of grants.
+const (
+	counterBits = 40
+	// counterTurn is where a new epoch begins: far from the end, so that no
+	// counter ever runs into the epoch's bits.
+	counterTurn = 1 << 39
+)
+
+// Registry is the replicated state.
+type Registry struct {
+	epoch   uint64
+	counter uint64
+	// now is the wall clock of the newest entry, never set back.
+	now int64
+
+	sessions  map[SessionID]*session
+	resources map[key]*resource
+	members   map[uint64]Member
+	waiters   int
+}
+
+// New returns the state before the first entry.
+func New() *Registry {
+	return &Registry{
+		epoch:     1,
+		sessions:  make(map[SessionID]*session),
+		resources: make(map[key]*resource),
+		members:   make(map[uint64]Member),
+	}
+}
+
+// Effects is what applying entries brought about, in order. The caller owns
+// and reuses it.
+type Effects struct {
+	Outcomes []Outcome
+	// Renewed are the sessions opened or renewed through the log.
+	Renewed []SessionID
+	// Ended are the sessions that expired or were closed.
+	Ended []SessionID
+	// Elections are the names of elections whose leader or value changed; a
+	// name may stand more than once.
+	Elections []string
+}
+
+// Reset empties fx and keeps its memory.
+func (fx *Effects) Reset() {
+	clear(fx.Outcomes)
+	fx.Outcomes = fx.Outcomes[:0]
+	fx.Renewed = fx.Renewed[:0]
+	fx.Ended = fx.Ended[:0]
+	fx.Elections = fx.Elections[:0]
+}
+
+// Apply carries out the commands of a log entry of the given term and adds
+// what they brought about to fx.
+func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
+	r.now = max(r.now, batch.Time)
+	for i := range batch.Commands {
+		r.apply(term, &batch.Commands[i], fx)
+	}
+}
+
+func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
+	switch c.Op {
+	case OpExpire:
+		if c.Term == term {
+			r.expire(c.Leases, fx)
+		}
+	case OpSilence:
+		if c.Term == term {
+			r.silence(c.Leases)
+		}
+	case OpMember:
+		r.members[c.Member.ID] = c.Member
+	default:
+		fx.Outcomes = append(fx.Outcomes, Outcome{c.Session, c.Sequence, r.request(c, fx)})
+	}
+}
+
+// request carries out a client's command once, however often it comes.
+func (r *Registry) request(c *Command, fx *Effects) Result {
+	if problem := c.Validate(); problem != "" {
+		return Result{Code: Invalid, Message: problem}
+	}
+	s := r.sessions[c.Session]
+	if s == nil {
+		if c.Op != OpOpen {
+			return Result{Code: SessionGone, Message: fmt.Sprintf("session %v expired, was closed or never was: open a new one", c.Session)}
+		}
+		s = r.open(c)
+	}
+	if c.Op == OpOpen || c.Op == OpRenew {
+		// Renewing again does no harm, and must have its effect each time: the
+		// client counts from the newest transmission.
+		s.renewed()
+		fx.Renewed = append(fx.Renewed, s.id)
+		return Result{Code: OK}
+	}
+	if earlier, again := r.answered(s, c); again {
+		return earlier
+	}
+	if len(s.answers) >= MaxAnswers {
+		return Result{Code: Exhausted, Message: fmt.Sprintf("the session has %d answers that it has not acknowledged: raise low", MaxAnswers)}
+	}
+	result := r.carryOut(s, c, fx)
+	s.remember(c.Sequence, result)
+	return result
+}
+
+// answered finds the answer of a request that was carried out before. A claim
+// that lives on answers with its present state.
+func (r *Registry) answered(s *session, c *Command) (Result, bool) {
+	s.forget(c.Low)
+	if c.Op == OpAcquire {
+		if made := s.claims[c.Sequence]; made != nil {
+			return made.state(), true
+		}
+	}
+	if i, found := s.find(c.Sequence); found {
+		return s.answers[i].result, true
+	}
+	if c.Sequence < s.low {
+		return Result{Code: Stale, Message: fmt.Sprintf("request %d was answered before, and the answer acknowledged", c.Sequence)}, true
+	}
+	return Result{}, false
+}
+
+func (c *claim) state() Result {
+	if c.held() {
+		return Result{Code: OK, Fence: c.fence}
+	}
+	return Result{Code: Queued, Ahead: c.resource.ahead(c)}
+}
+
+func (r *Registry) carryOut(s *session, c *Command, fx *Effects) Result {
+	switch c.Op {
+	case OpClose:
+		r.end([]*session{s}, fx)
+		return Result{Code: OK}
+	case OpAcquire:
+		return r.acquire(s, c, fx)
+	case OpRelease:
+		return r.release(s, c.Hold, fx)
+	case OpCancel:
+		return r.cancel(s, c.Hold, fx)
+	case OpUpdate:
+		return r.update(s, c, fx)
+	}
+	panic(fmt.Sprintf("registry: operation %d passed validation", c.Op))
+}
+
+func (r *Registry) open(c *Command) *session {
+	s := &session{
+		id: c.Session, ttl: c.TTL,
+		host: c.Host, pid: c.PID, program: c.Program,
+		opened: r.now,
+		claims: make(map[uint64]*claim),
+	}
+	r.sessions[s.id] = s
+	return s
+}
+
+func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
+	limit := max(c.Limit, 1)
+	res := r.resources[key{c.Class, c.Name}]
+	if res == nil {
+		res = &resource{name: c.Name, class: c.Class, limit: limit}
+		r.resources[key{c.Class, c.Name}] = res
+	}
+	switch {
+	case res.limit != limit:
+		return Result{Code: Invalid, Message: fmt.Sprintf("%q has the limit %d while it is held, not %d", c.Name, res.limit, limit)}
+	case res.full() && c.Try:
+		holder := res.holders[0].holder()
+		return Result{Code: Held, Message: fmt.Sprintf("%q is held", c.Name), Holder: &holder}
+	case len(res.queue) >= MaxQueue:
+		return Result{Code: Exhausted, Message: fmt.Sprintf("%q has %d waiters, the most there may be", c.Name, MaxQueue)}
+	}
+	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.now}
+	if c.Class == Election {
+		made.value = c.Value
+	}
+	s.claims[c.Sequence] = made
+	if res.full() {
+		res.queue = append(res.queue, made)
+		r.waiters++
+		return Result{Code: Queued, Ahead: uint32(len(res.queue) - 1)}
+	}
+	r.grant(made, fx)
+	return Result{Code: OK, Fence: made.fence}
+}
+
+// grant makes c a holder.
+func (r *Registry) grant(c *claim, fx *Effects) {
+	if r.counter++; r.counter == counterTurn {
+		r.epoch, r.counter = r.epoch+1, 1
+	}
+	c.fence = r.epoch<<counterBits | r.counter
+	c.since = r.now
+	c.resource.holders = append(c.resource.holders, c)
+	fx.changed(c.resource)
+}
+
+func (fx *Effects) changed(res *resource) {
+	if res.class == Election {
+		fx.Elections = append(fx.Elections, res.name)
+	}
+}
+
+func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
+	c := s.claims[hold]
+	switch {
+	case c == nil:
+		return Result{Code: NotHeld, Message: fmt.Sprintf("the session holds nothing by request %d: it was released before, or never granted", hold)}
+	case !c.held():
+		return Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %q still waits: cancel it", hold, c.resource.name)}
+	}
+	r.drop(c, Stale)
+	r.settle(c.resource, fx)
+	return Result{Code: OK}
+}
+
+// cancel withdraws a claim that waits. A claim that was granted before is
+// reported with its fence and left alone. A request that has not arrived yet
+// is answered in advance, so that it finds itself withdrawn.
+func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
+	c := s.claims[hold]
+	if c == nil {
+		if _, found := s.find(hold); !found {
+			s.remember(hold, Result{Code: Cancelled, Message: "withdrawn before it arrived"})
+		}
+		return Result{Code: OK}
+	}
+	if c.held() {
+		return Result{Code: OK, Fence: c.fence}
+	}
+	r.drop(c, Cancelled)
+	fx.Outcomes = append(fx.Outcomes, Outcome{s.id, hold, Result{Code: Cancelled, Message: "withdrawn"}})
+	return Result{Code: OK}
+}
+
+func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
+	made := s.claims[c.Hold]
+	if made == nil || !made.held() || made.resource.class != Election {
+		return Result{Code: NotHeld, Message: fmt.Sprintf("the session leads no election by request %d", c.Hold)}
+	}
+	made.value = c.Value
+	fx.changed(made.resource)
+	return Result{Code: OK, Fence: made.fence}
+}
+
+// drop ends a claim; its request, if it comes again, is answered with code.
+func (r *Registry) drop(c *claim, code Code) {
+	if !c.held() {
+		r.waiters--
+	}
+	c.resource.remove(c)
+	delete(c.session.claims, c.sequence)
+	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
+}
+
+// settle grants to the waiters that now fit, and forgets a resource that
+// nobody holds.
+func (r *Registry) settle(res *resource, fx *Effects) {
+	for len(res.queue) > 0 && len(res.holders) < int(res.limit) {
+		next := res.queue[0]
+		res.remove(next)
+		r.waiters--
+		r.grant(next, fx)
+		fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})
+	}
+	if len(res.holders) == 0 {
+		delete(r.resources, key{res.class, res.name})
+		fx.changed(res)
+	}
+}
+
+func (r *Registry) expire(leases []Lease, fx *Effects) {
+	var over []*session
+	for _, lease := range leases {
+		if s := r.sessions[lease.Session]; s != nil {
+			over = append(over, s)
+		}
+	}
+	r.end(over, fx)
+}
+
+// end removes the sessions with all their claims, and only then grants what
+// became free, so that nothing is granted to a session that ends as well.
+func (r *Registry) end(sessions []*session, fx *Effects) {
+	var freed []*resource
+	for _, s := range sessions {
+		if s.ended {
+			continue // named twice
+		}
+		s.ended = true
+		delete(r.sessions, s.id)
+		fx.Ended = append(fx.Ended, s.id)
+		for _, c := range s.sortedClaims() {
+			r.abandon(c, fx)
+			if !c.resource.swept {
+				c.resource.swept = true
+				freed = append(freed, c.resource)
+			}
+		}
+	}
+	for _, res := range freed {
+		res.sweep()
+		r.settle(res, fx)
+	}
+}
+
+// abandon reports to a waiter that its session ended.
+func (r *Registry) abandon(c *claim, fx *Effects) {
+	if c.held() {
+		return
+	}
+	r.waiters--
+	gone := Result{Code: SessionGone, Message: "the session ended while it waited"}
+	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, gone})
+}
+
+func (r *Registry) silence(leases []Lease) {
+	for _, lease := range leases {
+		if s := r.sessions[lease.Session]; s != nil {
+			s.silent, s.remaining = true, lease.Remaining
+		}
+	}
+}
+
+// sortedSessions returns the sessions by id.
+func (r *Registry) sortedSessions() []*session {
+	sessions := make([]*session, 0, len(r.sessions))
+	for _, s := range r.sessions {
+		sessions = append(sessions, s)
+	}
+	slices.SortFunc(sessions, func(a, b *session) int { return a.id.Compare(b.id) })
+	return sessions
+}
+
+// sortedResources returns the resources by class and name.
+func (r *Registry) sortedResources() []*resource {
+	resources := make([]*resource, 0, len(r.resources))
+	for _, res := range r.resources {
+		resources = append(resources, res)
+	}
+	slices.SortFunc(resources, func(a, b *resource) int {
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.name, b.name))
+	})
+	return resources
+}

@@ -1,0 +1,88 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+)
+
+// session is a process that claims resources.
+type session struct {
+	id      SessionID
+	ttl     int64 // ns
+	host    string
+	pid     int64
+	program string
+	opened  int64 // wall clock of the leader, ns
+
+	// low is the lowest sequence that the client still awaits an answer to.
+	low uint64
+	// answers holds those from low up, sorted by sequence.
+	answers []answer
+	// claims are its holds and places in queues, by the sequence of the
+	// request that made each.
+	claims map[uint64]*claim
+
+	// silent says that the log has the session down as silent with remaining
+	// ns left. A new leader then starts it with these instead of its TTL, and
+	// renewing it takes a log entry, so that no renewal is unknown to that
+	// leader.
+	silent    bool
+	remaining int64
+
+	// ended is set when the session has left the registry.
+	ended bool
+}
+
+// answer is the remembered result of a request.
+type answer struct {
+	sequence uint64
+	result   Result
+}
+
+func (s *session) find(sequence uint64) (int, bool) {
+	return slices.BinarySearchFunc(s.answers, sequence, func(a answer, sequence uint64) int {
+		return cmp.Compare(a.sequence, sequence)
+	})
+}
+
+// remember stores the answer to a request that may be sent again.
+func (s *session) remember(sequence uint64, result Result) {
+	if sequence < s.low {
+		return
+	}
+	i, found := s.find(sequence)
+	if found {
+		s.answers[i].result = result
+		return
+	}
+	s.answers = slices.Insert(s.answers, i, answer{sequence, result})
+}
+
+// forget drops the answers that the client has.
+func (s *session) forget(low uint64) {
+	if low <= s.low {
+		return
+	}
+	s.low = low
+	i, _ := s.find(low)
+	if i == len(s.answers) {
+		s.answers = s.answers[:0]
+		return
+	}
+	s.answers = slices.Delete(s.answers, 0, i)
+}
+
+// renewed takes a silent session off the record.
+func (s *session) renewed() {
+	s.silent, s.remaining = false, 0
+}
+
+// sortedClaims returns the claims in the order in which they were made.
+func (s *session) sortedClaims() []*claim {
+	claims := make([]*claim, 0, len(s.claims))
+	for _, c := range s.claims {
+		claims = append(claims, c)
+	}
+	slices.SortFunc(claims, func(a, b *claim) int { return cmp.Compare(a.sequence, b.sequence) })
+	return claims
+}

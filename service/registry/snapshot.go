@@ -1,0 +1,215 @@
+package registry
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/conclave-io/conclave/internal/wire"
+)
+
+const snapshotVersion = 1
+
+// Encode returns the whole state. Equal states encode to equal bytes.
+func (r *Registry) Encode() []byte {
+	b := []byte{snapshotVersion}
+	b = wire.AppendUint(b, r.epoch)
+	b = wire.AppendUint(b, r.counter)
+	b = wire.AppendInt(b, r.now)
+
+	b = wire.AppendUint(b, uint64(len(r.members)))
+	for _, id := range slices.Sorted(maps.Keys(r.members)) {
+		b = wire.AppendUint(b, id)
+		b = wire.AppendUint(b, r.members[id].UID)
+	}
+	b = wire.AppendUint(b, uint64(len(r.sessions)))
+	for _, s := range r.sortedSessions() {
+		b = s.append(b)
+	}
+	b = wire.AppendUint(b, uint64(len(r.resources)))
+	for _, res := range r.sortedResources() {
+		b = res.append(b)
+	}
+	return b
+}
+
+// Decode returns the state that Encode wrote.
+func Decode(data []byte) (*Registry, error) {
+	rd := wire.NewReader(data)
+	if v := rd.Byte(); rd.Err() == nil && v != snapshotVersion {
+		return nil, fmt.Errorf("snapshot has version %d, this server knows versions up to %d: upgrade it", v, snapshotVersion)
+	}
+	r := New()
+	r.epoch, r.counter, r.now = rd.Uint(), rd.Uint(), rd.Int()
+	for range rd.Count() {
+		id := rd.Uint()
+		r.members[id] = Member{ID: id, UID: rd.Uint()}
+	}
+	for range rd.Count() {
+		s := readSession(rd)
+		r.sessions[s.id] = s
+	}
+	for range rd.Count() {
+		r.readResource(rd)
+	}
+	if err := rd.Close(); err != nil {
+		return nil, fmt.Errorf("snapshot is damaged: %w", err)
+	}
+	if err := r.Check(); err != nil {
+		return nil, fmt.Errorf("snapshot is damaged: %w", err)
+	}
+	return r, nil
+}
+
+func (s *session) append(b []byte) []byte {
+	b = append(b, s.id[:]...)
+	b = wire.AppendInt(b, s.ttl)
+	b = wire.AppendBytes(b, s.host)
+	b = wire.AppendInt(b, s.pid)
+	b = wire.AppendBytes(b, s.program)
+	b = wire.AppendInt(b, s.opened)
+	b = wire.AppendBool(b, s.silent)
+	b = wire.AppendInt(b, s.remaining)
+	b = wire.AppendUint(b, s.low)
+	b = wire.AppendUint(b, uint64(len(s.answers)))
+	for _, a := range s.answers {
+		b = wire.AppendUint(b, a.sequence)
+		b = a.result.append(b)
+	}
+	return b
+}
+
+func readSession(rd *wire.Reader) *session {
+	s := &session{claims: make(map[uint64]*claim)}
+	rd.Fixed(s.id[:])
+	s.ttl = rd.Int()
+	s.host = rd.String()
+	s.pid = rd.Int()
+	s.program = rd.String()
+	s.opened = rd.Int()
+	s.silent = rd.Bool()
+	s.remaining = rd.Int()
+	s.low = rd.Uint()
+	for range rd.Count() {
+		s.answers = append(s.answers, answer{rd.Uint(), readResult(rd)})
+	}
+	return s
+}
+
+func (res *Result) append(b []byte) []byte {
+	b = append(b, byte(res.Code))
+	b = wire.AppendBytes(b, res.Message)
+	b = wire.AppendUint(b, res.Fence)
+	b = wire.AppendUint(b, uint64(res.Ahead))
+	b = wire.AppendBool(b, res.Holder != nil)
+	if res.Holder == nil {
+		return b
+	}
+	h := res.Holder
+	b = append(b, h.Session[:]...)
+	b = wire.AppendUint(b, h.Sequence)
+	b = wire.AppendUint(b, h.Fence)
+	b = wire.AppendInt(b, h.Since)
+	b = wire.AppendBytes(b, h.Host)
+	b = wire.AppendInt(b, h.PID)
+	b = wire.AppendBytes(b, h.Program)
+	return wire.AppendBytes(b, h.Value)
+}
+
+func readResult(rd *wire.Reader) Result {
+	res := Result{Code: Code(rd.Byte()), Message: rd.String(), Fence: rd.Uint(), Ahead: uint32(rd.Uint())}
+	if !rd.Bool() {
+		return res
+	}
+	h := new(Holder)
+	rd.Fixed(h.Session[:])
+	h.Sequence, h.Fence, h.Since = rd.Uint(), rd.Uint(), rd.Int()
+	h.Host, h.PID, h.Program, h.Value = rd.String(), rd.Int(), rd.String(), rd.String()
+	res.Holder = h
+	return res
+}
+
+func (res *resource) append(b []byte) []byte {
+	b = append(b, byte(res.class))
+	b = wire.AppendBytes(b, res.name)
+	b = wire.AppendUint(b, uint64(res.limit))
+	for _, claims := range [][]*claim{res.holders, res.queue} {
+		b = wire.AppendUint(b, uint64(len(claims)))
+		for _, c := range claims {
+			b = append(b, c.session.id[:]...)
+			b = wire.AppendUint(b, c.sequence)
+			b = wire.AppendUint(b, c.fence)
+			b = wire.AppendInt(b, c.since)
+			b = wire.AppendBytes(b, c.value)
+		}
+	}
+	return b
+}
+
+func (r *Registry) readResource(rd *wire.Reader) {
+	res := &resource{class: Class(rd.Byte()), name: rd.String(), limit: readLimit(rd)}
+	res.holders = r.readClaims(rd, res)
+	res.queue = r.readClaims(rd, res)
+	r.waiters += len(res.queue)
+	r.resources[key{res.class, res.name}] = res
+}
+
+func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
+	var claims []*claim
+	for range rd.Count() {
+		var id SessionID
+		rd.Fixed(id[:])
+		c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), value: rd.String()}
+		if c.session = r.sessions[id]; c.session == nil {
+			rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
+			return nil
+		}
+		c.session.claims[c.sequence] = c
+		claims = append(claims, c)
+	}
+	return claims
+}
+
+// Check reports the first broken invariant, or nil.
+func (r *Registry) Check() error {
+	claims, waiters := 0, 0
+	for _, res := range r.sortedResources() {
+		if err := r.checkResource(res); err != nil {
+			return err
+		}
+		claims += len(res.holders) + len(res.queue)
+		waiters += len(res.queue)
+	}
+	for _, s := range r.sessions {
+		claims -= len(s.claims)
+	}
+	switch {
+	case claims != 0:
+		return fmt.Errorf("resources have %d claims more than sessions", claims)
+	case waiters != r.waiters:
+		return fmt.Errorf("%d wait, %d are counted", waiters, r.waiters)
+	}
+	return nil
+}
+
+func (r *Registry) checkResource(res *resource) error {
+	switch {
+	case len(res.holders) == 0:
+		return fmt.Errorf("%q is kept though nobody holds it", res.name)
+	case len(res.holders) > int(res.limit):
+		return fmt.Errorf("%q has %d holders, the limit is %d", res.name, len(res.holders), res.limit)
+	case len(res.queue) > 0 && len(res.holders) < int(res.limit):
+		return fmt.Errorf("%q has room and %d wait", res.name, len(res.queue))
+	}
+	for i, c := range slices.Concat(res.holders, res.queue) {
+		switch {
+		case c.held() != (i < len(res.holders)):
+			return fmt.Errorf("%q: request %d of %v has the fence %d in the wrong place", res.name, c.sequence, c.session.id, c.fence)
+		case c.fence > r.epoch<<counterBits|r.counter:
+			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
+		case c.session.claims[c.sequence] != c || r.sessions[c.session.id] != c.session:
+			return fmt.Errorf("%q: request %d of %v is not known to its session", res.name, c.sequence, c.session.id)
+		}
+	}
+	return nil
+}

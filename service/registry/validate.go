@@ -1,0 +1,94 @@
+package registry
+
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what a request may carry.
+const (
+	MaxName  = 512       // bytes
+	MaxValue = 64 << 10  // bytes
+	MaxText  = 256       // bytes of a host or program name
+	MaxLimit = 1 << 20   // holders of one resource
+	MinTTL   = 100 * 1e6 // ns
+	MaxTTL   = 3600 * 1e9
+
+	// MaxAnswers bounds the answers kept for one session, and so the requests
+	// that a client may have unanswered at a time.
+	MaxAnswers = 1024
+	// MaxQueue bounds the waiters of one resource.
+	MaxQueue = 1 << 20
+)
+
+// Validate reports what is wrong with a client's command, or "". What it lets
+// pass, Apply carries out without looking again.
+func (c *Command) Validate() string {
+	if c.Op < OpOpen || c.Op > OpUpdate {
+		return fmt.Sprintf("operation %d is not a client's", c.Op)
+	}
+	if c.Session == (SessionID{}) {
+		return "the session id is all zeros: draw 16 random bytes"
+	}
+	if c.Sequence == 0 {
+		return "the sequence number is 0: requests are numbered from 1 up"
+	}
+	switch c.Op {
+	case OpOpen:
+		return c.validateOpen()
+	case OpAcquire:
+		return c.validateAcquire()
+	case OpUpdate:
+		return validateValue(c.Value)
+	}
+	return ""
+}
+
+func (c *Command) validateOpen() string {
+	if c.TTL < MinTTL || c.TTL > MaxTTL {
+		return fmt.Sprintf("the TTL of a session is %d ms: it must be 100 ms to 1 h", c.TTL/1e6)
+	}
+	if len(c.Host) > MaxText || len(c.Program) > MaxText {
+		return fmt.Sprintf("the name of a host or program has over %d bytes", MaxText)
+	}
+	return ""
+}
+
+func (c *Command) validateAcquire() string {
+	if c.Class >= classes {
+		return fmt.Sprintf("class %d is unknown: 0 is a lock, 1 an election", c.Class)
+	}
+	if c.Limit > MaxLimit {
+		return fmt.Sprintf("limit %d is over %d", c.Limit, MaxLimit)
+	}
+	if problem := ValidateName(c.Name); problem != "" {
+		return problem
+	}
+	return validateValue(c.Value)
+}
+
+// ValidateName reports what is wrong with the name of a resource, or "".
+func ValidateName(name string) string {
+	switch {
+	case name == "":
+		return "the name is empty: it must have 1 to 512 bytes"
+	case len(name) > MaxName:
+		return fmt.Sprintf("the name has %d bytes: it may have 512", len(name))
+	case !utf8.ValidString(name):
+		return fmt.Sprintf("the name %q is not valid UTF-8", name)
+	}
+	for i, char := range name {
+		if unicode.IsControl(char) {
+			return fmt.Sprintf("the name %q has the control character %U at byte %d", name, char, i)
+		}
+	}
+	return ""
+}
+
+func validateValue(value string) string {
+	if len(value) > MaxValue {
+		return fmt.Sprintf("the value has %d bytes: it may have %d", len(value), MaxValue)
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package registry
+
+import (
+	"slices"
+	"strings"
+)
+
+// Holder describes a hold, for people and for observers of elections.
+type Holder struct {
+	Session  SessionID
+	Sequence uint64
+	Fence    uint64
+	Since    int64 // wall clock of the leader at the grant, ns since 1970
+	Host     string
+	PID      int64
+	Program  string
+	Value    string
+}
+
+// Waiter describes a place in a queue.
+type Waiter struct {
+	Session  SessionID
+	Sequence uint64
+	Since    int64 // wall clock of the leader at queueing, ns since 1970
+	Host     string
+	PID      int64
+	Program  string
+}
+
+// Resource describes a lock or an election that somebody holds.
+type Resource struct {
+	Name    string
+	Class   Class
+	Limit   uint32
+	Holders []Holder
+	// Waiters are the first of the queue, which has QueueLength in all.
+	Waiters     []Waiter
+	QueueLength int
+}
+
+// Session describes a session.
+type Session struct {
+	ID      SessionID
+	TTL     int64 // ns
+	Host    string
+	PID     int64
+	Program string
+	Holds   int
+	Waits   int
+	Opened  int64 // wall clock of the leader, ns since 1970
+	// Silent says that the log has the session down with Remaining ns left.
+	Silent    bool
+	Remaining int64
+}
+
+// Counts sums the registry up.
+type Counts struct {
+	Sessions, Locks, Elections, Waiters int
+	// Fence is the newest that was given, or 0.
+	Fence uint64
+}
+
+func (c *claim) holder() Holder {
+	s := c.session
+	return Holder{s.id, c.sequence, c.fence, c.since, s.host, s.pid, s.program, c.value}
+}
+
+func (c *claim) waiter() Waiter {
+	s := c.session
+	return Waiter{s.id, c.sequence, c.since, s.host, s.pid, s.program}
+}
+
+// List returns at most limit resources of the class whose names begin with
+// prefix and come after the name after, in the order of names, each with at
+// most waiters of its queue, and whether there are more.
+func (r *Registry) List(class Class, prefix, after string, limit, waiters int) ([]Resource, bool) {
+	var found []*resource
+	for k, res := range r.resources {
+		if k.class == class && strings.HasPrefix(k.name, prefix) && k.name > after {
+			found = append(found, res)
+		}
+	}
+	slices.SortFunc(found, func(a, b *resource) int { return strings.Compare(a.name, b.name) })
+	more := len(found) > limit
+	list := make([]Resource, 0, min(len(found), limit))
+	for _, res := range found[:min(len(found), limit)] {
+		list = append(list, res.view(waiters))
+	}
+	return list, more
+}
+
+func (res *resource) view(waiters int) Resource {
+	view := Resource{Name: res.name, Class: res.class, Limit: res.limit, QueueLength: len(res.queue)}
+	for _, c := range res.holders {
+		view.Holders = append(view.Holders, c.holder())
+	}
+	for _, c := range res.queue[:min(len(res.queue), waiters)] {
+		view.Waiters = append(view.Waiters, c.waiter())
+	}
+	return view
+}
+
+// Sessions returns at most limit sessions whose ids come after the given one,
+// by id, and whether there are more.
+func (r *Registry) Sessions(after SessionID, limit int) ([]Session, bool) {
+	all := r.sortedSessions()
+	first, found := slices.BinarySearchFunc(all, after, func(s *session, id SessionID) int { return s.id.Compare(id) })
+	if found {
+		first++
+	}
+	rest := all[first:]
+	list := make([]Session, 0, min(len(rest), limit))
+	for _, s := range rest[:min(len(rest), limit)] {
+		list = append(list, s.view())
+	}
+	return list, len(rest) > limit
+}
+
+// Session returns one session.
+func (r *Registry) Session(id SessionID) (Session, bool) {
+	s := r.sessions[id]
+	if s == nil {
+		return Session{}, false
+	}
+	return s.view(), true
+}
+
+// Each calls f for every session, in the order of ids.
+func (r *Registry) Each(f func(Session)) {
+	for _, s := range r.sortedSessions() {
+		f(s.view())
+	}
+}
+
+func (s *session) view() Session {
+	view := Session{
+		ID: s.id, TTL: s.ttl, Host: s.host, PID: s.pid, Program: s.program,
+		Opened: s.opened, Silent: s.silent, Remaining: s.remaining,
+	}
+	for _, c := range s.claims {
+		if c.held() {
+			view.Holds++
+		} else {
+			view.Waits++
+		}
+	}
+	return view
+}
+
+// Leader returns who leads the election, if anybody does.
+func (r *Registry) Leader(name string) (Holder, bool) {
+	res := r.resources[key{Election, name}]
+	if res == nil {
+		return Holder{}, false
+	}
+	return res.holders[0].holder(), true
+}
+
+// Member returns what is known of a server.
+func (r *Registry) Member(id uint64) (Member, bool) {
+	m, ok := r.members[id]
+	return m, ok
+}
+
+// Counts returns the sums.
+func (r *Registry) Counts() Counts {
+	counts := Counts{Sessions: len(r.sessions), Waiters: r.waiters}
+	for k := range r.resources {
+		if k.class == Lock {
+			counts.Locks++
+		} else {
+			counts.Elections++
+		}
+	}
+	if r.epoch > 1 || r.counter > 0 {
+		counts.Fence = r.epoch<<counterBits | r.counter
+	}
+	return counts
+}
