@@ -1,0 +1,127 @@
+package conclave
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/conclave-io/conclave/internal/boottime"
+)
+
+// Limits that the servers enforce too.
+const (
+	// DefaultTTL is the TTL of a Config that has none.
+	DefaultTTL = 10 * time.Second
+	// MinTTL and MaxTTL bound Config.TTL.
+	MinTTL = 100 * time.Millisecond
+	MaxTTL = time.Hour
+	// MaxName is the longest name of a lock or an election, in bytes.
+	MaxName = 512
+	// MaxValue is the longest value of an election, in bytes.
+	MaxValue = 64 << 10
+)
+
+// Config says how to reach a cluster. Only Servers has to be set.
+type Config struct {
+	// Servers are addresses ("host:port") at which servers of one cluster take
+	// clients; one is enough to find the others' leader.
+	Servers []string
+
+	// TTL is how long the session outlives its last renewal, and so how long
+	// others wait for a lock whose holder died: 100 ms to 1 h, or 0 for 10 s.
+	// The session is renewed every TTL/4. The client itself stops believing
+	// earlier, by TTL/10 but at least 100 ms (by TTL/3 if the TTL is under 1 s).
+	TTL time.Duration
+
+	// TLS makes connections use TLS; nil means plain text.
+	TLS *tls.Config
+
+	// Cluster is the expected identity of the cluster, 16 hexadecimal digits.
+	// If empty, the first server that answers decides it. A server of another
+	// cluster is never used.
+	Cluster string
+
+	// Program names this program to people who ask who holds; by default the
+	// base name of the executable.
+	Program string
+
+	// Logger takes what happens behind the scenes: leaders found and lost,
+	// sessions lost. By default nothing is logged.
+	Logger *slog.Logger
+
+	// seams for tests: the clock of deadlines, and the network.
+	now  func() boottime.Time
+	dial func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// WithDefaults returns the configuration with every zero field replaced by its
+// default.
+func (cfg Config) WithDefaults() Config {
+	if cfg.TTL == 0 {
+		cfg.TTL = DefaultTTL
+	}
+	if cfg.Program == "" {
+		cfg.Program = filepath.Base(os.Args[0])
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.now == nil {
+		cfg.now = boottime.Now
+	}
+	if cfg.dial == nil {
+		cfg.dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", address)
+		}
+	}
+	cfg.Cluster = strings.ToLower(cfg.Cluster)
+	return cfg
+}
+
+// Validate returns a *ConfigError that names the first field that is wrong.
+func (cfg Config) Validate() error {
+	if len(cfg.Servers) == 0 {
+		return &ConfigError{"Servers", `empty; give at least one address, such as "127.0.0.1:7400"`}
+	}
+	for _, s := range cfg.Servers {
+		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
+			return &ConfigError{"Servers", fmt.Sprintf(`%q is not "host:port"`, s)}
+		}
+	}
+	if cfg.TTL != 0 && (cfg.TTL < MinTTL || cfg.TTL > MaxTTL) {
+		return &ConfigError{"TTL", fmt.Sprintf("%v is out of range; give %v to %v, or 0 for %v", cfg.TTL, MinTTL, MaxTTL, DefaultTTL)}
+	}
+	if c := cfg.Cluster; c != "" && (len(c) != 16 || strings.Trim(c, "0123456789abcdefABCDEF") != "") {
+		return &ConfigError{"Cluster", fmt.Sprintf("%q is not an identity of 16 hexadecimal digits", c)}
+	}
+	return nil
+}
+
+// ValidateName returns a *NameError if name cannot name a lock or an election:
+// 1 to 512 bytes of UTF-8 without control characters.
+func ValidateName(name string) error {
+	bad := func(format string, args ...any) error {
+		return &NameError{name, fmt.Sprintf(format, args...)}
+	}
+	if name == "" {
+		return bad("it is empty; give 1 to %d bytes", MaxName)
+	}
+	if len(name) > MaxName {
+		return bad("it has %d bytes; give at most %d", len(name), MaxName)
+	}
+	if !utf8.ValidString(name) {
+		return bad("it is not valid UTF-8")
+	}
+	if i := strings.IndexFunc(name, unicode.IsControl); i >= 0 {
+		return bad("it has a control character at byte %d", i)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package conclave
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// The errors that callers tell apart with errors.Is.
+var (
+	// ErrHeld says that a try found the lock taken. The error that matches it
+	// is a *HeldError, which names the holder.
+	ErrHeld = errors.New("the lock is held")
+
+	// ErrLost says that the session's deadline passed, or that the server ended
+	// the session: from then on another process may hold what this one held.
+	// It is also the cause of a handle's Context that ended so.
+	ErrLost = errors.New("the hold is lost: its session was not renewed in time, or was ended by the server")
+
+	// ErrReleased is the cause of a handle's Context that ended because the
+	// handle was given up by Unlock or Resign, or because its Client was closed.
+	ErrReleased = errors.New("the hold was released")
+
+	// ErrNotHeld says that a handle no longer holds what it wants to give up or
+	// to change: it was released before, or lost.
+	ErrNotHeld = errors.New("not held")
+
+	// ErrClosed says that the Client was closed.
+	ErrClosed = errors.New("the client is closed")
+
+	// ErrWrongCluster says that a server belongs to another cluster than the
+	// one expected.
+	ErrWrongCluster = errors.New("wrong cluster")
+
+	// ErrExhausted says that a bounded queue of the server is full.
+	ErrExhausted = errors.New("a queue of the server is full")
+)
+
+// HeldError says who holds the lock that a try did not get.
+type HeldError struct {
+	Name   string
+	Holder Holder
+}
+
+// Error names the lock, and its holder as far as the server told.
+func (e *HeldError) Error() string {
+	h := e.Holder
+	if h.Fence == 0 {
+		return fmt.Sprintf("conclave: lock %q is held", e.Name)
+	}
+	return fmt.Sprintf("conclave: lock %q is held by process %d (%s) on %s since %s, fence %d",
+		e.Name, h.PID, h.Program, h.Host, h.Since.Format(time.RFC3339), h.Fence)
+}
+
+// Is makes errors.Is(err, ErrHeld) true.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// NameError says why a name is not one.
+type NameError struct {
+	Name   string
+	Reason string
+}
+
+// Error shows at most the beginning of the name: a bad one may be long.
+func (e *NameError) Error() string {
+	name := e.Name
+	if len(name) > 64 {
+		name = name[:64] + "..."
+	}
+	return fmt.Sprintf("conclave: bad name %q: %s", name, e.Reason)
+}
+
+// ConfigError says which field of a Config is wrong, and what would be right.
+type ConfigError struct {
+	Field  string
+	Reason string
+}
+
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("conclave: bad Config.%s: %s", e.Field, e.Reason)
+}
+
+// RequestError is the answer of a server that refused a request, or failed at
+// it, for a reason that has no error of its own here.
+type RequestError struct {
+	Op      string
+	Name    string
+	Code    api.Code
+	Message string
+}
+
+func (e *RequestError) Error() string {
+	code := strings.ToLower(strings.TrimPrefix(e.Code.String(), "CODE_"))
+	return fmt.Sprintf("conclave: %s %q: %s (%s)", e.Op, e.Name, e.Message, code)
+}
+
+// Is makes errors.Is(err, ErrExhausted) true for a full queue.
+func (e *RequestError) Is(target error) bool {
+	return target == ErrExhausted && e.Code == api.Code_CODE_EXHAUSTED
+}
+
+// DialError says what became of each server that Dial tried.
+type DialError struct {
+	// Attempts has the last thing known of each server, in the order of
+	// Config.Servers, with leaders that other servers named after them.
+	Attempts []Attempt
+	// Err is what ended Dial: the end of its context, or ErrWrongCluster if all
+	// servers belong to another cluster.
+	Err error
+}
+
+// Attempt is what became of one server.
+type Attempt struct {
+	Server string
+	Err    error
+}
+
+func (e *DialError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "conclave: no server to attach to: %v", e.Err)
+	for i, a := range e.Attempts {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(&b, "%s%s: %v", sep, a.Server, a.Err)
+	}
+	return b.String()
+}
+
+func (e *DialError) Unwrap() error { return e.Err }

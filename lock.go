@@ -1,0 +1,65 @@
+package conclave
+
+import (
+	"context"
+	"time"
+)
+
+// Lock is a handle on a lock that is, or was, held. Its methods may be called
+// by many goroutines at once.
+type Lock struct{ h *hold }
+
+// Lock waits in the lock's queue until the lock is granted, and returns a
+// handle on it. Two calls for one name exclude each other even within one
+// Client. If ctx ends first, Lock leaves the queue and the error wraps
+// ctx.Err(); it then holds nothing.
+//
+// The place in the queue survives reconnects and changes of leader. If the
+// session is lost while Lock waits, Lock queues again in a new session, at the
+// end.
+func (c *Client) Lock(ctx context.Context, name string) (*Lock, error) {
+	h, err := c.acquire(ctx, lockOf(name, false))
+	if err != nil {
+		return nil, err
+	}
+	return &Lock{h}, nil
+}
+
+// TryLock is like Lock but does not wait: if the lock is held, the error is a
+// *HeldError that names the holder, and errors.Is(err, ErrHeld).
+func (c *Client) TryLock(ctx context.Context, name string) (*Lock, error) {
+	h, err := c.acquire(ctx, lockOf(name, true))
+	if err != nil {
+		return nil, err
+	}
+	return &Lock{h}, nil
+}
+
+// Name returns the name of the lock.
+func (l *Lock) Name() string { return l.h.name }
+
+// Fence returns the number of this grant, which is larger than that of every
+// earlier grant: send it along with each write, and let the store refuse
+// writes with a smaller one than it has seen. Fence returns ErrLost once the
+// deadline has passed, and ErrNotHeld after Unlock.
+func (l *Lock) Fence() (uint64, error) { return l.h.fenced() }
+
+// Context ends no later than the hold does: when the deadline passes or the
+// server ends the session (context.Cause says ErrLost), and at the beginning of
+// Unlock or Client.Close (ErrReleased). Its Err reads the clock. Its Deadline
+// reports none, because renewals move it.
+func (l *Lock) Context() context.Context { return l.h.ctx }
+
+// Deadline returns the reading of the clock of deadlines (CLOCK_BOOTTIME on
+// Linux) before which the hold is certain, unless it is released. It never
+// moves back.
+func (l *Lock) Deadline() time.Duration { return l.h.deadline() }
+
+// Renewed returns a channel that receives a value after Deadline has moved.
+// Several moves may be reported by one value.
+func (l *Lock) Renewed() <-chan struct{} { return l.h.renewed() }
+
+// Unlock ends Context and then gives the lock up. If ctx ends before the server
+// answers, the release goes on being sent in the background and the error wraps
+// ctx.Err(). Unlock returns ErrNotHeld if the lock was unlocked before or lost.
+func (l *Lock) Unlock(ctx context.Context) error { return l.h.release(ctx) }

@@ -1,0 +1,153 @@
+package conclave
+
+import (
+	"encoding/hex"
+	"time"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// Status is one server's view of itself and of the cluster.
+type Status struct {
+	Cluster string
+	Server  uint64
+	// Leader is the id of the leader, or 0 if the server knows none.
+	Leader        uint64
+	Term          uint64
+	CommitIndex   uint64
+	AppliedIndex  uint64
+	SnapshotIndex uint64
+	Members       []Member
+	Sessions      uint64
+	Locks         uint64
+	Elections     uint64
+	Waiters       uint64
+	// Fence is the fence of the newest grant.
+	Fence   uint64
+	Version string
+	Uptime  time.Duration
+}
+
+// Member is one server of the cluster.
+type Member struct {
+	ID          uint64
+	PeerAddress string
+	// ClientAddress is empty if the answering server does not know it yet.
+	ClientAddress string
+	Voter         bool
+	Leader        bool
+	// Connected says whether the answering server has a connection to it.
+	Connected bool
+	// MatchIndex is the last log index known to be on the member's disk, if the
+	// answering server leads.
+	MatchIndex uint64
+}
+
+// Resource is a lock or an election with those who hold it and wait for it.
+type Resource struct {
+	Name    string
+	Limit   uint32
+	Holders []Holder
+	// Waiters are the first of the queue, in order.
+	Waiters []Waiter
+	// QueueLength is the length of the whole queue.
+	QueueLength uint32
+}
+
+// Holder is who holds a lock or leads an election.
+type Holder struct {
+	// Session is the session's id in hexadecimal digits.
+	Session string
+	// Sequence tells apart the holds of one session.
+	Sequence uint64
+	Fence    uint64
+	// Since is when the grant was given, by the clock of the leader that gave it.
+	Since   time.Time
+	Host    string
+	PID     int64
+	Program string
+	// Value is what the leader of an election published.
+	Value []byte
+}
+
+// Waiter is who waits for a lock or an election.
+type Waiter struct {
+	Session  string
+	Sequence uint64
+	Since    time.Time
+	Host     string
+	PID      int64
+	Program  string
+}
+
+// SessionInfo describes a live session.
+type SessionInfo struct {
+	ID      string
+	TTL     time.Duration
+	Host    string
+	PID     int64
+	Program string
+	Holds   uint32
+	Waits   uint32
+	Opened  time.Time
+	// Remaining is what is left before the session expires, or 0 if the
+	// answering server does not know.
+	Remaining time.Duration
+}
+
+// Observation is the state of an election at one moment.
+type Observation struct {
+	Name string
+	// Elected is false while nobody leads.
+	Elected bool
+	Leader  Holder
+}
+
+func statusOf(r *api.StatusResponse) Status {
+	s := Status{
+		Cluster: r.GetCluster(), Server: r.GetServer(), Leader: r.GetLeader(), Term: r.GetTerm(),
+		CommitIndex: r.GetCommitIndex(), AppliedIndex: r.GetAppliedIndex(), SnapshotIndex: r.GetSnapshotIndex(),
+		Sessions: r.GetSessions(), Locks: r.GetLocks(), Elections: r.GetElections(), Waiters: r.GetWaiters(),
+		Fence: r.GetFence(), Version: r.GetVersion(), Uptime: time.Duration(r.GetUptimeNs()),
+	}
+	for _, m := range r.GetMembers() {
+		s.Members = append(s.Members, Member{
+			ID: m.GetId(), PeerAddress: m.GetPeerAddress(), ClientAddress: m.GetClientAddress(), Voter: m.GetVoter(),
+			Leader: m.GetLeader(), Connected: m.GetConnected(), MatchIndex: m.GetMatchIndex(),
+		})
+	}
+	return s
+}
+
+func resourceOf(r *api.Resource) Resource {
+	res := Resource{Name: r.GetName(), Limit: r.GetLimit(), QueueLength: r.GetQueueLength()}
+	for _, h := range r.GetHolders() {
+		res.Holders = append(res.Holders, holderOf(h))
+	}
+	for _, w := range r.GetWaiters() {
+		res.Waiters = append(res.Waiters, Waiter{
+			Session: hex.EncodeToString(w.GetSession()), Sequence: w.GetSequence(), Since: time.Unix(0, w.GetSinceUnixNs()),
+			Host: w.GetHost(), PID: w.GetPid(), Program: w.GetProgram(),
+		})
+	}
+	return res
+}
+
+// holderOf takes nil for nobody.
+func holderOf(h *api.Holder) Holder {
+	if h == nil {
+		return Holder{}
+	}
+	return Holder{
+		Session: hex.EncodeToString(h.GetSession()), Sequence: h.GetSequence(), Fence: h.GetFence(),
+		Since: time.Unix(0, h.GetSinceUnixNs()), Host: h.GetHost(), PID: h.GetPid(), Program: h.GetProgram(), Value: h.GetValue(),
+	}
+}
+
+func sessionInfoOf(s *api.Session) SessionInfo {
+	return SessionInfo{
+		ID: hex.EncodeToString(s.GetId()), TTL: time.Duration(s.GetTtlNs()), Host: s.GetHost(), PID: s.GetPid(),
+		Program: s.GetProgram(), Holds: s.GetHolds(), Waits: s.GetWaits(), Opened: time.Unix(0, s.GetOpenedUnixNs()),
+		Remaining: time.Duration(s.GetRemainingNs()),
+	}
+}
