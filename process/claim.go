@@ -1,0 +1,216 @@
+package process
+
+// Needs is what an algorithm assumes of the world below it. What is not named
+// here it does not need.
+type Needs struct {
+	FIFO          bool // links keep the order of messages
+	Causal        bool // delivery keeps happened-before across links
+	Reliable      bool // links lose nothing
+	NoDuplication bool // links deliver nothing twice
+	Synchrony     bool // message delay is bounded by Config.D, and timers rely on it
+	Clock         bool // events carry the local clock
+	Elector       bool // recovers through an election in a layer below
+	Detector      DetectorKind
+	Topology      TopologyKind
+}
+
+// DetectorKind is how good a failure detector must be.
+type DetectorKind uint8
+
+// The kinds of failure detectors.
+const (
+	NoDetector         DetectorKind = iota
+	UnreliableDetector              // suspicions may be wrong and are taken back
+	ReliableDetector                // Fail is a fact
+)
+
+// TopologyKind is which part of Config.Topology an algorithm uses.
+type TopologyKind uint8
+
+// The kinds of topologies.
+const (
+	Complete TopologyKind = iota // everyone can send to everyone
+	RingTopology
+	Tree
+	Quorums
+	Centre // one coordinator
+)
+
+// Fault is something that may go wrong in a run.
+type Fault uint8
+
+// The faults.
+const (
+	Reorder Fault = iota + 1
+	Loss
+	Duplication
+	CrashBystander // a process that neither waits nor holds
+	CrashWaiter
+	CrashHolder
+	CrashSpecial // the coordinator, the process with the token, the highest label
+	CrashAny
+	AmnesiaRestart // back with durable fields only
+	Slowness       // delays beyond Config.D
+)
+
+var faultNames = [...]string{"", "reordering", "loss", "duplication", "crash of a bystander",
+	"crash of a waiter", "crash of the holder", "crash of the special process", "crash of any process", "restart", "slowness"}
+
+// String returns the name of the fault.
+func (f Fault) String() string { return faultNames[f] }
+
+// Claims is what an algorithm promises, each with the condition under which it
+// holds. Simulators and checkers test exactly what stands here.
+type Claims struct {
+	Properties []Claim
+	Costs      []Cost
+	Survives   []Survival
+}
+
+// Property is a predicate over runs.
+type Property uint8
+
+// The properties.
+const (
+	MutualExclusion     Property = iota + 1 // at most one process is inside
+	AtMostK                                 // at most Params.K processes are inside
+	Progress                                // nobody waits for ever while others enter or nobody does
+	OrderArrival                            // entries in the order in which requests reach the coordinator
+	OrderTimestamp                          // entries in the order of (clock, id)
+	OrderHappenedBefore                     // a request that happened before another enters first
+	BoundedBypass                           // others enter at most Bound times while one waits
+	FencesGrow                              // each fence is larger than that of every earlier grant
+	FencesGrowCausally                      // unique, and growing along happened-before
+	OneToken                                // tokens held and in transit are one
+	LeaderAgreement                         // nobody differs on the leader of a term
+	LeaderValidity                          // the leader is the best live process
+	LeaderTermination                       // every live process learns a leader
+	Quiescence                              // no message circulates for ever
+	StrongCompleteness                      // every crashed process is in the end suspected by all
+	StrongAccuracy                          // nobody is suspected before it crashes
+	EventualAccuracy                        // from some time on no live process is suspected
+	ClockCondition                          // a happened before b implies C(a) < C(b)
+	StrongClock                             // and only then
+	ClockBound                              // clocks differ by at most Bound
+	MulticastAgreement                      // if one correct process delivers, all do
+	OrderFIFO                               // deliveries in the order of each sender
+	OrderCausal                             // deliveries respect happened-before
+	OrderTotal                              // all deliver in one sequence
+	ConsistentCut                           // nothing received inside the cut was sent outside
+	ValueAgreement                          // nobody decides differently
+	ValueValidity                           // what is decided was proposed
+	Decision                                // every live process decides
+	NoPhantom                               // a declared deadlock exists
+	DeadlockFound                           // a deadlock that lasts is declared
+	Convergence                             // from any state to a legitimate one
+)
+
+var propertyNames = [...]string{"", "mutual exclusion", "at most k inside", "progress", "order of arrival",
+	"order of time stamps", "happened-before order", "bounded bypass", "fences grow", "fences grow causally",
+	"one token", "agreement on the leader", "valid leader", "election terminates", "quiescence",
+	"strong completeness", "strong accuracy", "eventual accuracy", "clock condition", "strong clock condition",
+	"clock bound", "agreement on delivery", "FIFO order", "causal order", "total order", "consistent cut",
+	"agreement", "validity", "decision", "no phantom deadlock", "deadlocks are found", "convergence"}
+
+// String returns the name of the property.
+func (p Property) String() string { return propertyNames[p] }
+
+// Claim is one promised property.
+type Claim struct {
+	Property Property
+	Mode     string   // the option value it is about ("mode" option); empty: all
+	When     string   // the condition in words; empty: whenever Needs hold
+	Bound    *Formula // BoundedBypass, ClockBound
+	Fails    bool     // the algorithm is known not to have it, and says so
+}
+
+// Survival is a fault that an algorithm keeps its claims under.
+type Survival struct {
+	Fault Fault
+	How   string // in one line: what makes it survive
+}
+
+// Regime is the load or the circumstances in which a cost is measured.
+type Regime uint8
+
+// The regimes.
+const (
+	AnyLoad    Regime = iota + 1
+	Idle              // one request at a time, the system quiet before it
+	Saturated         // everyone requests again at once after leaving
+	OneStarter        // one process starts the election
+	AllStart          // all processes start the election together
+	Worst             // the worst arrangement of labels and starters
+	Steady            // nothing happens
+)
+
+var regimeNames = [...]string{"", "any", "idle", "saturated", "one-starter", "all-start", "worst", "steady"}
+
+// String returns the name of the regime.
+func (r Regime) String() string { return regimeNames[r] }
+
+// Metric is a figure that is measured.
+type Metric uint8
+
+// The metrics. Delays are in units of D, throughput in entries per D with E = 0.
+const (
+	MessagesPerEntry Metric = iota + 1
+	ClientDelay
+	SyncDelay
+	Throughput
+	Bypass
+	MessagesPerElection
+	ElectionTime
+	MessagesPerMulticast
+	MessagesPerPeriod
+	MessagesPerDecision
+	DetectionTime
+	MessageCount // of one run of the algorithm
+)
+
+var metricNames = [...]string{"", "messages_per_entry", "client_delay", "sync_delay", "throughput", "bypass",
+	"messages_per_election", "time", "messages_per_multicast", "messages_per_period", "messages_per_decision",
+	"detection_time", "messages"}
+
+// String returns the name of the metric as in tables and JSON.
+func (m Metric) String() string { return metricNames[m] }
+
+// Cost is what an algorithm costs in one regime: exactly Exact, or between Lo
+// and Hi. A nil bound is none.
+type Cost struct {
+	Metric Metric
+	Regime Regime
+	Mode   string // the option value it is about ("mode" option); empty: all
+	When   string // the condition in words
+	Exact  *Formula
+	Lo, Hi *Formula
+	Mean   *Formula // the expectation, where the figure is random
+	Said   []Figure
+}
+
+// Figure is what a document says about a cost.
+type Figure struct {
+	Document string // file name
+	Text     string // as printed, such as "3(N-1)"
+	Wrong    string // why it is off; empty if it is right
+}
+
+// Params are the variables of the formulas.
+type Params struct {
+	N        int // processes
+	Live     int // of them alive
+	K        int // size of a quorum, or units of the resource
+	M        int // votes needed
+	Replicas int
+	Rank     int // of the starter of an election, from 1, among N
+	Starters int
+	Distance int // hops from the requester to the token, or from the starter to the maximum
+	Polls    int // requests sent for one entry
+}
+
+// Formula is a closed form over Params. It is for tables and tests; no machine
+// computes with it.
+type Formula struct {
+	Text string // as printed, such as "2(N-1)"
+	Eval func(Params) float64
+}

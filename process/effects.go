@@ -1,0 +1,236 @@
+package process
+
+import "strconv"
+
+// EffectKind says what an Effect is.
+type EffectKind uint8
+
+// The effects, with the fields of Effect that each sets.
+const (
+	EffectSend      EffectKind = iota + 1 // Message
+	EffectBroadcast                       // Message: to every other process, in rank order
+	EffectArm                             // Timer, Lo, Hi
+	EffectDisarm                          // Timer
+	EffectSave                            //
+	EffectGrant                           // Fence
+	EffectDeny                            // Value: position in the queue, 0 if not queued
+	EffectRevoke                          //
+	EffectElect                           // Peer, Term
+	EffectSuspect                         // Peer
+	EffectTrust                           // Peer
+	EffectFail                            // Peer
+	EffectRejoin                          // Peer, Incarnation in Value
+	EffectDeliver                         // Message
+	EffectDecide                          // Value
+	EffectAdjust                          // Value: nanoseconds
+	EffectChoose                          // Value: chosen; Hi: number of alternatives
+	EffectRule                            // Rule
+	EffectCampaign                        //
+	EffectAcquire                         //
+	EffectRelease                         //
+	EffectPropose                         // Value
+
+	effectEnd
+)
+
+var effectNames = [...]string{
+	"", "send", "broadcast", "arm", "disarm", "save", "grant", "deny", "revoke", "elect",
+	"suspect", "trust", "fail", "rejoin", "deliver", "decide", "adjust", "choose", "rule",
+	"campaign", "acquire", "release", "propose",
+}
+
+// String returns the name of the kind in lower case.
+func (k EffectKind) String() string {
+	if k > 0 && int(k) < len(effectNames) {
+		return effectNames[k]
+	}
+	return "effect(" + strconv.Itoa(int(k)) + ")"
+}
+
+// EffectKindByName returns the kind with the given name, or 0 if there is none.
+func EffectKindByName(name string) EffectKind {
+	for k := EffectSend; k < effectEnd; k++ {
+		if effectNames[k] == name {
+			return k
+		}
+	}
+	return 0
+}
+
+// Rule is a numbered rule of an algorithm: its position in Spec.Rules, from 1.
+type Rule uint8
+
+// Effect is one thing that a step asks for.
+type Effect struct {
+	Kind     EffectKind
+	Layer    uint8 // of the stack that asked
+	Internal bool  // another layer took it; hosts only record it
+	Rule     Rule
+	Timer    Timer
+	Peer     ID
+	message  int32
+
+	Term   Term
+	Fence  Fence
+	Value  int64
+	Lo, Hi Duration
+}
+
+// Chooser returns a number from 0 to n-1. Simulators draw it, checkers try all.
+type Chooser func(n int) int
+
+// Effects collects what a step asks for. It belongs to the host, who calls Begin
+// before each Step and reads it afterwards; everything in it is valid until the
+// next Begin. After a few steps it allocates no more.
+type Effects struct {
+	self    ID
+	layer   uint8
+	choose  Chooser
+	list    []Effect
+	carried []Message
+
+	// What messages reference is copied into these; a slice into one that has
+	// since grown keeps its old array, so it stays valid.
+	numbers []uint64
+	ids     []ID
+	data    []byte
+}
+
+// Begin empties the effects for a step of process self. The chooser answers
+// Choose; it may be nil, which always takes the first alternative.
+func (fx *Effects) Begin(self ID, choose Chooser) {
+	fx.self, fx.layer, fx.choose = self, 0, choose
+	fx.list, fx.carried = fx.list[:0], fx.carried[:0]
+	fx.numbers, fx.ids, fx.data = fx.numbers[:0], fx.ids[:0], fx.data[:0]
+}
+
+// Len returns the number of effects so far.
+func (fx *Effects) Len() int { return len(fx.list) }
+
+// At returns the effect at position i, in program order.
+func (fx *Effects) At(i int) *Effect { return &fx.list[i] }
+
+// Message returns the message of a Send, Broadcast or Deliver. It is borrowed.
+func (fx *Effects) Message(e *Effect) *Message { return &fx.carried[e.message] }
+
+func (fx *Effects) add(e Effect) {
+	e.Layer = fx.layer
+	fx.list = append(fx.list, e)
+}
+
+// carry appends an effect with its own copy of m.
+func (fx *Effects) carry(kind EffectKind, m *Message) {
+	fx.list = append(fx.list, Effect{Kind: kind, Layer: fx.layer, message: int32(len(fx.carried))})
+	fx.carried = append(fx.carried, *m)
+	c := &fx.carried[len(fx.carried)-1]
+	if len(m.Vector) > 0 {
+		at := len(fx.numbers)
+		fx.numbers = append(fx.numbers, m.Vector...)
+		c.Vector = fx.numbers[at:len(fx.numbers):len(fx.numbers)]
+	}
+	if len(m.IDs) > 0 {
+		at := len(fx.ids)
+		fx.ids = append(fx.ids, m.IDs...)
+		c.IDs = fx.ids[at:len(fx.ids):len(fx.ids)]
+	}
+	if len(m.Data) > 0 {
+		at := len(fx.data)
+		fx.data = append(fx.data, m.Data...)
+		c.Data = fx.data[at:len(fx.data):len(fx.data)]
+	}
+}
+
+// Send sends m to one other process. A process never sends to itself: it
+// applies the effect of such a message within the same step.
+func (fx *Effects) Send(to ID, m Message) {
+	Assert(to != fx.self && to >= 0, "a message goes to another process")
+	m.From, m.To, m.Layer = fx.self, to, fx.layer
+	fx.carry(EffectSend, &m)
+}
+
+// Broadcast sends m to every other process, in the order of their ranks. It is
+// one event of the algorithm but N-1 sends: a crash may cut it short.
+func (fx *Effects) Broadcast(m Message) {
+	m.From, m.To, m.Layer = fx.self, None, fx.layer
+	fx.carry(EffectBroadcast, &m)
+}
+
+// Deliver hands m to the layer above, or to the application. The message keeps
+// its From, To and Layer: those of the process and layer it is from.
+func (fx *Effects) Deliver(m *Message) { fx.carry(EffectDeliver, m) }
+
+// Arm sets the timer to run out after a time drawn by the host from [lo, hi].
+// It replaces the deadline the timer had.
+func (fx *Effects) Arm(t Timer, lo, hi Duration) {
+	Assert(0 < lo && lo <= hi, "a timer has a range of positive delays")
+	fx.add(Effect{Kind: EffectArm, Timer: t, Lo: lo, Hi: hi})
+}
+
+// Disarm stops the timer. It does nothing if the timer is not armed.
+func (fx *Effects) Disarm(t Timer) { fx.add(Effect{Kind: EffectDisarm, Timer: t}) }
+
+// Save puts the durable fields on disk before any message of this step leaves.
+func (fx *Effects) Save() { fx.add(Effect{Kind: EffectSave}) }
+
+// Grant lets the client enter. The fence is larger than that of every earlier
+// grant of the resource.
+func (fx *Effects) Grant(f Fence) { fx.add(Effect{Kind: EffectGrant, Fence: f}) }
+
+// Deny tells the client that the resource is taken. It still waits, at the given
+// position of the queue (1 is next), or 0 if the algorithm keeps none.
+func (fx *Effects) Deny(position int) { fx.add(Effect{Kind: EffectDeny, Value: int64(position)}) }
+
+// Revoke takes a granted right back: the client must leave at once.
+func (fx *Effects) Revoke() { fx.add(Effect{Kind: EffectRevoke}) }
+
+// Elect announces the leader of a term.
+func (fx *Effects) Elect(leader ID, t Term) {
+	fx.add(Effect{Kind: EffectElect, Peer: leader, Term: t})
+}
+
+// Suspect announces that p may have crashed.
+func (fx *Effects) Suspect(p ID) { fx.add(Effect{Kind: EffectSuspect, Peer: p}) }
+
+// Trust takes back that p may have crashed.
+func (fx *Effects) Trust(p ID) { fx.add(Effect{Kind: EffectTrust, Peer: p}) }
+
+// Fail announces that p has crashed, as a fact.
+func (fx *Effects) Fail(p ID) { fx.add(Effect{Kind: EffectFail, Peer: p}) }
+
+// Rejoin announces that p is back in a higher incarnation.
+func (fx *Effects) Rejoin(p ID, incarnation uint64) {
+	fx.add(Effect{Kind: EffectRejoin, Peer: p, Value: int64(incarnation)})
+}
+
+// Decide announces the value that was agreed on.
+func (fx *Effects) Decide(value int64) { fx.add(Effect{Kind: EffectDecide, Value: value}) }
+
+// Adjust moves the local clock by d, which may be negative; the host slews.
+func (fx *Effects) Adjust(d Duration) { fx.add(Effect{Kind: EffectAdjust, Value: int64(d)}) }
+
+// Choose returns a number from 0 to n-1. It is the only source of chance.
+func (fx *Effects) Choose(n int) int {
+	Assert(n > 0, "a choice has at least one alternative")
+	chosen := 0
+	if fx.choose != nil && n > 1 {
+		chosen = fx.choose(n)
+		Assert(0 <= chosen && chosen < n, "a choice is one of the alternatives")
+	}
+	fx.add(Effect{Kind: EffectChoose, Value: int64(chosen), Hi: Duration(n)})
+	return chosen
+}
+
+// Rule records that a numbered rule of the algorithm was applied.
+func (fx *Effects) Rule(r Rule) { fx.add(Effect{Kind: EffectRule, Rule: r}) }
+
+// Campaign asks the layer below, or the host, for an election.
+func (fx *Effects) Campaign() { fx.add(Effect{Kind: EffectCampaign}) }
+
+// Acquire asks the layer below for the right to enter. Answered by Granted.
+func (fx *Effects) Acquire() { fx.add(Effect{Kind: EffectAcquire}) }
+
+// Release gives the right of the layer below back.
+func (fx *Effects) Release() { fx.add(Effect{Kind: EffectRelease}) }
+
+// Propose offers a value to the layer below. Answered by Decided.
+func (fx *Effects) Propose(value int64) { fx.add(Effect{Kind: EffectPropose, Value: value}) }

@@ -1,0 +1,347 @@
+package process
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Role says what a number in the state means to hosts that rewrite or read it.
+type Role uint8
+
+// The roles of a field.
+const (
+	RolePlain Role = iota
+	RoleClock      // a logical time; checkers may shift all of them together
+	RoleSeq        // a number this process counts up, such as its own requests
+	RoleFence      // the number of a grant
+	RoleTerm       // a term
+)
+
+// FieldView is one field of a state as [View] shows it.
+type FieldView struct {
+	Name    string
+	Role    Role
+	Durable bool
+	// Value is a bool, int64, uint64, string, []uint64, []string or []byte.
+	Value any
+	// Pointer is what the machine handed to Fields: a pointer, or the slice
+	// itself for fields of fixed length.
+	Pointer any
+}
+
+// String returns the value as text, for example "[1 2]".
+func (v FieldView) String() string { return fmt.Sprint(v.Value) }
+
+type fieldsMode uint8
+
+const (
+	modeEncode fieldsMode = iota
+	modeDecode
+	modeView
+	modeMarks
+)
+
+// Fields walks over the state of a machine. A machine calls one method for each
+// piece of state, always in the same order and the same number of times, with
+// the name that people shall see and a pointer to the piece; what the walk does
+// with it (encode, decode, show, ...) is the host's choice.
+type Fields struct {
+	mode        fieldsMode
+	durable     bool // the next field survives a crash
+	durableOnly bool // the walk passes over all others
+	inner       bool // inside a list, whose own mark counts
+	group       string
+
+	buf   []byte // encode: grows; decode: what is left
+	n     int    // decode: ranks are below n
+	err   error  // decode: the first error
+	view  func(FieldView)
+	label func(ID) string
+	marks func(Role, *uint64)
+}
+
+// Durable marks the next field as one that survives a crash once it is saved:
+//
+//	f.Durable().Term("promised", &m.promised)
+func (f *Fields) Durable() *Fields {
+	f.durable = true
+	return f
+}
+
+// next consumes the durable mark and reports whether the walk visits the field.
+func (f *Fields) next() (durable, visit bool) {
+	durable = f.durable
+	if !f.inner {
+		f.durable = false
+	}
+	return durable, (durable || !f.durableOnly) && f.err == nil
+}
+
+func (f *Fields) show(name string, role Role, durable bool, value, pointer any) {
+	f.view(FieldView{Name: f.group + name, Role: role, Durable: durable, Value: value, Pointer: pointer})
+}
+
+// Bool visits a truth value.
+func (f *Fields) Bool(name string, p *bool) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		b := byte(0)
+		if *p {
+			b = 1
+		}
+		f.buf = append(f.buf, b)
+	case modeDecode:
+		*p = f.uvarint(name, 1) == 1
+	case modeView:
+		f.show(name, RolePlain, durable, *p, p)
+	}
+}
+
+// Int visits a number that may be negative.
+func (f *Fields) Int(name string, p *int64) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		f.buf = binary.AppendVarint(f.buf, *p)
+	case modeDecode:
+		*p = f.varint(name)
+	case modeView:
+		f.show(name, RolePlain, durable, *p, p)
+	}
+}
+
+// Count visits a small number that is not negative, such as a counter of retries.
+func (f *Fields) Count(name string, p *int) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		f.buf = binary.AppendUvarint(f.buf, uint64(*p))
+	case modeDecode:
+		*p = int(f.uvarint(name, 1<<62))
+	case modeView:
+		f.show(name, RolePlain, durable, uint64(*p), p)
+	}
+}
+
+// Uint visits a number without a role.
+func (f *Fields) Uint(name string, p *uint64) { f.number(name, RolePlain, p, p) }
+
+// Clock visits a logical time.
+func (f *Fields) Clock(name string, p *uint64) { f.number(name, RoleClock, p, p) }
+
+// Seq visits a number that this process counts up for ever.
+func (f *Fields) Seq(name string, p *uint64) { f.number(name, RoleSeq, p, p) }
+
+// Fence visits the number of a grant.
+func (f *Fields) Fence(name string, p *Fence) { f.number(name, RoleFence, (*uint64)(p), p) }
+
+// Term visits a term.
+func (f *Fields) Term(name string, p *Term) { f.number(name, RoleTerm, (*uint64)(p), p) }
+
+func (f *Fields) number(name string, role Role, p *uint64, pointer any) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		f.buf = binary.AppendUvarint(f.buf, *p)
+	case modeDecode:
+		*p = f.uvarint(name, 1<<64-1)
+	case modeView:
+		f.show(name, role, durable, roleValue(role, *p), pointer)
+	case modeMarks:
+		f.marks(role, p)
+	}
+}
+
+// roleValue is how a number of a role is shown: fences and terms have a form of
+// their own once they leave round 0.
+func roleValue(role Role, v uint64) any {
+	if role == RoleFence && Fence(v).Round() > 0 {
+		return Fence(v).String()
+	}
+	if role == RoleTerm {
+		return Term(v).Round()
+	}
+	return v
+}
+
+// ID visits a process, which may be None.
+func (f *Fields) ID(name string, p *ID) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		f.buf = binary.AppendUvarint(f.buf, uint64(*p+1))
+	case modeDecode:
+		*p = f.id(name)
+	case modeView:
+		f.show(name, RolePlain, durable, f.label(*p), p)
+	}
+}
+
+// IDs visits a list of processes whose order matters.
+func (f *Fields) IDs(name string, p *[]ID) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
+		for _, id := range *p {
+			f.buf = binary.AppendUvarint(f.buf, uint64(id+1))
+		}
+	case modeDecode:
+		*p = (*p)[:0]
+		for range f.length(name) {
+			*p = append(*p, f.id(name))
+		}
+	case modeView:
+		f.show(name, RolePlain, durable, f.labels(*p), p)
+	}
+}
+
+// Set visits a set of processes, made by NewSet(N).
+func (f *Fields) Set(name string, s Set) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		for _, word := range s {
+			f.buf = binary.AppendUvarint(f.buf, word)
+		}
+	case modeDecode:
+		for i := range s {
+			s[i] = f.uvarint(name, 1<<min(64, max(0, f.n-64*i))-1)
+		}
+	case modeView:
+		members := []ID{}
+		for p := range s.All() {
+			members = append(members, p)
+		}
+		f.show(name, RolePlain, durable, f.labels(members), s)
+	}
+}
+
+// Array visits an array with one number per process. Its length is fixed.
+func (f *Fields) Array(name string, s []uint64) { f.array(name, RolePlain, s) }
+
+// Clocks visits an array with one logical time per process.
+func (f *Fields) Clocks(name string, s []uint64) { f.array(name, RoleClock, s) }
+
+func (f *Fields) array(name string, role Role, s []uint64) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		for _, v := range s {
+			f.buf = binary.AppendUvarint(f.buf, v)
+		}
+	case modeDecode:
+		for i := range s {
+			s[i] = f.uvarint(name, 1<<64-1)
+		}
+	case modeView:
+		f.show(name, role, durable, append([]uint64{}, s...), s)
+	case modeMarks:
+		for i := range s {
+			f.marks(role, &s[i])
+		}
+	}
+}
+
+// Uints visits a list of numbers of any length.
+func (f *Fields) Uints(name string, p *[]uint64) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
+		for _, v := range *p {
+			f.buf = binary.AppendUvarint(f.buf, v)
+		}
+	case modeDecode:
+		*p = (*p)[:0]
+		for range f.length(name) {
+			*p = append(*p, f.uvarint(name, 1<<64-1))
+		}
+	case modeView:
+		f.show(name, RolePlain, durable, append([]uint64{}, *p...), p)
+	}
+}
+
+// Bytes visits opaque data.
+func (f *Fields) Bytes(name string, p *[]byte) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		f.buf = binary.AppendUvarint(f.buf, uint64(len(*p)))
+		f.buf = append(f.buf, *p...)
+	case modeDecode:
+		*p = append((*p)[:0], f.take(f.length(name))...)
+	case modeView:
+		f.show(name, RolePlain, durable, append([]byte{}, *p...), p)
+	}
+}
+
+// Stamp visits a logical time with its process, which may be None.
+func (f *Fields) Stamp(name string, p *Stamp) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		f.buf = binary.AppendUvarint(f.buf, p.Clock)
+		f.buf = binary.AppendUvarint(f.buf, uint64(p.ID+1))
+	case modeDecode:
+		p.Clock, p.ID = f.uvarint(name, 1<<64-1), f.id(name)
+	case modeView:
+		f.show(name, RoleClock, durable, fmt.Sprintf("(%d,%s)", p.Clock, f.label(p.ID)), p)
+	case modeMarks:
+		f.marks(RoleClock, &p.Clock)
+	}
+}
+
+// Message visits a message that is being held.
+func (f *Fields) Message(name string, p *Message) {
+	durable, visit := f.next()
+	if !visit {
+		return
+	}
+	switch f.mode {
+	case modeEncode:
+		f.buf = p.appendBody(f.buf, 1<<fieldCount-1)
+	case modeDecode:
+		rest, err := p.decodeBody(f.buf, f.n)
+		f.buf = rest
+		f.fail(name, err)
+	case modeView:
+		f.show(name, RolePlain, durable, fmt.Sprintf("%+v", *p), p)
+	case modeMarks:
+		f.marks(RoleClock, &p.Clock)
+	}
+}

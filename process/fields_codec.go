@@ -1,0 +1,154 @@
+package process
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// AppendState appends the encoded state of m to dst. Equal states have equal
+// encodings. It allocates only to grow dst.
+func AppendState(dst []byte, m Machine) []byte {
+	var f Fields
+	return f.Append(dst, m)
+}
+
+// AppendDurable appends the encoded durable fields of m to dst.
+func AppendDurable(dst []byte, m Machine) []byte {
+	f := Fields{durableOnly: true}
+	return f.append(dst, m)
+}
+
+// DecodeState loads an encoded state into m, which must have been made with the
+// same configuration of n processes as the one that was encoded. On an error m
+// is in no particular state and must not be used.
+func DecodeState(src []byte, m Machine, n int) error {
+	var f Fields
+	return f.Decode(src, m, n)
+}
+
+// DecodeDurable loads encoded durable fields into m and leaves all other fields
+// as they are.
+func DecodeDurable(src []byte, m Machine, n int) error {
+	f := Fields{durableOnly: true}
+	return f.decode(src, m, n)
+}
+
+// Append is AppendState with a walk that the caller keeps: an interface method
+// makes its argument escape, so a kept walk saves one allocation per call.
+func (f *Fields) Append(dst []byte, m Machine) []byte {
+	*f = Fields{}
+	return f.append(dst, m)
+}
+
+// Decode is DecodeState with a walk that the caller keeps.
+func (f *Fields) Decode(src []byte, m Machine, n int) error {
+	*f = Fields{}
+	return f.decode(src, m, n)
+}
+
+func (f *Fields) append(dst []byte, m Machine) []byte {
+	f.mode, f.buf = modeEncode, dst
+	m.Fields(f)
+	dst, f.buf = f.buf, nil
+	return dst
+}
+
+func (f *Fields) decode(src []byte, m Machine, n int) error {
+	f.mode, f.buf, f.n = modeDecode, src, n
+	m.Fields(f)
+	if f.err == nil && len(f.buf) > 0 {
+		f.err = fmt.Errorf("process: state has %d bytes too many", len(f.buf))
+	}
+	f.buf = nil
+	return f.err
+}
+
+// Copy makes the state of dst equal to that of src. Both must be machines of the
+// same Spec and Config at the same process. The buffer is for reuse; it is
+// returned, perhaps grown.
+func Copy(dst, src Machine, n int, buf []byte) []byte {
+	buf = AppendState(buf[:0], src)
+	err := DecodeState(buf, dst, n)
+	Assert(err == nil, "an encoded state can be decoded")
+	return buf
+}
+
+// Hash returns a fingerprint of the state that is the same on every machine and
+// in every run (64-bit FNV-1a of its encoding).
+func Hash(m Machine) uint64 {
+	h := uint64(14695981039346656037)
+	for _, b := range AppendState(nil, m) {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return h
+}
+
+// Marks calls visit for every number in the state of m that has a role, so that
+// a host can read or rewrite logical times, fences and terms.
+func Marks(m Machine, visit func(role Role, p *uint64)) {
+	f := Fields{mode: modeMarks, marks: visit}
+	m.Fields(&f)
+}
+
+// HighWater returns the largest logical time or sequence number and the largest
+// fence in the state of m. A machine made with a Base of at least these does not
+// repeat what m has used.
+func HighWater(m Machine) Base {
+	var b Base
+	Marks(m, func(role Role, p *uint64) {
+		switch role {
+		case RoleClock, RoleSeq:
+			b.Clock = max(b.Clock, *p)
+		case RoleFence:
+			b.Fence = max(b.Fence, Fence(*p))
+		}
+	})
+	return b
+}
+
+// fail records the first error of a decoding walk.
+func (f *Fields) fail(name string, err error) {
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("process: state field %s%s: %w", f.group, name, err)
+	}
+}
+
+func (f *Fields) uvarint(name string, limit uint64) uint64 {
+	v, size := binary.Uvarint(f.buf)
+	if size <= 0 {
+		f.fail(name, errTruncated)
+		return 0
+	}
+	f.buf = f.buf[size:]
+	if v > limit {
+		f.fail(name, fmt.Errorf("%d is larger than %d", v, limit))
+		return 0
+	}
+	return v
+}
+
+func (f *Fields) varint(name string) int64 {
+	v, size := binary.Varint(f.buf)
+	if size <= 0 {
+		f.fail(name, errTruncated)
+		return 0
+	}
+	f.buf = f.buf[size:]
+	return v
+}
+
+func (f *Fields) id(name string) ID { return ID(f.uvarint(name, uint64(f.n))) - 1 }
+
+// length reads a length. Every element takes at least one byte, so a length
+// beyond the bytes that are left is corrupt.
+func (f *Fields) length(name string) int { return int(f.uvarint(name, uint64(len(f.buf)))) }
+
+func (f *Fields) take(n int) []byte {
+	if n > len(f.buf) {
+		f.fail("", errTruncated)
+		return nil
+	}
+	b := f.buf[:n]
+	f.buf = f.buf[n:]
+	return b
+}

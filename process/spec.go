@@ -1,0 +1,271 @@
+package process
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Family is what an algorithm is for.
+type Family uint8
+
+// The families.
+const (
+	Mutex Family = iota + 1
+	Election
+	Detector
+	ClockSync
+	Multicast
+	GlobalState
+	Agreement
+	Deadlock
+	Composed // a stack
+)
+
+var familyNames = [...]string{"", "mutex", "election", "detector", "clock", "multicast", "globalstate", "agreement", "deadlock", "composed"}
+
+// String returns the name of the family, which is also that of its folder.
+func (f Family) String() string { return familyNames[f] }
+
+// Spec is everything that is to be known of an algorithm: what it is, what its
+// messages mean, what it needs, what it promises, and how to make a machine.
+// Specs are data; nobody changes one.
+type Spec struct {
+	Name      string   // on the command line: lower case, words joined by hyphens
+	Title     string   // as in a heading
+	Paper     string   // authors, title, year
+	Documents []string // lecture documents that describe or name it
+	Family    Family
+
+	Messages []MessageSpec // by Type, from 1
+	Timers   []string      // names by Timer, from 1
+	Rules    []RuleSpec    // by Rule, from 1
+	Options  []Option
+
+	Needs  Needs
+	Claims Claims
+
+	// Cancels says that the machine has a rule for Cancel. For others a host
+	// waits for the grant and releases at once.
+	Cancels bool
+	// Carrier says that the machine transports the messages of layers above it.
+	Carrier bool
+	// Layers are the specs of a stack, bottom first; nil for a single machine.
+	Layers []*Spec
+
+	// New makes the machine of one process. The configuration has passed
+	// Validate and is shared: the machine keeps the pointer.
+	New func(self ID, c *Config) Machine
+}
+
+// MessageSpec declares one type of message.
+type MessageSpec struct {
+	Name   string // as in the paper, in capitals
+	Class  Class
+	Fields []FieldUse // in the order in which they are printed
+}
+
+// FieldSet returns the declared fields.
+func (m *MessageSpec) FieldSet() FieldSet {
+	var s FieldSet
+	for _, use := range m.Fields {
+		s = s.With(use.Field)
+	}
+	return s
+}
+
+// Class says in which column a message is counted.
+type Class uint8
+
+// The classes of messages.
+const (
+	Protocol        Class = iota // counted in messages per entry or per election
+	Acknowledgement              // of the link layer or of a token
+	Heartbeat                    // of a failure detector
+	Recovery                     // after a crash
+)
+
+var classNames = [...]string{"protocol", "acknowledgement", "heartbeat", "recovery"}
+
+// String returns the name of the class.
+func (c Class) String() string { return classNames[c] }
+
+// FieldUse declares that a message uses a field.
+type FieldUse struct {
+	Field  Field
+	Symbol string   // what the paper calls it
+	Names  []string // FieldValue: what the numbers stand for; nil: numbers
+	Clock  bool     // FieldVector: logical times
+}
+
+// RuleSpec is one rule of the algorithm.
+type RuleSpec struct {
+	Name string // short, such as "R2a"
+	Text string // the rule in one line
+}
+
+// Option is a setting of the algorithm.
+type Option struct {
+	Name    string
+	Default string
+	Values  []string // what it may be; nil: a number from Min to Max
+	Min     int
+	Max     int
+	Text    string // what it changes, in one line
+}
+
+// Message returns the declaration of a message type of a layer, or nil.
+func (s *Spec) Message(layer uint8, t Type) *MessageSpec {
+	l := s.Layer(layer)
+	if l == nil || t == 0 || int(t) > len(l.Messages) {
+		return nil
+	}
+	return &l.Messages[t-1]
+}
+
+// Layer returns the spec of one layer of a stack, which for a single machine is
+// itself as layer 0, or nil.
+func (s *Spec) Layer(layer uint8) *Spec {
+	if s.Layers == nil && layer == 0 {
+		return s
+	}
+	if int(layer) >= len(s.Layers) {
+		return nil
+	}
+	return s.Layers[layer]
+}
+
+// Depth returns the number of layers, 1 for a single machine.
+func (s *Spec) Depth() int { return max(1, len(s.Layers)) }
+
+// TimerText returns a timer of a layer as people see it: "reply", or "check(3)"
+// for one that is about the peer labelled 3.
+func (s *Spec) TimerText(layer uint8, t Timer, c *Config) string {
+	name := "?"
+	if l := s.Layer(layer); l != nil && t.Name() > 0 && int(t.Name()) <= len(l.Timers) {
+		name = l.Timers[t.Name()-1]
+	}
+	if t.Peer() == None {
+		return name
+	}
+	return name + "(" + c.Text(t.Peer()) + ")"
+}
+
+// RuleText returns the short name of a rule of a layer.
+func (s *Spec) RuleText(layer uint8, r Rule) string {
+	l := s.Layer(layer)
+	if l == nil || r == 0 || int(r) > len(l.Rules) {
+		return "?"
+	}
+	return l.Rules[r-1].Name
+}
+
+// MessageText returns a message without its ends, with the symbols of the paper:
+// "REQUEST ts=3". Fields are printed also when they are zero.
+func (s *Spec) MessageText(m *Message, c *Config) string {
+	decl := s.Message(m.Layer, m.Type)
+	if decl == nil {
+		return "?"
+	}
+	var b strings.Builder
+	b.WriteString(decl.Name)
+	for _, use := range decl.Fields {
+		b.WriteString(" " + use.Symbol + "=" + use.text(m, c))
+	}
+	return b.String()
+}
+
+// text returns the value of the field in m.
+func (u FieldUse) text(m *Message, c *Config) string {
+	switch u.Field {
+	case FieldSubject:
+		return c.Text(m.Subject)
+	case FieldTerm:
+		return strconv.FormatUint(m.Term.Round(), 10)
+	case FieldSeq:
+		return strconv.FormatUint(m.Seq, 10)
+	case FieldClock:
+		return strconv.FormatUint(m.Clock, 10)
+	case FieldFence:
+		return m.Fence.String()
+	case FieldValue:
+		return u.valueText(m.Value)
+	case FieldVector:
+		return fmt.Sprint(m.Vector)
+	case FieldIDs:
+		return idsText(m.IDs, c)
+	default:
+		return fmt.Sprintf("%q", m.Data)
+	}
+}
+
+func (u FieldUse) valueText(v int64) string {
+	if v >= 0 && v < int64(len(u.Names)) {
+		return u.Names[v]
+	}
+	return strconv.FormatInt(v, 10)
+}
+
+func idsText(ids []ID, c *Config) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = c.Text(id)
+	}
+	return "[" + strings.Join(texts, " ") + "]"
+}
+
+// Validate checks that the configuration fits the algorithm. The error names the
+// value that is wrong and what would be right.
+func (s *Spec) Validate(c *Config) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	if s.Needs.Topology == Tree && c.Topology.Parent == nil {
+		return fmt.Errorf("process: %s needs a tree in the topology", s.Name)
+	}
+	if s.Needs.Topology == Quorums && c.Topology.Quorums == nil {
+		return fmt.Errorf("process: %s needs voting sets in the topology", s.Name)
+	}
+	for _, value := range c.Options {
+		if err := s.validateOption(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Spec) validateOption(value OptionValue) error {
+	var names []string
+	for _, o := range s.AllOptions() {
+		if o.Name == value.Name {
+			return o.validate(s.Name, value.Value)
+		}
+		names = append(names, o.Name)
+	}
+	return fmt.Errorf("process: %s has no option %q, it has [%s]", s.Name, value.Name, strings.Join(names, " "))
+}
+
+// AllOptions returns the options of the algorithm and of all its layers.
+func (s *Spec) AllOptions() []Option {
+	options := slices.Clone(s.Options)
+	for _, l := range s.Layers {
+		options = append(options, l.Options...)
+	}
+	return options
+}
+
+func (o *Option) validate(algorithm, value string) error {
+	if o.Values != nil {
+		if slices.Contains(o.Values, value) {
+			return nil
+		}
+		return fmt.Errorf("process: option %s of %s is %q, it must be one of [%s]",
+			o.Name, algorithm, value, strings.Join(o.Values, " "))
+	}
+	if n, err := strconv.Atoi(value); err != nil || n < o.Min || n > o.Max {
+		return fmt.Errorf("process: option %s of %s is %q, it must be a number from %d to %d",
+			o.Name, algorithm, value, o.Min, o.Max)
+	}
+	return nil
+}
