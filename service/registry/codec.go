@@ -88,6 +88,7 @@ func (c *Command) appendLeases(b []byte) []byte {
 	b = wire.AppendUint(b, uint64(len(c.Leases)))
 	for _, lease := range c.Leases {
 		b = append(b, lease.Session[:]...)
+		b = wire.AppendUint(b, lease.Renewals)
 		b = wire.AppendInt(b, lease.Remaining)
 	}
 	return b
@@ -151,6 +152,7 @@ func readLeases(r *wire.Reader, c *Command) {
 		}
 		var lease Lease
 		r.Fixed(lease.Session[:])
+		lease.Renewals = r.Uint()
 		lease.Remaining = r.Int()
 		c.Leases = append(c.Leases, lease)
 	}

@@ -93,9 +93,14 @@ type Command struct {
 	Member Member
 }
 
-// Lease says how many nanoseconds a session has left. An expiry ignores them.
+// Lease is the leader's verdict on the time of a session. It is void if the
+// session was renewed through the log after the verdict, which Renewals tells:
+// whoever is told that a session was renewed may rely on it.
 type Lease struct {
-	Session   SessionID
+	Session SessionID
+	// Renewals is how often the session had been renewed through the log.
+	Renewals uint64
+	// Remaining is the time left in ns; 0 in an expiry.
 	Remaining int64
 }
 
@@ -137,6 +142,9 @@ type Result struct {
 	Ahead uint32
 	// Holder is one of those that stand in the way (Held).
 	Holder *Holder
+	// Remaining is how long the session lives on from the moment at which the
+	// request was sent, in ns (OpOpen and OpRenew).
+	Remaining int64
 }
 
 // Outcome is an answer and the request it answers. A request to acquire that

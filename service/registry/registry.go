@@ -102,7 +102,7 @@ func (r *Registry) request(c *Command, fx *Effects) Result {
 		// client counts from the newest transmission.
 		s.renewed()
 		fx.Renewed = append(fx.Renewed, s.id)
-		return Result{Code: OK}
+		return Result{Code: OK, Remaining: s.ttl}
 	}
 	if earlier, again := r.answered(s, c); again {
 		return earlier
@@ -286,7 +286,7 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 func (r *Registry) expire(leases []Lease, fx *Effects) {
 	var over []*session
 	for _, lease := range leases {
-		if s := r.sessions[lease.Session]; s != nil {
+		if s := r.judged(lease); s != nil {
 			over = append(over, s)
 		}
 	}
@@ -330,10 +330,19 @@ func (r *Registry) abandon(c *claim, fx *Effects) {
 
 func (r *Registry) silence(leases []Lease) {
 	for _, lease := range leases {
-		if s := r.sessions[lease.Session]; s != nil {
+		if s := r.judged(lease); s != nil {
 			s.silent, s.remaining = true, lease.Remaining
 		}
 	}
+}
+
+// judged returns the session of a verdict that still stands, or nil.
+func (r *Registry) judged(lease Lease) *session {
+	s := r.sessions[lease.Session]
+	if s == nil || s.renewals != lease.Renewals {
+		return nil
+	}
+	return s
 }
 
 // sortedSessions returns the sessions by id.

@@ -22,6 +22,9 @@ type session struct {
 	// request that made each.
 	claims map[uint64]*claim
 
+	// renewals counts how often the session was opened or renewed through the
+	// log.
+	renewals uint64
 	// silent says that the log has the session down as silent with remaining
 	// ns left. A new leader then starts it with these instead of its TTL, and
 	// renewing it takes a log entry, so that no renewal is unknown to that
@@ -74,6 +77,7 @@ func (s *session) forget(low uint64) {
 
 // renewed takes a silent session off the record.
 func (s *session) renewed() {
+	s.renewals++
 	s.silent, s.remaining = false, 0
 }
 

@@ -48,6 +48,8 @@ type Session struct {
 	Holds   int
 	Waits   int
 	Opened  int64 // wall clock of the leader, ns since 1970
+	// Renewals counts how often it was opened or renewed through the log.
+	Renewals uint64
 	// Silent says that the log has the session down with Remaining ns left.
 	Silent    bool
 	Remaining int64
@@ -135,7 +137,7 @@ func (r *Registry) Each(f func(Session)) {
 func (s *session) view() Session {
 	view := Session{
 		ID: s.id, TTL: s.ttl, Host: s.host, PID: s.pid, Program: s.program,
-		Opened: s.opened, Silent: s.silent, Remaining: s.remaining,
+		Opened: s.opened, Renewals: s.renewals, Silent: s.silent, Remaining: s.remaining,
 	}
 	for _, c := range s.claims {
 		if c.held() {
