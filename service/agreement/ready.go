@@ -1,0 +1,174 @@
+package agreement
+
+import (
+	"fmt"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Ready is what a Core wants done. See the package comment for what the caller
+// owes for each field.
+type Ready struct {
+	Send      []*raftpb.Message // to peers, at once
+	Save      *Save             // to the disk, nil for none
+	Committed []*raftpb.Entry   // to the state machine
+	Reads     []Read            // tickets that may proceed
+
+	// WantSnapshot asks for CreateSnapshot now: a peer needs a snapshot, and
+	// the newest one does not know the present configuration.
+	WantSnapshot bool
+
+	Role   Role
+	Leader uint64 // 0 when none is known
+	Term   uint64
+}
+
+// Save is what one Ready wants written, together with the promises that may be
+// made once it is durable.
+type Save struct {
+	HardState *raftpb.HardState // nil when unchanged
+	Snapshot  *raftpb.Snapshot  // nil for none; written before Entries
+	Entries   []*raftpb.Entry
+	// MustSync is false when a crash may lose this save (it moves no more than
+	// the commit index): Saved may then be called as soon as it is written and
+	// every earlier save is durable.
+	MustSync bool
+
+	responses []*raftpb.Message
+}
+
+// Empty reports whether there is nothing to write. Saved is owed all the same,
+// in its turn.
+func (s *Save) Empty() bool {
+	return s.HardState == nil && s.Snapshot == nil && len(s.Entries) == 0
+}
+
+// HasReady reports whether Ready has anything to say.
+func (c *Core) HasReady() bool {
+	return c.node.HasReady() || c.log.wanted || c.readsReleasable()
+}
+
+// Ready returns what is to be done since the last call. All of it is owed.
+func (c *Core) Ready() Ready {
+	c.releaseReads()
+	raw := c.node.Ready()
+	status := c.node.BasicStatus()
+	rd := Ready{
+		Committed:    raw.CommittedEntries,
+		Reads:        c.completed(raw.ReadStates),
+		WantSnapshot: c.log.wanted,
+		Role:         roleOf(status.RaftState),
+		Leader:       status.Lead,
+		Term:         status.GetTerm(),
+	}
+	c.log.wanted = false
+	c.applying = append(c.applying, raw.CommittedEntries...)
+	for _, m := range raw.Messages {
+		switch m.GetTo() {
+		case raft.LocalAppendThread:
+			rd.Save = c.newSave(raw, m)
+		case raft.LocalApplyThread: // its entries are raw.CommittedEntries
+		default:
+			rd.Send = append(rd.Send, m)
+		}
+	}
+	return rd
+}
+
+func (c *Core) newSave(raw raft.Ready, m *raftpb.Message) *Save {
+	s := &Save{Entries: m.GetEntries(), MustSync: raw.MustSync, responses: m.GetResponses()}
+	if !raft.IsEmptyHardState(raw.HardState) {
+		s.HardState = raw.HardState
+	}
+	if !raft.IsEmptySnap(m.GetSnapshot()) {
+		s.Snapshot = m.GetSnapshot()
+		s.MustSync = true
+	}
+	c.saving = append(c.saving, s)
+	return s
+}
+
+// Saved takes note that a save, and every save before it, is durable. It
+// returns the messages to peers that had to wait for this. Saves must be
+// reported in the order in which they were handed out; anything else would
+// tell peers of entries that a crash can still take away, so it panics.
+func (c *Core) Saved(save *Save) (send []*raftpb.Message) {
+	if len(c.saving) == 0 || c.saving[0] != save {
+		panic(fmt.Sprintf("agreement: saves reported out of order; %d are outstanding", len(c.saving)))
+	}
+	c.saving[0] = nil
+	c.saving = c.saving[1:]
+	c.remember(save)
+	for _, m := range save.responses {
+		if m.GetTo() != c.cfg.ID {
+			send = append(send, m)
+			continue
+		}
+		// The only error is that this member was removed meanwhile, and that
+		// its own acknowledgement therefore counts for nothing.
+		_ = c.node.Step(m)
+	}
+	if save.Snapshot != nil {
+		// What was being applied is part of the snapshot. Raft still counts it
+		// against its bound until it hears of it.
+		c.acknowledge(c.applying)
+		c.applying = nil
+	}
+	c.observe()
+	return send
+}
+
+// remember moves a save from what raft holds as unstable to the in-memory log.
+func (c *Core) remember(save *Save) {
+	if save.Snapshot != nil {
+		meta := save.Snapshot.GetMetadata()
+		must(c.log.install(save.Snapshot))
+		c.conf, c.changed = meta.GetConfState(), meta.GetIndex()
+		c.applied = max(c.applied, meta.GetIndex())
+		c.blank = false
+	}
+	must(c.log.Append(save.Entries))
+	if save.HardState != nil {
+		must(c.log.SetHardState(save.HardState))
+	}
+}
+
+// Applied takes note that the state machine contains these entries, which must
+// be the oldest of those handed out in Ready.Committed and not yet reported.
+// Entries that a snapshot has overtaken meanwhile are ignored.
+func (c *Core) Applied(entries []*raftpb.Entry) {
+	for len(entries) > 0 && entries[0].GetIndex() <= c.applied {
+		entries = entries[1:]
+	}
+	if len(entries) == 0 {
+		return
+	}
+	if len(entries) > len(c.applying) || entries[0] != c.applying[0] {
+		panic(fmt.Sprintf("agreement: entry %d reported as applied out of order; %d entries are outstanding after %d",
+			entries[0].GetIndex(), len(c.applying), c.applied))
+	}
+	c.applying = c.applying[len(entries):]
+	c.applied = entries[len(entries)-1].GetIndex()
+	c.acknowledge(entries)
+}
+
+func (c *Core) acknowledge(entries []*raftpb.Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	must(c.node.Step(&raftpb.Message{
+		Type:    raftpb.MsgStorageApplyResp.Enum(),
+		To:      new(c.cfg.ID),
+		From:    new(raft.LocalApplyThread),
+		Entries: entries,
+	}))
+}
+
+// must stops the member on what cannot happen unless memory or this package is
+// broken.
+func must(err error) {
+	if err != nil {
+		panic("agreement: " + err.Error())
+	}
+}

@@ -1,0 +1,100 @@
+package agreement
+
+import (
+	"fmt"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// check refuses what no correct peer sends, because raft takes much of it on
+// trust and would panic. Proposals and reads of other members are refused too:
+// a member proposes and reads only for itself.
+func (c *Core) check(m *raftpb.Message) error {
+	refuse := func(format string, args ...any) error {
+		return &MessageError{Type: m.GetType(), From: m.GetFrom(), Reason: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case m == nil:
+		return refuse("the message is empty")
+	case m.GetTo() != c.cfg.ID:
+		return refuse("it is addressed to member %d, this is member %d", m.GetTo(), c.cfg.ID)
+	case m.GetFrom() == 0 || m.GetFrom() == c.cfg.ID || raft.IsLocalMsgTarget(m.GetFrom()):
+		return refuse("a peer cannot have this id")
+	case !slices.Contains(fromPeers, m.GetType()):
+		return refuse("members do not send this type to each other")
+	case m.GetTerm() == 0:
+		return refuse("it has no term")
+	case len(m.GetResponses()) > 0:
+		return refuse("it carries responses meant for the sender's own disk")
+	}
+	switch m.GetType() {
+	case raftpb.MsgApp:
+		return c.checkAppend(m, refuse)
+	case raftpb.MsgSnap:
+		return c.checkSnapshot(m, refuse)
+	case raftpb.MsgHeartbeat:
+		return c.checkHeartbeat(m)
+	}
+	return nil
+}
+
+// fromPeers are the messages members send each other.
+var fromPeers = []raftpb.MessageType{
+	raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgHeartbeat, raftpb.MsgHeartbeatResp,
+	raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp,
+	raftpb.MsgSnap, raftpb.MsgTimeoutNow,
+}
+
+type refusal func(format string, args ...any) error
+
+func (c *Core) checkAppend(m *raftpb.Message, refuse refusal) error {
+	index, term := m.GetIndex(), m.GetLogTerm()
+	for _, e := range m.GetEntries() {
+		if e.GetIndex() != index+1 {
+			return refuse("entry %d follows entry %d", e.GetIndex(), index)
+		}
+		if e.GetTerm() < term || e.GetTerm() > m.GetTerm() {
+			return refuse("entry %d has term %d, outside %d to %d", e.GetIndex(), e.GetTerm(), term, m.GetTerm())
+		}
+		index, term = e.GetIndex(), e.GetTerm()
+	}
+	return nil
+}
+
+func (c *Core) checkSnapshot(m *raftpb.Message, refuse refusal) error {
+	meta := m.GetSnapshot().GetMetadata()
+	switch {
+	case raft.IsEmptySnap(m.GetSnapshot()):
+		return refuse("it carries no snapshot")
+	case meta.GetTerm() > m.GetTerm():
+		return refuse("the snapshot has term %d, the message %d", meta.GetTerm(), m.GetTerm())
+	case len(meta.GetConfState().GetVoters()) == 0:
+		return refuse("the snapshot names no voters")
+	}
+	return nil
+}
+
+// checkHeartbeat notices a lost log. A leader names a commit index that this
+// member has acknowledged, and an acknowledged entry is on disk and in the
+// in-memory log; raft itself would panic.
+func (c *Core) checkHeartbeat(m *raftpb.Message) error {
+	if last := c.log.last(); m.GetTerm() >= c.term && m.GetCommit() > last {
+		return &LostLogError{Leader: m.GetFrom(), Commit: m.GetCommit(), Last: last}
+	}
+	return nil
+}
+
+// takenWhenBlank lets a blank member hear a leader and nothing else. A
+// snapshot in which it is a voter is that of a cluster which still counts on
+// what this member has lost.
+func (c *Core) takenWhenBlank(m *raftpb.Message) bool {
+	switch m.GetType() {
+	case raftpb.MsgApp, raftpb.MsgHeartbeat:
+		return true
+	case raftpb.MsgSnap:
+		return slices.Contains(m.GetSnapshot().GetMetadata().GetConfState().GetLearners(), c.cfg.ID)
+	}
+	return false
+}

@@ -1,0 +1,97 @@
+package agreement
+
+import (
+	"maps"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+)
+
+// Role is what a member currently is.
+type Role uint8
+
+const (
+	Follower     Role = iota
+	PreCandidate      // asks whether it could win, before disturbing anyone
+	Candidate
+	Leader
+)
+
+var roleNames = [...]string{"follower", "pre-candidate", "candidate", "leader"}
+
+func (r Role) String() string { return roleNames[r] }
+
+func roleOf(s raft.StateType) Role {
+	switch s {
+	case raft.StateLeader:
+		return Leader
+	case raft.StateCandidate:
+		return Candidate
+	case raft.StatePreCandidate:
+		return PreCandidate
+	}
+	return Follower
+}
+
+// Status is a member's view of the cluster.
+type Status struct {
+	ID      uint64
+	Role    Role
+	Term    uint64
+	Vote    uint64 // whom this member voted for in Term; 0 for nobody
+	Leader  uint64 // 0 when none is known
+	Commit  uint64
+	Applied uint64
+	First   uint64 // the first entry still in memory
+	Last    uint64 // the last durable entry
+	Blank   bool   // waits for a first snapshot: see the package comment
+	// Transferee is the member that the leader is handing over to, or 0.
+	Transferee uint64
+	Voters     []uint64 // sorted; of the incoming half of a joint configuration
+	Outgoing   []uint64 // the voters of the outgoing half, or none
+	Learners   []uint64
+	// Peers is what a leader knows of every member, itself included, by ID.
+	// It is empty on any other member.
+	Peers []Peer
+}
+
+// Peer is what a leader knows of a member.
+type Peer struct {
+	ID      uint64
+	Learner bool
+	Match   uint64 // the last entry it is known to hold
+	Next    uint64
+	State   string // StateProbe, StateReplicate or StateSnapshot
+	// Active is whether it was heard from since the leader last looked, at
+	// most an election timeout ago.
+	Active bool
+}
+
+// Status returns the member's view as of now.
+func (c *Core) Status() Status {
+	raw := c.node.Status()
+	first, err := c.log.FirstIndex()
+	must(err)
+	s := Status{
+		ID:         c.cfg.ID,
+		Role:       roleOf(raw.RaftState),
+		Term:       raw.GetTerm(),
+		Vote:       raw.GetVote(),
+		Leader:     raw.Lead,
+		Commit:     raw.GetCommit(),
+		Applied:    c.applied,
+		First:      first,
+		Last:       c.log.last(),
+		Blank:      c.blank,
+		Transferee: raw.LeadTransferee,
+		Voters:     slices.Sorted(maps.Keys(raw.Config.Voters[0])),
+		Outgoing:   slices.Sorted(maps.Keys(raw.Config.Voters[1])),
+		Learners:   slices.Sorted(maps.Keys(raw.Config.Learners)),
+	}
+	for _, id := range slices.Sorted(maps.Keys(raw.Progress)) {
+		p := raw.Progress[id]
+		s.Peers = append(s.Peers, Peer{ID: id, Learner: p.IsLearner, Match: p.Match, Next: p.Next,
+			State: p.State.String(), Active: p.RecentActive})
+	}
+	return s
+}
