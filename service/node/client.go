@@ -1,0 +1,170 @@
+package node
+
+import (
+	"context"
+	"errors"
+
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// ErrStopped is returned once the node has stopped.
+var ErrStopped = errors.New("the server is stopping")
+
+// ErrNotLeader is returned by what only the leader can do.
+var ErrNotLeader = errors.New("this server does not lead")
+
+// Client receives what a node has for one of its clients. Its methods are
+// called by the goroutine that owns the replica: they must not block.
+type Client interface {
+	// Deliver hands over replies, in order. The slice is the client's to keep.
+	Deliver(replies []Reply)
+	// Depose says that this server ceased to lead: whatever has no answer must
+	// be sent again to the leader. Nothing is delivered afterwards.
+	Depose()
+}
+
+// Conn is the connection of a client to a node.
+type Conn struct {
+	node   *Node
+	number uint64
+}
+
+type submission struct {
+	conn     uint64
+	commands []registry.Command
+}
+
+// Connect registers a client.
+func (n *Node) Connect(ctx context.Context, c Client) (*Conn, error) {
+	conn := &Conn{node: n, number: n.numbers.Add(1)}
+	err := n.call(ctx, func(r *replica.Replica) error {
+		if r == nil || !r.Leading() {
+			return ErrNotLeader
+		}
+		n.clients[conn.number] = c
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// Submit passes requests on. It waits while the node has too many.
+func (c *Conn) Submit(ctx context.Context, commands []registry.Command) error {
+	select {
+	case c.node.requests <- submission{c.number, commands}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.node.done:
+		return ErrStopped
+	}
+}
+
+// Close forgets the client. What it asked for goes on; nobody is told.
+func (c *Conn) Close() {
+	// A node that stopped has forgotten it already.
+	_ = c.node.call(context.Background(), func(*replica.Replica) error {
+		delete(c.node.clients, c.number)
+		return nil
+	})
+}
+
+// call lets f run in the goroutine that owns the replica, and returns its
+// error.
+func (n *Node) call(ctx context.Context, f func(*replica.Replica) error) error {
+	result := make(chan error, 1)
+	select {
+	case n.calls <- func() { result <- f(n.replica) }:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-n.done:
+		return ErrStopped
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-n.done:
+		return ErrStopped
+	}
+}
+
+// View lets f look at the replica as it is, which may lag behind the cluster.
+// What f returns must not refer to the replica.
+func (n *Node) View(ctx context.Context, f func(*replica.Replica)) error {
+	return n.call(ctx, func(r *replica.Replica) error {
+		if r == nil {
+			return ErrNotLeader
+		}
+		f(r)
+		return nil
+	})
+}
+
+// Read lets f look at the replica once a quorum has confirmed that nothing
+// newer was acknowledged when Read was called. ErrNotLeader says that this
+// server cannot vouch for that.
+func (n *Node) Read(ctx context.Context, f func(*replica.Replica)) error {
+	result := make(chan error, 1)
+	err := n.View(ctx, func(r *replica.Replica) {
+		n.readNumber++
+		n.reads[n.readNumber] = func(ok bool) {
+			if !ok {
+				result <- ErrNotLeader
+				return
+			}
+			f(r)
+			result <- nil
+		}
+		r.Read(n.readNumber)
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-n.done:
+		return ErrStopped
+	}
+}
+
+// Watch returns a channel that receives whenever the leader of the election may
+// have changed, and is closed when this server ceases to lead; and a function
+// that ends the watch. Signals that nobody takes are merged.
+func (n *Node) Watch(ctx context.Context, election string) (<-chan struct{}, func(), error) {
+	w := &watcher{election: election, signal: make(chan struct{}, 1)}
+	err := n.call(ctx, func(r *replica.Replica) error {
+		if r == nil || !r.Leading() {
+			return ErrNotLeader
+		}
+		n.watchers[w] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	cancel := func() {
+		_ = n.call(context.Background(), func(*replica.Replica) error {
+			delete(n.watchers, w)
+			return nil
+		})
+	}
+	return w.signal, cancel, nil
+}
+
+type watcher struct {
+	election string
+	signal   chan struct{}
+}
+
+func (w *watcher) notify() {
+	select {
+	case w.signal <- struct{}{}:
+	default: // one is waiting already
+	}
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/transport"
+)
+
+// begin makes the replica from what the disk holds. A server with an empty
+// data directory is either a founder of the cluster or one that lost its data,
+// and must find out first: a founder may vote, the other has forgotten its vote
+// and what it acknowledged, and waits until the others take it back.
+//
+// It leaves the replica nil if the node is stopped meanwhile.
+func (n *Node) begin() error {
+	disk := agreement.Disk{HardState: n.found.HardState, Snapshot: n.found.Snapshot, Entries: n.found.Entries}
+	if n.found.Fresh {
+		founder, err := n.isFounder()
+		if err != nil || n.stopping() {
+			return err
+		}
+		if founder {
+			disk.Snapshot = replica.Bootstrap(slices.Sorted(maps.Keys(n.cfg.Peers)))
+			if err := n.store.Save(nil, nil, disk.Snapshot, true); err != nil {
+				return err
+			}
+		}
+	}
+	cfg := n.cfg.replica()
+	cfg.UID = n.found.UID
+	made, err := replica.New(cfg, disk)
+	if err != nil {
+		return err
+	}
+	n.replica = made
+	for id, uid := range n.records.all() {
+		n.replica.Met(id, uid)
+	}
+	return nil
+}
+
+func (n *Node) stopping() bool {
+	select {
+	case <-n.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// isFounder finds out whether the cluster knew this server with other data. It
+// asks until so many answered that no majority can have agreed on anything
+// without one of them and this server.
+func (n *Node) isFounder() (bool, error) {
+	marker := filepath.Join(n.cfg.Dir, "rejoining")
+	if _, err := os.Stat(marker); err == nil {
+		return false, nil
+	}
+	tick := time.NewTicker(n.cfg.tick())
+	defer tick.Stop()
+	for {
+		opinions := n.records.opinions()
+		for _, id := range slices.Sorted(maps.Keys(opinions)) {
+			if known := opinions[id]; known != 0 && known != n.found.UID {
+				n.log.Warn("the cluster knows this server with other data, which is gone: rejoining as an empty member", "told by", id)
+				return false, mark(marker)
+			}
+		}
+		if 1+len(opinions) > len(n.cfg.Peers)/2 {
+			return true, nil
+		}
+		select {
+		case <-tick.C:
+		case <-n.messages: // from a cluster that this server is not part of yet
+		case s := <-n.requests:
+			n.refuse(s)
+		case f := <-n.calls:
+			f()
+		case err := <-n.refused:
+			return false, err
+		case <-n.stop:
+			return false, nil
+		}
+	}
+}
+
+// refuse answers requests that no replica can take.
+func (n *Node) refuse(s submission) {
+	c := n.clients[s.conn]
+	if c == nil {
+		return
+	}
+	c.Depose()
+	delete(n.clients, s.conn)
+}
+
+// mark makes the decision to rejoin outlive a restart: by then the others know
+// the new UID, and would take this server for a founder.
+func mark(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("noting that this server rejoins: %w", err)
+	}
+	if err := f.Sync(); err != nil {
+		f.Close()
+		return fmt.Errorf("noting that this server rejoins: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("noting that this server rejoins: %w", err)
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("noting that this server rejoins: %w", err)
+	}
+	defer dir.Close()
+	return dir.Sync()
+}
+
+// records is what this server knows of the data directories of the others, for
+// the handshakes that other goroutines make.
+type records struct {
+	mu sync.Mutex
+	// hellos are the newest introductions of each server.
+	hellos map[uint64]transport.Hello
+	// agreed is what the registry has on record.
+	agreed map[uint64]uint64
+}
+
+func (r *records) met(hello transport.Hello) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hellos == nil {
+		r.hellos = make(map[uint64]transport.Hello)
+	}
+	r.hellos[hello.Server] = hello
+}
+
+// uid returns the UID on record for a server, or 0. What the cluster agreed on
+// comes before what this server saw itself.
+func (r *records) uid(server uint64) uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if agreed := r.agreed[server]; agreed != 0 {
+		return agreed
+	}
+	return r.hellos[server].UID
+}
+
+// opinions returns what each server that introduced itself has on record for
+// this one.
+func (r *records) opinions() map[uint64]uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	opinions := make(map[uint64]uint64)
+	for id, hello := range r.hellos {
+		opinions[id] = hello.KnownUID
+	}
+	return opinions
+}
+
+// all returns the UIDs of the servers that introduced themselves.
+func (r *records) all() map[uint64]uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	uids := make(map[uint64]uint64)
+	for id, hello := range r.hellos {
+		uids[id] = hello.UID
+	}
+	return uids
+}
+
+// update takes over what the registry has on record.
+func (r *records) update(reg *registry.Registry, peers map[uint64]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.agreed == nil {
+		r.agreed = make(map[uint64]uint64)
+	}
+	for id := range peers {
+		if m, known := reg.Member(id); known {
+			r.agreed[id] = m.UID
+		}
+	}
+}

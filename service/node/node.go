@@ -1,0 +1,427 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/internal/boottime"
+	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/store"
+	"github.com/conclave-io/conclave/service/transport"
+)
+
+// Node is a running server without its public face.
+type Node struct {
+	cfg   Config
+	log   *slog.Logger
+	store *store.Store
+	found *store.State
+	disk  *disk
+	net   *transport.Transport
+
+	messages chan *raftpb.Message
+	requests chan submission
+	calls    chan func()
+	refused  chan error
+	numbers  atomic.Uint64
+
+	// What follows belongs to the goroutine of run.
+	replica    *replica.Replica // nil until this server knows what it is
+	clients    map[uint64]Client
+	reads      map[uint64]func(ok bool)
+	readNumber uint64
+	watchers   map[*watcher]struct{}
+	leader     uint64
+
+	records records
+	metrics Metrics
+
+	stop     chan struct{}
+	stopOnce sync.Once
+	done     chan struct{}
+	err      error // why it stopped by itself; read after done
+}
+
+// Start starts a node. What it takes over from the configuration is released
+// when it fails or stops.
+func Start(cfg Config) (*Node, error) {
+	cfg = cfg.WithDefaults()
+	n := &Node{
+		cfg: cfg, log: cfg.Log,
+		messages: make(chan *raftpb.Message, 1024),
+		requests: make(chan submission, 1024),
+		calls:    make(chan func(), 64),
+		refused:  make(chan error, 1),
+		clients:  make(map[uint64]Client),
+		reads:    make(map[uint64]func(bool)),
+		watchers: make(map[*watcher]struct{}),
+		stop:     make(chan struct{}),
+		done:     make(chan struct{}),
+	}
+	if err := n.open(); err != nil {
+		if cfg.PeerListener != nil {
+			cfg.PeerListener.Close()
+		}
+		return nil, err
+	}
+	go n.run()
+	return n, nil
+}
+
+func (n *Node) open() error {
+	if err := n.cfg.Validate(); err != nil {
+		return err
+	}
+	var err error
+	identity := store.Identity{Cluster: n.cfg.Cluster, Server: n.cfg.ID}
+	if n.store, n.found, err = store.Open(n.cfg.Dir, identity, n.log); err != nil {
+		return err
+	}
+	n.disk = newDisk(n.store)
+	n.net, err = transport.New(transport.Config{
+		Self: transport.Hello{
+			Cluster: n.cfg.Cluster, Server: n.cfg.ID, UID: n.found.UID,
+			PeerAddress: n.cfg.Peers[n.cfg.ID], ClientAddress: n.cfg.ClientAddress,
+		},
+		Listener:  n.cfg.PeerListener,
+		Peers:     n.others(),
+		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
+		KnownUID: n.records.uid,
+		Handler:  &handler{n},
+		Log:      n.log,
+	})
+	if err != nil {
+		n.store.Close()
+	}
+	return err
+}
+
+// others returns the addresses of all servers but this one.
+func (n *Node) others() map[uint64]string {
+	others := make(map[uint64]string, len(n.cfg.Peers))
+	for id, address := range n.cfg.Peers {
+		if id != n.cfg.ID {
+			others[id] = address
+		}
+	}
+	return others
+}
+
+// Stop hands leadership over if this server has it, and stops. It returns why
+// the node stopped before, if it did so by itself.
+func (n *Node) Stop(ctx context.Context) error {
+	_ = n.call(ctx, func(r *replica.Replica) error {
+		if r != nil {
+			r.Resign()
+		}
+		return nil
+	})
+	n.awaitSuccessor(ctx)
+	n.stopOnce.Do(func() { close(n.stop) })
+	<-n.done
+	return n.err
+}
+
+// awaitSuccessor waits until this server no longer leads, for an election
+// timeout at most.
+func (n *Node) awaitSuccessor(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.Election)
+	defer cancel()
+	for {
+		leading := false
+		if n.View(ctx, func(r *replica.Replica) { leading = r.Leading() && len(r.Status().Voters) > 1 }) != nil || !leading {
+			return
+		}
+		select {
+		case <-time.After(n.cfg.tick()):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Done is closed when the node has stopped.
+func (n *Node) Done() <-chan struct{} { return n.done }
+
+// Err returns why the node stopped by itself, once Done is closed.
+func (n *Node) Err() error { return n.err }
+
+// ClientAddress returns where a server takes clients, as far as it is known.
+func (n *Node) ClientAddress(server uint64) string {
+	if server == n.cfg.ID {
+		return n.cfg.ClientAddress
+	}
+	return n.net.ClientAddress(server)
+}
+
+// Connected returns the servers that this one has a connection to.
+func (n *Node) Connected() []uint64 { return n.net.Connected() }
+
+// Metrics returns the figures of this node. They may be read at any time.
+func (n *Node) Metrics() *Metrics { return &n.metrics }
+
+func (n *Node) run() {
+	defer n.close()
+	// A failed assertion stops the whole server, with the place where it
+	// failed: going on would be to act on a state that cannot be.
+	defer func() {
+		if broken := recover(); broken != nil {
+			n.err = fmt.Errorf("assertion failed: %v\n%s", broken, debug.Stack())
+		}
+	}()
+	if n.err = n.begin(); n.err != nil || n.replica == nil {
+		return
+	}
+	var writing sync.WaitGroup
+	writing.Go(func() { n.disk.run(n.stop) })
+	defer writing.Wait()
+	defer n.stopOnce.Do(func() { close(n.stop) })
+	defer n.disk.close()
+	n.err = n.loop()
+}
+
+func (n *Node) loop() error {
+	ticker := time.NewTicker(n.cfg.tick())
+	defer ticker.Stop()
+	for {
+		messages, requests := n.messages, n.requests
+		if n.disk.behind() {
+			messages, requests = nil, nil
+		}
+		select {
+		case <-ticker.C:
+			n.replica.Tick(now())
+		case m := <-messages:
+			n.replica.Receive(now(), m)
+		case s := <-requests:
+			n.submit(s)
+		case w := <-n.disk.done:
+			if err := n.saved(w); err != nil {
+				return err
+			}
+		case f := <-n.calls:
+			f()
+		case err := <-n.refused:
+			return err
+		case <-n.stop:
+			return nil
+		}
+		n.takeMore(messages, requests)
+		if err := n.carryOut(n.replica.Output(time.Now().UnixNano())); err != nil {
+			return err
+		}
+	}
+}
+
+// takeMore takes what else has arrived, within bounds, so that one output
+// serves many inputs.
+func (n *Node) takeMore(messages chan *raftpb.Message, requests chan submission) {
+	const most = 256
+	for range most {
+		select {
+		case m := <-messages:
+			n.replica.Receive(now(), m)
+		case s := <-requests:
+			n.submit(s)
+		default:
+			return
+		}
+	}
+}
+
+func (n *Node) submit(s submission) {
+	n.metrics.Requests.Add(uint64(len(s.commands)))
+	n.replica.Submit(now(), s.conn, s.commands)
+}
+
+func now() int64 { return int64(boottime.Now()) }
+
+func (n *Node) saved(w written) error {
+	if w.err != nil {
+		return w.err
+	}
+	n.metrics.Fsyncs.Add(1)
+	for _, write := range w.writes {
+		if write.snapshot != nil {
+			n.replica.SnapshotStored()
+			continue
+		}
+		n.replica.Saved(now(), write.save)
+	}
+	return nil
+}
+
+func (n *Node) carryOut(out *replica.Output) error {
+	if out.Err != nil {
+		return out.Err
+	}
+	n.net.Send(out.Send)
+	writes := make([]write, 0, len(out.Saves)+1)
+	for _, save := range out.Saves {
+		writes = append(writes, write{save: save})
+	}
+	if out.Snapshot != nil {
+		writes = append(writes, write{snapshot: out.Snapshot})
+		n.metrics.Snapshots.Add(1)
+	}
+	n.disk.add(writes...)
+	n.deliver(out.Replies)
+	n.finishReads(out.Reads)
+	if out.Deposed {
+		n.depose()
+	}
+	n.announce(out)
+	n.observe()
+	n.replica.Clear()
+	return nil
+}
+
+// deliver hands replies over, all of one client together.
+func (n *Node) deliver(replies []replica.Reply) {
+	n.metrics.Replies.Add(uint64(len(replies)))
+	byConn := make(map[uint64][]Reply)
+	for _, r := range replies {
+		byConn[r.Conn] = append(byConn[r.Conn], r.Outcome)
+	}
+	for conn, mine := range byConn {
+		if c := n.clients[conn]; c != nil {
+			c.Deliver(mine)
+		}
+	}
+}
+
+func (n *Node) finishReads(reads []replica.Read) {
+	for _, read := range reads {
+		finish := n.reads[read.ID]
+		delete(n.reads, read.ID)
+		finish(read.OK)
+	}
+}
+
+func (n *Node) depose() {
+	for number, c := range n.clients {
+		c.Depose()
+		delete(n.clients, number)
+	}
+	for w := range n.watchers {
+		close(w.signal)
+		delete(n.watchers, w)
+	}
+}
+
+// announce tells the watchers of elections.
+func (n *Node) announce(out *replica.Output) {
+	if len(out.Elections) == 0 {
+		return
+	}
+	changed := make(map[string]bool, len(out.Elections))
+	for _, name := range out.Elections {
+		changed[name] = true
+	}
+	for w := range n.watchers {
+		if changed[w.election] {
+			w.notify()
+		}
+	}
+}
+
+// observe notes who leads, for the log and the figures.
+func (n *Node) observe() {
+	n.records.update(n.replica.Registry(), n.cfg.Peers)
+	n.metrics.Applied.Store(n.replica.Applied())
+	leader := n.replica.Leader()
+	if leader == n.leader {
+		return
+	}
+	n.leader = leader
+	n.metrics.Leader.Store(leader)
+	n.metrics.LeaderChanges.Add(1)
+	switch leader {
+	case 0:
+		n.log.Warn("no leader is known")
+	case n.cfg.ID:
+		n.log.Info("this server leads", "term", n.replica.Term())
+	default:
+		n.log.Info("following", "leader", leader, "term", n.replica.Term())
+	}
+}
+
+// close releases everything and tells whoever waits.
+func (n *Node) close() {
+	n.stopOnce.Do(func() { close(n.stop) })
+	if err := n.net.Close(); err != nil {
+		n.log.Warn("closing the connections to the other servers", "err", err)
+	}
+	if err := n.store.Close(); err != nil && n.err == nil {
+		n.err = err
+	}
+	n.depose()
+	for id, finish := range n.reads {
+		finish(false)
+		delete(n.reads, id)
+	}
+	if n.err != nil {
+		n.log.Error("this server stops", "err", n.err)
+	}
+	close(n.done)
+}
+
+// handler passes on what the transport has. Its methods are called by many
+// goroutines.
+type handler struct{ node *Node }
+
+func (h *handler) Receive(m *raftpb.Message) {
+	select {
+	case h.node.messages <- m:
+	case <-h.node.stop:
+	}
+}
+
+func (h *handler) Met(hello transport.Hello) {
+	h.node.records.met(hello)
+	h.tell(func(r *replica.Replica) { r.Met(hello.Server, hello.UID) })
+}
+
+func (h *handler) Connected(peer uint64, up bool) {
+	if up {
+		h.node.log.Info("connected", "peer", peer)
+	} else {
+		h.node.log.Warn("connection lost", "peer", peer)
+	}
+}
+
+func (h *handler) Unreachable(peer uint64) {
+	h.tell(func(r *replica.Replica) { r.Unreachable(peer) })
+}
+
+func (h *handler) SnapshotSent(peer uint64, ok bool) {
+	h.tell(func(r *replica.Replica) { r.SnapshotSent(peer, ok) })
+}
+
+// Refused stops the server: the others will not have it as it is.
+func (h *handler) Refused(peer uint64, err error) {
+	select {
+	case h.node.refused <- fmt.Errorf("server %d refuses this one: %w", peer, err):
+	default: // one reason to stop is enough
+	}
+}
+
+// tell lets f see the replica, if there is one yet.
+func (h *handler) tell(f func(*replica.Replica)) {
+	n := h.node
+	select {
+	case n.calls <- func() {
+		if n.replica != nil {
+			f(n.replica)
+		}
+	}:
+	case <-n.stop:
+	}
+}

@@ -1,0 +1,224 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// judge puts verdicts on sessions into the log, many in one command.
+func (r *Replica) judge(op registry.Op, leases []registry.Lease) {
+	const most = 4096 // sessions in one command: an entry of some 100 KiB
+	for len(leases) > 0 {
+		n := min(len(leases), most)
+		r.verdicts = append(r.verdicts, registry.Command{Op: op, Term: r.term, Leases: leases[:n:n]})
+		leases = leases[n:]
+	}
+}
+
+// propose moves what is pending into the log, as much as fits into an entry at
+// a time.
+func (r *Replica) propose(wall int64) {
+	for r.Leading() && r.inflight < r.cfg.MaxInflight && len(r.verdicts)+len(r.pending) > 0 {
+		verdicts := len(r.verdicts)
+		n := r.fitting()
+		batch := registry.Batch{Time: wall, Commands: append(r.verdicts, r.pending[:n]...)}
+		if r.core.Propose(batch.Append(nil)) != nil {
+			// Too much is uncommitted, or leadership is being handed over. What
+			// is pending stays so until there is room, or another leader.
+			r.verdicts = batch.Commands[:verdicts]
+			return
+		}
+		r.verdicts = nil
+		r.pending = slices.Delete(r.pending, 0, n)
+		r.inflight++
+	}
+}
+
+// fitting counts the pending commands that go into one entry.
+func (r *Replica) fitting() int {
+	size := 0
+	for i := range r.pending {
+		c := &r.pending[i]
+		size += 64 + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program)
+		if size > r.cfg.MaxBatchBytes && i > 0 {
+			return i
+		}
+	}
+	return len(r.pending)
+}
+
+func (r *Replica) openRound() {
+	if !r.Leading() || !r.rounds.wanted() {
+		return
+	}
+	ticket, err := r.core.ReadIndex()
+	if err != nil {
+		return // not possible now: whatever waits goes with a later round
+	}
+	r.rounds.begin(ticket)
+}
+
+// confirmed answers what a quorum has confirmed.
+func (r *Replica) confirmed(a asked) {
+	if a.read != 0 {
+		r.out.Reads = append(r.out.Reads, Read{ID: a.read, OK: true})
+		return
+	}
+	outcome := registry.Outcome{Session: a.renewal.session, Sequence: a.renewal.sequence}
+	s, alive := r.reg.Session(a.renewal.session)
+	switch {
+	case alive && r.vouched(a.renewal.session):
+		outcome.Result = registry.Result{Code: registry.OK, Remaining: s.TTL}
+	case alive:
+		// Its expiry or its silence came into the log meanwhile: the log says
+		// how this ends.
+		r.pending = append(r.pending, registry.Command{Op: registry.OpRenew, Session: a.renewal.session, Sequence: a.renewal.sequence})
+		return
+	default:
+		outcome.Result = registry.Result{Code: registry.SessionGone, Message: fmt.Sprintf("session %v expired, was closed or never was: open a new one", a.renewal.session)}
+	}
+	r.answer(outcome)
+}
+
+// vouched reports whether the lease of a session may be extended on the word
+// of this leader alone.
+func (r *Replica) vouched(id registry.SessionID) bool {
+	return r.leases.renew(id, r.leaseClock())
+}
+
+func (r *Replica) apply(entry *raftpb.Entry) error {
+	r.applied = entry.GetIndex()
+	r.logged += len(entry.GetData()) + 32
+	own := r.Leading() && entry.GetTerm() == r.term
+	switch {
+	case entry.GetType() != raftpb.EntryNormal:
+		r.changing = false
+		if _, err := r.core.ApplyChange(entry); err != nil {
+			return err
+		}
+	case len(entry.GetData()) == 0:
+		// The first entry of a leader, or a change of members that raft did not
+		// take.
+		r.changing = false
+	default:
+		batch, err := registry.DecodeBatch(entry.GetData())
+		if err != nil {
+			return fmt.Errorf("log index %d: %w", entry.GetIndex(), err)
+		}
+		r.reg.Apply(entry.GetTerm(), &batch, &r.fx)
+		if own {
+			r.inflight--
+			r.recorded(&batch)
+		}
+	}
+	if own && !r.ready {
+		r.lead()
+	}
+	r.publish()
+	return nil
+}
+
+// recorded ends the step of putting a member on record.
+func (r *Replica) recorded(batch *registry.Batch) {
+	for i := range batch.Commands {
+		if batch.Commands[i].Op == registry.OpMember {
+			r.changing = false
+		}
+	}
+}
+
+// lead begins the leases, now that the registry has all that earlier leaders
+// committed.
+func (r *Replica) lead() {
+	r.ready = true
+	now := r.leaseClock()
+	r.reg.Each(func(s registry.Session) {
+		if s.Silent {
+			r.leases.beginSilent(s, now)
+		} else {
+			r.leases.begin(s, now)
+		}
+	})
+}
+
+// publish passes on what applying an entry brought about.
+func (r *Replica) publish() {
+	if r.ready {
+		r.adjustLeases()
+	}
+	for _, outcome := range r.fx.Outcomes {
+		r.answer(outcome)
+	}
+	r.out.Elections = append(r.out.Elections, r.fx.Elections...)
+	r.fx.Reset()
+}
+
+func (r *Replica) adjustLeases() {
+	now := r.leaseClock()
+	for _, id := range r.fx.Renewed {
+		if s, alive := r.reg.Session(id); alive {
+			r.leases.begin(s, now)
+		}
+	}
+	for _, id := range r.fx.Ended {
+		if _, alive := r.reg.Session(id); !alive {
+			r.leases.end(id)
+		}
+	}
+}
+
+// answer passes an outcome to the client that awaits it, if it is one of this
+// server's.
+func (r *Replica) answer(outcome registry.Outcome) {
+	at := routeKey{outcome.Session, outcome.Sequence}
+	conn, awaited := r.routes[at]
+	if !awaited {
+		return
+	}
+	if outcome.Result.Code != registry.Queued {
+		delete(r.routes, at)
+	}
+	r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
+}
+
+// restore replaces the registry by that of a snapshot from the leader.
+func (r *Replica) restore(snapshot *raftpb.Snapshot) {
+	restored, err := registry.Decode(snapshot.GetData())
+	if err != nil {
+		r.out.Err = fmt.Errorf("snapshot at index %d from the leader: %w", snapshot.GetMetadata().GetIndex(), err)
+		return
+	}
+	r.reg, r.applied, r.logged = restored, snapshot.GetMetadata().GetIndex(), 0
+	r.out.Restored = true
+}
+
+// snapshot makes a snapshot when the log has grown enough or a peer needs one,
+// one at a time.
+func (r *Replica) snapshot() {
+	if r.logged < r.cfg.SnapshotBytes && !r.wanted || r.snapshotting != 0 || r.out.Err != nil {
+		return
+	}
+	made, err := r.core.CreateSnapshot(r.applied, r.reg.Encode())
+	switch {
+	case errors.Is(err, agreement.ErrSnapshotPending):
+		return // the leader's is on its way to the disk, and will do
+	case err != nil:
+		r.out.Err = fmt.Errorf("snapshot at index %d: %w", r.applied, err)
+		return
+	}
+	r.out.Snapshot, r.snapshotting, r.logged, r.wanted = made, r.applied, 0, false
+}
+
+// SnapshotStored tells that the snapshot is durable, and shortens the log.
+func (r *Replica) SnapshotStored() {
+	// It is refused while a newer snapshot from the leader is on its way, which
+	// shortens the log more.
+	_ = r.core.Compact(r.snapshotting)
+	r.snapshotting = 0
+}

@@ -1,0 +1,39 @@
+// Package replica is the whole decision-making of a server as one
+// deterministic core: agreement on a log, the registry that the log builds, and
+// the leases of the sessions. It does no I/O and reads no clock. Its host gives
+// it ticks, messages and requests, each with the reading of a clock, and
+// carries out what it returns; a simulator can be that host as well as a
+// network and a disk.
+//
+// # Duties of the host
+//
+//  1. Call Output after each input, or after several, and carry out all of it.
+//  2. Make every Save durable, in order, before calling Saved with it. Saves
+//     may share one fsync. Send and Replies may go out at once: what must wait
+//     for the disk is attached to the saves and comes out of a later Output.
+//  3. Store Snapshot before any later Save, then call SnapshotStored.
+//  4. Call Tick at the configured rate. Ticks that come late are noticed and
+//     forgiven: see Leases.
+//  5. Stop the server for good when Output reports an error.
+//
+// # Leases
+//
+// The leader alone measures how long a session has been silent.
+//
+//   - A renewal is acknowledged only after a round of heartbeats, begun after
+//     the renewal arrived, was answered by a quorum. So a leader that was
+//     deposed without knowing cannot promise time that its successor does not
+//     grant. Many renewals share one round.
+//   - A session that fell silent for half its TTL is put on record in the log,
+//     with the time it has left. From then on it is renewed through the log
+//     only.
+//   - A new leader gives every session its full TTL from the moment at which it
+//     has applied the first entry of its own term, but a silent one only what
+//     the record says: nobody promised it more since. So a dead session
+//     outlives a change of leaders by one TTL at most, however many follow.
+//   - An expiry goes through the log, names the term that decided it, and is
+//     void in any other. While it is under way the session takes no renewal.
+//   - A gap between two ticks longer than an election timeout means that this
+//     server stood still. Its clients may have been renewing in vain, so the
+//     gap is added to all deadlines.
+package replica

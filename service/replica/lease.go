@@ -1,0 +1,138 @@
+package replica
+
+import (
+	"container/heap"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// lease is what the leader knows of a session's time. Readings are those of
+// the lease clock, which stands still while this server does.
+type lease struct {
+	ttl      int64
+	deadline int64
+	// renewals is the session's count, which a verdict names.
+	renewals uint64
+	// check is when to look at it again for silence.
+	check int64
+	// silent says that the log has it down as silent, or soon will.
+	silent bool
+	// expiring says that its expiry is under way.
+	expiring bool
+}
+
+// leases measures the time of all sessions, while this server leads.
+type leases struct {
+	byID  map[registry.SessionID]*lease
+	queue agenda
+}
+
+func newLeases() *leases {
+	return &leases{byID: make(map[registry.SessionID]*lease)}
+}
+
+// begin starts the lease of a session that is not on record as silent.
+func (l *leases) begin(s registry.Session, now int64) {
+	l.put(s.ID, lease{ttl: s.TTL, deadline: now + s.TTL, renewals: s.Renewals, check: now + s.TTL/2})
+}
+
+// beginSilent starts the lease of a session that is.
+func (l *leases) beginSilent(s registry.Session, now int64) {
+	l.put(s.ID, lease{ttl: s.TTL, deadline: now + s.Remaining, renewals: s.Renewals, check: now + s.TTL/4, silent: true})
+}
+
+func (l *leases) put(id registry.SessionID, fresh lease) {
+	present := l.byID[id]
+	if present == nil {
+		present = new(lease)
+		l.byID[id] = present
+	}
+	// A lease that had an appointment keeps it: it is early at worst. One that
+	// was about to expire had none left.
+	if present.ttl == 0 || present.expiring {
+		heap.Push(&l.queue, appointment{fresh.next(), id})
+	}
+	*present = fresh
+}
+
+// renew extends a lease on the word of a renewal that arrived now. It reports
+// whether a quorum round suffices to acknowledge it: a silent session must be
+// renewed through the log, and one that expires not at all.
+func (l *leases) renew(id registry.SessionID, now int64) bool {
+	s := l.byID[id]
+	if s == nil || s.silent || s.expiring {
+		return false
+	}
+	s.deadline = max(s.deadline, now+s.ttl)
+	s.check = now + s.ttl/2
+	return true
+}
+
+func (l *leases) end(id registry.SessionID) { delete(l.byID, id) }
+
+// remaining returns what the session has left, at least 0.
+func (l *leases) remaining(id registry.SessionID, now int64) int64 {
+	s := l.byID[id]
+	if s == nil {
+		return 0
+	}
+	return max(0, s.deadline-now)
+}
+
+// due returns the sessions whose time is over, and those whose silence is to
+// be put on record. It marks them, so that each is returned once.
+func (l *leases) due(now int64) (expired, silent []registry.Lease) {
+	for len(l.queue) > 0 && l.queue[0].when <= now {
+		id := l.queue[0].id
+		s := l.byID[id]
+		switch {
+		case s == nil || s.expiring:
+			heap.Pop(&l.queue)
+			continue
+		case s.deadline <= now:
+			s.expiring = true
+			expired = append(expired, registry.Lease{Session: id, Renewals: s.renewals})
+			heap.Pop(&l.queue)
+			continue
+		case s.check <= now:
+			s.silent = true
+			s.check = now + s.ttl/4
+			silent = append(silent, registry.Lease{Session: id, Renewals: s.renewals, Remaining: s.deadline - now})
+		}
+		l.queue[0].when = s.next()
+		heap.Fix(&l.queue, 0)
+	}
+	return expired, silent
+}
+
+func (s *lease) next() int64 { return min(s.deadline, s.check) }
+
+// appointment is a moment at which a lease may need attention. It may come too
+// early, never too late.
+type appointment struct {
+	when int64
+	id   registry.SessionID
+}
+
+// agenda is a heap of appointments; ties are broken by id, so that the order
+// in which sessions expire depends on nothing else.
+type agenda []appointment
+
+func (a agenda) Len() int { return len(a) }
+
+func (a agenda) Less(i, j int) bool {
+	if a[i].when != a[j].when {
+		return a[i].when < a[j].when
+	}
+	return a[i].id.Compare(a[j].id) < 0
+}
+
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+
+func (a *agenda) Push(x any) { *a = append(*a, x.(appointment)) }
+
+func (a *agenda) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}

@@ -1,0 +1,368 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// Config sets up a replica. Zero values get the defaults in brackets.
+type Config struct {
+	// ID is that of this server, from 1 up, and UID the number that its data
+	// directory drew when it was made.
+	ID, UID uint64
+	// Tick is the time between two calls of Tick in ns [10 ms].
+	Tick int64
+	// HeartbeatTicks is the time between two heartbeats of the leader [50 ms].
+	HeartbeatTicks int
+	// ElectionTicks is how long a follower waits in vain for a heartbeat before
+	// it stands for election: this long to twice as long [200 ms].
+	ElectionTicks int
+
+	// MaxPending bounds the requests that wait to get into the log [65,536].
+	MaxPending int
+	// MaxBatchBytes bounds a log entry [1 MiB].
+	MaxBatchBytes int
+	// MaxInflight bounds the entries of this leader that are not yet applied
+	// [4]. What arrives meanwhile shares the next entry: under load this makes
+	// entries large and disks few.
+	MaxInflight int
+	// SnapshotBytes is how much log makes a snapshot worth while [16 MiB].
+	SnapshotBytes int
+	// TailEntries is how many entries before a snapshot are kept in memory for
+	// members that lag a little [5,000, and no more than 16 MiB].
+	TailEntries int
+
+	// Log receives what raft reports, one line each.
+	Log func(level agreement.Level, text string)
+}
+
+// WithDefaults fills in the zero values.
+func (c Config) WithDefaults() Config {
+	set(&c.Tick, 10e6)
+	set(&c.HeartbeatTicks, int(max(50e6/c.Tick, 1)))
+	set(&c.ElectionTicks, 4*c.HeartbeatTicks)
+	set(&c.MaxPending, 1<<16)
+	set(&c.MaxBatchBytes, 1<<20)
+	set(&c.MaxInflight, 4)
+	set(&c.SnapshotBytes, 16<<20)
+	set(&c.TailEntries, 5000)
+	return c
+}
+
+func set[T int | int64 | uint64](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// Reply answers a request of the client that the host knows as Conn. A request
+// to acquire that waits is answered twice.
+type Reply struct {
+	Conn uint64
+	registry.Outcome
+}
+
+// Read reports that the read with the host's number ID may now be made from
+// the registry, or, with OK false, that this server cannot vouch for it.
+type Read struct {
+	ID uint64
+	OK bool
+}
+
+// Output is what the host must carry out. It is valid until the next call.
+type Output struct {
+	Send    []*raftpb.Message
+	Saves   []*agreement.Save
+	Replies []Reply
+	Reads   []Read
+	// Snapshot, if not nil, is to be stored; then call SnapshotStored.
+	Snapshot *raftpb.Snapshot
+	// Deposed says that this server ceased to lead: the requests of its clients
+	// that have no answer may or may not have been carried out.
+	Deposed bool
+	// Elections are the names of elections whose leader changed.
+	Elections []string
+	// Restored says that the registry was replaced by a snapshot.
+	Restored bool
+	// Err is why this server must stop.
+	Err error
+}
+
+func (o *Output) reset() {
+	clear(o.Replies)
+	*o = Output{
+		Send: o.Send[:0], Saves: o.Saves[:0], Replies: o.Replies[:0],
+		Reads: o.Reads[:0], Elections: o.Elections[:0], Err: o.Err,
+	}
+}
+
+// routeKey finds a request that awaits an answer.
+type routeKey struct {
+	session  registry.SessionID
+	sequence uint64
+}
+
+// Replica is a server without its hands. It is not safe for concurrent use.
+type Replica struct {
+	cfg  Config
+	core *agreement.Core
+	reg  *registry.Registry
+	fx   registry.Effects
+	out  Output
+
+	now    int64 // the newest reading of the host's clock, ns
+	ticked int64 // the reading at the last tick
+	gaps   int64 // the time that this server stood still, in all
+
+	role    agreement.Role
+	term    uint64
+	leader  uint64
+	applied uint64
+
+	// What follows is this server's as the leader, and empty otherwise.
+	ready    bool // it has applied an entry of its own term
+	pending  []registry.Command
+	verdicts []registry.Command
+	inflight int
+	routes   map[routeKey]uint64 // the client that awaits the answer
+	leases   *leases
+	rounds   rounds
+
+	met      map[uint64]uint64 // the UID that each server gave when last met
+	changing bool              // a change of members is under way
+	idle     int               // ticks since the members were last looked at
+
+	logged       int    // bytes of log since the last snapshot
+	wanted       bool   // a peer needs a snapshot newer than the last
+	snapshotting uint64 // index of the snapshot that the host stores, or 0
+}
+
+// New returns a replica that goes on from what the disk holds. The snapshot of
+// a member that takes part from the start comes from Bootstrap.
+func New(cfg Config, disk agreement.Disk) (*Replica, error) {
+	cfg = cfg.WithDefaults()
+	r := &Replica{
+		cfg: cfg, reg: registry.New(),
+		routes: make(map[routeKey]uint64), leases: newLeases(),
+		met: map[uint64]uint64{cfg.ID: cfg.UID},
+	}
+	if meta := disk.Snapshot.GetMetadata(); meta.GetIndex() > 0 {
+		restored, err := registry.Decode(disk.Snapshot.GetData())
+		if err != nil {
+			return nil, fmt.Errorf("snapshot at index %d: %w", meta.GetIndex(), err)
+		}
+		r.reg, r.applied = restored, meta.GetIndex()
+	}
+	core, err := agreement.New(agreement.Config{
+		ID: cfg.ID, ElectionTicks: cfg.ElectionTicks, HeartbeatTicks: cfg.HeartbeatTicks,
+		KeepEntries: cfg.TailEntries, Log: cfg.Log,
+	}, disk)
+	if err != nil {
+		return nil, err
+	}
+	r.core = core
+	return r, nil
+}
+
+// Bootstrap returns the snapshot from which every founding member starts.
+func Bootstrap(voters []uint64) *raftpb.Snapshot {
+	return agreement.Bootstrap(voters, registry.New().Encode())
+}
+
+// Registry returns the applied state, to be read only, and only until the next
+// call.
+func (r *Replica) Registry() *registry.Registry { return r.reg }
+
+// Leading reports whether this server takes requests.
+func (r *Replica) Leading() bool { return r.role == agreement.Leader }
+
+// Leader returns the id of the leader, or 0 if none is known.
+func (r *Replica) Leader() uint64 { return r.leader }
+
+// Term returns the term that this server is in.
+func (r *Replica) Term() uint64 { return r.term }
+
+// Applied returns the index of the newest entry applied.
+func (r *Replica) Applied() uint64 { return r.applied }
+
+// Status describes the agreement.
+func (r *Replica) Status() agreement.Status { return r.core.Status() }
+
+// Remaining returns what a session has left in ns, as far as the leader knows;
+// 0 elsewhere.
+func (r *Replica) Remaining(id registry.SessionID) int64 {
+	return r.leases.remaining(id, r.leaseClock())
+}
+
+// leaseClock stands still while this server does.
+func (r *Replica) leaseClock() int64 { return r.now - r.gaps }
+
+// Tick lets one tick pass.
+func (r *Replica) Tick(now int64) {
+	if gap := now - r.ticked; r.ticked != 0 && gap > r.electionTimeout() {
+		r.gaps += gap
+	}
+	r.now, r.ticked = now, now
+	r.core.Tick()
+	if !r.ready {
+		return
+	}
+	expired, silent := r.leases.due(r.leaseClock())
+	r.judge(registry.OpExpire, expired)
+	r.judge(registry.OpSilence, silent)
+	r.admit()
+}
+
+func (r *Replica) electionTimeout() int64 { return int64(r.cfg.ElectionTicks) * r.cfg.Tick }
+
+// Receive takes a message from a peer.
+func (r *Replica) Receive(now int64, m *raftpb.Message) {
+	r.now = now
+	var lost *agreement.LostLogError
+	if err := r.core.Receive(m); errors.As(err, &lost) && !r.core.Blank() {
+		r.out.Err = lost
+	}
+	// Any other error speaks of a message that no correct server sends, and
+	// that was dropped.
+}
+
+// Submit takes the requests of the client that the host knows as conn. Each is
+// answered by a Reply, unless Deposed comes first.
+func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
+	r.now = now
+	for i := range commands {
+		r.submit(conn, &commands[i])
+	}
+}
+
+func (r *Replica) submit(conn uint64, c *registry.Command) {
+	refuse := func(code registry.Code, message string) {
+		outcome := registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: registry.Result{Code: code, Message: message}}
+		r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
+	}
+	problem := c.Validate()
+	switch {
+	case problem != "":
+		refuse(registry.Invalid, problem)
+	case !r.Leading():
+		refuse(registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
+	case len(r.pending) >= r.cfg.MaxPending:
+		refuse(registry.Exhausted, fmt.Sprintf("the server has %d requests waiting, the most it takes: try again", len(r.pending)))
+	default:
+		at := routeKey{c.Session, c.Sequence}
+		r.routes[at] = conn
+		if c.Op == registry.OpRenew && (!r.ready || r.leases.renew(c.Session, r.leaseClock())) {
+			r.rounds.ask(asked{renewal: at})
+			return
+		}
+		r.pending = append(r.pending, *c)
+	}
+}
+
+// Read asks for leave to read from the registry what is true at some moment
+// after this call. A Read in a later Output answers.
+func (r *Replica) Read(id uint64) {
+	if !r.Leading() {
+		r.out.Reads = append(r.out.Reads, Read{ID: id})
+		return
+	}
+	r.rounds.ask(asked{read: id})
+}
+
+// Saved tells that a save, and all before it, is durable.
+func (r *Replica) Saved(now int64, save *agreement.Save) {
+	r.now = now
+	if save.Snapshot != nil {
+		r.restore(save.Snapshot)
+	}
+	r.out.Send = append(r.out.Send, r.core.Saved(save)...)
+}
+
+// Unreachable tells that a message to the peer was lost.
+func (r *Replica) Unreachable(peer uint64) { r.core.ReportUnreachable(peer) }
+
+// SnapshotSent tells how sending a snapshot to the peer ended.
+func (r *Replica) SnapshotSent(peer uint64, ok bool) { r.core.ReportSnapshot(peer, ok) }
+
+// Resign hands leadership to the peer that is closest behind, if there is one.
+func (r *Replica) Resign() {
+	var best, match uint64
+	for _, p := range r.core.Status().Peers {
+		if p.ID != r.cfg.ID && !p.Learner && p.Active && p.Match > match {
+			best, match = p.ID, p.Match
+		}
+	}
+	if best == 0 {
+		return
+	}
+	// If it does not come off, the others elect one by themselves.
+	_ = r.core.TransferLeader(best)
+}
+
+// Output returns what came of the inputs since the last call. The wall clock,
+// in ns since 1970, goes into the log for people to read.
+func (r *Replica) Output(wall int64) *Output {
+	for r.out.Err == nil {
+		r.openRound()
+		r.propose(wall)
+		if !r.core.HasReady() {
+			break
+		}
+		r.take(r.core.Ready())
+	}
+	r.snapshot()
+	return &r.out
+}
+
+// Clear forgets the output that the host has carried out.
+func (r *Replica) Clear() { r.out.reset() }
+
+func (r *Replica) take(ready agreement.Ready) {
+	r.out.Send = append(r.out.Send, ready.Send...)
+	if ready.Save != nil {
+		r.out.Saves = append(r.out.Saves, ready.Save)
+	}
+	r.wanted = r.wanted || ready.WantSnapshot
+	r.follow(ready)
+	for _, entry := range ready.Committed {
+		if r.out.Err = r.apply(entry); r.out.Err != nil {
+			return
+		}
+	}
+	if len(ready.Committed) > 0 {
+		r.core.Applied(ready.Committed)
+	}
+	for _, read := range ready.Reads {
+		r.rounds.confirm(read.Ticket, read.Index)
+	}
+	r.rounds.finish(r.applied, r.confirmed)
+}
+
+// follow notes who leads. A leader of a new term begins with empty hands, also
+// if it was the leader of an old one.
+func (r *Replica) follow(ready agreement.Ready) {
+	led, term := r.Leading(), r.term
+	r.role, r.term, r.leader = ready.Role, ready.Term, ready.Leader
+	if led && (!r.Leading() || r.term != term) {
+		r.depose()
+	}
+}
+
+func (r *Replica) depose() {
+	r.out.Deposed = true
+	r.ready = false
+	r.pending, r.verdicts, r.inflight = nil, nil, 0
+	r.leases = newLeases()
+	r.rounds.abandon(func(a asked) {
+		if a.read != 0 {
+			r.out.Reads = append(r.out.Reads, Read{ID: a.read})
+		}
+	})
+	clear(r.routes)
+	r.changing = false
+}
