@@ -1,0 +1,25 @@
+//go:build !unix
+
+package guard
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// group stands for the process groups that this system does not have.
+type group struct{ foreground bool }
+
+func ownGroup(*exec.Cmd, bool) group { return group{} }
+
+func (group) start(cmd *exec.Cmd) error { return cmd.Start() }
+
+func (group) restore() {}
+
+// signalGroup kills the command whatever the signal: there is no gentler one.
+func signalGroup(cmd *exec.Cmd, _ syscall.Signal) { _ = cmd.Process.Kill() }
+
+func groupLeft(*exec.Cmd) bool { return false }
+
+func statusOf(state *os.ProcessState) (int, syscall.Signal) { return state.ExitCode(), 0 }

@@ -1,0 +1,73 @@
+//go:build unix && !linux
+
+package guard
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// group is the process group of a command and what it takes from the caller's.
+type group struct {
+	tty        *os.File // nil unless the command gets the terminal
+	foreground bool
+}
+
+// ownGroup puts the command into a process group of its own, which gets the
+// terminal if the caller's group has it.
+func ownGroup(cmd *exec.Cmd, terminal bool) group {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if !terminal {
+		return group{}
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return group{}
+	}
+	if has, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP); err != nil || has != unix.Getpgrp() {
+		tty.Close()
+		return group{}
+	}
+	cmd.SysProcAttr.Foreground, cmd.SysProcAttr.Ctty = true, int(tty.Fd())
+	return group{tty, true}
+}
+
+// start ignores TTOU while the command takes the terminal from the background,
+// and afterwards for as long as the command runs, so that restore can take it
+// back.
+func (g group) start(cmd *exec.Cmd) error {
+	if g.foreground {
+		signal.Ignore(unix.SIGTTOU)
+	}
+	err := cmd.Start()
+	if err != nil {
+		g.restore()
+	}
+	return err
+}
+
+func (g group) restore() {
+	if g.tty == nil {
+		return
+	}
+	_ = unix.IoctlSetPointerInt(int(g.tty.Fd()), unix.TIOCSPGRP, unix.Getpgrp())
+	signal.Reset(unix.SIGTTOU)
+	g.tty.Close()
+}
+
+func signalGroup(cmd *exec.Cmd, sig syscall.Signal) { _ = unix.Kill(-cmd.Process.Pid, sig) }
+
+// groupLeft says whether processes of the command's group are left.
+func groupLeft(cmd *exec.Cmd) bool { return unix.Kill(-cmd.Process.Pid, 0) != unix.ESRCH }
+
+func statusOf(state *os.ProcessState) (int, syscall.Signal) {
+	ws, ok := state.Sys().(syscall.WaitStatus)
+	if ok && ws.Signaled() {
+		return statusSignal + int(ws.Signal()), ws.Signal()
+	}
+	return state.ExitCode(), 0
+}

@@ -1,0 +1,330 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/conclave-io/conclave/internal/boottime"
+)
+
+// Complete says whether commands are guarded as the package promises, or, if
+// false, by their process group alone.
+const Complete = true
+
+// caught are the signals that would end or stop the guard. They are caught, not
+// ignored: a command inherits what is ignored, and so keeps what the caller
+// ignores (as under nohup).
+var caught = []os.Signal{
+	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGPIPE,
+	unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGVTALRM, unix.SIGPROF, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR,
+}
+
+// order is what Start tells a guard on its command line.
+type order struct {
+	control, report int // file descriptors
+	deadline        boottime.Time
+	grace, margin   time.Duration
+	terminal        bool
+	wrapperGroup    int
+	path            string
+	argv            []string
+}
+
+const orderFields = 8
+
+func (o order) args() []string {
+	terminal := "-"
+	if o.terminal {
+		terminal = "tty"
+	}
+	return append([]string{
+		strconv.Itoa(o.control), strconv.Itoa(o.report), strconv.FormatInt(int64(o.deadline), 10),
+		o.grace.String(), o.margin.String(), terminal, strconv.Itoa(o.wrapperGroup), o.path,
+	}, o.argv...)
+}
+
+func parseOrder(args []string) (o order, err error) {
+	if len(args) <= orderFields {
+		return o, errors.New("too few arguments; only a conclave process starts a guard")
+	}
+	number := func(s string) int64 {
+		n, e := strconv.ParseInt(s, 10, 64)
+		err = errors.Join(err, e)
+		return n
+	}
+	duration := func(s string) time.Duration {
+		d, e := time.ParseDuration(s)
+		err = errors.Join(err, e)
+		return d
+	}
+	o.control, o.report, o.deadline = int(number(args[0])), int(number(args[1])), boottime.Time(number(args[2]))
+	o.grace, o.margin = duration(args[3]), duration(args[4])
+	o.terminal, o.wrapperGroup = args[5] == "tty", int(number(args[6]))
+	o.path, o.argv = args[7], args[orderFields:]
+	return o, err
+}
+
+// keeper is the guard process. All of it happens on one locked thread: the
+// command's Pdeathsig is tied to the thread that started it, and so is the
+// signal mask with which the terminal is handed over.
+type keeper struct {
+	order
+	reaper
+	reportTo *os.File
+	alarm    *alarm
+
+	tty        *terminal // nil without one
+	foreground bool      // the command was given the terminal at some time
+
+	ending bool // TERM was sent
+	killAt boottime.Time
+	lost   bool
+}
+
+// Main is the guard process; args are what follows Command on its command line.
+// It returns the status to exit with, which tells nothing: the wrapper reads
+// the report.
+func Main(args []string) int {
+	runtime.LockOSThread()
+	o, err := parseOrder(args)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "conclave %s: %v\n", Command, err)
+		return 125
+	}
+	unix.CloseOnExec(o.control)
+	unix.CloseOnExec(o.report)
+	k := &keeper{order: o, reportTo: os.NewFile(uintptr(o.report), "report")}
+	if err := k.run(os.NewFile(uintptr(o.control), "control")); err != nil {
+		fmt.Fprintln(os.Stderr, "conclave:", err)
+		return 125
+	}
+	return 0
+}
+
+func (k *keeper) run(control *os.File) error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("guard: subreaper: %w", err)
+	}
+	for _, sig := range caught {
+		if !signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+	died := make(chan os.Signal, 1)
+	signal.Notify(died, unix.SIGCHLD)
+	var err error
+	if k.alarm, err = newAlarm(); err != nil {
+		return err
+	}
+	orders := make(chan record)
+	go receive(control, orders)
+	if !k.start() {
+		return nil
+	}
+	k.watch(orders, died)
+	k.finish()
+	return nil
+}
+
+// receive passes on what the wrapper says, and closes orders when it is dead.
+func receive(control *os.File, orders chan<- record) {
+	defer close(orders)
+	for {
+		r, err := readRecord(control)
+		if err != nil {
+			return
+		}
+		orders <- r
+	}
+}
+
+func (k *keeper) say(op byte, value int64) {
+	// Nobody reads if the wrapper is dead, and then nobody needs to know.
+	_ = record{op, value}.writeTo(k.reportTo)
+}
+
+// start starts the command. The command may run for a moment before it has the
+// terminal; if it asks for it in that moment it is stopped, and continued again
+// by onStopped.
+func (k *keeper) start() bool {
+	if k.terminal {
+		k.tty = openTerminal()
+	}
+	if boottime.Now() >= k.termAt() {
+		k.say(opTooLate, 0)
+		return false
+	}
+	pid, err := fork(k.path, k.argv)
+	if err == unix.ENOEXEC { // a script without #! is the shell's, as for execvp
+		pid, err = fork("/bin/sh", append([]string{"sh", k.path}, k.argv[1:]...))
+	}
+	if err != nil {
+		var errno syscall.Errno
+		errors.As(err, &errno)
+		k.say(opFailed, int64(errno))
+		return false
+	}
+	k.command = pid
+	k.takeForeground()
+	detach()
+	k.say(opStarted, 0)
+	return true
+}
+
+func fork(path string, argv []string) (pid int, err error) {
+	return syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL},
+	})
+}
+
+// takeForeground hands the terminal to the command if the wrapper's job has it.
+func (k *keeper) takeForeground() bool {
+	taken := k.tty != nil && k.tty.foreground() == k.wrapperGroup && k.tty.give(k.command)
+	k.foreground = k.foreground || taken
+	return taken
+}
+
+// detach lets go of the standard files, so that the other ends of pipes see the
+// command close them. Standard error stays, for a panic of the guard.
+func detach() {
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	unix.Dup3(null, 0, 0)
+	unix.Dup3(null, 1, 0)
+	unix.Close(null)
+}
+
+// termAt is when the command is told to go if no later deadline arrives.
+func (k *keeper) termAt() boottime.Time { return k.deadline.Add(-k.margin - k.grace) }
+
+// watch returns when no descendant of the command is left.
+func (k *keeper) watch(orders <-chan record, died <-chan os.Signal) {
+	for !k.reap() {
+		k.onStopped()
+		now := boottime.Now()
+		switch {
+		case k.ending && now >= k.killAt:
+			k.killAll()
+			return
+		case k.ending:
+			k.alarm.set(k.killAt)
+		case now >= k.termAt():
+			k.end(now, true)
+			continue
+		default:
+			k.alarm.set(k.termAt())
+		}
+		select {
+		case r, ok := <-orders:
+			if !ok {
+				orders = nil
+				k.end(boottime.Now(), true)
+				break
+			}
+			k.obey(r)
+		case <-died:
+		case <-k.alarm.C:
+		}
+	}
+}
+
+func (k *keeper) obey(r record) {
+	switch r.op {
+	case opExtend:
+		if !k.ending {
+			k.deadline = max(k.deadline, r.deadline())
+		}
+	case opSignal:
+		k.passOn(r.signal())
+	case opResume:
+		k.takeForeground()
+		k.signalGroup(unix.SIGCONT)
+	case opStop:
+		k.end(boottime.Now(), false)
+	}
+}
+
+// end tells the command to go, and fixes when it is killed.
+func (k *keeper) end(now boottime.Time, lost bool) {
+	if k.ending {
+		return
+	}
+	k.ending, k.lost = true, lost
+	k.killAt = min(now.Add(k.grace), k.deadline.Add(-k.margin))
+	k.signalAll(unix.SIGTERM)
+	k.signalAll(unix.SIGCONT) // the stopped cannot hear
+}
+
+// passOn gives a signal that was sent to the wrapper to the command. Those that
+// a terminal or a supervisor sends are meant for the whole job; USR1 and USR2
+// have a meaning to the command alone, and would end what does not expect them.
+// Once the command has exited, its descendants are what can be meant.
+func (k *keeper) passOn(sig syscall.Signal) {
+	switch {
+	case k.exited:
+		if sig != unix.SIGUSR1 && sig != unix.SIGUSR2 && sig != unix.SIGWINCH {
+			k.signalAll(sig)
+		}
+	case sig == unix.SIGUSR1 || sig == unix.SIGUSR2:
+		unix.Kill(k.command, sig)
+	default:
+		k.signalGroup(sig)
+	}
+}
+
+func (k *keeper) signalGroup(sig syscall.Signal) {
+	if !k.exited {
+		unix.Kill(-k.command, sig)
+	}
+}
+
+// onStopped acts on a stop of the command. If the terminal stopped it for
+// touching the terminal from the background, although its job is in the
+// foreground by now, it gets the terminal and goes on; otherwise the wrapper is
+// told, to stop too. Other stops are somebody's will and stay.
+func (k *keeper) onStopped() {
+	sig := k.stopped
+	k.stopped = 0
+	if sig == 0 || k.tty == nil || !byTerminal(sig) || k.exited {
+		return
+	}
+	if sig != unix.SIGTSTP && (k.takeForeground() || k.tty.foreground() == k.command) {
+		k.signalGroup(unix.SIGCONT)
+		return
+	}
+	k.say(opStopped, int64(sig))
+}
+
+// finish gives the terminal back to the wrapper's job, unless somebody else has
+// taken it, and reports.
+func (k *keeper) finish() {
+	if k.tty != nil {
+		group := k.tty.foreground()
+		if group == k.command || unix.Kill(-group, 0) == unix.ESRCH {
+			k.tty.give(k.wrapperGroup)
+		}
+	}
+	if k.lost {
+		k.say(opLost, 0)
+	}
+	if k.foreground {
+		k.say(opForeground, 0)
+	}
+	if k.status.Signaled() {
+		k.say(opKilled, int64(k.status.Signal()))
+		return
+	}
+	k.say(opExited, int64(k.status.ExitStatus()))
+}
