@@ -1,0 +1,229 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// A segment is a sequence of frames: eight bytes that hold the length of the
+// record (lower 56 bits) and of the zeros that pad it to a multiple of eight
+// (bits 56 to 58, bit 63 set when there are any), then the record. A record
+// has a type, data, and a checksum that continues the one before it over the
+// data. The etcd decoder takes a few things on trust that a flipped bit can
+// change without the checksum noticing (the type, the length, the padding),
+// and reads a length that points beyond the end of the file as the end of the
+// log. Here all of these are checked.
+type frame struct {
+	kind int64
+	data []byte
+	crc  uint32
+	next int64 // the offset behind the padding
+}
+
+const frameHead = 8
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+var (
+	errCut    = errors.New("the record goes on beyond the end of the file")
+	errLength = errors.New("the length of the record is not one that is ever written")
+)
+
+// readFrame reads the frame at an offset without looking at its checksum.
+func readFrame(b []byte, at int64) (frame, error) {
+	if int64(len(b))-at < frameHead {
+		return frame{}, errCut
+	}
+	size, pad, err := frameSize(b[at:])
+	if err != nil {
+		return frame{}, err
+	}
+	if size+pad > int64(len(b))-at-frameHead {
+		return frame{}, errCut
+	}
+	body := b[at+frameHead:][:size+pad]
+	if !allZero(body[size:]) {
+		return frame{}, errors.New("the padding of the record is not zero")
+	}
+	f, n := readRecord(body[:size])
+	if n != int(size) {
+		return frame{}, errors.New("the record is unreadable")
+	}
+	f.next = at + frameHead + size + pad
+	return f, nil
+}
+
+func frameSize(b []byte) (size, pad int64, err error) {
+	field := binary.LittleEndian.Uint64(b)
+	size = int64(field & (1<<56 - 1))
+	pad = (8 - size%8) % 8
+	want := uint64(size)
+	if pad != 0 {
+		want |= uint64(0x80|pad) << 56
+	}
+	if field != want || size == 0 {
+		return 0, 0, errLength
+	}
+	return size, pad, nil
+}
+
+// readRecord reads a record from the start of b, and returns how many bytes it
+// takes, which the record tells by itself; 0 when there is none.
+func readRecord(b []byte) (f frame, n int) {
+	for want := protowire.Number(1); want <= 3; want++ {
+		number, kind, tag := protowire.ConsumeTag(b[n:])
+		if tag < 0 || number != want {
+			break
+		}
+		n += tag
+		size := -1
+		switch {
+		case number == 3 && kind == protowire.BytesType:
+			f.data, size = protowire.ConsumeBytes(b[n:])
+		case number < 3 && kind == protowire.VarintType:
+			var v uint64
+			if v, size = protowire.ConsumeVarint(b[n:]); number == 1 {
+				f.kind = int64(v)
+			} else {
+				f.crc = uint32(v)
+			}
+		}
+		if size < 0 {
+			return f, 0
+		}
+		n += size
+	}
+	if f.kind < wal.MetadataType || f.kind > wal.SnapshotType {
+		return f, 0
+	}
+	return f, n
+}
+
+// check compares the checksum with the one that the records before it lead to.
+func (f frame) check(before uint32) error {
+	if f.kind == wal.CrcType {
+		return nil // it states the checksum instead
+	}
+	if sum := crc32.Update(before, castagnoli, f.data); sum != f.crc {
+		return fmt.Errorf("the checksum of the record is %08x, its data gives %08x", f.crc, sum)
+	}
+	return nil
+}
+
+// stamp is the format version as an unknown field of a hard state.
+var stamp = protowire.AppendVarint(protowire.AppendTag(nil, stampField, protowire.VarintType), formatVersion)
+
+const stampField = 15
+
+func decodeState(data []byte) (*raftpb.HardState, uint64, error) {
+	hard := new(raftpb.HardState)
+	if err := proto.Unmarshal(data, hard); err != nil {
+		return nil, 0, fmt.Errorf("the hard state is unreadable: %w", err)
+	}
+	unknown := hard.ProtoReflect().GetUnknown()
+	number, kind, n := protowire.ConsumeTag(unknown)
+	if n < 0 || number != stampField || kind != protowire.VarintType {
+		return nil, 0, errors.New("the record is no hard state, though its type says so")
+	}
+	version, _ := protowire.ConsumeVarint(unknown[n:])
+	hard.ProtoReflect().SetUnknown(nil)
+	return hard, version, nil
+}
+
+func checkEntry(data []byte) error {
+	entry := new(raftpb.Entry)
+	if err := proto.Unmarshal(data, entry); err != nil {
+		return fmt.Errorf("the entry is unreadable: %w", err)
+	}
+	if len(entry.ProtoReflect().GetUnknown()) > 0 || entry.GetIndex() == 0 {
+		return errors.New("the record is no entry, though its type says so")
+	}
+	return nil
+}
+
+// sectorBytes is the unit that a disk writes whole or not at all. Space that
+// was allocated and never written reads as zeros.
+const sectorBytes = 512
+
+// torn reports whether the damage at s.at, in the last segment, is that of a
+// crash during a Save: some sector of the record never arrived, and no later
+// Save did either.
+func (s *scanner) torn() bool {
+	return !s.lengthDamaged() && s.sectorMissing() && !s.savedLater()
+}
+
+// lengthDamaged reports whether the record is whole and only the length before
+// it is wrong, which no crash brings about.
+func (s *scanner) lengthDamaged() bool {
+	if int64(len(s.b))-s.at < frameHead {
+		return false
+	}
+	size, _, err := frameSize(s.b[s.at:])
+	f, n := readRecord(s.b[s.at+frameHead:])
+	return n > 0 && f.check(s.crc) == nil && (err != nil || size != int64(n))
+}
+
+func (s *scanner) sectorMissing() bool {
+	end := int64(len(s.b))
+	if end-s.at >= frameHead {
+		size, pad, err := frameSize(s.b[s.at:])
+		if err == nil && s.at+frameHead+size+pad > end {
+			return true // the file was never extended so far
+		}
+		if err == nil {
+			end = s.at + frameHead + size + pad
+		} else {
+			// Without a length only the sector it should be in can tell.
+			end = min(end, s.at-s.at%sectorBytes+sectorBytes)
+		}
+	} else {
+		return true
+	}
+	for from := s.at; from < end; {
+		to := min(from-from%sectorBytes+sectorBytes, end)
+		if allZero(s.b[from:to]) {
+			return true
+		}
+		from = to
+	}
+	return false
+}
+
+// savedLater searches behind the damage for a hard state record and a record
+// that continues it. The hard state ends a Save, and the record behind it
+// belongs to the next one, which began only when all before it was durable.
+func (s *scanner) savedLater() bool {
+	from := s.at + frameHead
+	if size, pad, err := frameSize(padded(s.b[s.at:])); err == nil && s.at+frameHead+size+pad <= int64(len(s.b)) {
+		from = s.at + frameHead + size + pad
+	}
+	for at := from; at < int64(len(s.b)); at += frameHead {
+		first, err := readFrame(s.b, at)
+		if err != nil || first.kind != wal.StateType {
+			continue
+		}
+		if _, _, err := decodeState(first.data); err != nil {
+			continue
+		}
+		second, err := readFrame(s.b, first.next)
+		if err == nil && second.check(first.crc) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// padded lengthens what is left of a file to a frame's head.
+func padded(b []byte) []byte {
+	if len(b) >= frameHead {
+		return b
+	}
+	return append(append(make([]byte, 0, frameHead), b...), make([]byte, frameHead-len(b))...)
+}

@@ -1,0 +1,200 @@
+package store
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+)
+
+// formatVersion is raised with every change after which an older program would
+// misread the directory.
+const formatVersion = 1
+
+const metaName = "meta.json"
+
+// Identity says whose directory it is.
+type Identity struct {
+	Cluster uint64
+	Server  uint64
+}
+
+// meta is the content of the meta file. The same bytes head every segment of
+// the log, so that a log cannot stray into another directory.
+type meta struct {
+	Format  int
+	Cluster uint64
+	Server  uint64
+	UID     uint64
+}
+
+// metaJSON writes the wide numbers in hexadecimal, as everywhere else; JSON
+// readers would round them.
+type metaJSON struct {
+	Format  int    `json:"format"`
+	Cluster string `json:"cluster"`
+	Server  uint64 `json:"server"`
+	UID     string `json:"uid"`
+}
+
+func newMeta(id Identity) meta {
+	var uid [8]byte
+	rand.Read(uid[:]) // never fails: it ends the process instead
+	return meta{Format: formatVersion, Cluster: id.Cluster, Server: id.Server, UID: binary.BigEndian.Uint64(uid[:])}
+}
+
+func (m meta) encode() []byte {
+	b, err := json.Marshal(metaJSON{m.Format, hex(m.Cluster), m.Server, hex(m.UID)})
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	return b
+}
+
+func hex(n uint64) string { return fmt.Sprintf("%016x", n) }
+
+// ClusterError means that the directory belongs to another cluster.
+type ClusterError struct {
+	Dir        string
+	Have, Want uint64
+}
+
+func (e *ClusterError) Error() string {
+	return fmt.Sprintf("store: data directory %s belongs to cluster %016x, not to %016x; use another directory, or the peers it was created with", e.Dir, e.Have, e.Want)
+}
+
+// ServerError means that the directory belongs to another server of the
+// cluster.
+type ServerError struct {
+	Dir        string
+	Have, Want uint64
+}
+
+func (e *ServerError) Error() string {
+	return fmt.Sprintf("store: data directory %s belongs to server %d, not to server %d; each server needs a directory of its own", e.Dir, e.Have, e.Want)
+}
+
+// FormatError means that a newer program has written the file.
+type FormatError struct {
+	Path       string
+	Have, Want uint64
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("store: %s has format version %d; this program reads version %d", e.Path, e.Have, e.Want)
+}
+
+// LockedError means that another process uses the directory.
+type LockedError struct {
+	Dir string
+	PID int // 0 when the holder has not written it yet
+}
+
+func (e *LockedError) Error() string {
+	holder := "another process"
+	if e.PID != 0 {
+		holder = "process " + strconv.Itoa(e.PID)
+	}
+	return fmt.Sprintf("store: data directory %s is in use by %s; stop it, or use another directory", e.Dir, holder)
+}
+
+func (m meta) check(dir string, id Identity) error {
+	switch {
+	case m.Cluster != id.Cluster:
+		return &ClusterError{Dir: dir, Have: m.Cluster, Want: id.Cluster}
+	case m.Server != id.Server:
+		return &ServerError{Dir: dir, Have: m.Server, Want: id.Server}
+	}
+	return nil
+}
+
+func readMeta(dir string) (meta, error) {
+	path := filepath.Join(dir, metaName)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return meta{}, fmt.Errorf("store: %w", err)
+	}
+	var j metaJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return meta{}, &CorruptError{Path: path, Offset: jsonOffset(err), Reason: err.Error()}
+	}
+	if j.Format != formatVersion {
+		return meta{}, &FormatError{Path: path, Have: uint64(j.Format), Want: formatVersion}
+	}
+	cluster, err1 := strconv.ParseUint(j.Cluster, 16, 64)
+	uid, err2 := strconv.ParseUint(j.UID, 16, 64)
+	m := meta{Format: j.Format, Cluster: cluster, Server: j.Server, UID: uid}
+	if err := errors.Join(err1, err2); err != nil || !bytes.Equal(bytes.TrimSpace(b), m.encode()) {
+		return meta{}, &CorruptError{Path: path, Reason: "it was edited; its content must be exactly as this program wrote it"}
+	}
+	return m, nil
+}
+
+func jsonOffset(err error) int64 {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return syntax.Offset
+	}
+	return 0
+}
+
+// writeMeta replaces the meta file in one step: it is either the old one or
+// the new one, whole, whenever the machine stops.
+func writeMeta(dir string, m meta) error {
+	path := filepath.Join(dir, metaName)
+	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	_, err = f.Write(append(m.encode(), '\n'))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err == nil {
+		err = syncDirectory(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("store: write %s: %w", path, err)
+	}
+	return nil
+}
+
+func syncDirectory(dir string) error {
+	d, err := fileutil.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fileutil.Fsync(d), d.Close())
+}
+
+// lockDirectory takes the directory for this process and writes down who did.
+// The kernel gives the lock back when the process ends, however it ends.
+func lockDirectory(dir string) (*fileutil.LockedFile, error) {
+	path := filepath.Join(dir, "LOCK")
+	lock, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fileutil.ErrLocked) {
+		b, _ := os.ReadFile(path) // an unreadable name is no name
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+		return nil, &LockedError{Dir: dir, PID: pid}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: lock data directory: %w", err)
+	}
+	err = lock.Truncate(0)
+	if err == nil {
+		_, err = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("store: lock data directory: %w", err), lock.Close())
+	}
+	return lock, nil
+}

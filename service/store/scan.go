@@ -1,0 +1,245 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// CorruptError means that a file is not as it was written.
+type CorruptError struct {
+	Path   string
+	Offset int64
+	Reason string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("store: %s is corrupt at byte %d: %s", e.Path, e.Offset, e.Reason)
+}
+
+// segment is one file of the log; first is the index of the first entry that
+// can be in it.
+type segment struct {
+	path       string
+	seq, first uint64
+}
+
+// listSegments returns the segments in order, or says which is missing.
+func listSegments(dir string) ([]segment, error) {
+	files, err := os.ReadDir(dir) // sorted by name, and so by sequence number
+	if err != nil {
+		return nil, fmt.Errorf("store: read log directory: %w", err)
+	}
+	var segments []segment
+	for _, f := range files {
+		var seq, first uint64
+		if n, err := fmt.Sscanf(f.Name(), "%016x-%016x.wal", &seq, &first); n != 2 || err != nil || !strings.HasSuffix(f.Name(), ".wal") {
+			continue
+		}
+		if n := len(segments); n > 0 && segments[n-1].seq+1 != seq {
+			return nil, fmt.Errorf("store: segment %d of the log in %s is missing: segment %d is followed by %d", segments[n-1].seq+1, dir, segments[n-1].seq, seq)
+		}
+		segments = append(segments, segment{filepath.Join(dir, f.Name()), seq, first})
+	}
+	if len(segments) == 0 {
+		return nil, fmt.Errorf("store: the log in %s is missing: there is no segment in it", dir)
+	}
+	return segments, nil
+}
+
+// found is what a scan of the log finds.
+type found struct {
+	saves int               // how many complete saves
+	hard  *raftpb.HardState // nil when there is none
+	snaps []position        // in the order in which they were saved
+
+	// tail is where the last segment must be cut because a crash has left a
+	// part of a Save, up to end; nil when there is nothing to cut.
+	tail *tail
+}
+
+type tail struct {
+	path    string
+	at, end int64
+}
+
+// scanner reads the log from its first segment to its last.
+type scanner struct {
+	metadata []byte // nil to take what comes
+	found    found
+
+	path    string
+	b       []byte // the present segment
+	crc     uint32 // chained over all segments
+	chained bool   // a segment was read before
+	at      int64  // the offset of the record being read
+	saved   int64  // the offset behind the last complete Save
+
+	snaps []position // of the Save being read
+}
+
+// scan verifies the whole log and returns what it says.
+func scan(dir string, metadata []byte) (*found, error) {
+	segments, err := listSegments(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &scanner{metadata: metadata}
+	for i, seg := range segments {
+		if s.b, err = os.ReadFile(seg.path); err != nil {
+			return nil, fmt.Errorf("store: read log: %w", err)
+		}
+		s.path, s.at, s.saved, s.snaps = seg.path, 0, 0, nil
+		if err := s.segment(i == len(segments)-1); err != nil {
+			return nil, err
+		}
+		s.chained = true
+	}
+	if n := len(s.found.snaps); n > 0 && segments[0].first > s.found.snaps[n-1].index {
+		return nil, fmt.Errorf("store: the log in %s starts at entry %d, but the newest snapshot ends at entry %d; a segment is missing",
+			dir, segments[0].first, s.found.snaps[n-1].index)
+	} else if n == 0 && segments[0].seq > 0 {
+		return nil, fmt.Errorf("store: segment 0 of the log in %s is missing", dir)
+	}
+	return &s.found, nil
+}
+
+func (s *scanner) corrupt(format string, args ...any) error {
+	return &CorruptError{Path: s.path, Offset: s.at, Reason: fmt.Sprintf(format, args...)}
+}
+
+// segment reads one segment. Only the last one can end in the middle of
+// something: the others were complete, and synced, before the next was begun.
+func (s *scanner) segment(last bool) error {
+	for n := 0; ; n++ {
+		if allZero(s.b[s.at:]) {
+			break
+		}
+		f, err := readFrame(s.b, s.at)
+		if err == nil {
+			err = f.check(s.crc)
+		}
+		if err != nil {
+			if n < 2 || !last || !s.torn() {
+				return s.corrupt("%v", err)
+			}
+			break
+		}
+		if err := s.record(n, f); err != nil {
+			return err
+		}
+		s.at = f.next
+	}
+	return s.end(last)
+}
+
+func (s *scanner) end(last bool) error {
+	switch end := int64(len(bytes.TrimRight(s.b, "\x00"))); {
+	case s.saved == 0:
+		return s.corrupt("the head of the segment is missing")
+	case end <= s.saved:
+		return nil
+	case !last:
+		return s.corrupt("the segment ends in the middle of a save, but another segment follows")
+	default:
+		s.found.tail = &tail{path: s.path, at: s.saved, end: max(end, s.at)}
+		return nil
+	}
+}
+
+// record takes in one record, the nth of its segment. A segment begins with a
+// checksum that continues the previous segment, and the metadata.
+func (s *scanner) record(n int, f frame) error {
+	want, ok := map[int]int64{0: wal.CrcType, 1: wal.MetadataType}[n]
+	if ok && f.kind != want || !ok && (f.kind == wal.CrcType || f.kind == wal.MetadataType) {
+		return s.corrupt("record %d of the segment has type %d", n, f.kind)
+	}
+	switch f.kind {
+	case wal.CrcType:
+		if s.chained && f.crc != s.crc {
+			return s.corrupt("the segment does not continue the one before it")
+		}
+	case wal.MetadataType:
+		if s.metadata != nil && !bytes.Equal(s.metadata, f.data) {
+			return s.corrupt("the segment belongs to another data directory (%q)", f.data)
+		}
+		s.saved = f.next
+	case wal.EntryType:
+		if err := checkEntry(f.data); err != nil {
+			return s.corrupt("%v", err)
+		}
+	case wal.SnapshotType:
+		return s.snapshot(f)
+	case wal.StateType:
+		return s.state(f)
+	}
+	s.crc = f.crc
+	return nil
+}
+
+func (s *scanner) snapshot(f frame) error {
+	record := new(walpb.Snapshot)
+	if err := proto.Unmarshal(f.data, record); err != nil || record.Index == nil || record.Term == nil {
+		return s.corrupt("the snapshot record is unreadable")
+	}
+	s.crc = f.crc
+	if record.GetIndex() == 0 { // the wal package begins a new log with it
+		s.saved = f.next
+		return nil
+	}
+	s.snaps = append(s.snaps, position{record.GetIndex(), record.GetTerm()})
+	return nil
+}
+
+// state takes in the record that ends a Save, or that repeats the hard state
+// at the head of a segment.
+func (s *scanner) state(f frame) error {
+	hard, version, err := decodeState(f.data)
+	if err != nil {
+		return s.corrupt("%v", err)
+	}
+	if version != formatVersion {
+		return &FormatError{Path: fmt.Sprintf("%s at byte %d", s.path, s.at), Have: version, Want: formatVersion}
+	}
+	s.crc = f.crc
+	s.saved = f.next
+	s.found.hard = hard
+	s.found.saves++
+	s.found.snaps = append(s.found.snaps, s.snaps...)
+	s.snaps = nil
+	return nil
+}
+
+// repair cuts a torn tail off, before anything is appended behind it.
+func (s *Store) repair(f *found) error {
+	if f.tail == nil {
+		return nil
+	}
+	s.log.Warn("the log ended in an unfinished save, which was never acknowledged; cut it off",
+		"file", f.tail.path, "offset", f.tail.at, "bytes", f.tail.end-f.tail.at)
+	file, err := os.OpenFile(f.tail.path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("store: repair log: %w", err)
+	}
+	err = file.Truncate(f.tail.at)
+	if err == nil {
+		err = file.Sync()
+	}
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("store: repair %s: %w", f.tail.path, err)
+	}
+	return nil
+}
+
+func allZero(b []byte) bool { return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) }

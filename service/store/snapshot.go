@@ -1,0 +1,129 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.etcd.io/etcd/server/v3/etcdserver/api/snap"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+	"go.etcd.io/raft/v3/raftpb"
+	"go.uber.org/zap"
+)
+
+// keepSnapshots is how many snapshots stay on disk. Only the newest is ever
+// read; the one before it, with the log since, is for an operator to fall back
+// on.
+const keepSnapshots = 2
+
+// position names a snapshot by the last entry it contains.
+type position struct{ index, term uint64 }
+
+func positionOf(snapshot *raftpb.Snapshot) position {
+	return position{snapshot.GetMetadata().GetIndex(), snapshot.GetMetadata().GetTerm()}
+}
+
+// fileName is the name that etcd's snap package gives the file.
+func (p position) fileName() string { return fmt.Sprintf("%016x-%016x.snap", p.term, p.index) }
+
+// writeSnapshot makes the file durable, its name in the directory included,
+// before the log names it. The record counts only once the hard state that
+// ends the Save stands behind it.
+func (s *Store) writeSnapshot(snapshot *raftpb.Snapshot) error {
+	if err := s.snaps.SaveSnap(snapshot); err != nil {
+		return err
+	}
+	if err := syncDirectory(s.snapDir()); err != nil {
+		return err
+	}
+	meta := snapshot.GetMetadata()
+	conf := meta.GetConfState()
+	return s.wal.SaveSnapshot(&walpb.Snapshot{
+		Index: new(meta.GetIndex()), Term: new(meta.GetTerm()), ConfState: raftpb.EnsureConfState(conf),
+	})
+}
+
+func (s *Store) readSnapshot(at position) (*raftpb.Snapshot, error) {
+	path := filepath.Join(s.snapDir(), at.fileName())
+	snapshot, err := snap.Read(zap.NewNop(), path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("store: snapshot %s is missing, and the log goes on from it; restore it, or empty the directory and add the server anew", path)
+	case err != nil:
+		return nil, &CorruptError{Path: path, Reason: "the checksum over the whole file does not match: " + err.Error()}
+	case positionOf(snapshot) != at:
+		return nil, &CorruptError{Path: path, Reason: "it contains another snapshot than its name says"}
+	}
+	return snapshot, nil
+}
+
+// stillThere returns the newest snapshots that the log names and that are on
+// disk, oldest first.
+func (s *Store) stillThere(snaps []position) []position {
+	var kept []position
+	for _, at := range slices.Backward(snaps) {
+		if _, err := os.Stat(filepath.Join(s.snapDir(), at.fileName())); err != nil {
+			break
+		}
+		kept = append(kept, at)
+	}
+	slices.Reverse(kept)
+	return kept
+}
+
+// purge removes the snapshots beyond the newest two and the segments of the
+// log that the older of them does without. What cannot be removed is only a
+// waste of space, so it is logged and tried again after the next snapshot.
+func (s *Store) purge() {
+	if len(s.kept) == 0 {
+		return
+	}
+	s.kept = s.kept[max(0, len(s.kept)-keepSnapshots):]
+	if err := errors.Join(s.purgeSnapshots(), s.purgeSegments(s.kept[0].index)); err != nil {
+		s.log.Warn("old files could not be removed", "dir", s.dir, "err", err)
+	}
+}
+
+func (s *Store) purgeSnapshots() error {
+	files, err := os.ReadDir(s.snapDir())
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		kept := slices.ContainsFunc(s.kept, func(at position) bool { return at.fileName() == f.Name() })
+		if kept || !strings.HasSuffix(f.Name(), ".snap") {
+			continue
+		}
+		if err := os.Remove(filepath.Join(s.snapDir(), f.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purgeSegments removes, oldest first so that no gap ever shows, the segments
+// before the one that holds the first entry after index.
+func (s *Store) purgeSegments(index uint64) error {
+	if err := s.wal.ReleaseLockTo(index); err != nil {
+		return err
+	}
+	segments, err := listSegments(s.walDir())
+	if err != nil {
+		return err
+	}
+	needed := 0
+	for i, segment := range segments {
+		if segment.first <= index {
+			needed = i
+		}
+	}
+	for _, segment := range segments[:needed] {
+		if err := os.Remove(segment.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}

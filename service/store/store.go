@@ -1,0 +1,327 @@
+// Package store keeps what a server must not forget: raft's hard state, log
+// and snapshots, in one directory that belongs to one server of one cluster.
+//
+//	LOCK       held while a process uses the directory; names that process
+//	meta.json  format version, cluster, server, and a random id of the directory
+//	wal/       the log, in segments, written by etcd's wal package
+//	snap/      the two newest snapshots, written by etcd's snap package
+//
+// # What a Save promises
+//
+// A Save is atomic and, when it returns, durable: after a crash the directory
+// holds every Save that returned and either all or nothing of the one that was
+// under way. Every Save ends with a hard state record, which carries the
+// version of this format, and is followed by an fsync before the next Save
+// begins. So a log that stops in the middle of a Save was cut there by a crash
+// and is cut back to the last complete one, while a damaged record that has a
+// later Save behind it had been durable and must have been damaged since; that
+// is refused, with the file and the offset, because what it said can no longer
+// be known.
+//
+// After one failed write or fsync every further Save fails with the same
+// error. The kernel may have dropped the pages that it could not write, so
+// trying again could report success for data that is gone.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/snap"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+)
+
+// etcd's default of 64 MB is meant for a key-value store; each server
+// allocates two segments ahead.
+func init() { wal.SegmentSizeBytes = 16 << 20 }
+
+// State is what a directory holds when it is opened.
+type State struct {
+	Fresh bool   // nothing was ever saved here
+	UID   uint64 // drawn at random when the directory was created
+
+	HardState *raftpb.HardState // nil when none was saved
+	Snapshot  *raftpb.Snapshot  // nil when none was saved
+	Entries   []*raftpb.Entry   // those after Snapshot
+}
+
+// Store is an open directory. Its methods may be called from any goroutine;
+// saves are made one after the other.
+type Store struct {
+	dir  string
+	log  *slog.Logger
+	zap  *zap.Logger
+	lock *fileutil.LockedFile
+
+	mu    sync.Mutex
+	wal   *wal.WAL
+	snaps *snap.Snapshotter
+	hard  *raftpb.HardState // as given to the last Save, or as opened
+	lazy  bool              // the log does not hold hard's commit index yet
+	kept  []position        // of the snapshots on disk, oldest first
+	err   error             // of the first failure; final
+}
+
+// Open opens the directory of a server, creating it when there is none, and
+// returns what it holds. The error says in one line what is wrong; see
+// ClusterError, ServerError, FormatError, LockedError and CorruptError.
+func Open(dir string, id Identity, log *slog.Logger) (*Store, *State, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("store: create data directory: %w", err)
+	}
+	lock, err := lockDirectory(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Store{dir: dir, log: log, zap: zapTo(log), lock: lock}
+	s.snaps = snap.New(s.zap, s.snapDir())
+	state, err := s.open(id)
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Close())
+	}
+	return s, state, nil
+}
+
+func (s *Store) walDir() string  { return filepath.Join(s.dir, "wal") }
+func (s *Store) snapDir() string { return filepath.Join(s.dir, "snap") }
+
+func (s *Store) open(id Identity) (*State, error) {
+	m, err := readMeta(s.dir)
+	if errors.Is(err, os.ErrNotExist) {
+		m, err = s.create(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := m.check(s.dir, id); err != nil {
+		return nil, err
+	}
+	return s.restore(m)
+}
+
+// create makes the parts of a directory, the meta file last: where it exists,
+// the rest is complete.
+func (s *Store) create(id Identity) (meta, error) {
+	m := newMeta(id)
+	if err := s.discardUnfinished(); err != nil {
+		return m, err
+	}
+	if err := os.MkdirAll(s.snapDir(), 0o700); err != nil {
+		return m, fmt.Errorf("store: create data directory: %w", err)
+	}
+	w, err := wal.Create(s.zap, s.walDir(), m.encode())
+	if err != nil {
+		return m, fmt.Errorf("store: create log in %s: %w", s.walDir(), err)
+	}
+	if err := w.Close(); err != nil {
+		return m, fmt.Errorf("store: create log in %s: %w", s.walDir(), err)
+	}
+	return m, writeMeta(s.dir, m)
+}
+
+// discardUnfinished clears away what a crash during create has left, and
+// nothing that was ever used.
+func (s *Store) discardUnfinished() error {
+	if !wal.Exist(s.walDir()) {
+		return nil
+	}
+	found, err := scan(s.walDir(), nil)
+	if err != nil {
+		return err
+	}
+	if found.saves > 0 {
+		return fmt.Errorf("store: %s is missing, but the log in %s has been used; restore the file, or move the directory away",
+			filepath.Join(s.dir, metaName), s.walDir())
+	}
+	return os.RemoveAll(s.walDir())
+}
+
+// restore reads the newest snapshot and the log after it, and leaves the log
+// open for appending.
+func (s *Store) restore(m meta) (*State, error) {
+	found, err := scan(s.walDir(), m.encode())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.repair(found); err != nil {
+		return nil, err
+	}
+	state := &State{UID: m.UID, HardState: found.hard, Fresh: found.saves == 0}
+	start := &walpb.Snapshot{Index: new(uint64(0)), Term: new(uint64(0))}
+	if n := len(found.snaps); n > 0 {
+		newest := found.snaps[n-1]
+		if state.Snapshot, err = s.readSnapshot(newest); err != nil {
+			return nil, err
+		}
+		start.Index, start.Term = new(newest.index), new(newest.term)
+		s.kept = s.stillThere(found.snaps)
+	}
+	if state.Entries, err = s.openLog(start); err != nil {
+		return nil, err
+	}
+	if err := checkState(s.walDir(), state); err != nil {
+		return nil, errors.Join(err, s.wal.Close())
+	}
+	s.hard = &raftpb.HardState{}
+	if state.HardState != nil {
+		s.hard = state.HardState
+	}
+	s.purge()
+	return state, nil
+}
+
+func (s *Store) openLog(start *walpb.Snapshot) ([]*raftpb.Entry, error) {
+	if err := s.removeSpare(); err != nil {
+		return nil, err
+	}
+	w, err := wal.Open(s.zap, s.walDir(), start)
+	if err != nil {
+		return nil, fmt.Errorf("store: open log in %s: %w", s.walDir(), err)
+	}
+	_, _, entries, err := w.ReadAll()
+	if err != nil {
+		// Close would try to sync a log that is not open for writing.
+		w.SetUnsafeNoFsync()
+		return nil, errors.Join(fmt.Errorf("store: read log in %s: %w", s.walDir(), err), w.Close())
+	}
+	s.wal = w
+	return entries, nil
+}
+
+// removeSpare deletes the segments that were allocated ahead and never used.
+// The wal package would use them again as they are, with what a crash may have
+// left in them.
+func (s *Store) removeSpare() error {
+	spare, err := filepath.Glob(filepath.Join(s.walDir(), "*.tmp"))
+	for _, path := range spare {
+		err = errors.Join(err, os.Remove(path))
+	}
+	if err != nil {
+		return fmt.Errorf("store: remove unused segments: %w", err)
+	}
+	return nil
+}
+
+// checkState catches what no damaged record explains, such as a segment that
+// was deleted at the end of the log.
+func checkState(dir string, state *State) error {
+	last := state.Snapshot.GetMetadata().GetIndex() + uint64(len(state.Entries))
+	if commit := state.HardState.GetCommit(); commit > last {
+		return fmt.Errorf("store: log in %s ends at entry %d, but entry %d was committed; a part of the log is missing", dir, last, commit)
+	}
+	return nil
+}
+
+// Save writes a hard state, entries and a snapshot, any of which may be nil.
+// It is durable when it returns, with one exception: a hard state that only
+// moves the commit index is kept in memory until the next Save or Close,
+// unless sync is set, because raft finds the commit index again by itself.
+func (s *Store) Save(hs *raftpb.HardState, entries []*raftpb.Entry, snapshot *raftpb.Snapshot, sync bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	before := s.hard
+	s.merge(hs, snapshot)
+	if s.obsolete(snapshot) {
+		snapshot = nil
+	}
+	if raft.IsEmptyHardState(s.hard) && len(entries) > 0 {
+		return errors.New("store: entries need a hard state, and none was ever saved")
+	}
+	if len(entries) == 0 && snapshot == nil && !sync && !raft.MustSync(s.hard, before, 0) {
+		s.lazy = s.lazy || s.hard != before
+		return nil
+	}
+	if err := s.write(entries, snapshot); err != nil {
+		s.err = fmt.Errorf("store: write to %s failed, the server must stop: %w", s.dir, err)
+		return s.err
+	}
+	s.lazy = false
+	return nil
+}
+
+// merge takes over the new hard state. A snapshot holds committed state only,
+// so the hard state that is saved with it says at least as much.
+func (s *Store) merge(hs *raftpb.HardState, snapshot *raftpb.Snapshot) {
+	commit := max(s.hard.GetCommit(), snapshot.GetMetadata().GetIndex())
+	if !raft.IsEmptyHardState(hs) {
+		s.hard = hs
+	}
+	term := max(s.hard.GetTerm(), snapshot.GetMetadata().GetTerm())
+	if commit > s.hard.GetCommit() || term > s.hard.GetTerm() {
+		s.hard = &raftpb.HardState{Term: new(term), Vote: new(s.hard.GetVote()), Commit: new(max(commit, s.hard.GetCommit()))}
+	}
+}
+
+// obsolete reports whether there is nothing in the snapshot to save, or a
+// newer one is on disk already.
+func (s *Store) obsolete(snapshot *raftpb.Snapshot) bool {
+	n := len(s.kept)
+	return raft.IsEmptySnap(snapshot) || n > 0 && s.kept[n-1].index >= snapshot.GetMetadata().GetIndex()
+}
+
+func (s *Store) write(entries []*raftpb.Entry, snapshot *raftpb.Snapshot) error {
+	if raft.IsEmptyHardState(s.hard) {
+		return nil
+	}
+	if snapshot != nil {
+		if err := s.writeSnapshot(snapshot); err != nil {
+			return err
+		}
+	}
+	if err := s.wal.Save(stamped(s.hard), entries); err != nil {
+		return err
+	}
+	// The wal package leaves out the fsync when only the commit index moved.
+	if len(entries) == 0 {
+		if err := s.wal.Sync(); err != nil {
+			return err
+		}
+	}
+	if snapshot != nil {
+		s.kept = append(s.kept, positionOf(snapshot))
+		s.purge()
+	}
+	return nil
+}
+
+// Close saves what Save has kept in memory and gives the directory back. After
+// a failed Save it writes nothing more and returns that failure.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		s.wal.SetUnsafeNoFsync()
+		_ = s.wal.Close() // what it could say is in s.err already
+		return errors.Join(s.err, s.lock.Close())
+	}
+	var err error
+	if s.lazy {
+		err = s.write(nil, nil)
+	}
+	err = errors.Join(err, s.wal.Close(), s.lock.Close())
+	s.err = errors.New("store: " + s.dir + " is closed")
+	return err
+}
+
+// stamped returns the hard state with the format version added, in a field
+// that raft does not use. It is what tells a hard state from an entry when a
+// flipped bit has turned the type of a record, which no checksum covers, from
+// the one into the other.
+func stamped(hs *raftpb.HardState) *raftpb.HardState {
+	out := proto.Clone(hs).(*raftpb.HardState)
+	out.ProtoReflect().SetUnknown(stamp)
+	return out
+}
