@@ -3,55 +3,281 @@ package conclave
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
-type Client struct{}
+const (
+	// patience bounds calls whose context has no deadline, where waiting for
+	// ever would help nobody: Dial, Status, List, Sessions.
+	patience = 10 * time.Second
+	// closePatience is how long Close waits for the servers to end the session.
+	closePatience = 2 * time.Second
+)
 
-type hold struct {
-	name string
-	ctx  context.Context
+// Client is a program's connection to a cluster, with one session. Its methods
+// may be called by many goroutines at once.
+type Client struct {
+	cfg  Config
+	pool *pool
+
+	ctx    context.Context // ends when the client is closed
+	stop   context.CancelFunc
+	tasks  sync.WaitGroup
+	events chan event    // what happens to links, for the pursuit
+	kick   chan struct{} // has a value if the keeper has to look again
+
+	attached chan struct{} // closed when a server of the cluster has answered
+	attach   sync.Once
+	refused  chan struct{} // closed when all servers belong to another cluster
+	refuse   sync.Once
+	closing  sync.Once
+	closeErr error
+
+	mu       sync.Mutex
+	closed   bool
+	identity string              // of the cluster, once known
+	session  *session            // the one that serves calls; nil before the first
+	sessions map[string]*session // by id: that one, and those being closed
+	link     *link               // where requests are sent; nil while no server is found
+	attempts map[string]error    // by address, why the last link to it ended
 }
-type acquisition struct{}
-
-var errSoon = errors.New("conclave: not connected")
-
-func lockOf(name string, try bool) acquisition          { return acquisition{} }
-func electionOf(name string, value []byte) acquisition { return acquisition{} }
 
 // Dial attaches to the cluster that cfg names. It returns once a server of the
 // cluster has answered, and keeps trying until ctx ends, or for 10 seconds if
 // ctx has no deadline; the error is then a *DialError that says what each server
-// said. The session is opened by the first call that needs one.
-func Dial(ctx context.Context, cfg Config) (*Client, error) { return nil, errSoon }
+// said. The session is opened by the first call that needs one, so that a
+// program which only looks has none.
+func Dial(ctx context.Context, cfg Config) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	c := newClient(cfg.WithDefaults())
+	c.tasks.Go(c.pursue)
+	c.tasks.Go(c.keep)
+	var err error
+	select {
+	case <-c.attached:
+		return c, nil
+	case <-c.refused:
+		err = ErrWrongCluster
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	failure := &DialError{Attempts: c.tried(), Err: err}
+	c.shutDown()
+	return nil, failure
+}
+
+func newClient(cfg Config) *Client {
+	cfg.Servers = slices.Compact(slices.Clone(cfg.Servers))
+	c := &Client{
+		cfg: cfg, pool: newPool(&cfg), identity: cfg.Cluster,
+		events: make(chan event), kick: make(chan struct{}, 1),
+		attached: make(chan struct{}), refused: make(chan struct{}),
+		sessions: make(map[string]*session), attempts: make(map[string]error),
+	}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+// bounded gives ctx a deadline if it has none.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, patience)
+}
+
+// Cluster returns the identity of the cluster, 16 hexadecimal digits.
+func (c *Client) Cluster() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.identity
+}
+
+// Server returns the address of the server in use, the leader as far as the
+// client knows, or "" while it looks for one.
+func (c *Client) Server() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link == nil {
+		return ""
+	}
+	return c.link.address
+}
 
 // Close ends the session, which releases all that it holds, and the connection.
-// Contexts of handles end first; calls that wait return ErrClosed.
-func (c *Client) Close() error { return errSoon }
-
-// Observe reports who leads an election: first the present state, then each
-// change.
-func (c *Client) Observe(ctx context.Context, name string) (<-chan Observation, error) {
-	return nil, errSoon
+// The contexts of handles end first, with ErrReleased as their cause; calls that
+// wait return ErrClosed. If no server confirms within 2 seconds, Close returns
+// an error: the session then ends by itself when its TTL is over. A second Close
+// waits for the first and returns the same.
+func (c *Client) Close() error {
+	c.closing.Do(func() {
+		c.closeErr = c.closeSession()
+		c.shutDown()
+	})
+	return c.closeErr
 }
 
-// Status returns the view of any server that can be reached.
-func (c *Client) Status(ctx context.Context) (Status, error) { return Status{}, errSoon }
-
-// List returns the locks whose names begin with prefix, by name.
-func (c *Client) List(ctx context.Context, prefix string) ([]Resource, error) { return nil, errSoon }
-
-// ListElections returns the elections whose names begin with prefix, by name.
-func (c *Client) ListElections(ctx context.Context, prefix string) ([]Resource, error) {
-	return nil, errSoon
+func (c *Client) closeSession() error {
+	c.mu.Lock()
+	c.closed = true
+	s := c.session
+	if s == nil || s.gone {
+		c.mu.Unlock()
+		return nil
+	}
+	farewell := s.retire(c.cfg.now(), ErrClosed, false)
+	c.mu.Unlock()
+	if farewell == nil {
+		return nil
+	}
+	limit := time.NewTimer(closePatience)
+	defer limit.Stop()
+	select {
+	case <-farewell.done:
+		return nil
+	case <-limit.C:
+		return fmt.Errorf("conclave: no server confirmed the end of session %x within %v; it ends by itself in at most %v", s.id, closePatience, c.cfg.TTL)
+	}
 }
 
-// Sessions returns the live sessions by id.
-func (c *Client) Sessions(ctx context.Context) ([]SessionInfo, error) { return nil, errSoon }
+func (c *Client) shutDown() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.tasks.Wait()
+	c.pool.close()
+}
 
-func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) { return nil, errSoon }
-func (h *hold) fenced() (uint64, error)                                     { return 0, errSoon }
-func (h *hold) deadline() time.Duration                                     { return 0 }
-func (h *hold) renewed() <-chan struct{}                                    { return nil }
-func (h *hold) release(ctx context.Context) error                           { return errSoon }
-func (h *hold) update(ctx context.Context, value []byte) error              { return errSoon }
+// opened returns the session that serves calls, once it is open.
+func (c *Client) opened(ctx context.Context, a acquisition) (*session, error) {
+	name := a.message.GetName()
+	for ctx.Err() == nil {
+		s, err := c.current()
+		if err != nil {
+			return nil, fmt.Errorf("conclave: %s %q: %w", a.kind, name, err)
+		}
+		select {
+		case <-s.ready:
+		case <-ctx.Done():
+			continue
+		}
+		if s.err == nil {
+			return s, nil
+		}
+		if !errors.Is(s.err, errSessionGone) {
+			return nil, fmt.Errorf("conclave: %s %q: %w", a.kind, name, s.err)
+		}
+	}
+	return nil, interrupted(ctx, a.kind, name, c.trouble())
+}
+
+// current returns the session that serves calls, a new one if there is none or
+// the last was lost.
+func (c *Client) current() (*session, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if c.session != nil {
+		c.session.check(c.cfg.now())
+	}
+	if c.session == nil || c.session.gone {
+		s := newSession(&c.cfg, c.transmit)
+		c.session = s
+		c.sessions[string(s.id)] = s
+		if c.link != nil {
+			s.extend(c.cfg.now())
+		}
+		c.rouse()
+	}
+	return c.session, nil
+}
+
+// transmit has r sent, or leaves it to the next adoption. c.mu is held.
+func (c *Client) transmit(r *request) {
+	if c.link != nil {
+		c.link.enqueue(r)
+	}
+}
+
+// submit hands a request to its session; its outcome comes in any case.
+func (c *Client) submit(s *session, r *request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.session = s
+	switch {
+	case c.closed:
+		r.finish(outcome{err: ErrClosed})
+	case s.gone:
+		r.finish(outcome{err: errSessionGone})
+	default:
+		s.submit(r)
+	}
+}
+
+// identify pins the identity of the cluster by the first server that answers,
+// and refuses servers of any other.
+func (c *Client) identify(cluster string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cluster == "" {
+		return errors.New("not a Conclave server: it belongs to no cluster")
+	}
+	if c.identity == "" {
+		c.identity = cluster
+	}
+	if cluster != c.identity {
+		return fmt.Errorf("%w: it belongs to %s, not to %s", ErrWrongCluster, cluster, c.identity)
+	}
+	c.attach.Do(func() { close(c.attached) })
+	return nil
+}
+
+// tried returns what became of each server.
+func (c *Client) tried() []Attempt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	addresses := slices.Clone(c.cfg.Servers)
+	for a := range c.attempts {
+		if !slices.Contains(addresses, a) {
+			addresses = append(addresses, a)
+		}
+	}
+	slices.Sort(addresses[len(c.cfg.Servers):])
+	var tried []Attempt
+	for _, a := range addresses {
+		err := c.attempts[a]
+		if err == nil {
+			err = errors.New("no answer")
+		}
+		tried = append(tried, Attempt{a, err})
+	}
+	return tried
+}
+
+// trouble says what keeps the client from the leader, or "".
+func (c *Client) trouble() string {
+	c.mu.Lock()
+	l := c.link
+	fine := l != nil && !l.suspect
+	c.mu.Unlock()
+	if fine {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("no leader found")
+	for _, a := range c.tried() {
+		fmt.Fprintf(&b, "; %s: %v", a.Server, a.Err)
+	}
+	return b.String()
+}

@@ -1,6 +1,7 @@
 package conclave
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -132,3 +133,34 @@ func (e *DialError) Error() string {
 }
 
 func (e *DialError) Unwrap() error { return e.Err }
+
+// errSessionGone ends requests of a session that was lost; their callers go on
+// in a new session, or report a loss.
+var errSessionGone = errors.New("the session is gone")
+
+// lossOf returns the cause with which handles end when their session ends for
+// the given reason.
+func lossOf(err error) error {
+	if errors.Is(err, ErrClosed) {
+		return ErrReleased
+	}
+	return ErrLost
+}
+
+// refusal makes an error of a reply whose code is a failure.
+func refusal(op, name string, rep *api.Reply) error {
+	return &RequestError{Op: op, Name: name, Code: rep.GetCode(), Message: rep.GetMessage()}
+}
+
+// interrupted is the error of a call whose context ended before its outcome.
+// trouble says what keeps the client from the leader, if anything does.
+func interrupted(ctx context.Context, op, name, trouble string) error {
+	err := fmt.Errorf("conclave: %s %q: %w", op, name, ctx.Err())
+	if cause := context.Cause(ctx); !errors.Is(ctx.Err(), cause) {
+		err = fmt.Errorf("%w (%w)", err, cause)
+	}
+	if trouble != "" {
+		err = fmt.Errorf("%w; %s", err, trouble)
+	}
+	return err
+}

@@ -1,0 +1,110 @@
+package conclave
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/conclave-io/conclave/internal/boottime"
+)
+
+// lease is what the goroutines of a program share of a session: the deadline
+// before which the servers cannot have ended it.
+//
+// Invariant: the deadline never moves back, and once it has been seen to have
+// passed the lease is lost for ever, whatever is answered later. An answer that
+// comes late could be that of a session which expired in between and was opened
+// again under the same id by an old duplicate of its Open: it holds nothing.
+type lease struct {
+	now func() boottime.Time
+
+	mu    sync.Mutex // taken to move until or to set lost
+	until atomic.Int64
+	lost  atomic.Bool
+}
+
+func newLease(now func() boottime.Time, until boottime.Time) *lease {
+	l := &lease{now: now}
+	l.until.Store(int64(until))
+	return l
+}
+
+// deadline returns the reading at which the lease ends unless it is extended.
+func (l *lease) deadline() boottime.Time { return boottime.Time(l.until.Load()) }
+
+// valid reports whether the deadline is ahead. It reads the clock.
+func (l *lease) valid() bool {
+	if l.lost.Load() {
+		return false
+	}
+	return l.now() < l.deadline() || l.recheck()
+}
+
+// recheck decides under the lock, since the deadline may just have moved: that
+// all who ask get the same answer for ever.
+func (l *lease) recheck() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now() >= l.deadline() {
+		l.lost.Store(true)
+	}
+	return !l.lost.Load()
+}
+
+// extend moves the deadline forward to until, and reports whether it moved. It
+// does not if the deadline passed before, or is later already.
+func (l *lease) extend(until boottime.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now() >= l.deadline() {
+		l.lost.Store(true)
+	}
+	if l.lost.Load() || until <= l.deadline() {
+		return false
+	}
+	l.until.Store(int64(until))
+	return true
+}
+
+// lose ends the lease before its deadline.
+func (l *lease) lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost.Store(true)
+}
+
+// margin is how much earlier than the servers a client stops to believe: it
+// covers what their clocks run faster in a TTL, and the time from looking at
+// the clock to acting.
+func margin(ttl time.Duration) time.Duration {
+	if ttl < time.Second {
+		return ttl / 3
+	}
+	return max(ttl/10, 100*time.Millisecond)
+}
+
+// holdContext is the context of a handle. A timer ends it, but timers are late
+// on a busy machine and stand still while it is suspended: Err looks at the
+// clock, and ends the context if the timer should have.
+type holdContext struct {
+	context.Context // never ends by itself
+	end             context.CancelCauseFunc
+	lease           *lease
+}
+
+func newHoldContext(l *lease) *holdContext {
+	ctx, end := context.WithCancelCause(context.Background())
+	return &holdContext{Context: ctx, end: end, lease: l}
+}
+
+// Err returns nil only if the deadline had not passed when Err was called.
+func (x *holdContext) Err() error {
+	if err := x.Context.Err(); err != nil {
+		return err
+	}
+	if !x.lease.valid() {
+		x.end(ErrLost)
+	}
+	return x.Context.Err()
+}

@@ -1,0 +1,231 @@
+package conclave
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// hold is what a handle holds, or held: the grant of one request to acquire.
+type hold struct {
+	client  *Client
+	session *session
+	// sequence is that of the request to acquire, by which the servers know
+	// the hold.
+	sequence uint64
+	kind     string // "lock" or "election", for errors
+	name     string
+	fence    uint64
+	ctx      *holdContext
+	moved    chan struct{}
+	released bool // guarded by client.mu
+}
+
+// acquisition is what a call wants to acquire.
+type acquisition struct {
+	kind    string
+	message *api.Acquire
+}
+
+func lockOf(name string, try bool) acquisition {
+	return acquisition{"lock", &api.Acquire{Class: api.Class_CLASS_LOCK, Name: name, Try: try}}
+}
+
+func electionOf(name string, value []byte) acquisition {
+	return acquisition{"election", &api.Acquire{Class: api.Class_CLASS_ELECTION, Name: name, Value: value}}
+}
+
+func releaseOf(hold uint64) *api.Request {
+	return &api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold}}}
+}
+
+// validate spares the servers what they would refuse.
+func (a acquisition) validate() error {
+	if err := ValidateName(a.message.GetName()); err != nil {
+		return err
+	}
+	return validateValue(a.message.GetName(), a.message.GetValue())
+}
+
+func validateValue(name string, value []byte) error {
+	if len(value) > MaxValue {
+		return fmt.Errorf("conclave: election %q: the value has %d bytes; give at most %d", name, len(value), MaxValue)
+	}
+	return nil
+}
+
+// acquire waits until a is granted. Each round is one session: if it is lost
+// before the grant has become a handle, the next one starts over.
+func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
+	if err := a.validate(); err != nil {
+		return nil, err
+	}
+	for {
+		s, err := c.opened(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		r := &request{message: &api.Request{Op: &api.Request_Acquire{Acquire: a.message}}, done: make(chan outcome, 1)}
+		c.submit(s, r)
+		select {
+		case o := <-r.done:
+			if h, err, settled := c.settle(ctx, a, r, o); settled {
+				return h, err
+			}
+		case <-ctx.Done():
+			c.abandon(r)
+			return nil, interrupted(ctx, a.kind, a.message.GetName(), c.trouble())
+		}
+	}
+}
+
+// settle turns the outcome of a request to acquire into that of the call. It is
+// not settled if the call has to start over in another session.
+func (c *Client) settle(ctx context.Context, a acquisition, r *request, o outcome) (h *hold, err error, settled bool) {
+	switch code := o.reply.GetCode(); {
+	case o.err == errSessionGone || code == api.Code_CODE_STALE:
+		return nil, nil, false
+	case o.err != nil:
+		return nil, fmt.Errorf("conclave: %s %q: %w", a.kind, a.message.GetName(), o.err), true
+	case code == api.Code_CODE_OK && ctx.Err() != nil:
+		c.abandon(r)
+		return nil, interrupted(ctx, a.kind, a.message.GetName(), ""), true
+	case code == api.Code_CODE_OK:
+		h = c.handOut(a, r, o.reply.GetFence())
+		return h, nil, h != nil
+	case code == api.Code_CODE_HELD:
+		return nil, &HeldError{Name: a.message.GetName(), Holder: holderOf(o.reply.GetHolder())}, true
+	default:
+		return nil, refusal(a.kind, a.message.GetName(), o.reply), true
+	}
+}
+
+// handOut makes the handle of a grant, or returns nil if the session is lost: a
+// grant proves nothing about the deadline, since it may have been long on its
+// way.
+func (c *Client) handOut(a acquisition, r *request, fence uint64) *hold {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := r.session
+	s.check(c.cfg.now())
+	if s.gone {
+		return nil
+	}
+	h := &hold{
+		client: c, session: s, sequence: r.sequence, kind: a.kind, name: a.message.GetName(), fence: fence,
+		ctx: newHoldContext(s.lease), moved: make(chan struct{}, 1),
+	}
+	s.grants[r.sequence] = h
+	return h
+}
+
+// abandon is called when the caller of a request to acquire goes away.
+func (c *Client) abandon(r *request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := r.session
+	if s.gone {
+		return
+	}
+	if h, granted := s.grants[r.sequence]; granted && h == nil {
+		s.giveBack(r.sequence)
+		return
+	}
+	s.withdraw(r)
+}
+
+func (h *hold) deadline() time.Duration { return time.Duration(h.session.lease.deadline()) }
+
+func (h *hold) renewed() <-chan struct{} { return h.moved }
+
+func (h *hold) fenced() (uint64, error) {
+	if h.ctx.Err() == nil {
+		return h.fence, nil
+	}
+	if context.Cause(h.ctx) == ErrLost {
+		return 0, fmt.Errorf("conclave: %s %q: %w", h.kind, h.name, ErrLost)
+	}
+	return 0, h.notHeld()
+}
+
+// notHeld says why a handle holds nothing any more.
+func (h *hold) notHeld() error {
+	if context.Cause(h.ctx) == ErrLost {
+		return fmt.Errorf("conclave: %s %q: %w: %w", h.kind, h.name, ErrNotHeld, ErrLost)
+	}
+	return fmt.Errorf("conclave: %s %q: %w: it was released before", h.kind, h.name, ErrNotHeld)
+}
+
+// release ends the context, and only then lets the servers know.
+func (h *hold) release(ctx context.Context) error {
+	if !h.giveUp() {
+		return h.notHeld()
+	}
+	h.ctx.end(ErrReleased)
+	o, err := h.call(ctx, "release", releaseOf(h.sequence))
+	if err != nil {
+		return err
+	}
+	switch code := o.reply.GetCode(); {
+	case o.err == errSessionGone || code == api.Code_CODE_NOT_HELD:
+		return fmt.Errorf("conclave: %s %q: %w: its session ended before the release", h.kind, h.name, ErrNotHeld)
+	case o.err == ErrClosed || code == api.Code_CODE_OK || code == api.Code_CODE_STALE:
+		return nil // closing the session releases as well
+	default:
+		return refusal("release "+h.kind, h.name, o.reply)
+	}
+}
+
+// giveUp reports whether the hold was held until now.
+func (h *hold) giveUp() bool {
+	held := h.ctx.Err() == nil
+	h.client.mu.Lock()
+	defer h.client.mu.Unlock()
+	if !held || h.released || h.session.gone {
+		return false
+	}
+	h.released = true
+	return true
+}
+
+// call has a request about the hold carried out. If ctx ends first, the request
+// goes on in the background.
+func (h *hold) call(ctx context.Context, op string, message *api.Request) (outcome, error) {
+	r := &request{message: message, done: make(chan outcome, 1)}
+	h.client.submit(h.session, r)
+	select {
+	case o := <-r.done:
+		return o, nil
+	case <-ctx.Done():
+	}
+	select {
+	case o := <-r.done:
+		return o, nil
+	default:
+		return outcome{}, interrupted(ctx, op+" "+h.kind, h.name, h.client.trouble())
+	}
+}
+
+// update changes the value of an election.
+func (h *hold) update(ctx context.Context, value []byte) error {
+	if err := validateValue(h.name, value); err != nil {
+		return err
+	}
+	if h.ctx.Err() != nil {
+		return h.notHeld()
+	}
+	o, err := h.call(ctx, "update", &api.Request{Op: &api.Request_Update{Update: &api.Update{Hold: h.sequence, Value: value}}})
+	if err != nil {
+		return err
+	}
+	switch code := o.reply.GetCode(); {
+	case o.err != nil || code == api.Code_CODE_NOT_HELD:
+		return h.notHeld()
+	case code == api.Code_CODE_OK:
+		return nil
+	default:
+		return refusal("update "+h.kind, h.name, o.reply)
+	}
+}

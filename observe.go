@@ -1,0 +1,139 @@
+package conclave
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// observePing is how often an observed server is asked for a sign of life, and
+// how long it has to give it: an election can be silent for months.
+const observePing = time.Second
+
+// Observe reports who leads an election: first the present state, then each
+// change, until ctx ends or the client is closed; then the channel is closed.
+// A reader that is slower than the changes finds only the newest. Observe goes
+// on by itself when a server is lost; what changed meanwhile is reported once.
+func (c *Client) Observe(ctx context.Context, name string) (<-chan Observation, error) {
+	if err := ValidateName(name); err != nil {
+		return nil, err
+	}
+	c.mu.Lock() // so that the task begins before Close waits for all
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, fmt.Errorf("conclave: observe %q: %w", name, ErrClosed)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	o := &observer{client: c, name: name, out: make(chan Observation, 1)}
+	c.tasks.Go(func() {
+		defer context.AfterFunc(c.ctx, cancel)()
+		defer cancel()
+		defer close(o.out)
+		o.run(ctx)
+	})
+	return o.out, nil
+}
+
+// observer follows one election from server to server.
+type observer struct {
+	client *Client
+	name   string
+	out    chan Observation // of one place: what waits in it is the newest
+	begun  bool
+	last   Observation
+	fence  uint64 // the largest seen
+}
+
+func (o *observer) run(ctx context.Context) {
+	for failures := 1; ; failures++ {
+		for _, address := range o.client.addresses() {
+			if o.follow(ctx, address) {
+				failures = 1
+			}
+			if ctx.Err() != nil {
+				return
+			}
+		}
+		select {
+		case <-time.After(pause(failures)):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// follow observes through one server until that ends, and reports whether
+// anything came.
+func (o *observer) follow(ctx context.Context, address string) (heard bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := o.open(ctx, address)
+	if err != nil {
+		o.client.cfg.Logger.Debug("cannot observe", "election", o.name, "server", address, "err", err)
+		return false
+	}
+	o.client.tasks.Go(func() {
+		defer cancel()
+		o.client.listen(ctx, address)
+	})
+	for {
+		obs, err := stream.Recv()
+		if err != nil {
+			return heard
+		}
+		heard = true
+		o.report(Observation{Name: obs.GetName(), Elected: obs.GetElected(), Leader: holderOf(obs.GetLeader())})
+	}
+}
+
+func (o *observer) open(ctx context.Context, address string) (stream grpc.ServerStreamingClient[api.Observation], err error) {
+	// The stream outlives the question that makes sure of the cluster.
+	err = o.client.put(ctx, address, func(_ context.Context, server api.ConclaveClient, _ *api.StatusResponse) (err error) {
+		stream, err = server.Observe(ctx, &api.ObserveRequest{Name: o.name})
+		return err
+	})
+	return stream, err
+}
+
+// report passes on what is new. A server that lags shows the past: an older
+// fence is no news.
+func (o *observer) report(obs Observation) {
+	if obs.Elected && obs.Leader.Fence < o.fence || o.begun && same(obs, o.last) {
+		return
+	}
+	o.begun, o.last, o.fence = true, obs, max(o.fence, obs.Leader.Fence)
+	select {
+	case <-o.out: // not yet read, and superseded
+	default:
+	}
+	o.out <- obs // nobody else sends: there is room
+}
+
+func same(a, b Observation) bool {
+	return a.Elected == b.Elected && a.Leader.Fence == b.Leader.Fence && bytes.Equal(a.Leader.Value, b.Leader.Value)
+}
+
+// listen returns when the server gives no sign of life any more, or ctx ends.
+func (c *Client) listen(ctx context.Context, address string) {
+	tick := time.NewTicker(observePing)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := c.pingOnce(ctx, address, observePing); err != nil {
+			if !errors.Is(ctx.Err(), context.Canceled) {
+				c.pool.renew(address)
+			}
+			return
+		}
+	}
+}

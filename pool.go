@@ -1,0 +1,136 @@
+package conclave
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// shortestBackoff and longestBackoff bound the pause between two attempts
+	// to reach a server.
+	shortestBackoff = 10 * time.Millisecond
+	longestBackoff  = 250 * time.Millisecond
+	// largestMessage bounds what is taken from a server: a page of 1,000
+	// elections may carry 64 KiB each.
+	largestMessage = 80 << 20
+)
+
+// pool has at most one connection for each address.
+type pool struct {
+	options []grpc.DialOption
+
+	mu     sync.Mutex
+	conns  map[string]*grpc.ClientConn
+	closed bool
+}
+
+func newPool(cfg *Config) *pool {
+	secrecy := insecure.NewCredentials()
+	if cfg.TLS != nil {
+		secrecy = credentials.NewTLS(cfg.TLS)
+	}
+	return &pool{
+		conns: make(map[string]*grpc.ClientConn),
+		options: []grpc.DialOption{
+			grpc.WithTransportCredentials(secrecy),
+			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return cfg.dial(ctx, address) }),
+			grpc.WithNoProxy(),
+			grpc.WithDisableServiceConfig(),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: shortestBackoff, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestBackoff},
+				MinConnectTimeout: time.Second,
+			}),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
+		},
+	}
+}
+
+// get returns the connection to address, which may still have to be made.
+func (p *pool) get(address string) (*grpc.ClientConn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	if conn := p.conns[address]; conn != nil {
+		conn.ResetConnectBackoff() // the caller does the waiting
+		return conn, nil
+	}
+	conn, err := grpc.NewClient("passthrough:///"+address, p.options...)
+	if err == nil {
+		p.conns[address] = conn
+	}
+	return conn, err
+}
+
+// renew makes the next get start from nothing, if the connection claims to
+// work: one whose other end vanished without a word does so for a long time.
+func (p *pool) renew(address string) {
+	p.mu.Lock()
+	conn := p.conns[address]
+	if conn == nil || conn.GetState() != connectivity.Ready {
+		p.mu.Unlock()
+		return
+	}
+	delete(p.conns, address)
+	p.mu.Unlock()
+	conn.Close()
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	conns := p.conns
+	p.conns = nil
+	p.mu.Unlock()
+	for _, conn := range conns {
+		conn.Close()
+	}
+}
+
+// plain makes the error of a call readable: what is left is what happened,
+// without the layers that it passed through.
+func plain(err error) error {
+	state, is := status.FromError(err)
+	if !is {
+		return err
+	}
+	text := state.Message()
+	switch {
+	case strings.Contains(text, "connection refused"):
+		return errors.New("connection refused")
+	case strings.Contains(text, "first record does not look like a TLS handshake"):
+		return errors.New("TLS: the server does not speak TLS")
+	case strings.Contains(text, "authentication handshake failed: "):
+		return fmt.Errorf("TLS: %s", strings.TrimSuffix(after(text, "authentication handshake failed: "), `"`))
+	case strings.Contains(text, "error reading server preface"), strings.Contains(text, "frame header looked like"):
+		return errors.New("not a Conclave server, or one that wants TLS")
+	case state.Code() == codes.Unimplemented, strings.Contains(text, "unexpected HTTP status code"),
+		strings.Contains(text, "unexpected content-type"):
+		return errors.New("not a Conclave server")
+	case strings.Contains(text, "Error while dialing: "):
+		return errors.New(strings.TrimSuffix(after(text, "Error while dialing: "), `"`))
+	case text == "EOF" || state.Code() == codes.Unavailable:
+		return fmt.Errorf("connection lost: %s", text)
+	default:
+		return errors.New(text)
+	}
+}
+
+// after returns what follows the last occurrence of mark in text.
+func after(text, mark string) string {
+	return text[strings.LastIndex(text, mark)+len(mark):]
+}

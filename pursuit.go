@@ -1,0 +1,276 @@
+package conclave
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+var errReplaced = errors.New("another server was faster")
+
+const (
+	// stagger is how long an attempt has the field to itself: a server that is
+	// stopped takes connections and never answers.
+	stagger = 150 * time.Millisecond
+	// maxHops bounds how many namings of a leader are followed without a pause:
+	// two servers may name each other.
+	maxHops = 3
+)
+
+// event is what happened to a link.
+type event struct {
+	kind eventKind
+	link *link
+}
+
+type eventKind int
+
+const (
+	welcomed  eventKind = iota // the server answered, and belongs to the cluster
+	proven                     // the server carried out a request
+	suspected                  // the server in use leaves requests unanswered
+	trusted                    // it has answered them after all
+	ended                      // the link is of no more use
+)
+
+// tell reports an event to the pursuit.
+func (c *Client) tell(e event) {
+	select {
+	case c.events <- e:
+	case <-c.ctx.Done():
+	}
+}
+
+// pursuit looks for the leader for as long as the client lives. The first
+// server that answers is used at once; if it does not lead it says so in its
+// next breath. While the server in use is suspected, others are tried beside
+// it, and the first that carries out a request takes its place: a server that
+// is merely slow stays in use.
+type pursuit struct {
+	client   *Client
+	links    []*link // all that have not ended
+	current  *link   // the one in use, or nil
+	suspect  bool
+	leader   string // who was named last, until tried
+	hops     int    // namings followed since the last pause
+	turn     int    // which of the configured servers is next
+	failures int    // attempts that failed since a server proved to lead
+	timer    *time.Timer
+}
+
+func (c *Client) pursue() {
+	p := &pursuit{client: c, timer: time.NewTimer(0), turn: rand.IntN(len(c.cfg.Servers))}
+	defer p.timer.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-p.timer.C:
+			p.hops = 0
+			p.attempt()
+		case e := <-c.events:
+			p.handle(e)
+		}
+	}
+}
+
+func (p *pursuit) handle(e event) {
+	switch e.kind {
+	case welcomed:
+		p.onWelcomed(e.link)
+	case proven:
+		p.onProven(e.link)
+	case suspected:
+		if e.link == p.current && !p.suspect {
+			p.client.cfg.Logger.Warn("server leaves requests unanswered; trying others", "server", e.link.address)
+			p.suspect, p.failures = true, 0
+			p.attempt()
+		}
+	case trusted:
+		if e.link == p.current {
+			p.settle()
+		}
+	case ended:
+		p.onEnded(e.link)
+	}
+}
+
+func (p *pursuit) onWelcomed(l *link) {
+	l.welcomed = true
+	switch {
+	case p.current == nil:
+		p.adopt(l)
+	case p.suspect:
+		p.client.probe(l)
+	default:
+		l.cancel(errReplaced)
+	}
+}
+
+func (p *pursuit) onProven(l *link) {
+	if l != p.current {
+		if p.current != nil && !p.suspect {
+			return
+		}
+		p.adopt(l)
+	}
+	p.failures, p.hops = 0, 0
+	p.settle()
+}
+
+// adopt puts l in use.
+func (p *pursuit) adopt(l *link) {
+	p.client.cfg.Logger.Debug("attached", "server", l.address)
+	p.current = l
+	p.settle()
+	p.client.adopt(l)
+}
+
+// settle ends the search.
+func (p *pursuit) settle() {
+	p.suspect = false
+	p.timer.Stop()
+	for _, l := range p.links {
+		if l != p.current {
+			l.cancel(errReplaced)
+		}
+	}
+}
+
+func (p *pursuit) onEnded(l *link) {
+	p.links = slices.DeleteFunc(p.links, func(other *link) bool { return other == l })
+	leader := p.client.noteEnd(l)
+	if l == p.current {
+		p.client.cfg.Logger.Info("server lost", "server", l.address, "err", l.err)
+		p.current, p.suspect = nil, false
+		p.replace()
+	}
+	if p.current != nil && !p.suspect {
+		return
+	}
+	p.failures++
+	if leader != "" && leader != l.address && p.hops < maxHops {
+		p.leader = leader
+		p.hops++
+		p.attempt()
+		return
+	}
+	p.timer.Reset(pause(p.failures))
+}
+
+// replace puts a server in use that has been tried beside the one just lost.
+func (p *pursuit) replace() {
+	if i := slices.IndexFunc(p.links, func(l *link) bool { return l.welcomed }); i >= 0 {
+		p.adopt(p.links[i])
+	}
+}
+
+// pause is the backoff after so many failures: 10 ms and half as much again for
+// each, up to 250 ms, and up to half of it less, so that clients spread out.
+func pause(failures int) time.Duration {
+	d := shortestBackoff
+	for range failures - 1 {
+		if d = d * 3 / 2; d >= longestBackoff {
+			d = longestBackoff
+			break
+		}
+	}
+	return d - rand.N(d/2)
+}
+
+// attempt tries one more server, unless the search is over.
+func (p *pursuit) attempt() {
+	if p.current != nil && !p.suspect {
+		return
+	}
+	if address := p.choose(); address != "" {
+		p.links = append(p.links, p.client.open(address))
+	}
+	p.timer.Reset(stagger)
+}
+
+// choose returns the address to try next, or "" if all are being tried. The
+// address of the server in use counts as free: it may be the stream that is
+// broken, and not the server.
+func (p *pursuit) choose() string {
+	busy := func(address string) bool {
+		return slices.ContainsFunc(p.links, func(l *link) bool { return l != p.current && l.address == address })
+	}
+	leader := p.leader
+	p.leader = ""
+	if leader != "" && !busy(leader) {
+		return leader
+	}
+	servers := p.client.cfg.Servers
+	for range servers {
+		p.turn = (p.turn + 1) % len(servers)
+		if !busy(servers[p.turn]) {
+			return servers[p.turn]
+		}
+	}
+	return ""
+}
+
+// adopt has all requests sent over l from now on, those without a final reply
+// first.
+func (c *Client) adopt(l *link) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.cfg.now()
+	c.link = l
+	l.heard = now
+	for _, s := range c.sessions {
+		s.forgetExtensions()
+	}
+	l.queue = nil
+	c.resend(l)
+}
+
+// probe has the unfinished requests sent over l as well: the first that is
+// carried out proves that its server leads.
+func (c *Client) probe(l *link) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resend(l)
+}
+
+// resend queues on l all that is unfinished, and a fresh renewal.
+func (c *Client) resend(l *link) {
+	inUse := c.link
+	c.link = l // where a renewal that is submitted now goes
+	defer func() { c.link = inUse }()
+	for _, s := range c.sessions {
+		if !s.gone {
+			s.extend(c.cfg.now())
+		}
+		l.enqueue(s.resend()...)
+	}
+}
+
+// noteEnd takes l out of use, remembers for people why it ended, and returns
+// the address of the leader if the server named it.
+func (c *Client) noteEnd(l *link) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link == l {
+		c.link = nil
+	}
+	if c.ctx.Err() == nil && l.err != nil && l.err != errReplaced {
+		c.attempts[l.address] = l.err
+	}
+	if c.identity == c.cfg.Cluster && c.allForeign() {
+		c.refuse.Do(func() { close(c.refused) })
+	}
+	return l.leader
+}
+
+// allForeign reports whether every configured server belongs to another cluster.
+func (c *Client) allForeign() bool {
+	for _, s := range c.cfg.Servers {
+		if !errors.Is(c.attempts[s], ErrWrongCluster) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,170 @@
+package conclave
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// answerLimit is how long one server may take to answer before the next is
+// asked.
+const answerLimit = 2 * time.Second
+
+// Status returns the view of any server that can be reached, the one in use
+// first. It does not need a leader. Without a deadline in ctx it tries for 10
+// seconds, as do List, ListElections and Sessions.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var answer Status
+	err := c.ask(ctx, "status", func(_ context.Context, _ api.ConclaveClient, s *api.StatusResponse) error {
+		answer = statusOf(s)
+		return nil
+	})
+	return answer, err
+}
+
+// List returns the locks that are held and whose names begin with prefix, by
+// name. While it reads page after page others come and go: each lock is shown
+// as it was at one moment, but not all as they were at the same.
+func (c *Client) List(ctx context.Context, prefix string) ([]Resource, error) {
+	return c.list(ctx, api.Class_CLASS_LOCK, prefix)
+}
+
+// ListElections is like List, for elections.
+func (c *Client) ListElections(ctx context.Context, prefix string) ([]Resource, error) {
+	return c.list(ctx, api.Class_CLASS_ELECTION, prefix)
+}
+
+func (c *Client) list(ctx context.Context, class api.Class, prefix string) ([]Resource, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	var all []Resource
+	for after, more := "", true; more; {
+		err := c.ask(ctx, "list", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+			page, err := server.List(ctx, &api.ListRequest{Class: class, Prefix: prefix, After: after})
+			if err != nil {
+				return err
+			}
+			for _, r := range page.GetResources() {
+				all = append(all, resourceOf(r))
+				after = r.GetName()
+			}
+			more = page.GetMore() && len(page.GetResources()) > 0
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Sessions returns the live sessions by id.
+func (c *Client) Sessions(ctx context.Context) ([]SessionInfo, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	var all []SessionInfo
+	var after []byte
+	for more := true; more; {
+		err := c.ask(ctx, "sessions", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+			page, err := server.Sessions(ctx, &api.SessionsRequest{After: after})
+			if err != nil {
+				return err
+			}
+			for _, s := range page.GetSessions() {
+				all = append(all, sessionInfoOf(s))
+				after = s.GetId()
+			}
+			more = page.GetMore() && len(page.GetSessions()) > 0
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%w (after session %s)", err, hex.EncodeToString(after))
+		}
+	}
+	return all, nil
+}
+
+// query is one question to one server, which has just given its status.
+type query func(ctx context.Context, server api.ConclaveClient, status *api.StatusResponse) error
+
+// ask puts a question to one server after the other until one answers it.
+func (c *Client) ask(ctx context.Context, op string, q query) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	for round := 1; ; round++ {
+		var failures []string
+		for _, address := range c.addresses() {
+			err := c.put(ctx, address, q)
+			switch {
+			case err == nil:
+				return nil
+			case c.ctx.Err() != nil:
+				return fmt.Errorf("conclave: %s: %w", op, ErrClosed)
+			case !elsewhere(err):
+				return fmt.Errorf("conclave: %s: %w", op, plain(err))
+			}
+			failures = append(failures, fmt.Sprintf("%s: %v", address, plain(err)))
+		}
+		select {
+		case <-time.After(pause(round)):
+		case <-ctx.Done():
+			return fmt.Errorf("conclave: %s: %w; %s", op, ctx.Err(), strings.Join(failures, "; "))
+		}
+	}
+}
+
+// put puts a question to one server. The status that goes before it makes sure
+// of the cluster: another one may have taken over the address.
+func (c *Client) put(ctx context.Context, address string, q query) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	conn, err := c.pool.get(address)
+	if err != nil {
+		return err
+	}
+	server := api.NewConclaveClient(conn)
+	s, err := server.Status(ctx, &api.StatusRequest{})
+	if err != nil {
+		return err
+	}
+	if err := c.identify(s.GetCluster()); err != nil {
+		return err
+	}
+	return q(ctx, server, s)
+}
+
+// elsewhere reports whether another server may do better.
+func elsewhere(err error) bool {
+	if errors.Is(err, ErrWrongCluster) {
+		return true
+	}
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.NotFound, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.Internal:
+		return false
+	default:
+		return true
+	}
+}
+
+// addresses returns the servers, with the one in use first.
+func (c *Client) addresses() []string {
+	var first []string
+	if inUse := c.Server(); inUse != "" {
+		first = append(first, inUse)
+	}
+	for _, s := range c.cfg.Servers {
+		if len(first) == 0 || s != first[0] {
+			first = append(first, s)
+		}
+	}
+	return first
+}
