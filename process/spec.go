@@ -162,7 +162,8 @@ func (s *Spec) RuleText(layer uint8, r Rule) string {
 }
 
 // MessageText returns a message without its ends, with the symbols of the paper:
-// "REQUEST ts=3". Fields are printed also when they are zero.
+// "REQUEST ts=3". Declared fields are printed also when they are zero, except the
+// term, which is zero in every run without an election.
 func (s *Spec) MessageText(m *Message, c *Config) string {
 	decl := s.Message(m.Layer, m.Type)
 	if decl == nil {
@@ -171,6 +172,9 @@ func (s *Spec) MessageText(m *Message, c *Config) string {
 	var b strings.Builder
 	b.WriteString(decl.Name)
 	for _, use := range decl.Fields {
+		if use.Field == FieldTerm && m.Term == 0 {
+			continue
+		}
 		b.WriteString(" " + use.Symbol + "=" + use.text(m, c))
 	}
 	return b.String()

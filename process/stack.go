@@ -81,6 +81,9 @@ func newStack(specs []*Spec, self ID, c *Config) *Stack {
 	return s
 }
 
+// Depth returns the number of layers.
+func (s *Stack) Depth() int { return len(s.layers) }
+
 // Layer returns the machine of one layer.
 func (s *Stack) Layer(i int) Machine { return s.layers[i] }
 

@@ -1,0 +1,26 @@
+// Package algorithm is the list of all algorithms. The command line, the
+// documentation, the tables and the tests are generated from it: an algorithm
+// that is not here does not exist.
+package algorithm
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/mutex/central"
+	"github.com/conclave-io/conclave/process"
+)
+
+// All lists every algorithm, in the order in which they are taught. Nobody
+// changes it.
+var All = []*process.Spec{
+	central.Spec,
+}
+
+// Find returns the algorithm with the given name, or nil if there is none.
+func Find(name string) *process.Spec {
+	i := slices.IndexFunc(All, func(s *process.Spec) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return All[i]
+}

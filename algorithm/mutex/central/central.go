@@ -1,0 +1,333 @@
+// Package central is mutual exclusion by a central coordinator.
+//
+// # Problem and idea
+//
+// Processes compete for one resource. One of them, the coordinator, is asked for
+// permission, gives it to one process at a time and queues the others. Any
+// process may be the coordinator, and the coordinator may itself be a client.
+//
+// # Rules
+//
+//	R1  request: take the next request number (rid), send REQUEST, wait.
+//	R2  coordinator on REQUEST(rid) from c:
+//	    R2a c holds with this rid: send the same GRANTED again.
+//	    R2b c is queued with this rid: send DENIED again, if it sends any.
+//	    R2c the rid is over (released, withdrawn or replaced): ignore it.
+//	    R2d nobody holds: c holds; send GRANTED with the next fence.
+//	    R2e somebody holds: queue c (silent), queue c and send DENIED
+//	        (deny-queue), or only send DENIED (deny-poll).
+//	R3  on GRANTED: enter if this very request waits; otherwise give the right
+//	    back by RELEASE at once. A right is never ignored.
+//	R4  on DENIED while waiting: the coordinator is alive. Wait for the grant
+//	    (deny-queue) or ask again after a while (deny-poll).
+//	R5  release: send RELEASE(rid). Withdraw: send CANCEL(rid).
+//	R6  coordinator on RELEASE or CANCEL: strike the request from the queue; if
+//	    it is the holder's, the head of the queue holds; send it GRANTED.
+//	R7  no answer in time, or the coordinator is suspected: ask once more, then
+//	    start an election.
+//	R8  coordinator, when c has crashed: as if c had released and withdrawn.
+//	R9  coordinator crashed: start an election. Its winner takes over:
+//	    T1 it sends QUERY(e) to everyone alive, e being the term it won.
+//	    T2 on QUERY(e): promise to obey nothing older than e and send STATE; an
+//	       exit from now on is told only to the new coordinator. If something
+//	       newer was promised send NACK.
+//	    T3 when everyone has answered or crashed: who is inside is the holder,
+//	       who waits is queued in the order of (rid, rank). Send NEWEPOCH(e).
+//	    T6 on NEWEPOCH(e): obey the new coordinator, send a release that was
+//	       held back, and ask again if waiting but not listed.
+//	    T7 on NACK: give up; somebody else won a later term.
+//
+// # Why it is safe
+//
+// Within a term one process decides who holds, and it forgets a holder only
+// when that holder has left, never entered, or crashed. A new term begins only
+// when everyone who is alive has promised to ignore grants of older terms and
+// has said whether it is inside; so what an old coordinator still has in flight
+// is void, and whoever is inside is known to the new one. Fences grow because
+// the number continues from the largest anyone alive has seen, in a round above
+// all that the dead may have seen.
+//
+// # Cost
+//
+// Three messages per entry; four in deny-queue mode if the resource was taken;
+// 2p+1 in deny-poll mode for p REQUESTs; none if the client is the coordinator.
+// Client delay and synchronization delay are both two message times.
+//
+// # Deviations
+//
+// 004_cdcb4f7ac3f80204.txt states three messages beside pseudo-code that also
+// sends DENIED to every queued client, and its pseudo-code does not free the
+// resource on a RELEASE with an empty queue; here it does. Request numbers and
+// their duties (R2a to R2c, R3) are ours: without them links that reorder or
+// repeat break the algorithm. Time stamps are not at hand in this algorithm, so
+// T3 lets those go first that have asked less often. A process that restarts
+// starts an election, because the takeover tells it all that it forgot.
+//
+// Sources: the lecture documents 000_a21c1074769cc713.txt, 003_8fa077ede16d71a0.txt
+// (queueing without an answer, and polling) and 004_cdcb4f7ac3f80204.txt (DENIED,
+// and the election when the coordinator fails).
+package central
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:  "central",
+	Title: "Central coordinator",
+	Paper: "folklore; A. S. Tanenbaum, M. van Steen: Distributed Systems: Principles and Paradigms, 2nd edition, 2007, section 6.3.2",
+	Documents: []string{
+		doc000, "001_7cbd60020dad965f.txt", "002_fe17e557ba27646f.txt", doc003, doc004,
+	},
+	Family: process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "REQUEST", Fields: []process.FieldUse{rid, epoch}},
+		{Name: "GRANTED", Fields: []process.FieldUse{rid, fence, epoch}},
+		{Name: "DENIED", Fields: []process.FieldUse{rid, {Field: process.FieldValue, Symbol: "position"}, epoch}},
+		{Name: "RELEASE", Fields: []process.FieldUse{rid, epoch}},
+		{Name: "CANCEL", Fields: []process.FieldUse{rid, epoch}},
+		{Name: "QUERY", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
+		{Name: "STATE", Class: process.Recovery, Fields: []process.FieldUse{
+			{Field: process.FieldValue, Symbol: "st", Names: phaseNames}, rid, fence, epoch}},
+		{Name: "NACK", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
+		{Name: "NEWEPOCH", Class: process.Recovery, Fields: []process.FieldUse{
+			{Field: process.FieldSubject, Symbol: "holder"},
+			{Field: process.FieldIDs, Symbol: "queue"},
+			{Field: process.FieldVector, Symbol: "rids"}, epoch}},
+	},
+	Timers: []string{"reply", "alive", "poll"},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "request: number it, send REQUEST, wait"},
+		{Name: "R2a", Text: "REQUEST of the holder again: send the same GRANTED"},
+		{Name: "R2b", Text: "REQUEST that is queued already: send DENIED again"},
+		{Name: "R2c", Text: "REQUEST that is over: ignore"},
+		{Name: "R2d", Text: "REQUEST while nobody holds: grant"},
+		{Name: "R2e", Text: "REQUEST while somebody holds: queue or deny"},
+		{Name: "R3", Text: "GRANTED for the request that waits: enter"},
+		{Name: "R3b", Text: "GRANTED for any other request: give it back"},
+		{Name: "R4", Text: "DENIED: the coordinator is alive; wait or poll"},
+		{Name: "R4b", Text: "the polling interval is over: ask again"},
+		{Name: "R5", Text: "release or withdraw: tell the coordinator"},
+		{Name: "R6", Text: "RELEASE or CANCEL: strike the request, grant to the head of the queue"},
+		{Name: "R7", Text: "no answer: ask once more"},
+		{Name: "R7b", Text: "no answer again: start an election"},
+		{Name: "R8", Text: "a client crashed: strike its requests"},
+		{Name: "R9", Text: "the coordinator crashed: start an election"},
+		{Name: "T1", Text: "elected: QUERY everyone alive"},
+		{Name: "T2", Text: "QUERY: promise, send STATE"},
+		{Name: "T2b", Text: "QUERY older than a promise: NACK"},
+		{Name: "T3", Text: "everyone answered or crashed: rebuild the queue, NEWEPOCH"},
+		{Name: "T4", Text: "two were inside: the one with the larger fence stays"},
+		{Name: "T6", Text: "NEWEPOCH: obey the new coordinator"},
+		{Name: "T7", Text: "NACK: give up the takeover"},
+	},
+	Options: []process.Option{{
+		Name: "mode", Default: silent, Values: []string{silent, denyQueue, denyPoll},
+		Text: "what a client is told while the resource is taken",
+	}},
+	Needs: process.Needs{
+		Reliable: true, Elector: true,
+		Detector: process.ReliableDetector, Topology: process.Centre,
+	},
+	Claims:  claims,
+	Cancels: true,
+	New:     newMachine,
+}
+
+var (
+	rid   = process.FieldUse{Field: process.FieldSeq, Symbol: "rid"}
+	fence = process.FieldUse{Field: process.FieldFence, Symbol: "fence"}
+	epoch = process.FieldUse{Field: process.FieldTerm, Symbol: "e"}
+)
+
+const (
+	request process.Type = iota + 1
+	granted
+	denied
+	release
+	cancel
+	query
+	state
+	nack
+	newEpoch
+)
+
+const (
+	replyTimer process.Timer = iota + 1
+	aliveTimer
+	pollTimer
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2a
+	ruleR2b
+	ruleR2c
+	ruleR2d
+	ruleR2e
+	ruleR3
+	ruleR3b
+	ruleR4
+	ruleR4b
+	ruleR5
+	ruleR6
+	ruleR7
+	ruleR7b
+	ruleR8
+	ruleR9
+	ruleT1
+	ruleT2
+	ruleT2b
+	ruleT3
+	ruleT4
+	ruleT6
+	ruleT7
+)
+
+// The values of the mode option.
+const (
+	silent    = "silent"
+	denyQueue = "deny-queue"
+	denyPoll  = "deny-poll"
+)
+
+type phase uint8
+
+const (
+	idle phase = iota
+	waiting
+	inside
+)
+
+var phaseNames = []string{"IDLE", "WAIT", "IN"}
+
+// entry is one request at the coordinator.
+type entry struct {
+	id  process.ID
+	rid uint64
+}
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+	mode string
+
+	// The client.
+	phase       phase
+	rid         uint64        // number of the latest request
+	fence       process.Fence // the largest seen; while inside, that of the entry
+	retried     bool          // the request was sent again for want of an answer
+	polls       int           // DENIEDs for this request, deny-poll only
+	owed        uint64        // rid of a release held back until NEWEPOCH, or 0
+	coordinator process.ID    // whom to ask; None after a restart
+	term        process.Term  // of that coordinator
+	promised    process.Term  // nothing older is obeyed; promised >= term
+
+	// The coordinator. All is empty at the others; holder.id != None or the
+	// queue is empty, and nobody is in the queue twice.
+	holder entry
+	held   process.Fence // the fence of the holder; at most count
+	queue  []entry
+	count  process.Fence // the last fence given
+	floor  []uint64      // by rank: requests with a lower rid are over
+
+	// The takeover, from T1 to T3; holder, queue and count collect the answers.
+	taking   bool
+	awaiting []process.ID // have not answered
+	failed   []process.ID // known to have crashed
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	m := &machine{
+		c: c, self: self, mode: c.Option("mode", silent),
+		rid: c.Base.Clock, fence: c.Base.Fence,
+		coordinator: c.Topology.Coordinator, holder: entry{id: process.None},
+	}
+	if m.coordinator == self {
+		m.floor = make([]uint64, c.N)
+		m.count = c.Base.Fence
+	}
+	return m
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Restart:
+		m.onRestart(fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	case process.Fire:
+		m.onTimer(ev.Timer, fx)
+	case process.Acquire:
+		m.onAcquire(fx)
+	case process.Cancel:
+		m.onCancel(fx)
+	case process.Release:
+		m.onRelease(fx)
+	case process.Suspect:
+		if ev.Peer == m.coordinator && m.phase == waiting {
+			m.onSilence(fx)
+		}
+	case process.Fail:
+		m.onFail(ev.Peer, fx)
+	case process.Rejoin:
+		m.onRejoin(ev.Peer, fx)
+	case process.Elected:
+		m.onElected(ev.Peer, ev.Term, fx)
+	}
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	switch msg.Type {
+	case request, release, cancel:
+		if m.serves(msg.Term) {
+			m.coordinate(msg.From, msg.Type, msg.Seq, fx)
+		}
+	case granted:
+		m.onGranted(msg, fx)
+	case denied:
+		m.onDenied(msg, fx)
+	case query:
+		m.onQuery(msg, fx)
+	case state:
+		m.onState(msg, fx)
+	case nack:
+		m.onNack(msg, fx)
+	case newEpoch:
+		m.onNewEpoch(msg, fx)
+	}
+}
+
+// Idle reports whether the process neither waits, holds nor coordinates anyone.
+func (m *machine) Idle() bool {
+	return m.phase == idle && m.owed == 0 && !m.taking &&
+		m.holder.id == process.None && m.promised == m.term
+}
+
+// Fields names the state. The promise is all that must survive a crash: a
+// process that forgot it could obey a coordinator that was deposed.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f, "st", &m.phase, phaseNames)
+	f.Seq("rid", &m.rid)
+	f.Fence("fence", &m.fence)
+	f.Bool("retried", &m.retried)
+	f.Count("polls", &m.polls)
+	f.Uint("owed", &m.owed)
+	f.ID("C", &m.coordinator)
+	f.Term("epoch", &m.term)
+	f.Durable().Term("promised", &m.promised)
+	f.ID("holder", &m.holder.id)
+	f.Uint("holder.rid", &m.holder.rid)
+	f.Fence("held", &m.held)
+	process.List(f, "queue", &m.queue, entryFields)
+	f.Fence("count", &m.count)
+	f.Uints("floor", &m.floor)
+	f.Bool("taking", &m.taking)
+	f.IDs("awaiting", &m.awaiting)
+	f.IDs("failed", &m.failed)
+}
+
+func entryFields(f *process.Fields, e *entry) {
+	f.ID("id", &e.id)
+	f.Uint("rid", &e.rid)
+}

@@ -1,0 +1,61 @@
+package central
+
+import "github.com/conclave-io/conclave/process"
+
+const (
+	doc000 = "000_a21c1074769cc713.txt"
+	doc003 = "003_8fa077ede16d71a0.txt"
+	doc004 = "004_cdcb4f7ac3f80204.txt"
+)
+
+const notCoordinator = "the client is not the coordinator, and N >= 2"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.FencesGrow},
+		{Property: process.Progress, Mode: silent},
+		{Property: process.Progress, Mode: denyQueue},
+		{Property: process.Progress, Mode: denyPoll, When: "with probability 1: a client that polls at unlucky moments is overtaken"},
+		{Property: process.OrderArrival, Mode: silent, When: "within a term"},
+		{Property: process.OrderArrival, Mode: denyQueue, When: "within a term"},
+		{Property: process.OrderHappenedBefore, Fails: true,
+			When: "two requests, one because of the other, may reach the coordinator reversed"},
+		{Property: process.BoundedBypass, Mode: silent, Bound: othersOnce, When: "counted from arrival at the coordinator"},
+		{Property: process.BoundedBypass, Mode: denyQueue, Bound: othersOnce, When: "counted from arrival at the coordinator"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: silent, When: notCoordinator, Exact: constant("3", 3),
+			Said: []process.Figure{{Document: doc000, Text: "3"}, {Document: doc003, Text: "3"}, {Document: doc004, Text: "3"}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyQueue, When: notCoordinator, Exact: constant("3", 3)},
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: constant("4", 4),
+			Said: []process.Figure{{Document: doc004, Text: "3", Wrong: "its own pseudo-code also sends DENIED to every queued client"}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyPoll, When: notCoordinator, Exact: constant("3", 3)},
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: denyPoll, When: notCoordinator + "; p REQUESTs were sent",
+			Exact: &process.Formula{Text: "2p+1", Eval: func(p process.Params) float64 { return float64(2*p.Polls + 1) }}},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: notCoordinator, Exact: constant("2", 2),
+			Said: []process.Figure{{Document: doc000, Text: "2"}, {Document: doc003, Text: "2"}}},
+		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: silent, When: notCoordinator, Exact: constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: denyPoll,
+			When: notCoordinator + "; plus what is left of the polling interval", Lo: constant("2", 2)},
+		{Metric: process.Throughput, Regime: process.Saturated, Mode: silent, When: notCoordinator, Exact: constant("1/2", 0.5)},
+		{Metric: process.Throughput, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: constant("1/2", 0.5)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "request numbers"},
+		{Fault: process.Duplication, How: "request numbers; a repeated GRANTED is recognised"},
+		{Fault: process.CrashBystander, How: "nobody waits for it"},
+		{Fault: process.CrashWaiter, How: "R8, with a reliable detector"},
+		{Fault: process.CrashHolder, How: "R8, with a reliable detector"},
+		{Fault: process.CrashSpecial, How: "R9, with a reliable detector and an election below"},
+		{Fault: process.AmnesiaRestart, How: "the election that a restarted process starts, and the takeover after it"},
+	},
+}
+
+// othersOnce is the bound of a FIFO queue that holds each process once.
+var othersOnce = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
+
+func constant(text string, value float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
+}

@@ -1,0 +1,201 @@
+package central
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// onElected is T1. What is known of the old term is dropped before the answers
+// are collected, the first being one's own.
+func (m *machine) onElected(leader process.ID, t process.Term, fx *process.Effects) {
+	if leader != m.self || t <= m.promised {
+		return
+	}
+	fx.Rule(ruleT1)
+	m.promise(t, fx)
+	m.taking = true
+	m.floor = append(m.floor[:0], make([]uint64, m.c.N)...)
+	m.count = m.fence
+	m.collect(m.self, m.phase, m.rid, m.fence)
+	for p := range process.ID(m.c.N) {
+		if p != m.self && !m.hasFailed(p) {
+			m.inquire(p, fx)
+		}
+	}
+	m.finish(fx)
+}
+
+// inquire sends QUERY to p and waits for its answer.
+func (m *machine) inquire(p process.ID, fx *process.Effects) {
+	if !slices.Contains(m.awaiting, p) {
+		m.awaiting = append(m.awaiting, p)
+	}
+	fx.Send(p, process.Message{Type: query, Term: m.promised})
+}
+
+// promise binds the process to a term that has no coordinator yet. If it
+// coordinated an older one, or was about to, that is over; the fences that it
+// gave stay known.
+func (m *machine) promise(t process.Term, fx *process.Effects) {
+	m.promised, m.owed = t, 0
+	m.fence = max(m.fence, m.count)
+	m.abandon()
+	fx.Save()
+}
+
+// abandon drops what only a coordinator, or a process about to be one, knows.
+func (m *machine) abandon() {
+	m.holder, m.held = entry{id: process.None}, 0
+	m.queue, m.floor, m.count = m.queue[:0], m.floor[:0], 0
+	m.taking, m.awaiting = false, m.awaiting[:0]
+}
+
+// onQuery is T2. Two leaders never share a term, so the same one again is the
+// same leader, who has lost the answer of an earlier incarnation.
+func (m *machine) onQuery(msg *process.Message, fx *process.Effects) {
+	if msg.Term < m.promised {
+		fx.Rule(ruleT2b)
+		fx.Send(msg.From, process.Message{Type: nack, Term: m.promised})
+		return
+	}
+	fx.Rule(ruleT2)
+	if msg.Term > m.promised {
+		m.promise(msg.Term, fx)
+	}
+	fx.Send(msg.From, process.Message{
+		Type: state, Term: msg.Term, Value: int64(m.phase), Seq: m.rid, Fence: m.fence,
+	})
+}
+
+// onState collects an answer.
+func (m *machine) onState(msg *process.Message, fx *process.Effects) {
+	if !m.taking || msg.Term != m.promised || !slices.Contains(m.awaiting, msg.From) {
+		return
+	}
+	m.collect(msg.From, phase(msg.Value), msg.Seq, msg.Fence)
+	m.answered(msg.From, fx)
+}
+
+// collect enters what p said into the state of the coming term. Two inside is
+// what a wrong suspicion leaves behind; the fence already stops the older one.
+func (m *machine) collect(p process.ID, ph phase, rid uint64, f process.Fence) {
+	m.floor[p] = rid
+	switch ph {
+	case idle:
+		m.floor[p]++
+	case waiting:
+		m.queue = append(m.queue, entry{p, rid})
+	case inside:
+		if m.holder.id == process.None || f > m.held {
+			m.holder, m.held = entry{p, rid}, f
+		}
+	}
+	m.count = max(m.count, f)
+}
+
+// forget takes back what p said: it has crashed since.
+func (m *machine) forget(p process.ID) {
+	m.strike(p)
+	if m.holder.id == p {
+		m.holder, m.held = entry{id: process.None}, 0
+	}
+}
+
+// answered notes that p need not be waited for, and ends the takeover if it was
+// the last.
+func (m *machine) answered(p process.ID, fx *process.Effects) {
+	m.awaiting = slices.DeleteFunc(m.awaiting, func(q process.ID) bool { return q == p })
+	m.finish(fx)
+}
+
+// finish is T3: the term begins.
+func (m *machine) finish(fx *process.Effects) {
+	if len(m.awaiting) > 0 {
+		return
+	}
+	fx.Rule(ruleT3)
+	m.taking = false
+	slices.SortFunc(m.queue, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.rid, b.rid), cmp.Compare(a.id, b.id))
+	})
+	m.announce(fx)
+	m.begin(m.self, m.promised, m.holder.id, true, fx)
+	if m.holder.id == process.None && len(m.queue) > 0 {
+		m.pass(fx)
+	}
+}
+
+// announce sends NEWEPOCH to everyone alive.
+func (m *machine) announce(fx *process.Effects) {
+	msg := process.Message{Type: newEpoch, Term: m.promised, Subject: m.holder.id}
+	for _, e := range m.queue {
+		msg.IDs = append(msg.IDs, e.id)
+		msg.Vector = append(msg.Vector, e.rid)
+	}
+	for p := range process.ID(m.c.N) {
+		if p != m.self && !m.hasFailed(p) {
+			fx.Send(p, msg)
+		}
+	}
+}
+
+// onNewEpoch is T6. A message of the new term may have come first; then there is
+// nothing left to do.
+func (m *machine) onNewEpoch(msg *process.Message, fx *process.Effects) {
+	if msg.Term < m.promised || msg.Term == m.term {
+		return
+	}
+	listed := false
+	for i, id := range msg.IDs {
+		listed = listed || id == m.self && msg.Vector[i] == m.rid
+	}
+	m.begin(msg.From, msg.Term, msg.Subject, listed, fx)
+}
+
+// begin obeys the coordinator of a new term.
+func (m *machine) begin(from process.ID, t process.Term, holder process.ID, listed bool, fx *process.Effects) {
+	fx.Rule(ruleT6)
+	if t > m.promised {
+		m.promise(t, fx)
+	}
+	m.coordinator, m.term, m.retried = from, t, false
+	switch {
+	case m.owed != 0:
+		owed := m.owed
+		m.owed = 0
+		m.tell(release, owed, fx)
+	case m.phase == inside && holder != m.self:
+		fx.Rule(ruleT4)
+		m.phase = idle
+		fx.Revoke()
+	}
+	if m.phase == waiting {
+		m.resume(listed, fx)
+	}
+}
+
+// resume goes on waiting under the new coordinator.
+func (m *machine) resume(listed bool, fx *process.Effects) {
+	m.polls = 0
+	fx.Disarm(replyTimer)
+	fx.Disarm(aliveTimer)
+	fx.Disarm(pollTimer)
+	if !listed {
+		m.ask(fx)
+		return
+	}
+	if m.coordinator != m.self {
+		fx.Arm(aliveTimer, m.queueTime(m.c.N), m.queueTime(m.c.N))
+	}
+}
+
+// onNack is T7. It promises nothing: the QUERY of the later term is still to come.
+func (m *machine) onNack(msg *process.Message, fx *process.Effects) {
+	if !m.taking || msg.Term <= m.promised {
+		return
+	}
+	fx.Rule(ruleT7)
+	m.abandon()
+}

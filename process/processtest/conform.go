@@ -1,0 +1,241 @@
+package processtest
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Conform checks that an algorithm keeps the contract of package process:
+//
+//   - the Spec is complete and consistent, and its defaults are valid;
+//   - every field of the machine's struct is either configuration, which stands
+//     first and never changes, or named by Fields;
+//   - a machine that is encoded and decoded equals the original, and both do the
+//     same on the same event and choices;
+//   - a machine keeps nothing of an event that it was lent;
+//   - messages have declared types and only declared fields, and survive the
+//     codec; timers and rules are declared;
+//   - if the Spec claims mutual exclusion and growing fences, no run without
+//     faults breaks them.
+//
+// The machines are driven over random schedules of 1 to 4 processes, for every
+// combination of named option values, with and without faults of the kinds that
+// the Spec says it survives. The schedules are the same in every run.
+func Conform(t *testing.T, spec *process.Spec) {
+	t.Helper()
+	t.Run("declarations", func(t *testing.T) {
+		for _, err := range checkSpec(spec) {
+			t.Error(err)
+		}
+	})
+	for _, options := range combinations(spec.AllOptions()) {
+		for n := 1; n <= 4; n++ {
+			t.Run(fmt.Sprintf("%v/n=%d", optionsText(options), n), func(t *testing.T) {
+				conformRuns(t, spec, options, n)
+			})
+		}
+	}
+}
+
+// The number of schedules per configuration, and of actions in each.
+const (
+	schedules = 30
+	actions   = 250
+)
+
+func conformRuns(t *testing.T, spec *process.Spec, options []process.OptionValue, n int) {
+	for seed := range int64(schedules) {
+		faults := seed%2 == 1
+		r, err := newRun(spec, options, n, seed, faults)
+		if err == nil {
+			err = r.drive()
+		}
+		if err != nil {
+			t.Fatalf("seed %d, faults %v: %v", seed, faults, err)
+		}
+	}
+}
+
+// combinations returns every combination of the options that have named values.
+func combinations(options []process.Option) [][]process.OptionValue {
+	all := [][]process.OptionValue{nil}
+	for _, o := range options {
+		var longer [][]process.OptionValue
+		for _, value := range o.Values {
+			for _, c := range all {
+				longer = append(longer, append(c[:len(c):len(c)], process.OptionValue{Name: o.Name, Value: value}))
+			}
+		}
+		if longer != nil {
+			all = longer
+		}
+	}
+	return all
+}
+
+func optionsText(options []process.OptionValue) string {
+	text := "default"
+	for i, o := range options {
+		if i == 0 {
+			text = ""
+		}
+		text += o.Name + "=" + o.Value
+	}
+	return text
+}
+
+// run is one random schedule.
+type run struct {
+	w       *world
+	rng     *rand.Rand
+	faults  bool
+	round   uint64
+	highest process.Fence
+	chosen  []int // the choices of the present step, for the twin
+	twinFx  process.Effects
+	shapes  map[process.ID][]string
+}
+
+func newRun(spec *process.Spec, options []process.OptionValue, n int, seed int64, faults bool) (*run, error) {
+	rng := rand.New(rand.NewSource(seed))
+	c := &process.Config{N: n, Options: options, Topology: topology(spec, n)}
+	c.Topology.Coordinator = process.ID(rng.Intn(n))
+	w, err := newWorld(spec, c)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{w: w, rng: rng, faults: faults, shapes: map[process.ID][]string{}}
+	w.take = r.take
+	return r, nil
+}
+
+// topology gives an algorithm what it says it needs.
+func topology(spec *process.Spec, n int) process.Topology {
+	var t process.Topology
+	switch spec.Needs.Topology {
+	case process.Tree:
+		t.Parent = process.BinaryTree(n)
+	case process.Quorums:
+		var everyone []process.ID
+		for p := range process.ID(n) {
+			everyone = append(everyone, p)
+		}
+		for range n {
+			t.Quorums = append(t.Quorums, everyone)
+		}
+	}
+	return t
+}
+
+// drive starts the processes and takes random actions.
+func (r *run) drive() error {
+	if err := r.w.start(); err != nil {
+		return err
+	}
+	for i := range actions {
+		if err := r.act(); err != nil {
+			return fmt.Errorf("action %d: %w\n%s", i, err, tail(r.w.out.String()))
+		}
+		if err := r.checkClients(); err != nil {
+			return fmt.Errorf("action %d: %w\n%s", i, err, tail(r.w.out.String()))
+		}
+	}
+	return nil
+}
+
+// tail is the end of the log: what a person needs to see of a failure.
+func tail(log string) string { return log[max(0, len(log)-4000):] }
+
+// act takes one random action. Deliveries are the most frequent, so that runs
+// get somewhere.
+func (r *run) act() error {
+	p := r.w.procs[r.rng.Intn(len(r.w.procs))]
+	switch dice := r.rng.Intn(20); {
+	case dice < 11 && len(r.w.flights) > 0:
+		return r.deliver()
+	case dice < 16:
+		return r.client(p)
+	case dice < 18 && len(p.timers) > 0:
+		return r.w.fire(p, p.timers[r.rng.Intn(len(p.timers))])
+	case dice == 18 && r.faults:
+		return r.fault(p)
+	}
+	return nil
+}
+
+// deliver hands over a random message; the oldest of its link if the algorithm
+// needs that; now and then twice if it does not mind.
+func (r *run) deliver() error {
+	i := r.rng.Intn(len(r.w.flights))
+	needs := r.w.spec.Needs
+	if needs.FIFO || needs.Causal {
+		i = r.oldest(i)
+	}
+	if r.faults && r.survives(process.Duplication) && !needs.NoDuplication && r.rng.Intn(8) == 0 {
+		r.w.flights = append(r.w.flights, r.w.flights[i])
+	}
+	return r.w.deliver(i)
+}
+
+// oldest returns the first message in flight on the link of message i; if the
+// algorithm needs causal order the first in flight at all.
+func (r *run) oldest(i int) int {
+	if r.w.spec.Needs.Causal {
+		return 0
+	}
+	for j, f := range r.w.flights {
+		if f.msg.From == r.w.flights[i].msg.From && f.msg.To == r.w.flights[i].msg.To {
+			return j
+		}
+	}
+	return i
+}
+
+func (r *run) survives(fault process.Fault) bool {
+	for _, s := range r.w.spec.Claims.Survives {
+		if s.Fault == fault {
+			return true
+		}
+	}
+	return false
+}
+
+// client takes a random step of the client that the algorithm serves.
+func (r *run) client(p *proc) error {
+	if p.down {
+		return nil
+	}
+	value := int64(r.rng.Intn(100))
+	switch r.w.spec.Family {
+	case process.Mutex:
+		return r.mutexClient(p)
+	case process.Election:
+		return r.give(p, process.Event{Kind: process.Campaign})
+	default:
+		return r.give(p, process.Event{Kind: process.Propose, Value: value})
+	}
+}
+
+func (r *run) mutexClient(p *proc) error {
+	command := "request"
+	switch {
+	case p.inside:
+		command = "release"
+	case p.waiting:
+		if !r.w.spec.Cancels || r.rng.Intn(4) > 0 {
+			return nil
+		}
+		command = "cancel"
+	}
+	if err := p.allows(command); err != nil {
+		return err
+	}
+	return r.give(p, process.Event{Kind: clientKinds[command]})
+}
+
+func (r *run) give(p *proc, ev process.Event) error {
+	return r.w.happen(p, r.w.name(p.id)+" "+ev.Kind.String(), &ev)
+}

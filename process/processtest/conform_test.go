@@ -1,0 +1,208 @@
+package processtest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Every promise of Conform is tested by a machine that breaks it.
+
+const (
+	ping process.Type = iota + 1
+	undeclared
+)
+
+// toy sends a ping on every campaign and remembers what it got. Its faults are
+// switched on one by one.
+type toy struct {
+	c     *process.Config
+	self  process.ID
+	fault string
+
+	sent  uint64
+	got   []uint64
+	extra uint64 // named by Fields unless the fault is "hidden"
+}
+
+var outside uint64 // what a machine must not depend on
+
+func toySpec(fault string) *process.Spec {
+	return &process.Spec{
+		Name: "toy", Title: "Toy", Paper: "none", Family: process.Election,
+		Messages: []process.MessageSpec{{Name: "PING", Fields: []process.FieldUse{
+			{Field: process.FieldSeq, Symbol: "n"}, {Field: process.FieldVector, Symbol: "list"}}}},
+		Timers: []string{"again"},
+		Rules:  []process.RuleSpec{{Name: "R1", Text: "campaign: ping everyone"}},
+		Claims: process.Claims{Properties: []process.Claim{{Property: process.Quiescence}}},
+		New: func(self process.ID, c *process.Config) process.Machine {
+			return &toy{c: c, self: self, fault: fault}
+		},
+	}
+}
+
+func (m *toy) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Campaign:
+		m.campaign(fx)
+	case process.Deliver:
+		m.extra += ev.Message.Seq
+		m.got = append(m.got[:0], ev.Message.Vector...)
+		if m.fault == "keeps" {
+			m.got = ev.Message.Vector
+		}
+	}
+}
+
+func (m *toy) campaign(fx *process.Effects) {
+	m.sent++
+	msg := process.Message{Type: ping, Seq: m.sent, Vector: []uint64{m.sent, m.extra}}
+	switch m.fault {
+	case "field":
+		msg.Clock = 1
+	case "type":
+		msg.Type = undeclared
+	case "rule":
+		fx.Rule(2)
+	case "timer":
+		fx.Arm(2, 1, 1)
+	case "outside":
+		outside++
+		m.extra = outside
+	case "effects":
+		outside++
+		msg.Seq = outside
+	}
+	fx.Rule(1)
+	fx.Arm(1, process.Duration(fx.Choose(3)+1), 5)
+	fx.Broadcast(msg)
+}
+
+func (m *toy) Fields(f *process.Fields) {
+	f.Seq("sent", &m.sent)
+	f.Uints("got", &m.got)
+	switch {
+	case m.fault == "twice":
+		f.Uint("sent", &m.extra)
+	case m.fault == "shape" && m.sent > 3:
+		f.Uint("more", &m.extra)
+	case m.fault != "hidden":
+		f.Uint("extra", &m.extra)
+	}
+}
+
+// verdict runs the schedules until one fails.
+func verdict(spec *process.Spec) error {
+	for seed := range int64(4) {
+		r, err := newRun(spec, nil, 3, seed, seed%2 == 1)
+		if err == nil {
+			err = r.drive()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestConformAcceptsAToy(t *testing.T) { Conform(t, toySpec("")) }
+
+func TestConformFindsEachFault(t *testing.T) {
+	cases := map[string]string{
+		"hidden":  "extra",
+		"keeps":   "kept a slice of the event",
+		"field":   "does not declare",
+		"type":    "not declared",
+		"rule":    "rule 2 is not declared",
+		"timer":   "timer 2 is not declared",
+		"outside": "reach different states",
+		"effects": "differ",
+		"twice":   `two fields have the name "sent"`,
+		"shape":   "Fields named",
+	}
+	for fault, want := range cases {
+		t.Run(fault, func(t *testing.T) {
+			err := verdict(toySpec(fault))
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error is %v, it should say %q", err, want)
+			}
+		})
+	}
+}
+
+// grabber grants without asking anybody.
+type grabber struct{ inside bool }
+
+func (m *grabber) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Acquire:
+		m.inside = true
+		fx.Grant(1)
+	case process.Release:
+		m.inside = false
+	}
+}
+
+func (m *grabber) Fields(f *process.Fields) { f.Bool("inside", &m.inside) }
+
+func grabberSpec(claims ...process.Claim) *process.Spec {
+	return &process.Spec{
+		Name: "grabber", Family: process.Mutex, Claims: process.Claims{Properties: claims},
+		New: func(process.ID, *process.Config) process.Machine { return &grabber{} },
+	}
+}
+
+func TestConformJudgesMutualExclusion(t *testing.T) {
+	cases := map[string]*process.Spec{
+		"processes are inside":  grabberSpec(process.Claim{Property: process.MutualExclusion}),
+		"fence 1 is not larger": grabberSpec(process.Claim{Property: process.FencesGrow}),
+	}
+	for want, spec := range cases {
+		if err := verdict(spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, it should say %q", err, want)
+		}
+	}
+	if err := verdict(grabberSpec()); err != nil {
+		t.Errorf("who claims nothing breaks nothing: %v", err)
+	}
+}
+
+// unordered has state before configuration.
+type unordered struct {
+	count uint64
+	self  process.ID
+}
+
+func (m *unordered) Step(*process.Event, *process.Effects) { m.count++ }
+func (m *unordered) Fields(f *process.Fields)              { f.Uint("count", &m.count) }
+
+func TestConformFindsStateBeforeConfiguration(t *testing.T) {
+	spec := toySpec("")
+	spec.New = func(self process.ID, _ *process.Config) process.Machine { return &unordered{self: self} }
+	if err := verdict(spec); err == nil || !strings.Contains(err.Error(), "field self stands behind") {
+		t.Errorf("error is %v, it should name the field self", err)
+	}
+}
+
+func TestDeclarations(t *testing.T) {
+	spec := toySpec("")
+	spec.Name = "Toy"
+	spec.Messages = append(spec.Messages, process.MessageSpec{Name: "PING"})
+	spec.Options = []process.Option{{Name: "mode", Default: "c", Values: []string{"a", "b"}}}
+	spec.Claims.Costs = []process.Cost{{Metric: process.MessageCount, Mode: "z"}}
+	var all strings.Builder
+	for _, err := range checkSpec(spec) {
+		all.WriteString(err.Error() + "\n")
+	}
+	for _, want := range []string{
+		`name "Toy"`, `message "PING"`, "the default of option mode", "option mode has no text",
+		`about mode "z"`, "neither a value nor bounds",
+	} {
+		if !strings.Contains(all.String(), want) {
+			t.Errorf("complaints do not say %q:\n%s", want, all.String())
+		}
+	}
+}
+
+func TestScripts(t *testing.T) { Script(t, toySpec(""), "testdata") }
