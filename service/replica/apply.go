@@ -139,11 +139,7 @@ func (r *Replica) lead() {
 	r.ready = true
 	now := r.leaseClock()
 	r.reg.Each(func(s registry.Session) {
-		if s.Silent {
-			r.leases.beginSilent(s, now)
-		} else {
-			r.leases.begin(s, now)
-		}
+		r.leases.inherit(s, now)
 	})
 }
 

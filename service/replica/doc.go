@@ -24,9 +24,9 @@
 //     the renewal arrived, was answered by a quorum. So a leader that was
 //     deposed without knowing cannot promise time that its successor does not
 //     grant. Many renewals share one round.
-//   - A session that fell silent for half its TTL is put on record in the log,
-//     with the time it has left. From then on it is renewed through the log
-//     only.
+//   - A session that fell silent for half its TTL, or does not call on a new
+//     leader soon, is put on record in the log with the time it has left. From
+//     then on it is renewed through the log only.
 //   - A new leader gives every session its full TTL from the moment at which it
 //     has applied the first entry of its own term, but a silent one only what
 //     the record says: nobody promised it more since. So a dead session

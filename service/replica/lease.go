@@ -31,15 +31,25 @@ func newLeases() *leases {
 	return &leases{byID: make(map[registry.SessionID]*lease)}
 }
 
-// begin starts the lease of a session that is not on record as silent.
+// begin starts the lease of a session that renewed through the log just now.
 func (l *leases) begin(s registry.Session, now int64) {
 	l.put(s.ID, lease{ttl: s.TTL, deadline: now + s.TTL, renewals: s.Renewals, check: now + s.TTL/2})
 }
 
-// beginSilent starts the lease of a session that is.
-func (l *leases) beginSilent(s registry.Session, now int64) {
-	l.put(s.ID, lease{ttl: s.TTL, deadline: now + s.Remaining, renewals: s.Renewals, check: now + s.TTL/4, silent: true})
+// inherit starts the lease of a session that an earlier leader vouched for. A
+// client that lives finds the new leader soon: one that does not is put on
+// record long before its TTL is over, or a series of leaders could keep it for
+// ever.
+func (l *leases) inherit(s registry.Session, now int64) {
+	fresh := lease{ttl: s.TTL, deadline: now + s.TTL, renewals: s.Renewals, check: now + soon(s.TTL)}
+	if s.Silent {
+		fresh.deadline, fresh.silent = now+s.Remaining, true
+	}
+	l.put(s.ID, fresh)
 }
+
+// soon is how long to wait for a client that has reason to call.
+func soon(ttl int64) int64 { return min(ttl/4, 1e9) }
 
 func (l *leases) put(id registry.SessionID, fresh lease) {
 	present := l.byID[id]
@@ -96,7 +106,7 @@ func (l *leases) due(now int64) (expired, silent []registry.Lease) {
 			continue
 		case s.check <= now:
 			s.silent = true
-			s.check = now + s.ttl/4
+			s.check = now + soon(s.ttl)
 			silent = append(silent, registry.Lease{Session: id, Renewals: s.renewals, Remaining: s.deadline - now})
 		}
 		l.queue[0].when = s.next()

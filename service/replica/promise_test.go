@@ -1,0 +1,247 @@
+package replica
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+var seeds = flag.Int("seeds", 20, "how many random histories TestPromisesHold tries")
+
+// caller is a client under random faults: it renews, claims, releases, asks
+// again when it hears nothing, and now and then falls silent.
+type caller struct {
+	id       registry.SessionID // its last byte says which client it is
+	ttl      int64
+	next     uint64
+	silent   bool
+	renewAt  int64
+	promised int64 // the session must live until then
+
+	sent map[uint64]int64 // when each request was first sent
+	// open is the request under way that is not a renewal, if any.
+	open  *registry.Command
+	retry int64
+	hold  uint64 // the claim that is granted, or 0
+	fence uint64
+	name  string
+}
+
+// TestPromisesHold runs clusters under crashes, pauses, cuts and losses, and
+// checks what clients rely on: a session lives as long as it was promised, a
+// hold that was acknowledged stays, no fence is given twice, and in the end all
+// servers agree.
+func TestPromisesHold(t *testing.T) {
+	for seed := range uint64(*seeds) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { keepPromises(t, seed) })
+	}
+}
+
+type world struct {
+	*cluster
+	callers []*caller
+	past    int               // sessions that ended
+	fences  map[uint64]string // who was granted each fence
+}
+
+func keepPromises(t *testing.T, seed uint64) {
+	w := &world{cluster: newCluster(t, 3+2*int(seed%2), seed), fences: make(map[uint64]string)}
+	w.cfg = Config{SnapshotBytes: 4000, TailEntries: 20}
+	w.onReply = w.hear
+	w.start()
+	w.await()
+	for n := byte(1); n <= 5; n++ {
+		ttl := []int64{300, 1000, 1500, 2000, 4000}[n-1] * ms
+		w.callers = append(w.callers, &caller{id: id(n), ttl: ttl, next: 1, sent: make(map[uint64]int64)})
+	}
+	for range 400 {
+		w.fault()
+		for range 10 {
+			w.act()
+			w.run(10 * ms)
+			w.check()
+		}
+	}
+	w.heal()
+	w.run(8000 * ms)
+	w.check()
+	w.same()
+	w.checkHolds()
+	if w.past == 0 || len(w.fences) < 20 {
+		w.t.Fatalf("%d sessions ended and %d holds were granted: this history shows nothing", w.past, len(w.fences))
+	}
+}
+
+// fault does something to a server, seldom enough that there is mostly a
+// quorum.
+func (w *world) fault() {
+	if w.rng.IntN(3) > 0 {
+		return
+	}
+	s := w.servers[1+w.rng.Uint64N(uint64(len(w.servers)))]
+	switch w.rng.IntN(8) {
+	case 0:
+		w.crash(s)
+	case 1:
+		s.cut = true
+	case 2:
+		s.paused = s.replica != nil
+	case 3:
+		w.loss = w.rng.Float64() * 0.2
+	default:
+		w.mend(s)
+	}
+	down := 0
+	for _, s := range w.each() {
+		if s.replica == nil || s.cut || s.paused {
+			down++
+		}
+	}
+	if 2*down >= len(w.servers) && w.rng.IntN(3) > 0 {
+		w.heal()
+	}
+}
+
+func (w *world) mend(s *server) {
+	s.cut, s.paused = false, false
+	if s.replica == nil {
+		w.restart(s)
+	}
+}
+
+func (w *world) heal() {
+	w.loss = 0
+	for _, s := range w.each() {
+		w.mend(s)
+	}
+}
+
+// act lets every client do what is due.
+func (w *world) act() {
+	for _, c := range w.callers {
+		if w.rng.IntN(400) == 0 {
+			c.silent = !c.silent
+		}
+		if c.silent {
+			continue
+		}
+		if w.now >= c.renewAt {
+			c.renewAt = w.now + c.ttl/4
+			op := registry.OpRenew
+			if c.promised == 0 {
+				op = registry.OpOpen
+			}
+			w.send(c, registry.Command{Op: op, Session: c.id, Sequence: c.number(), TTL: c.ttl})
+		}
+		w.claim(c)
+	}
+}
+
+func (c *caller) number() uint64 {
+	c.next++
+	return c.next - 1
+}
+
+// claim makes the next request of the client, or repeats the one under way.
+func (w *world) claim(c *caller) {
+	switch {
+	case c.promised == 0 || w.now < c.retry:
+		return
+	case c.open != nil:
+	case c.hold == 0:
+		c.name = fmt.Sprint("lock ", w.rng.IntN(2))
+		c.open = &registry.Command{Op: registry.OpAcquire, Session: c.id, Sequence: c.number(), Name: c.name}
+	case w.rng.IntN(10) > 0:
+		return // enjoy it a little
+	default:
+		c.open = &registry.Command{Op: registry.OpRelease, Session: c.id, Sequence: c.number(), Hold: c.hold}
+		c.hold = 0
+	}
+	c.open.Low = c.open.Sequence
+	c.retry = w.now + 400*ms
+	w.send(c, *c.open)
+}
+
+// send gives a request to any server that believes to lead.
+func (w *world) send(c *caller, command registry.Command) {
+	if _, again := c.sent[command.Sequence]; !again {
+		c.sent[command.Sequence] = w.now
+	}
+	for _, s := range w.each() {
+		if s.replica != nil && !s.paused && s.replica.Leading() && w.rng.IntN(4) > 0 {
+			s.replica.Submit(w.now, uint64(c.id[15]), []registry.Command{command})
+		}
+	}
+}
+
+func (w *world) hear(r received) {
+	c := w.callers[r.Session[15]-1]
+	switch {
+	case r.Session != c.id:
+		return // the reply to an earlier session
+	case r.Result.Code == registry.SessionGone:
+		w.reopen(c)
+	case r.Result.Remaining > 0:
+		c.promised = max(c.promised, c.sent[r.Sequence]+r.Result.Remaining)
+	case c.open == nil || r.Sequence != c.open.Sequence:
+	case r.Result.Code == registry.OK && c.open.Op == registry.OpAcquire:
+		w.granted(c, r)
+	case r.Result.Code == registry.OK, r.Result.Code == registry.NotHeld:
+		c.open = nil
+	}
+}
+
+func (w *world) granted(c *caller, r received) {
+	c.hold, c.fence, c.open = r.Sequence, r.Result.Fence, nil
+	c.retry = w.now + 50*ms
+	who := fmt.Sprint(r.Session, r.Sequence)
+	if other, given := w.fences[c.fence]; given && other != who {
+		w.t.Fatalf("the fence %d was given to %s and to %s", c.fence, other, who)
+	}
+	w.fences[c.fence] = who
+}
+
+// reopen gives the client a new session, as a program would.
+func (w *world) reopen(c *caller) {
+	if _, over := w.ended[c.id]; !over && c.promised > 0 {
+		w.t.Fatalf("session %v is reported gone and never ended", c.id)
+	}
+	w.checkEnd(c)
+	w.past++
+	c.id[0]++
+	c.next, c.renewAt, c.promised, c.retry, c.hold, c.open = 1, 0, 0, 0, 0, nil
+	clear(c.sent)
+}
+
+// check compares the ends of sessions with what was promised.
+func (w *world) check() {
+	w.t.Helper()
+	for _, c := range w.callers {
+		w.checkEnd(c)
+	}
+}
+
+func (w *world) checkEnd(c *caller) {
+	w.t.Helper()
+	if end, over := w.ended[c.id]; over && end < c.promised {
+		w.t.Fatalf("session %v ended %d ms before it was promised to", c.id, (c.promised-end)/ms)
+	}
+}
+
+// checkHolds looks for every acknowledged hold of a session that lives.
+func (w *world) checkHolds() {
+	w.t.Helper()
+	locks, _ := w.await().replica.Registry().List(registry.Lock, "", "", 100, 100)
+	holders := make(map[string]uint64)
+	for _, lock := range locks {
+		holders[fmt.Sprint(lock.Name, lock.Holders[0].Session)] = lock.Holders[0].Fence
+	}
+	for _, c := range w.callers {
+		_, over := w.ended[c.id]
+		if got := holders[fmt.Sprint(c.name, c.id)]; !over && c.hold != 0 && got != c.fence {
+			w.t.Fatalf("session %v was granted %q with fence %d; it is held with fence %d", c.id, c.name, c.fence, got)
+		}
+	}
+}
