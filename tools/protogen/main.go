@@ -5,12 +5,14 @@
 //	go run -C tools ./protogen service/api/conclave.proto
 //
 // Paths are relative to the repository, in which the output is written beside
-// each input.
+// each input. With -check nothing is written: it fails if a file is not what
+// would be written.
 package main
 
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,16 +29,40 @@ const repository = ".."
 
 var plugins = []string{"protoc-gen-go", "protoc-gen-go-grpc"}
 
+// output is what becomes of a generated file.
+type output func(name string, content []byte) error
+
 func main() {
-	for _, file := range os.Args[1:] {
-		if err := generate(file); err != nil {
+	check := flag.Bool("check", false, "write nothing, fail if a file is not what would be written")
+	flag.Parse()
+	done := write
+	if *check {
+		done = compare
+	}
+	for _, file := range flag.Args() {
+		if err := generate(file, done); err != nil {
 			fmt.Fprintf(os.Stderr, "protogen: %s: %v\n", file, err)
 			os.Exit(1)
 		}
 	}
 }
 
-func generate(file string) error {
+func write(name string, content []byte) error {
+	return os.WriteFile(name, content, 0o644)
+}
+
+func compare(name string, content []byte) error {
+	present, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(present, content) {
+		return fmt.Errorf("%s is not what would be generated; run make generate", name)
+	}
+	return nil
+}
+
+func generate(file string, done output) error {
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{repository}}),
 		SourceInfoMode: protocompile.SourceInfoStandard,
@@ -54,14 +80,14 @@ func generate(file string) error {
 		return err
 	}
 	for _, plugin := range plugins {
-		if err := run(plugin, request); err != nil {
+		if err := run(plugin, request, done); err != nil {
 			return fmt.Errorf("%s: %w", plugin, err)
 		}
 	}
 	return nil
 }
 
-func run(plugin string, request []byte) error {
+func run(plugin string, request []byte, done output) error {
 	cmd := exec.Command("go", "tool", plugin)
 	cmd.Dir = repository
 	cmd.Stdin = bytes.NewReader(request)
@@ -79,7 +105,7 @@ func run(plugin string, request []byte) error {
 	}
 	for _, f := range response.File {
 		name := filepath.Join(repository, f.GetName())
-		if err := os.WriteFile(name, []byte(f.GetContent()), 0o644); err != nil {
+		if err := done(name, []byte(f.GetContent())); err != nil {
 			return err
 		}
 	}

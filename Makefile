@@ -1,0 +1,109 @@
+# Everything a contributor runs. "make help" lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO        ?= go
+BIN       := bin
+VERSION   := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS   := -X github.com/conclave-io/conclave/internal/cli.version=$(VERSION)
+FUZZTIME  ?= 10s
+# Two test binaries at a time: more of them would starve the tests that start
+# servers of their own and measure how long things take.
+PARALLEL  ?= 2
+TIMEOUT   ?= 8m
+# What runs on the machines of clients, and must build for theirs.
+CLIENT    := . ./internal/boottime ./internal/guard ./internal/cli ./cmd/conclave
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: go-version
+go-version:
+	@command -v $(GO) >/dev/null || { echo "make: there is no '$(GO)' in PATH; install Go $$(awk '/^go /{print $$2}' go.mod) or newer, https://go.dev/dl/" >&2; exit 1; }
+	@$(GO) env GOVERSION >/dev/null 2>&1 || { echo "make: $$($(GO) version) is too old, and could not fetch a newer one; go.mod asks for Go $$(awk '/^go /{print $$2}' go.mod), https://go.dev/dl/" >&2; exit 1; }
+
+.PHONY: build
+build: go-version ## build bin/conclave
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/conclave ./cmd/conclave
+
+.PHONY: test
+test: go-version ## all tests (under 10 minutes on 2 cores from nothing but Go and gcc)
+	$(GO) build ./...
+	$(GO) test -p $(PARALLEL) -timeout $(TIMEOUT) ./...
+
+.PHONY: race
+race: go-version ## all tests under the race detector (needs gcc)
+	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -timeout 20m ./...
+
+.PHONY: check
+check: fmt vet tidy generated staticcheck cross shell ## format, vet, tidy, drift of generated code, staticcheck, other systems, scripts
+
+.PHONY: quick-check
+quick-check: fmt vet tidy generated ## the parts of check that take seconds
+
+.PHONY: fmt
+fmt: go-version ## fail if a file is not gofmt'ed
+	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); \
+	if [ -n "$$unformatted" ]; then echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; fi
+
+.PHONY: vet
+vet: go-version ## go vet, both modules
+	$(GO) vet ./...
+	$(GO) -C tools vet ./...
+
+.PHONY: tidy
+tidy: go-version ## fail if go.mod or go.sum is not tidy
+	$(GO) mod tidy -diff
+	$(GO) -C tools mod tidy -diff
+
+.PHONY: generate
+generate: go-version ## write the code that the .proto files describe
+	$(GO) run -C tools ./protogen service/api/conclave.proto
+
+.PHONY: generated
+generated: go-version ## fail if the generated code is not what the .proto files describe
+	$(GO) -C tools test ./...
+	$(GO) run -C tools ./protogen -check service/api/conclave.proto
+
+.PHONY: staticcheck
+staticcheck: go-version ## staticcheck, in the version that tools/go.mod names
+	$(GO) build -C tools -o ../$(BIN)/staticcheck honnef.co/go/tools/cmd/staticcheck
+	$(BIN)/staticcheck ./...
+
+.PHONY: cross
+cross: go-version ## vet what clients need on macOS and Windows
+	CGO_ENABLED=0 GOOS=darwin $(GO) vet $(CLIENT)
+	CGO_ENABLED=0 GOOS=windows $(GO) vet $(CLIENT)
+
+.PHONY: shell
+shell: ## shellcheck the scripts, if shellcheck is installed
+	@if command -v shellcheck >/dev/null; then shellcheck .ci/run; else echo "shellcheck is not installed: scripts not checked"; fi
+
+.PHONY: fuzz
+fuzz: go-version ## every fuzz target for FUZZTIME (10s)
+	@targets=$$($(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ { names[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, names[i]; n = 0 }'); \
+	while read -r package target; do \
+		[ -n "$$package" ] || { echo "no fuzz targets"; exit 1; }; \
+		echo "$$package $$target"; \
+		$(GO) test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+	done <<< "$$targets"
+
+.PHONY: long
+long: race ## what takes longer: race, every test ten times, every fuzz target for two minutes
+	$(GO) test -count 10 -p $(PARALLEL) -timeout 60m ./...
+	$(MAKE) fuzz FUZZTIME=2m
+
+.PHONY: e2e
+e2e: build ## the demo: servers killed under programs that take turns; fails unless its report is clean
+	$(BIN)/conclave demo
+
+.PHONY: latency
+latency: go-version ## measure the latency of an acquire as README describes it
+	$(GO) run ./cmd/conclave bench --cluster 3 --workload uncontended --clients 1 --json
+
+.PHONY: clean
+clean: ## remove what the targets built
+	rm -rf $(BIN)
