@@ -95,3 +95,7 @@ func (c *Core) Status() Status {
 	}
 	return s
 }
+
+// Blank reports whether this member waits for a first snapshot: see the
+// package comment.
+func (c *Core) Blank() bool { return c.blank }
