@@ -130,6 +130,8 @@ func (l *link) ping() {
 	l.pinging, l.mute = false, err != nil
 	if err == nil {
 		l.heard = c.cfg.now()
+	} else if c.session != nil && !c.session.gone {
+		c.session.extend(c.cfg.now()) // by this request another server can prove itself
 	}
 	c.rouse()
 }

@@ -213,18 +213,16 @@ func (p *pursuit) choose() string {
 }
 
 // adopt has all requests sent over l from now on, those without a final reply
-// first.
+// first, and the sessions renewed.
 func (c *Client) adopt(l *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.cfg.now()
-	c.link = l
-	l.heard = now
-	for _, s := range c.sessions {
-		s.forgetExtensions()
-	}
-	l.queue = nil
+	c.link, l.heard = l, now
 	c.resend(l)
+	if c.session != nil && !c.session.gone {
+		c.session.extend(now)
+	}
 }
 
 // probe has the unfinished requests sent over l as well: the first that is
@@ -235,15 +233,10 @@ func (c *Client) probe(l *link) {
 	c.resend(l)
 }
 
-// resend queues on l all that is unfinished, and a fresh renewal.
+// resend queues on l all that is unfinished, instead of what is queued there.
 func (c *Client) resend(l *link) {
-	inUse := c.link
-	c.link = l // where a renewal that is submitted now goes
-	defer func() { c.link = inUse }()
+	l.queue = nil
 	for _, s := range c.sessions {
-		if !s.gone {
-			s.extend(c.cfg.now())
-		}
 		l.enqueue(s.resend()...)
 	}
 }

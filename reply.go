@@ -114,7 +114,7 @@ func (s *session) extended(r *request, rep *api.Reply, now boottime.Time) {
 	case s.lease == nil && rep.GetCode() != api.Code_CODE_OK:
 		s.retire(now, refusal("open a session", "", rep), true)
 	case s.lease == nil && until <= now:
-		s.retire(now, errSessionGone, false) // open, but answered too late to know
+		// Open, but answered too late to rely on; the next Open may do.
 	case s.lease == nil:
 		s.lease = newLease(s.config.now, until)
 		close(s.ready)

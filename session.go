@@ -3,6 +3,7 @@ package conclave
 import (
 	"cmp"
 	"crypto/rand"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -176,7 +177,7 @@ func (s *session) drop(r *request) {
 // extend submits an Open while the session is not open, else a Renew. It gives
 // up the oldest ones if too many are unanswered: a deadline counts from the
 // first transmission of the very request that is answered, so an old one is
-// worth little, and resending it nothing.
+// worth little.
 func (s *session) extend(now boottime.Time) {
 	for len(s.extensions) >= maxExtensions {
 		s.drop(s.extensions[0])
@@ -216,25 +217,10 @@ func clip(text string) string {
 }
 
 // resend returns, in the order of their numbers, all requests that have no
-// final reply, for a new connection: those that wait in a queue are attached to
-// their places by it. Renewals are left out; the caller submits a fresh one.
+// final reply, for another connection: those that wait in a queue are attached
+// to their places by it.
 func (s *session) resend() []*request {
-	var again []*request
-	for _, r := range s.pending {
-		if !r.extension() {
-			again = append(again, r)
-		}
-	}
-	slices.SortFunc(again, func(a, b *request) int { return cmp.Compare(a.sequence, b.sequence) })
-	return again
-}
-
-// forgetExtensions gives up all unanswered renewals.
-func (s *session) forgetExtensions() {
-	for _, r := range s.extensions {
-		s.drop(r)
-	}
-	s.extensions = s.extensions[:0]
+	return slices.SortedFunc(maps.Values(s.pending), func(a, b *request) int { return cmp.Compare(a.sequence, b.sequence) })
 }
 
 // withdraw is called when the caller of a request to acquire has gone. If the
