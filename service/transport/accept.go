@@ -1,0 +1,301 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// places bounds the connections whose handshake is under way. A newcomer takes
+// the place of the oldest, because a server introduces itself in milliseconds
+// and only a stranger takes long.
+type places struct {
+	max   int
+	mu    sync.Mutex
+	taken []*place
+}
+
+type place struct{ leave context.CancelFunc }
+
+// enter takes a place; leave is called when it must be given up.
+func (s *places) enter(leave context.CancelFunc) *place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.taken) >= s.max {
+		s.taken[0].leave()
+		s.taken = append(s.taken[:0], s.taken[1:]...)
+	}
+	p := &place{leave}
+	s.taken = append(s.taken, p)
+	return p
+}
+
+// exit gives a place back.
+func (s *places) exit(p *place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, other := range s.taken {
+		if other == p {
+			s.taken = append(s.taken[:i], s.taken[i+1:]...)
+			return
+		}
+	}
+}
+
+// accept takes connections until Close.
+func (t *Transport) accept() {
+	stop := context.AfterFunc(t.ctx, func() { t.cfg.Listener.Close() })
+	defer stop()
+	pause := t.cfg.BackoffMin
+	for {
+		conn, err := t.cfg.Listener.Accept()
+		switch {
+		case err == nil:
+			pause = t.cfg.BackoffMin
+			tune(conn)
+			t.wg.Go(func() { t.admit(conn) })
+			continue
+		case t.ctx.Err() != nil:
+			return
+		case t.muted.pass("accept"):
+			// Most likely there are too many open files, which passes.
+			t.log.Error("no connection of another server can be taken; trying on", "err", err)
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, t.cfg.BackoffMax)
+		case <-t.ctx.Done():
+			return
+		}
+	}
+}
+
+// admit shakes hands with whoever connected, and serves the connection if it
+// is a peer.
+func (t *Transport) admit(raw net.Conn) {
+	defer raw.Close()
+	ctx, cancel := context.WithCancel(t.ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { raw.Close() })
+	place := t.places.enter(cancel)
+	v, err := t.receive(ctx, raw)
+	t.places.exit(place)
+	if !stop() && err != nil {
+		err = fmt.Errorf("it took long, and its place was needed: over %d connections are being set up", t.cfg.MaxHandshakes)
+	}
+	if err != nil {
+		t.turnAway(raw, err)
+		return
+	}
+	t.serve(v)
+}
+
+// visit is a link that a peer dialled.
+type visit struct {
+	*link
+	peer *peer
+	lane lane
+}
+
+// receive takes a visitor through the handshake.
+func (t *Transport) receive(ctx context.Context, raw net.Conn) (*visit, error) {
+	if err := raw.SetDeadline(time.Now().Add(t.cfg.HandshakeTimeout)); err != nil {
+		return nil, err
+	}
+	conn, err := t.secure(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	l := newLink(raw, conn)
+	k, payload, err := l.read()
+	if err != nil {
+		return nil, fmt.Errorf("no introduction: %w%s", err, guess(err, l.in.prefix))
+	}
+	if k != kindHello && k != kindBulkHello {
+		return nil, &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+	}
+	h, err := decodeHello(payload)
+	if err != nil {
+		return nil, err
+	}
+	v, refusal := t.examineAndWelcome(ctx, l, h, k)
+	if refusal != nil {
+		// The other side learns why; if it is gone already there is nobody to
+		// tell.
+		_ = l.write(kindRefusal, refusal.append(nil), nil, true)
+		return nil, refusal
+	}
+	if err := l.write(k, t.hello(h.Server).append(nil), nil, true); err != nil {
+		v.leave()
+		return nil, err
+	}
+	if err := l.start(&t.cfg); err != nil {
+		v.leave()
+		return nil, err
+	}
+	return v, nil
+}
+
+func (t *Transport) secure(ctx context.Context, raw net.Conn) (net.Conn, error) {
+	if t.cfg.ServerTLS == nil {
+		return raw, nil
+	}
+	conn := tls.Server(raw, t.cfg.ServerTLS)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return conn, nil
+}
+
+func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k kind) (*visit, *Refusal) {
+	if refusal := t.examine(h); refusal != nil {
+		return nil, refusal
+	}
+	p := t.peer(h.Server)
+	if p == nil {
+		return nil, t.stranger(h)
+	}
+	// The dialler waits as long as this side does, and must hear the answer.
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.HandshakeTimeout*5/6)
+	defer cancel()
+	v := &visit{link: l, peer: p}
+	if k == kindBulkHello {
+		v.lane = laneSnapshot
+	}
+	if refusal := v.welcome(ctx, h); refusal != nil {
+		return nil, refusal
+	}
+	return v, nil
+}
+
+// welcome makes v the link that the peer dialled for its lane. An older one of
+// the same server is closed, and no longer delivers when welcome returns, so
+// that the order of messages holds.
+func (v *visit) welcome(ctx context.Context, h Hello) *Refusal {
+	p := v.peer
+	for {
+		other, old := p.seat(v, h)
+		switch {
+		case old != nil:
+			old.close()
+			select {
+			case <-old.done:
+			case <-ctx.Done():
+				return refuse(Busy, "server %d still handles what came on an earlier connection of server %d; trying again helps",
+					p.t.cfg.Self.Server, p.id)
+			}
+		case other != nil:
+			if refusal := p.contest(ctx, h); refusal != nil {
+				return refusal
+			}
+		default:
+			v.release = context.AfterFunc(p.ctx, v.close)
+			return nil
+		}
+	}
+}
+
+// seat makes v the link for its lane, unless something is in the way: links
+// with another server of that id, or an old link of the same server.
+func (p *peer) seat(v *visit, h Hello) (other *Hello, old *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.live > 0 && p.hello.differs(h) {
+		known := p.hello
+		return &known, nil
+	}
+	if old = p.inbound[v.lane]; old != nil {
+		return nil, old
+	}
+	p.inbound[v.lane] = v.link
+	p.hello = h
+	p.live++
+	return nil, nil
+}
+
+// leave undoes welcome.
+func (v *visit) leave() {
+	v.close()
+	v.release()
+	p := v.peer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.live--
+	p.inbound[v.lane] = nil
+	close(v.done)
+}
+
+// contest decides what to do with a newcomer that has the id of a server with
+// live links. The server may have lost its data and come back while its old
+// links are not yet noticed to be dead, so they get the time of one ping to
+// end, and only if something arrives on them after that is the newcomer
+// refused.
+func (p *peer) contest(ctx context.Context, h Hello) *Refusal {
+	ticker := time.NewTicker(p.t.cfg.PingInterval)
+	defer ticker.Stop()
+	var before uint64
+	for first := true; ; first = false {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return refuse(Busy, "server %d cannot tell yet whether an earlier connection of server %d is alive; trying again helps",
+				p.t.cfg.Self.Server, p.id)
+		}
+		known, live := p.known()
+		if !live || !known.differs(h) {
+			return nil
+		}
+		heard := p.heard.Load()
+		if !first && heard != before {
+			return p.t.duplicate(h, known)
+		}
+		before = heard
+	}
+}
+
+// known returns who the peer is, and whether a live link says so.
+func (p *peer) known() (Hello, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hello, p.live > 0
+}
+
+func (t *Transport) duplicate(newcomer, known Hello) *Refusal {
+	return refuse(Duplicate, "two servers have the id %d: one at %s (uid %016x) is connected to server %d, another at %s (uid %016x) wants to be; give each its own id",
+		known.Server, known.PeerAddress, known.UID, t.cfg.Self.Server, newcomer.PeerAddress, newcomer.UID)
+}
+
+// turnAway logs why a connection is not served.
+func (t *Transport) turnAway(raw net.Conn, err error) {
+	if t.ctx.Err() != nil {
+		return
+	}
+	host, _, _ := net.SplitHostPort(raw.RemoteAddr().String())
+	key := "stranger/" + host
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		key = fmt.Sprintf("refuse/%v/%s", refusal.Code, refusal.Text)
+	}
+	if t.muted.pass(key) {
+		t.log.Warn("a connection of another server is refused", "remote", raw.RemoteAddr().String(), "err", err)
+	}
+}
+
+// guess names what the first bytes of a stranger look like.
+func guess(err error, first [prefixBytes]byte) string {
+	var size *FrameSizeError
+	if !errors.As(err, &size) {
+		return ""
+	}
+	switch method := string(first[:4]); {
+	case method == "GET " || method == "POST" || method == "HEAD" || method == "PUT " || method == "PRI ":
+		return " (it looks like an HTTP client: this port is for servers only)"
+	case first[0] == 0x16 && first[1] == 0x03:
+		return " (it looks like TLS, which this server does not use with other servers)"
+	}
+	return fmt.Sprintf(" (it begins with %q)", first[:])
+}

@@ -1,0 +1,197 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Handler takes what the transport has to say. Its methods are called by many
+// goroutines, never by one that is inside a method of Transport.
+type Handler interface {
+	// Receive takes a message over. While it blocks, nothing more is read from
+	// the connection that the message came on.
+	Receive(m *raftpb.Message)
+	// Met tells how a server introduced itself, after each completed handshake
+	// in either direction.
+	Met(h Hello)
+	// Connected tells that messages for a peer now get through, or no longer.
+	// The calls for one peer alternate, beginning with up.
+	Connected(peer uint64, up bool)
+	// Unreachable tells that messages for a peer were dropped. It is called at
+	// most once per Config.BackoffMax for each peer.
+	Unreachable(peer uint64)
+	// SnapshotSent tells, once for each snapshot message, whether the peer has
+	// taken it over.
+	SnapshotSent(peer uint64, ok bool)
+	// Refused tells that a peer refuses this server for good; err is a
+	// *Refusal. It is called once until a handshake with the peer succeeds or
+	// it refuses for another reason.
+	Refused(peer uint64, err error)
+}
+
+// Config sets up a Transport. Zero values of what follows Log mean the default
+// in brackets.
+type Config struct {
+	// Self is how this server introduces itself; Version, KnownUID and
+	// Receiver are filled in.
+	Self Hello
+	// Listener takes the connections of the other servers. The Transport
+	// closes it.
+	Listener net.Listener
+	// Peers are the addresses of the other servers.
+	Peers map[uint64]string
+	// ServerTLS and ClientTLS secure the connections that this server takes
+	// and makes: both, or neither for plain TCP. ServerTLS must demand a
+	// certificate. A ClientTLS without ServerName expects the host of the
+	// address it dials.
+	ServerTLS, ClientTLS *tls.Config
+	// KnownUID returns the UID on record for a peer, 0 if there is none. It is
+	// called by many goroutines. Nil means that there are no records.
+	KnownUID func(peer uint64) uint64
+	// Handler takes what arrives.
+	Handler Handler
+	// Log receives what an operator should know [slog.Default()].
+	Log *slog.Logger
+
+	// Dial connects to a peer [TCP].
+	Dial func(ctx context.Context, address string) (net.Conn, error)
+
+	// QueueMessages and QueueBytes bound what waits to be sent to one peer
+	// [4096, 32 MiB]. One message is taken whatever its size.
+	QueueMessages int
+	QueueBytes    int
+	// MaxFrame bounds one message that is no snapshot [64 MiB].
+	MaxFrame int
+	// MaxSnapshot bounds the data of a snapshot [1 GiB].
+	MaxSnapshot int
+	// MaxHandshakes bounds the connections that have not introduced themselves
+	// yet. Beyond it the oldest of them is closed [64].
+	MaxHandshakes int
+
+	// PingInterval is how long a side stays silent at most [200 ms].
+	PingInterval time.Duration
+	// IdleTimeout is after how much silence a connection counts as broken: a
+	// ping may be late by a few intervals [5 pings].
+	IdleTimeout time.Duration
+	// WriteTimeout is how long a peer that is alive may take no bytes at all
+	// [5 s].
+	WriteTimeout time.Duration
+	// DialTimeout bounds the wait for a connection [1 s].
+	DialTimeout time.Duration
+	// HandshakeTimeout bounds the time from a connection to the end of its
+	// handshake, in which an acceptor may have to find out whether an older
+	// connection is still alive [3 idle timeouts].
+	HandshakeTimeout time.Duration
+	// BackoffMin and BackoffMax bound the pause between two attempts to
+	// connect; it doubles with each failure and is cut by up to a half at
+	// random [20 ms, 500 ms].
+	BackoffMin, BackoffMax time.Duration
+	// RefusedPause is the pause after a refusal that is for good [5 s].
+	RefusedPause time.Duration
+}
+
+// WithDefaults fills in the zero values.
+func (c Config) WithDefaults() Config {
+	orElse(&c.Self.Version, ProtocolVersion)
+	orElse(&c.QueueMessages, 4096)
+	orElse(&c.QueueBytes, 32<<20)
+	orElse(&c.MaxFrame, 64<<20)
+	orElse(&c.MaxSnapshot, 1<<30)
+	orElse(&c.MaxHandshakes, 64)
+	orElse(&c.PingInterval, 200*time.Millisecond)
+	orElse(&c.IdleTimeout, 5*c.PingInterval)
+	orElse(&c.WriteTimeout, 5*time.Second)
+	orElse(&c.DialTimeout, time.Second)
+	orElse(&c.HandshakeTimeout, 3*c.IdleTimeout)
+	orElse(&c.BackoffMin, 20*time.Millisecond)
+	orElse(&c.BackoffMax, 500*time.Millisecond)
+	orElse(&c.RefusedPause, 5*time.Second)
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.KnownUID == nil {
+		c.KnownUID = func(uint64) uint64 { return 0 }
+	}
+	if c.Dial == nil {
+		c.Dial = dialTCP
+	}
+	return c
+}
+
+func dialTCP(ctx context.Context, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", address)
+}
+
+func orElse[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+// Validate says what is wrong with a Config that has its defaults.
+func (c Config) Validate() error {
+	if err := c.Self.check(); err != nil {
+		return fmt.Errorf("transport: this server's own introduction: %w", err)
+	}
+	switch {
+	case c.Handler == nil:
+		return errors.New("transport: no handler is given")
+	case c.Listener == nil:
+		return errors.New("transport: no listener is given")
+	case c.Self.Version > ProtocolVersion:
+		return fmt.Errorf("transport: protocol version %d is unknown: the newest is %d", c.Self.Version, ProtocolVersion)
+	case c.Peers[c.Self.Server] != "":
+		return fmt.Errorf("transport: server %d is named among its own peers: name the others only", c.Self.Server)
+	}
+	return errors.Join(c.checkTLS(), c.checkLimits(), c.checkTimes())
+}
+
+func (c Config) checkTLS() error {
+	switch {
+	case (c.ServerTLS == nil) != (c.ClientTLS == nil):
+		return errors.New("transport: TLS is set for one direction only: set both ServerTLS and ClientTLS, or neither")
+	case c.ServerTLS != nil && c.ServerTLS.ClientAuth != tls.RequireAndVerifyClientCert:
+		return fmt.Errorf("transport: ServerTLS has client authentication %v: servers must show a certificate, so it must be %v",
+			c.ServerTLS.ClientAuth, tls.RequireAndVerifyClientCert)
+	}
+	return nil
+}
+
+func (c Config) checkLimits() error {
+	for name, limit := range map[string]int{
+		"QueueMessages": c.QueueMessages, "QueueBytes": c.QueueBytes, "MaxFrame": c.MaxFrame,
+		"MaxSnapshot": c.MaxSnapshot, "MaxHandshakes": c.MaxHandshakes,
+	} {
+		if limit < 1 {
+			return fmt.Errorf("transport: %s is %d: it must be 1 or more", name, limit)
+		}
+	}
+	if c.MaxFrame < 4<<10 || c.MaxFrame > 1<<30 {
+		return fmt.Errorf("transport: MaxFrame is %d: it must be from 4 KiB to 1 GiB", c.MaxFrame)
+	}
+	return nil
+}
+
+func (c Config) checkTimes() error {
+	switch {
+	case c.PingInterval < time.Millisecond:
+		return fmt.Errorf("transport: PingInterval is %v: it must be 1 ms or more", c.PingInterval)
+	case c.IdleTimeout < 3*c.PingInterval:
+		return fmt.Errorf("transport: IdleTimeout is %v: it must be at least three times PingInterval (%v)", c.IdleTimeout, c.PingInterval)
+	case c.HandshakeTimeout < 2*c.IdleTimeout:
+		return fmt.Errorf("transport: HandshakeTimeout is %v: it must be at least twice IdleTimeout (%v)", c.HandshakeTimeout, c.IdleTimeout)
+	case c.WriteTimeout <= 0 || c.DialTimeout <= 0 || c.RefusedPause <= 0:
+		return fmt.Errorf("transport: WriteTimeout %v, DialTimeout %v and RefusedPause %v must be positive", c.WriteTimeout, c.DialTimeout, c.RefusedPause)
+	case c.BackoffMin <= 0 || c.BackoffMax < c.BackoffMin:
+		return fmt.Errorf("transport: the pause between attempts goes from %v to %v: it must grow from a positive value", c.BackoffMin, c.BackoffMax)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+)
+
+// dial connects to the peer for a lane and shakes hands. The link that it
+// returns counts among those of the peer until hangUp.
+func (p *peer) dial(ln lane) (*link, error) {
+	p.mu.Lock()
+	address := p.address
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(p.ctx, p.t.cfg.DialTimeout)
+	defer cancel()
+	conn, err := p.t.cfg.Dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	tune(conn)
+	l, err := p.shakeHands(conn, address, ln)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (p *peer) shakeHands(raw net.Conn, address string, ln lane) (*link, error) {
+	stop := context.AfterFunc(p.ctx, func() { raw.Close() })
+	defer stop()
+	if err := raw.SetDeadline(time.Now().Add(p.t.cfg.HandshakeTimeout)); err != nil {
+		return nil, err
+	}
+	conn, err := p.secure(raw, address)
+	if err != nil {
+		return nil, err
+	}
+	l := newLink(raw, conn)
+	h, err := p.greet(l, ln)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.start(&p.t.cfg); err != nil {
+		return nil, err
+	}
+	if err := p.join(h); err != nil {
+		return nil, err
+	}
+	p.adopt(l, address, ln)
+	return l, nil
+}
+
+// secure puts TLS over raw if this cluster uses it.
+func (p *peer) secure(raw net.Conn, address string) (net.Conn, error) {
+	cfg := p.t.cfg.ClientTLS
+	if cfg == nil {
+		return raw, nil
+	}
+	if cfg.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, fmt.Errorf("the address of server %d: %w", p.id, err)
+		}
+		cfg = cfg.Clone()
+		cfg.ServerName = host
+	}
+	conn := tls.Client(raw, cfg)
+	if err := conn.HandshakeContext(p.ctx); err != nil {
+		return nil, fmt.Errorf("TLS with server %d at %s: %w", p.id, address, err)
+	}
+	return conn, nil
+}
+
+// greet introduces this server and returns how the other side did.
+func (p *peer) greet(l *link, ln lane) (Hello, error) {
+	opening := kindHello
+	if ln == laneSnapshot {
+		opening = kindBulkHello
+	}
+	if err := l.write(opening, p.t.hello(p.id).append(nil), nil, true); err != nil {
+		return Hello{}, err
+	}
+	k, payload, err := l.read()
+	if err != nil {
+		return Hello{}, fmt.Errorf("the other side did not introduce itself: %w", err)
+	}
+	switch k {
+	case opening:
+		h, err := decodeHello(payload)
+		if err != nil {
+			return Hello{}, err
+		}
+		return h, p.recognise(h)
+	case kindRefusal:
+		refusal, err := decodeRefusal(payload)
+		if err != nil {
+			return Hello{}, err
+		}
+		return Hello{}, refusal
+	}
+	return Hello{}, &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+}
+
+// recognise makes sure that it is the peer that answered. The other side has
+// checked more, and has accepted.
+func (p *peer) recognise(h Hello) error {
+	self := p.t.cfg.Self
+	if h.Cluster != self.Cluster || h.Server != p.id || h.Receiver != self.Server {
+		return fmt.Errorf("server %d of cluster %016x answers server %d where server %d of cluster %016x was expected: check --peers",
+			h.Server, h.Cluster, h.Receiver, p.id, self.Cluster)
+	}
+	return nil
+}
+
+// adopt lets the link end with the peer, or when the address changes.
+func (p *peer) adopt(l *link, address string, ln lane) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ln == laneMessages {
+		p.dialled = l
+	}
+	if p.address != address {
+		l.close()
+	}
+	l.release = context.AfterFunc(p.ctx, l.close)
+}
+
+// hangUp closes a link that dial returned.
+func (p *peer) hangUp(l *link) {
+	l.close()
+	l.release()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.live--
+	if p.dialled == l {
+		p.dialled = nil
+	}
+}

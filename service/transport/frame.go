@@ -1,0 +1,133 @@
+package transport
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+)
+
+// frameVersion is the version of the layout of frames.
+const frameVersion = 1
+
+// kind says what a frame carries. Kinds travel on the wire: new ones are
+// appended, none is ever reused.
+type kind uint8
+
+const (
+	kindHello     kind = iota + 1 // Hello, for a connection that carries messages
+	kindBulkHello                 // Hello, for a connection that carries one snapshot
+	kindRefusal                   // Refusal, in answer to a Hello
+	kindPing                      // nothing: the sender is alive
+	kindMessage                   // a raft message
+	kindHead                      // size of a snapshot's data, and its message without them
+	kindChunk                     // the next part of a snapshot's data
+	kindTaken                     // nothing: the snapshot was taken over
+	kindEnd                       // not a kind
+)
+
+const (
+	prefixBytes = 8 // length and checksum
+	frameBytes  = 2 // version and kind, which length and checksum cover
+	// maxGreeting bounds the frames of a handshake.
+	maxGreeting = 4 << 10
+	// readStep is how much memory a length is trusted for before the bytes that
+	// it announces have arrived.
+	readStep = 1 << 20
+	// keptBytes is the most that a connection keeps for its next frame.
+	keptBytes = 4 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ErrChecksum is the error of a frame that was damaged on its way.
+var ErrChecksum = errors.New("the checksum of a frame does not match its bytes")
+
+// FrameSizeError is the error of a frame that is larger than allowed, or too
+// small to be one.
+type FrameSizeError struct{ Size, Max int }
+
+func (e *FrameSizeError) Error() string {
+	return fmt.Sprintf("a frame has %d bytes: %d to %d are allowed", e.Size, frameBytes, e.Max)
+}
+
+// FrameTypeError is the error of a frame whose version or kind is unknown, or
+// has no place where it was found.
+type FrameTypeError struct{ Version, Kind uint8 }
+
+func (e *FrameTypeError) Error() string {
+	if e.Version != frameVersion {
+		return fmt.Sprintf("a frame has version %d: version %d is understood", e.Version, frameVersion)
+	}
+	return fmt.Sprintf("a frame of kind %d is not expected here", e.Kind)
+}
+
+// beginFrame makes room for the head of a frame in b[:0]; the payload is
+// appended to what it returns.
+func beginFrame(b []byte, k kind) []byte {
+	return append(b[:0], 0, 0, 0, 0, 0, 0, 0, 0, frameVersion, byte(k))
+}
+
+// endFrame fills in the head of the frame b, of which more follows elsewhere.
+func endFrame(b []byte, more []byte) {
+	sum := crc32.Update(crc32.Checksum(b[prefixBytes:], castagnoli), castagnoli, more)
+	binary.BigEndian.PutUint32(b, uint32(len(b)-prefixBytes+len(more)))
+	binary.BigEndian.PutUint32(b[4:], sum)
+}
+
+// frameReader reads frames of at most max bytes without their prefix.
+type frameReader struct {
+	in     io.Reader
+	max    int
+	prefix [prefixBytes]byte
+	body   []byte
+}
+
+// next returns the next frame. The payload is valid until the next call.
+func (r *frameReader) next() (kind, []byte, error) {
+	if _, err := io.ReadFull(r.in, r.prefix[:]); err != nil {
+		return 0, nil, err
+	}
+	size := int(binary.BigEndian.Uint32(r.prefix[:]))
+	if size < frameBytes || size > r.max {
+		return 0, nil, &FrameSizeError{Size: size, Max: r.max}
+	}
+	if err := r.fill(size); err != nil {
+		return 0, nil, err
+	}
+	if crc32.Checksum(r.body, castagnoli) != binary.BigEndian.Uint32(r.prefix[4:]) {
+		return 0, nil, ErrChecksum
+	}
+	version, k := r.body[0], r.body[1]
+	if version != frameVersion || k == 0 || k >= byte(kindEnd) {
+		return 0, nil, &FrameTypeError{Version: version, Kind: k}
+	}
+	return kind(k), r.body[frameBytes:], nil
+}
+
+// fill reads the next size bytes into body.
+func (r *frameReader) fill(size int) error {
+	if cap(r.body) > keptBytes && size <= keptBytes {
+		r.body = nil
+	}
+	r.body = r.body[:0]
+	for len(r.body) < size {
+		have := len(r.body)
+		n := min(size-have, max(readStep, have))
+		r.body = slices.Grow(r.body, n)[:have+n]
+		if _, err := io.ReadFull(r.in, r.body[have:]); err != nil {
+			return noEOF(err)
+		}
+	}
+	return nil
+}
+
+// noEOF turns the end of the input inside a frame into an error of its own.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,178 @@
+package transport
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+const bufferBytes = 64 << 10
+
+// link is one connection that carries frames. One goroutine reads; any may
+// write.
+type link struct {
+	raw   net.Conn // below TLS
+	timed *timedConn
+	in    frameReader
+
+	mu    sync.Mutex // guards what follows
+	out   *bufio.Writer
+	frame []byte // the frame being written, kept for its memory
+
+	// wrote tells that something other than a ping left since the last beat.
+	wrote  atomic.Bool
+	once   sync.Once
+	closed chan struct{}
+	// release frees what would close the link when its peer is removed.
+	release func() bool
+	// done is closed when nothing of this link will reach the handler any more.
+	done chan struct{}
+}
+
+// newLink returns a link on conn, which lies over raw and bounds its own time
+// until start.
+func newLink(raw, conn net.Conn) *link {
+	timed := &timedConn{Conn: conn}
+	return &link{
+		raw: raw, timed: timed,
+		in:     frameReader{in: bufio.NewReaderSize(timed, bufferBytes), max: maxGreeting},
+		out:    bufio.NewWriterSize(timed, bufferBytes),
+		closed: make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+}
+
+// start ends the handshake: from now on every read and write has a deadline of
+// its own, and frames may be as large as messages are.
+func (l *link) start(cfg *Config) error {
+	l.timed.read, l.timed.write = cfg.IdleTimeout, cfg.WriteTimeout
+	l.in.max = cfg.MaxFrame
+	return l.timed.SetDeadline(time.Time{})
+}
+
+// close ends every read and write. The connection below TLS is closed: to say
+// goodbye in TLS may block on a peer that does not read.
+func (l *link) close() {
+	l.once.Do(func() {
+		close(l.closed)
+		l.raw.Close()
+	})
+}
+
+// read returns the next frame, whose payload is valid until the next call.
+func (l *link) read() (kind, []byte, error) { return l.in.next() }
+
+// writeMessage writes m in one frame. A *FrameSizeError means that m is too
+// large and nothing was written.
+func (l *link) writeMessage(m *raftpb.Message, flush bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.frame = beginFrame(l.frame, kindMessage)
+	var err error
+	if l.frame, err = (proto.MarshalOptions{}).MarshalAppend(l.frame, m); err != nil {
+		return fmt.Errorf("encoding a message: %w", err)
+	}
+	if size := len(l.frame) - prefixBytes; size > l.in.max {
+		l.frame = nil
+		return &FrameSizeError{Size: size, Max: l.in.max}
+	}
+	return l.finish(nil, flush)
+}
+
+// write writes a frame whose payload is head followed by body, which is not
+// copied.
+func (l *link) write(k kind, head, body []byte, flush bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.frame = append(beginFrame(l.frame, k), head...)
+	return l.finish(body, flush)
+}
+
+// flush sends what is buffered.
+func (l *link) flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.Flush()
+}
+
+// finish writes the frame that has been begun; mu is held.
+func (l *link) finish(body []byte, flush bool) error {
+	endFrame(l.frame, body)
+	l.wrote.Store(true)
+	_, err := l.out.Write(l.frame)
+	if err == nil && len(body) > 0 {
+		_, err = l.out.Write(body)
+	}
+	if err == nil && flush {
+		err = l.out.Flush()
+	}
+	if cap(l.frame) > keptBytes {
+		l.frame = nil
+	}
+	return err
+}
+
+// beat sends a ping after each interval in which nothing else was sent, until
+// the link is closed.
+func (l *link) beat(interval time.Duration) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if l.wrote.Swap(false) {
+				continue
+			}
+			if l.write(kindPing, nil, nil, true) != nil {
+				l.close()
+				return
+			}
+			l.wrote.Store(false)
+		case <-l.closed:
+			return
+		}
+	}
+}
+
+// timedConn gives each read and write a deadline. Reads fail when nothing
+// arrives for that long, however much time their reader took in between.
+type timedConn struct {
+	net.Conn
+	read, write time.Duration // 0 leaves the deadline alone
+}
+
+func (c *timedConn) Read(b []byte) (int, error) {
+	if c.read > 0 {
+		if err := c.SetReadDeadline(time.Now().Add(c.read)); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Read(b)
+}
+
+func (c *timedConn) Write(b []byte) (int, error) {
+	if c.write > 0 {
+		if err := c.SetWriteDeadline(time.Now().Add(c.write)); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Write(b)
+}
+
+// tune sets what TCP should do. Small messages leave at once, and the kernel
+// gives up on a host that is gone even while nothing is written.
+func tune(conn net.Conn) {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	// A failure means that the connection is broken, which the next read says.
+	_ = tcp.SetNoDelay(true)
+	_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 3})
+}

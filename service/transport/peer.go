@@ -1,0 +1,301 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// lane is what a connection is for.
+type lane int
+
+const (
+	laneMessages lane = iota
+	laneSnapshot
+	lanes
+)
+
+// peer is another server: the queues of what goes to it, and what is known
+// about who it is.
+type peer struct {
+	t      *Transport
+	id     uint64
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	queue     chan *raftpb.Message
+	queued    atomic.Int64 // bytes in queue, about
+	snapshots chan *raftpb.Message
+	up        atomic.Bool   // messages in queue get through
+	lost      chan struct{} // holds a token when messages were dropped
+	redial    chan struct{} // holds a token when the address has changed
+	refused   atomic.Uint32 // the Code last told to the handler
+
+	// heard counts the frames that arrived on all links with this peer.
+	heard atomic.Uint64
+
+	mu      sync.Mutex
+	address string
+	hello   Hello        // of the last handshake
+	live    int          // links on which the peer introduced itself as hello
+	inbound [lanes]*link // links that the peer dialled
+	dialled *link        // the link that this server dialled, or nil
+}
+
+func newPeer(t *Transport, id uint64, address string) *peer {
+	p := &peer{
+		t: t, id: id, address: address,
+		queue:     make(chan *raftpb.Message, t.cfg.QueueMessages),
+		snapshots: make(chan *raftpb.Message, 1),
+		lost:      make(chan struct{}, 1),
+		redial:    make(chan struct{}, 1),
+	}
+	p.ctx, p.cancel = context.WithCancel(t.ctx)
+	return p
+}
+
+// offer puts m in the queue, or drops it.
+func (p *peer) offer(m *raftpb.Message) {
+	size := weight(m)
+	if p.up.Load() && p.reserve(size) {
+		select {
+		case p.queue <- m:
+			return
+		default:
+			p.queued.Add(-size)
+		}
+	}
+	signal(p.lost)
+}
+
+// reserve takes size bytes of the queue's bound, unless that is exceeded. An
+// empty queue takes a message of any size.
+func (p *peer) reserve(size int64) bool {
+	if after := p.queued.Add(size); after > int64(p.t.cfg.QueueBytes) && after > size {
+		p.queued.Add(-size)
+		return false
+	}
+	return true
+}
+
+// weight is about the number of bytes of a message.
+func weight(m *raftpb.Message) int64 {
+	size := 64 + len(m.Context)
+	for _, e := range m.Entries {
+		size += 16 + len(e.Data)
+	}
+	return int64(size)
+}
+
+// take accounts for a message that left the queue.
+func (p *peer) take(m *raftpb.Message) { p.queued.Add(-weight(m)) }
+
+// drain drops what is queued.
+func (p *peer) drain() {
+	for {
+		select {
+		case m := <-p.queue:
+			p.take(m)
+			signal(p.lost)
+		default:
+			return
+		}
+	}
+}
+
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// report tells the handler of dropped messages.
+func (p *peer) report() {
+	for {
+		select {
+		case <-p.lost:
+			p.t.handler.Unreachable(p.id)
+		case <-p.ctx.Done():
+			return
+		}
+		if !p.sleep(p.t.cfg.BackoffMax, nil) {
+			return
+		}
+	}
+}
+
+// move changes the address of the peer.
+func (p *peer) move(address string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.address == address {
+		return
+	}
+	p.address = address
+	if p.dialled != nil {
+		p.dialled.close()
+	}
+	signal(p.redial)
+}
+
+// run keeps a connection to the peer for as long as there is a peer.
+func (p *peer) run() {
+	pause := p.t.cfg.BackoffMin
+	for p.ctx.Err() == nil {
+		begun := time.Now()
+		err := p.converse()
+		if time.Since(begun) > p.t.cfg.BackoffMax+p.t.cfg.DialTimeout {
+			pause = p.t.cfg.BackoffMin
+		}
+		if !p.sleep(p.pauseAfter(err, pause), p.redial) {
+			return
+		}
+		pause = min(2*pause, p.t.cfg.BackoffMax)
+	}
+}
+
+// pauseAfter is how long to wait before the next attempt. It is drawn at
+// random, lest servers that fail together try together for ever.
+func (p *peer) pauseAfter(err error, pause time.Duration) time.Duration {
+	var refusal *Refusal
+	if errors.As(err, &refusal) && refusal.Final() {
+		pause = p.t.cfg.RefusedPause
+	}
+	return pause - rand.N(pause/2+1)
+}
+
+// sleep waits for d, or until wake has a token, and reports whether to go on.
+func (p *peer) sleep(d time.Duration, wake <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-p.ctx.Done():
+		return false
+	}
+	return true
+}
+
+// converse connects to the peer and sends what is queued until the connection
+// breaks.
+func (p *peer) converse() error {
+	l, err := p.dial(laneMessages)
+	if err != nil {
+		return p.complain(err)
+	}
+	p.refused.Store(0)
+	p.t.muted.forget(p.key("dial"))
+	p.t.wg.Go(func() { l.beat(p.t.cfg.PingInterval) })
+	ended := make(chan error, 1)
+	p.t.wg.Go(func() { ended <- p.listen(l) })
+	p.t.handler.Met(p.introduction())
+	p.drain()
+	p.up.Store(true)
+	p.t.handler.Connected(p.id, true)
+	err = p.talk(l)
+	p.up.Store(false)
+	l.close()
+	if heard := <-ended; err == nil {
+		err = heard
+	}
+	p.hangUp(l)
+	p.drain()
+	signal(p.lost)
+	p.t.handler.Connected(p.id, false)
+	if p.ctx.Err() == nil {
+		p.t.log.Info("the connection to a server is broken", "server", p.id, "err", err)
+	}
+	return err
+}
+
+func (p *peer) introduction() Hello {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hello
+}
+
+// talk writes what is queued, and sends it when there is no more, until the
+// link breaks.
+func (p *peer) talk(l *link) error {
+	for {
+		select {
+		case m := <-p.queue:
+			p.take(m)
+			if err := p.say(l, m); err != nil {
+				return err
+			}
+		case <-l.closed:
+			return nil
+		}
+	}
+}
+
+// say writes one message. One that is too large is left out, because sending
+// it again would not help and must not break the connection each time.
+func (p *peer) say(l *link, m *raftpb.Message) error {
+	err := l.writeMessage(m, len(p.queue) == 0)
+	var tooLarge *FrameSizeError
+	if errors.As(err, &tooLarge) {
+		p.t.log.Error("a message is too large to be sent", "server", p.id, "type", m.GetType(), "bytes", tooLarge.Size, "max", tooLarge.Max)
+		signal(p.lost)
+		return l.flush()
+	}
+	return err
+}
+
+// listen reads the pings of the other side, and closes the link when they
+// cease.
+func (p *peer) listen(l *link) error {
+	defer l.close()
+	for {
+		k, _, err := l.read()
+		if err != nil {
+			return err
+		}
+		if k != kindPing {
+			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+		}
+		p.heard.Add(1)
+	}
+}
+
+// join counts a link on which the peer introduced itself, unless a live link
+// has another idea of who it is.
+func (p *peer) join(h Hello) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.live > 0 && p.hello.differs(h) {
+		// No *Refusal: it is this side that does not want to talk.
+		return errors.New(p.t.duplicate(h, p.hello).Text)
+	}
+	p.hello = h
+	p.live++
+	return nil
+}
+
+// complain logs why the peer cannot be reached, once until it can, and tells
+// the handler when the peer does not want us.
+func (p *peer) complain(err error) error {
+	var refusal *Refusal
+	switch {
+	case p.ctx.Err() != nil:
+	case errors.As(err, &refusal) && refusal.Final():
+		if p.refused.Swap(uint32(refusal.Code)) != uint32(refusal.Code) {
+			p.t.log.Error("a server refuses this one", "server", p.id, "code", refusal.Code.String(), "err", err)
+			p.t.handler.Refused(p.id, refusal)
+		}
+	case p.t.muted.pass(p.key("dial")):
+		p.t.log.Warn("a server cannot be reached; trying on", "server", p.id, "err", err)
+	}
+	return err
+}
+
+func (p *peer) key(event string) string { return fmt.Sprintf("%s/%d", event, p.id) }

@@ -1,0 +1,74 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// serve delivers what a peer sends until the link breaks.
+func (t *Transport) serve(v *visit) {
+	defer v.leave()
+	t.wg.Go(func() { v.beat(t.cfg.PingInterval) })
+	hello, _ := v.peer.known()
+	t.handler.Met(hello)
+	read := v.readMessages
+	if v.lane == laneSnapshot {
+		read = v.readSnapshot
+	}
+	err := read()
+	select {
+	case <-v.closed: // by us: replaced, removed or at the end
+	default:
+		t.logEnd(v, err)
+	}
+}
+
+func (t *Transport) logEnd(v *visit, err error) {
+	var network net.Error
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &network):
+		t.log.Info("a server has gone", "server", v.peer.id, "err", err)
+	default:
+		t.log.Error("a connection of another server is closed", "server", v.peer.id, "remote", v.raw.RemoteAddr().String(), "err", err)
+	}
+}
+
+func (v *visit) readMessages() error {
+	for {
+		k, payload, err := v.read()
+		if err != nil {
+			return err
+		}
+		v.peer.heard.Add(1)
+		switch k {
+		case kindPing:
+		case kindMessage:
+			m := new(raftpb.Message)
+			if err := proto.Unmarshal(payload, m); err != nil {
+				return fmt.Errorf("a frame holds no message: %w", err)
+			}
+			v.deliver(m)
+		default:
+			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+		}
+	}
+}
+
+// deliver hands a message over, if it may come from this peer.
+func (v *visit) deliver(m *raftpb.Message) {
+	t := v.peer.t
+	if m.GetFrom() == v.peer.id && m.GetTo() == t.cfg.Self.Server {
+		t.handler.Receive(m)
+		return
+	}
+	if t.muted.pass(v.peer.key("address")) {
+		t.log.Warn("a message is dropped: it is not from the server that sent it, or not for this one",
+			"server", v.peer.id, "type", m.GetType(), "from", m.GetFrom(), "to", m.GetTo())
+	}
+}

@@ -1,0 +1,219 @@
+package transport
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// chunkBytes is how much of a snapshot travels in one frame.
+const chunkBytes = 1 << 20
+
+// offerSnapshot puts a snapshot in the queue, which has one place because raft
+// sends one at a time. The transport's mu is held.
+func (p *peer) offerSnapshot(m *raftpb.Message) {
+	select {
+	case p.snapshots <- m:
+	default:
+		p.t.failSnapshot(p.id)
+	}
+}
+
+// sendSnapshots sends snapshots one after another, and tells the handler about
+// each.
+func (p *peer) sendSnapshots() {
+	for {
+		select {
+		case m := <-p.snapshots:
+			err := p.sendSnapshot(m)
+			if err != nil && p.ctx.Err() == nil {
+				p.t.log.Warn("a snapshot could not be sent", "server", p.id, "index", m.GetSnapshot().GetMetadata().GetIndex(), "err", err)
+			}
+			p.t.handler.SnapshotSent(p.id, err == nil)
+		case <-p.ctx.Done():
+			return
+		}
+	}
+}
+
+// sendSnapshot sends a snapshot on a connection of its own, and waits until the
+// peer has taken it over.
+func (p *peer) sendSnapshot(m *raftpb.Message) error {
+	if size := len(m.GetSnapshot().GetData()); size > p.t.cfg.MaxSnapshot {
+		return fmt.Errorf("it has %d bytes: at most %d are allowed", size, p.t.cfg.MaxSnapshot)
+	}
+	l, err := p.dial(laneSnapshot)
+	if err != nil {
+		return err
+	}
+	defer p.hangUp(l)
+	p.t.handler.Met(p.introduction())
+	p.t.wg.Go(func() { l.beat(p.t.cfg.PingInterval) })
+	answered := make(chan error, 1)
+	p.t.wg.Go(func() { answered <- p.awaitTaken(l) })
+	if err := l.writeSnapshot(m); err != nil {
+		l.close()
+		return errors.Join(err, <-answered)
+	}
+	return <-answered
+}
+
+// awaitTaken reads until the peer says that it has the snapshot, and closes the
+// link then or when the peer falls silent.
+func (p *peer) awaitTaken(l *link) error {
+	defer l.close()
+	for {
+		k, _, err := l.read()
+		if err != nil {
+			return err
+		}
+		p.heard.Add(1)
+		switch k {
+		case kindPing:
+		case kindTaken:
+			return nil
+		default:
+			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+		}
+	}
+}
+
+// writeSnapshot writes a message in pieces. Its data are neither copied nor
+// joined with the rest, since there may be hundreds of megabytes.
+func (l *link) writeSnapshot(m *raftpb.Message) error {
+	data := m.GetSnapshot().GetData()
+	head := binary.AppendUvarint(nil, uint64(len(data)))
+	head, err := (proto.MarshalOptions{}).MarshalAppend(head, withoutData(m))
+	if err != nil {
+		return fmt.Errorf("encoding a snapshot: %w", err)
+	}
+	if size := len(head) + frameBytes; size > l.in.max {
+		return &FrameSizeError{Size: size, Max: l.in.max}
+	}
+	if err := l.write(kindHead, head, nil, true); err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(data, chunkBytes) {
+		if err := l.write(kindChunk, nil, chunk, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutData returns m without the data of its snapshot. The two share
+// everything else.
+func withoutData(m *raftpb.Message) *raftpb.Message {
+	snapshot := new(raftpb.Snapshot)
+	share(snapshot, m.GetSnapshot(), "data")
+	head := new(raftpb.Message)
+	share(head, m, "snapshot")
+	head.Snapshot = snapshot
+	return head
+}
+
+// share lets dst have the fields of src, but for one. It goes through all
+// fields there are, so that none is forgotten when raft adds one.
+func share(dst, src proto.Message, except protoreflect.Name) {
+	to := dst.ProtoReflect()
+	src.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if field.Name() != except {
+			to.Set(field, value)
+		}
+		return true
+	})
+}
+
+// readSnapshot reads one snapshot, delivers it and says so.
+func (v *visit) readSnapshot() error {
+	m, size, err := v.readHead()
+	if err != nil {
+		return err
+	}
+	data := make([]byte, 0, min(size, chunkBytes))
+	for len(data) < size {
+		chunk, err := v.readPiece(kindChunk)
+		if err != nil {
+			return err
+		}
+		if len(chunk) == 0 || len(chunk) > size-len(data) {
+			return fmt.Errorf("a snapshot of %d bytes has a part of %d bytes at %d", size, len(chunk), len(data))
+		}
+		data = append(data, chunk...)
+	}
+	m.Snapshot.Data = data
+	v.deliver(m)
+	if err := v.write(kindTaken, nil, nil, true); err != nil {
+		return err
+	}
+	return v.awaitEnd()
+}
+
+// readHead reads the message that a snapshot belongs to, and how many bytes of
+// data follow.
+func (v *visit) readHead() (*raftpb.Message, int, error) {
+	head, err := v.readPiece(kindHead)
+	if err != nil {
+		return nil, 0, err
+	}
+	return decodeHead(head, v.peer.t.cfg.MaxSnapshot)
+}
+
+func decodeHead(b []byte, most int) (*raftpb.Message, int, error) {
+	size, n := binary.Uvarint(b)
+	if n <= 0 {
+		return nil, 0, errors.New("the size of a snapshot cannot be read")
+	}
+	if size > uint64(most) {
+		return nil, 0, fmt.Errorf("a snapshot has %d bytes: at most %d are allowed", size, most)
+	}
+	m := new(raftpb.Message)
+	if err := proto.Unmarshal(b[n:], m); err != nil {
+		return nil, 0, fmt.Errorf("a frame holds no message: %w", err)
+	}
+	if m.GetType() != raftpb.MsgSnap || m.Snapshot == nil {
+		return nil, 0, fmt.Errorf("a connection for snapshots carries %v", m.GetType())
+	}
+	return m, int(size), nil
+}
+
+// readPiece reads the next frame that is no ping, which must be of kind want.
+func (v *visit) readPiece(want kind) ([]byte, error) {
+	for {
+		k, payload, err := v.read()
+		if err != nil {
+			return nil, err
+		}
+		v.peer.heard.Add(1)
+		switch k {
+		case want:
+			return payload, nil
+		case kindPing:
+		default:
+			return nil, &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+		}
+	}
+}
+
+// awaitEnd waits until the other side, which has what it needs, closes. To close
+// first could take the answer back: a connection that is closed with bytes
+// unread is reset.
+func (v *visit) awaitEnd() error {
+	for {
+		k, _, err := v.read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case k != kindPing:
+			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Transport connects a server with its peers. Its methods may be called by any
+// goroutine.
+type Transport struct {
+	cfg     Config
+	log     *slog.Logger
+	handler Handler
+	muted   muted
+	places  places
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.RWMutex
+	peers  map[uint64]*peer
+	closed bool
+}
+
+// New starts a transport, which tries to reach its peers from now on. The
+// listener is the caller's again if New fails.
+func New(cfg Config) (*Transport, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	t := &Transport{
+		cfg: cfg, log: cfg.Log, handler: cfg.Handler,
+		places: places{max: cfg.MaxHandshakes},
+		peers:  make(map[uint64]*peer, len(cfg.Peers)),
+	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	for id, address := range cfg.Peers {
+		t.SetPeer(id, address)
+	}
+	t.wg.Go(t.accept)
+	return t, nil
+}
+
+// Send takes messages to the servers they are addressed to, in order. It
+// neither blocks nor changes a message; nobody else may change one later. What
+// cannot be sent now is dropped, and the handler is told.
+func (t *Transport) Send(msgs []*raftpb.Message) {
+	if len(msgs) == 0 {
+		return
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.closed {
+		return
+	}
+	for _, m := range msgs {
+		p := t.peers[m.GetTo()]
+		switch {
+		case p != nil && m.GetType() == raftpb.MsgSnap:
+			p.offerSnapshot(m)
+		case p != nil:
+			p.offer(m)
+		case m.GetType() == raftpb.MsgSnap:
+			t.failSnapshot(m.GetTo())
+		}
+	}
+}
+
+// failSnapshot tells the handler that a snapshot was dropped; mu is held. raft
+// sends a peer one snapshot until it is told, so there is one goroutine for
+// each peer at most.
+func (t *Transport) failSnapshot(peer uint64) {
+	t.wg.Go(func() { t.handler.SnapshotSent(peer, false) })
+}
+
+// SetPeer adds a peer, or gives it another address.
+func (t *Transport) SetPeer(id uint64, address string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || id == t.cfg.Self.Server {
+		return
+	}
+	if p := t.peers[id]; p != nil {
+		p.move(address)
+		return
+	}
+	p := newPeer(t, id, address)
+	t.peers[id] = p
+	t.wg.Go(p.run)
+	t.wg.Go(p.report)
+	t.wg.Go(p.sendSnapshots)
+}
+
+// RemovePeer forgets a peer: its connections are closed, and new ones refused.
+// It does not wait for calls of the handler that are under way.
+func (t *Transport) RemovePeer(id uint64) {
+	t.mu.Lock()
+	p := t.peers[id]
+	delete(t.peers, id)
+	t.mu.Unlock()
+	if p != nil {
+		p.cancel()
+	}
+}
+
+// ClientAddress returns where a peer takes clients, as it said when it last
+// introduced itself; "" if it never did.
+func (t *Transport) ClientAddress(peer uint64) string {
+	p := t.peer(peer)
+	if p == nil {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hello.ClientAddress
+}
+
+// Connected returns the peers that messages get through to, in ascending order.
+func (t *Transport) Connected() []uint64 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var ids []uint64
+	for id, p := range t.peers {
+		if p.up.Load() {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Close closes the listener and all connections, and waits until the last call
+// of the handler has returned. Messages not yet sent are dropped.
+func (t *Transport) Close() error {
+	t.mu.Lock()
+	again := t.closed
+	t.closed = true
+	t.mu.Unlock()
+	t.cancel()
+	var err error
+	if !again {
+		err = t.cfg.Listener.Close()
+	}
+	t.wg.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func (t *Transport) peer(id uint64) *peer {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.peers[id]
+}
+
+// hello is how this server introduces itself to a peer.
+func (t *Transport) hello(receiver uint64) Hello {
+	h := t.cfg.Self
+	h.Receiver, h.KnownUID = receiver, t.cfg.KnownUID(receiver)
+	return h
+}
