@@ -1,6 +1,7 @@
 package processtest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand"
 	"testing"
@@ -18,8 +19,8 @@ import (
 //   - a machine keeps nothing of an event that it was lent;
 //   - messages have declared types and only declared fields, and survive the
 //     codec; timers and rules are declared;
-//   - if the Spec claims mutual exclusion and growing fences, no run without
-//     faults breaks them.
+//   - if the Spec claims mutual exclusion or growing fences, no run breaks them;
+//     if it claims progress, everyone who waits enters when a run calms down.
 //
 // The machines are driven over random schedules of 1 to 4 processes, for every
 // combination of named option values, with and without faults of the kinds that
@@ -94,6 +95,7 @@ type run struct {
 	faults  bool
 	round   uint64
 	highest process.Fence
+	calls   bool // somebody asked for an election
 	chosen  []int // the choices of the present step, for the twin
 	twinFx  process.Effects
 	shapes  map[process.ID][]string
@@ -130,24 +132,22 @@ func topology(spec *process.Spec, n int) process.Topology {
 	return t
 }
 
-// drive starts the processes and takes random actions.
+// drive starts the processes, takes random actions and lets them calm down. An
+// error ends with what happened last.
 func (r *run) drive() error {
-	if err := r.w.start(); err != nil {
-		return err
+	err := r.w.start()
+	for i := 0; i < actions && err == nil; i++ {
+		err = errors.Join(r.act(), r.checkClients())
 	}
-	for i := range actions {
-		if err := r.act(); err != nil {
-			return fmt.Errorf("action %d: %w\n%s", i, err, tail(r.w.out.String()))
-		}
-		if err := r.checkClients(); err != nil {
-			return fmt.Errorf("action %d: %w\n%s", i, err, tail(r.w.out.String()))
-		}
+	if err == nil {
+		err = r.drain()
 	}
-	return nil
+	if err == nil {
+		return nil
+	}
+	log := r.w.read()
+	return fmt.Errorf("%w\n%s", err, log[max(0, len(log)-4000):])
 }
-
-// tail is the end of the log: what a person needs to see of a failure.
-func tail(log string) string { return log[max(0, len(log)-4000):] }
 
 // act takes one random action. Deliveries are the most frequent, so that runs
 // get somewhere.

@@ -1,6 +1,7 @@
 package processtest
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/conclave-io/conclave/process"
@@ -11,13 +12,7 @@ import (
 func (r *run) fault(p *proc) error {
 	switch {
 	case p.down && r.survives(process.AmnesiaRestart):
-		if err := r.w.restart(p); err != nil {
-			return err
-		}
-		if err := r.news(process.Event{Kind: process.Rejoin, Peer: p.id, Incarnation: p.incarnation}); err != nil {
-			return err
-		}
-		return r.elect()
+		return r.restart(p)
 	case p.down:
 		return nil
 	case r.rng.Intn(2) == 0 && r.w.spec.Needs.Detector == process.UnreliableDetector:
@@ -26,6 +21,21 @@ func (r *run) fault(p *proc) error {
 		return r.crash(p)
 	}
 	return nil
+}
+
+// restart brings a process back. Its detector starts anew, and tells it who is
+// down; the others learn that it is back.
+func (r *run) restart(p *proc) error {
+	if err := r.w.restart(p); err != nil {
+		return err
+	}
+	err := r.news(process.Event{Kind: process.Rejoin, Peer: p.id, Incarnation: p.incarnation})
+	for _, q := range r.w.procs {
+		if q.down && err == nil && r.w.spec.Needs.Detector == process.ReliableDetector {
+			err = r.give(p, process.Event{Kind: process.Fail, Peer: q.id})
+		}
+	}
+	return errors.Join(err, r.elect())
 }
 
 func (r *run) crash(p *proc) error {
@@ -52,6 +62,7 @@ func (r *run) elect() error {
 	if !r.w.spec.Needs.Elector {
 		return nil
 	}
+	r.calls = false
 	r.round++
 	var leader *proc
 	for _, p := range r.w.procs {
@@ -120,10 +131,62 @@ func (r *run) checkClients() error {
 	return nil
 }
 
+// drain lets a run calm down: messages arrive, whoever is inside leaves, and when
+// nothing else is left timers run out. Then nobody may be left waiting.
+func (r *run) drain() error {
+	if !r.claims(process.Progress) || r.faults && !r.w.spec.Needs.Elector {
+		return nil
+	}
+	for range 20 * actions {
+		waiter := r.find(func(p *proc) bool { return p.waiting })
+		if waiter == nil {
+			return nil
+		}
+		if done, err := r.calm(); err != nil || done {
+			return errors.Join(err, fmt.Errorf("process %s waits for ever", r.w.name(waiter.id)))
+		}
+		if err := r.checkClients(); err != nil {
+			return err
+		}
+	}
+	return errors.New("somebody still waits after a very long time")
+}
+
+// calm takes one action of drain, or reports that there is none.
+func (r *run) calm() (done bool, err error) {
+	if len(r.w.flights) > 0 {
+		return false, r.w.deliver(0)
+	}
+	if p := r.find(func(p *proc) bool { return p.inside }); p != nil {
+		p.inside = false
+		return false, r.give(p, process.Event{Kind: process.Release})
+	}
+	if r.calls {
+		return false, r.elect()
+	}
+	if p := r.find(func(p *proc) bool { return len(p.timers) > 0 }); p != nil {
+		return false, r.w.fire(p, p.timers[r.rng.Intn(len(p.timers))])
+	}
+	return true, nil
+}
+
+// find returns a random process that is up and for which the test holds, or nil.
+func (r *run) find(test func(*proc) bool) *proc {
+	n := len(r.w.procs)
+	first := r.rng.Intn(n)
+	for i := range n {
+		if p := r.w.procs[(first+i)%n]; !p.down && test(p) {
+			return p
+		}
+	}
+	return nil
+}
+
 // checkGrants compares the grants of a step with all before it.
 func (r *run) checkGrants(fx *process.Effects) error {
 	for i := range fx.Len() {
 		e := fx.At(i)
+		r.calls = r.calls || e.Kind == process.EffectCampaign && !e.Internal
 		if e.Kind != process.EffectGrant || e.Internal {
 			continue
 		}

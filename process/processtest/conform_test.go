@@ -206,3 +206,17 @@ func TestDeclarations(t *testing.T) {
 }
 
 func TestScripts(t *testing.T) { Script(t, toySpec(""), "testdata") }
+
+// deaf never answers.
+type deaf struct{ asked bool }
+
+func (m *deaf) Step(ev *process.Event, _ *process.Effects) { m.asked = ev.Kind == process.Acquire }
+func (m *deaf) Fields(f *process.Fields)                   { f.Bool("asked", &m.asked) }
+
+func TestConformJudgesProgress(t *testing.T) {
+	spec := grabberSpec(process.Claim{Property: process.Progress})
+	spec.New = func(process.ID, *process.Config) process.Machine { return &deaf{} }
+	if err := verdict(spec); err == nil || !strings.Contains(err.Error(), "waits for ever") {
+		t.Errorf("error is %v, it should say that somebody waits for ever", err)
+	}
+}

@@ -56,8 +56,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	if err := s.command(d); err != nil {
 		return "error: " + err.Error()
 	}
-	out := s.w.out.String()
-	s.w.out.Reset()
+	out := s.w.read()
 	if out == "" {
 		return "ok"
 	}

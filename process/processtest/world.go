@@ -21,7 +21,7 @@ type world struct {
 	flights []flight
 	now     int            // message delays since the start
 	counts  map[string]int // messages sent, by name
-	out     strings.Builder
+	log     []byte         // what happened, for people
 
 	// take, if set, takes each step instead of the machine alone.
 	take func(p *proc, ev *process.Event) error
@@ -233,14 +233,12 @@ func (w *world) restart(p *proc) error {
 	return w.happen(p, head, &process.Event{Kind: process.Restart, Incarnation: p.incarnation})
 }
 
-// happen is step with a headline that ends with the rules that were applied.
+// happen is step with a headline that ends with the rules that were applied,
+// which are known only afterwards.
 func (w *world) happen(p *proc, head string, ev *process.Event) error {
-	before := w.out.String()
-	w.out.Reset()
+	at := len(w.log)
 	err := w.step(p, ev)
-	effects := w.out.String()
-	w.out.Reset()
-	w.out.WriteString(before + head + w.rules() + "\n" + effects)
+	w.log = slices.Insert(w.log, at, []byte(head+w.rules()+"\n")...)
 	return err
 }
 
@@ -260,4 +258,13 @@ func (w *world) rules() string {
 
 func (w *world) name(p process.ID) string { return w.c.Text(p) }
 
-func (w *world) printf(format string, args ...any) { fmt.Fprintf(&w.out, format, args...) }
+func (w *world) printf(format string, args ...any) {
+	w.log = fmt.Appendf(w.log, format, args...)
+}
+
+// read returns what happened since the last read.
+func (w *world) read() string {
+	text := string(w.log)
+	w.log = w.log[:0]
+	return text
+}

@@ -121,7 +121,8 @@ func (m *machine) finish(fx *process.Effects) {
 		return cmp.Or(cmp.Compare(a.rid, b.rid), cmp.Compare(a.id, b.id))
 	})
 	m.announce(fx)
-	m.begin(m.self, m.promised, m.holder.id, true, fx)
+	listed := slices.Contains(m.queue, entry{m.self, m.rid})
+	m.begin(m.self, m.promised, m.holder.id, listed, fx)
 	if m.holder.id == process.None && len(m.queue) > 0 {
 		m.pass(fx)
 	}
