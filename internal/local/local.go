@@ -1,0 +1,225 @@
+// Package local runs a cluster of server processes on this machine: real
+// processes with data on disk, which can be killed and started again. The demo,
+// the benchmark and the end-to-end tests stand on it.
+package local
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Config says what to run. Binary and Dir must be set.
+type Config struct {
+	// Binary is the conclave binary.
+	Binary string
+	// Dir takes the data of the servers and what they print.
+	Dir string
+	// Servers is how many there are [3].
+	Servers int
+	// Flags are passed to every server besides its own.
+	Flags []string
+}
+
+// Cluster is a running cluster.
+type Cluster struct {
+	cfg     Config
+	name    string
+	clients []string // addresses by server, from index 0
+	peers   []string
+
+	mu      sync.Mutex
+	running []*process // nil where a server is down
+}
+
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed once it is reaped
+	err  error
+}
+
+// Start starts all servers. They need a moment more to elect a leader.
+func Start(cfg Config) (*Cluster, error) {
+	if cfg.Servers == 0 {
+		cfg.Servers = 3
+	}
+	c := &Cluster{
+		cfg: cfg, name: fmt.Sprintf("local-%d", os.Getpid()),
+		running: make([]*process, cfg.Servers),
+	}
+	ports, err := freePorts(2 * cfg.Servers)
+	if err != nil {
+		return nil, err
+	}
+	for i := range cfg.Servers {
+		c.clients = append(c.clients, ports[2*i])
+		c.peers = append(c.peers, ports[2*i+1])
+	}
+	for id := 1; id <= cfg.Servers; id++ {
+		if err := c.Restart(id); err != nil {
+			c.Stop()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// freePorts returns addresses that nobody listens on. They lie below the range
+// from which systems take ports for outgoing connections, so that a server
+// finds its own free when it comes back.
+func freePorts(n int) ([]string, error) {
+	var addresses []string
+	var busy error
+	for range 1000 {
+		if len(addresses) == n {
+			return addresses, nil
+		}
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(20000+rand.IntN(12000)))
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			busy = err
+			continue
+		}
+		defer l.Close() // after all are found, so that none is found twice
+		addresses = append(addresses, address)
+	}
+	return nil, fmt.Errorf("no %d free ports among 20000 to 32000: %w", n, busy)
+}
+
+// Servers returns how many servers the cluster has.
+func (c *Cluster) Servers() int { return c.cfg.Servers }
+
+// Addresses returns where the servers take clients, by id from 1 up.
+func (c *Cluster) Addresses() []string { return c.clients }
+
+// Dir returns the data directory of a server.
+func (c *Cluster) Dir(id int) string { return filepath.Join(c.cfg.Dir, fmt.Sprint("server-", id)) }
+
+// LogFile returns where a server's output is appended.
+func (c *Cluster) LogFile(id int) string { return c.Dir(id) + ".log" }
+
+// Restart starts a server that is down.
+func (c *Cluster) Restart(id int) error {
+	var peers []string
+	for i, address := range c.peers {
+		peers = append(peers, fmt.Sprintf("%d=%s", i+1, address))
+	}
+	args := append([]string{
+		"serve", "--id", strconv.Itoa(id), "--cluster-name", c.name, "--data", c.Dir(id),
+		"--listen", c.clients[id-1], "--peer-listen", c.peers[id-1], "--peers", strings.Join(peers, ","),
+	}, c.cfg.Flags...)
+	log, err := os.OpenFile(c.LogFile(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the process has its own
+	cmd := exec.Command(c.cfg.Binary, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	prepare(cmd)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("server %d does not start: %w", id, err)
+	}
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[id-1] = p
+	return nil
+}
+
+func (c *Cluster) process(id int) *process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running[id-1]
+}
+
+// Signal sends a signal to a server.
+func (c *Cluster) Signal(id int, signal os.Signal) error {
+	p := c.process(id)
+	if p == nil {
+		return fmt.Errorf("server %d is not running", id)
+	}
+	return p.cmd.Process.Signal(signal)
+}
+
+// Kill kills a server with SIGKILL and waits until it is reaped.
+func (c *Cluster) Kill(id int) error {
+	if err := c.Signal(id, syscall.SIGKILL); err != nil {
+		return err
+	}
+	c.await(id)
+	return nil
+}
+
+func (c *Cluster) await(id int) {
+	p := c.process(id)
+	<-p.done
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[id-1] = nil
+}
+
+// Died returns an error with the last line that a server printed if one has
+// ended that nobody ended.
+func (c *Cluster) Died() error {
+	for id := 1; id <= c.cfg.Servers; id++ {
+		p := c.process(id)
+		if p == nil {
+			continue
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("server %d ended (%v); it said: %s", id, p.err, c.lastLine(id))
+		default:
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) lastLine(id int) string {
+	output, err := os.ReadFile(c.LogFile(id))
+	if err != nil {
+		return err.Error()
+	}
+	lines := bytes.Split(bytes.TrimSpace(output), []byte("\n"))
+	return string(lines[len(lines)-1])
+}
+
+// Stop ends all servers, those that do not end by themselves with SIGKILL.
+func (c *Cluster) Stop() error {
+	var problems []error
+	for id := 1; id <= c.cfg.Servers; id++ {
+		if c.process(id) != nil {
+			_ = c.Signal(id, syscall.SIGTERM)
+			_ = c.Signal(id, wake)
+		}
+	}
+	patience := time.After(5 * time.Second)
+	for id := 1; id <= c.cfg.Servers; id++ {
+		p := c.process(id)
+		if p == nil {
+			continue
+		}
+		select {
+		case <-p.done:
+		case <-patience:
+			problems = append(problems, fmt.Errorf("server %d did not end within 5 s and was killed", id))
+			_ = p.cmd.Process.Kill()
+		}
+		c.await(id)
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package local
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// prepare does nothing where no signal tells of the death of a parent.
+func prepare(*exec.Cmd) {}
+
+// wake has no use where servers are not stopped by signals.
+const wake = syscall.SIGTERM
