@@ -40,7 +40,7 @@ func search(name string) (string, error) {
 		switch err := executable(path); {
 		case err == nil:
 			return path, nil
-		case errors.Is(err, fs.ErrPermission):
+		case !errors.Is(err, fs.ErrNotExist):
 			worst = err
 		}
 	}

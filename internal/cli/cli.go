@@ -1,0 +1,102 @@
+// Package cli is the command line of Conclave. Values go to standard output and
+// everything said about them to standard error: one line for each failure.
+//
+// A command that runs another returns its exit status. The others return 0, or
+// one of the statuses below.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave/internal/guard"
+)
+
+// Exit statuses that are Conclave's own.
+const (
+	// StatusLost says that the lock or the leadership was lost while the
+	// command ran; the command was ended.
+	StatusLost = 120
+	// StatusNotAcquired says that what was wanted could not be had in time.
+	StatusNotAcquired = 124
+	// StatusError says that Conclave itself failed, or was called wrongly.
+	StatusError = 125
+	// StatusNotExecutable and StatusNotFound are about the command to be run.
+	StatusNotExecutable = guard.StatusNotExecutable
+	StatusNotFound      = guard.StatusNotFound
+)
+
+// app is one call of the binary.
+type app struct {
+	stdout, stderr io.Writer
+	client         clientFlags
+	json           bool
+	status         int // of a command that was run, if there is no error
+}
+
+// statusError ends the binary with a status. A nil err says nothing more.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return e.err.Error() }
+
+func (e *statusError) Unwrap() error { return e.err }
+
+func failure(status int, format string, args ...any) error {
+	return &statusError{status, fmt.Errorf(format, args...)}
+}
+
+// Main carries out a command line, of which the first word is the name of the
+// binary, and returns the exit status.
+func Main(args ...string) int {
+	if len(args) > 1 && args[1] == guard.Command {
+		return guard.Main(args[2:])
+	}
+	a := &app{stdout: os.Stdout, stderr: os.Stderr}
+	return a.main(args[1:])
+}
+
+func (a *app) main(args []string) int {
+	root := newRoot(a)
+	root.SetArgs(args)
+	err := root.Execute()
+	if err == nil {
+		return a.status
+	}
+	a.say("%s", oneLine(explain(root, err)))
+	var s *statusError
+	if errors.As(err, &s) {
+		return s.status
+	}
+	return StatusError
+}
+
+// say tells people something, in one line.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.stderr, "conclave: "+format+"\n", args...)
+}
+
+// oneLine takes away what say puts before a line, and what would make it two.
+func oneLine(text string) string {
+	text = strings.TrimPrefix(strings.TrimSpace(text), "conclave: ")
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// explain adds to an unknown command what may have been meant.
+func explain(root *cobra.Command, err error) string {
+	var name, of string
+	if n, _ := fmt.Sscanf(err.Error(), "unknown command %q for %q", &name, &of); n < 1 {
+		return err.Error()
+	}
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		return fmt.Sprintf("unknown command %q; did you mean %q?", name, near[0])
+	}
+	return fmt.Sprintf("unknown command %q; `conclave --help` lists the commands", name)
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/conclave-io/conclave"
+)
+
+// duration is the value of a flag that holds a time. It differs from pflag's in
+// what it says of a number without a unit.
+type duration time.Duration
+
+func (d *duration) String() string { return time.Duration(*d).String() }
+
+func (d *duration) Type() string { return "duration" }
+
+func (d *duration) Set(text string) error {
+	v, err := time.ParseDuration(text)
+	if _, notNumber := strconv.ParseFloat(text, 64); err != nil && notNumber == nil {
+		return fmt.Errorf("it has no unit; write for example %ss or %sms", text, text)
+	}
+	if err != nil {
+		return errors.New("it is not a duration; write for example 10s, 500ms or 2m")
+	}
+	*d = duration(v)
+	return nil
+}
+
+// clientFlags say how to reach the cluster. Their defaults are in the
+// environment.
+type clientFlags struct {
+	servers           []string
+	cacert, cert, key string
+	cluster           string
+	timeout           duration
+}
+
+const defaultServers = "127.0.0.1:7400"
+
+func environment(name, fallback string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return fallback
+}
+
+func (f *clientFlags) register(flags *pflag.FlagSet) {
+	f.timeout = duration(10 * time.Second)
+	servers := strings.Split(environment("CONCLAVE_SERVERS", defaultServers), ",")
+	flags.StringSliceVar(&f.servers, "servers", servers, "addresses of servers, host:port with commas between (CONCLAVE_SERVERS)")
+	flags.StringVar(&f.cacert, "cacert", os.Getenv("CONCLAVE_CACERT"), "file with the certificates that vouch for servers; makes connections use TLS (CONCLAVE_CACERT)")
+	flags.StringVar(&f.cert, "cert", os.Getenv("CONCLAVE_CERT"), "file with the client's certificate (CONCLAVE_CERT)")
+	flags.StringVar(&f.key, "key", os.Getenv("CONCLAVE_KEY"), "file with the client's private key (CONCLAVE_KEY)")
+	flags.StringVar(&f.cluster, "cluster", os.Getenv("CONCLAVE_CLUSTER"), "refuse servers of any other cluster than this, 16 hexadecimal digits (CONCLAVE_CLUSTER)")
+	flags.Var(&f.timeout, "timeout", "how long to wait for an answer of the cluster")
+}
+
+// config turns the flags into the configuration of a client.
+func (f *clientFlags) config() (cfg conclave.Config, err error) {
+	if f.timeout <= 0 {
+		return cfg, fmt.Errorf("--timeout %v: give more than zero", &f.timeout)
+	}
+	for _, s := range f.servers {
+		if s = strings.TrimSpace(s); s != "" {
+			cfg.Servers = append(cfg.Servers, s)
+		}
+	}
+	cfg.Cluster = f.cluster
+	if cfg.TLS, err = f.tls(); err != nil {
+		return cfg, err
+	}
+	return cfg, spoken(cfg.Validate())
+}
+
+// spoken translates an error about a field of Config into one about a flag.
+func spoken(err error) error {
+	var bad *conclave.ConfigError
+	if errors.As(err, &bad) {
+		return fmt.Errorf("--%s: %s", strings.ToLower(bad.Field), bad.Reason)
+	}
+	return err
+}
+
+// tls returns nil if the connections are to use plain text.
+func (f *clientFlags) tls() (*tls.Config, error) {
+	if f.cacert == "" && f.cert == "" && f.key == "" {
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.cacert != "" {
+		pem, err := os.ReadFile(f.cacert)
+		if err != nil {
+			return nil, fmt.Errorf("--cacert: %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--cacert: %s has no PEM certificate", f.cacert)
+		}
+	}
+	if (f.cert == "") != (f.key == "") {
+		return nil, errors.New("--cert and --key: give both or none")
+	}
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("--cert %s, --key %s: %w", f.cert, f.key, err)
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, nil
+}
+
+// dial attaches to the cluster within the timeout.
+func (a *app) dial(ctx context.Context, cfg conclave.Config) (*conclave.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.client.timeout))
+	defer cancel()
+	client, err := conclave.Dial(ctx, cfg)
+	var failed *conclave.DialError
+	if !errors.As(err, &failed) {
+		return client, err
+	}
+	var tried []string
+	for _, attempt := range failed.Attempts {
+		tried = append(tried, fmt.Sprintf("%s: %v", attempt.Server, attempt.Err))
+	}
+	what := fmt.Sprintf("no server of the cluster answered within %v", &a.client.timeout)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		what = failed.Err.Error()
+	}
+	return nil, fmt.Errorf("%s (%s)", what, strings.Join(tried, "; "))
+}
+
+// ask dials, asks one thing, and hangs up.
+func (a *app) ask(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
+	cfg, err := a.client.config()
+	if err != nil {
+		return err
+	}
+	client, err := a.dial(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.client.timeout))
+	defer cancel()
+	return question(ctx, client)
+}

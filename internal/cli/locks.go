@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+)
+
+func newLocks(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "locks [PREFIX]",
+		Short: "List locks with who holds them and who waits",
+		Example: `  conclave locks
+  conclave locks reports/
+  conclave locks --json`,
+		RunE: a.listing("locks", "HOLDER", (*conclave.Client).List),
+		Args: atMostOne,
+	}
+	a.addJSON(cmd)
+	return cmd
+}
+
+func newElections(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "elections [PREFIX]",
+		Short: "List elections with who leads them and who waits",
+		Example: `  conclave elections
+  conclave elections scheduler --json`,
+		RunE: a.listing("elections", leaderColumn, (*conclave.Client).ListElections),
+		Args: atMostOne,
+	}
+	a.addJSON(cmd)
+	return cmd
+}
+
+const leaderColumn = "LEADER"
+
+type lister func(*conclave.Client, context.Context, string) ([]conclave.Resource, error)
+
+// listing prints what a lister finds; the JSON is an object with one key.
+func (a *app) listing(key, holder string, list lister) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		prefix := ""
+		if len(args) > 0 {
+			prefix = args[0]
+		}
+		return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+			found, err := list(client, ctx, prefix)
+			if err != nil {
+				return err
+			}
+			return a.print(map[string]any{key: resourcesJSON(found)}, func(w io.Writer) error {
+				return resourcesTable(w, holder, found)
+			})
+		})
+	}
+}
+
+type resourceView struct {
+	Name    string       `json:"name"`
+	Limit   uint32       `json:"limit"`
+	Holders []holderView `json:"holders"`
+	Waiters []partyView  `json:"waiters"`
+	// QueueLength counts all waiters; Waiters are the first of them.
+	QueueLength uint32 `json:"queue_length"`
+}
+
+type partyView struct {
+	Session  string    `json:"session"`
+	Sequence uint64    `json:"sequence"`
+	Since    time.Time `json:"since"`
+	Host     string    `json:"host"`
+	PID      int64     `json:"pid"`
+	Program  string    `json:"program"`
+}
+
+type holderView struct {
+	partyView
+	Fence uint64 `json:"fence"`
+	Value string `json:"value,omitempty"`
+}
+
+func resourcesJSON(found []conclave.Resource) []resourceView {
+	views := []resourceView{}
+	for _, r := range found {
+		v := resourceView{Name: r.Name, Limit: r.Limit, Holders: []holderView{}, Waiters: []partyView{}, QueueLength: r.QueueLength}
+		for _, h := range r.Holders {
+			party := partyView{h.Session, h.Sequence, h.Since, h.Host, h.PID, h.Program}
+			v.Holders = append(v.Holders, holderView{party, h.Fence, string(h.Value)})
+		}
+		for _, w := range r.Waiters {
+			v.Waiters = append(v.Waiters, partyView(w))
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// resourcesTable has a row for each holder. Only elections have values.
+func resourcesTable(w io.Writer, holder string, found []conclave.Resource) error {
+	head := []string{"NAME", holder, "PID", "PROGRAM", "SINCE", "FENCE", "WAITERS", "VALUE"}
+	columns := len(head)
+	if holder != leaderColumn {
+		columns--
+	}
+	t := newTable(w, head[:columns]...)
+	for _, r := range found {
+		for _, h := range r.Holders {
+			row := []string{shown(r.Name), shown(h.Host), number(h.PID), shown(h.Program), since(h.Since), number(h.Fence),
+				number(r.QueueLength), shown(string(h.Value))}
+			t.row(row[:columns]...)
+		}
+		if len(r.Holders) == 0 {
+			t.row(shown(r.Name), "-", "-", "-", "-", "-", number(r.QueueLength))
+		}
+	}
+	return t.flush()
+}

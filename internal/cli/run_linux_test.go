@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/boottime"
+	"github.com/conclave-io/conclave/internal/guard"
+)
+
+// grant is a hold without a cluster.
+type grant struct {
+	ctx      context.Context
+	lose     context.CancelCauseFunc
+	deadline atomic.Int64
+	renewed  chan struct{}
+}
+
+func newGrant(left time.Duration) *grant {
+	g := &grant{renewed: make(chan struct{}, 1)}
+	g.ctx, g.lose = context.WithCancelCause(context.Background())
+	g.deadline.Store(int64(boottime.Now().Add(left)))
+	return g
+}
+
+func (g *grant) renew(left time.Duration) {
+	g.deadline.Store(int64(boottime.Now().Add(left)))
+	select {
+	case g.renewed <- struct{}{}:
+	default:
+	}
+}
+
+func (g *grant) Name() string             { return "some/name" }
+func (g *grant) Context() context.Context { return g.ctx }
+func (g *grant) Deadline() time.Duration  { return time.Duration(g.deadline.Load()) }
+func (g *grant) Renewed() <-chan struct{} { return g.renewed }
+
+func (g *grant) Fence() (uint64, error) {
+	if g.ctx.Err() != nil {
+		return 0, conclave.ErrLost
+	}
+	return 7, nil
+}
+
+// trial is a seeker whose cluster is made up by the test.
+type trial struct {
+	*seeker
+	said     *bytes.Buffer
+	released int
+}
+
+func newTrial(argv ...string) *trial {
+	t := &trial{said: &bytes.Buffer{}}
+	a := &app{stdout: &bytes.Buffer{}, stderr: t.said}
+	a.client.timeout = duration(time.Second)
+	t.seeker = &seeker{app: a, kind: "lock", name: "some/name", argv: argv}
+	t.ttl, t.grace = duration(10*time.Second), duration(200*time.Millisecond)
+	t.release = func(context.Context, hold) error { t.released++; return nil }
+	t.list = func(context.Context, *conclave.Client) ([]conclave.Resource, error) { return nil, nil }
+	return t
+}
+
+func (tr *trial) run(g *grant) (guard.Result, error) {
+	tr.acquire = func(context.Context, *conclave.Client) (hold, error) { return g, nil }
+	return tr.turn(context.Background(), nil, make(signals, 1))
+}
+
+func wantStatus(t *testing.T, err error, status int, line string) {
+	t.Helper()
+	var s *statusError
+	if !errors.As(err, &s) || s.status != status || err.Error() != line {
+		t.Errorf("got error %v, want status %d and %q", err, status, line)
+	}
+}
+
+const lostLine = `lock "some/name" lost: its session was not renewed in time, or was ended by the servers; the command was ended`
+
+func TestCommandGetsFenceAndResource(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "env")
+	tr := newTrial("sh", "-c", `echo "$CONCLAVE_FENCE $CONCLAVE_RESOURCE" > "$0"; exit 5`, file)
+	result, err := tr.run(newGrant(time.Minute))
+	if err != nil || result.Status != 5 || tr.released != 1 {
+		t.Fatalf("got %+v, %v, %d releases; want status 5 and a release", result, err, tr.released)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "7 some/name\n" {
+		t.Errorf("the command's environment says %q", got)
+	}
+}
+
+func TestLossEndsTheCommand(t *testing.T) {
+	g := newGrant(time.Hour)
+	tr := newTrial("sleep", "60")
+	loss := time.AfterFunc(300*time.Millisecond, func() { g.lose(conclave.ErrLost) })
+	defer loss.Stop()
+	_, err := tr.run(g)
+	wantStatus(t, err, StatusLost, lostLine)
+	if tr.released != 0 {
+		t.Error("what was lost was released")
+	}
+}
+
+func TestDeadlineEndsTheCommand(t *testing.T) {
+	g := newGrant(1500 * time.Millisecond)
+	_, err := newTrial("sleep", "60").run(g)
+	wantStatus(t, err, StatusLost, lostLine)
+	if late := boottime.Now().Sub(boottime.Time(g.Deadline())); late > 0 {
+		t.Errorf("the command ended %v after the deadline", late)
+	}
+}
+
+// TestRenewalKeepsTheCommand starts a command under a deadline that is too near
+// for it, and runs it beyond the second.
+func TestRenewalKeepsTheCommand(t *testing.T) {
+	g := newGrant(100 * time.Millisecond)
+	stop := make(chan struct{})
+	renewing := make(chan struct{})
+	go func() {
+		defer close(renewing)
+		ticks := time.NewTicker(50 * time.Millisecond)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				g.renew(1500 * time.Millisecond)
+			case <-stop:
+				return
+			}
+		}
+	}()
+	result, err := newTrial("sh", "-c", "sleep 2; exit 3").run(g)
+	close(stop)
+	<-renewing
+	if err != nil || result.Status != 3 {
+		t.Errorf("got %+v, %v, want status 3", result, err)
+	}
+}
+
+func TestLostBeforeTheStart(t *testing.T) {
+	g := newGrant(time.Millisecond)
+	g.lose(conclave.ErrLost)
+	_, err := newTrial("true").run(g)
+	wantStatus(t, err, StatusLost, lostLine)
+}
+
+func TestSignalReachesTheCommand(t *testing.T) {
+	tr := newTrial("sleep", "60")
+	arrived := make(signals, 1)
+	arrived <- syscall.SIGTERM
+	result, err := tr.app.runUnder(newGrant(time.Hour), tr.argv, &tr.runFlags, arrived)
+	if err != nil || result.Status != 143 {
+		t.Errorf("got %+v, %v, want status 143", result, err)
+	}
+}
+
+func TestSignalEndsTheWait(t *testing.T) {
+	tr := newTrial("true")
+	tr.acquire = func(ctx context.Context, _ *conclave.Client) (hold, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	arrived := make(signals, 2)
+	arrived <- syscall.SIGWINCH
+	arrived <- syscall.SIGINT
+	result, err := tr.turn(context.Background(), nil, arrived)
+	if err != nil || result.Status != 130 {
+		t.Errorf("got %+v, %v, want status 130", result, err)
+	}
+}
+
+func TestRepeatStandsAgainAfterALoss(t *testing.T) {
+	tr := newTrial("sh", "-c", "sleep 2; exit 3")
+	grants := []*grant{newGrant(1500 * time.Millisecond), newGrant(time.Hour)}
+	tr.acquire = func(context.Context, *conclave.Client) (hold, error) {
+		g := grants[0]
+		grants = grants[1:]
+		return g, nil
+	}
+	tr.repeat = true
+	result, err := tr.turns(context.Background(), nil, make(signals))
+	if want := "conclave: " + lostLine + "; waiting to get it again\n"; err != nil || result.Status != 3 || tr.said.String() != want {
+		t.Errorf("got %+v, %v and %q, want status 3 and %q", result, err, tr.said, want)
+	}
+}
+
+func TestHeld(t *testing.T) {
+	holder := conclave.Holder{Fence: 6, Host: "db\x1b[2J1", PID: 42, Program: "backup", Since: time.Unix(0, 0).UTC()}
+	tr := newTrial("true")
+	tr.acquire = func(context.Context, *conclave.Client) (hold, error) {
+		return nil, &conclave.HeldError{Name: "some/name", Holder: holder}
+	}
+	_, err := tr.turn(context.Background(), nil, make(signals))
+	who := ` by process 42 (backup) on "db\x1b[2J1" since 1970-01-01T00:00:00Z, fence 6`
+	wantStatus(t, err, StatusNotAcquired, `lock "some/name" is held`+who)
+
+	tr.runFlags.wait = duration(20 * time.Millisecond)
+	tr.acquire = func(ctx context.Context, _ *conclave.Client) (hold, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	tr.list = func(context.Context, *conclave.Client) ([]conclave.Resource, error) {
+		return []conclave.Resource{{Name: "some/name", Holders: []conclave.Holder{holder}}}, nil
+	}
+	_, err = tr.turn(context.Background(), nil, make(signals))
+	wantStatus(t, err, StatusNotAcquired, `lock "some/name" not acquired within 20ms: held`+who)
+}
+
+func TestReleaseThatFailsIsSaid(t *testing.T) {
+	tr := newTrial("sh", "-c", "exit 4")
+	tr.release = func(context.Context, hold) error { return errors.New("conclave: no leader\nfound") }
+	result, err := tr.run(newGrant(time.Hour))
+	if want := "conclave: lock \"some/name\" will be free within 10s: no leader; found\n"; err != nil || result.Status != 4 || tr.said.String() != want {
+		t.Errorf("got %+v, %v and %q, want status 4 and %q", result, err, tr.said, want)
+	}
+}
+
+func TestCommandThatCannotRun(t *testing.T) {
+	tr := newTrial("no-such-command")
+	_, err := tr.run(newGrant(time.Hour))
+	wantStatus(t, err, StatusNotFound, `cannot run "no-such-command": no such command`)
+	if tr.released != 1 {
+		t.Error("the lock was not released")
+	}
+}
+
+func TestGraceDependsOnTTL(t *testing.T) {
+	for ttl, want := range map[time.Duration]time.Duration{
+		time.Hour: 2 * time.Second, 10 * time.Second: 2 * time.Second, 4 * time.Second: time.Second, 500 * time.Millisecond: 50 * time.Millisecond,
+	} {
+		f := runFlags{ttl: duration(ttl)}
+		if err := f.resolve(changed{}); err != nil || time.Duration(f.grace) != want {
+			t.Errorf("TTL %v: got %v, %v, want %v", ttl, &f.grace, err, want)
+		}
+		// There must be time for a renewal, sent every quarter, before TERM.
+		believed := ttl - max(ttl/10, 100*time.Millisecond)
+		if ttl < time.Second {
+			believed = ttl - ttl/3
+		}
+		if left := believed - want - f.margin(); left < 5*ttl/16 {
+			t.Errorf("TTL %v: TERM comes %v after a renewal", ttl, left)
+		}
+	}
+}
+
+type changed map[string]bool
+
+func (c changed) Changed(name string) bool { return c[name] }
+
+func TestTables(t *testing.T) {
+	var out strings.Builder
+	locks := []conclave.Resource{{
+		Name: "a\nb", QueueLength: 3,
+		Holders: []conclave.Holder{{Host: "h", PID: 1, Program: "p", Fence: 9, Since: time.Now()}},
+	}, {Name: "free"}}
+	if err := resourcesTable(&out, "HOLDER", locks); err != nil {
+		t.Fatal(err)
+	}
+	want := `NAME    HOLDER  PID  PROGRAM  SINCE   FENCE  WAITERS
+"a\nb"  h       1    p        0s ago  9      3
+free    -       -    -        -       -      0
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
+	s := conclave.Status{Cluster: "00ff", Server: 2, Leader: 1, Term: 4, Version: "v1", Members: []conclave.Member{
+		{ID: 1, PeerAddress: "x:1", ClientAddress: "x:2", Voter: true, Leader: true, Connected: true, MatchIndex: 5}, {ID: 2, Voter: true},
+	}}
+	if err := statusTable(&out, s); err != nil {
+		t.Fatal(err)
+	}
+	want = `cluster 00ff, leader 1 in term 4
+answered by server 2 (v1, up 0s): log 0, applied 0, snapshot 0
+0 sessions, 0 locks held, 0 elections led, 0 waiters, newest fence 0
+
+SERVER  ROLE      CLIENTS AT  PEERS AT  CONNECTED  ON DISK
+1       leader    x:2         x:1       yes        5
+2       follower  -           -         yes        -
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+)
+
+func newStatus(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Describe the cluster and its servers",
+		Example: `  conclave status
+  conclave status --servers 10.0.0.1:7400,10.0.0.2:7400 --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+				s, err := client.Status(ctx)
+				if err != nil {
+					return err
+				}
+				return a.print(statusJSON(s), func(w io.Writer) error { return statusTable(w, s) })
+			})
+		},
+	}
+	a.addJSON(cmd)
+	return cmd
+}
+
+type statusView struct {
+	Cluster       string       `json:"cluster"`
+	Server        uint64       `json:"server"`
+	Leader        uint64       `json:"leader"`
+	Term          uint64       `json:"term"`
+	CommitIndex   uint64       `json:"commit_index"`
+	AppliedIndex  uint64       `json:"applied_index"`
+	SnapshotIndex uint64       `json:"snapshot_index"`
+	Sessions      uint64       `json:"sessions"`
+	Locks         uint64       `json:"locks"`
+	Elections     uint64       `json:"elections"`
+	Waiters       uint64       `json:"waiters"`
+	Fence         uint64       `json:"fence"`
+	Version       string       `json:"version"`
+	UptimeMS      int64        `json:"uptime_ms"`
+	Members       []memberView `json:"members"`
+}
+
+type memberView struct {
+	ID            uint64 `json:"id"`
+	PeerAddress   string `json:"peer_address"`
+	ClientAddress string `json:"client_address"`
+	Voter         bool   `json:"voter"`
+	Leader        bool   `json:"leader"`
+	Connected     bool   `json:"connected"`
+	MatchIndex    uint64 `json:"match_index"`
+}
+
+func statusJSON(s conclave.Status) statusView {
+	v := statusView{
+		Cluster: s.Cluster, Server: s.Server, Leader: s.Leader, Term: s.Term, CommitIndex: s.CommitIndex,
+		AppliedIndex: s.AppliedIndex, SnapshotIndex: s.SnapshotIndex, Sessions: s.Sessions, Locks: s.Locks,
+		Elections: s.Elections, Waiters: s.Waiters, Fence: s.Fence, Version: s.Version,
+		UptimeMS: s.Uptime.Milliseconds(), Members: []memberView{},
+	}
+	for _, m := range s.Members {
+		v.Members = append(v.Members, memberView(m))
+	}
+	return v
+}
+
+func statusTable(w io.Writer, s conclave.Status) error {
+	leader := "no leader known"
+	if s.Leader != 0 {
+		leader = fmt.Sprintf("leader %d in term %d", s.Leader, s.Term)
+	}
+	fmt.Fprintf(w, "cluster %s, %s\n", shown(s.Cluster), leader)
+	fmt.Fprintf(w, "answered by server %d (%s, up %v): log %d, applied %d, snapshot %d\n",
+		s.Server, shown(s.Version), s.Uptime.Round(time.Second), s.CommitIndex, s.AppliedIndex, s.SnapshotIndex)
+	fmt.Fprintf(w, "%d sessions, %d locks held, %d elections led, %d waiters, newest fence %d\n\n", s.Sessions, s.Locks, s.Elections, s.Waiters, s.Fence)
+	t := newTable(w, "SERVER", "ROLE", "CLIENTS AT", "PEERS AT", "CONNECTED", "ON DISK")
+	for _, m := range s.Members {
+		onDisk := "-" // only the leader knows
+		if m.MatchIndex > 0 {
+			onDisk = number(m.MatchIndex)
+		}
+		t.row(number(m.ID), role(m), shown(m.ClientAddress), shown(m.PeerAddress), yes(m.Connected || m.ID == s.Server), onDisk)
+	}
+	return t.flush()
+}
+
+func role(m conclave.Member) string {
+	switch {
+	case m.Leader:
+		return "leader"
+	case m.Voter:
+		return "follower"
+	}
+	return "learner"
+}
