@@ -1,0 +1,209 @@
+package selftest
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors is the lattice of this repository. Every line names a package and all
+// of this module that it may import directly; a line may name only lines above
+// it, so the text reads from the ground up. docs/architecture.md tells what
+// lives on which floor.
+const floors = `
+# Ground: the contract between algorithms and hosts, and odds and ends that
+# know nothing of either.
+internal/boottime:
+internal/wire:
+process:
+process/processtest:   process
+
+# Algorithms: pure machines, which know the contract and nothing of each other.
+algorithm/...:         process
+algorithm:             process algorithm/...
+
+# Service: the replicated state, the core that decides, what gives it a disk, a
+# network and clients, and the door.
+service/api:
+service/registry:      internal/wire
+service/agreement:     internal/wire
+service/replica:       service/agreement service/registry internal/wire
+service/store:         internal/wire
+service/transport:     internal/wire
+service/node:          service/replica service/agreement service/registry service/store service/transport internal/boottime internal/wire
+service/server:        service/api service/node service/registry service/replica service/store service/transport internal/boottime
+
+# Faces: what people touch. The client speaks the protocol and links no server.
+.:                     service/api internal/boottime
+internal/guard:        internal/boottime
+internal/local:        . service/server
+internal/bench:        . internal/local internal/boottime service/api service/server
+internal/demo:         . internal/local internal/boottime service/server
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime service/server
+cmd/conclave:          internal/cli
+
+# Tests about the repository.
+internal/selftest:
+`
+
+// doors says which packages may use which other modules.
+const doors = `
+go.etcd.io/raft/v3...:                 service/agreement
+go.etcd.io/raft/v3:                    service/agreement service/store service/transport # the latter two: see TestOnlyAgreementDrivesRaft
+go.etcd.io/raft/v3/raftpb:             service/agreement service/store service/transport service/replica service/node
+go.etcd.io/etcd/...:                   service/store
+go.uber.org/zap...:                    service/store
+
+google.golang.org/protobuf/...:        service/api service/agreement service/store service/transport service/server
+google.golang.org/genproto/...:        service/server
+google.golang.org/grpc...:             . service/api service/server internal/bench
+github.com/prometheus/...:             service/server
+github.com/BurntSushi/toml:            service/server internal/cli
+
+github.com/spf13/...:                  internal/cli cmd/conclave
+github.com/HdrHistogram/...:           internal/bench internal/demo
+
+golang.org/x/sys/...:                  internal/boottime internal/guard internal/cli internal/demo internal/local internal/bench service/store service/server
+golang.org/x/sync/...:                 service/server internal/bench internal/demo internal/local
+golang.org/x/net/...:                  service/server
+
+github.com/cockroachdb/datadriven:     process/processtest
+pgregory.net/rapid:                    process/processtest
+github.com/google/go-cmp/cmp:          process/processtest
+`
+
+func TestFloors(t *testing.T) {
+	rules, err := ParseFloors(floors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, CheckFloors(load(t), rules))
+}
+
+func TestDoors(t *testing.T) {
+	rules, err := parseRules(doors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, CheckDoors(load(t), rules))
+}
+
+// predicates are what service/store and service/transport ask raft about its
+// own records; they keep no state.
+var predicates = []string{"IsEmptyHardState", "IsEmptySnap", "MustSync", "IsLocalMsgTarget"}
+
+func TestOnlyAgreementDrivesRaft(t *testing.T) {
+	report(t, drivers(load(t), "go.etcd.io/raft/v3", "service/agreement", predicates))
+}
+
+// drivers complains about packages other than one that use more of a package
+// than they are allowed.
+func drivers(t *Tree, name, driver string, allowed []string) []string {
+	var complaints []string
+	for _, p := range t.Packages {
+		for _, f := range p.sources() {
+			if p.Path == driver || !f.imports(name) {
+				continue
+			}
+			ast.Inspect(f.Syntax, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "raft" && !slices.Contains(allowed, sel.Sel.Name) {
+					complaints = append(complaints, t.complaint(n, "only %s may use raft.%s", driver, sel.Sel.Name))
+				}
+				return true
+			})
+		}
+	}
+	return complaints
+}
+
+func TestDriversAreFound(t *testing.T) {
+	const source = "import \"x/raft\"\nvar a = raft.IsEmptySnap\nvar b = raft.NewRawNode\nvar c = other.Thing\n"
+	tree := small(t, map[string]string{"core/a.go": "package core\n" + source, "host/a.go": "package host\n" + source})
+	expect(t, drivers(tree, "x/raft", "core", predicates), []string{"host/a.go:4:9: only core may use raft.NewRawNode"})
+}
+
+// The client goes into other people's programs: it must not bring a server, a
+// consensus library or a metrics library with it, on any system.
+func TestClientLinksNoServer(t *testing.T) {
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		deps := goCommand(t, []string{"GOOS=" + goos, "CGO_ENABLED=0"}, "list", "-deps", ".")
+		report(t, unwanted(strings.Fields(deps)))
+	}
+}
+
+func unwanted(deps []string) []string {
+	var complaints []string
+	for _, dep := range deps {
+		own, _ := inModule(dep)
+		server := strings.HasPrefix(own, "service/") && own != "service/api"
+		if server || strings.HasPrefix(dep, "go.etcd.io/") || strings.Contains(dep, "prometheus") {
+			complaints = append(complaints, "the client links "+dep)
+		}
+	}
+	return complaints
+}
+
+func TestUnwantedIsFound(t *testing.T) {
+	expect(t, unwanted([]string{
+		"net", module, module + "/service/api", module + "/internal/boottime", module + "/service/registry",
+		"go.etcd.io/raft/v3", "github.com/prometheus/client_golang/prometheus", "google.golang.org/grpc",
+	}), []string{
+		"the client links " + module + "/service/registry",
+		"the client links go.etcd.io/raft/v3",
+		"the client links github.com/prometheus/client_golang/prometheus",
+	})
+}
+
+func TestFloorsPointDownward(t *testing.T) {
+	_, err := ParseFloors("a: b\nb:\n")
+	if err == nil || !strings.Contains(err.Error(), "a may not import b, which does not stand above it") {
+		t.Errorf("an upward rule is accepted: %v", err)
+	}
+	if _, err := ParseFloors("b/...:\na: b/c\n"); err != nil {
+		t.Errorf("a pattern above is not found: %v", err)
+	}
+	if _, err := ParseFloors("no colon\n"); err == nil {
+		t.Error("a line without a colon is accepted")
+	}
+}
+
+func TestFloorsAreChecked(t *testing.T) {
+	rules, err := ParseFloors("low:\nlow/other:\nhigh: low # a comment\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := small(t, map[string]string{
+		"low/a.go":         "package low\nimport _ \"" + module + "/high\"\n",
+		"high/a.go":        "package high\nimport _ \"" + module + "/low\"\nimport _ \"os\"\n",
+		"high/b_darwin.go": "package high\nimport _ \"" + module + "/low/other\"\n",
+		"high/a_test.go":   "package high\nimport _ \"" + module + "/low/other\"\n",
+		"new/a.go":         "package new\n",
+	})
+	expect(t, CheckFloors(tree, rules), []string{
+		"high/b_darwin.go:2:8: high may not import low/other",
+		"low/a.go:2:8: low may not import high",
+		"new: no floor is given",
+	})
+}
+
+func TestDoorsAreChecked(t *testing.T) {
+	rules, err := parseRules("example.org/raft...: core\nexample.org/raft/pb: core host\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := small(t, map[string]string{
+		"core/a.go":      "package core\nimport _ \"example.org/raft/tracker\"\nimport _ \"example.org/raft/pb\"\n",
+		"host/a.go":      "package host\nimport _ \"example.org/raft/pb\"\nimport _ \"example.org/raft\"\n",
+		"host/b.go":      "package host\nimport _ \"example.org/new\"\nimport _ \"net\"\n",
+		"host/a_test.go": "package host\nimport _ \"example.org/raft\"\n",
+	})
+	expect(t, CheckDoors(tree, rules), []string{
+		"host/a.go:3:8: host may not import example.org/raft;",
+		"host/b.go:2:8: host may not import example.org/new;",
+	})
+}

@@ -1,0 +1,124 @@
+package selftest
+
+import (
+	"fmt"
+	"go/ast"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Word is something that has no place in the repository.
+type Word struct {
+	Pattern *regexp.Regexp
+	Instead string
+}
+
+// words are written so that none of them finds itself.
+var words = []Word{
+	{regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|HA` + `CK)\b`), "do it, or open an issue"},
+	{regexp.MustCompile(`(^|[\s"'` + "`" + `(=:])/(work|root|Users|home/[a-z]+)(/|\b)`), "name no directory of one machine"},
+	{regexp.MustCompile(`(?i)\bissue #?\d+\b`), "say what it is about"},
+}
+
+// CheckWords complains about unfinished business, and about paths and documents
+// that only its author had.
+func CheckWords(t *Tree) []string {
+	var complaints []string
+	for _, text := range t.Texts {
+		number := 0
+		for line := range strings.Lines(text.Content) {
+			number++
+			for _, complaint := range t.wrongWords(line) {
+				complaints = append(complaints, fmt.Sprintf("%s:%d: %s", text.Name, number, complaint))
+			}
+		}
+	}
+	return complaints
+}
+
+var document = regexp.MustCompile(`\b[A-Z]{3,}\.md\b`)
+
+func (t *Tree) wrongWords(line string) []string {
+	var wrong []string
+	for _, word := range words {
+		if found := word.Pattern.FindString(line); found != "" {
+			wrong = append(wrong, fmt.Sprintf("%q: %s", strings.TrimSpace(found), word.Instead))
+		}
+	}
+	for _, name := range document.FindAllString(line, -1) {
+		if !slices.ContainsFunc(t.Texts, func(f Text) bool { return strings.HasSuffix(f.Name, name) }) {
+			wrong = append(wrong, fmt.Sprintf("%q: there is no such document here", name))
+		}
+	}
+	return wrong
+}
+
+// CheckSleep complains about tests that sleep: they are slow when they pass and
+// wrong when the machine is busy. In a bubble of testing/synctest sleeping
+// takes no time.
+func CheckSleep(t *Tree) []string {
+	var complaints []string
+	for _, p := range t.Packages {
+		for _, f := range p.tests() {
+			if f.imports("testing/synctest") {
+				continue
+			}
+			ast.Inspect(f.Syntax, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && callee(call) == "time.Sleep" {
+					complaints = append(complaints, t.complaint(n, "a test sleeps; wait for the condition itself"))
+				}
+				return true
+			})
+		}
+	}
+	return complaints
+}
+
+// CheckLeaks complains about packages that start goroutines and do not look for
+// leaked ones in their tests.
+func CheckLeaks(t *Tree) []string {
+	var complaints []string
+	for _, p := range t.Packages {
+		start := startsGoroutine(p)
+		if start != nil && !slices.ContainsFunc(p.tests(), looksForLeaks) {
+			complaints = append(complaints, t.complaint(start, "%s starts goroutines; its tests must call goleak", p.Path))
+		}
+	}
+	return complaints
+}
+
+func startsGoroutine(p *Package) ast.Node {
+	var start ast.Node
+	for _, f := range p.sources() {
+		if f.Generated {
+			continue
+		}
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				start = n
+			case *ast.CallExpr:
+				if sel, ok := n.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Go" {
+					start = n
+				}
+			}
+			return start == nil
+		})
+	}
+	return start
+}
+
+func looksForLeaks(f *File) bool {
+	found := false
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		found = found || ok && strings.HasPrefix(callee(call), "goleak.Verify")
+		return !found
+	})
+	return found
+}
+
+func (f *File) imports(name string) bool {
+	return slices.ContainsFunc(f.Syntax.Imports, func(s *ast.ImportSpec) bool { return unquote(s.Path.Value) == name })
+}
