@@ -189,11 +189,18 @@ func (r *reader) slices(m *Message, set FieldSet) {
 	}
 }
 
+// fail records the first error; after it every number reads as 0.
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.buf = nil
+}
+
 func (r *reader) uvarint() uint64 {
 	v, size := binary.Uvarint(r.buf)
 	if size <= 0 {
-		r.err = errTruncated
-		r.buf = nil
+		r.fail(errTruncated)
 		return 0
 	}
 	r.buf = r.buf[size:]
@@ -203,8 +210,7 @@ func (r *reader) uvarint() uint64 {
 func (r *reader) varint() int64 {
 	v, size := binary.Varint(r.buf)
 	if size <= 0 {
-		r.err = errTruncated
-		r.buf = nil
+		r.fail(errTruncated)
 		return 0
 	}
 	r.buf = r.buf[size:]
@@ -214,8 +220,7 @@ func (r *reader) varint() int64 {
 func (r *reader) limited(limit uint64) uint64 {
 	v := r.uvarint()
 	if v > limit {
-		r.err = fmt.Errorf("%d is larger than %d", v, limit)
-		r.buf = nil
+		r.fail(fmt.Errorf("%d is larger than %d", v, limit))
 		return 0
 	}
 	return v
@@ -227,8 +232,7 @@ func (r *reader) id() ID { return ID(r.limited(uint64(r.n))) - 1 }
 func (r *reader) length() int {
 	n := r.uvarint()
 	if n > uint64(len(r.buf)) {
-		r.err = errTruncated
-		r.buf = nil
+		r.fail(errTruncated)
 		return 0
 	}
 	return int(n)
