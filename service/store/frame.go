@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
@@ -89,7 +90,10 @@ func readRecord(b []byte) (f frame, n int) {
 			f.data, size = protowire.ConsumeBytes(b[n:])
 		case number < 3 && kind == protowire.VarintType:
 			var v uint64
-			if v, size = protowire.ConsumeVarint(b[n:]); number == 1 {
+			if v, size = protowire.ConsumeVarint(b[n:]); v > math.MaxUint32 {
+				return f, 0 // protobuf would drop the upper bits
+			}
+			if number == 1 {
 				f.kind = int64(v)
 			} else {
 				f.crc = uint32(v)

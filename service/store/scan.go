@@ -92,9 +92,24 @@ func scan(dir string, metadata []byte) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
+	f, err := scanSegments(segments, metadata, os.ReadFile)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(f.snaps); n > 0 && segments[0].first > f.snaps[n-1].index {
+		return nil, fmt.Errorf("store: the log in %s starts at entry %d, but the newest snapshot ends at entry %d; a segment is missing",
+			dir, segments[0].first, f.snaps[n-1].index)
+	} else if n == 0 && segments[0].seq > 0 {
+		return nil, fmt.Errorf("store: segment 0 of the log in %s is missing", dir)
+	}
+	return f, nil
+}
+
+func scanSegments(segments []segment, metadata []byte, read func(string) ([]byte, error)) (*found, error) {
 	s := &scanner{metadata: metadata}
 	for i, seg := range segments {
-		if s.b, err = os.ReadFile(seg.path); err != nil {
+		var err error
+		if s.b, err = read(seg.path); err != nil {
 			return nil, fmt.Errorf("store: read log: %w", err)
 		}
 		s.path, s.at, s.saved, s.snaps = seg.path, 0, 0, nil
@@ -102,12 +117,6 @@ func scan(dir string, metadata []byte) (*found, error) {
 			return nil, err
 		}
 		s.chained = true
-	}
-	if n := len(s.found.snaps); n > 0 && segments[0].first > s.found.snaps[n-1].index {
-		return nil, fmt.Errorf("store: the log in %s starts at entry %d, but the newest snapshot ends at entry %d; a segment is missing",
-			dir, segments[0].first, s.found.snaps[n-1].index)
-	} else if n == 0 && segments[0].seq > 0 {
-		return nil, fmt.Errorf("store: segment 0 of the log in %s is missing", dir)
 	}
 	return &s.found, nil
 }

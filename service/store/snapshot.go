@@ -41,9 +41,10 @@ func (s *Store) writeSnapshot(snapshot *raftpb.Snapshot) error {
 	}
 	meta := snapshot.GetMetadata()
 	conf := meta.GetConfState()
-	return s.wal.SaveSnapshot(&walpb.Snapshot{
-		Index: new(meta.GetIndex()), Term: new(meta.GetTerm()), ConfState: raftpb.EnsureConfState(conf),
-	})
+	if conf == nil {
+		conf = &raftpb.ConfState{} // the wal package asks for one
+	}
+	return s.wal.SaveSnapshot(&walpb.Snapshot{Index: new(meta.GetIndex()), Term: new(meta.GetTerm()), ConfState: conf})
 }
 
 func (s *Store) readSnapshot(at position) (*raftpb.Snapshot, error) {

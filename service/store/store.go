@@ -16,7 +16,10 @@
 // and is cut back to the last complete one, while a damaged record that has a
 // later Save behind it had been durable and must have been damaged since; that
 // is refused, with the file and the offset, because what it said can no longer
-// be known.
+// be known. In the last Save itself a record counts as cut by a crash when one
+// of its sectors reads as zeros, as space does that was never written. So of a
+// last Save whose data holds a whole sector of zeros, and of which a bit has
+// since flipped, it cannot be told that it was complete.
 //
 // After one failed write or fsync every further Save fails with the same
 // error. The kernel may have dropped the pages that it could not write, so
