@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -118,6 +117,12 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 		s.app.say("on this system only the command's own process group is ended if the %s is lost", s.kind)
 	}
 	result, err := s.seek(cmd.Context(), cfg)
+	var gaveUp *interruption
+	if errors.As(err, &gaveUp) {
+		yield(gaveUp.sig)
+		s.app.status = signalStatus(gaveUp.sig)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -138,7 +143,7 @@ func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Re
 		defer client.Close() // if no server hears it, the session ends by itself
 	}
 	if sig != nil {
-		return guard.Result{Status: signalStatus(sig)}, nil
+		return result, &interruption{sig}
 	}
 	if err != nil {
 		return result, err
@@ -159,19 +164,16 @@ func (s *seeker) turns(ctx context.Context, client *conclave.Client, arrived sig
 
 // turn waits once, and runs the command once.
 func (s *seeker) turn(ctx context.Context, client *conclave.Client, arrived signals) (guard.Result, error) {
-	h, sig, err := s.wait(ctx, client, arrived)
-	switch {
-	case sig != nil:
-		return guard.Result{Status: signalStatus(sig)}, nil
-	case err != nil:
+	h, err := s.wait(ctx, client, arrived)
+	if err != nil {
 		return guard.Result{}, err
 	}
 	return s.hold(h, arrived)
 }
 
-// wait returns a hold, or the signal that ended the wait, or why there is none.
-func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived signals) (h hold, sig os.Signal, err error) {
-	sig = arrived.during(ctx, func(ctx context.Context) {
+// wait returns a hold, or why there is none.
+func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived signals) (h hold, err error) {
+	sig := arrived.during(ctx, func(ctx context.Context) {
 		if s.runFlags.wait > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(s.runFlags.wait))
@@ -183,15 +185,15 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 	switch {
 	case sig != nil:
 		// A hold that came with the signal ends with the session.
-		return nil, sig, nil
+		return nil, &interruption{sig}
 	case errors.As(err, &held):
-		return nil, nil, failure(StatusNotAcquired, "%s %q is held%s", s.kind, s.name, by(held.Holder))
+		return nil, failure(StatusNotAcquired, "%s %q is held%s", s.kind, s.name, by(held.Holder))
 	case errors.Is(err, context.DeadlineExceeded) && s.runFlags.wait > 0:
-		return nil, nil, failure(StatusNotAcquired, "%s %q not acquired within %v%s", s.kind, s.name, &s.runFlags.wait, s.holder(ctx, client))
+		return nil, failure(StatusNotAcquired, "%s %q not acquired within %v%s", s.kind, s.name, &s.runFlags.wait, s.holder(ctx, client))
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, nil, failure(StatusError, "%s %q: no answer of the cluster within %v: %v", s.kind, s.name, &s.app.client.timeout, err)
+		return nil, failure(StatusError, "%s %q: no answer of the cluster within %v: %v", s.kind, s.name, &s.app.client.timeout, err)
 	}
-	return h, nil, err
+	return h, err
 }
 
 // hold runs the command and gives up what was held.

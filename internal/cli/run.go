@@ -141,6 +141,11 @@ func (c signals) during(ctx context.Context, wait func(context.Context)) os.Sign
 	return got
 }
 
+// interruption is the end of a wait by a signal.
+type interruption struct{ sig os.Signal }
+
+func (e *interruption) Error() string { return "ended by signal: " + e.sig.String() }
+
 func signalStatus(sig os.Signal) int {
 	if n, ok := sig.(syscall.Signal); ok {
 		return 128 + int(n)

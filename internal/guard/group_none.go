@@ -11,6 +11,9 @@ import (
 // group stands for the process groups that this system does not have.
 type group struct{ foreground bool }
 
+// Foreground is false where there are no process groups.
+func Foreground() bool { return false }
+
 func ownGroup(*exec.Cmd, bool) group { return group{} }
 
 func (group) start(cmd *exec.Cmd) error { return cmd.Start() }

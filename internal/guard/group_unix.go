@@ -24,16 +24,36 @@ func ownGroup(cmd *exec.Cmd, terminal bool) group {
 	if !terminal {
 		return group{}
 	}
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	if err != nil {
-		return group{}
-	}
-	if has, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP); err != nil || has != unix.Getpgrp() {
-		tty.Close()
+	tty := foregroundTerminal()
+	if tty == nil {
 		return group{}
 	}
 	cmd.SysProcAttr.Foreground, cmd.SysProcAttr.Ctty = true, int(tty.Fd())
 	return group{tty, true}
+}
+
+// foregroundTerminal returns the controlling terminal if this process's group
+// has it, or nil.
+func foregroundTerminal() *os.File {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	if has, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP); err != nil || has != unix.Getpgrp() {
+		tty.Close()
+		return nil
+	}
+	return tty
+}
+
+// Foreground says whether this process's group has the controlling terminal.
+func Foreground() bool {
+	tty := foregroundTerminal()
+	if tty == nil {
+		return false
+	}
+	tty.Close()
+	return true
 }
 
 // start ignores TTOU while the command takes the terminal from the background,

@@ -45,6 +45,16 @@ func (t *terminal) give(group int) bool {
 	return err == nil
 }
 
+// Foreground says whether this process's group has the controlling terminal.
+func Foreground() bool {
+	t := openTerminal()
+	if t == nil {
+		return false
+	}
+	defer t.close()
+	return t.foreground() == unix.Getpgrp()
+}
+
 // byTerminal says whether a signal that stopped a process is one of those by
 // which a terminal suspends a job.
 func byTerminal(sig syscall.Signal) bool {
