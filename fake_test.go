@@ -131,7 +131,7 @@ func (c *cluster) dial(ctx context.Context, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &gated{conn, s}, nil
+	return &gated{Conn: conn, server: s}, nil
 }
 
 // gated is a connection whose far end stands still while its server is stopped:
@@ -139,22 +139,31 @@ func (c *cluster) dial(ctx context.Context, address string) (net.Conn, error) {
 type gated struct {
 	net.Conn
 	server *server
+	closed bool // guarded by server.mu
 }
 
 func (g *gated) Read(b []byte) (int, error) {
 	n, err := g.Conn.Read(b)
 	if err == nil {
-		g.server.wait()
+		g.wait()
 	}
 	return n, err
 }
 
-func (s *server) wait() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.stopped {
-		s.running.Wait()
+func (g *gated) wait() {
+	g.server.mu.Lock()
+	defer g.server.mu.Unlock()
+	for g.server.stopped && !g.closed {
+		g.server.running.Wait()
 	}
+}
+
+func (g *gated) Close() error {
+	g.server.mu.Lock()
+	defer g.server.mu.Unlock()
+	g.closed = true
+	g.server.running.Broadcast()
+	return g.Conn.Close()
 }
 
 func (s *server) start() {

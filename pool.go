@@ -35,6 +35,7 @@ type pool struct {
 	mu     sync.Mutex
 	conns  map[string]*grpc.ClientConn
 	closed bool
+	tasks  sync.WaitGroup // connections being closed
 }
 
 func newPool(cfg *Config) *pool {
@@ -51,7 +52,7 @@ func newPool(cfg *Config) *pool {
 			grpc.WithDisableServiceConfig(),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: shortestBackoff, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestBackoff},
-				MinConnectTimeout: time.Second,
+				MinConnectTimeout: 3 * welcomeLimit, // a slow handshake goes on while others are tried
 			}),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
 		},
@@ -80,14 +81,13 @@ func (p *pool) get(address string) (*grpc.ClientConn, error) {
 // work: one whose other end vanished without a word does so for a long time.
 func (p *pool) renew(address string) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	conn := p.conns[address]
 	if conn == nil || conn.GetState() != connectivity.Ready {
-		p.mu.Unlock()
 		return
 	}
 	delete(p.conns, address)
-	p.mu.Unlock()
-	conn.Close()
+	p.tasks.Go(func() { conn.Close() }) // it may wait for a stopped server to take its goodbye
 }
 
 func (p *pool) close() {
@@ -99,6 +99,7 @@ func (p *pool) close() {
 	for _, conn := range conns {
 		conn.Close()
 	}
+	p.tasks.Wait()
 }
 
 // plain makes the error of a call readable: what is left is what happened,

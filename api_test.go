@@ -1,0 +1,440 @@
+package conclave
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+func TestLinksNoServer(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := []string{"github.com/conclave-io/conclave", "github.com/conclave-io/conclave/internal/boottime", "github.com/conclave-io/conclave/service/api"}
+	for dep := range strings.Lines(string(out)) {
+		dep = strings.TrimSpace(dep)
+		if strings.HasPrefix(dep, "github.com/") && !slices.Contains(ours, dep) || strings.HasPrefix(dep, "go.etcd.io/") {
+			t.Errorf("programs that use the client would link %s", dep)
+		}
+	}
+}
+
+func TestBadNames(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, 1).connect()
+		for name, want := range map[string]string{
+			"":                       `conclave: bad name "": it is empty; give 1 to 512 bytes`,
+			strings.Repeat("x", 513): `conclave: bad name "` + strings.Repeat("x", 64) + `...": it has 513 bytes; give at most 512`,
+			"a\nb":                   `conclave: bad name "a\nb": it has a control character at byte 1`,
+			"a\xff":                  `conclave: bad name "a\xff": it is not valid UTF-8`,
+		} {
+			_, lock := c.Lock(t.Context(), name)
+			_, try := c.TryLock(t.Context(), name)
+			_, campaign := c.Campaign(t.Context(), name, nil)
+			_, observe := c.Observe(t.Context(), name)
+			for _, err := range []error{lock, try, campaign, observe} {
+				var bad *NameError
+				if !errors.As(err, &bad) || err.Error() != want {
+					t.Errorf("got %v\nwant %s", err, want)
+				}
+			}
+		}
+		if _, err := c.Lock(t.Context(), strings.Repeat("é", 256)); err != nil {
+			t.Errorf("a name of 512 bytes: %v", err)
+		}
+		if _, err := c.Campaign(t.Context(), "e", make([]byte, MaxValue+1)); err == nil || !strings.Contains(err.Error(), "65537 bytes") {
+			t.Errorf("a value of 64 KiB and 1 byte: %v", err)
+		}
+	})
+}
+
+func TestBadConfig(t *testing.T) {
+	one := []string{"127.0.0.1:7400"}
+	for want, cfg := range map[string]Config{
+		"Config.Servers: empty":                      {},
+		`"localhost" is not`:                         {Servers: []string{"localhost"}},
+		"99ms is out of range; give 100ms to 1h0m0s": {Servers: one, TTL: 99 * time.Millisecond},
+		"1h0m0.000000001s is out of range":           {Servers: one, TTL: time.Hour + 1},
+		"-1s is out of range":                        {Servers: one, TTL: -time.Second},
+		`"c1" is not an identity`:                    {Servers: one, Cluster: "c1"},
+	} {
+		_, err := Dial(t.Context(), cfg)
+		var bad *ConfigError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}
+
+// listen serves nothing but what accept does with each connection.
+func listen(t *testing.T, accept func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			accept(conn)
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	return l.Addr().String()
+}
+
+func TestDialSaysWhatEachServerSaid(t *testing.T) {
+	refusing := listen(t, func(net.Conn) {})
+	closed, _ := net.Listen("tcp", "127.0.0.1:0")
+	closed.Close()
+	stopped := refusing // takes connections and never says a word
+	web := listen(t, func(conn net.Conn) { conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) })
+	other := grpc.NewServer()
+	otherListener, _ := net.Listen("tcp", "127.0.0.1:0")
+	go other.Serve(otherListener)
+	defer other.Stop()
+
+	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	defer cancel()
+	_, err := Dial(ctx, Config{Servers: []string{closed.Addr().String(), stopped, web, otherListener.Addr().String()}})
+	var failed *DialError
+	if !errors.As(err, &failed) || !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "\n") {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, a := range failed.Attempts {
+		said = append(said, a.Err.Error())
+	}
+	want := []string{"connection refused", "no answer within 1s", "not a Conclave server, or one that wants TLS", "not a Conclave server"}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDialWithTLSToAPlainServer(t *testing.T) {
+	web := listen(t, func(conn net.Conn) { conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) })
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := Dial(ctx, Config{Servers: []string{web}, TLS: &tls.Config{}})
+	if err == nil || !strings.Contains(err.Error(), "TLS: the server does not speak TLS") {
+		t.Fatal(err)
+	}
+}
+
+func TestWrongCluster(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 2)
+		cfg := cl.config()
+		cfg.Cluster = "00000000000000c2"
+		began := time.Now()
+		_, err := Dial(t.Context(), cfg)
+		if !errors.Is(err, ErrWrongCluster) || time.Since(began) > time.Second ||
+			!strings.Contains(err.Error(), "it belongs to 00000000000000c1, not to 00000000000000c2") {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+		cfg.Cluster = "00000000000000C1"
+		c, err := Dial(t.Context(), cfg)
+		if err != nil || c.Cluster() != "00000000000000c1" {
+			t.Fatal(err)
+		}
+		c.Close()
+	})
+}
+
+func TestServerOfAnotherClusterIsNeverUsed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		ours, foreign := newCluster(t, 1), newCluster(t, 1)
+		foreign.identity = "00000000000000ff"
+		foreign.servers[0].address = "foreign.test:7400"
+		cfg := ours.config()
+		cfg.Servers = append(cfg.Servers, "foreign.test:7400")
+		cfg.Cluster = ours.identity
+		cfg.dial = func(ctx context.Context, address string) (net.Conn, error) {
+			if address == "foreign.test:7400" {
+				return foreign.dial(ctx, address)
+			}
+			return ours.dial(ctx, address)
+		}
+		c, err := Dial(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		mustLock(t, c, "x")
+		ours.servers[0].kill()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err = c.Lock(ctx, "y")
+		if err == nil || !strings.Contains(err.Error(), "foreign.test:7400: wrong cluster") || !strings.Contains(err.Error(), "connection refused") {
+			t.Fatal(err)
+		}
+		foreign.inspect(func(st *state) {
+			if st.opened != 0 {
+				t.Error("a session was opened in another cluster")
+			}
+		})
+		if _, err := c.Status(ctx); err == nil {
+			t.Error("the status of another cluster was taken")
+		}
+	})
+}
+
+func TestCloseReleases(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 3)
+		c := cl.connect()
+		l := mustLock(t, c, "x")
+		other := cl.connect()
+		mustLock(t, other, "y")
+		waiting := inBackground(t.Context(), c, "y")
+		synctest.Wait()
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if o := <-waiting; !errors.Is(o.err, ErrClosed) {
+			t.Errorf("waiting call: %v", o.err)
+		}
+		if context.Cause(l.Context()) != ErrReleased {
+			t.Errorf("cause %v", context.Cause(l.Context()))
+		}
+		if err := l.Unlock(t.Context()); !errors.Is(err, ErrNotHeld) {
+			t.Errorf("Unlock: %v", err)
+		}
+		if _, err := c.Lock(t.Context(), "z"); !errors.Is(err, ErrClosed) {
+			t.Errorf("Lock: %v", err)
+		}
+		if _, err := c.Observe(t.Context(), "z"); !errors.Is(err, ErrClosed) {
+			t.Errorf("Observe: %v", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Errorf("second Close: %v", err)
+		}
+		if len(cl.queue("x")) != 0 || len(cl.queue("y")) != 1 {
+			t.Error("the session lives on")
+		}
+	})
+}
+
+func TestCloseWithoutServers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 1)
+		c := cl.connect()
+		mustLock(t, c, "x")
+		cl.servers[0].kill()
+		began := time.Now()
+		if err := c.Close(); err == nil || time.Since(began) > closePatience {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+func TestOneHeartbeatHoweverManyLocks(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 1)
+		c := cl.connect(func(cfg *Config) { cfg.TTL = 4 * time.Second })
+		l := mustLock(t, c, "first")
+		for _, name := range strings.Split("abcdefghijklmnopqrstuvwxyz", "") {
+			mustLock(t, c, name)
+		}
+		renewals := 0
+		cl.mu.Lock()
+		cl.lag = func(rep *api.Reply) time.Duration {
+			if rep.RemainingNs != 0 {
+				renewals++
+			}
+			return 0
+		}
+		cl.mu.Unlock()
+		before := l.Deadline()
+		time.Sleep(20*time.Second + time.Millisecond)
+		cl.mu.Lock()
+		defer cl.mu.Unlock()
+		if renewals < 19 || renewals > 21 {
+			t.Errorf("%d renewals in 20 s with a TTL of 4 s", renewals)
+		}
+		if moved := l.Deadline() - before; moved < 19*time.Second || moved > 21*time.Second {
+			t.Errorf("the deadline moved by %v in 20 s", moved)
+		}
+		select {
+		case <-l.Renewed():
+		default:
+			t.Error("nothing said that the deadline moved")
+		}
+	})
+}
+
+func TestElectionAndObserver(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 3)
+		a, b, watcher := cl.connect(), cl.connect(), cl.connect()
+		ctx, cancel := context.WithCancel(t.Context())
+		seen, err := watcher.Observe(ctx, "e")
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect := func(value string) {
+			t.Helper()
+			synctest.Wait()
+			select {
+			case o := <-seen:
+				if o.Elected != (value != "") || string(o.Leader.Value) != value {
+					t.Fatalf("observed %+v, want %q", o, value)
+				}
+			case <-time.After(5 * time.Second):
+				t.Fatalf("%q was not observed", value)
+			}
+		}
+		expect("")
+		first, err := a.Campaign(t.Context(), "e", []byte("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect("a")
+		if err := first.SetValue(t.Context(), []byte("a2")); err != nil {
+			t.Fatal(err)
+		}
+		expect("a2")
+		second := make(chan *Leadership, 1)
+		go func() {
+			l, err := b.Campaign(t.Context(), "e", []byte("b"))
+			if err != nil {
+				t.Error(err)
+			}
+			second <- l
+		}()
+		synctest.Wait()
+
+		// A change while the watcher's server is dead is seen all the same.
+		cl.servers[0].kill()
+		cl.lead(1)
+		if err := first.Resign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.SetValue(t.Context(), nil); !errors.Is(err, ErrNotHeld) {
+			t.Fatalf("SetValue after Resign: %v", err)
+		}
+		l := <-second
+		expect("b")
+		f1, _ := l.Fence()
+		if f1 <= first.h.fence || l.Name() != "e" {
+			t.Fatalf("fence %d after %d", f1, first.h.fence)
+		}
+
+		// What a slow reader missed is merged into the newest.
+		for _, v := range []string{"b2", "b3", "b4"} {
+			if err := l.SetValue(t.Context(), []byte(v)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		expect("b4")
+		cancel()
+		synctest.Wait()
+		if _, open := <-seen; open {
+			t.Fatal("the channel is open after its context ended")
+		}
+	})
+}
+
+func TestObserverLeavesAStoppedServer(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 2)
+		a := cl.connect()
+		watcher := cl.connect(func(cfg *Config) { slices.Reverse(cfg.Servers) })
+		seen, err := watcher.Observe(t.Context(), "e")
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-seen
+		cl.servers[0].stop()
+		cl.lead(1)
+		if _, err := a.Campaign(t.Context(), "e", []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if o := <-seen; !o.Elected || time.Since(began) > 6*time.Second {
+			t.Fatalf("%+v after %v", o, time.Since(began))
+		}
+		cl.servers[0].resume()
+	})
+}
+
+func TestQueries(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 3)
+		c := cl.connect()
+		for _, name := range []string{"a/1", "a/2", "a/3", "b"} {
+			mustLock(t, c, name)
+		}
+		if _, err := c.Campaign(t.Context(), "a/e", []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		names := func(rs []Resource, err error) (out []string) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range rs {
+				out = append(out, r.Name)
+			}
+			return out
+		}
+		if got := names(c.List(t.Context(), "a/")); !slices.Equal(got, []string{"a/1", "a/2", "a/3"}) {
+			t.Errorf("locks %q", got)
+		}
+		if got := names(c.ListElections(t.Context(), "")); !slices.Equal(got, []string{"a/e"}) {
+			t.Errorf("elections %q", got)
+		}
+		mustLock(t, cl.connect(), "y")
+		mustLock(t, cl.connect(), "z")
+		if sessions, err := c.Sessions(t.Context()); err != nil || len(sessions) != 3 || sessions[0].Program != "test" {
+			t.Errorf("sessions %+v, %v", sessions, err)
+		}
+		cl.lead(-1) // the status needs no leader
+		cl.servers[0].kill()
+		if s, err := c.Status(t.Context()); err != nil || s.Cluster != cl.identity || s.Leader != 0 || len(s.Members) != 1 {
+			t.Errorf("status %+v, %v", s, err)
+		}
+		cl.servers[1].kill()
+		cl.servers[2].stop()
+		began := time.Now()
+		_, err := c.Status(t.Context())
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > patience || !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+func TestLookingOpensNoSession(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 1)
+		c := cl.connect()
+		if _, err := c.List(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		cl.inspect(func(st *state) {
+			if st.opened != 0 {
+				t.Errorf("%d sessions were opened", st.opened)
+			}
+		})
+	})
+}
