@@ -125,7 +125,7 @@ func (c *Cluster) Restart(id int) error {
 	defer log.Close() // the process has its own
 	cmd := exec.Command(c.cfg.Binary, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	prepare(cmd)
+	Prepare(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("server %d does not start: %w", id, err)
 	}

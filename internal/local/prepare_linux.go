@@ -5,9 +5,9 @@ import (
 	"syscall"
 )
 
-// prepare makes a server outlive neither this process nor be reached by the
-// signals of its terminal: Ctrl-C is for whoever runs the cluster.
-func prepare(cmd *exec.Cmd) {
+// Prepare makes a process end when this one does, however it ends, and keeps
+// the signals of the terminal from it: Ctrl-C is for whoever runs the cluster.
+func Prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 

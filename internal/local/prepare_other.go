@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// prepare does nothing where no signal tells of the death of a parent.
-func prepare(*exec.Cmd) {}
+// Prepare does nothing where no signal tells of the death of a parent.
+func Prepare(*exec.Cmd) {}
 
 // wake has no use where servers are not stopped by signals.
 const wake = syscall.SIGTERM

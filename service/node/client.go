@@ -54,6 +54,11 @@ func (n *Node) Connect(ctx context.Context, c Client) (*Conn, error) {
 // Submit passes requests on. It waits while the node has too many.
 func (c *Conn) Submit(ctx context.Context, commands []registry.Command) error {
 	select {
+	case <-c.node.done:
+		return ErrStopped // nobody would take it out of the queue
+	default:
+	}
+	select {
 	case c.node.requests <- submission{c.number, commands}:
 		return nil
 	case <-ctx.Done():

@@ -313,11 +313,12 @@ func TestFailedWriteStopsTheNode(t *testing.T) {
 	c := newCluster(t, 1)
 	c.ok(open(1))
 	n := c.nodes[1]
-	if err := n.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	delete(c.nodes, 1) // it stops by itself
 	conn, err := n.Connect(c.ctx, newRecorder())
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.Submit(c.ctx, []registry.Command{acquire(2, "a")}); err != nil {
@@ -334,7 +335,6 @@ func TestFailedWriteStopsTheNode(t *testing.T) {
 	if err := conn.Submit(c.ctx, []registry.Command{acquire(3, "a")}); err != ErrStopped {
 		t.Fatalf("a request to a stopped node: %v", err)
 	}
-	delete(c.nodes, 1)
 }
 
 func TestWrongConfigurationIsRefused(t *testing.T) {
