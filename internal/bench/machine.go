@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/conclave-io/conclave"
+)
+
+// DiskCommand is the hidden command that measures the disk.
+const DiskCommand = "__fdatasync"
+
+// Each part of the machine is measured this long, twice.
+const glance = time.Second
+
+// diskWriters is how many processes write at once: as many as servers of a
+// cluster on one machine.
+const diskWriters = 3
+
+// machine is what the machine takes by itself, in ms.
+type machine struct{ fdatasync, rpc float64 }
+
+func measureMachine(ctx context.Context, cfg Config) (machine, error) {
+	disk, err := measureDisk(ctx, cfg)
+	if err != nil {
+		return machine{}, fmt.Errorf("measuring the disk: %w", err)
+	}
+	rpc, err := measureRPC(ctx, cfg.Client)
+	if err != nil {
+		return machine{}, fmt.Errorf("measuring the round trip: %w", err)
+	}
+	return machine{disk, rpc}, nil
+}
+
+// measureDisk returns the mean of the medians that the writers measured.
+func measureDisk(ctx context.Context, cfg Config) (float64, error) {
+	var writers sync.WaitGroup
+	medians := make([]float64, diskWriters)
+	problems := make([]error, diskWriters)
+	for i := range diskWriters {
+		writers.Go(func() {
+			cmd := exec.CommandContext(ctx, cfg.Binary, DiskCommand, "--dir", cfg.Dir, "--for", glance.String())
+			cmd.Stderr = os.Stderr
+			output, err := cmd.Output()
+			if err == nil {
+				medians[i], err = strconv.ParseFloat(strings.TrimSpace(string(output)), 64)
+			}
+			problems[i] = err
+		})
+	}
+	writers.Wait()
+	sum := 0.0
+	for i, m := range medians {
+		if problems[i] != nil {
+			return 0, problems[i]
+		}
+		sum += m
+	}
+	return sum / diskWriters, nil
+}
+
+// Disk appends 4 KiB to a file in dir and syncs it, again and again for d, and
+// returns the median time of it in ms.
+func Disk(dir string, d time.Duration) (float64, error) {
+	file, err := os.CreateTemp(dir, "fdatasync-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	block := make([]byte, 4096)
+	return median(d, func() error {
+		if _, err := file.Write(block); err != nil {
+			return err
+		}
+		return datasync(file)
+	})
+}
+
+func measureRPC(ctx context.Context, cfg conclave.Config) (float64, error) {
+	client, err := conclave.Dial(ctx, cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	return median(glance, func() error { return client.Ping(ctx) })
+}
+
+// median repeats f for d and returns the median time of it in ms.
+func median(d time.Duration, f func() error) (float64, error) {
+	var times []time.Duration
+	for began := time.Now(); time.Since(began) < d; {
+		before := time.Now()
+		if err := f(); err != nil {
+			return 0, err
+		}
+		times = append(times, time.Since(before))
+	}
+	if len(times) == 0 {
+		return 0, errNothing
+	}
+	slices.Sort(times)
+	return float64(times[len(times)/2]) / 1e6, nil
+}
