@@ -1,0 +1,99 @@
+package trace
+
+import "github.com/conclave-io/conclave/process"
+
+// Describer turns steps into records. All hosts use it, so that their traces
+// look alike.
+type Describer struct {
+	spec *process.Spec
+	c    *process.Config
+}
+
+// NewDescriber returns a describer for runs of spec with the configuration c.
+func NewDescriber(spec *process.Spec, c *process.Config) *Describer {
+	return &Describer{spec: spec, c: c}
+}
+
+// Step describes a step of process p: the event, the effects and what changed
+// between the two views of its state (see process.View). ID, Cause and Time are
+// the host's to fill in. The record keeps nothing of its arguments.
+func (d *Describer) Step(p process.ID, ev *process.Event, fx *process.Effects, before, after []process.FieldView) Record {
+	r := d.Event(p, ev)
+	for i := range fx.Len() {
+		e := fx.At(i)
+		if e.Kind == process.EffectRule {
+			r.Rules = append(r.Rules, d.spec.RuleText(e.Layer, e.Rule))
+			continue
+		}
+		r.Effects = append(r.Effects, d.effect(e, fx))
+	}
+	for _, change := range process.Diff(before, after) {
+		r.Changes = append(r.Changes, Change{
+			Field:  change.Name,
+			Before: process.FieldView{Value: change.Before}.String(),
+			After:  process.FieldView{Value: change.After}.String(),
+		})
+	}
+	return r
+}
+
+// Event describes an event before anything followed from it.
+func (d *Describer) Event(p process.ID, ev *process.Event) Record {
+	r := Record{Process: d.c.Label(p), Kind: ev.Kind.String(), Value: ev.Value, Round: ev.Term.Round()}
+	switch ev.Kind {
+	case process.Deliver, process.Transmit:
+		r.Message = d.Message(ev.Message)
+		r.Layer = int(ev.Message.Layer)
+	case process.Fire:
+		r.Timer = d.spec.TimerText(ev.Layer, ev.Timer, d.c)
+		r.Layer = int(ev.Layer)
+	case process.Suspect, process.Trust, process.Fail, process.Rejoin, process.Neighbor, process.Elected:
+		r.Peer = d.label(ev.Peer)
+	}
+	return r
+}
+
+// Message describes a message.
+func (d *Describer) Message(m *process.Message) *Message {
+	described := &Message{
+		Name: "?", Layer: int(m.Layer), From: d.c.Label(m.From), To: d.label(m.To),
+		Text: d.spec.MessageText(m, d.c),
+	}
+	if decl := d.spec.Message(m.Layer, m.Type); decl != nil {
+		described.Name = decl.Name
+		if decl.Class != process.Protocol {
+			described.Class = decl.Class.String()
+		}
+	}
+	return described
+}
+
+func (d *Describer) effect(e *process.Effect, fx *process.Effects) Effect {
+	described := Effect{Kind: e.Kind.String(), Layer: int(e.Layer), Internal: e.Internal, Value: e.Value}
+	switch e.Kind {
+	case process.EffectSend, process.EffectBroadcast, process.EffectDeliver:
+		described.Message = d.Message(fx.Message(e))
+	case process.EffectArm:
+		described.Lo, described.Hi = int64(e.Lo), int64(e.Hi)
+		described.Timer = d.spec.TimerText(e.Layer, e.Timer, d.c)
+	case process.EffectDisarm:
+		described.Timer = d.spec.TimerText(e.Layer, e.Timer, d.c)
+	case process.EffectGrant:
+		described.Fence = e.Fence.String()
+	case process.EffectElect:
+		described.Peer, described.Round = d.label(e.Peer), e.Term.Round()
+	case process.EffectSuspect, process.EffectTrust, process.EffectFail, process.EffectRejoin:
+		described.Peer = d.label(e.Peer)
+	case process.EffectChoose:
+		described.Hi = int64(e.Hi)
+	}
+	return described
+}
+
+func (d *Describer) label(p process.ID) *process.Label {
+	if p == process.None {
+		return nil
+	}
+	l := d.c.Label(p)
+	return &l
+}
