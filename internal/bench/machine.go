@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,7 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/api"
 )
 
 // DiskCommand is the hidden command that measures the disk.
@@ -85,12 +91,43 @@ func Disk(dir string, d time.Duration) (float64, error) {
 }
 
 func measureRPC(ctx context.Context, cfg conclave.Config) (float64, error) {
-	client, err := conclave.Dial(ctx, cfg)
+	leader, err := findLeader(ctx, cfg)
 	if err != nil {
 		return 0, err
 	}
+	secrecy := insecure.NewCredentials()
+	if cfg.TLS != nil {
+		secrecy = credentials.NewTLS(cfg.TLS)
+	}
+	conn, err := grpc.NewClient(leader, grpc.WithTransportCredentials(secrecy))
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	server := api.NewConclaveClient(conn)
+	return median(glance, func() error {
+		_, err := server.Ping(ctx, &api.PingRequest{})
+		return err
+	})
+}
+
+// findLeader returns where the leader takes clients.
+func findLeader(ctx context.Context, cfg conclave.Config) (string, error) {
+	client, err := conclave.Dial(ctx, cfg)
+	if err != nil {
+		return "", err
+	}
 	defer client.Close()
-	return median(glance, func() error { return client.Ping(ctx) })
+	status, err := client.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range status.Members {
+		if m.Leader && m.ClientAddress != "" {
+			return m.ClientAddress, nil
+		}
+	}
+	return "", errors.New("no leader is known")
 }
 
 // median repeats f for d and returns the median time of it in ms.

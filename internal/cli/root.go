@@ -10,12 +10,16 @@ import (
 var commands = []func(*app) *cobra.Command{
 	newLock,
 	newElect,
+	newDemo,
+	newBench,
 	newStatus,
 	newLocks,
 	newElections,
 	newSessions,
 	newVersion,
 	newCompletion,
+	newDemoWorker,
+	newDiskBench,
 }
 
 func newRoot(a *app) *cobra.Command {

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/bench"
+	"github.com/conclave-io/conclave/internal/local"
+)
+
+func newBench(a *app) *cobra.Command {
+	run := benchRun{app: a, workload: bench.Uncontended, clients: 1, connections: 1, seconds: 10}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure a cluster beside what the machine itself takes",
+		Long: `Bench lets clients acquire and release, and prints how many operations per
+second the cluster carried and how long they took. In the same run it measures
+what the machine takes for a write to disk, done by three processes at once, and
+for the round trip of an empty call: compare ratios, not milliseconds.`,
+		Example: `  conclave bench --cluster 3
+  conclave bench --cluster 3 --workload contended --clients 64 --seconds 10 --json
+  conclave bench --servers db1:7400,db2:7400,db3:7400 --clients 128 --connections 16`,
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error { return run.run() },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&run.workload, "workload", run.workload, "what the clients do: "+strings.Join(bench.Workloads, " or "))
+	flags.IntVar(&run.clients, "clients", run.clients, "how many acquire at the same time")
+	flags.IntVar(&run.connections, "connections", run.connections, "how many connections they share")
+	flags.Float64Var(&run.seconds, "seconds", run.seconds, "how long to load the cluster")
+	flags.IntVar(&run.cluster, "cluster", 0, "start a cluster of this many servers on this machine for it")
+	flags.StringVar(&run.dir, "dir", "", "where to measure the disk, and to keep the data of --cluster (default: a temporary directory)")
+	a.addJSON(cmd)
+	return cmd
+}
+
+type benchRun struct {
+	*app
+	workload             string
+	clients, connections int
+	seconds              float64
+	cluster              int
+	dir                  string
+}
+
+func (b *benchRun) run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	binary, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, clear, err := workDir(b.dir, "conclave-bench-")
+	if err != nil {
+		return err
+	}
+	defer clear()
+	cfg := bench.Config{
+		Workload: b.workload, Clients: b.clients, Connections: b.connections,
+		Duration: time.Duration(b.seconds * float64(time.Second)), Binary: binary, Dir: dir,
+	}
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case b.cluster < 0:
+		return fmt.Errorf("--cluster %d: give 1 or more, or leave it out", b.cluster)
+	case b.cluster == 0:
+		if cfg.Client, err = b.client.config(); err != nil {
+			return err
+		}
+		return b.measure(ctx, cfg)
+	}
+	cluster, err := local.Start(local.Config{Binary: binary, Dir: dir, Servers: b.cluster})
+	if err != nil {
+		return err
+	}
+	cfg.Client = conclave.Config{Servers: cluster.Addresses()}
+	return errors.Join(b.measure(ctx, cfg), cluster.Stop())
+}
+
+func (b *benchRun) measure(ctx context.Context, cfg bench.Config) error {
+	report, err := bench.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if b.json {
+		return json.NewEncoder(b.stdout).Encode(report)
+	}
+	_, err = fmt.Fprint(b.stdout, report.Text())
+	return err
+}
+
+// newDiskBench is the hidden command by which bench measures the disk.
+func newDiskBench(a *app) *cobra.Command {
+	var dir string
+	var length duration
+	cmd := &cobra.Command{
+		Use:    bench.DiskCommand,
+		Hidden: true,
+		Args:   noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			median, err := bench.Disk(dir, time.Duration(length))
+			if err == nil {
+				_, err = fmt.Fprintln(a.stdout, median)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "where to write")
+	cmd.Flags().Var(&length, "for", "how long")
+	return cmd
+}
