@@ -174,8 +174,8 @@ func (c Config) checkLimits() error {
 			return fmt.Errorf("transport: %s is %d: it must be 1 or more", name, limit)
 		}
 	}
-	if c.MaxFrame < 4<<10 || c.MaxFrame > 1<<30 {
-		return fmt.Errorf("transport: MaxFrame is %d: it must be from 4 KiB to 1 GiB", c.MaxFrame)
+	if c.MaxFrame < 2*chunkBytes || c.MaxFrame > 1<<30 {
+		return fmt.Errorf("transport: MaxFrame is %d: it must be from %d to %d", c.MaxFrame, 2*chunkBytes, 1<<30)
 	}
 	return nil
 }

@@ -29,6 +29,9 @@ type link struct {
 	wrote  atomic.Bool
 	once   sync.Once
 	closed chan struct{}
+	// broken is why a ping could not be sent, if that closed the link; it is
+	// read after closed.
+	broken error
 	// release frees what would close the link when its peer is removed.
 	release func() bool
 	// done is closed when nothing of this link will reach the handler any more.
@@ -58,8 +61,11 @@ func (l *link) start(cfg *Config) error {
 
 // close ends every read and write. The connection below TLS is closed: to say
 // goodbye in TLS may block on a peer that does not read.
-func (l *link) close() {
+func (l *link) close() { l.closeFor(nil) }
+
+func (l *link) closeFor(broken error) {
 	l.once.Do(func() {
+		l.broken = broken
 		close(l.closed)
 		l.raw.Close()
 	})
@@ -129,8 +135,8 @@ func (l *link) beat(interval time.Duration) {
 			if l.wrote.Swap(false) {
 				continue
 			}
-			if l.write(kindPing, nil, nil, true) != nil {
-				l.close()
+			if err := l.write(kindPing, nil, nil, true); err != nil {
+				l.closeFor(err)
 				return
 			}
 			l.wrote.Store(false)

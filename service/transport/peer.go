@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,9 +204,7 @@ func (p *peer) converse() error {
 	err = p.talk(l)
 	p.up.Store(false)
 	l.close()
-	if heard := <-ended; err == nil {
-		err = heard
-	}
+	err = cmp.Or(err, l.broken, <-ended)
 	p.hangUp(l)
 	p.drain()
 	signal(p.lost)

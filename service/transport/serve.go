@@ -22,10 +22,11 @@ func (t *Transport) serve(v *visit) {
 	}
 	err := read()
 	select {
-	case <-v.closed: // by us: replaced, removed or at the end
+	case <-v.closed: // replaced, removed or at the end, unless it is broken
+		err = v.broken
 	default:
-		t.logEnd(v, err)
 	}
+	t.logEnd(v, err)
 }
 
 func (t *Transport) logEnd(v *visit, err error) {

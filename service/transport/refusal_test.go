@@ -1,0 +1,269 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave/internal/wire"
+)
+
+// refusedAs lets a visitor knock and returns how it is refused.
+func refusedAs(t *testing.T, s *server, h Hello) *Refusal {
+	t.Helper()
+	l, k, payload := knock(t, s, h)
+	if k != kindRefusal {
+		t.Fatalf("%+v was answered with kind %d, want a refusal", h, k)
+	}
+	refusal, err := decodeRefusal(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := readToEnd(l); err == nil {
+		t.Error("the connection stays open after a refusal")
+	}
+	return refusal
+}
+
+func TestRefusals(t *testing.T) {
+	s := alone(t, nil)
+	for want, c := range map[Code]struct {
+		change func(*Hello)
+		text   string
+	}{
+		NewerVersion: {func(h *Hello) { h.Version = 2 },
+			"server 2 at 127.0.0.1:7502 speaks version 2 of the protocol between servers, server 1 at %s only versions up to 1: upgrade server 1"},
+		OtherCluster: {func(h *Hello) { h.Cluster = 0x9a },
+			"server 2 at 127.0.0.1:7502 belongs to cluster 000000000000009a, the peer at %s to cluster 3f00000000000001: check --peers and --cluster-name"},
+		OwnID: {func(h *Hello) { h.Server = 1 },
+			"two servers have the id 1: one at 127.0.0.1:7502, one at %s; give each its own id"},
+		UnknownServer: {func(h *Hello) { h.Server = 7 },
+			"server 7 at 127.0.0.1:7502 is not a member that server 1 at %s knows: check --peers"},
+		WrongServer: {func(h *Hello) { h.Receiver = 3 },
+			"server 2 reached server 1 at %s where it expected server 3: the address of server 3 in --peers points to the wrong server"},
+	} {
+		t.Run(want.String(), func(t *testing.T) {
+			h := visitHello()
+			c.change(&h)
+			text := fmt.Sprintf(c.text, s.address)
+			for range 3 {
+				got := refusedAs(t, s, h)
+				if got.Code != want || got.Text != text {
+					t.Errorf("refused as %v: %q\nwant %v: %q", got.Code, got.Text, want, text)
+				}
+				if !got.Final() {
+					t.Error("the refusal is not final")
+				}
+			}
+			if n := s.journal.count("a connection of another server is refused", text); n != 1 {
+				t.Errorf("it is logged %d times, want once", n)
+			}
+		})
+	}
+	if met := get(s.recorder, &s.met); len(met) != 0 {
+		t.Errorf("the handler met %v", met)
+	}
+}
+
+// TestVersionIsJudgedFirst: a newer introduction may have fields that this
+// version reads wrongly.
+func TestVersionIsJudgedFirst(t *testing.T) {
+	s := alone(t, nil)
+	h := visitHello()
+	h.Version, h.Cluster = 9, 1
+	conn, _, payload := knock(t, s, h)
+	defer conn.close()
+	if refusal, err := decodeRefusal(payload); err != nil || refusal.Code != NewerVersion {
+		t.Errorf("answered with %v, %v", refusal, err)
+	}
+}
+
+func TestDialledItself(t *testing.T) {
+	l := listen(t, "127.0.0.1:0")
+	s := launch(t, config(1, l, map[uint64]string{2: l.Addr().String()}))
+	eventually(t, "the handler is told", func() bool { return len(get(s.recorder, &s.refused)) == 1 })
+	var refusal *Refusal
+	if err := get(s.recorder, &s.refused)[0]; !errors.As(err, &refusal) || refusal.Code != WrongServer {
+		t.Errorf("refused with %v", err)
+	}
+}
+
+// TestHandlerIsToldOnceOfRefusals lets a server of another cluster try.
+func TestHandlerIsToldOnceOfRefusals(t *testing.T) {
+	b := alone(t, nil)
+	cfg := config(2, listen(t, "127.0.0.1:0"), map[uint64]string{1: b.address})
+	cfg.Self.Cluster = 0x9a
+	cfg.BackoffMin, cfg.BackoffMax, cfg.RefusedPause = time.Millisecond, time.Millisecond, time.Millisecond
+	var dials atomic.Int32
+	cfg.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+		dials.Add(1)
+		return dialTCP(ctx, address)
+	}
+	a := launch(t, cfg)
+	eventually(t, "it tries again and again", func() bool { return dials.Load() > 5 })
+	refused := get(a.recorder, &a.refused)
+	var refusal *Refusal
+	if len(refused) != 1 || !errors.As(refused[0], &refusal) || refusal.Code != OtherCluster {
+		t.Fatalf("the handler was told %v", refused)
+	}
+	if n := a.journal.count("a server refuses this one", refusal.Text); n != 1 {
+		t.Errorf("the dialler logs it %d times, want once", n)
+	}
+	if n := b.journal.count("a connection of another server is refused", refusal.Text); n != 1 {
+		t.Errorf("the acceptor logs it %d times, want once", n)
+	}
+}
+
+// TestTwoServersWithOneID: as long as the first is alive, one with another UID
+// or another address is refused.
+func TestTwoServersWithOneID(t *testing.T) {
+	s := alone(t, nil)
+	first := enter(t, s, visitHello())
+	go first.beat(s.cfg.PingInterval)
+	for _, change := range []func(*Hello){
+		func(h *Hello) { h.UID++ },
+		func(h *Hello) { h.PeerAddress = "127.0.0.1:7599" },
+	} {
+		h := visitHello()
+		change(&h)
+		got := refusedAs(t, s, h)
+		if got.Code != Duplicate || !strings.HasPrefix(got.Text, "two servers have the id 2: one at 127.0.0.1:7502 (uid 00000000000000a2)") {
+			t.Errorf("%+v is refused as %v: %s", h, got.Code, got.Text)
+		}
+		if s.journal.count("a connection of another server is refused", got.Text) != 1 {
+			t.Errorf("the log does not say once %q", got.Text)
+		}
+	}
+	if err := first.writeMessage(heartbeat(2, 1, 5), true); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first server is still served", func() bool { return slices.Equal(s.indexes(), []uint64{5}) })
+}
+
+// TestEmptiedServerComesBack: a server that lost its data comes back with
+// another UID before anybody noticed that its old connection is dead.
+func TestEmptiedServerComesBack(t *testing.T) {
+	s := alone(t, nil)
+	enter(t, s, visitHello()) // silent from now on, but not closed
+	h := visitHello()
+	h.UID = 0xbb
+	l := enter(t, s, h)
+	if err := l.writeMessage(heartbeat(2, 1, 5), true); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is served", func() bool { return slices.Equal(s.indexes(), []uint64{5}) })
+	if met := get(s.recorder, &s.met); len(met) != 2 || met[1].UID != 0xbb {
+		t.Errorf("the handler met %+v", met)
+	}
+}
+
+// TestDiallerNoticesDuplicate: server 1 dials server 2 while another server 2
+// is connected with it.
+func TestDiallerNoticesDuplicate(t *testing.T) {
+	s := alone(t, nil)
+	first := enter(t, s, visitHello())
+	go first.beat(s.cfg.PingInterval)
+	other := config(2, listen(t, "127.0.0.1:0"), nil)
+	other.Peers = map[uint64]string{1: s.address}
+	o := launch(t, other)
+	s.SetPeer(2, o.address)
+	eventually(t, "the newcomer is told", func() bool { return len(get(o.recorder, &o.refused)) == 1 })
+	eventually(t, "the dialler says why it does not talk", func() bool {
+		return s.journal.count("a server cannot be reached", "two servers have the id 2") == 1 ||
+			s.journal.count("a connection of another server is refused", "two servers have the id 2") == 1
+	})
+	if refused := get(s.recorder, &s.refused); len(refused) != 0 {
+		t.Errorf("the server that was there first takes itself for refused: %v", refused)
+	}
+	if up := s.Transport.Connected(); len(up) != 0 {
+		t.Errorf("%v are connected", up)
+	}
+}
+
+// TestRestartedServerReplacesItsConnection: same UID, same address.
+func TestRestartedServerReplacesItsConnection(t *testing.T) {
+	gate := make(chan struct{})
+	s := alone(t, func(c *Config) { c.Handler = &recorder{gate: gate} })
+	first := enter(t, s, visitHello())
+	if err := first.writeMessage(heartbeat(2, 1, 1), true); err != nil {
+		t.Fatal(err)
+	}
+	// The first message is with the handler; it must be done with before the
+	// second connection is.
+	entered := make(chan *link, 1)
+	go func() { entered <- enter(t, s, visitHello()) }()
+	if err := readToEnd(first); err == nil {
+		t.Error("the old connection is still open")
+	}
+	select {
+	case <-entered:
+		t.Error("the new connection is let in while a message of the old one is delivered")
+	default:
+	}
+	close(gate)
+	second := <-entered
+	if err := second.writeMessage(heartbeat(2, 1, 2), true); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "both messages arrive", func() bool { return slices.Equal(s.indexes(), []uint64{1, 2}) })
+}
+
+// TestBusyIsNotFinal: a newcomer is sent away for now when the handler does
+// not finish with the connection before.
+func TestBusyIsNotFinal(t *testing.T) {
+	gate := make(chan struct{})
+	s := alone(t, func(c *Config) {
+		c.Handler = &recorder{gate: gate}
+		c.PingInterval, c.IdleTimeout, c.HandshakeTimeout = 10*time.Millisecond, 30*time.Millisecond, 100*time.Millisecond
+	})
+	defer close(gate)
+	first := enter(t, s, visitHello())
+	if err := first.writeMessage(heartbeat(2, 1, 1), true); err != nil {
+		t.Fatal(err)
+	}
+	got := refusedAs(t, s, visitHello())
+	if got.Code != Busy || got.Final() {
+		t.Errorf("refused as %v: %s", got.Code, got.Text)
+	}
+}
+
+// TestDiallerChecksWhoAnswers lets somebody else answer.
+func TestDiallerChecksWhoAnswers(t *testing.T) {
+	s := alone(t, nil)
+	for _, change := range []func(*Hello){
+		func(h *Hello) { h.Cluster++ },
+		func(h *Hello) { h.Server++ },
+		func(h *Hello) { h.Receiver++ },
+	} {
+		h := visitHello()
+		if err := s.peer(2).recognise(h); err != nil {
+			t.Errorf("%+v is not recognised: %v", h, err)
+		}
+		change(&h)
+		if err := s.peer(2).recognise(h); err == nil {
+			t.Errorf("%+v is taken for server 2", h)
+		}
+	}
+}
+
+func TestCodesArePermanent(t *testing.T) {
+	var names []string
+	for c := range Code(9) {
+		names = append(names, c.String())
+	}
+	want := []string{
+		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "code 8",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("codes are %q, want %q: they travel on the wire", names, want)
+	}
+	if got := refuse(Busy, "later").append(nil); !slices.Equal(got, wire.AppendBytes([]byte{1}, "later")) {
+		t.Errorf("a refusal is encoded as % x", got)
+	}
+}
