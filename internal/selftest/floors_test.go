@@ -18,6 +18,7 @@ internal/boottime:
 internal/wire:
 process:
 process/processtest:   process
+trace:                 process
 
 # Algorithms: pure machines, which know the contract and nothing of each other.
 algorithm/...:         process

@@ -3,6 +3,7 @@ package selftest
 import (
 	"fmt"
 	"go/ast"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,7 +57,8 @@ func (t *Tree) wrongWords(line string) []string {
 
 // CheckSleep complains about tests that sleep: they are slow when they pass and
 // wrong when the machine is busy. In a bubble of testing/synctest sleeping
-// takes no time.
+// takes no time, and a loop that looks for a condition until a deadline may
+// sleep between two looks.
 func CheckSleep(t *Tree) []string {
 	var complaints []string
 	for _, p := range t.Packages {
@@ -64,15 +66,44 @@ func CheckSleep(t *Tree) []string {
 			if f.imports("testing/synctest") {
 				continue
 			}
-			ast.Inspect(f.Syntax, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok && callee(call) == "time.Sleep" {
-					complaints = append(complaints, t.complaint(n, "a test sleeps; wait for the condition itself"))
+			between := betweenLooks(f)
+			for call := range calls(f.Syntax, "time.Sleep") {
+				if !between[call] {
+					complaints = append(complaints, t.complaint(call, "a test sleeps; wait for the condition itself"))
 				}
-				return true
-			})
+			}
 		}
 	}
 	return complaints
+}
+
+// betweenLooks returns the sleeps in loops that also look at the clock.
+func betweenLooks(f *File) map[*ast.CallExpr]bool {
+	found := make(map[*ast.CallExpr]bool)
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
+		loop, ok := n.(*ast.ForStmt)
+		if !ok {
+			return true
+		}
+		for range calls(loop, "time.Now", "time.Since", "time.Until") {
+			for sleep := range calls(loop, "time.Sleep") {
+				found[sleep] = true
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// calls walks over the calls of functions with the given names.
+func calls(within ast.Node, names ...string) iter.Seq[*ast.CallExpr] {
+	return func(yield func(*ast.CallExpr) bool) {
+		for n := range ast.Preorder(within) {
+			if call, ok := n.(*ast.CallExpr); ok && slices.Contains(names, callee(call)) && !yield(call) {
+				return
+			}
+		}
+	}
 }
 
 // CheckLeaks complains about packages that start goroutines and do not look for

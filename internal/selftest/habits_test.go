@@ -45,7 +45,9 @@ func TestSleepIsFound(t *testing.T) {
 		"a.go":      "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n",
 		"a_test.go": "package a\nimport \"time\"\nfunc g() { time.Sleep(1) }\n",
 		"b_test.go": "package a\nimport \"time\"\nimport _ \"testing/synctest\"\nfunc h() { time.Sleep(1) }\n",
-	})), []string{"a_test.go:3:12: a test sleeps"})
+		"c_test.go": "package a\nimport \"time\"\nfunc i() {\nfor !done() { if time.Now().After(end) { panic(end) }; time.Sleep(1) }\n" +
+			"for !done() { time.Sleep(1) }\n}\n",
+	})), []string{"a_test.go:3:12: a test sleeps", "c_test.go:5:15: a test sleeps"})
 }
 
 func TestUncheckedGoroutinesAreFound(t *testing.T) {
