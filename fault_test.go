@@ -42,6 +42,12 @@ func (c *cluster) queue(name string) (ids []string) {
 }
 
 func TestGrantRacingCancelIsGivenBack(t *testing.T) {
+	for name, cancelLag := range map[string]time.Duration{"cancel answered first": 0, "grant answered first": 200 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) { grantRacingCancel(t, cancelLag) })
+	}
+}
+
+func grantRacingCancel(t *testing.T, cancelLag time.Duration) {
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 1)
 		a, b := cl.connect(), cl.connect()
@@ -52,10 +58,14 @@ func TestGrantRacingCancelIsGivenBack(t *testing.T) {
 		// The grant is on its way, for long, when the caller goes away.
 		cl.mu.Lock()
 		cl.lag = func(rep *api.Reply) time.Duration {
-			if rep.Fence > 1 && rep.Code == api.Code_CODE_OK && rep.Sequence == 2 {
+			switch {
+			case rep.Fence > 1 && rep.Sequence == 2: // the grant
 				return 100 * time.Millisecond
+			case rep.Fence > 1 && rep.Sequence == 3: // the Cancel, which comes too late
+				return cancelLag
+			default:
+				return 0
 			}
-			return 0
 		}
 		cl.mu.Unlock()
 		if err := l.Unlock(t.Context()); err != nil {
