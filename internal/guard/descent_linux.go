@@ -11,29 +11,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// process is a line of the picture that descendants takes.
+type process struct{ pid, parent, group int }
+
 // descendants returns the processes that descend from the process called root.
 // It is a picture, not the truth: processes may come and go while it is taken.
 // Those whose parents died appear as children of the nearest subreaper.
-func descendants(root int) ([]int, error) {
-	parents, err := processes()
+func descendants(root int) ([]process, error) {
+	all, err := processes()
 	if err != nil {
 		return nil, err
 	}
-	children := make(map[int][]int, len(parents))
-	for pid, parent := range parents {
-		children[parent] = append(children[parent], pid)
+	children := make(map[int][]process, len(all))
+	for _, p := range all {
+		children[p.parent] = append(children[p.parent], p)
 	}
-	var found []int
-	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
-		found = append(found, children[queue[0]]...)
-		queue = append(queue, children[queue[0]]...)
-		delete(children, queue[0]) // a torn picture could hold a cycle
+	found := children[root]
+	delete(children, root)
+	for i := 0; i < len(found); i++ {
+		pid := found[i].pid
+		found = append(found, children[pid]...)
+		delete(children, pid) // a torn picture could hold a cycle
 	}
 	return found, nil
 }
 
-// processes maps each process to its parent.
-func processes() (map[int]int, error) {
+func processes() ([]process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
@@ -43,33 +46,43 @@ func processes() (map[int]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("guard: /proc: %w", err)
 	}
-	parents := make(map[int]int, len(names))
+	all := make([]process, 0, len(names))
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
+		if name[0] < '1' || name[0] > '9' {
 			continue
 		}
-		if parent, ok := parentOf(name); ok {
-			parents[pid] = parent
+		if p, ok := readProcess(name); ok {
+			all = append(all, p)
 		}
 	}
-	return parents, nil
+	return all, nil
 }
 
-// parentOf returns false for a process that is gone. Zombies count as there: a
-// process whose first thread has ended looks like one while the others run.
-func parentOf(pid string) (int, bool) {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+// readProcess returns false for a process that is gone. Zombies count as there:
+// a process whose first thread has ended looks like one while the others run.
+// It does without os.ReadFile because a guard on a machine that is overrun by
+// its command's processes gets little time to find them all.
+func readProcess(pid string) (p process, ok bool) {
+	fd, err := unix.Open("/proc/"+pid+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, false
+		return p, false
 	}
-	// "pid (name) state ppid ...", where the name may hold anything, even ")".
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 {
-		return 0, false
+	var buffer [512]byte
+	n, err := unix.Read(fd, buffer[:])
+	unix.Close(fd)
+	if err != nil || n <= 0 {
+		return p, false
 	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	return parent, err == nil
+	// "pid (name) state ppid pgrp ...", where the name may hold anything, even ")".
+	fields := bytes.Fields(buffer[bytes.LastIndexByte(buffer[:n], ')')+1 : n])
+	if len(fields) < 3 {
+		return p, false
+	}
+	var errs [3]error
+	p.pid, errs[0] = strconv.Atoi(pid)
+	p.parent, errs[1] = strconv.Atoi(string(fields[1]))
+	p.group, errs[2] = strconv.Atoi(string(fields[2]))
+	return p, errs == [3]error{}
 }
 
 // reaper waits for the children of this process, which are the command and all
@@ -104,20 +117,29 @@ func (r *reaper) reap() bool {
 	}
 }
 
-// signalAll signals the command's group and every descendant outside it. The
-// group is named only while its first process is not reaped: after that the
-// number might come to mean others.
-func (r *reaper) signalAll(sig syscall.Signal) {
-	if !r.exited && r.command != 0 {
-		unix.Kill(-r.command, sig)
+// signalAll sends signals to the command's group and to every descendant outside
+// it. The group is named only while its first process is not reaped: after that
+// the number might come to mean others.
+func (r *reaper) signalAll(sigs ...syscall.Signal) {
+	group := r.command
+	if r.exited {
+		group = 0
 	}
-	pids, err := descendants(os.Getpid())
+	if group != 0 {
+		for _, sig := range sigs {
+			unix.Kill(-group, sig)
+		}
+	}
+	found, err := descendants(os.Getpid())
 	if err != nil {
 		return // there is no /proc, and the group is all that can be reached
 	}
-	for _, pid := range pids {
-		if group, err := unix.Getpgid(pid); err == nil && (r.exited || group != r.command) {
-			unix.Kill(pid, sig)
+	for _, p := range found {
+		if p.group == group {
+			continue
+		}
+		for _, sig := range sigs {
+			unix.Kill(p.pid, sig)
 		}
 	}
 }

@@ -61,13 +61,13 @@ func (w *wrapped) outcome() outcome {
 // guard returns the guard's pid: it is the wrapper's only child.
 func (w *wrapped) guard() int {
 	w.t.Helper()
-	parents, err := processes()
+	all, err := processes()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for pid, parent := range parents {
-		if parent == w.cmd.Process.Pid {
-			return pid
+	for _, p := range all {
+		if p.parent == w.cmd.Process.Pid {
+			return p.pid
 		}
 	}
 	w.t.Fatal("the wrapper has no child")
