@@ -1,0 +1,264 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/conclave-io/conclave/internal/local"
+)
+
+// writerRole makes the test binary the command that runs under the lock.
+const writerRole = "__writer"
+
+// writer appends its name and the time to a file every millisecond until it is
+// ended. As "setsid" it first forks a grandchild in a session of its own, which
+// writes as well, and ignores SIGTERM.
+func writer(args []string) {
+	path, name := args[0], args[1]
+	if len(args) > 2 && args[2] == "setsid" {
+		signal.Ignore(syscall.SIGTERM) // the grandchild inherits it
+		child := exec.Command(os.Args[0], writerRole, path, name)
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		panic(err)
+	}
+	for range time.Tick(time.Millisecond) {
+		var now unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+			panic(err)
+		}
+		if _, err := fmt.Fprintf(file, "%s %d\n", name, now.Nano()); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// trials is how often each disaster is tried.
+const trials = 20
+
+// TestChildIsDeadBeforeTheNextHolderWrites lets one command hold a lock and
+// another wait for it, brings disaster over the first, and compares the last
+// write of the first with the first write of the second.
+func TestChildIsDeadBeforeTheNextHolderWrites(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 3)
+	alone := startCluster(t, 1)
+	for _, disaster := range []struct {
+		name   string
+		child  []string
+		cut    bool // the way to the server, which is then a single one
+		strike func(*testing.T, *exec.Cmd)
+	}{
+		{name: "connection cut", cut: true},
+		{name: "wrapper killed", strike: send(syscall.SIGKILL)},
+		{name: "wrapper stopped", strike: send(syscall.SIGSTOP)},
+		{name: "grandchild in a session of its own", child: []string{"setsid"}, strike: send(syscall.SIGKILL)},
+	} {
+		t.Run(disaster.name, func(t *testing.T) {
+			t.Parallel()
+			// Some at a time: each writes every millisecond.
+			slots := make(chan struct{}, 3)
+			for i := range trials {
+				t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+					t.Parallel()
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					trial := &trial{child: disaster.child, strike: disaster.strike, servers: cluster.Addresses(), direct: cluster}
+					if disaster.cut {
+						trial.cutting(t, alone)
+					}
+					trial.run(t, fmt.Sprintf("guard-%s-%d", disaster.name, i))
+				})
+			}
+		})
+	}
+}
+
+func send(signal syscall.Signal) func(*testing.T, *exec.Cmd) {
+	return func(t *testing.T, wrapper *exec.Cmd) {
+		t.Helper()
+		if err := wrapper.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type trial struct {
+	child   []string
+	strike  func(*testing.T, *exec.Cmd)
+	servers []string // of the first holder
+	direct  *local.Cluster
+}
+
+// cutting puts a proxy between the first holder and its server, and makes the
+// disaster a cut of it.
+func (tr *trial) cutting(t *testing.T, alone *local.Cluster) {
+	p := newProxy(t, alone.Addresses()[0])
+	tr.servers, tr.direct = []string{p.address()}, alone
+	tr.strike = func(*testing.T, *exec.Cmd) { p.cut() }
+}
+
+func (tr *trial) run(t *testing.T, lock string) {
+	file := filepath.Join(t.TempDir(), "writes")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := tr.start(t, tr.servers, lock, file, "first", tr.child...)
+	until(t, "the first command writes", func() bool { return writes(t, file, "first") > 20 })
+	tr.start(t, tr.direct.Addresses(), lock, file, "second")
+	tr.strike(t, first)
+	until(t, "the second command writes", func() bool { return writes(t, file, "second") > 20 })
+
+	last, next := tr.edges(t, file)
+	if last >= next {
+		t.Fatalf("the first command wrote %v after the second had begun to", time.Duration(last-next))
+	}
+	t.Logf("dead %v before the next holder's first write", time.Duration(next-last))
+}
+
+// start runs a writer under the lock. Whatever is left of it is killed when the
+// trial ends.
+func (tr *trial) start(t *testing.T, servers []string, lock, file, name string, child ...string) *exec.Cmd {
+	t.Helper()
+	args := []string{"lock", lock, "--servers", strings.Join(servers, ","), "--ttl", "1s", "--grace", "100ms", "--", os.Args[0], writerRole, file, name}
+	cmd := exec.Command(binary, append(args, child...)...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGCONT)
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the wrapper of the %s command said: %s", name, said.String())
+		}
+	})
+	return cmd
+}
+
+func writes(t *testing.T, file, name string) int {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(text), name)
+}
+
+// edges returns the time of the last write of the first command and that of
+// the first write of the second.
+func (tr *trial) edges(t *testing.T, file string) (last, next int64) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, at, _ := strings.Cut(strings.TrimSpace(line), " ")
+		when, err := strconv.ParseInt(at, 10, 64)
+		if err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		switch {
+		case name == "first":
+			last = max(last, when)
+		case next == 0 || when < next:
+			next = when
+		}
+	}
+	return last, next
+}
+
+// proxy passes TCP connections on until it is cut.
+type proxy struct {
+	listener net.Listener
+	target   string
+	mu       sync.Mutex
+	conns    []net.Conn
+	severed  bool
+	copying  sync.WaitGroup
+}
+
+func newProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: l, target: target}
+	p.copying.Go(p.accept)
+	t.Cleanup(func() {
+		p.cut()
+		p.copying.Wait()
+	})
+	return p
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+func (p *proxy) accept() {
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", p.target)
+		if err != nil {
+			in.Close()
+			continue
+		}
+		p.join(in, out)
+	}
+}
+
+func (p *proxy) join(in, out net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns = append(p.conns, in, out)
+	if p.severed {
+		in.Close()
+		out.Close()
+		return
+	}
+	pass := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from) // it ends with an error when cut
+		to.Close()
+		from.Close()
+	}
+	p.copying.Go(func() { pass(out, in) })
+	p.copying.Go(func() { pass(in, out) })
+}
+
+// cut ends all connections and takes no more.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.severed = true
+	p.listener.Close()
+	for _, c := range p.conns {
+		c.Close()
+	}
+}
