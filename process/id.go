@@ -49,7 +49,8 @@ func (t Term) Leader() ID { return ID(t&(1<<leaderBits-1)) - 1 }
 // Fence numbers the grants of one resource: a later grant has a larger fence.
 // Within one round the numbers are dense, 1 + the largest seen; a machine that
 // recovers from a lost coordinator or token goes on in a higher round, because
-// nobody alive may know the last number of the round before.
+// nobody alive may know the last number of the round before. A host that starts
+// machines anew may put the fences of each start under a number of its own.
 type Fence uint64
 
 const fenceBits = 32

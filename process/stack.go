@@ -22,7 +22,6 @@ import "strings"
 type Stack struct {
 	layers []Machine
 	specs  []*Spec
-	n      int
 
 	scratchEvent   Event
 	scratchMessage Message
@@ -73,10 +72,24 @@ func composeNeeds(layers []*Spec) Needs {
 	return needs
 }
 
+// Observer is a layer that looks at the machines above it: a recorder of global
+// states, which is also their carrier, encodes them when the marker comes.
+// Between the steps of its own layer what it sees is complete; it changes
+// nothing.
+type Observer interface {
+	// Observe is called once, before the first step, with the layers above.
+	Observe(above []Machine)
+}
+
 func newStack(specs []*Spec, self ID, c *Config) *Stack {
-	s := &Stack{specs: specs, n: c.N}
+	s := &Stack{specs: specs}
 	for _, spec := range specs {
 		s.layers = append(s.layers, spec.New(self, c))
+	}
+	for i, m := range s.layers {
+		if observer, ok := m.(Observer); ok {
+			observer.Observe(s.layers[i+1:])
+		}
 	}
 	return s
 }
@@ -159,60 +172,48 @@ func (s *Stack) route(i int, now Duration, fx *Effects) {
 	}
 }
 
+// becomes is the event that an effect turns into at the layers that take it.
+var becomes = [effectEnd]Kind{
+	EffectSuspect: Suspect, EffectTrust: Trust, EffectFail: Fail, EffectRejoin: Rejoin,
+	EffectElect: Elected, EffectDecide: Decided, EffectGrant: Granted,
+	EffectCampaign: Campaign, EffectAcquire: Acquire, EffectRelease: Release, EffectPropose: Propose,
+	EffectSend: Transmit, EffectBroadcast: Transmit, EffectDeliver: Deliver,
+}
+
 // receivers completes the event that the effect becomes and returns the first
 // and last layer it is for; lo > hi or lo < 0 means that it is for the host.
 func (s *Stack) receivers(e *Effect, ev *Event, fx *Effects) (lo, hi int) {
 	layer, top := int(e.Layer), len(s.layers)-1
+	ev.Kind = becomes[e.Kind]
 	switch e.Kind {
-	case EffectSuspect:
-		ev.Kind = Suspect
-	case EffectTrust:
-		ev.Kind = Trust
-	case EffectFail:
-		ev.Kind = Fail
-	case EffectRejoin:
-		ev.Kind, ev.Incarnation, ev.Value = Rejoin, uint64(e.Value), 0
-	case EffectElect:
-		ev.Kind = Elected
-	case EffectDecide:
-		ev.Kind = Decided
 	case EffectGrant:
-		ev.Kind = Granted
 		return layer + 1, min(layer+1, top)
 	case EffectCampaign:
-		ev.Kind = Campaign
 		return s.elector(layer), s.elector(layer)
-	case EffectAcquire:
-		ev.Kind = Acquire
-		return layer - 1, layer - 1
-	case EffectRelease:
-		ev.Kind = Release
-		return layer - 1, layer - 1
-	case EffectPropose:
-		ev.Kind = Propose
+	case EffectAcquire, EffectRelease, EffectPropose:
 		return layer - 1, layer - 1
 	case EffectSend, EffectBroadcast:
-		ev.Kind = Transmit
 		s.borrow(e, ev, fx)
 		return s.carrier(layer), s.carrier(layer)
 	case EffectDeliver:
-		ev.Kind = Deliver
-		return s.delivery(e, ev, fx)
-	default:
+		s.borrow(e, ev, fx)
+		return s.delivery(layer, int(ev.Message.Layer))
+	case EffectRejoin:
+		ev.Incarnation, ev.Value = uint64(e.Value), 0
+	}
+	if ev.Kind == 0 {
 		return -1, -1
 	}
 	return layer + 1, top
 }
 
-// delivery is where a message that a layer delivers goes: to the layer it was
-// sent by, if that is above; otherwise it is for the application.
-func (s *Stack) delivery(e *Effect, ev *Event, fx *Effects) (lo, hi int) {
-	s.borrow(e, ev, fx)
-	to := int(ev.Message.Layer)
-	if to <= int(e.Layer) || to >= len(s.layers) {
+// delivery is where a message goes that one layer delivers and another sent: up
+// to the sender's, or to the application if the layer delivers its own.
+func (s *Stack) delivery(by, sent int) (lo, hi int) {
+	if sent <= by || sent >= len(s.layers) {
 		return -1, -1
 	}
-	return to, to
+	return sent, sent
 }
 
 // borrow lends the message of the effect to the event. The copy keeps its

@@ -256,3 +256,33 @@ func (m *pipe) Step(ev *process.Event, fx *process.Effects) {
 }
 
 func (m *pipe) Fields(*process.Fields) {}
+
+// camera keeps the encoded state of the machines above at every Start.
+type camera struct {
+	above []process.Machine
+	shot  []byte
+}
+
+func (m *camera) Observe(above []process.Machine) { m.above = above }
+
+func (m *camera) Step(ev *process.Event, _ *process.Effects) {
+	if ev.Kind == process.Start {
+		m.shot = process.AppendState(m.shot[:0], m.above[0])
+	}
+}
+
+func (m *camera) Fields(f *process.Fields) { f.Bytes("shot", &m.shot) }
+
+func TestObserverSeesTheMachinesAbove(t *testing.T) {
+	m, over := &camera{}, fullAlbum()
+	stack := process.Compose("pair", "Pair",
+		&process.Spec{Name: "camera", New: func(process.ID, *process.Config) process.Machine { return m }},
+		&process.Spec{Name: "album", New: func(process.ID, *process.Config) process.Machine { return over }},
+	).New(0, &process.Config{N: 3})
+	var fx process.Effects
+	fx.Begin(0, nil)
+	stack.Step(&process.Event{Kind: process.Start}, &fx)
+	if !slices.Equal(m.shot, process.AppendState(nil, over)) {
+		t.Error("the observer did not see the state of the machine above")
+	}
+}

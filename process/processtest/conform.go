@@ -95,7 +95,7 @@ type run struct {
 	faults  bool
 	round   uint64
 	highest process.Fence
-	calls   bool // somebody asked for an election
+	calls   bool  // somebody asked for an election
 	chosen  []int // the choices of the present step, for the twin
 	twinFx  process.Effects
 	shapes  map[process.ID][]string
