@@ -8,6 +8,8 @@ import (
 
 // commands are the constructors of all commands, in the order of the help.
 var commands = []func(*app) *cobra.Command{
+	newServe,
+	newDev,
 	newLock,
 	newElect,
 	newDemo,

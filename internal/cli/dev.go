@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave/internal/local"
+)
+
+const (
+	// devPatience is how long the servers have to be ready, or to end.
+	devPatience = 15 * time.Second
+	// revival is the pause before a server that died is started again, long
+	// enough to see what its absence does.
+	revival = time.Second
+)
+
+// devCluster is a cluster of processes on this machine, for trying things out.
+type devCluster struct {
+	app     *app
+	binary  string
+	dir     string
+	clients []string // addresses by server, from index 0
+	peers   []string
+
+	ready chan struct{} // closed once all have been ready
+	tasks sync.WaitGroup
+}
+
+func newDev(a *app) *cobra.Command {
+	var (
+		servers, port int
+		dir           string
+	)
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a cluster on this machine, for trying things out",
+		Long: `Dev runs a cluster of server processes on this machine until Ctrl-C. A server
+that dies is started again after a second, so that one can see what kill -9 does.
+
+Server N takes clients at port --port + N - 1, and other servers a hundred ports
+further up.`,
+		Example: `  conclave dev
+  conclave dev --servers 5 --data ./cluster
+  conclave dev --port 8400`,
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error { return a.dev(servers, port, dir) },
+	}
+	cmd.Flags().IntVar(&servers, "servers", 3, "how many servers, 1 to 9")
+	cmd.Flags().StringVar(&dir, "data", "", "keep data and logs in this directory, and go on with what is there (default: a temporary one)")
+	cmd.Flags().IntVar(&port, "port", 7400, "port at which the first server takes clients")
+	return cmd
+}
+
+func (a *app) dev(servers, port int, dir string) error {
+	if servers < 1 || servers > 9 {
+		return fmt.Errorf("--servers %d: give 1 to 9", servers)
+	}
+	if port < 1 || port > 65535-110 {
+		return fmt.Errorf("--port %d: give 1 to %d, since the servers use the ports after it too", port, 65535-110)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := &devCluster{app: a, dir: dir, ready: make(chan struct{})}
+	var err error
+	if c.binary, err = os.Executable(); err != nil {
+		return err
+	}
+	dir, clear, err := workDir(dir, "conclave-dev-")
+	if err != nil {
+		return err
+	}
+	defer clear()
+	c.dir = dir
+	for i := range servers {
+		c.clients = append(c.clients, net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i)))
+		c.peers = append(c.peers, net.JoinHostPort("127.0.0.1", strconv.Itoa(port+100+i)))
+	}
+	return c.run(ctx)
+}
+
+// run runs all servers until ctx ends, or one cannot be run at all.
+func (c *devCluster) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer c.tasks.Wait()
+	defer cancel(nil)
+	for id := 1; id <= len(c.clients); id++ {
+		c.tasks.Go(func() {
+			if err := c.keep(ctx, id); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	if err := c.awaitReady(ctx); err != nil {
+		cancel(err)
+		return err
+	}
+	close(c.ready)
+	c.app.say("%d servers are up; data and logs in %s; Ctrl-C stops them", len(c.clients), c.dir)
+	fmt.Fprintf(c.app.stdout, "export CONCLAVE_SERVERS=%s\n", strings.Join(c.clients, ","))
+	<-ctx.Done()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	c.app.say("stopping")
+	return nil
+}
+
+// awaitReady waits until every server is.
+func (c *devCluster) awaitReady(ctx context.Context) error {
+	limit, cancel := context.WithTimeout(ctx, devPatience)
+	defer cancel()
+	for id, address := range c.clients {
+		for !ready(limit, address) {
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-limit.Done():
+				if ctx.Err() == nil {
+					return fmt.Errorf("server %d is not ready after %v: see %s", id+1, devPatience, c.logFile(id+1))
+				}
+				if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+					return err
+				}
+				return errors.New("stopped before the servers were ready")
+			}
+		}
+	}
+	return nil
+}
+
+// ready asks a server.
+func ready(ctx context.Context, address string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	req.Close = true
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
+}
+
+// keep runs a server, again and again if it dies. One that dies before the
+// cluster was up has a reason that will not go away.
+func (c *devCluster) keep(ctx context.Context, id int) error {
+	for {
+		err := c.once(ctx, id)
+		if ctx.Err() != nil {
+			return nil
+		}
+		select {
+		case <-c.ready:
+		default:
+			return fmt.Errorf("server %d: %s", id, c.lastLine(id))
+		}
+		c.app.say("server %d died (%v); it is started again in %v", id, err, revival)
+		select {
+		case <-time.After(revival):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// once runs a server until it ends, which it is told to do when ctx ends.
+func (c *devCluster) once(ctx context.Context, id int) error {
+	var peers []string
+	for i, address := range c.peers {
+		peers = append(peers, fmt.Sprintf("%d=%s", i+1, address))
+	}
+	log, err := os.OpenFile(c.logFile(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.CommandContext(ctx, c.binary, "serve", "--config", "", "--id", strconv.Itoa(id), "--cluster-name", "dev",
+		"--data", filepath.Join(c.dir, fmt.Sprint("server-", id)),
+		"--listen", c.clients[id-1], "--peer-listen", c.peers[id-1], "--peers", strings.Join(peers, ","))
+	cmd.Env = withoutSettings(os.Environ())
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = devPatience
+	local.Prepare(cmd)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	c.app.say("server %d is process %d, takes clients at %s", id, cmd.Process.Pid, c.clients[id-1])
+	return cmd.Wait()
+}
+
+// withoutSettings keeps what the environment says of other servers away from
+// these.
+func withoutSettings(environ []string) []string {
+	var kept []string
+	for _, entry := range environ {
+		if !strings.HasPrefix(entry, "CONCLAVE_") {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+func (c *devCluster) logFile(id int) string {
+	return filepath.Join(c.dir, fmt.Sprintf("server-%d.log", id))
+}
+
+// lastLine returns the last that a server said.
+func (c *devCluster) lastLine(id int) string {
+	said, err := os.ReadFile(c.logFile(id))
+	if err != nil {
+		return err.Error()
+	}
+	said = bytes.TrimSpace(said)
+	return strings.TrimPrefix(string(said[bytes.LastIndexByte(said, '\n')+1:]), "conclave: ")
+}

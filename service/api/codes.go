@@ -1,0 +1,51 @@
+package api
+
+import (
+	"strings"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Meaning is how a Code is told to those who speak something else than this
+// protocol.
+type Meaning struct {
+	// Name is what JSON calls it: the name in the protocol without "CODE_".
+	Name string
+	// GRPC is the status of a call that has no reply to carry the code in.
+	GRPC codes.Code
+	// HTTP is the status of a response.
+	HTTP int
+	// Exit is the exit status of a command that ends so: 0, or 120 for what was
+	// lost, 124 for what was not got in time, 125 for everything else.
+	Exit int
+}
+
+// meanings is append-only, as the enumeration is.
+var meanings = map[Code]Meaning{
+	Code_CODE_UNSPECIFIED:   {"UNSPECIFIED", codes.Unknown, 500, 125},
+	Code_CODE_OK:            {"OK", codes.OK, 200, 0},
+	Code_CODE_QUEUED:        {"QUEUED", codes.OK, 202, 124},
+	Code_CODE_HELD:          {"HELD", codes.FailedPrecondition, 423, 124},
+	Code_CODE_NOT_HELD:      {"NOT_HELD", codes.FailedPrecondition, 409, 120},
+	Code_CODE_SESSION_GONE:  {"SESSION_GONE", codes.NotFound, 410, 120},
+	Code_CODE_INVALID:       {"INVALID", codes.InvalidArgument, 400, 125},
+	Code_CODE_EXHAUSTED:     {"EXHAUSTED", codes.ResourceExhausted, 429, 125},
+	Code_CODE_NOT_LEADER:    {"NOT_LEADER", codes.FailedPrecondition, 503, 125},
+	Code_CODE_UNAVAILABLE:   {"UNAVAILABLE", codes.Unavailable, 503, 125},
+	Code_CODE_STALE:         {"STALE", codes.Aborted, 409, 125},
+	Code_CODE_CANCELLED:     {"CANCELLED", codes.Canceled, 409, 124},
+	Code_CODE_WRONG_CLUSTER: {"WRONG_CLUSTER", codes.FailedPrecondition, 421, 125},
+	Code_CODE_INTERNAL:      {"INTERNAL", codes.Internal, 500, 125},
+	Code_CODE_TIMEOUT:       {"TIMEOUT", codes.DeadlineExceeded, 423, 124},
+}
+
+// MeaningOf returns what c means elsewhere. A code from a newer server means
+// what CODE_UNSPECIFIED does, under its own name.
+func MeaningOf(c Code) Meaning {
+	if m, known := meanings[c]; known {
+		return m
+	}
+	m := meanings[Code_CODE_UNSPECIFIED]
+	m.Name = strings.TrimPrefix(c.String(), "CODE_")
+	return m
+}

@@ -1,0 +1,51 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// The table was fixed when the first release was: numbers and names that
+// programs may have stored never change.
+func TestEveryCodeHasItsMeaning(t *testing.T) {
+	for number, name := range api.Code_name {
+		m := api.MeaningOf(api.Code(number))
+		if want := strings.TrimPrefix(name, "CODE_"); m.Name != want {
+			t.Errorf("code %d is called %q, want %q", number, m.Name, want)
+		}
+		if m.HTTP < 200 || m.HTTP > 599 {
+			t.Errorf("%s has the HTTP status %d", name, m.HTTP)
+		}
+		success := number == int32(api.Code_CODE_OK)
+		if (m.Exit == 0) != success {
+			t.Errorf("%s has the exit status %d", name, m.Exit)
+		}
+		if m.HTTP == 200 != success {
+			t.Errorf("%s has the HTTP status %d", name, m.HTTP)
+		}
+		if number != 0 && m.GRPC == codes.Unknown {
+			t.Errorf("%s has no entry in the table", name)
+		}
+	}
+}
+
+func TestExitStatusesAreThoseOfTheCommandLine(t *testing.T) {
+	for number, name := range api.Code_name {
+		switch exit := api.MeaningOf(api.Code(number)).Exit; exit {
+		case 0, 120, 124, 125:
+		default:
+			t.Errorf("%s ends with %d, which is not ours to use", name, exit)
+		}
+	}
+}
+
+func TestCodeOfANewerServer(t *testing.T) {
+	m := api.MeaningOf(api.Code(9999))
+	if m.Name != "9999" || m.Exit != 125 || m.HTTP != 500 {
+		t.Errorf("an unknown code means %+v", m)
+	}
+}

@@ -1,0 +1,203 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+const (
+	// protocolVersion is that of the interface that this server speaks.
+	protocolVersion = 1
+	// frameRequests is the most that a client may put into one frame.
+	frameRequests = 1024
+)
+
+type attachStream = grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]
+
+// service is what a server offers over gRPC.
+type service struct {
+	api.UnimplementedConclaveServer
+	*Server
+}
+
+// Attach serves one process.
+func (s service) Attach(stream attachStream) error {
+	ctx := stream.Context()
+	welcome := &api.Welcome{Cluster: s.identity, Server: s.cfg.ID, Version: protocolVersion}
+	if err := stream.Send(&api.ServerFrame{Welcome: welcome}); err != nil {
+		return err
+	}
+	out := newOutbox(func() {
+		s.log.Warn("a client does not take its replies and is cut off", "remote", remote(ctx))
+		go hangUp(ctx)
+	})
+	conn, err := s.connect(ctx, out)
+	if err != nil {
+		return s.dismiss(stream, nil)
+	}
+	defer conn.Close()
+	s.metrics.streams.Inc()
+	defer s.metrics.streams.Dec()
+	// The reader ends with the stream's context, so when this function returns.
+	s.tasks.Go(func() { out.end(s.read(stream, conn, out)) })
+	return s.write(stream, out)
+}
+
+// connect attaches a client to the node. A server that is about to find out
+// that it leads gets a moment to do so.
+func (s *Server) connect(ctx context.Context, client node.Client) (*node.Conn, error) {
+	conn, err := s.node.Connect(ctx, client)
+	if errors.Is(err, node.ErrNotLeader) && s.awaitLeader(ctx) == s.cfg.ID {
+		conn, err = s.node.Connect(ctx, client)
+	}
+	return conn, err
+}
+
+// read passes requests on until the client sends no more. It returns a farewell
+// if that is the client's fault.
+func (s *Server) read(stream attachStream, conn *node.Conn, out *outbox) *api.Farewell {
+	ctx := stream.Context()
+	for {
+		frame, err := stream.Recv()
+		if err != nil {
+			if errors.Is(err, io.EOF) || ctx.Err() != nil {
+				return nil
+			}
+			return &api.Farewell{Code: api.Code_CODE_INVALID, Message: status.Convert(err).Message()}
+		}
+		if n := len(frame.GetRequests()); n > frameRequests {
+			message := fmt.Sprintf("a frame has %d requests: it may have %d", n, frameRequests)
+			return &api.Farewell{Code: api.Code_CODE_INVALID, Message: message}
+		}
+		commands := make([]registry.Command, 0, len(frame.GetRequests()))
+		for _, req := range frame.GetRequests() {
+			if c, problem := commandOf(req); problem != "" {
+				out.refuse(refusal(req, api.Code_CODE_INVALID, problem))
+			} else {
+				commands = append(commands, c)
+			}
+		}
+		out.note(commands)
+		if conn.Submit(ctx, commands) != nil || out.admit(ctx) != nil {
+			return nil // the stream ends, or the node, which deposes its clients
+		}
+	}
+}
+
+// write sends whatever is queued each time it comes around: replies that come
+// while a frame is being sent travel together in the next.
+func (s *Server) write(stream attachStream, out *outbox) error {
+	ctx := stream.Context()
+	for {
+		select {
+		case <-out.wake:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		for last := false; !last; {
+			var frame *api.ServerFrame
+			if frame, last = out.take(s.metrics.observe); frame == nil && !last {
+				break
+			}
+			if frame != nil {
+				if err := stream.Send(frame); err != nil {
+					return err
+				}
+			}
+			if last {
+				return s.part(stream, out)
+			}
+		}
+	}
+}
+
+// part ends a stream.
+func (s *Server) part(stream attachStream, out *outbox) error {
+	switch farewell, deposed := out.parting(); {
+	case farewell != nil:
+		return s.dismiss(stream, farewell)
+	case deposed:
+		return s.dismiss(stream, nil)
+	}
+	return nil
+}
+
+// dismiss says goodbye; without a reason of its own, because this server does
+// not lead.
+func (s *Server) dismiss(stream attachStream, farewell *api.Farewell) error {
+	if farewell == nil {
+		leader := s.awaitLeader(stream.Context())
+		farewell = &api.Farewell{Code: api.Code_CODE_NOT_LEADER, Leader: s.node.ClientAddress(leader), Message: s.disclaim(leader)}
+	}
+	if err := stream.Send(&api.ServerFrame{Farewell: farewell}); err != nil {
+		return err
+	}
+	return nil
+}
+
+// disclaim says why this server does not take a request.
+func (s *Server) disclaim(leader uint64) string {
+	switch {
+	case s.stopping():
+		return fmt.Sprintf("server %d is stopping", s.cfg.ID)
+	case leader == 0:
+		return fmt.Sprintf("server %d does not lead, and knows no leader", s.cfg.ID)
+	case leader == s.cfg.ID:
+		return fmt.Sprintf("server %d led, lost that, and leads again", s.cfg.ID)
+	}
+	return fmt.Sprintf("server %d does not lead, server %d does", s.cfg.ID, leader)
+}
+
+// awaitLeader returns the id of the leader. If none is known it waits for two
+// heartbeats at most, since an election takes less; then it returns 0.
+func (s *Server) awaitLeader(ctx context.Context) (leader uint64) {
+	ctx, cancel := context.WithTimeout(ctx, 2*s.cfg.Heartbeat)
+	defer cancel()
+	for {
+		err := s.node.View(ctx, func(r *replica.Replica) { leader = r.Leader() })
+		if errors.Is(err, node.ErrStopped) {
+			return s.successor()
+		}
+		if leader != 0 {
+			return leader
+		}
+		select {
+		case <-time.After(s.pollInterval()):
+		case <-ctx.Done():
+			return 0
+		}
+	}
+}
+
+// successor returns the last known leader, unless that was this server.
+func (s *Server) successor() uint64 {
+	if leader := s.node.Metrics().Leader.Load(); leader != s.cfg.ID {
+		return leader
+	}
+	return 0
+}
+
+// pollInterval is how often to look whether there is a leader.
+func (s *Server) pollInterval() time.Duration { return s.cfg.Heartbeat / 5 }
+
+// Ping does nothing.
+func (s service) Ping(context.Context, *api.PingRequest) (*api.PingResponse, error) {
+	return &api.PingResponse{}, nil
+}
+
+// unavailable is the error of a call that cannot be served now.
+func unavailable(format string, args ...any) error {
+	return status.Errorf(codes.Unavailable, format, args...)
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// Config sets up a server. Its zero value is a cluster of one server on this
+// machine. The keys of a configuration file, the environment and the flags are
+// in Settings.
+type Config struct {
+	// ID is the id of this server, from 1 up [1 in a cluster of one].
+	ID uint64
+	// ClusterName, with Peers, makes the identity of the cluster ["conclave"].
+	ClusterName string
+	// Data is the directory for everything on disk ["conclave-data"].
+	Data string
+
+	// Listen is where clients are taken ["127.0.0.1:7400"], and Advertise what
+	// they are told about it [Listen].
+	Listen, Advertise string
+	// PeerListen is where other servers are taken [the address of this server
+	// in Peers, or "127.0.0.1:7500"], and PeerAdvertise what a cluster of one
+	// calls it [PeerListen].
+	PeerListen, PeerAdvertise string
+	// Peers are all servers of the cluster, this one included:
+	// "1=host:port,2=host:port,3=host:port" [a cluster of this server alone].
+	Peers string
+
+	// Preset fits the times to the network: "lan", or "wan", which multiplies
+	// their defaults by 10 ["lan"].
+	Preset string
+	// Heartbeat is the time between two heartbeats of the leader [50 ms].
+	Heartbeat time.Duration
+	// Election is how long a follower waits in vain for a heartbeat before it
+	// stands for election: this long to twice as long [4 heartbeats].
+	Election time.Duration
+
+	// TLSCert and TLSKey are files in PEM; they make clients use TLS. TLSCA, if
+	// given, has the certificates that must vouch for clients.
+	TLSCert, TLSKey, TLSCA string
+	// PeerCert, PeerKey and PeerCA make the servers use TLS among themselves,
+	// where both sides show a certificate that PeerCA vouches for.
+	PeerCert, PeerKey, PeerCA string
+	// Insecure allows addresses beyond this machine without TLS.
+	Insecure bool
+
+	// LogLevel is debug, info, warn or error ["info"], LogFormat text or json
+	// ["text"]. The logger made of them is Logger's business.
+	LogLevel, LogFormat string
+	// Pprof is an address on this machine that serves net/http/pprof [none].
+	Pprof string
+
+	// What follows has no key.
+
+	// Version is what the server says of itself.
+	Version string
+	// Log receives what happens [slog.Default()].
+	Log *slog.Logger
+	// Listener and PeerListener, if not nil, are used instead of listening at
+	// Listen and PeerListen.
+	Listener, PeerListener net.Listener
+	// Limits of the replica, for tests; zero values are the defaults.
+	Limits replica.Config
+}
+
+// Defaults that others need to know.
+const (
+	DefaultListen     = "127.0.0.1:7400"
+	DefaultPeerListen = "127.0.0.1:7500"
+
+	defaultHeartbeat = 50 * time.Millisecond
+	wanFactor        = 10
+)
+
+// WithDefaults fills in the zero values.
+func (c Config) WithDefaults() Config {
+	set(&c.ClusterName, "conclave")
+	set(&c.Data, "conclave-data")
+	set(&c.Listen, DefaultListen)
+	set(&c.Advertise, c.Listen)
+	set(&c.Preset, "lan")
+	set(&c.LogLevel, "info")
+	set(&c.LogFormat, "text")
+	set(&c.Version, "unknown")
+	if c.Peers == "" {
+		set(&c.ID, 1)
+		set(&c.PeerListen, DefaultPeerListen)
+		set(&c.PeerAdvertise, c.PeerListen)
+		c.Peers = fmt.Sprintf("%d=%s", c.ID, c.PeerAdvertise)
+	}
+	if peers, err := ParsePeers(c.Peers); err == nil {
+		set(&c.PeerListen, peers[c.ID])
+		set(&c.PeerAdvertise, peers[c.ID])
+	}
+	set(&c.Heartbeat, c.factor()*defaultHeartbeat)
+	set(&c.Election, 4*c.Heartbeat)
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c
+}
+
+func (c Config) factor() time.Duration {
+	if c.Preset == "wan" {
+		return wanFactor
+	}
+	return 1
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// ParsePeers reads a list such as "1=10.0.0.1:7500,2=10.0.0.2:7500".
+func ParsePeers(list string) (map[uint64]string, error) {
+	peers := make(map[uint64]string)
+	for entry := range strings.SplitSeq(list, ",") {
+		id, address, found := strings.Cut(strings.TrimSpace(entry), "=")
+		number, err := strconv.ParseUint(id, 10, 64)
+		switch {
+		case !found || err != nil || number == 0:
+			return nil, fmt.Errorf(`%q is not "id=host:port" with an id from 1 up`, entry)
+		case peers[number] != "":
+			return nil, fmt.Errorf("server %d is there twice", number)
+		}
+		if err := checkAddress(address); err != nil {
+			return nil, fmt.Errorf("server %d: %w", number, err)
+		}
+		for other, taken := range peers {
+			if taken == address {
+				return nil, fmt.Errorf("servers %d and %d have the same address %s", min(other, number), max(other, number), address)
+			}
+		}
+		peers[number] = address
+	}
+	return peers, nil
+}
+
+// Cluster returns the identity of the cluster. It is the same on all servers
+// that were given the same name and the same peers, in whatever order.
+func (c Config) Cluster() (uint64, error) {
+	peers, err := ParsePeers(c.Peers)
+	if err != nil {
+		return 0, err
+	}
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s\n", c.ClusterName)
+	for _, id := range slices.Sorted(maps.Keys(peers)) {
+		fmt.Fprintf(hash, "%d=%s\n", id, peers[id])
+	}
+	return binary.BigEndian.Uint64(hash.Sum(nil)), nil
+}
+
+// FormatCluster returns an identity as people and the protocol see it.
+func FormatCluster(cluster uint64) string { return fmt.Sprintf("%016x", cluster) }

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// commandOf translates a request, or reports what is wrong with it. The rest of
+// what can be wrong the registry finds.
+func commandOf(req *api.Request) (c registry.Command, problem string) {
+	id := req.GetSession()
+	if len(id) != len(c.Session) {
+		return c, fmt.Sprintf("the session id has %d bytes: it must have %d", len(id), len(c.Session))
+	}
+	copy(c.Session[:], id)
+	c.Sequence, c.Low = req.GetSequence(), req.GetLow()
+	switch op := req.GetOp().(type) {
+	case *api.Request_Open:
+		c.Op, c.TTL = registry.OpOpen, op.Open.GetTtlNs()
+		c.Host, c.PID, c.Program = op.Open.GetHost(), op.Open.GetPid(), op.Open.GetProgram()
+	case *api.Request_Renew:
+		c.Op = registry.OpRenew
+	case *api.Request_Close:
+		c.Op = registry.OpClose
+	case *api.Request_Acquire:
+		return acquireOf(c, op.Acquire)
+	case *api.Request_Release:
+		c.Op, c.Hold = registry.OpRelease, op.Release.GetHold()
+	case *api.Request_Cancel:
+		c.Op, c.Hold = registry.OpCancel, op.Cancel.GetHold()
+	case *api.Request_Update:
+		c.Op, c.Hold, c.Value = registry.OpUpdate, op.Update.GetHold(), string(op.Update.GetValue())
+	default:
+		return c, "the request asks for nothing, or for something that this server does not know"
+	}
+	return c, ""
+}
+
+func acquireOf(c registry.Command, a *api.Acquire) (registry.Command, string) {
+	if a.GetClass() < 0 || a.GetClass() > api.Class_CLASS_ELECTION {
+		return c, fmt.Sprintf("class %d is unknown: 0 is a lock, 1 an election", a.GetClass())
+	}
+	c.Op, c.Class = registry.OpAcquire, registry.Class(a.GetClass())
+	c.Name, c.Try, c.Value = a.GetName(), a.GetTry(), string(a.GetValue())
+	return c, ""
+}
+
+// opNames are the operations as figures name them.
+var opNames = map[registry.Op]string{
+	registry.OpOpen: "open", registry.OpRenew: "renew", registry.OpClose: "close",
+	registry.OpAcquire: "acquire", registry.OpRelease: "release",
+	registry.OpCancel: "cancel", registry.OpUpdate: "update",
+}
+
+// replyOf translates an answer. The codes are those of the protocol.
+func replyOf(o *node.Reply) *api.Reply {
+	r := &o.Result
+	reply := &api.Reply{
+		Session: o.Session[:], Sequence: o.Sequence,
+		Code: api.Code(r.Code), Message: r.Message,
+		Fence: r.Fence, Ahead: r.Ahead, RemainingNs: r.Remaining,
+	}
+	if r.Holder != nil {
+		reply.Holder = holderOf(r.Holder)
+	}
+	return reply
+}
+
+// refusal answers a request that goes no further.
+func refusal(req *api.Request, code api.Code, message string) *api.Reply {
+	return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: code, Message: message}
+}
+
+func holderOf(h *registry.Holder) *api.Holder {
+	return &api.Holder{
+		Session: h.Session[:], Sequence: h.Sequence, Fence: h.Fence, SinceUnixNs: h.Since,
+		Host: h.Host, Pid: h.PID, Program: h.Program, Value: []byte(h.Value),
+	}
+}
+
+func resourceOf(r *registry.Resource) *api.Resource {
+	res := &api.Resource{
+		Name: r.Name, Class: api.Class(r.Class), Limit: r.Limit, QueueLength: uint32(r.QueueLength),
+	}
+	for i := range r.Holders {
+		res.Holders = append(res.Holders, holderOf(&r.Holders[i]))
+	}
+	for i := range r.Waiters {
+		w := &r.Waiters[i]
+		res.Waiters = append(res.Waiters, &api.Waiter{
+			Session: w.Session[:], Sequence: w.Sequence, SinceUnixNs: w.Since,
+			Host: w.Host, Pid: w.PID, Program: w.Program,
+		})
+	}
+	return res
+}
+
+// sessionOf takes what the session has left from the leader that knows it.
+func sessionOf(s *registry.Session, remaining int64) *api.Session {
+	return &api.Session{
+		Id: s.ID[:], TtlNs: s.TTL, Host: s.Host, Pid: s.PID, Program: s.Program,
+		Holds: uint32(s.Holds), Waits: uint32(s.Waits), OpenedUnixNs: s.Opened, RemainingNs: remaining,
+	}
+}

@@ -1,0 +1,230 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+const (
+	// reserve is how long before its deadline a call stops waiting, so that it
+	// can still leave the queue and say how it ended; half of the time that
+	// there is, if that is less.
+	reserve = 250 * time.Millisecond
+	// withdrawal is how long a server tries to take back the request of a
+	// caller that waits no longer.
+	withdrawal = 5 * time.Second
+)
+
+// Do carries out one request. A caller that numbers its requests itself can
+// send one again; the others leave the number 0 and get one from the clock.
+func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
+	begun := time.Now()
+	reply := s.do(ctx, req)
+	s.metrics.call("do", begun)
+	return reply, nil
+}
+
+// do carries out one request on the leader. Whatever happens, it is told by the
+// reply.
+func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
+	if _, problem := commandOf(req); problem != "" {
+		return refusal(req, api.Code_CODE_INVALID, problem)
+	}
+	ctx, cancel := deadlineFor(ctx, waits(req))
+	defer cancel()
+	if req.GetSequence() != 0 || passedOn(ctx) {
+		return s.carryOut(ctx, req)
+	}
+	return s.carryOutNumbered(ctx, req)
+}
+
+// waits reports whether a request may stay in a queue.
+func waits(req *api.Request) bool {
+	return req.GetAcquire() != nil && !req.GetAcquire().GetTry()
+}
+
+// deadlineFor gives a call the default deadline, unless it has one or may wait.
+func deadlineFor(ctx context.Context, waits bool) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has || waits {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, defaultDeadline)
+}
+
+// carryOutNumbered gives a request its number. If the session has seen larger
+// ones, as after a clock was set back, it tries larger ones.
+func (s *Server) carryOutNumbered(ctx context.Context, req *api.Request) *api.Reply {
+	for ahead := time.Second; ; ahead *= 4 {
+		sequence := s.numbers.next()
+		reply := s.carryOut(ctx, &api.Request{Session: req.GetSession(), Sequence: sequence, Low: lowFor(sequence), Op: req.GetOp()})
+		if reply.GetCode() != api.Code_CODE_STALE || ahead > 24*time.Hour {
+			return reply
+		}
+		// It was not carried out: nobody else has sent this number.
+		s.numbers.skip(ahead)
+	}
+}
+
+// carryOut has a request carried out by the leader.
+func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
+	reply, err := onLeader(ctx, s,
+		func(ctx context.Context) (*api.Reply, error) { return s.doHere(ctx, req) },
+		func(ctx context.Context, leader api.ConclaveClient) (*api.Reply, error) {
+			reply, err := leader.Do(ctx, req)
+			return reply, cmpCode(reply, err)
+		})
+	if err == nil {
+		return reply
+	}
+	if waits(req) && !passedOn(ctx) {
+		// It may be in a queue, or come to be: nobody waits for it any more.
+		s.tasks.Go(func() { s.withdraw(req) })
+	}
+	return s.failed(ctx, req, err)
+}
+
+// cmpCode makes an error of a reply from a server that turned out not to lead.
+func cmpCode(reply *api.Reply, err error) error {
+	if err == nil && reply.GetCode() == api.Code_CODE_NOT_LEADER {
+		return fmt.Errorf("%w: %s", errMoved, reply.GetMessage())
+	}
+	return err
+}
+
+// failed tells by a reply that a request was not answered.
+func (s *Server) failed(ctx context.Context, req *api.Request, err error) *api.Reply {
+	switch status.Code(err) {
+	case codes.FailedPrecondition:
+		reply := refusal(req, api.Code_CODE_NOT_LEADER, reason(err))
+		reply.Leader = s.node.ClientAddress(s.node.Metrics().Leader.Load())
+		return reply
+	case codes.Unavailable, codes.Canceled:
+		return refusal(req, api.Code_CODE_UNAVAILABLE, reason(err)+"; the outcome is unknown")
+	}
+	return refusal(req, api.Code_CODE_INTERNAL, reason(err))
+}
+
+// call is the client of a node for one request.
+type call struct {
+	replies chan node.Reply
+	deposed chan struct{}
+}
+
+// Deliver implements node.Client.
+func (c *call) Deliver(replies []node.Reply) {
+	for _, r := range replies {
+		select {
+		case c.replies <- r:
+		default: // more than one request is ever answered with
+		}
+	}
+}
+
+// Depose implements node.Client.
+func (c *call) Depose() { close(c.deposed) }
+
+// doHere carries out a request on this server, which leads.
+func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, error) {
+	c := &call{replies: make(chan node.Reply, 8), deposed: make(chan struct{})}
+	conn, err := s.node.Connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	command, _ := commandOf(req) // it was looked at before
+	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
+		return nil, err
+	}
+	return s.await(ctx, c, req)
+}
+
+// await waits for the outcome of a request, and for a place in a queue to
+// become a grant. Without any answer it gives up after the default deadline.
+func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Reply, error) {
+	end, stop := s.waitingEnd(ctx)
+	defer stop()
+	silence := time.NewTimer(defaultDeadline)
+	defer silence.Stop()
+	for queued := false; ; {
+		select {
+		case r := <-c.replies:
+			if r.Result.Code != registry.Queued {
+				return replyOf(&r), nil
+			}
+			queued = true
+			silence.Stop()
+		case <-c.deposed:
+			return nil, node.ErrNotLeader
+		case <-silence.C:
+			return nil, context.DeadlineExceeded
+		case <-end.Done():
+			if !queued {
+				return nil, end.Err()
+			}
+			return s.leave(ctx, req)
+		}
+	}
+}
+
+// waitingEnd ends when a call should stop waiting.
+func (s *Server) waitingEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, has := ctx.Deadline()
+	if !has {
+		return context.WithCancel(ctx)
+	}
+	left := time.Until(deadline)
+	return context.WithDeadline(ctx, deadline.Add(-min(left/2, reserve)))
+}
+
+// leave takes a waiting request out of its queue and answers for it. The caller
+// may be gone, which changes nothing: nobody would release what is granted.
+func (s *Server) leave(ctx context.Context, req *api.Request) (*api.Reply, error) {
+	left := make(chan error, 1)
+	s.tasks.Go(func() { left <- s.withdraw(req) })
+	select {
+	case err := <-left:
+		if err != nil {
+			return nil, err
+		}
+		message := fmt.Sprintf("%q was not granted in time; the request has left the queue", req.GetAcquire().GetName())
+		return refusal(req, api.Code_CODE_TIMEOUT, message), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// withdraw takes a request to acquire back: out of the queue, or, if it was
+// granted after all, by a release. A request that was never carried out never
+// will be.
+func (s *Server) withdraw(req *api.Request) error {
+	ctx, cancel := context.WithTimeout(s.ctx, withdrawal)
+	defer cancel()
+	hold := req.GetSequence()
+	again := func(op *api.Request) *api.Request {
+		op.Session, op.Sequence = req.GetSession(), s.numbers.next()
+		// The caller's own mark, if it numbers its requests itself.
+		op.Low = min(req.GetLow(), lowFor(op.Sequence))
+		return op
+	}
+	reply := s.carryOut(ctx, again(&api.Request{Op: &api.Request_Cancel{Cancel: &api.Cancel{Hold: hold}}}))
+	if reply.GetCode() == api.Code_CODE_OK && reply.GetFence() != 0 {
+		reply = s.carryOut(ctx, again(&api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold}}}))
+	}
+	switch reply.GetCode() {
+	case api.Code_CODE_OK, api.Code_CODE_NOT_HELD, api.Code_CODE_SESSION_GONE:
+		return nil
+	}
+	if s.ctx.Err() == nil {
+		s.log.Warn("a request whose caller waits no longer could not be taken back", "session", fmt.Sprintf("%x", req.GetSession()), "sequence", hold, "why", reply.GetMessage())
+	}
+	return errors.New(reply.GetMessage())
+}

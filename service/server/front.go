@@ -1,0 +1,39 @@
+package server
+
+import (
+	"html/template"
+	"net/http"
+)
+
+var front = template.Must(template.New("front").Parse(`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Conclave, server {{.Server}}</title>
+<style>body{font:16px/1.5 system-ui,sans-serif;max-width:50em;margin:2em auto;padding:0 1em}code{white-space:pre-wrap}td{padding-right:1em;vertical-align:top}</style>
+<h1>Conclave</h1>
+<p>Server {{.Server}} of cluster <code>{{.Cluster}}</code>, version {{.Version}}. Programs use gRPC on this port; here is what there is for curl and browsers.</p>
+<table>
+<tr><td><a href="/v1/status">GET /v1/status</a><td>this server, and the cluster as it sees it
+<tr><td><a href="/v1/locks">GET /v1/locks</a><td>who holds and who waits; <code>?prefix= after= limit= waiters= stale=</code>
+<tr><td><a href="/v1/elections">GET /v1/elections</a><td>the same for elections
+<tr><td>GET /v1/elections/{name}<td>who leads
+<tr><td>GET /v1/elections/{name}/watch<td>who leads, now and from now on (server-sent events)
+<tr><td><a href="/v1/sessions">GET /v1/sessions</a><td>live sessions; <code>?after= limit= stale=</code>
+<tr><td>POST /v1/open<td><code>{"ttl":"10s"}</code> opens a session
+<tr><td>POST /v1/renew, /v1/close<td><code>{"session":"..."}</code>
+<tr><td>POST /v1/acquire<td><code>{"session":"...","name":"...","wait":"5s"}</code> or <code>"try":true</code>
+<tr><td>POST /v1/release<td><code>{"session":"...","hold":"..."}</code>
+<tr><td>POST /v1/campaign<td><code>{"session":"...","name":"...","value":"..."}</code>
+<tr><td>POST /v1/update<td><code>{"session":"...","hold":"...","value":"..."}</code>
+<tr><td>POST /v1/resign<td><code>{"session":"...","hold":"..."}</code>
+<tr><td><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>, <a href="/metrics">/metrics</a><td>for what watches over servers
+</table>
+<p>Fences and holds are numbers of 64 bits, written as strings: as numbers, many readers of JSON would round them. An error has the body <code>{"code":"NOT_HELD","message":"..."}</code>.</p>
+</html>
+`))
+
+// frontPage names what is served here.
+func (s *Server) frontPage(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_ = front.Execute(w, map[string]any{"Server": s.cfg.ID, "Cluster": s.identity, "Version": s.cfg.Version})
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// healthz says whether the process is of use at all: if not, restart it.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	if s.stopping() {
+		http.Error(w, fmt.Sprintf("server %d is stopping", s.cfg.ID), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// readyz says whether this server can serve calls now.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	if err := s.ready(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+func (s *Server) ready(ctx context.Context) error {
+	if s.stopping() {
+		return fmt.Errorf("server %d is stopping", s.cfg.ID)
+	}
+	ctx, cancel := context.WithTimeout(ctx, scrapePatience)
+	defer cancel()
+	var leader, applied uint64
+	err := s.node.View(ctx, func(r *replica.Replica) { leader, applied = r.Leader(), r.Applied() })
+	switch {
+	case errors.Is(err, node.ErrNotLeader):
+		return fmt.Errorf("server %d waits for others to tell it what they know of it", s.cfg.ID)
+	case err != nil:
+		return fmt.Errorf("server %d does not answer: %w", s.cfg.ID, err)
+	case leader == 0:
+		return fmt.Errorf("server %d knows no leader", s.cfg.ID)
+	case applied == 0:
+		return fmt.Errorf("server %d waits for a snapshot from the leader", s.cfg.ID)
+	}
+	return nil
+}
+
+func (s *Server) metricsHandler() http.Handler {
+	return promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})
+}
+
+// profiles serves what net/http/pprof has. That package registers itself with
+// the default mux, which nothing here serves.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}

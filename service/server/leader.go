@@ -1,0 +1,189 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+)
+
+const (
+	// hopHeader marks a call that a server passed on. It goes no further.
+	hopHeader = "conclave-hop"
+	// leaderTrailer names the leader's address for clients, if known, when a
+	// server does not take a call because it does not lead.
+	leaderTrailer = "conclave-leader"
+	// defaultDeadline is that of calls which have none.
+	defaultDeadline = 5 * time.Second
+	// largestMessage bounds what is taken from another server: a page of 1,000
+	// elections may carry 64 KiB each.
+	largestMessage = 80 << 20
+)
+
+// passedOn reports whether a call came from another server.
+func passedOn(ctx context.Context) bool {
+	return len(metadata.ValueFromIncomingContext(ctx, hopHeader)) > 0
+}
+
+// errors of attempts that are worth another, once the leader is found.
+var errMoved = errors.New("the leader changed")
+
+// onLeader has something done by the leader: by here if that is this server,
+// else by there, over a connection to it. It goes on trying until ctx ends, and
+// if ctx does not end, until no leader was found for the default deadline. A
+// call that was passed on to this server is not passed on again.
+func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
+	ctx, stop := s.live(ctx)
+	defer stop()
+	lost := time.Now() // when the leader was last seen to be at work
+	for {
+		begun := time.Now()
+		result, err := attempt(ctx, s, here, there)
+		if !again(err) || passedOn(ctx) {
+			return result, s.spoken(ctx, err)
+		}
+		if time.Since(begun) > time.Second {
+			lost = time.Now()
+		}
+		select {
+		case <-time.After(s.pollInterval()):
+		case <-ctx.Done():
+			return result, s.spoken(ctx, err)
+		}
+		if time.Since(lost) > defaultDeadline {
+			return result, unavailable("no leader was found within %v: %v", defaultDeadline, reason(err))
+		}
+	}
+}
+
+func attempt[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) (result T, err error) {
+	leader := s.node.Metrics().Leader.Load()
+	if leader == s.cfg.ID || passedOn(ctx) {
+		return here(ctx)
+	}
+	address := s.node.ClientAddress(leader)
+	if leader == 0 || address == "" {
+		return result, fmt.Errorf("%w: server %d knows no leader", errMoved, s.cfg.ID)
+	}
+	client, err := s.pool.get(address)
+	if err != nil {
+		return result, err
+	}
+	return there(metadata.AppendToOutgoingContext(ctx, hopHeader, "1"), client)
+}
+
+// live ends with ctx, and when the server stops.
+func (s *Server) live(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(node.ErrStopped) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// again reports whether an attempt failed because the leader was not found where
+// it was looked for.
+func again(err error) bool {
+	if errors.Is(err, node.ErrNotLeader) || errors.Is(err, errMoved) {
+		return true
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.FailedPrecondition:
+		return true
+	}
+	return false
+}
+
+// spoken turns an error into one for the caller.
+func (s *Server) spoken(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, node.ErrStopped), errors.Is(context.Cause(ctx), node.ErrStopped):
+		return unavailable("server %d is stopping", s.cfg.ID)
+	case errors.Is(err, node.ErrNotLeader):
+		leader := s.node.Metrics().Leader.Load()
+		// Fails outside of gRPC, where nobody looks for it.
+		_ = grpc.SetTrailer(ctx, metadata.Pairs(leaderTrailer, s.node.ClientAddress(leader)))
+		return status.Error(codes.FailedPrecondition, s.disclaim(leader))
+	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
+		return unavailable("no quorum answered in time")
+	case errors.Is(err, context.Canceled):
+		return status.Error(codes.Canceled, "the caller went away")
+	case errors.Is(err, errMoved):
+		return unavailable("%v", err)
+	}
+	return err
+}
+
+// reason is what an error says without the form that gRPC gives it.
+func reason(err error) string {
+	if text, is := status.FromError(err); is {
+		return text.Message()
+	}
+	return err.Error()
+}
+
+// pool has a connection to each server that calls were passed on to.
+type pool struct {
+	options []grpc.DialOption
+
+	mu    sync.Mutex
+	conns map[string]*grpc.ClientConn
+}
+
+func newPool(secrets secrets) *pool {
+	secrecy := insecure.NewCredentials()
+	if secrets.leader != nil {
+		secrecy = credentials.NewTLS(secrets.leader)
+	}
+	return &pool{
+		conns: make(map[string]*grpc.ClientConn),
+		options: []grpc.DialOption{
+			grpc.WithTransportCredentials(secrecy),
+			grpc.WithNoProxy(),
+			grpc.WithDisableServiceConfig(),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 250 * time.Millisecond},
+				MinConnectTimeout: time.Second,
+			}),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
+		},
+	}
+}
+
+func (p *pool) get(address string) (api.ConclaveClient, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	conn := p.conns[address]
+	if conn == nil {
+		var err error
+		if conn, err = grpc.NewClient("passthrough:///"+address, p.options...); err != nil {
+			return nil, fmt.Errorf("passing on to %s: %w", address, err)
+		}
+		p.conns[address] = conn
+	}
+	return api.NewConclaveClient(conn), nil
+}
+
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for address, conn := range p.conns {
+		conn.Close()
+		delete(p.conns, address)
+	}
+}

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// Observe streams who leads an election. Only the leader does: another server
+// ends the stream at once with FAILED_PRECONDITION, and one that ceases to lead
+// with UNAVAILABLE. Both name the leader, if known, in the trailer
+// "conclave-leader".
+func (s service) Observe(req *api.ObserveRequest, stream grpc.ServerStreamingServer[api.Observation]) error {
+	if problem := registry.ValidateName(req.GetName()); problem != "" {
+		return status.Error(codes.InvalidArgument, problem)
+	}
+	ctx := stream.Context()
+	begun := false
+	err := s.observe(ctx, req.GetName(), func(o *api.Observation) error {
+		begun = true
+		return stream.Send(o)
+	})
+	if !errors.Is(err, node.ErrNotLeader) && !errors.Is(err, node.ErrStopped) {
+		return s.spoken(ctx, err)
+	}
+	leader := s.awaitLeader(ctx)
+	if address := s.node.ClientAddress(leader); address != "" {
+		stream.SetTrailer(metadata.Pairs(leaderTrailer, address))
+	}
+	if begun || errors.Is(err, node.ErrStopped) {
+		return unavailable("%s", s.disclaim(leader))
+	}
+	return status.Error(codes.FailedPrecondition, s.disclaim(leader))
+}
+
+// observe sends the state of an election, and again whenever it has changed,
+// until this server ceases to lead. What changes while send is at work is sent
+// once, as it is then.
+func (s *Server) observe(ctx context.Context, name string, send func(*api.Observation) error) error {
+	ctx, stop := s.live(ctx)
+	defer stop()
+	changed, cancel, err := s.node.Watch(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	s.metrics.watches.Inc()
+	defer s.metrics.watches.Dec()
+	var last *api.Observation
+	for {
+		now, err := s.election(ctx, name)
+		if err != nil {
+			return err
+		}
+		if last == nil || differ(last, now) {
+			if err := send(now); err != nil {
+				return err
+			}
+			last = now
+		}
+		select {
+		case _, open := <-changed:
+			if !open {
+				return node.ErrNotLeader
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// election reads who leads an election.
+func (s *Server) election(ctx context.Context, name string) (*api.Observation, error) {
+	state := &api.Observation{Name: name}
+	err := s.node.Read(ctx, func(r *replica.Replica) {
+		leader, elected := r.Registry().Leader(name)
+		if state.Elected = elected; elected {
+			state.Leader = holderOf(&leader)
+		}
+	})
+	return state, err
+}
+
+func differ(a, b *api.Observation) bool {
+	return a.GetElected() != b.GetElected() || a.GetLeader().GetFence() != b.GetLeader().GetFence() ||
+		string(a.GetLeader().GetValue()) != string(b.GetLeader().GetValue())
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+const (
+	// pageSize is the default and the most of a page.
+	pageSize = 1000
+	// defaultWaiters is how many waiters of a resource are listed unless more
+	// are asked for, maxWaiters the most.
+	defaultWaiters = 100
+	maxWaiters     = 10000
+)
+
+// Status describes this server.
+func (s service) Status(ctx context.Context, _ *api.StatusRequest) (*api.StatusResponse, error) {
+	defer s.metrics.call("status", time.Now())
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	return s.status(ctx)
+}
+
+func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
+	answer := &api.StatusResponse{
+		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
+		UptimeNs: time.Since(s.started).Nanoseconds(),
+	}
+	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })
+	if errors.Is(err, node.ErrNotLeader) {
+		// It does not know yet what it is: there is no replica to look at.
+		err = nil
+		for _, id := range s.ids {
+			answer.Members = append(answer.Members, s.member(id))
+		}
+	}
+	return answer, s.spoken(ctx, err)
+}
+
+func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
+	state, counts := r.Status(), r.Registry().Counts()
+	answer.Leader, answer.Term = state.Leader, state.Term
+	answer.CommitIndex, answer.AppliedIndex = state.Commit, state.Applied
+	answer.Sessions, answer.Waiters = uint64(counts.Sessions), uint64(counts.Waiters)
+	answer.Locks, answer.Elections = uint64(counts.Locks), uint64(counts.Elections)
+	answer.Fence = counts.Fence
+	for _, id := range s.ids {
+		m := s.member(id)
+		m.Voter = slices.Contains(state.Voters, id)
+		m.Leader = id == state.Leader
+		for _, p := range state.Peers {
+			if p.ID == id {
+				m.MatchIndex = p.Match
+			}
+		}
+		answer.Members = append(answer.Members, m)
+	}
+}
+
+func (s *Server) member(id uint64) *api.Member {
+	return &api.Member{
+		Id: id, PeerAddress: s.peers[id], ClientAddress: s.node.ClientAddress(id),
+		Connected: id == s.cfg.ID || slices.Contains(s.node.Connected(), id),
+	}
+}
+
+// List returns locks or elections.
+func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
+	defer s.metrics.call("list", time.Now())
+	return s.list(ctx, req)
+}
+
+func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
+	if req.GetClass() != api.Class_CLASS_LOCK && req.GetClass() != api.Class_CLASS_ELECTION {
+		return nil, status.Errorf(codes.InvalidArgument, "class %d is unknown: 0 is a lock, 1 an election", req.GetClass())
+	}
+	answer := new(api.ListResponse)
+	look := func(r *replica.Replica) {
+		page, more := r.Registry().List(registry.Class(req.GetClass()), req.GetPrefix(), req.GetAfter(), page(req.GetLimit()), waiters(req.GetWaiters()))
+		answer.More = more
+		for i := range page {
+			answer.Resources = append(answer.Resources, resourceOf(&page[i]))
+		}
+	}
+	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ListResponse, error) {
+		return leader.List(ctx, req)
+	})
+}
+
+// Sessions returns the live sessions.
+func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
+	defer s.metrics.call("sessions", time.Now())
+	return s.sessions(ctx, req)
+}
+
+func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
+	var after registry.SessionID
+	if id := req.GetAfter(); len(id) != 0 && len(id) != len(after) {
+		return nil, status.Errorf(codes.InvalidArgument, "the session id has %d bytes: it must have %d", len(id), len(after))
+	}
+	copy(after[:], req.GetAfter())
+	answer := new(api.SessionsResponse)
+	look := func(r *replica.Replica) {
+		page, more := r.Registry().Sessions(after, page(req.GetLimit()))
+		answer.More = more
+		for i := range page {
+			answer.Sessions = append(answer.Sessions, sessionOf(&page[i], r.Remaining(page[i].ID)))
+		}
+	}
+	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.SessionsResponse, error) {
+		return leader.Sessions(ctx, req)
+	})
+}
+
+func page(limit uint32) int {
+	if limit == 0 || limit > pageSize {
+		return pageSize
+	}
+	return int(limit)
+}
+
+func waiters(limit uint32) int {
+	if limit == 0 {
+		return defaultWaiters
+	}
+	return int(min(limit, maxWaiters))
+}
+
+// read fills in an answer by look: from this server's own state if stale, else
+// on the leader, once a quorum has confirmed that it leads.
+func read[T any](ctx context.Context, s *Server, stale bool, answer T, look func(*replica.Replica), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	if stale {
+		return answer, s.spoken(ctx, s.node.View(ctx, look))
+	}
+	ctx, stop := s.waitingEnd(ctx)
+	defer stop()
+	return onLeader(ctx, s, func(ctx context.Context) (T, error) { return answer, s.node.Read(ctx, look) }, there)
+}

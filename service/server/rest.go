@@ -1,0 +1,215 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// maxBody bounds the body of a request: a value of 64 KiB may take six bytes of
+// JSON for each of its own.
+const maxBody = 512 << 10
+
+// routes are what is served over HTTP/1.1.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/open", s.timed("open", s.postOpen))
+	mux.HandleFunc("POST /v1/renew", s.timed("renew", s.postRenew))
+	mux.HandleFunc("POST /v1/close", s.timed("close", s.postClose))
+	mux.HandleFunc("POST /v1/acquire", s.timed("acquire", s.postAcquire))
+	mux.HandleFunc("POST /v1/release", s.timed("release", s.postRelease))
+	mux.HandleFunc("POST /v1/campaign", s.timed("campaign", s.postCampaign))
+	mux.HandleFunc("POST /v1/update", s.timed("update", s.postUpdate))
+	mux.HandleFunc("POST /v1/resign", s.timed("resign", s.postRelease))
+	mux.HandleFunc("GET /v1/status", s.timed("status", s.getStatus))
+	mux.HandleFunc("GET /v1/locks", s.timed("locks", s.getLocks))
+	mux.HandleFunc("GET /v1/elections", s.timed("elections", s.getElections))
+	mux.HandleFunc("GET /v1/elections/{name}", s.timed("election", s.getElection))
+	mux.HandleFunc("GET /v1/elections/{name}/watch", s.watchElection)
+	mux.HandleFunc("GET /v1/sessions", s.timed("sessions", s.getSessions))
+	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", s.metricsHandler())
+	mux.HandleFunc("GET /{$}", s.frontPage)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		message := fmt.Sprintf("there is no %s %s here: GET / lists what there is", r.Method, r.URL.Path)
+		writeJSON(w, http.StatusNotFound, problem{Code: "INVALID", Message: message})
+	})
+	// A page from elsewhere that a browser shows must not be able to release
+	// somebody's locks. Programs send none of the headers that this looks at.
+	return http.NewCrossOriginProtection().Handler(mux)
+}
+
+// problem is the body of a response that is not a success.
+type problem struct {
+	Code    string      `json:"code"`
+	Message string      `json:"message"`
+	Holder  *holderJSON `json:"holder,omitempty"`
+	// Leader is where the leader takes clients, if that is the problem.
+	Leader string `json:"leader,omitempty"`
+}
+
+// timed makes a handler of a function that returns the body of its response.
+func (s *Server) timed(method string, serve func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		defer s.metrics.call("http_"+method, time.Now())
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		body, err := serve(r)
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, body)
+	}
+}
+
+func writeJSON(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(body) // the client is gone if this fails
+}
+
+// refused is a reply whose code is not OK.
+type refused struct{ *api.Reply }
+
+func (r refused) Error() string { return r.GetMessage() }
+
+// malformed is an error in a request.
+func malformed(format string, args ...any) error {
+	return refused{&api.Reply{Code: api.Code_CODE_INVALID, Message: fmt.Sprintf(format, args...)}}
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	var reply refused
+	if !errors.As(err, &reply) {
+		reply = refused{&api.Reply{Code: codeOf(err), Message: reason(err)}}
+	}
+	meaning := api.MeaningOf(reply.GetCode())
+	body := problem{Code: meaning.Name, Message: reply.GetMessage(), Leader: reply.GetLeader()}
+	if reply.GetHolder() != nil {
+		body.Holder = holderToJSON(reply.GetHolder())
+	}
+	writeJSON(w, meaning.HTTP, body)
+}
+
+// codeOf finds the code for an error of a call that has no reply.
+func codeOf(err error) api.Code {
+	switch status.Code(err) {
+	case codes.InvalidArgument:
+		return api.Code_CODE_INVALID
+	case codes.Unavailable, codes.FailedPrecondition, codes.Canceled, codes.DeadlineExceeded:
+		return api.Code_CODE_UNAVAILABLE
+	}
+	return api.Code_CODE_INTERNAL
+}
+
+// readJSON reads the body of a request, and refuses what it does not know: a
+// misspelt "wait" would wait for ever.
+func readJSON(r *http.Request, into any) error {
+	in := json.NewDecoder(r.Body)
+	in.DisallowUnknownFields()
+	err := in.Decode(into)
+	if err == nil {
+		if _, more := in.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more after the object")
+		}
+	}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &tooLarge):
+		return malformed("the body has over %d bytes", maxBody)
+	case errors.Is(err, io.EOF):
+		return malformed("the body is empty: send an object in JSON")
+	}
+	return malformed("the body is not what was expected: %s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// perform has a request carried out and makes an error of any reply but OK. A
+// wait bounds the whole; without one the default deadline does, unless the
+// request may wait in a queue.
+func (s *Server) perform(ctx context.Context, req *api.Request, wait *time.Duration) (*api.Reply, error) {
+	if wait != nil {
+		// The reserve comes on top, so that the wait is as long as asked for.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, *wait+min(*wait, reserve))
+		defer cancel()
+	}
+	reply := s.do(ctx, req)
+	if reply.GetCode() != api.Code_CODE_OK {
+		return nil, refused{reply}
+	}
+	return reply, nil
+}
+
+// sessionID is the id of a session as 32 hexadecimal digits.
+type sessionID []byte
+
+func (id *sessionID) UnmarshalText(text []byte) error {
+	parsed, err := parseSession(string(text))
+	*id = parsed
+	return err
+}
+
+func (id sessionID) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", []byte(id)), nil }
+
+func parseSession(text string) ([]byte, error) {
+	var id []byte
+	if n, err := fmt.Sscanf(text, "%x", &id); n != 1 || err != nil || len(id) != 16 || len(text) != 32 {
+		return nil, fmt.Errorf("%.40q is not a session: give the 32 hexadecimal digits from /v1/open", text)
+	}
+	return id, nil
+}
+
+// bigNumber is a number of 64 bits. It is written as a string, since many
+// readers of JSON make a number of 53 bits of anything else, and read from
+// either.
+type bigNumber uint64
+
+func (n bigNumber) MarshalText() ([]byte, error) { return strconv.AppendUint(nil, uint64(n), 10), nil }
+
+func (n *bigNumber) UnmarshalJSON(data []byte) error {
+	text := strings.Trim(string(data), `"`)
+	number, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%.40q is not a number from 0 up", text)
+	}
+	*n = bigNumber(number)
+	return nil
+}
+
+// span is a duration such as "10s".
+type spanJSON time.Duration
+
+func (d spanJSON) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+func (d *spanJSON) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil || parsed < 0 {
+		return fmt.Errorf("%.40q is not a duration: write for example \"10s\" or \"500ms\"", text)
+	}
+	*d = spanJSON(parsed)
+	return nil
+}
+
+func newSessionID() sessionID {
+	id := make([]byte, 16)
+	rand.Read(id) // never fails: crypto/rand ends the program instead
+	return id
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+func (s *Server) getLocks(r *http.Request) (any, error) {
+	return s.listJSON(r, api.Class_CLASS_LOCK, "locks")
+}
+
+func (s *Server) getElections(r *http.Request) (any, error) {
+	return s.listJSON(r, api.Class_CLASS_ELECTION, "elections")
+}
+
+func (s *Server) listJSON(r *http.Request, class api.Class, key string) (any, error) {
+	q := newParameters(r)
+	req := &api.ListRequest{
+		Class: class, Prefix: q.text("prefix"), After: q.text("after"),
+		Limit: q.number("limit"), Waiters: q.number("waiters"), Stale: q.truth("stale"),
+	}
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	page, err := s.list(r.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	resources := make([]resourceJSON, 0, len(page.GetResources()))
+	for _, res := range page.GetResources() {
+		resources = append(resources, resourceToJSON(res))
+	}
+	return map[string]any{key: resources, "more": page.GetMore()}, nil
+}
+
+func (s *Server) getSessions(r *http.Request) (any, error) {
+	q := newParameters(r)
+	req := &api.SessionsRequest{After: q.session("after"), Limit: q.number("limit"), Stale: q.truth("stale")}
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	page, err := s.sessions(r.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	sessions := make([]sessionJSON, 0, len(page.GetSessions()))
+	for _, one := range page.GetSessions() {
+		sessions = append(sessions, sessionJSON{
+			one.GetId(), spanJSON(one.GetTtlNs()), spanJSON(one.GetRemainingNs()), wallClock(one.GetOpenedUnixNs()),
+			one.GetHost(), one.GetPid(), one.GetProgram(), one.GetHolds(), one.GetWaits(),
+		})
+	}
+	return map[string]any{"sessions": sessions, "more": page.GetMore()}, nil
+}
+
+func (s *Server) getStatus(r *http.Request) (any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), defaultDeadline)
+	defer cancel()
+	st, err := s.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	body := statusJSON{
+		Cluster: st.GetCluster(), Server: st.GetServer(), Leader: st.GetLeader(), Term: bigNumber(st.GetTerm()),
+		CommitIndex: bigNumber(st.GetCommitIndex()), AppliedIndex: bigNumber(st.GetAppliedIndex()),
+		Sessions: st.GetSessions(), Locks: st.GetLocks(), Elections: st.GetElections(), Waiters: st.GetWaiters(),
+		Fence: bigNumber(st.GetFence()), Version: st.GetVersion(),
+		Uptime: spanJSON(time.Duration(st.GetUptimeNs()).Round(time.Millisecond)),
+	}
+	for _, m := range st.GetMembers() {
+		body.Members = append(body.Members, memberJSON{
+			m.GetId(), m.GetPeerAddress(), m.GetClientAddress(), m.GetVoter(), m.GetLeader(), m.GetConnected(), bigNumber(m.GetMatchIndex()),
+		})
+	}
+	return body, nil
+}

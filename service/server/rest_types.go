@@ -1,0 +1,132 @@
+package server
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// valueJSON is the value of a candidate: as text if it is text, else in base64.
+type valueJSON struct {
+	Value       *string `json:"value,omitempty"`
+	ValueBase64 []byte  `json:"value_base64,omitempty"`
+}
+
+func valueToJSON(value []byte) valueJSON {
+	if len(value) == 0 {
+		return valueJSON{}
+	}
+	if text := string(value); utf8.ValidString(text) {
+		return valueJSON{Value: &text}
+	}
+	return valueJSON{ValueBase64: value}
+}
+
+func (v valueJSON) bytes() []byte {
+	if v.Value != nil {
+		return []byte(*v.Value)
+	}
+	return v.ValueBase64
+}
+
+type holderJSON struct {
+	Session sessionID `json:"session"`
+	Hold    bigNumber `json:"hold"`
+	Fence   bigNumber `json:"fence"`
+	Since   time.Time `json:"since"`
+	Host    string    `json:"host"`
+	PID     int64     `json:"pid"`
+	Program string    `json:"program"`
+	valueJSON
+}
+
+func holderToJSON(h *api.Holder) *holderJSON {
+	return &holderJSON{
+		Session: h.GetSession(), Hold: bigNumber(h.GetSequence()), Fence: bigNumber(h.GetFence()),
+		Since: wallClock(h.GetSinceUnixNs()), Host: h.GetHost(), PID: h.GetPid(), Program: h.GetProgram(),
+		valueJSON: valueToJSON(h.GetValue()),
+	}
+}
+
+func wallClock(ns int64) time.Time { return time.Unix(0, ns).UTC() }
+
+type waiterJSON struct {
+	Session sessionID `json:"session"`
+	Since   time.Time `json:"since"`
+	Host    string    `json:"host"`
+	PID     int64     `json:"pid"`
+	Program string    `json:"program"`
+}
+
+type resourceJSON struct {
+	Name        string        `json:"name"`
+	Limit       uint32        `json:"limit"`
+	Holders     []*holderJSON `json:"holders"`
+	Waiters     []waiterJSON  `json:"waiters"`
+	QueueLength uint32        `json:"queue_length"`
+}
+
+func resourceToJSON(r *api.Resource) resourceJSON {
+	res := resourceJSON{Name: r.GetName(), Limit: r.GetLimit(), QueueLength: r.GetQueueLength(), Waiters: []waiterJSON{}}
+	for _, h := range r.GetHolders() {
+		res.Holders = append(res.Holders, holderToJSON(h))
+	}
+	for _, w := range r.GetWaiters() {
+		res.Waiters = append(res.Waiters, waiterJSON{w.GetSession(), wallClock(w.GetSinceUnixNs()), w.GetHost(), w.GetPid(), w.GetProgram()})
+	}
+	return res
+}
+
+type sessionJSON struct {
+	Session   sessionID `json:"session"`
+	TTL       spanJSON  `json:"ttl"`
+	Remaining spanJSON  `json:"remaining,omitempty"`
+	Opened    time.Time `json:"opened"`
+	Host      string    `json:"host"`
+	PID       int64     `json:"pid"`
+	Program   string    `json:"program"`
+	Holds     uint32    `json:"holds"`
+	Waits     uint32    `json:"waits"`
+}
+
+type memberJSON struct {
+	ID            uint64    `json:"id"`
+	PeerAddress   string    `json:"peer_address"`
+	ClientAddress string    `json:"client_address"`
+	Voter         bool      `json:"voter"`
+	Leader        bool      `json:"leader"`
+	Connected     bool      `json:"connected"`
+	MatchIndex    bigNumber `json:"match_index"`
+}
+
+type statusJSON struct {
+	Cluster      string       `json:"cluster"`
+	Server       uint64       `json:"server"`
+	Leader       uint64       `json:"leader"`
+	Term         bigNumber    `json:"term"`
+	CommitIndex  bigNumber    `json:"commit_index"`
+	AppliedIndex bigNumber    `json:"applied_index"`
+	Members      []memberJSON `json:"members"`
+	Sessions     uint64       `json:"sessions"`
+	Locks        uint64       `json:"locks"`
+	Elections    uint64       `json:"elections"`
+	Waiters      uint64       `json:"waiters"`
+	Fence        bigNumber    `json:"fence"`
+	Version      string       `json:"version"`
+	Uptime       spanJSON     `json:"uptime"`
+}
+
+type electionJSON struct {
+	Name    string      `json:"name"`
+	Elected bool        `json:"elected"`
+	Leader  *holderJSON `json:"leader,omitempty"`
+}
+
+func electionToJSON(o *api.Observation) electionJSON {
+	body := electionJSON{Name: o.GetName(), Elected: o.GetElected()}
+	if o.GetElected() {
+		body.Leader = holderToJSON(o.GetLeader())
+	}
+	return body
+}

@@ -1,0 +1,158 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// keepAlive is how often an election that does not change gives a sign of life,
+// so that proxies do not take the connection for dead.
+const keepAlive = 15 * time.Second
+
+// errEnough ends an observation that has what it wanted.
+var errEnough = errors.New("enough")
+
+func (s *Server) getElection(r *http.Request) (any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), defaultDeadline)
+	defer cancel()
+	var seen *api.Observation
+	err := s.follow(ctx, r.PathValue("name"), func(o *api.Observation) error {
+		seen = o
+		return errEnough
+	})
+	if !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	return electionToJSON(seen), nil
+}
+
+// follow observes an election on the leader, whoever that is, until send fails
+// or no leader is found for the default deadline.
+func (s *Server) follow(ctx context.Context, name string, send func(*api.Observation) error) error {
+	if problem := registry.ValidateName(name); problem != "" {
+		return status.Error(codes.InvalidArgument, problem)
+	}
+	var last *api.Observation
+	news := func(o *api.Observation) error {
+		if last != nil && !differ(last, o) {
+			return nil
+		}
+		last = o
+		return send(o)
+	}
+	_, err := onLeader(ctx, s, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.observe(ctx, name, news)
+	}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
+		return struct{}{}, relay(ctx, leader, name, news)
+	})
+	return err
+}
+
+// relay observes through another server.
+func relay(ctx context.Context, leader api.ConclaveClient, name string, send func(*api.Observation) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := leader.Observe(ctx, &api.ObserveRequest{Name: name})
+	if err != nil {
+		return err
+	}
+	for {
+		o, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := send(o); err != nil {
+			return err
+		}
+	}
+}
+
+// watchElection streams the states of an election as server-sent events.
+func (s *Server) watchElection(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithCancel(r.Context())
+	states := make(chan *api.Observation)
+	ended := make(chan error, 1)
+	s.tasks.Go(func() {
+		ended <- s.follow(ctx, r.PathValue("name"), func(o *api.Observation) error {
+			select {
+			case states <- o:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	})
+	defer cancel()
+	out := &events{w: w, control: http.NewResponseController(w)}
+	alive := time.NewTicker(keepAlive)
+	defer alive.Stop()
+	for {
+		var err error
+		select {
+		case o := <-states:
+			err = out.event("election", electionToJSON(o))
+		case <-alive.C:
+			err = out.comment()
+		case err := <-ended:
+			out.fail(err)
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// events writes server-sent events.
+type events struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	begun   bool
+}
+
+func (e *events) event(kind string, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return e.write("event: %s\ndata: %s\n\n", kind, text)
+}
+
+func (e *events) comment() error { return e.write(": still here\n\n") }
+
+func (e *events) write(format string, args ...any) error {
+	if !e.begun {
+		e.begun = true
+		e.w.Header().Set("Content-Type", "text/event-stream")
+		e.w.Header().Set("Cache-Control", "no-store")
+		e.w.Header().Set("X-Accel-Buffering", "no")
+	}
+	// A reader that takes nothing for so long is gone.
+	if err := e.control.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(e.w, format, args...); err != nil {
+		return err
+	}
+	return e.control.Flush()
+}
+
+// fail tells why there is no more to come.
+func (e *events) fail(err error) {
+	if !e.begun {
+		writeError(e.w, err)
+		return
+	}
+	meaning := api.MeaningOf(codeOf(err))
+	_ = e.event("end", problem{Code: meaning.Name, Message: reason(err)})
+}

@@ -1,0 +1,275 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+)
+
+// partingTime is how long Stop waits for calls to end before it ends them.
+const partingTime = 2 * time.Second
+
+// Server is a running server.
+type Server struct {
+	cfg      Config
+	log      *slog.Logger
+	identity string
+	peers    map[uint64]string
+	ids      []uint64 // of all servers, sorted
+	started  time.Time
+
+	node     *node.Node
+	metrics  *metrics
+	pool     *pool
+	numbers  numbers
+	splitter *splitter
+	grpc     *grpc.Server
+	http     *http.Server
+	pprof    *http.Server
+
+	ctx    context.Context // ends when the server stops
+	cancel context.CancelFunc
+	// serving are the listeners' goroutines, tasks those of calls.
+	serving, tasks sync.WaitGroup
+
+	stopOnce sync.Once
+	leaving  chan struct{} // closed when Stop begins
+	done     chan struct{}
+	err      error // read after done
+}
+
+// Start starts a server. It returns once clients can connect, which may be
+// before the cluster has a leader.
+func Start(cfg Config) (*Server, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		closeAll(cfg.Listener, cfg.PeerListener)
+		return nil, err
+	}
+	secrets, err := cfg.loadSecrets()
+	if err != nil {
+		closeAll(cfg.Listener, cfg.PeerListener)
+		return nil, err
+	}
+	if cfg, err = cfg.listen(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, log: cfg.Log, started: time.Now(), leaving: make(chan struct{}), done: make(chan struct{})}
+	if err := s.startNode(secrets); err != nil {
+		closeAll(cfg.Listener)
+		return nil, err
+	}
+	if err := s.serve(secrets); err != nil {
+		closeAll(cfg.Listener)
+		return nil, errors.Join(err, s.node.Stop(context.Background()))
+	}
+	go s.finish()
+	return s, nil
+}
+
+// listen makes the listeners that the configuration does not bring along.
+func (c Config) listen() (Config, error) {
+	var err error
+	if c.Listener == nil {
+		if c.Listener, err = listen("listen", c.Listen); err != nil {
+			closeAll(c.PeerListener)
+			return c, err
+		}
+	}
+	if c.PeerListener == nil {
+		if c.PeerListener, err = listen("peer-listen", c.PeerListen); err != nil {
+			closeAll(c.Listener)
+			return c, err
+		}
+	}
+	if _, port, _ := splitAddress(c.Advertise); port == 0 {
+		c.Advertise = c.Listener.Addr().String()
+	}
+	return c, nil
+}
+
+func listen(key, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s: %s is taken by another process: choose another address with --%s", key, address, key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return l, nil
+}
+
+func closeAll(listeners ...net.Listener) {
+	for _, l := range listeners {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+func (s *Server) startNode(secrets secrets) (err error) {
+	cluster, err := s.cfg.Cluster()
+	if err != nil {
+		return err
+	}
+	s.identity = FormatCluster(cluster)
+	s.peers, _ = ParsePeers(s.cfg.Peers) // Validate has read them
+	s.ids = slices.Sorted(maps.Keys(s.peers))
+	s.node, err = node.Start(node.Config{
+		ID: s.cfg.ID, Cluster: cluster, Peers: s.peers, Dir: s.cfg.Data,
+		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient,
+		ClientAddress: s.cfg.Advertise, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election,
+		Log: s.log, Limits: s.cfg.Limits,
+	})
+	return err
+}
+
+// serve opens the door to clients.
+func (s *Server) serve(secrets secrets) error {
+	var debug net.Listener
+	if s.cfg.Pprof != "" {
+		var err error
+		if debug, err = listen("pprof", s.cfg.Pprof); err != nil {
+			return err
+		}
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.metrics = newMetrics(s)
+	s.pool = newPool(secrets)
+	s.splitter = newSplitter(s.cfg.Listener, secrets.clients, s.log)
+	s.grpc = grpc.NewServer(
+		grpc.Creds(conveyor{}),
+		grpc.WaitForHandlers(true),
+		grpc.MaxConcurrentStreams(4096),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+	)
+	api.RegisterConclaveServer(s.grpc, service{Server: s})
+	s.http = s.newHTTP(s.routes())
+	s.serving.Go(s.splitter.run)
+	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
+	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
+	if debug != nil {
+		s.pprof = s.newHTTP(profiles())
+		s.serving.Go(func() { s.report(s.pprof.Serve(debug)) })
+	}
+	return nil
+}
+
+// newHTTP returns a server for HTTP/1.1 whose calls end when s does.
+func (s *Server) newHTTP(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: patience,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return s.ctx },
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// report logs why a listener's server ended, if that is news.
+func (s *Server) report(err error) {
+	if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) {
+		s.log.Error("a listener failed", "err", err)
+	}
+}
+
+// Addr returns the address at which clients are taken.
+func (s *Server) Addr() net.Addr { return s.cfg.Listener.Addr() }
+
+// PeerAddr returns the address at which other servers are taken.
+func (s *Server) PeerAddr() net.Addr { return s.cfg.PeerListener.Addr() }
+
+// Cluster returns the identity of the cluster, 16 hexadecimal digits.
+func (s *Server) Cluster() string { return s.identity }
+
+// Config returns the configuration with its defaults.
+func (s *Server) Config() Config { return s.cfg }
+
+// Leader returns the id of the leader, or 0 if none is known.
+func (s *Server) Leader() uint64 { return s.node.Metrics().Leader.Load() }
+
+// Node returns the node behind the server.
+func (s *Server) Node() *node.Node { return s.node }
+
+// Done is closed when the server has stopped, be it by Stop or by itself.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err returns why the server stopped by itself, once Done is closed.
+func (s *Server) Err() error { return s.err }
+
+// Stop hands leadership over, if this server has it, says farewell to the
+// clients, and stops. When ctx ends it no longer waits for either. It returns
+// Err.
+func (s *Server) Stop(ctx context.Context) error {
+	s.stopOnce.Do(func() {
+		close(s.leaving)
+		_ = s.node.Stop(ctx) // what it returns, finish finds too
+	})
+	select {
+	case <-s.done:
+		return s.err
+	case <-ctx.Done():
+		s.grpc.Stop()
+		s.http.Close()
+		<-s.done
+		return s.err
+	}
+}
+
+func (s *Server) stopping() bool {
+	select {
+	case <-s.leaving:
+		return true
+	case <-s.node.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// finish closes everything once the node has stopped.
+func (s *Server) finish() {
+	<-s.node.Done()
+	s.err = s.node.Err()
+	s.cancel()
+	s.splitter.close()
+	s.end()
+	s.tasks.Wait()
+	s.pool.close()
+	s.serving.Wait()
+	close(s.done)
+}
+
+// end lets calls end by themselves, for some time.
+func (s *Server) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), partingTime)
+	defer cancel()
+	kill := context.AfterFunc(ctx, func() {
+		s.grpc.Stop()
+		s.http.Close()
+	})
+	defer kill()
+	var ending sync.WaitGroup
+	ending.Go(s.grpc.GracefulStop)
+	ending.Go(func() { _ = s.http.Shutdown(ctx) })
+	if s.pprof != nil {
+		ending.Go(func() { s.pprof.Close() })
+	}
+	ending.Wait()
+}

@@ -1,0 +1,173 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Setting is a field of Config as people set it: under its key in a file,
+// as CONCLAVE_KEY in the environment, as --key on the command line.
+type Setting struct {
+	Key, Usage string
+	// Switch says that its values are true and false.
+	Switch bool
+	set    func(c *Config, value string) error
+}
+
+// Settings are all of them, in the order of the help.
+var Settings = []Setting{
+	number("id", "id of this server among the peers, from 1 up", func(c *Config) *uint64 { return &c.ID }),
+	text("cluster-name", "name of the cluster; with the peers it makes the cluster's identity (default conclave)", func(c *Config) *string { return &c.ClusterName }),
+	text("data", "directory for everything on disk (default conclave-data)", func(c *Config) *string { return &c.Data }),
+	text("listen", "address at which clients are taken (default "+DefaultListen+")", func(c *Config) *string { return &c.Listen }),
+	text("advertise", "address that clients are told to use (default: that of --listen)", func(c *Config) *string { return &c.Advertise }),
+	text("peers", "all servers of the cluster, this one included, as 1=host:port,2=host:port,... (default: this server alone)", func(c *Config) *string { return &c.Peers }),
+	text("peer-listen", "address at which other servers are taken (default: that of this server in --peers, or "+DefaultPeerListen+")", func(c *Config) *string { return &c.PeerListen }),
+	text("peer-advertise", "address of this server for others, in a cluster of one (default: that of --peer-listen)", func(c *Config) *string { return &c.PeerAdvertise }),
+	text("preset", "lan, or wan for times ten times as long (default lan)", func(c *Config) *string { return &c.Preset }),
+	span("heartbeat", "time between two heartbeats of the leader (default 50ms)", func(c *Config) *time.Duration { return &c.Heartbeat }),
+	span("election-timeout", "how long to wait for a heartbeat before an election (default: 4 heartbeats)", func(c *Config) *time.Duration { return &c.Election }),
+	text("tls-cert", "file with this server's certificate for clients, which then must use TLS", func(c *Config) *string { return &c.TLSCert }),
+	text("tls-key", "file with the private key of --tls-cert", func(c *Config) *string { return &c.TLSKey }),
+	text("tls-ca", "file with the certificates that must vouch for clients", func(c *Config) *string { return &c.TLSCA }),
+	text("peer-cert", "file with this server's certificate for the other servers", func(c *Config) *string { return &c.PeerCert }),
+	text("peer-key", "file with the private key of --peer-cert", func(c *Config) *string { return &c.PeerKey }),
+	text("peer-ca", "file with the certificates that must vouch for the other servers", func(c *Config) *string { return &c.PeerCA }),
+	toggle("insecure", "allow addresses beyond this machine without TLS", func(c *Config) *bool { return &c.Insecure }),
+	text("log-level", "debug, info, warn or error (default info)", func(c *Config) *string { return &c.LogLevel }),
+	text("log-format", "text or json (default text)", func(c *Config) *string { return &c.LogFormat }),
+	text("pprof", "address on this machine that serves net/http/pprof (default none)", func(c *Config) *string { return &c.Pprof }),
+}
+
+func text(key, usage string, field func(*Config) *string) Setting {
+	return Setting{Key: key, Usage: usage, set: func(c *Config, value string) error {
+		*field(c) = value
+		return nil
+	}}
+}
+
+func number(key, usage string, field func(*Config) *uint64) Setting {
+	return Setting{Key: key, Usage: usage, set: func(c *Config, value string) (err error) {
+		if *field(c), err = strconv.ParseUint(value, 10, 64); err != nil {
+			return fmt.Errorf("%q is not a number from 1 up", value)
+		}
+		return nil
+	}}
+}
+
+func span(key, usage string, field func(*Config) *time.Duration) Setting {
+	return Setting{Key: key, Usage: usage, set: func(c *Config, value string) (err error) {
+		if *field(c), err = time.ParseDuration(value); err != nil {
+			return fmt.Errorf("%q is not a duration: write for example 50ms or 2s", value)
+		}
+		return nil
+	}}
+}
+
+func toggle(key, usage string, field func(*Config) *bool) Setting {
+	return Setting{Key: key, Usage: usage, Switch: true, set: func(c *Config, value string) (err error) {
+		if *field(c), err = strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+		return nil
+	}}
+}
+
+// Apply sets the field of c that s stands for.
+func (s Setting) Apply(c *Config, value string) error { return s.set(c, value) }
+
+// Variable returns the name of the setting in the environment.
+func (s Setting) Variable() string {
+	return "CONCLAVE_" + strings.ToUpper(strings.ReplaceAll(s.Key, "-", "_"))
+}
+
+// ReadFile sets what the TOML file at path sets. It refuses keys that it does
+// not know: a misspelt limit that is silently ignored is found too late.
+func (c *Config) ReadFile(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	var values map[string]any
+	if err := toml.Unmarshal(data, &values); err != nil {
+		return fmt.Errorf("config: %s%w", path, misread(err))
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if err := c.setKey(key, values[key]); err != nil {
+			return fmt.Errorf("config: %s:%d: %w", path, lineOf(data, key), err)
+		}
+	}
+	return nil
+}
+
+// misread puts what the decoder says into the form of our own errors.
+func misread(err error) error {
+	var syntax toml.ParseError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf(":%d: %s", syntax.Position.Line, syntax.Message)
+	}
+	return fmt.Errorf(": %w", err)
+}
+
+func (c *Config) setKey(key string, value any) error {
+	i := slices.IndexFunc(Settings, func(s Setting) bool { return s.Key == key })
+	if i < 0 {
+		return fmt.Errorf("unknown key %q", key)
+	}
+	switch value.(type) {
+	case string, int64, bool:
+		if err := Settings[i].Apply(c, fmt.Sprint(value)); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("%s: give a single value", key)
+}
+
+// lineOf finds the line that sets key, or 1.
+func lineOf(data []byte, key string) int {
+	name := regexp.QuoteMeta(key)
+	at := regexp.MustCompile(`(?m)^[ \t]*(?:["']?` + name + `["']?[ \t]*[=.]|\[+[ \t]*["']?` + name + `\b)`).FindIndex(data)
+	if at == nil {
+		return 1
+	}
+	return 1 + strings.Count(string(data[:at[0]]), "\n")
+}
+
+// ReadEnvironment sets what variables set; lookup is os.LookupEnv or its like.
+func (c *Config) ReadEnvironment(lookup func(string) (string, bool)) error {
+	for _, s := range Settings {
+		value, given := lookup(s.Variable())
+		if !given || value == "" {
+			continue
+		}
+		if err := s.Apply(c, value); err != nil {
+			return fmt.Errorf("%s: %w", s.Variable(), err)
+		}
+	}
+	return nil
+}
+
+// Logger makes the logger that c asks for.
+func (c Config) Logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return nil, c.checkLog()
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, options)), nil
+}

@@ -1,0 +1,196 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// preface is how every HTTP/2 connection begins.
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// patience is how long a new connection may take to show what it speaks. Beyond
+// it a connection that says nothing is closed.
+const patience = 10 * time.Second
+
+// splitter takes the connections of one listener and deals them out to two:
+// one for HTTP/2, which is gRPC, and one for HTTP/1.1.
+type splitter struct {
+	inner    net.Listener
+	tls      *tls.Config // nil for plain text
+	patience time.Duration
+	log      *slog.Logger
+
+	grpc, http *branch
+
+	mu     sync.Mutex
+	guests map[net.Conn]struct{} // connections that have not shown what they speak
+	closed bool
+	tasks  sync.WaitGroup
+}
+
+func newSplitter(inner net.Listener, secrecy *tls.Config, log *slog.Logger) *splitter {
+	return &splitter{
+		inner: inner, tls: secrecy, patience: patience, log: log,
+		grpc:   newBranch(inner.Addr()),
+		http:   newBranch(inner.Addr()),
+		guests: make(map[net.Conn]struct{}),
+	}
+}
+
+// run deals out connections until the listener is closed.
+func (s *splitter) run() {
+	for pause := time.Duration(0); ; {
+		conn, err := s.inner.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// Out of file descriptors, most likely: some will come back.
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			s.log.Warn("cannot take a connection", "err", err, "next attempt in", pause)
+			time.Sleep(pause)
+			continue
+		}
+		pause = 0
+		if s.admit(conn) {
+			s.tasks.Go(func() { s.route(conn) })
+		}
+	}
+}
+
+// admit keeps account of a connection, so that close can end it.
+func (s *splitter) admit(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		conn.Close()
+		return false
+	}
+	s.guests[conn] = struct{}{}
+	return true
+}
+
+// route finds out what a connection speaks and hands it over.
+func (s *splitter) route(conn net.Conn) {
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.guests, conn)
+	}()
+	_ = conn.SetDeadline(time.Now().Add(s.patience)) // fails if closed: then so does the next read
+	sorted, to, err := s.identify(conn)
+	if err == nil {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err != nil || !to.hand(sorted) {
+		s.log.Debug("connection dropped before it said what it wants", "remote", conn.RemoteAddr(), "err", err)
+		conn.Close()
+	}
+}
+
+// identify returns the connection as the one who serves it should see it.
+func (s *splitter) identify(conn net.Conn) (net.Conn, *branch, error) {
+	if s.tls == nil {
+		return s.sniff(conn)
+	}
+	secure := tls.Server(conn, s.tls)
+	if err := secure.HandshakeContext(context.Background()); err != nil {
+		return nil, nil, err
+	}
+	switch secure.ConnectionState().NegotiatedProtocol {
+	case "h2":
+		return secure, s.grpc, nil
+	case "http/1.1":
+		return secure, s.http, nil
+	}
+	return s.sniff(secure)
+}
+
+// sniff reads as much as it takes to tell HTTP/2 from anything else. All
+// methods of HTTP/1.1 differ from the preface in the first three bytes.
+func (s *splitter) sniff(conn net.Conn) (net.Conn, *branch, error) {
+	var seen [len(preface)]byte
+	for n := 0; n < len(preface); {
+		more, err := conn.Read(seen[n:])
+		n += more
+		if string(seen[:n]) != preface[:n] {
+			return &sniffed{Conn: conn, seen: seen[:n]}, s.http, nil
+		}
+		if err != nil && n < len(preface) {
+			return nil, nil, err
+		}
+	}
+	return &sniffed{Conn: conn, seen: seen[:]}, s.grpc, nil
+}
+
+// close ends the listener and whatever has not been handed over.
+func (s *splitter) close() {
+	s.inner.Close()
+	s.mu.Lock()
+	s.closed = true
+	for conn := range s.guests {
+		conn.Close()
+	}
+	s.mu.Unlock()
+	s.grpc.Close()
+	s.http.Close()
+	s.tasks.Wait()
+}
+
+// sniffed is a connection of which the first bytes were read already.
+type sniffed struct {
+	net.Conn
+	seen []byte
+}
+
+func (c *sniffed) Read(b []byte) (int, error) {
+	if len(c.seen) == 0 {
+		return c.Conn.Read(b)
+	}
+	n := copy(b, c.seen)
+	c.seen = c.seen[n:]
+	return n, nil
+}
+
+// branch is a listener that gets its connections from a splitter.
+type branch struct {
+	addr   net.Addr
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newBranch(addr net.Addr) *branch {
+	return &branch{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// hand passes a connection on, and reports whether somebody took it.
+func (b *branch) hand(conn net.Conn) bool {
+	select {
+	case b.conns <- conn:
+		return true
+	case <-b.closed:
+		return false
+	}
+}
+
+func (b *branch) Accept() (net.Conn, error) {
+	select {
+	case conn := <-b.conns:
+		return conn, nil
+	case <-b.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (b *branch) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return nil
+}
+
+func (b *branch) Addr() net.Addr { return b.addr }
