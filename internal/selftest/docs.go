@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"fmt"
+	"go/ast"
 	"io/fs"
 	"path"
 	"regexp"
@@ -152,4 +153,34 @@ func Targets(makefile string) []string {
 		}
 	}
 	return targets
+}
+
+var route = regexp.MustCompile("`((?:GET|POST|PUT|DELETE) /[^` ]*)`")
+
+// Routes returns what a document lists as calls, "GET /path" in backquotes.
+func Routes(markdown string) []string {
+	var routes []string
+	for _, match := range route.FindAllStringSubmatch(markdown, -1) {
+		routes = append(routes, match[1])
+	}
+	slices.Sort(routes)
+	return slices.Compact(routes)
+}
+
+// Served returns the patterns with a method that a package hands to a mux.
+func Served(p *Package) []string {
+	var patterns []string
+	for _, f := range p.sources() {
+		for n := range ast.Preorder(f.Syntax) {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) != 2 || !strings.HasSuffix(callee(call), ".HandleFunc") && !strings.HasSuffix(callee(call), ".Handle") {
+				continue
+			}
+			if pattern, ok := call.Args[0].(*ast.BasicLit); ok && strings.Contains(pattern.Value, " /") {
+				patterns = append(patterns, strings.TrimSuffix(unquote(pattern.Value), "{$}"))
+			}
+		}
+	}
+	slices.Sort(patterns)
+	return patterns
 }

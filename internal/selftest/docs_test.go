@@ -138,3 +138,26 @@ func TestTargetsAreRead(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestHTTPIsDocumented(t *testing.T) {
+	tree := load(t)
+	document, err := os.ReadFile(filepath.Join(repository, "docs/http.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Routes(string(document)), Served(tree.at("service/server"))); diff != "" {
+		t.Errorf("docs/http.md (-) and what is served (+) differ:\n%s", diff)
+	}
+}
+
+func TestRoutesAreFound(t *testing.T) {
+	tree := small(t, map[string]string{"a.go": "package a\nfunc f() {\nmux.HandleFunc(\"GET /a/{b}\", g)\n" +
+		"mux.Handle(\"GET /{$}\", g)\nmux.HandleFunc(\"/\", g)\nlog.Print(\"GET /no\", g)\n}\n"})
+	want := []string{"GET /", "GET /a/{b}"}
+	if diff := cmp.Diff(want, Served(tree.at("."))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want, Routes("| `GET /a/{b}` | x |\n`GET /`, `GET /a/{b}`, `get /c`, GET /d\n")); diff != "" {
+		t.Error(diff)
+	}
+}
