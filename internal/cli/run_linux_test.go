@@ -110,7 +110,8 @@ func TestLossEndsTheCommand(t *testing.T) {
 }
 
 func TestDeadlineEndsTheCommand(t *testing.T) {
-	g := newGrant(1500 * time.Millisecond)
+	t.Parallel()
+	g := newGrant(3 * time.Second)
 	_, err := newTrial("sleep", "60").run(g)
 	wantStatus(t, err, StatusLost, lostLine)
 	if late := boottime.Now().Sub(boottime.Time(g.Deadline())); late > 0 {
@@ -121,6 +122,7 @@ func TestDeadlineEndsTheCommand(t *testing.T) {
 // TestRenewalKeepsTheCommand starts a command under a deadline that is too near
 // for it, and runs it beyond the second.
 func TestRenewalKeepsTheCommand(t *testing.T) {
+	t.Parallel()
 	g := newGrant(100 * time.Millisecond)
 	stop := make(chan struct{})
 	renewing := make(chan struct{})
@@ -131,13 +133,13 @@ func TestRenewalKeepsTheCommand(t *testing.T) {
 		for {
 			select {
 			case <-ticks.C:
-				g.renew(1500 * time.Millisecond)
+				g.renew(3 * time.Second)
 			case <-stop:
 				return
 			}
 		}
 	}()
-	result, err := newTrial("sh", "-c", "sleep 2; exit 3").run(g)
+	result, err := newTrial("sh", "-c", "sleep 4; exit 3").run(g)
 	close(stop)
 	<-renewing
 	if err != nil || result.Status != 3 {
@@ -179,8 +181,9 @@ func TestSignalEndsTheWait(t *testing.T) {
 }
 
 func TestRepeatStandsAgainAfterALoss(t *testing.T) {
-	tr := newTrial("sh", "-c", "sleep 2; exit 3")
-	grants := []*grant{newGrant(1500 * time.Millisecond), newGrant(time.Hour)}
+	t.Parallel()
+	tr := newTrial("sh", "-c", "sleep 4; exit 3")
+	grants := []*grant{newGrant(3 * time.Second), newGrant(time.Hour)}
 	tr.acquire = func(context.Context, *conclave.Client) (hold, error) {
 		g := grants[0]
 		grants = grants[1:]

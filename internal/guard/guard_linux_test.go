@@ -19,37 +19,36 @@ func TestDeadlinePasses(t *testing.T) {
 	for _, role := range []string{"stamp", "deaf", "daemon", "storm"} {
 		t.Run(role, func(t *testing.T) {
 			r := newRun(t)
-			spec := r.spec(1500*time.Millisecond, r.role(role, r.file)...)
+			spec := r.spec(3*time.Second, r.role(role, r.file)...)
 			h := r.start(spec)
 			res := r.wait(h)
 			r.diedBefore(spec.Deadline)
 			if !res.Lost || res.Signal == 0 {
 				t.Errorf("got %+v, want a lost command that a signal ended", res)
 			}
-			if now := boottime.Now(); now > spec.Deadline {
-				t.Errorf("Wait returned %v after the deadline", now.Sub(spec.Deadline))
-			}
 		})
 	}
 }
 
 func TestTermComesBeforeKill(t *testing.T) {
-	r := newRun(t)
-	spec := r.spec(time.Second, r.role("stamp", r.file)...)
-	r.want(r.wait(r.start(spec)), 128+int(unix.SIGTERM), true)
-
-	spec = r.spec(time.Second, r.role("deaf", r.file)...)
-	r.want(r.wait(r.start(spec)), 128+int(unix.SIGKILL), true)
-	r.diedBefore(spec.Deadline)
+	for role, sig := range map[string]syscall.Signal{"stamp": unix.SIGTERM, "deaf": unix.SIGKILL} {
+		t.Run(role, func(t *testing.T) {
+			r := newRun(t)
+			spec := r.spec(3*time.Second, r.role(role, r.file)...)
+			spec.Grace = time.Second
+			r.want(r.wait(r.start(spec)), 128+int(sig), true)
+			r.diedBefore(spec.Deadline)
+		})
+	}
 }
 
 func TestExtendKeepsAlive(t *testing.T) {
 	r := newRun(t)
-	spec := r.spec(1200*time.Millisecond, r.role("stamp", r.file)...)
+	spec := r.spec(3*time.Second, r.role("stamp", r.file)...)
 	h := r.start(spec)
 	last := spec.Deadline
 	r.until("the first deadline is well past", func() bool {
-		last = boottime.Now().Add(1200 * time.Millisecond)
+		last = boottime.Now().Add(3 * time.Second)
 		h.Extend(last)
 		return boottime.Until(spec.Deadline) < -500*time.Millisecond
 	})
@@ -62,8 +61,8 @@ func TestExtendKeepsAlive(t *testing.T) {
 
 func TestExtendAfterTermIsTooLate(t *testing.T) {
 	r := newRun(t)
-	spec := r.spec(2*time.Second, r.role("last", r.file)...)
-	spec.Grace = time.Second
+	spec := r.spec(4*time.Second, r.role("last", r.file)...)
+	spec.Grace = 2 * time.Second
 	h := r.start(spec)
 	r.until("the command got TERM", func() bool { return r.marked("termed") })
 	h.Extend(boottime.Now().Add(time.Hour))
