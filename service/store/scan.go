@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"go.etcd.io/etcd/server/v3/storage/wal"
@@ -251,4 +250,15 @@ func (s *Store) repair(f *found) error {
 	return nil
 }
 
-func allZero(b []byte) bool { return !slices.ContainsFunc(b, func(c byte) bool { return c != 0 }) }
+// zeros is what allZero compares with, a block at a time.
+var zeros [4096]byte
+
+func allZero(b []byte) bool {
+	for len(b) > len(zeros) {
+		if !bytes.Equal(b[:len(zeros)], zeros[:]) {
+			return false
+		}
+		b = b[len(zeros):]
+	}
+	return bytes.Equal(b, zeros[:len(b)])
+}
