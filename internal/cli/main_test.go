@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -24,12 +23,8 @@ func TestMain(m *testing.M) {
 // leakChecked fails if goroutines are left after the tests.
 type leakChecked struct{ m *testing.M }
 
-func (l leakChecked) Run() int {
-	code := l.m.Run()
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+func (l leakChecked) Run() (code int) {
+	goleak.VerifyTestMain(l.m, goleak.Cleanup(func(c int) { code = c }))
 	return code
 }
 
