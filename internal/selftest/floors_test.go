@@ -44,7 +44,8 @@ internal/demo:         . internal/local internal/boottime service/server
 internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime service/server
 cmd/conclave:          internal/cli
 
-# Tests about the repository.
+# Tests of the whole, and of the repository.
+internal/e2e:
 internal/selftest:
 `
 
