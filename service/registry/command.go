@@ -98,7 +98,7 @@ type Command struct {
 // whoever is told that a session was renewed may rely on it.
 type Lease struct {
 	Session SessionID
-	// Renewals is how often the session had been renewed through the log.
+	// Renewals is that of the session when the verdict was passed.
 	Renewals uint64
 	// Remaining is the time left in ns; 0 in an expiry.
 	Remaining int64

@@ -12,6 +12,8 @@ const (
 	// counterTurn is where a new epoch begins: far from the end, so that no
 	// counter ever runs into the epoch's bits.
 	counterTurn = 1 << 39
+	// maxEpoch keeps the sign bit 0.
+	maxEpoch = 1<<(63-counterBits) - 1
 )
 
 // Registry is the replicated state.
@@ -20,6 +22,9 @@ type Registry struct {
 	counter uint64
 	// now is the wall clock of the newest entry, never set back.
 	now int64
+	// renewals counts those of all sessions, so that a verdict on an ended
+	// session cannot fit one that was opened later under the same id.
+	renewals uint64
 
 	sessions  map[SessionID]*session
 	resources map[key]*resource
@@ -100,14 +105,15 @@ func (r *Registry) request(c *Command, fx *Effects) Result {
 	if c.Op == OpOpen || c.Op == OpRenew {
 		// Renewing again does no harm, and must have its effect each time: the
 		// client counts from the newest transmission.
-		s.renewed()
+		r.renewals++
+		s.renewed(r.renewals)
 		fx.Renewed = append(fx.Renewed, s.id)
 		return Result{Code: OK, Remaining: s.ttl}
 	}
 	if earlier, again := r.answered(s, c); again {
 		return earlier
 	}
-	if len(s.answers) >= MaxAnswers {
+	if len(s.answers) >= MaxAnswers && c.Op != OpClose {
 		return Result{Code: Exhausted, Message: fmt.Sprintf("the session has %d answers that it has not acknowledged: raise low", MaxAnswers)}
 	}
 	result := r.carryOut(s, c, fx)

@@ -22,8 +22,7 @@ type session struct {
 	// request that made each.
 	claims map[uint64]*claim
 
-	// renewals counts how often the session was opened or renewed through the
-	// log.
+	// renewals is the registry's count at its newest renewal through the log.
 	renewals uint64
 	// silent says that the log has the session down as silent with remaining
 	// ns left. A new leader then starts it with these instead of its TTL, and
@@ -76,8 +75,8 @@ func (s *session) forget(low uint64) {
 }
 
 // renewed takes a silent session off the record.
-func (s *session) renewed() {
-	s.renewals++
+func (s *session) renewed(renewals uint64) {
+	s.renewals = renewals
 	s.silent, s.remaining = false, 0
 }
 

@@ -16,6 +16,7 @@ func (r *Registry) Encode() []byte {
 	b = wire.AppendUint(b, r.epoch)
 	b = wire.AppendUint(b, r.counter)
 	b = wire.AppendInt(b, r.now)
+	b = wire.AppendUint(b, r.renewals)
 
 	b = wire.AppendUint(b, uint64(len(r.members)))
 	for _, id := range slices.Sorted(maps.Keys(r.members)) {
@@ -40,18 +41,13 @@ func Decode(data []byte) (*Registry, error) {
 		return nil, fmt.Errorf("snapshot has version %d, this server knows versions up to %d: upgrade it", v, snapshotVersion)
 	}
 	r := New()
-	r.epoch, r.counter, r.now = rd.Uint(), rd.Uint(), rd.Int()
-	for range rd.Count() {
+	r.epoch, r.counter, r.now, r.renewals = rd.Uint(), rd.Uint(), rd.Int(), rd.Uint()
+	each(rd, func() {
 		id := rd.Uint()
 		r.members[id] = Member{ID: id, UID: rd.Uint()}
-	}
-	for range rd.Count() {
-		s := readSession(rd)
-		r.sessions[s.id] = s
-	}
-	for range rd.Count() {
-		r.readResource(rd)
-	}
+	})
+	each(rd, func() { r.readSession(rd) })
+	each(rd, func() { r.readResource(rd) })
 	if err := rd.Close(); err != nil {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
@@ -59,6 +55,14 @@ func Decode(data []byte) (*Registry, error) {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
 	return r, nil
+}
+
+// each reads a count and calls read as often. It stops at an error: a count
+// that is damaged must not cost memory for elements that are not there.
+func each(rd *wire.Reader, read func()) {
+	for n := rd.Count(); n > 0 && rd.Err() == nil; n-- {
+		read()
+	}
 }
 
 func (s *session) append(b []byte) []byte {
@@ -80,7 +84,7 @@ func (s *session) append(b []byte) []byte {
 	return b
 }
 
-func readSession(rd *wire.Reader) *session {
+func (r *Registry) readSession(rd *wire.Reader) {
 	s := &session{claims: make(map[uint64]*claim)}
 	rd.Fixed(s.id[:])
 	s.ttl = rd.Int()
@@ -92,10 +96,13 @@ func readSession(rd *wire.Reader) *session {
 	s.silent = rd.Bool()
 	s.remaining = rd.Int()
 	s.low = rd.Uint()
-	for range rd.Count() {
+	each(rd, func() {
 		s.answers = append(s.answers, answer{rd.Uint(), readResult(rd)})
+	})
+	if r.sessions[s.id] != nil {
+		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
 	}
-	return s
+	r.sessions[s.id] = s
 }
 
 func (res *Result) append(b []byte) []byte {
@@ -153,27 +160,36 @@ func (r *Registry) readResource(rd *wire.Reader) {
 	res.holders = r.readClaims(rd, res)
 	res.queue = r.readClaims(rd, res)
 	r.waiters += len(res.queue)
+	if r.resources[key{res.class, res.name}] != nil {
+		rd.Fail(fmt.Errorf("%q is there twice", res.name))
+	}
 	r.resources[key{res.class, res.name}] = res
 }
 
 func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 	var claims []*claim
-	for range rd.Count() {
+	each(rd, func() {
 		var id SessionID
 		rd.Fixed(id[:])
 		c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), value: rd.String()}
 		if c.session = r.sessions[id]; c.session == nil {
 			rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
-			return nil
+			return
 		}
 		c.session.claims[c.sequence] = c
 		claims = append(claims, c)
-	}
+	})
 	return claims
 }
 
 // Check reports the first broken invariant, or nil.
 func (r *Registry) Check() error {
+	switch {
+	case r.epoch == 0 || r.epoch > maxEpoch:
+		return fmt.Errorf("epoch %d is not within 1 to %d", r.epoch, maxEpoch)
+	case r.counter >= counterTurn:
+		return fmt.Errorf("counter %d ran past its turn at %d", r.counter, counterTurn)
+	}
 	claims, waiters := 0, 0
 	for _, res := range r.sortedResources() {
 		if err := r.checkResource(res); err != nil {
@@ -182,7 +198,10 @@ func (r *Registry) Check() error {
 		claims += len(res.holders) + len(res.queue)
 		waiters += len(res.queue)
 	}
-	for _, s := range r.sessions {
+	for _, s := range r.sortedSessions() {
+		if err := s.check(); err != nil {
+			return err
+		}
 		claims -= len(s.claims)
 	}
 	switch {
@@ -194,8 +213,21 @@ func (r *Registry) Check() error {
 	return nil
 }
 
+func (s *session) check() error {
+	next := s.low
+	for _, a := range s.answers {
+		if a.sequence < next {
+			return fmt.Errorf("session %v: answer %d is out of order, or below the low mark %d", s.id, a.sequence, s.low)
+		}
+		next = a.sequence + 1
+	}
+	return nil
+}
+
 func (r *Registry) checkResource(res *resource) error {
 	switch {
+	case res.class >= classes:
+		return fmt.Errorf("%q has the unknown class %d", res.name, res.class)
 	case len(res.holders) == 0:
 		return fmt.Errorf("%q is kept though nobody holds it", res.name)
 	case len(res.holders) > int(res.limit):
@@ -203,15 +235,19 @@ func (r *Registry) checkResource(res *resource) error {
 	case len(res.queue) > 0 && len(res.holders) < int(res.limit):
 		return fmt.Errorf("%q has room and %d wait", res.name, len(res.queue))
 	}
+	newest := uint64(0)
 	for i, c := range slices.Concat(res.holders, res.queue) {
 		switch {
 		case c.held() != (i < len(res.holders)):
 			return fmt.Errorf("%q: request %d of %v has the fence %d in the wrong place", res.name, c.sequence, c.session.id, c.fence)
 		case c.fence > r.epoch<<counterBits|r.counter:
 			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
+		case c.held() && c.fence <= newest:
+			return fmt.Errorf("%q: the fence %d comes after %d", res.name, c.fence, newest)
 		case c.session.claims[c.sequence] != c || r.sessions[c.session.id] != c.session:
 			return fmt.Errorf("%q: request %d of %v is not known to its session", res.name, c.sequence, c.session.id)
 		}
+		newest = max(newest, c.fence)
 	}
 	return nil
 }

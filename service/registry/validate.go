@@ -62,6 +62,9 @@ func (c *Command) validateAcquire() string {
 	if c.Limit > MaxLimit {
 		return fmt.Sprintf("limit %d is over %d", c.Limit, MaxLimit)
 	}
+	if c.Class == Election && c.Limit > 1 {
+		return fmt.Sprintf("limit %d: an election has one leader", c.Limit)
+	}
 	if problem := ValidateName(c.Name); problem != "" {
 		return problem
 	}

@@ -48,7 +48,8 @@ type Session struct {
 	Holds   int
 	Waits   int
 	Opened  int64 // wall clock of the leader, ns since 1970
-	// Renewals counts how often it was opened or renewed through the log.
+	// Renewals changes with every Open and renewal through the log, and is
+	// never the same for two of them. A verdict on the session names it.
 	Renewals uint64
 	// Silent says that the log has the session down with Remaining ns left.
 	Silent    bool

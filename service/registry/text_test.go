@@ -1,0 +1,271 @@
+package registry
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The language of the scripts: what a line says, and how effects are printed.
+
+// words are the words of a line. Those with '=' are options.
+type words struct {
+	plain   []string
+	options map[string]string
+	err     error
+}
+
+// parseWords splits a line at its spaces. A word in double quotes may carry Go
+// escapes (a space is \x20); `"x"*3` stands for "xxx".
+func parseWords(line string) words {
+	w := words{options: map[string]string{}}
+	for _, field := range strings.Fields(line) {
+		key, value, option := strings.Cut(field, "=")
+		if option && !strings.HasPrefix(field, `"`) {
+			w.options[key] = w.unquote(value)
+		} else {
+			w.plain = append(w.plain, w.unquote(field))
+		}
+	}
+	return w
+}
+
+func (w *words) unquote(word string) string {
+	if !strings.HasPrefix(word, `"`) {
+		return word
+	}
+	quoted, factor, repeated := strings.Cut(word, "*")
+	text, err := strconv.Unquote(quoted)
+	w.note(err)
+	if !repeated {
+		return text
+	}
+	n, err := strconv.Atoi(factor)
+	w.note(err)
+	return strings.Repeat(text, n)
+}
+
+func (w *words) note(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *words) at(i int) string {
+	if i >= len(w.plain) {
+		w.note(fmt.Errorf("word %d is missing", i+1))
+		return ""
+	}
+	return w.plain[i]
+}
+
+func (w *words) duration(i int) int64 {
+	d, err := time.ParseDuration(w.at(i))
+	w.note(err)
+	return int64(d)
+}
+
+func (w *words) sequence() uint64 {
+	n, err := strconv.ParseUint(w.at(2), 10, 64)
+	w.note(err)
+	return n
+}
+
+func (w *words) number(option string, otherwise uint64) uint64 {
+	text, given := w.options[option]
+	if !given {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	w.note(err)
+	return n
+}
+
+var opsByName = map[string]Op{
+	"open": OpOpen, "renew": OpRenew, "close": OpClose, "acquire": OpAcquire, "try": OpAcquire, "campaign": OpAcquire,
+	"release": OpRelease, "cancel": OpCancel, "update": OpUpdate, "expire": OpExpire, "silence": OpSilence, "member": OpMember,
+}
+
+// parseCommand reads one command:
+//
+//	open a [ttl=10s] [host=H program=P pid=N]
+//	renew a SEQ; close a SEQ
+//	acquire a SEQ NAME [limit=N] [low=N]; try a SEQ NAME
+//	campaign a SEQ NAME [value=V] [limit=N]
+//	release a SEQ hold=N; cancel a SEQ hold=N; update a SEQ hold=N value=V
+//	expire term=N a b; silence term=N a:3s
+//	member ID uid=N
+//
+// A verdict on "a" names its present number of renewals; "a@2" names 2.
+func parseCommand(r *Registry, w words) (Command, error) {
+	op, known := opsByName[w.at(0)]
+	if !known {
+		return Command{}, fmt.Errorf("unknown command %q", w.at(0))
+	}
+	c := Command{Op: op}
+	switch op {
+	case OpExpire, OpSilence:
+		c.Term = w.number("term", 1)
+		for _, word := range w.plain[1:] {
+			c.Leases = append(c.Leases, parseLease(r, &w, word))
+		}
+	case OpMember:
+		id, err := strconv.ParseUint(w.at(1), 10, 64)
+		w.note(err)
+		c.Member = Member{ID: id, UID: w.number("uid", 0)}
+	default:
+		c.Session, c.Low = sessionNamed(w.at(1)), w.number("low", 0)
+		parseRequest(&w, &c)
+	}
+	return c, w.err
+}
+
+func parseRequest(w *words, c *Command) {
+	if c.Op == OpOpen {
+		c.Sequence, c.TTL = 1, 10e9
+		if ttl, given := w.options["ttl"]; given {
+			d, err := time.ParseDuration(ttl)
+			w.note(err)
+			c.TTL = int64(d)
+		}
+		c.Host, c.Program, c.PID = w.options["host"], w.options["program"], int64(w.number("pid", 0))
+		return
+	}
+	c.Sequence = w.sequence()
+	c.Hold, c.Value = w.number("hold", 0), w.options["value"]
+	if c.Op == OpAcquire {
+		c.Name, c.Try, c.Limit = w.at(3), w.at(0) == "try", uint32(w.number("limit", 0))
+		if w.at(0) == "campaign" {
+			c.Class = Election
+		}
+	}
+}
+
+func parseLease(r *Registry, w *words, word string) Lease {
+	word, remaining, timed := strings.Cut(word, ":")
+	name, renewals, numbered := strings.Cut(word, "@")
+	lease := Lease{Session: sessionNamed(name)}
+	switch s := r.sessions[lease.Session]; {
+	case numbered:
+		n, err := strconv.ParseUint(renewals, 10, 64)
+		w.note(err)
+		lease.Renewals = n
+	case s != nil:
+		lease.Renewals = s.renewals
+	}
+	if timed {
+		d, err := time.ParseDuration(remaining)
+		w.note(err)
+		lease.Remaining = int64(d)
+	}
+	return lease
+}
+
+// sessionNamed is the session of a short name; "-" is the id of all zeros.
+func sessionNamed(name string) (id SessionID) {
+	if name != "-" {
+		copy(id[:], name)
+	}
+	return id
+}
+
+func sessionName(id SessionID) string { return strings.TrimRight(string(id[:]), "\x00") }
+
+func codeText(code Code) string {
+	names := []string{"", "OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "EXHAUSTED", "", "", "STALE", "CANCELLED"}
+	if int(code) >= len(names) || names[code] == "" {
+		panic(fmt.Sprintf("registry: code %d has no text", code))
+	}
+	return names[code]
+}
+
+// fenceText prints the epoch and the counter.
+func fenceText(fence uint64) string {
+	return fmt.Sprintf("%d.%d", fence>>counterBits, fence&(1<<counterBits-1))
+}
+
+func durationText(ns int64) string { return time.Duration(ns).String() }
+
+func printEffects(b *strings.Builder, fx *Effects) {
+	for _, outcome := range fx.Outcomes {
+		fmt.Fprintf(b, "  %s/%d %s\n", sessionName(outcome.Session), outcome.Sequence, resultText(outcome.Result))
+	}
+	for _, list := range []struct {
+		label string
+		ids   []SessionID
+	}{{"renewed", fx.Renewed}, {"ended", fx.Ended}} {
+		if len(list.ids) > 0 {
+			fmt.Fprintf(b, "  %s:", list.label)
+			for _, id := range list.ids {
+				fmt.Fprintf(b, " %s", sessionName(id))
+			}
+			fmt.Fprintln(b)
+		}
+	}
+	if len(fx.Elections) > 0 {
+		fmt.Fprintf(b, "  changed: %s\n", strings.Join(fx.Elections, " "))
+	}
+}
+
+func resultText(res Result) string {
+	text := codeText(res.Code)
+	if res.Fence != 0 {
+		text += " fence=" + fenceText(res.Fence)
+	}
+	if res.Code == Queued {
+		text += fmt.Sprintf(" ahead=%d", res.Ahead)
+	}
+	if res.Remaining != 0 {
+		text += " remaining=" + durationText(res.Remaining)
+	}
+	if res.Holder != nil {
+		text += " holder=" + holderText(*res.Holder)
+	}
+	if res.Message != "" {
+		text += ": " + shortened(res.Message)
+	}
+	return text
+}
+
+// shortened keeps a script readable that provokes a message with a long value.
+func shortened(text string) string {
+	if len(text) <= 160 {
+		return text
+	}
+	return text[:100] + "[...]" + text[len(text)-40:]
+}
+
+func holderText(h Holder) string {
+	text := fmt.Sprintf("%s/%d@%s", sessionName(h.Session), h.Sequence, fenceText(h.Fence))
+	if h.Value != "" {
+		text += fmt.Sprintf("=%q", h.Value)
+	}
+	if h.Host != "" {
+		text += fmt.Sprintf("(%s on %s, pid %d)", h.Program, h.Host, h.PID)
+	}
+	return text
+}
+
+func resourceText(res Resource) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s limit=%d held by", res.Name, res.Limit)
+	for _, h := range res.Holders {
+		fmt.Fprintf(&b, " %s since=%s", holderText(h), durationText(h.Since))
+	}
+	if res.QueueLength > 0 {
+		fmt.Fprintf(&b, "; %d wait:", res.QueueLength)
+		for _, waiter := range res.Waiters {
+			fmt.Fprintf(&b, " %s/%d since=%s", sessionName(waiter.Session), waiter.Sequence, durationText(waiter.Since))
+		}
+	}
+	return b.String()
+}
+
+func sessionText(s Session) string {
+	text := fmt.Sprintf("%s ttl=%s opened=%s renewals=%d holds=%d waits=%d", sessionName(s.ID), durationText(s.TTL), durationText(s.Opened), s.Renewals, s.Holds, s.Waits)
+	if s.Silent {
+		text += " silent remaining=" + durationText(s.Remaining)
+	}
+	return text
+}
