@@ -42,9 +42,10 @@ func TestWordsAreFound(t *testing.T) {
 
 func TestSleepIsFound(t *testing.T) {
 	expect(t, CheckSleep(small(t, map[string]string{
-		"a.go":      "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n",
-		"a_test.go": "package a\nimport \"time\"\nfunc g() { time.Sleep(1) }\n",
-		"b_test.go": "package a\nimport \"time\"\nimport _ \"testing/synctest\"\nfunc h() { time.Sleep(1) }\n",
+		"a.go":        "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n",
+		"a_test.go":   "package a\nimport \"time\"\nfunc g() { time.Sleep(1) }\n",
+		"b/a_test.go": "package b\nimport _ \"testing/synctest\"\n",
+		"b/b_test.go": "package b\nimport \"time\"\nfunc h() { time.Sleep(1) }\n",
 		"c_test.go": "package a\nimport \"time\"\nfunc i() {\nfor !done() { if time.Now().After(end) { panic(end) }; time.Sleep(1) }\n" +
 			"for !done() { time.Sleep(1) }\n}\n",
 	})), []string{"a_test.go:3:12: a test sleeps", "c_test.go:5:15: a test sleeps"})
