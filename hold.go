@@ -67,10 +67,11 @@ func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
 		if err != nil {
 			return nil, err
 		}
-		r := &request{message: &api.Request{Op: &api.Request_Acquire{Acquire: a.message}}, done: make(chan outcome, 1)}
+		done := make(chan outcome, 1)
+		r := &request{message: &api.Request{Op: &api.Request_Acquire{Acquire: a.message}}, done: done}
 		c.submit(s, r)
 		select {
-		case o := <-r.done:
+		case o := <-done:
 			if h, err, settled := c.settle(ctx, a, r, o); settled {
 				return h, err
 			}
@@ -193,15 +194,15 @@ func (h *hold) giveUp() bool {
 // call has a request about the hold carried out. If ctx ends first, the request
 // goes on in the background.
 func (h *hold) call(ctx context.Context, op string, message *api.Request) (outcome, error) {
-	r := &request{message: message, done: make(chan outcome, 1)}
-	h.client.submit(h.session, r)
+	done := make(chan outcome, 1)
+	h.client.submit(h.session, &request{message: message, done: done})
 	select {
-	case o := <-r.done:
+	case o := <-done:
 		return o, nil
 	case <-ctx.Done():
 	}
 	select {
-	case o := <-r.done:
+	case o := <-done:
 		return o, nil
 	default:
 		return outcome{}, interrupted(ctx, op+" "+h.kind, h.name, h.client.trouble())

@@ -114,13 +114,14 @@ func (l *link) attach(ctx context.Context) (grpc.BidiStreamingClient[api.ClientF
 func (l *link) failure(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errSilent):
-		l.client.pool.renew(l.address)
+		l.client.pool.silent(l.address)
 		return cause
 	case cause != nil:
 		return cause
 	case errors.Is(err, io.EOF):
 		return errors.New("the server ended the stream")
 	default:
+		l.client.pool.failed(l.address)
 		return plain(err)
 	}
 }

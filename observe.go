@@ -75,6 +75,7 @@ func (o *observer) follow(ctx context.Context, address string) (heard bool) {
 	defer cancel()
 	stream, err := o.open(ctx, address)
 	if err != nil {
+		o.client.pool.failed(address)
 		o.client.cfg.Logger.Debug("cannot observe", "election", o.name, "server", address, "err", err)
 		return false
 	}
@@ -131,7 +132,7 @@ func (c *Client) listen(ctx context.Context, address string) {
 		}
 		if err := c.pingOnce(ctx, address, observePing); err != nil {
 			if !errors.Is(ctx.Err(), context.Canceled) {
-				c.pool.renew(address)
+				c.pool.silent(address)
 			}
 			return
 		}

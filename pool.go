@@ -59,15 +59,18 @@ func newPool(cfg *Config) *pool {
 	}
 }
 
-// get returns the connection to address, which may still have to be made.
+// get returns the connection to address, which may still have to be made. One
+// that failed is replaced: it would wait out a backoff of its own, and the
+// caller does the waiting. (ClientConn.ResetConnectBackoff is no way around it:
+// in grpc 1.85 it races with the connection's own goroutines.)
 func (p *pool) get(address string) (*grpc.ClientConn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, ErrClosed
 	}
+	p.dropIf(address, connectivity.TransientFailure)
 	if conn := p.conns[address]; conn != nil {
-		conn.ResetConnectBackoff() // the caller does the waiting
 		return conn, nil
 	}
 	conn, err := grpc.NewClient("passthrough:///"+address, p.options...)
@@ -77,13 +80,27 @@ func (p *pool) get(address string) (*grpc.ClientConn, error) {
 	return conn, err
 }
 
-// renew makes the next get start from nothing, if the connection claims to
-// work: one whose other end vanished without a word does so for a long time.
-func (p *pool) renew(address string) {
+// failed is called after a call failed. It drops the connection if that was
+// not made, since it would go on trying in the background for ever.
+func (p *pool) failed(address string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.dropIf(address, connectivity.TransientFailure)
+}
+
+// silent is called after a call was not answered. It drops the connection if
+// that claims to work: one whose other end vanished without a word does so for
+// a long time.
+func (p *pool) silent(address string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropIf(address, connectivity.Ready)
+}
+
+// dropIf drops the connection to address if it is in the given state.
+func (p *pool) dropIf(address string, state connectivity.State) {
 	conn := p.conns[address]
-	if conn == nil || conn.GetState() != connectivity.Ready {
+	if conn == nil || conn.GetState() != state {
 		return
 	}
 	delete(p.conns, address)

@@ -112,6 +112,7 @@ func (c *Client) ask(ctx context.Context, op string, q query) error {
 			case !elsewhere(err):
 				return fmt.Errorf("conclave: %s: %w", op, plain(err))
 			}
+			c.pool.failed(address)
 			failures = append(failures, fmt.Sprintf("%s: %v", address, plain(err)))
 		}
 		select {

@@ -80,9 +80,7 @@ func (s *session) failed(r *request, rep *api.Reply) {
 		r.done <- outcome{reply: rep}
 	}
 	r.answered = true
-	if !r.withdrawn {
-		s.withdraw(r)
-	}
+	s.withdraw(r)
 }
 
 // granted notes what the servers granted before anything else can look at it.

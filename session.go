@@ -37,7 +37,8 @@ type request struct {
 	withdrawn bool
 	// target is the request to acquire that this request cancels.
 	target *request
-	// done takes the outcome once; nil if nobody waits for it.
+	// done takes the outcome once; nil if nobody waits for it, or no more. The
+	// caller keeps the channel itself: the field belongs to the session.
 	done chan outcome
 }
 
@@ -227,7 +228,7 @@ func (s *session) resend() []*request {
 // request has left for the servers, a Cancel follows it; if it turns out to
 // have been granted, a Release follows that.
 func (s *session) withdraw(r *request) {
-	if r.finished {
+	if r.finished || r.withdrawn {
 		return
 	}
 	r.done, r.withdrawn = nil, true

@@ -1,0 +1,133 @@
+package conclave
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+)
+
+// listen serves nothing but what accept does with each connection.
+func listen(t *testing.T, accept func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			accept(conn)
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	return l.Addr().String()
+}
+
+func TestDialSaysWhatEachServerSaid(t *testing.T) {
+	refusing := listen(t, func(net.Conn) {})
+	closed, _ := net.Listen("tcp", "127.0.0.1:0")
+	closed.Close()
+	stopped := refusing // takes connections and never says a word
+	web := listen(t, func(conn net.Conn) { conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) })
+	other := grpc.NewServer()
+	otherListener, _ := net.Listen("tcp", "127.0.0.1:0")
+	go other.Serve(otherListener)
+	defer other.Stop()
+
+	ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	defer cancel()
+	_, err := Dial(ctx, Config{Servers: []string{closed.Addr().String(), stopped, web, otherListener.Addr().String()}})
+	var failed *DialError
+	if !errors.As(err, &failed) || !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "\n") {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, a := range failed.Attempts {
+		said = append(said, a.Err.Error())
+	}
+	want := []string{"connection refused", "no answer within 1s", "not a Conclave server, or one that wants TLS", "not a Conclave server"}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDialWithTLSToAPlainServer(t *testing.T) {
+	web := listen(t, func(conn net.Conn) { conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) })
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := Dial(ctx, Config{Servers: []string{web}, TLS: &tls.Config{}})
+	if err == nil || !strings.Contains(err.Error(), "TLS: the server does not speak TLS") {
+		t.Fatal(err)
+	}
+}
+
+func TestWrongCluster(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 2)
+		cfg := cl.config()
+		cfg.Cluster = "00000000000000c2"
+		began := time.Now()
+		_, err := Dial(t.Context(), cfg)
+		if !errors.Is(err, ErrWrongCluster) || time.Since(began) > time.Second ||
+			!strings.Contains(err.Error(), "it belongs to 00000000000000c1, not to 00000000000000c2") {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+		cfg.Cluster = "00000000000000C1"
+		c, err := Dial(t.Context(), cfg)
+		if err != nil || c.Cluster() != "00000000000000c1" {
+			t.Fatal(err)
+		}
+		c.Close()
+	})
+}
+
+func TestServerOfAnotherClusterIsNeverUsed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		ours, foreign := newCluster(t, 1), newCluster(t, 1)
+		foreign.identity = "00000000000000ff"
+		foreign.servers[0].address = "foreign.test:7400"
+		cfg := ours.config()
+		cfg.Servers = append(cfg.Servers, "foreign.test:7400")
+		cfg.Cluster = ours.identity
+		cfg.dial = func(ctx context.Context, address string) (net.Conn, error) {
+			if address == "foreign.test:7400" {
+				return foreign.dial(ctx, address)
+			}
+			return ours.dial(ctx, address)
+		}
+		c, err := Dial(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		mustLock(t, c, "x")
+		ours.servers[0].kill()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err = c.Lock(ctx, "y")
+		if err == nil || !strings.Contains(err.Error(), "foreign.test:7400: wrong cluster") || !strings.Contains(err.Error(), "connection refused") {
+			t.Fatal(err)
+		}
+		foreign.inspect(func(st *state) {
+			if st.opened != 0 {
+				t.Error("a session was opened in another cluster")
+			}
+		})
+		if _, err := c.Status(ctx); err == nil {
+			t.Error("the status of another cluster was taken")
+		}
+	})
+}
