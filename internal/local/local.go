@@ -7,11 +7,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -74,26 +74,34 @@ func Start(cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
+// ports hands out ports, none of them twice in one process.
+var ports struct {
+	mu   sync.Mutex
+	next int
+}
+
 // freePorts returns addresses that nobody listens on. They lie below the range
 // from which systems take ports for outgoing connections, so that a server
-// finds its own free when it comes back.
+// finds its own free when it comes back. Processes that run at the same time
+// begin at different places.
 func freePorts(n int) ([]string, error) {
+	const first, count, block = 20000, 12000, 64
+	ports.mu.Lock()
+	defer ports.mu.Unlock()
 	var addresses []string
-	var busy error
-	for range 1000 {
+	for range count {
 		if len(addresses) == n {
 			return addresses, nil
 		}
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(20000+rand.IntN(12000)))
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			busy = err
-			continue
+		port := first + (os.Getpid()*block+ports.next)%count
+		ports.next++
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			addresses = append(addresses, address)
 		}
-		defer l.Close() // after all are found, so that none is found twice
-		addresses = append(addresses, address)
 	}
-	return nil, fmt.Errorf("no %d free ports among 20000 to 32000: %w", n, busy)
+	return nil, fmt.Errorf("no %d ports are free among %d to %d", n, first, first+count)
 }
 
 // Servers returns how many servers the cluster has.
@@ -108,22 +116,34 @@ func (c *Cluster) Dir(id int) string { return filepath.Join(c.cfg.Dir, fmt.Sprin
 // LogFile returns where a server's output is appended.
 func (c *Cluster) LogFile(id int) string { return c.Dir(id) + ".log" }
 
-// Restart starts a server that is down.
-func (c *Cluster) Restart(id int) error {
+// Peers returns the addresses at which the servers take each other, in the form
+// that --peers takes.
+func (c *Cluster) Peers() string {
 	var peers []string
 	for i, address := range c.peers {
 		peers = append(peers, fmt.Sprintf("%d=%s", i+1, address))
 	}
-	args := append([]string{
+	return strings.Join(peers, ",")
+}
+
+// Command returns the arguments of the binary that make it the given server.
+// Flags that follow take the place of earlier ones.
+func (c *Cluster) Command(id int, flags ...string) []string {
+	args := []string{
 		"serve", "--id", strconv.Itoa(id), "--cluster-name", c.name, "--data", c.Dir(id),
-		"--listen", c.clients[id-1], "--peer-listen", c.peers[id-1], "--peers", strings.Join(peers, ","),
-	}, c.cfg.Flags...)
+		"--listen", c.clients[id-1], "--peer-listen", c.peers[id-1], "--peers", c.Peers(),
+	}
+	return slices.Concat(args, c.cfg.Flags, flags)
+}
+
+// Restart starts a server that is down.
+func (c *Cluster) Restart(id int) error {
 	log, err := os.OpenFile(c.LogFile(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close() // the process has its own
-	cmd := exec.Command(c.cfg.Binary, args...)
+	cmd := exec.Command(c.cfg.Binary, c.Command(id)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	Prepare(cmd)
 	if err := cmd.Start(); err != nil {

@@ -367,9 +367,6 @@ func (n *Node) close() {
 		finish(false)
 		delete(n.reads, id)
 	}
-	if n.err != nil {
-		n.log.Error("this server stops", "err", n.err)
-	}
 	close(n.done)
 }
 

@@ -288,7 +288,7 @@ func (p *peer) complain(err error) error {
 	case p.ctx.Err() != nil:
 	case errors.As(err, &refusal) && refusal.Final():
 		if p.refused.Swap(uint32(refusal.Code)) != uint32(refusal.Code) {
-			p.t.log.Error("a server refuses this one", "server", p.id, "code", refusal.Code.String(), "err", err)
+			p.t.log.Info("a server refuses this one", "server", p.id, "code", refusal.Code.String(), "err", err)
 			p.t.handler.Refused(p.id, refusal)
 		}
 	case p.t.muted.pass(p.key("dial")):
