@@ -35,6 +35,8 @@ service/transport:     internal/wire
 service/node:          service/replica service/agreement service/registry service/store service/transport internal/boottime internal/wire
 service/server:        service/api service/node service/registry service/replica service/store service/transport internal/boottime
 
+service/server/servertest: service/server # for tests only: no line below may name it
+
 # Faces: what people touch. The client speaks the protocol and links no server.
 .:                     service/api internal/boottime
 internal/guard:        internal/boottime
