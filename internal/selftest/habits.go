@@ -107,16 +107,32 @@ func calls(within ast.Node, names ...string) iter.Seq[*ast.CallExpr] {
 }
 
 // CheckLeaks complains about packages that start goroutines and do not look for
-// leaked ones in their tests.
+// leaked ones in their tests. For a package that only helps the tests of others
+// those tests count.
 func CheckLeaks(t *Tree) []string {
 	var complaints []string
 	for _, p := range t.Packages {
 		start := startsGoroutine(p)
-		if start != nil && !slices.ContainsFunc(p.tests(), looksForLeaks) {
+		if start != nil && !slices.ContainsFunc(t.testsOf(p), looksForLeaks) {
 			complaints = append(complaints, t.complaint(start, "%s starts goroutines; its tests must call goleak", p.Path))
 		}
 	}
 	return complaints
+}
+
+// testsOf returns the tests of a package; if it has none, those of the packages
+// that test with it.
+func (t *Tree) testsOf(p *Package) []*File {
+	if tests := p.tests(); len(tests) > 0 {
+		return tests
+	}
+	var tests []*File
+	for _, other := range t.Packages {
+		if slices.ContainsFunc(other.tests(), func(f *File) bool { return f.imports(module + "/" + p.Path) }) {
+			tests = append(tests, other.tests()...)
+		}
+	}
+	return tests
 }
 
 func startsGoroutine(p *Package) ast.Node {

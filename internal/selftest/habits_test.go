@@ -61,8 +61,13 @@ func TestUncheckedGoroutinesAreFound(t *testing.T) {
 		"checked/a.go":      "package checked\nfunc f() { go f() }\n",
 		"checked/a_test.go": "package checked\n" + verified,
 		"test/a_test.go":    "package test\nfunc f() { go f() }\n",
+		"support/a.go":      "package support\nfunc f() { go f() }\n",
+		"user/a_test.go":    "package user\nimport _ \"" + module + "/support\"\n",
+		"user/b_test.go":    "package user\n" + verified,
+		"unused/a.go":       "package unused\nfunc f() { go f() }\n",
 	})), []string{
 		"group/a.go:2:12: group starts goroutines",
 		"started/a.go:2:12: started starts goroutines",
+		"unused/a.go:2:12: unused starts goroutines",
 	})
 }
