@@ -157,13 +157,21 @@ func (c *Client) shutDown() {
 	c.pool.close()
 }
 
-// opened returns the session that serves calls, once it is open.
-func (c *Client) opened(ctx context.Context, a acquisition) (*session, error) {
-	name := a.message.GetName()
+// Ready opens the session, unless it is open, and so tells that the cluster has
+// a leader and that leader a quorum. The first Lock or Campaign does the same,
+// but waits for the lock as well.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.opened(ctx, "session of", c.cfg.Program)
+	return err
+}
+
+// opened returns the session that serves calls, once it is open. Kind and name
+// say in errors what it was wanted for.
+func (c *Client) opened(ctx context.Context, kind, name string) (*session, error) {
 	for ctx.Err() == nil {
 		s, err := c.current()
 		if err != nil {
-			return nil, fmt.Errorf("conclave: %s %q: %w", a.kind, name, err)
+			return nil, fmt.Errorf("conclave: %s %q: %w", kind, name, err)
 		}
 		select {
 		case <-s.ready:
@@ -174,10 +182,10 @@ func (c *Client) opened(ctx context.Context, a acquisition) (*session, error) {
 			return s, nil
 		}
 		if !errors.Is(s.err, errSessionGone) {
-			return nil, fmt.Errorf("conclave: %s %q: %w", a.kind, name, s.err)
+			return nil, fmt.Errorf("conclave: %s %q: %w", kind, name, s.err)
 		}
 	}
-	return nil, interrupted(ctx, a.kind, name, c.trouble())
+	return nil, interrupted(ctx, kind, name, c.trouble())
 }
 
 // current returns the session that serves calls, a new one if there is none or

@@ -63,7 +63,7 @@ func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
 		return nil, err
 	}
 	for {
-		s, err := c.opened(ctx, a)
+		s, err := c.opened(ctx, a.kind, a.message.GetName())
 		if err != nil {
 			return nil, err
 		}

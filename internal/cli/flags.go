@@ -140,6 +140,25 @@ func (a *app) dial(ctx context.Context, cfg conclave.Config) (*conclave.Client, 
 	return nil, fmt.Errorf("%s (%s)", what, strings.Join(tried, "; "))
 }
 
+// dialReady dials and opens the session: a cluster without a quorum is not
+// waited for without a word.
+func (a *app) dialReady(ctx context.Context, cfg conclave.Config) (*conclave.Client, error) {
+	client, err := a.dial(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	answer, cancel := context.WithTimeout(ctx, time.Duration(a.client.timeout))
+	defer cancel()
+	if err := client.Ready(answer); err != nil {
+		client.Close() // it has nothing that could be lost
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("the cluster has no quorum, or did not answer within %v: %w", &a.client.timeout, err)
+		}
+		return nil, err
+	}
+	return client, nil
+}
+
 // ask dials, asks one thing, and hangs up.
 func (a *app) ask(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
 	cfg, err := a.client.config()

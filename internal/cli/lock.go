@@ -138,7 +138,7 @@ func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Re
 	arrived := catchSignals()
 	defer arrived.stop()
 	var client *conclave.Client
-	sig := arrived.during(ctx, func(ctx context.Context) { client, err = s.app.dial(ctx, cfg) })
+	sig := arrived.during(ctx, func(ctx context.Context) { client, err = s.app.dialReady(ctx, cfg) })
 	if client != nil {
 		defer client.Close() // if no server hears it, the session ends by itself
 	}

@@ -177,7 +177,7 @@ func TestQuorumLost(t *testing.T) {
 		}
 	}
 	servers := strings.Join(cluster.Addresses(), ",")
-	refused(t, 125, []string{"no server of the cluster answered"}, "lock", "b", "--servers", servers, "--timeout", "1s", "--", "true")
+	refused(t, 125, []string{"within 1s"}, "lock", "b", "--servers", servers, "--timeout", "1s", "--", "true")
 	select {
 	case <-held.Context().Done():
 	case <-time.After(patience):
