@@ -42,6 +42,9 @@ type Config struct {
 
 	// Limits of the replica, for tests; zero values are the defaults.
 	Limits replica.Config
+
+	// wall reads the wall clock, in ns since 1970; a seam for tests.
+	wall func() int64
 }
 
 const (
@@ -59,6 +62,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.wall == nil {
+		c.wall = func() int64 { return time.Now().UnixNano() }
 	}
 	return c
 }

@@ -39,6 +39,7 @@ type Node struct {
 	readNumber uint64
 	watchers   map[*watcher]struct{}
 	leader     uint64
+	wall       wallClock
 
 	records records
 	metrics Metrics
@@ -198,6 +199,7 @@ func (n *Node) loop() error {
 		select {
 		case <-ticker.C:
 			n.replica.Tick(now())
+			n.checkWall()
 		case m := <-messages:
 			n.replica.Receive(now(), m)
 		case s := <-requests:
@@ -214,7 +216,7 @@ func (n *Node) loop() error {
 			return nil
 		}
 		n.takeMore(messages, requests)
-		if err := n.carryOut(n.replica.Output(time.Now().UnixNano())); err != nil {
+		if err := n.carryOut(n.replica.Output(n.cfg.wall())); err != nil {
 			return err
 		}
 	}

@@ -41,10 +41,7 @@ func newCluster(t *testing.T, n int) *cluster {
 	c := &cluster{t: t, ctx: ctx, dir: t.TempDir(), peers: make(map[uint64]string), nodes: make(map[uint64]*Node)}
 	listeners := make(map[uint64]net.Listener)
 	for id := uint64(1); id <= uint64(n); id++ {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := listen(t)
 		listeners[id] = l
 		c.peers[id] = l.Addr().String()
 	}
@@ -57,6 +54,15 @@ func newCluster(t *testing.T, n int) *cluster {
 		}
 	})
 	return c
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func (c *cluster) config(id uint64, l net.Listener) Config {
@@ -346,10 +352,7 @@ func TestWrongConfigurationIsRefused(t *testing.T) {
 		"listener": func(c *Config) { c.PeerListener = nil },
 		"election": func(c *Config) { c.Election = time.Millisecond },
 	} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := listen(t)
 		cfg := good
 		cfg.PeerListener = l
 		spoil(&cfg)

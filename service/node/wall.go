@@ -1,0 +1,34 @@
+package node
+
+import "time"
+
+// setBack is from when on a step of the wall clock is worth a line: daemons that
+// keep clocks right move them by less.
+const setBack = time.Second
+
+// wallClock notices when the wall clock of the machine is set back. Nothing is
+// decided by that clock, but people read times from it.
+type wallClock struct {
+	known  bool
+	offset int64 // of the wall clock to the one that nobody sets
+}
+
+// step returns by how much the wall clock was set back since the last call, or
+// 0 if it was not.
+func (w *wallClock) step(wall, boot int64) time.Duration {
+	offset := wall - boot
+	back := time.Duration(w.offset - offset)
+	first := !w.known
+	w.known, w.offset = true, offset
+	if first || back < setBack {
+		return 0
+	}
+	return back
+}
+
+func (n *Node) checkWall() {
+	if back := n.wall.step(n.cfg.wall(), now()); back > 0 {
+		n.log.Warn("the clock of this machine was set back: holds and sessions are not touched by it, but times that are shown stand still until it has caught up",
+			"by", back.Round(time.Millisecond))
+	}
+}
