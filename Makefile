@@ -98,7 +98,8 @@ long: race ## what takes longer: race, every test ten times, every fuzz target f
 	$(MAKE) fuzz FUZZTIME=2m
 
 .PHONY: e2e
-e2e: build ## the demo: servers killed under programs that take turns; fails unless its report is clean
+e2e: build ## the whole, as processes: internal/e2e, then the demo
+	$(GO) test -count 1 ./internal/e2e
 	$(BIN)/conclave demo
 
 .PHONY: latency

@@ -160,7 +160,7 @@ func looksForLeaks(f *File) bool {
 	found := false
 	ast.Inspect(f.Syntax, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
-		found = found || ok && strings.HasPrefix(callee(call), "goleak.Verify")
+		found = found || ok && slices.Contains([]string{"goleak.VerifyTestMain", "goleak.VerifyNone", "goleak.Find"}, callee(call))
 		return !found
 	})
 	return found
