@@ -23,7 +23,8 @@ type Config struct {
 	// it stands for election: this long to twice as long [200 ms].
 	ElectionTicks int
 
-	// MaxPending bounds the requests that wait to get into the log [65,536].
+	// MaxPending bounds the requests that wait to get into the log, and those
+	// that wait for a quorum round to begin [65,536].
 	MaxPending int
 	// MaxBatchBytes bounds a log entry [1 MiB].
 	MaxBatchBytes int
@@ -251,7 +252,7 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 		refuse(registry.Invalid, problem)
 	case !r.Leading():
 		refuse(registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
-	case len(r.pending) >= r.cfg.MaxPending:
+	case len(r.pending) >= r.cfg.MaxPending || r.rounds.waiting() >= r.cfg.MaxPending:
 		refuse(registry.Exhausted, fmt.Sprintf("the server has %d requests waiting, the most it takes: try again", len(r.pending)))
 	default:
 		at := routeKey{c.Session, c.Sequence}
@@ -267,7 +268,7 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 // Read asks for leave to read from the registry what is true at some moment
 // after this call. A Read in a later Output answers.
 func (r *Replica) Read(id uint64) {
-	if !r.Leading() {
+	if !r.Leading() || r.rounds.waiting() >= r.cfg.MaxPending {
 		r.out.Reads = append(r.out.Reads, Read{ID: id})
 		return
 	}

@@ -31,6 +31,9 @@ const maxRounds = 2
 
 func (r *rounds) ask(a asked) { r.next = append(r.next, a) }
 
+// waiting counts what waits for a round to begin.
+func (r *rounds) waiting() int { return len(r.next) }
+
 // wanted reports whether a round should begin.
 func (r *rounds) wanted() bool { return len(r.next) > 0 && len(r.begun) < maxRounds }
 
