@@ -57,7 +57,7 @@ func (t *Transport) accept() {
 		case err == nil:
 			pause = t.cfg.BackoffMin
 			tune(conn)
-			t.wg.Go(func() { t.admit(conn) })
+			t.admit(conn)
 			continue
 		case t.ctx.Err() != nil:
 			return
@@ -74,14 +74,23 @@ func (t *Transport) accept() {
 	}
 }
 
-// admit shakes hands with whoever connected, and serves the connection if it
-// is a peer.
+// admit finds whoever connected a place. Places are taken here, in the order in
+// which connections were taken, and not in that in which goroutines happen to
+// run.
 func (t *Transport) admit(raw net.Conn) {
-	defer raw.Close()
 	ctx, cancel := context.WithCancel(t.ctx)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	place := t.places.enter(cancel)
+	t.wg.Go(func() {
+		defer cancel()
+		defer raw.Close()
+		t.attend(ctx, raw, place)
+	})
+}
+
+// attend shakes hands with whoever connected, and serves the connection if it
+// is a peer.
+func (t *Transport) attend(ctx context.Context, raw net.Conn, place *place) {
+	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	v, err := t.receive(ctx, raw)
 	t.places.exit(place)
 	if !stop() && err != nil {
@@ -125,7 +134,8 @@ func (t *Transport) receive(ctx context.Context, raw net.Conn) (*visit, error) {
 	v, refusal := t.examineAndWelcome(ctx, l, h, k)
 	if refusal != nil {
 		// The other side learns why; if it is gone already there is nobody to
-		// tell.
+		// tell. To find out may have used up the time of the handshake.
+		_ = raw.SetWriteDeadline(time.Now().Add(t.cfg.WriteTimeout))
 		_ = l.write(kindRefusal, refusal.append(nil), nil, true)
 		return nil, refusal
 	}
@@ -271,8 +281,8 @@ func (t *Transport) duplicate(newcomer, known Hello) *Refusal {
 
 // turnAway logs why a connection is not served.
 func (t *Transport) turnAway(raw net.Conn, err error) {
-	if t.ctx.Err() != nil {
-		return
+	if errors.Is(err, net.ErrClosed) || t.ctx.Err() != nil {
+		return // by this side: a newer connection took over, or Close
 	}
 	host, _, _ := net.SplitHostPort(raw.RemoteAddr().String())
 	key := "stranger/" + host

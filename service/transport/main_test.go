@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ const testCluster = 0x3f00000000000001
 // recorder is a Handler that keeps what it is told.
 type recorder struct {
 	gate chan struct{}         // when not nil, Receive takes a token first
+	held atomic.Int32          // calls of Receive that came to the gate
 	echo func(*raftpb.Message) // when not nil, called by Receive instead
 
 	mu          sync.Mutex
@@ -45,6 +47,7 @@ func (r *recorder) Receive(m *raftpb.Message) {
 		return
 	}
 	if r.gate != nil {
+		r.held.Add(1)
 		<-r.gate
 	}
 	r.locked(func() { r.received = append(r.received, m) })
@@ -230,8 +233,8 @@ func visitHello() Hello {
 	}
 }
 
-// knock connects to s, introduces itself as h and returns the answer.
-func knock(t testing.TB, s *server, h Hello) (*link, kind, []byte) {
+// ring connects to s and introduces itself as h.
+func ring(t testing.TB, s *server, h Hello) *link {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
@@ -245,6 +248,13 @@ func knock(t testing.TB, s *server, h Hello) (*link, kind, []byte) {
 	if err := l.write(kindHello, h.append(nil), nil, true); err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// knock is ring, and returns the answer.
+func knock(t testing.TB, s *server, h Hello) (*link, kind, []byte) {
+	t.Helper()
+	l := ring(t, s, h)
 	k, payload, err := l.read()
 	if err != nil {
 		t.Fatalf("server %d does not answer %+v: %v", s.cfg.Self.Server, h, err)

@@ -194,20 +194,20 @@ func TestRestartedServerReplacesItsConnection(t *testing.T) {
 	if err := first.writeMessage(heartbeat(2, 1, 1), true); err != nil {
 		t.Fatal(err)
 	}
-	// The first message is with the handler; it must be done with before the
-	// second connection is.
-	entered := make(chan *link, 1)
-	go func() { entered <- enter(t, s, visitHello()) }()
+	// The handler must be done with the first message before the second
+	// connection is let in.
+	eventually(t, "the handler has the first message", func() bool { return s.held.Load() == 1 })
+	second := ring(t, s, visitHello())
 	if err := readToEnd(first); err == nil {
 		t.Error("the old connection is still open")
 	}
-	select {
-	case <-entered:
-		t.Error("the new connection is let in while a message of the old one is delivered")
-	default:
+	if n := len(get(s.recorder, &s.met)); n != 1 {
+		t.Errorf("%d connections are let in while a message of the first is delivered", n)
 	}
 	close(gate)
-	second := <-entered
+	if k, _, err := second.read(); err != nil || k != kindHello {
+		t.Fatalf("the second is answered with kind %d, %v", k, err)
+	}
 	if err := second.writeMessage(heartbeat(2, 1, 2), true); err != nil {
 		t.Fatal(err)
 	}
@@ -227,6 +227,7 @@ func TestBusyIsNotFinal(t *testing.T) {
 	if err := first.writeMessage(heartbeat(2, 1, 1), true); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the handler has a message", func() bool { return s.held.Load() == 1 })
 	got := refusedAs(t, s, visitHello())
 	if got.Code != Busy || got.Final() {
 		t.Errorf("refused as %v: %s", got.Code, got.Text)
