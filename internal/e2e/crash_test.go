@@ -156,3 +156,28 @@ func TestDemo(t *testing.T) {
 		t.Error("the demo did not do what it says")
 	}
 }
+
+// TestBench runs both workloads for a second and looks for all the figures.
+func TestBench(t *testing.T) {
+	t.Parallel()
+	for _, workload := range []string{"uncontended", "contended"} {
+		t.Run(workload, func(t *testing.T) {
+			status, output, said := call(t, "bench", "--cluster", "3", "--workload", workload, "--clients", "8", "--connections", "2", "--seconds", "1", "--json")
+			var report map[string]any
+			if err := json.Unmarshal([]byte(output), &report); err != nil || status != 0 {
+				t.Fatalf("status %d, %v in %q; it said: %s", status, err, output, said)
+			}
+			for _, key := range []string{
+				"ops_per_s", "acquire_ms_p50", "acquire_ms_p99", "acquire_ms_p999", "max_min_entries",
+				"fdatasync_ms_p50", "rpc_ms_p50", "clients", "connections",
+			} {
+				if v, ok := report[key].(float64); !ok || v <= 0 {
+					t.Errorf("%s is %v", key, report[key])
+				}
+			}
+			if handoff := report["handoff_ms_p50"].(float64); (handoff > 0) != (workload == "contended") {
+				t.Errorf("hand-off takes %v ms", handoff)
+			}
+		})
+	}
+}
