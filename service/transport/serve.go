@@ -33,7 +33,7 @@ func (t *Transport) logEnd(v *visit, err error) {
 	var network net.Error
 	switch {
 	case err == nil:
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &network):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe), errors.As(err, &network):
 		t.log.Info("a server has gone", "server", v.peer.id, "err", err)
 	default:
 		t.log.Error("a connection of another server is closed", "server", v.peer.id, "remote", v.raw.RemoteAddr().String(), "err", err)

@@ -29,8 +29,9 @@ type Transport struct {
 	closed bool
 }
 
-// New starts a transport, which tries to reach its peers from now on. The
-// listener is the caller's again if New fails.
+// New starts a transport, which tries to reach its peers from now on: the
+// handler may be called before New returns. The listener is the caller's again
+// if New fails.
 func New(cfg Config) (*Transport, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
