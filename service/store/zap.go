@@ -9,7 +9,8 @@ import (
 )
 
 // zapTo returns the logger that etcd's packages want, writing to log. What
-// they call info is their inner life; it becomes debug here.
+// they call info is their inner life; it becomes debug here, and so do errors,
+// which they return as well: one line for one failure is enough.
 func zapTo(log *slog.Logger) *zap.Logger { return zap.New(&zapCore{log: log}) }
 
 type zapCore struct {
@@ -19,7 +20,7 @@ type zapCore struct {
 
 func slogLevel(level zapcore.Level) slog.Level {
 	switch {
-	case level >= zapcore.ErrorLevel:
+	case level > zapcore.ErrorLevel:
 		return slog.LevelError
 	case level == zapcore.WarnLevel:
 		return slog.LevelWarn
