@@ -85,8 +85,10 @@ func (n *Node) isFounder() (bool, error) {
 			n.refuse(s)
 		case f := <-n.calls:
 			f()
-		case err := <-n.refused:
-			return false, err
+		case r := <-n.refused:
+			if err := n.weigh(r); err != nil {
+				return false, err
+			}
 		case <-n.stop:
 			return false, nil
 		}

@@ -29,7 +29,7 @@ type Node struct {
 	messages chan *raftpb.Message
 	requests chan submission
 	calls    chan func()
-	refused  chan error
+	refused  chan refusal
 	numbers  atomic.Uint64
 
 	// What follows belongs to the goroutine of run.
@@ -39,6 +39,8 @@ type Node struct {
 	readNumber uint64
 	watchers   map[*watcher]struct{}
 	leader     uint64
+	served     bool // a leader was known once
+	refusals   map[uint64]error
 	wall       wallClock
 
 	records records
@@ -59,7 +61,8 @@ func Start(cfg Config) (*Node, error) {
 		messages: make(chan *raftpb.Message, 1024),
 		requests: make(chan submission, 1024),
 		calls:    make(chan func(), 64),
-		refused:  make(chan error, 1),
+		refused:  make(chan refusal, 16),
+		refusals: make(map[uint64]error),
 		clients:  make(map[uint64]Client),
 		reads:    make(map[uint64]func(bool)),
 		watchers: make(map[*watcher]struct{}),
@@ -210,8 +213,10 @@ func (n *Node) loop() error {
 			}
 		case f := <-n.calls:
 			f()
-		case err := <-n.refused:
-			return err
+		case r := <-n.refused:
+			if err := n.weigh(r); err != nil {
+				return err
+			}
 		case <-n.stop:
 			return nil
 		}
@@ -343,6 +348,7 @@ func (n *Node) observe() {
 		return
 	}
 	n.leader = leader
+	n.served = n.served || leader != 0
 	n.metrics.Leader.Store(leader)
 	n.metrics.LeaderChanges.Add(1)
 	switch leader {
@@ -385,7 +391,10 @@ func (h *handler) Receive(m *raftpb.Message) {
 
 func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
-	h.tell(func(r *replica.Replica) { r.Met(hello.Server, hello.UID) })
+	h.tell(func(r *replica.Replica) {
+		delete(h.node.refusals, hello.Server)
+		r.Met(hello.Server, hello.UID)
+	})
 }
 
 func (h *handler) Connected(peer uint64, up bool) {
@@ -404,11 +413,10 @@ func (h *handler) SnapshotSent(peer uint64, ok bool) {
 	h.tell(func(r *replica.Replica) { r.SnapshotSent(peer, ok) })
 }
 
-// Refused stops the server: the others will not have it as it is.
 func (h *handler) Refused(peer uint64, err error) {
 	select {
-	case h.node.refused <- fmt.Errorf("server %d refuses this one: %w", peer, err):
-	default: // one reason to stop is enough
+	case h.node.refused <- refusal{peer, err}:
+	case <-h.node.stop:
 	}
 }
 

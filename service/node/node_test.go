@@ -343,6 +343,41 @@ func TestFailedWriteStopsTheNode(t *testing.T) {
 	}
 }
 
+// TestOneWrongServerHarmsNobody starts one server of three with the settings of
+// another cluster. It must stop, and only it, though each refuses the other.
+func TestOneWrongServerHarmsNobody(t *testing.T) {
+	c := newCluster(t, 3)
+	c.ok(open(1))
+	stray := c.leader().cfg.ID%3 + 1
+	c.stop(stray)
+	l, err := net.Listen("tcp", c.peers[stray])
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := c.config(stray, l)
+	cfg.Cluster, cfg.Dir = 8, t.TempDir()
+	wrong, err := Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-wrong.Done():
+	case <-time.After(patience):
+		t.Fatal("a server of another cluster goes on")
+	}
+	if err := wrong.Err(); err == nil || !strings.Contains(err.Error(), "cluster") {
+		t.Errorf("it does not say why: %v", err)
+	}
+	c.ok(acquire(2, "a"))
+	for id, n := range c.nodes {
+		select {
+		case <-n.Done():
+			t.Errorf("server %d stopped as well: %v", id, n.Err())
+		default:
+		}
+	}
+}
+
 func TestWrongConfigurationIsRefused(t *testing.T) {
 	good := Config{ID: 1, Peers: map[uint64]string{1: "127.0.0.1:1"}, Dir: t.TempDir()}
 	for what, spoil := range map[string]func(*Config){
