@@ -16,7 +16,7 @@ import (
 
 const (
 	// reserve is how long before its deadline a call stops waiting, so that it
-	// can still leave the queue and say how it ended; half of the time that
+	// can still leave the queue and say how it ended; or half of the time that
 	// there is, if that is less.
 	reserve = 250 * time.Millisecond
 	// withdrawal is how long a server tries to take back the request of a
@@ -150,7 +150,7 @@ func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, erro
 // await waits for the outcome of a request, and for a place in a queue to
 // become a grant. Without any answer it gives up after the default deadline.
 func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Reply, error) {
-	end, stop := s.waitingEnd(ctx)
+	end, stop := waitingEnd(ctx)
 	defer stop()
 	silence := time.NewTimer(defaultDeadline)
 	defer silence.Stop()
@@ -173,16 +173,6 @@ func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Rep
 			return s.leave(ctx, req)
 		}
 	}
-}
-
-// waitingEnd ends when a call should stop waiting.
-func (s *Server) waitingEnd(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, has := ctx.Deadline()
-	if !has {
-		return context.WithCancel(ctx)
-	}
-	left := time.Until(deadline)
-	return context.WithDeadline(ctx, deadline.Add(-min(left/2, reserve)))
 }
 
 // leave takes a waiting request out of its queue and answers for it. The caller

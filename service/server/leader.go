@@ -41,11 +41,13 @@ func passedOn(ctx context.Context) bool {
 var errMoved = errors.New("the leader changed")
 
 // onLeader has something done by the leader: by here if that is this server,
-// else by there, over a connection to it. It goes on trying until ctx ends, and
-// if ctx does not end, until no leader was found for the default deadline. A
-// call that was passed on to this server is not passed on again.
+// else by there, over a connection to it. It goes on trying until shortly before
+// the deadline, and without one until no leader was found for the default
+// deadline. A call that was passed on to this server is not passed on again.
 func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
 	ctx, stop := s.live(ctx)
+	defer stop()
+	end, stop := waitingEnd(ctx)
 	defer stop()
 	lost := time.Now() // when the leader was last seen to be at work
 	for {
@@ -59,7 +61,7 @@ func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) 
 		}
 		select {
 		case <-time.After(s.pollInterval()):
-		case <-ctx.Done():
+		case <-end.Done():
 			return result, s.spoken(ctx, err)
 		}
 		if time.Since(lost) > defaultDeadline {
@@ -84,15 +86,37 @@ func attempt[T any](ctx context.Context, s *Server, here func(context.Context) (
 	return there(metadata.AppendToOutgoingContext(ctx, hopHeader, "1"), client)
 }
 
-// live ends with ctx, and when the server stops.
+// live ends with ctx, when the server stops, and so long before the deadline of
+// ctx that the caller can still be told. The deadline itself stays as it is,
+// since it is what another server sees of the call.
 func (s *Server) live(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.ctx, func() { cancel(node.ErrStopped) })
+	over := func() bool { return true }
+	if deadline, has := ctx.Deadline(); has {
+		left := time.Until(deadline)
+		over = time.AfterFunc(left-reserveOf(left)/2, func() { cancel(context.DeadlineExceeded) }).Stop
+	}
 	return ctx, func() {
 		stop()
+		over()
 		cancel(nil)
 	}
 }
+
+// waitingEnd ends when a call should stop waiting for others, with time left to
+// tidy up.
+func waitingEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, has := ctx.Deadline()
+	if !has {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, deadline.Add(-reserveOf(time.Until(deadline))))
+}
+
+// reserveOf returns how much of the time that is left a call does not spend on
+// waiting.
+func reserveOf(left time.Duration) time.Duration { return min(left/2, reserve) }
 
 // again reports whether an attempt failed because the leader was not found where
 // it was looked for.
@@ -119,7 +143,7 @@ func (s *Server) spoken(ctx context.Context, err error) error {
 		// Fails outside of gRPC, where nobody looks for it.
 		_ = grpc.SetTrailer(ctx, metadata.Pairs(leaderTrailer, s.node.ClientAddress(leader)))
 		return status.Error(codes.FailedPrecondition, s.disclaim(leader))
-	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(context.Cause(ctx), context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded:
 		return unavailable("no quorum answered in time")
 	case errors.Is(err, context.Canceled):
 		return status.Error(codes.Canceled, "the caller went away")

@@ -117,11 +117,12 @@ func (o *outbox) admit(ctx context.Context) error {
 		full := len(o.outcomes)+len(o.refusals) > highWater
 		o.mu.Unlock()
 		if !full {
-			return ctx.Err()
+			return nil
 		}
 		select {
 		case <-o.room:
 		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }

@@ -145,7 +145,5 @@ func read[T any](ctx context.Context, s *Server, stale bool, answer T, look func
 	if stale {
 		return answer, s.spoken(ctx, s.node.View(ctx, look))
 	}
-	ctx, stop := s.waitingEnd(ctx)
-	defer stop()
 	return onLeader(ctx, s, func(ctx context.Context) (T, error) { return answer, s.node.Read(ctx, look) }, there)
 }

@@ -1,0 +1,141 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/peer"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+func untimed(registry.Op, time.Duration) {}
+
+func TestOutboxGathersRepliesIntoFrames(t *testing.T) {
+	o := newOutbox(func() { t.Error("it overflows") })
+	for range 3 {
+		o.Deliver(make([]node.Reply, frameReplies/2))
+	}
+	o.refuse(&api.Reply{Sequence: 7})
+	frame, last := o.take(untimed)
+	if len(frame.GetReplies()) != frameReplies || last {
+		t.Fatalf("the first frame has %d replies, last %v", len(frame.GetReplies()), last)
+	}
+	frame, last = o.take(untimed)
+	if n := len(frame.GetReplies()); n != frameReplies/2+1 || frame.GetReplies()[n-1].GetSequence() != 7 || last {
+		t.Fatalf("the second frame has %d replies, last %v", n, last)
+	}
+	if frame, last = o.take(untimed); frame != nil || last {
+		t.Fatalf("the third frame is %v, last %v", frame, last)
+	}
+}
+
+func TestOutboxSendsEverythingBeforeTheEnd(t *testing.T) {
+	o := newOutbox(nil)
+	o.Deliver(make([]node.Reply, frameReplies+1))
+	o.Depose()
+	if _, last := o.take(untimed); last {
+		t.Error("the stream ends with replies still to send")
+	}
+	if _, last := o.take(untimed); !last {
+		t.Error("the stream does not end")
+	}
+}
+
+func TestOutboxEndsOnceAllIsAnswered(t *testing.T) {
+	o := newOutbox(nil)
+	o.note([]registry.Command{{Op: registry.OpRenew, Sequence: 1}})
+	o.end(nil)
+	if _, last := o.take(untimed); last {
+		t.Error("the stream ends before the answer")
+	}
+	o.Deliver([]node.Reply{{Sequence: 1}})
+	timed := 0
+	if _, last := o.take(func(registry.Op, time.Duration) { timed++ }); !last || timed != 1 {
+		t.Errorf("after the answer: last %v, %d times measured", last, timed)
+	}
+}
+
+func TestOutboxOverflowsOnce(t *testing.T) {
+	overflows := 0
+	o := newOutbox(func() { overflows++ })
+	o.Deliver(make([]node.Reply, maxOutbox))
+	if overflows != 0 {
+		t.Fatal("it overflows when it is full")
+	}
+	o.Deliver(make([]node.Reply, 1))
+	o.Deliver(make([]node.Reply, maxOutbox))
+	if overflows != 1 || len(o.outcomes) != 0 {
+		t.Errorf("%d overflows, %d replies kept", overflows, len(o.outcomes))
+	}
+}
+
+func TestOutboxAdmitsWhenThereIsRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutbox(nil)
+		o.Deliver(make([]node.Reply, highWater+1))
+		admitted := make(chan error)
+		go func() { admitted <- o.admit(t.Context()) }()
+		synctest.Wait()
+		select {
+		case <-admitted:
+			t.Fatal("it admits though it is full")
+		default:
+		}
+		o.take(untimed)
+		if err := <-admitted; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestOutboxAdmitsNothingAfterTheEnd(t *testing.T) {
+	o := newOutbox(nil)
+	o.Deliver(make([]node.Reply, highWater+1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := o.admit(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHangUpClosesTheConnection(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	conn, info, err := conveyor{}.ServerHandshake(near)
+	if err != nil || conn != near {
+		t.Fatal(conn, err)
+	}
+	hangUp(peer.NewContext(t.Context(), &peer.Peer{Addr: near.LocalAddr(), AuthInfo: info}))
+	if _, err := far.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection is still open")
+	}
+}
+
+func TestNumbersGrowWhateverTheClockDoes(t *testing.T) {
+	var n numbers
+	first := n.next()
+	if now := uint64(time.Now().UnixMicro()); first > now || first+uint64(time.Minute/time.Microsecond) < now {
+		t.Errorf("the first number is %d at %d", first, now)
+	}
+	for last := first; last < first+1000; {
+		next := n.next()
+		if next <= last {
+			t.Fatalf("%d follows %d", next, last)
+		}
+		last = next
+	}
+	n.skip(time.Hour)
+	if next := n.next(); next < first+uint64(time.Hour/time.Microsecond) {
+		t.Errorf("an hour later comes %d, after %d", next, first)
+	}
+	if lowFor(5) != 1 || lowFor(first) >= first {
+		t.Errorf("the low marks are %d and %d", lowFor(5), lowFor(first))
+	}
+}

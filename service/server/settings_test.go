@@ -1,0 +1,225 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "conclave.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func environment(values map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		v, given := values[name]
+		return v, given
+	}
+}
+
+func TestFileSetsEverySetting(t *testing.T) {
+	var cfg Config
+	err := cfg.ReadFile(writeFile(t, `
+# A comment.
+id = 2
+cluster-name = "prod"
+data = "d"
+listen = "127.0.0.1:1"
+advertise = "127.0.0.1:2"
+peers = "1=127.0.0.1:3,2=127.0.0.1:4"
+peer-listen = "127.0.0.1:5"
+peer-advertise = "127.0.0.1:4"
+preset = "wan"
+heartbeat = "70ms"
+election-timeout = "1s"
+tls-cert = "a"
+tls-key = "b"
+tls-ca = "c"
+peer-cert = "e"
+peer-key = "f"
+peer-ca = "g"
+insecure = true
+log-level = "warn"
+log-format = "json"
+pprof = "127.0.0.1:6060"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		ID: 2, ClusterName: "prod", Data: "d", Listen: "127.0.0.1:1", Advertise: "127.0.0.1:2",
+		Peers: "1=127.0.0.1:3,2=127.0.0.1:4", PeerListen: "127.0.0.1:5", PeerAdvertise: "127.0.0.1:4",
+		Preset: "wan", Heartbeat: 70 * time.Millisecond, Election: time.Second,
+		TLSCert: "a", TLSKey: "b", TLSCA: "c", PeerCert: "e", PeerKey: "f", PeerCA: "g",
+		Insecure: true, LogLevel: "warn", LogFormat: "json", Pprof: "127.0.0.1:6060",
+	}
+	if diff := cmp.Diff(want, cfg, cmpopts.IgnoreFields(Config{}, "Limits")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEnvironmentCountsBeforeTheFile(t *testing.T) {
+	var cfg Config
+	if err := cfg.ReadFile(writeFile(t, "id = 2\nlisten = \"127.0.0.1:1\"\n")); err != nil {
+		t.Fatal(err)
+	}
+	err := cfg.ReadEnvironment(environment(map[string]string{
+		"CONCLAVE_LISTEN": "127.0.0.1:9", "CONCLAVE_ELECTION_TIMEOUT": "3s", "CONCLAVE_INSECURE": "1",
+		"CONCLAVE_DATA": "", "CONCLAVE_SERVERS": "not a setting of servers",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.ID != 2 || cfg.Listen != "127.0.0.1:9" || cfg.Election != 3*time.Second || !cfg.Insecure || cfg.Data != "" {
+		t.Errorf("got %+v", cfg)
+	}
+}
+
+func TestWrongFilesNameTheLine(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"id = 1\n\nlissten = \"127.0.0.1:1\"\n", `:3: unknown key "lissten"`},
+		{"id = 1\n[server]\nid = 2\n", `:2: unknown key "server"`},
+		{"id = \"one\"\n", `:1: id: "one" is not a number`},
+		{"id = -1\n", `:1: id: "-1" is not a number`},
+		{"# x\nheartbeat = 50\n", `:2: heartbeat: "50" is not a duration: write for example 50ms or 2s`},
+		{"insecure = \"maybe\"\n", `:1: insecure: "maybe" is neither true nor false`},
+		{"id = 1\npeers = [\"1=127.0.0.1:1\"]\n", `:2: peers: give a single value`},
+		{"id = 1\nid = 2\n", `:2: `},
+		{"id = 1\nlisten = \n", `:2: `},
+	} {
+		path := writeFile(t, test.text)
+		err := new(Config).ReadFile(path)
+		if err == nil || !strings.Contains(err.Error(), path+test.want) {
+			t.Errorf("%q: got %v, want %s", test.text, err, test.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: more than one line: %v", test.text, err)
+		}
+	}
+	if err := new(Config).ReadFile(filepath.Join(t.TempDir(), "none.toml")); err == nil {
+		t.Error("a missing file is no error")
+	}
+}
+
+func TestWrongEnvironmentNamesTheVariable(t *testing.T) {
+	err := new(Config).ReadEnvironment(environment(map[string]string{"CONCLAVE_HEARTBEAT": "fast"}))
+	if err == nil || !strings.HasPrefix(err.Error(), `CONCLAVE_HEARTBEAT: "fast" is not a duration`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	cfg := Config{}.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if cfg.ID != 1 || cfg.Listen != DefaultListen || cfg.Advertise != DefaultListen ||
+		cfg.PeerListen != DefaultPeerListen || cfg.Peers != "1="+DefaultPeerListen ||
+		cfg.Heartbeat != 50*time.Millisecond || cfg.Election != 200*time.Millisecond {
+		t.Errorf("got %+v", cfg)
+	}
+	wan := Config{Preset: "wan"}.WithDefaults()
+	if wan.Heartbeat != 500*time.Millisecond || wan.Election != 2*time.Second {
+		t.Errorf("wan has %v and %v", wan.Heartbeat, wan.Election)
+	}
+	own := Config{ID: 2, Peers: "1=127.0.0.1:1,2=127.0.0.1:2"}.WithDefaults()
+	if own.PeerListen != "127.0.0.1:2" {
+		t.Errorf("server 2 listens for peers at %s", own.PeerListen)
+	}
+}
+
+func TestWrongConfigurationsAreRefused(t *testing.T) {
+	const peers = "1=127.0.0.1:1,2=127.0.0.1:2"
+	for _, test := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{Peers: peers}, "id: none is given"},
+		{Config{ID: 3, Peers: peers}, "id: server 3 is not among the peers"},
+		{Config{ID: 1, Peers: "1"}, `peers: "1" is not "id=host:port"`},
+		{Config{ID: 1, Peers: "0=127.0.0.1:1"}, `peers: "0=127.0.0.1:1" is not "id=host:port" with an id from 1 up`},
+		{Config{ID: 1, Peers: "1=127.0.0.1:1,1=127.0.0.1:2"}, "peers: server 1 is there twice"},
+		{Config{ID: 1, Peers: "1=127.0.0.1:1,2=127.0.0.1:1"}, "peers: servers 1 and 2 have the same address"},
+		{Config{ID: 1, Peers: "1=127.0.0.1"}, `peers: server 1: "127.0.0.1" is not "host:port"`},
+		{Config{ID: 1, Peers: peers, PeerAdvertise: "127.0.0.1:9"}, "peer-advertise: 127.0.0.1:9 is not what the peers have for server 1"},
+		{Config{ClusterName: "a\nb"}, "cluster-name: "},
+		{Config{Listen: "7400"}, `listen: "7400" is not "host:port"`},
+		{Config{Listen: "127.0.0.1:99999"}, `listen: "127.0.0.1:99999" is not "host:port"`},
+		{Config{Advertise: "somewhere"}, `advertise: "somewhere" is not "host:port"`},
+		{Config{Listen: ":7400", Insecure: true}, "advertise: :7400 is no address to connect to"},
+		{Config{PeerListen: "0.0.0.0:7500", Insecure: true}, "peer-advertise: 0.0.0.0:7500 is no address to connect to"},
+		{Config{Pprof: "10.0.0.1:6060"}, "pprof: 10.0.0.1:6060 is not on this machine"},
+		{Config{Pprof: "6060"}, `pprof: "6060" is not "host:port"`},
+		{Config{Preset: "moon"}, `preset: "moon" is none`},
+		{Config{Heartbeat: time.Millisecond}, "heartbeat: 1ms is out of range"},
+		{Config{Election: 60 * time.Millisecond}, "election-timeout: 60ms is out of range: give twice the heartbeat"},
+		{Config{TLSCert: "a"}, "tls-cert and tls-key: give both or none"},
+		{Config{TLSCA: "a"}, "tls-ca: clients can show certificates only over TLS"},
+		{Config{PeerCert: "a", PeerKey: "b"}, "peer-cert, peer-key and peer-ca: give all three or none"},
+		{Config{Listen: "10.0.0.1:7400"}, "listen: 10.0.0.1:7400 can be reached from other machines, and without TLS: give --tls-cert and --tls-key, or --insecure"},
+		{Config{Listen: ":7400", Advertise: "10.0.0.1:7400"}, "listen: :7400 can be reached"},
+		{Config{Listen: "db.example:7400"}, "listen: db.example:7400 can be reached"},
+		{Config{PeerListen: "10.0.0.1:7500"}, "peer-listen: 10.0.0.1:7500 can be reached from other machines, and without TLS: give --peer-cert, --peer-key and --peer-ca, or --insecure"},
+		{Config{LogLevel: "loud"}, `log-level: "loud" is none`},
+		{Config{LogFormat: "xml"}, `log-format: "xml" is none`},
+	} {
+		err := test.cfg.WithDefaults().Validate()
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%+v: got %v, want %s", test.cfg, err, test.want)
+		}
+	}
+}
+
+func TestRightConfigurationsAreTaken(t *testing.T) {
+	for _, cfg := range []Config{
+		{Listen: "localhost:7400"},
+		{Listen: "[::1]:7400"},
+		{Listen: "10.0.0.1:7400", Insecure: true},
+		{Listen: "10.0.0.1:7400", TLSCert: "a", TLSKey: "b"},
+		{Listen: ":7400", Advertise: "10.0.0.1:7400", Insecure: true},
+		{ID: 2, Peers: "1=10.0.0.1:7500, 2=10.0.0.2:7500", PeerListen: "0.0.0.0:7500", PeerCert: "a", PeerKey: "b", PeerCA: "c"},
+		{Pprof: "localhost:6060"},
+	} {
+		if err := cfg.WithDefaults().Validate(); err != nil {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	}
+}
+
+func TestIdentityOfTheCluster(t *testing.T) {
+	identity := func(cfg Config) uint64 {
+		t.Helper()
+		id, err := cfg.WithDefaults().Cluster()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	base := identity(Config{ID: 1, ClusterName: "a", Peers: "1=127.0.0.1:1,2=127.0.0.1:2"})
+	if other := identity(Config{ID: 2, ClusterName: "a", Peers: "2=127.0.0.1:2, 1=127.0.0.1:1", Data: "x"}); other != base {
+		t.Errorf("the order of peers changes the identity: %x and %x", base, other)
+	}
+	for _, other := range []Config{
+		{ID: 1, ClusterName: "b", Peers: "1=127.0.0.1:1,2=127.0.0.1:2"},
+		{ID: 1, ClusterName: "a", Peers: "1=127.0.0.1:1,2=127.0.0.1:3"},
+		{ID: 1, ClusterName: "a", Peers: "1=127.0.0.1:1"},
+	} {
+		if identity(other) == base {
+			t.Errorf("%+v has the same identity", other)
+		}
+	}
+	// Whoever changes the formula takes every data directory out of service.
+	if got := FormatCluster(base); got != "1fa72fd2415bf199" {
+		t.Errorf("the identity is %s", got)
+	}
+}
