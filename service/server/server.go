@@ -40,6 +40,7 @@ type Server struct {
 	grpc     *grpc.Server
 	http     *http.Server
 	pprof    *http.Server
+	profiles net.Listener // nil if no profiles are served
 
 	ctx    context.Context // ends when the server stops
 	cancel context.CancelFunc
@@ -140,10 +141,9 @@ func (s *Server) startNode(secrets secrets) (err error) {
 
 // serve opens the door to clients.
 func (s *Server) serve(secrets secrets) error {
-	var debug net.Listener
 	if s.cfg.Pprof != "" {
 		var err error
-		if debug, err = listen("pprof", s.cfg.Pprof); err != nil {
+		if s.profiles, err = listen("pprof", s.cfg.Pprof); err != nil {
 			return err
 		}
 	}
@@ -163,9 +163,9 @@ func (s *Server) serve(secrets secrets) error {
 	s.serving.Go(s.splitter.run)
 	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
-	if debug != nil {
+	if s.profiles != nil {
 		s.pprof = s.newHTTP(profiles())
-		s.serving.Go(func() { s.report(s.pprof.Serve(debug)) })
+		s.serving.Go(func() { s.report(s.pprof.Serve(s.profiles)) })
 	}
 	return nil
 }
@@ -194,6 +194,14 @@ func (s *Server) Addr() net.Addr { return s.cfg.Listener.Addr() }
 
 // PeerAddr returns the address at which other servers are taken.
 func (s *Server) PeerAddr() net.Addr { return s.cfg.PeerListener.Addr() }
+
+// PprofAddr returns the address of the profiles, or nil.
+func (s *Server) PprofAddr() net.Addr {
+	if s.profiles == nil {
+		return nil
+	}
+	return s.profiles.Addr()
+}
 
 // Cluster returns the identity of the cluster, 16 hexadecimal digits.
 func (s *Server) Cluster() string { return s.identity }
