@@ -54,6 +54,11 @@ type Spec struct {
 	// Layers are the specs of a stack, bottom first; nil for a single machine.
 	Layers []*Spec
 
+	// Check says what is wrong with a configuration in a way that Needs and
+	// Options cannot express, such as options that do not fit each other; nil if
+	// there is nothing to check.
+	Check func(c *Config) error
+
 	// New makes the machine of one process. The configuration has passed
 	// Validate and is shared: the machine keeps the pointer.
 	New func(self ID, c *Config) Machine
@@ -236,7 +241,20 @@ func (s *Spec) Validate(c *Config) error {
 			return err
 		}
 	}
-	return nil
+	return s.check(c)
+}
+
+// check asks the algorithm and all its layers.
+func (s *Spec) check(c *Config) error {
+	for _, l := range s.Layers {
+		if err := l.check(c); err != nil {
+			return err
+		}
+	}
+	if s.Check == nil {
+		return nil
+	}
+	return s.Check(c)
 }
 
 func (s *Spec) validateOption(value OptionValue) error {

@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,25 @@ func TestValidate(t *testing.T) {
 	needy := &process.Spec{Name: "tree", Needs: process.Needs{Topology: process.Tree}}
 	if err := needy.Validate(&process.Config{N: 2}); err == nil {
 		t.Error("an algorithm that needs a tree accepts none")
+	}
+}
+
+// TestCheck: what an algorithm itself demands counts alone and in a stack.
+func TestCheck(t *testing.T) {
+	odd := &process.Spec{Name: "odd", Check: func(c *process.Config) error {
+		if c.N%2 == 0 {
+			return fmt.Errorf("odd: N is %d, it must be odd", c.N)
+		}
+		return nil
+	}}
+	stack := &process.Spec{Name: "stack", Layers: []*process.Spec{{Name: "low"}, odd}}
+	for _, spec := range []*process.Spec{odd, stack} {
+		if err := spec.Validate(&process.Config{N: 3}); err != nil {
+			t.Errorf("%s: %v", spec.Name, err)
+		}
+		if err := spec.Validate(&process.Config{N: 4}); err == nil || err.Error() != "odd: N is 4, it must be odd" {
+			t.Errorf("%s: error is %v, it should be that of the check", spec.Name, err)
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ type Topology struct {
 	Coordinator ID     // the coordinator, sequencer or first holder of a token
 	Successor   []ID   // ring: the next process of each; nil: the next rank
 	Parent      []ID   // tree: the parent of each, None for the root; nil: no tree
-	Quorums     [][]ID // quorum system: the voting set of each, with itself
+	Quorums     [][]ID // quorum system: the voting set of each, with itself, in rising order
 }
 
 // Next returns the process after p on the ring of n.
@@ -109,20 +109,6 @@ func validateTree(parent []ID, n int) error {
 	}
 	if roots != 1 {
 		return fmt.Errorf("process: tree has %d roots, it must have 1", roots)
-	}
-	return nil
-}
-
-func validateQuorums(quorums [][]ID, n int) error {
-	if len(quorums) != n {
-		return fmt.Errorf("process: %d voting sets for %d processes", len(quorums), n)
-	}
-	for p, quorum := range quorums {
-		for _, q := range quorum {
-			if q < 0 || int(q) >= n {
-				return fmt.Errorf("process: voting set of rank %d names rank %d, ranks are 0 to %d", p, q, n-1)
-			}
-		}
 	}
 	return nil
 }

@@ -121,13 +121,7 @@ func topology(spec *process.Spec, n int) process.Topology {
 	case process.Tree:
 		t.Parent = process.BinaryTree(n)
 	case process.Quorums:
-		var everyone []process.ID
-		for p := range process.ID(n) {
-			everyone = append(everyone, p)
-		}
-		for range n {
-			t.Quorums = append(t.Quorums, everyone)
-		}
+		t.Quorums = process.VotingSets(n)
 	}
 	return t
 }

@@ -16,6 +16,7 @@ import (
 // writes what happens into them. A script is a person in the role of the host:
 //
 //	init n=4 coordinator=4 mode=silent labels=(1,2,3,4)   a new world
+//	  also ring=(1,3,2), tree=binary|star|line, quorums=grid|plane|best
 //	request P..., release P..., cancel P...               what clients do
 //	campaign P..., resign P..., propose P value=V         likewise
 //	deliver A->B [nth=2]      the oldest (or 2nd) message from A to B arrives
@@ -119,6 +120,8 @@ func (s *script) setting(c *process.Config, a datadriven.CmdArg) error {
 		c.Topology.Successor = process.Ring(ranks(c, numbers)...)
 	case "tree":
 		return setTree(c, a)
+	case "quorums":
+		return setQuorums(c, a)
 	default:
 		c.Options = append(c.Options, process.OptionValue{Name: a.Key, Value: strings.Join(a.Vals, ",")})
 		return nil
@@ -135,6 +138,18 @@ func setTree(c *process.Config, a datadriven.CmdArg) error {
 		return fmt.Errorf("tree is %v, it must be binary, star or line", a.Vals)
 	}
 	c.Topology.Parent = shape(c.N)
+	return nil
+}
+
+func setQuorums(c *process.Config, a datadriven.CmdArg) error {
+	shapes := map[string]func(int) [][]process.ID{
+		"grid": process.Grid, "plane": process.Plane, "best": process.VotingSets,
+	}
+	shape := shapes[strings.Join(a.Vals, "")]
+	if shape == nil {
+		return fmt.Errorf("quorums are %v, they must be grid, plane or best", a.Vals)
+	}
+	c.Topology.Quorums = shape(c.N)
 	return nil
 }
 
