@@ -24,6 +24,11 @@ trace:                 process
 algorithm/...:         process
 algorithm:             process algorithm/...
 
+# Laboratory: the deterministic world in which algorithms are watched. It knows
+# nothing of the service.
+sim:                   process trace algorithm algorithm/...
+sim/simtest:           sim process trace algorithm algorithm/...
+
 # Service: the replicated state, the core that decides, what gives it a disk, a
 # network and clients, and the door.
 service/api:
