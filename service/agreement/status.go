@@ -44,7 +44,9 @@ type Status struct {
 	Applied uint64
 	First   uint64 // the first entry still in memory
 	Last    uint64 // the last durable entry
-	Blank   bool   // waits for a first snapshot: see the package comment
+	// Snapshot is the index of the newest snapshot.
+	Snapshot uint64
+	Blank    bool // waits for a first snapshot: see the package comment
 	// Transferee is the member that the leader is handing over to, or 0.
 	Transferee uint64
 	Voters     []uint64 // sorted; of the incoming half of a joint configuration
@@ -82,6 +84,7 @@ func (c *Core) Status() Status {
 		Applied:    c.applied,
 		First:      first,
 		Last:       c.log.last(),
+		Snapshot:   c.log.newest,
 		Blank:      c.blank,
 		Transferee: raw.LeadTransferee,
 		Voters:     slices.Sorted(maps.Keys(raw.Config.Voters[0])),

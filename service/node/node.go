@@ -121,26 +121,30 @@ func (n *Node) others() map[uint64]string {
 // Stop hands leadership over if this server has it, and stops. It returns why
 // the node stopped before, if it did so by itself.
 func (n *Node) Stop(ctx context.Context) error {
+	leads := false
 	_ = n.call(ctx, func(r *replica.Replica) error {
 		if r != nil {
+			leads = r.Leading() && len(r.Status().Voters) > 1
 			r.Resign()
 		}
 		return nil
 	})
-	n.awaitSuccessor(ctx)
+	if leads {
+		n.awaitSuccessor(ctx)
+	}
 	n.stopOnce.Do(func() { close(n.stop) })
 	<-n.done
 	return n.err
 }
 
-// awaitSuccessor waits until this server no longer leads, for an election
-// timeout at most.
+// awaitSuccessor waits until another server leads, for an election timeout at
+// most. The clients are told which, and need not look for it.
 func (n *Node) awaitSuccessor(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.Election)
 	defer cancel()
 	for {
-		leading := false
-		if n.View(ctx, func(r *replica.Replica) { leading = r.Leading() && len(r.Status().Voters) > 1 }) != nil || !leading {
+		succeeded := false
+		if n.View(ctx, func(r *replica.Replica) { succeeded = !r.Leading() && r.Leader() != 0 }) != nil || succeeded {
 			return
 		}
 		select {

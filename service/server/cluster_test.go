@@ -240,6 +240,9 @@ func TestStatusDescribesTheCluster(t *testing.T) {
 		if err != nil || answer.GetLeader() != uint64(leader) || answer.GetCluster() != c.Server(1).Cluster() || len(answer.GetMembers()) != 3 {
 			t.Fatalf("got %v, %v", answer, err)
 		}
+		if answer.GetSnapshotIndex() == 0 || answer.GetAppliedIndex() < answer.GetSnapshotIndex() {
+			t.Fatalf("the newest snapshot is at %d", answer.GetSnapshotIndex())
+		}
 		known := 0
 		for i, m := range answer.GetMembers() {
 			if m.GetId() == uint64(i+1) && m.GetClientAddress() == c.Address(i+1) && m.GetVoter() && m.GetConnected() &&

@@ -51,7 +51,7 @@ func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
 	state, counts := r.Status(), r.Registry().Counts()
 	answer.Leader, answer.Term = state.Leader, state.Term
-	answer.CommitIndex, answer.AppliedIndex = state.Commit, state.Applied
+	answer.CommitIndex, answer.AppliedIndex, answer.SnapshotIndex = state.Commit, state.Applied, state.Snapshot
 	answer.Sessions, answer.Waiters = uint64(counts.Sessions), uint64(counts.Waiters)
 	answer.Locks, answer.Elections = uint64(counts.Locks), uint64(counts.Elections)
 	answer.Fence = counts.Fence

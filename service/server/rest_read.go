@@ -66,7 +66,8 @@ func (s *Server) getStatus(r *http.Request) (any, error) {
 	body := statusJSON{
 		Cluster: st.GetCluster(), Server: st.GetServer(), Leader: st.GetLeader(), Term: bigNumber(st.GetTerm()),
 		CommitIndex: bigNumber(st.GetCommitIndex()), AppliedIndex: bigNumber(st.GetAppliedIndex()),
-		Sessions: st.GetSessions(), Locks: st.GetLocks(), Elections: st.GetElections(), Waiters: st.GetWaiters(),
+		SnapshotIndex: bigNumber(st.GetSnapshotIndex()),
+		Sessions:      st.GetSessions(), Locks: st.GetLocks(), Elections: st.GetElections(), Waiters: st.GetWaiters(),
 		Fence: bigNumber(st.GetFence()), Version: st.GetVersion(),
 		Uptime: spanJSON(time.Duration(st.GetUptimeNs()).Round(time.Millisecond)),
 	}

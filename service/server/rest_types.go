@@ -101,20 +101,21 @@ type memberJSON struct {
 }
 
 type statusJSON struct {
-	Cluster      string       `json:"cluster"`
-	Server       uint64       `json:"server"`
-	Leader       uint64       `json:"leader"`
-	Term         bigNumber    `json:"term"`
-	CommitIndex  bigNumber    `json:"commit_index"`
-	AppliedIndex bigNumber    `json:"applied_index"`
-	Members      []memberJSON `json:"members"`
-	Sessions     uint64       `json:"sessions"`
-	Locks        uint64       `json:"locks"`
-	Elections    uint64       `json:"elections"`
-	Waiters      uint64       `json:"waiters"`
-	Fence        bigNumber    `json:"fence"`
-	Version      string       `json:"version"`
-	Uptime       spanJSON     `json:"uptime"`
+	Cluster       string       `json:"cluster"`
+	Server        uint64       `json:"server"`
+	Leader        uint64       `json:"leader"`
+	Term          bigNumber    `json:"term"`
+	CommitIndex   bigNumber    `json:"commit_index"`
+	AppliedIndex  bigNumber    `json:"applied_index"`
+	SnapshotIndex bigNumber    `json:"snapshot_index"`
+	Members       []memberJSON `json:"members"`
+	Sessions      uint64       `json:"sessions"`
+	Locks         uint64       `json:"locks"`
+	Elections     uint64       `json:"elections"`
+	Waiters       uint64       `json:"waiters"`
+	Fence         bigNumber    `json:"fence"`
+	Version       string       `json:"version"`
+	Uptime        spanJSON     `json:"uptime"`
 }
 
 type electionJSON struct {
