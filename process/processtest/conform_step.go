@@ -64,7 +64,7 @@ func (r *run) checkShape(p *proc) error {
 		names = append(names, v.Name)
 	}
 	if before := r.shapes[p.id]; before != nil && !slices.Equal(before, names) {
-		return fmt.Errorf("Fields named %v before and %v now", before, names)
+		return fmt.Errorf("the walk of Fields named %v before and %v now", before, names)
 	}
 	r.shapes[p.id] = names
 	return misplaced(p.m, r.w.c)

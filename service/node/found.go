@@ -58,8 +58,12 @@ func (n *Node) stopping() bool {
 }
 
 // isFounder finds out whether the cluster knew this server with other data. It
-// asks until so many answered that no majority can have agreed on anything
-// without one of them and this server.
+// asks until a majority, itself included, has spoken: so a new cluster comes up
+// with a minority of its servers missing. One server that lost its data is thus
+// found out for certain, since some other that answers was there when its
+// identity was put on record. Not so if, besides, servers that were there are
+// down and others that answer never were: that is more loss than a cluster of
+// this size stands.
 func (n *Node) isFounder() (bool, error) {
 	marker := filepath.Join(n.cfg.Dir, "rejoining")
 	if _, err := os.Stat(marker); err == nil {

@@ -26,13 +26,12 @@ const patience = 20 * time.Second
 
 // cluster is some nodes in this process, with disks and sockets.
 type cluster struct {
-	t       *testing.T
-	ctx     context.Context
-	dir     string
-	peers   map[uint64]string
-	nodes   map[uint64]*Node
-	numbers uint64
-	limits  replica.Config
+	t      *testing.T
+	ctx    context.Context
+	dir    string
+	peers  map[uint64]string
+	nodes  map[uint64]*Node
+	limits replica.Config
 }
 
 func newCluster(t *testing.T, n int) *cluster {

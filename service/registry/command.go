@@ -52,8 +52,6 @@ const (
 	OpSilence
 	// OpMember records the identity of a server.
 	OpMember
-
-	ops
 )
 
 // Command is one step of the replicated state. Which fields count depends on

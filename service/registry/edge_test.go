@@ -157,10 +157,6 @@ func acquire(name string, sequence uint64, resource string) Command {
 	return Command{Op: OpAcquire, Session: sessionNamed(name), Sequence: sequence, Name: resource}
 }
 
-func release(name string, sequence, hold uint64) Command {
-	return Command{Op: OpRelease, Session: sessionNamed(name), Sequence: sequence, Hold: hold}
-}
-
 // applyAll applies commands in one entry of term 1.
 func applyAll(r *Registry, commands ...Command) Effects {
 	var fx Effects
