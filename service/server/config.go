@@ -72,6 +72,10 @@ type Config struct {
 	Listener, PeerListener net.Listener
 	// Limits of the replica, for tests; zero values are the defaults.
 	Limits replica.Config
+
+	// patience is how long a connection may take to show what it speaks, a
+	// request to arrive and a response to be taken; a seam for tests.
+	patience time.Duration
 }
 
 // Defaults that others need to know.
@@ -80,6 +84,7 @@ const (
 	DefaultPeerListen = "127.0.0.1:7500"
 
 	defaultHeartbeat = 50 * time.Millisecond
+	defaultPatience  = 10 * time.Second
 	wanFactor        = 10
 )
 
@@ -93,6 +98,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.LogLevel, "info")
 	set(&c.LogFormat, "text")
 	set(&c.Version, "unknown")
+	set(&c.patience, defaultPatience)
 	if c.Peers == "" {
 		set(&c.ID, 1)
 		set(&c.PeerListen, DefaultPeerListen)

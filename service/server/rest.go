@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -65,14 +66,37 @@ type problem struct {
 func (s *Server) timed(method string, serve func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer s.metrics.call("http_"+method, time.Now())
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		body, err := serve(r)
+		control := http.NewResponseController(w)
+		var body any
+		err := s.receive(control, w, r)
+		if err == nil {
+			body, err = serve(r)
+		}
+		_ = control.SetWriteDeadline(time.Now().Add(s.cfg.patience)) // fails if the client is gone
 		if err != nil {
 			writeError(w, err)
 			return
 		}
 		writeJSON(w, http.StatusOK, body)
 	}
+}
+
+// receive takes in the body of a request. It may take its time only while it
+// arrives: what is asked for may take longer.
+func (s *Server) receive(control *http.ResponseController, w http.ResponseWriter, r *http.Request) error {
+	if err := control.SetReadDeadline(time.Now().Add(s.cfg.patience)); err != nil {
+		return malformed("the connection is gone")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return malformed("the body has over %d bytes", maxBody)
+	case err != nil:
+		return malformed("the body did not arrive within %v", s.cfg.patience)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return control.SetReadDeadline(time.Time{})
 }
 
 func writeJSON(w http.ResponseWriter, code int, body any) {
@@ -129,12 +153,9 @@ func readJSON(r *http.Request, into any) error {
 			err = errors.New("there is more after the object")
 		}
 	}
-	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &tooLarge):
-		return malformed("the body has over %d bytes", maxBody)
 	case errors.Is(err, io.EOF):
 		return malformed("the body is empty: send an object in JSON")
 	}

@@ -93,7 +93,7 @@ func (s *Server) watchElection(w http.ResponseWriter, r *http.Request) {
 		})
 	})
 	defer cancel()
-	out := &events{w: w, control: http.NewResponseController(w)}
+	out := &events{w: w, control: http.NewResponseController(w), patience: s.cfg.patience}
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for {
@@ -115,9 +115,10 @@ func (s *Server) watchElection(w http.ResponseWriter, r *http.Request) {
 
 // events writes server-sent events.
 type events struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	begun   bool
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+	begun    bool
 }
 
 func (e *events) event(kind string, data any) error {
@@ -138,7 +139,7 @@ func (e *events) write(format string, args ...any) error {
 		e.w.Header().Set("X-Accel-Buffering", "no")
 	}
 	// A reader that takes nothing for so long is gone.
-	if err := e.control.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := e.control.SetWriteDeadline(time.Now().Add(e.patience)); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(e.w, format, args...); err != nil {

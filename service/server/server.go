@@ -150,10 +150,11 @@ func (s *Server) serve(secrets secrets) error {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.metrics = newMetrics(s)
 	s.pool = newPool(secrets)
-	s.splitter = newSplitter(s.cfg.Listener, secrets.clients, s.log)
+	s.splitter = newSplitter(s.cfg.Listener, secrets.clients, s.cfg.patience, s.log)
 	s.grpc = grpc.NewServer(
 		grpc.Creds(conveyor{}),
 		grpc.WaitForHandlers(true),
+		grpc.ConnectionTimeout(s.cfg.patience),
 		grpc.MaxConcurrentStreams(4096),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
@@ -174,7 +175,7 @@ func (s *Server) serve(secrets secrets) error {
 func (s *Server) newHTTP(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
-		ReadHeaderTimeout: patience,
+		ReadHeaderTimeout: s.cfg.patience,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },

@@ -63,7 +63,7 @@ pprof = "127.0.0.1:6060"
 		TLSCert: "a", TLSKey: "b", TLSCA: "c", PeerCert: "e", PeerKey: "f", PeerCA: "g",
 		Insecure: true, LogLevel: "warn", LogFormat: "json", Pprof: "127.0.0.1:6060",
 	}
-	if diff := cmp.Diff(want, cfg, cmpopts.IgnoreFields(Config{}, "Limits")); diff != "" {
+	if diff := cmp.Diff(want, cfg, cmpopts.IgnoreFields(Config{}, "Limits"), cmpopts.IgnoreUnexported(Config{})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -13,15 +14,13 @@ import (
 // preface is how every HTTP/2 connection begins.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// patience is how long a new connection may take to show what it speaks. Beyond
-// it a connection that says nothing is closed.
-const patience = 10 * time.Second
-
 // splitter takes the connections of one listener and deals them out to two:
 // one for HTTP/2, which is gRPC, and one for HTTP/1.1.
 type splitter struct {
-	inner    net.Listener
-	tls      *tls.Config // nil for plain text
+	inner net.Listener
+	tls   *tls.Config // nil for plain text
+	// patience is how long a new connection may take to show what it speaks.
+	// Beyond it a connection that says nothing is closed.
 	patience time.Duration
 	log      *slog.Logger
 
@@ -33,7 +32,7 @@ type splitter struct {
 	tasks  sync.WaitGroup
 }
 
-func newSplitter(inner net.Listener, secrecy *tls.Config, log *slog.Logger) *splitter {
+func newSplitter(inner net.Listener, secrecy *tls.Config, patience time.Duration, log *slog.Logger) *splitter {
 	return &splitter{
 		inner: inner, tls: secrecy, patience: patience, log: log,
 		grpc:   newBranch(inner.Addr()),
@@ -100,6 +99,7 @@ func (s *splitter) identify(conn net.Conn) (net.Conn, *branch, error) {
 	}
 	secure := tls.Server(conn, s.tls)
 	if err := secure.HandshakeContext(context.Background()); err != nil {
+		explain(err)
 		return nil, nil, err
 	}
 	switch secure.ConnectionState().NegotiatedProtocol {
@@ -109,6 +109,19 @@ func (s *splitter) identify(conn net.Conn) (net.Conn, *branch, error) {
 		return secure, s.http, nil
 	}
 	return s.sniff(secure)
+}
+
+// explain answers somebody who speaks HTTP where TLS is spoken.
+func explain(err error) {
+	var plain tls.RecordHeaderError
+	if !errors.As(err, &plain) || plain.Conn == nil {
+		return
+	}
+	switch string(plain.RecordHeader[:]) {
+	case "GET /", "POST ", "HEAD ", "PUT /":
+		// The connection is closed whether the answer arrives or not.
+		_, _ = io.WriteString(plain.Conn, "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\n\r\nthis port speaks TLS: use https\n")
+	}
 }
 
 // sniff reads as much as it takes to tell HTTP/2 from anything else. All

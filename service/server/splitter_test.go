@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -20,8 +21,7 @@ func newTestSplitter(t *testing.T, secrecy *tls.Config, patience time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSplitter(inner, secrecy, slog.New(slog.DiscardHandler))
-	s.patience = patience
+	s := newSplitter(inner, secrecy, patience, slog.New(slog.DiscardHandler))
 	s.tasks.Go(s.run)
 	s.tasks.Go(func() { answer(s.grpc, "two ") })
 	s.tasks.Go(func() { answer(s.http, "one ") })
@@ -143,12 +143,15 @@ func TestSplitterGoesByALPN(t *testing.T) {
 
 func TestSplitterRefusesWhatIsNotTLS(t *testing.T) {
 	address := newTestSplitter(t, serverSecrets(t), 10*time.Second)
-	for _, says := range []string{"GET / HTTP/1.1\r\n\r\n", preface} {
-		conn := dial(t, address)
-		io.WriteString(conn, says)
-		if got := said(conn); len(got) > 7 { // a TLS alert, or nothing
-			t.Errorf("after %q: got %q", says, got)
-		}
+	conn := dial(t, address)
+	io.WriteString(conn, preface)
+	if got := said(conn); len(got) > 7 { // a TLS alert, or nothing
+		t.Errorf("after the preface of HTTP/2: got %q", got)
+	}
+	conn = dial(t, address)
+	io.WriteString(conn, "GET /")
+	if got := said(conn); !strings.HasPrefix(got, "HTTP/1.0 400 ") || !strings.HasSuffix(got, "use https\n") {
+		t.Errorf("after HTTP without TLS: got %q", got)
 	}
 	other := tls.Client(dial(t, address), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h3"}})
 	if err := other.Handshake(); err == nil {
