@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
+	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -14,6 +15,7 @@ import (
 // changes it.
 var All = []*process.Spec{
 	central.Spec,
+	ricartagrawalatoken.Spec,
 }
 
 // Find returns the algorithm with the given name, or nil if there is none.

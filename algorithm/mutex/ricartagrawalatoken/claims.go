@@ -1,0 +1,47 @@
+package ricartagrawalatoken
+
+import "github.com/conclave-io/conclave/process"
+
+const doc004 = "004_cdcb4f7ac3f80204.txt"
+
+const (
+	elsewhere = "the token is elsewhere, and N >= 2"
+	anywhere  = "none if the token is here; the mean is over requesters drawn uniformly"
+	several   = "N >= 2"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.OneToken},
+		{Property: process.FencesGrow},
+		{Property: process.Progress},
+		{Property: process.BoundedBypass, Bound: others, When: "counted from when the request is known everywhere"},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "the search follows the ranks, not the stamps"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: all,
+			Said: []process.Figure{{Document: doc004, Text: "n"}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: elsewhere, Exact: all,
+			Said: []process.Figure{{Document: doc004, Text: "n", Wrong: "leaves out the process that has the token, which sends nothing"}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: constant("0", 0), Hi: all, Mean: others},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: elsewhere, Exact: constant("2", 2)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: constant("0", 0), Hi: constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "stamps tell open requests from served ones"},
+		{Fault: process.Duplication, How: "a copied REQ is not later than the token's entry, a copied TOKEN has an old fence"},
+		{Fault: process.CrashBystander, How: "nobody waits for its answer"},
+	},
+}
+
+// all is N-1 requests and one token.
+var all = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
+
+var others = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
+
+func constant(text string, value float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
+}
