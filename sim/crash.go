@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
+)
+
+// fault lets something go wrong.
+func (w *World) fault(f *Fault) {
+	switch f.Kind {
+	case Crash:
+		w.crash(f.Process, f.For)
+	case CrashInStep:
+		w.doomed = append(w.doomed, *f)
+	case Restart:
+		w.restart(f.Process)
+	case Pause:
+		w.pause(f.Process, f.For)
+	case Resume:
+		w.resume(f.Process)
+	case Partition:
+		w.partition(f)
+	case Heal:
+		w.heal(0)
+	case Lose:
+		loss := *f
+		loss.Count = max(1, loss.Count)
+		w.losses = append(w.losses, loss)
+	case Drift:
+		w.drift(f.Process, f.Drift)
+	case SlowDisk:
+		w.slow(f.Process, f.Disk)
+	}
+}
+
+// crash stops a process and its client. What it has sent is still on its way.
+func (w *World) crash(p process.ID, restartAfter process.Duration) {
+	pr := &w.procs[p]
+	if pr.down {
+		return
+	}
+	w.resume(p) // what waited for it finds it down
+	pr.down = true
+	w.record(trace.Crash, p, "")
+	w.clientDies(p)
+	w.observe(Observation{Kind: Crashed, Process: p})
+	if pr.diskFree > w.now {
+		w.voidUnsent(p)
+	}
+	if restartAfter > 0 {
+		w.push(w.now+restartAfter, classFault, p, itemRestart)
+	}
+	w.noticeCrash(p)
+}
+
+// voidUnsent marks what p has asked to send and its disk has held up.
+func (w *World) voidUnsent(p process.ID) {
+	for i := range w.payloads.list {
+		l := &w.payloads.list[i]
+		if l.refs > 0 && l.from == p && l.incarnation == w.procs[p].incarnation && l.departs > w.now {
+			l.void = true
+		}
+	}
+}
+
+// restart brings a process back as a new incarnation, with what it has saved.
+func (w *World) restart(p process.ID) {
+	pr := &w.procs[p]
+	if !pr.down {
+		return
+	}
+	pr.machine = w.cfg.Spec.New(p, w.config)
+	if saved, ok := w.durable[p]; ok {
+		err := process.DecodeDurable(saved, pr.machine, w.config.N)
+		process.Assert(err == nil, "what a machine has saved it can load")
+	}
+	pr.down, pr.diskFree = false, 0
+	pr.incarnation++
+	w.noticeRestart(p)
+	w.observe(Observation{Kind: Restarted, Process: p})
+	w.step(p, &process.Event{Kind: process.Restart, Incarnation: uint64(pr.incarnation)}, 0)
+	w.clientReturns(p)
+}
+
+func (w *World) pause(p process.ID, length process.Duration) {
+	pr := &w.procs[p]
+	if pr.down || pr.paused {
+		return
+	}
+	pr.paused = true
+	w.record(trace.Pause, p, "")
+	if length > 0 {
+		w.push(w.now+length, classFault, p, itemResume)
+	}
+	w.noticePause(p)
+}
+
+// resume lets happen at once, in its order, what waited for the process.
+func (w *World) resume(p process.ID) {
+	pr := &w.procs[p]
+	if !pr.paused {
+		return
+	}
+	pr.paused = false
+	w.record(trace.Resume, p, "")
+	w.backlog = slices.DeleteFunc(w.backlog, func(it item) bool {
+		if it.proc == int32(p) {
+			w.requeue(&it)
+		}
+		return it.proc == int32(p)
+	})
+	w.noticeResume(p)
+}
+
+// requeue puts back what waited out a pause. A timer that was disarmed or armed
+// anew meanwhile is gone.
+func (w *World) requeue(it *item) {
+	at := order(classResumed, process.ID(it.proc))
+	if it.kind == itemTimer {
+		key := timerKey(process.ID(it.proc), it.layer, process.Timer(it.arg))
+		if w.timers.get(key) == -int64(it.seq) {
+			w.pushTimer(key, w.now, at, it)
+		}
+		return
+	}
+	h, again := w.queue.push(int64(w.now), at)
+	again.kind, again.proc, again.arg, again.layer = it.kind, it.proc, it.arg, it.layer
+	again.incarnation, again.cause = it.incarnation, it.cause
+	if it.kind == itemExit {
+		w.clients[it.proc].exit = h
+	}
+}
+
+// deferred puts an item off if its process is paused.
+func (w *World) deferred(it *item) bool {
+	if !w.procs[it.proc].paused {
+		return false
+	}
+	w.backlog = append(w.backlog, *it)
+	return true
+}
+
+func (w *World) partition(f *Fault) {
+	w.links.partitions++
+	c := cut{number: w.links.partitions, side: process.NewSet(w.config.N), oneWay: f.OneWay}
+	for _, p := range f.Side {
+		c.side.Add(p)
+	}
+	w.cuts = append(w.cuts, c)
+	w.record(trace.Partition, f.Side[0], w.sideText(f))
+	if f.For > 0 {
+		w.push(w.now+f.For, classFault, 0, itemHeal).arg = int32(c.number)
+	}
+}
+
+// heal ends the partition of a number, or all if it is 0.
+func (w *World) heal(number int) {
+	before := len(w.cuts)
+	w.cuts = slices.DeleteFunc(w.cuts, func(c cut) bool { return number == 0 || c.number == number })
+	if len(w.cuts) < before {
+		w.record(trace.Heal, 0, "")
+	}
+	if len(w.cuts) == 0 {
+		w.cuts = nil
+	}
+}
+
+func (w *World) slow(p process.ID, d Delay) {
+	if w.links.slow == nil {
+		w.links.slow = make([]sampler, w.config.N)
+	}
+	w.links.slow[p] = sampler{Delay: d}
+	w.links.instant = false
+}

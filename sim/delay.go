@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Delay is a distribution of lengths of time. Make one with Constant, Uniform,
+// Exponential or List; the zero Delay is that of where it stands.
+type Delay struct {
+	kind   delayKind
+	lo, hi process.Duration // exponential: the least and the mean
+	list   []process.Duration
+}
+
+type delayKind uint8
+
+const (
+	unset delayKind = iota
+	constant
+	uniform
+	exponential
+	listed
+)
+
+// Constant is always d.
+func Constant(d process.Duration) Delay { return Delay{kind: constant, lo: d, hi: d} }
+
+// Uniform is anything from lo to hi with equal probability.
+func Uniform(lo, hi process.Duration) Delay { return Delay{kind: uniform, lo: lo, hi: hi} }
+
+// Exponential is at least least, and what exceeds it is exponentially
+// distributed such that the mean is mean.
+func Exponential(least, mean process.Duration) Delay {
+	return Delay{kind: exponential, lo: least, hi: mean}
+}
+
+// List takes the given lengths in turn, and from the start again after the last.
+// It is for runs in which somebody decides how long each message takes.
+func List(d ...process.Duration) Delay { return Delay{kind: listed, list: d} }
+
+// IsZero reports whether the delay was not set.
+func (d Delay) IsZero() bool { return d.kind == unset }
+
+// Mean returns the mean of the distribution.
+func (d Delay) Mean() process.Duration {
+	switch d.kind {
+	case uniform:
+		return d.lo + (d.hi-d.lo)/2
+	case listed:
+		sum := process.Duration(0)
+		for _, v := range d.list {
+			sum += v
+		}
+		return sum / process.Duration(len(d.list))
+	}
+	return d.hi
+}
+
+// String returns the distribution as text, in nanoseconds.
+func (d Delay) String() string {
+	switch d.kind {
+	case constant:
+		return fmt.Sprintf("constant %d", d.lo)
+	case uniform:
+		return fmt.Sprintf("uniform %d..%d", d.lo, d.hi)
+	case exponential:
+		return fmt.Sprintf("exponential mean %d, at least %d", d.hi, d.lo)
+	case listed:
+		return fmt.Sprintf("list %v", d.list)
+	}
+	return "default"
+}
+
+// longest is the longest delay that a run can add to its time without overflow.
+const longest = process.Duration(1) << 55
+
+func (d Delay) validate(what string) error {
+	switch {
+	case d.kind == listed && len(d.list) == 0:
+		return fmt.Errorf("sim: %s is an empty list, it must name at least one delay", what)
+	case d.lo < 0 || d.hi < d.lo:
+		return fmt.Errorf("sim: %s is %v, it must not be negative nor end before it begins", what, d)
+	case d.hi > longest:
+		return fmt.Errorf("sim: %s is %v, it must not exceed %d", what, d, longest)
+	}
+	for _, v := range d.list {
+		if v < 0 || v > longest {
+			return fmt.Errorf("sim: %s has a delay of %d, it must be 0 to %d", what, v, longest)
+		}
+	}
+	return nil
+}
+
+// or returns d, or the given delay if d was not set.
+func (d Delay) or(byDefault Delay) Delay {
+	if d.IsZero() {
+		return byDefault
+	}
+	return d
+}
+
+// sampler draws from a Delay.
+type sampler struct {
+	Delay
+	turn int
+}
+
+func (s *sampler) draw(r *random) process.Duration {
+	switch s.kind {
+	case uniform:
+		return s.lo + process.Duration(r.below(uint64(s.hi-s.lo)+1))
+	case exponential:
+		return s.lo + process.Duration(r.exponential(uint64(s.hi-s.lo)))
+	case listed:
+		v := s.list[s.turn]
+		s.turn = (s.turn + 1) % len(s.list)
+		return v
+	}
+	return s.lo
+}
+
+// drawAt is draw for the turn that the sampler was made with.
+func (s *sampler) drawAt(r *random) process.Duration {
+	if s.kind == listed {
+		s.turn %= len(s.list)
+	}
+	return s.draw(r)
+}

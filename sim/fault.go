@@ -1,0 +1,169 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// FaultKind is what goes wrong.
+type FaultKind uint8
+
+// The faults, with the fields of Fault that each reads besides At.
+const (
+	// Crash stops a process between two steps (Process, For).
+	Crash FaultKind = iota + 1
+	// CrashInStep stops a process within a step, after the first Effects effects
+	// of it: each message to one process counts as one, and so does everything
+	// else but the name of a rule. It is the first step at or after At, or if
+	// Step is not 0 that step of the process, counted from 1 (Process, Effects,
+	// Step, For).
+	CrashInStep
+	// Restart brings a crashed process back with its durable fields as of the
+	// last Save (Process).
+	Restart
+	// Pause stops a process for a while; what happens to it meanwhile happens
+	// when it resumes (Process, For).
+	Pause
+	// Resume ends a pause (Process).
+	Resume
+	// Partition cuts the links between Side and everyone else in both
+	// directions, or OneWay only those that lead out of Side. What is sent over
+	// a cut link is lost, and so is what would arrive while it is cut (Side,
+	// OneWay, For).
+	Partition
+	// Heal ends all partitions.
+	Heal
+	// Lose loses the next Count messages of a name: of any name if Message is
+	// empty, of any process if From or To is None (Message, Count, From, To).
+	Lose
+	// Drift sets how fast the clock and the timers of a process run (Process,
+	// Drift).
+	Drift
+	// SlowDisk sets how long a Save of a process takes (Process, Disk).
+	SlowDisk
+
+	faultKindEnd
+)
+
+var faultKindNames = [...]string{"", "crash", "crash-in-step", "restart", "pause", "resume",
+	"partition", "heal", "lose", "drift", "slow-disk"}
+
+// String returns the name of the kind in lower case.
+func (k FaultKind) String() string {
+	if k > 0 && k < faultKindEnd {
+		return faultKindNames[k]
+	}
+	return "fault(?)"
+}
+
+// FaultKindByName returns the kind with the given name, or 0 if there is none.
+func FaultKindByName(name string) FaultKind {
+	for k := Crash; k < faultKindEnd; k++ {
+		if faultKindNames[k] == name {
+			return k
+		}
+	}
+	return 0
+}
+
+// Fault is something that goes wrong at a time of a run, before anything else
+// that happens at that time.
+type Fault struct {
+	At      process.Duration
+	Kind    FaultKind
+	Process process.ID
+	// For is after how long the fault ends by itself: a crash by a restart, a
+	// pause by resuming, a partition by healing. Zero: not by itself.
+	For process.Duration
+
+	Effects int // CrashInStep
+	Step    uint64
+
+	Side   []process.ID // Partition
+	OneWay bool
+
+	Message  string // Lose
+	Count    int    // zero: 1
+	From, To process.ID
+
+	Drift int   // parts per million
+	Disk  Delay // SlowDisk
+}
+
+func (c *Config) validateFaults() error {
+	for i := range c.Faults {
+		if err := c.validateFault(&c.Faults[i]); err != nil {
+			return fmt.Errorf("sim: fault %d, %s: %w", i+1, c.Faults[i].Kind, err)
+		}
+	}
+	return nil
+}
+
+func (c *Config) validateFault(f *Fault) error {
+	if f.At < 0 || f.For < 0 || f.At > endOfTime || f.For > endOfTime {
+		return fmt.Errorf("it happens at %d for %d, times must be 0 to %d", f.At, f.For, endOfTime)
+	}
+	switch f.Kind {
+	case Crash, CrashInStep, Restart, Pause, Resume, Drift, SlowDisk:
+		return c.validateProcessFault(f)
+	case Partition:
+		return c.validateSide(f.Side)
+	case Lose:
+		return c.validateLose(f)
+	case Heal:
+		return nil
+	}
+	return fmt.Errorf("there is no fault of kind %d", f.Kind)
+}
+
+func (c *Config) validateProcessFault(f *Fault) error {
+	if !c.exists(f.Process) {
+		return fmt.Errorf("process has rank %d, ranks are 0 to %d", f.Process, c.Process.N-1)
+	}
+	if f.Effects < 0 {
+		return fmt.Errorf("it happens after %d effects, the number must not be negative", f.Effects)
+	}
+	if f.Drift < -maxDrift || f.Drift > maxDrift {
+		return fmt.Errorf("drift is %d ppm, it must be within %d ppm", f.Drift, maxDrift)
+	}
+	return f.Disk.validate("disk")
+}
+
+func (c *Config) validateSide(side []process.ID) error {
+	if len(side) == 0 {
+		return fmt.Errorf("side is empty, it must name the processes that are cut off")
+	}
+	for _, p := range side {
+		if !c.exists(p) {
+			return fmt.Errorf("side names rank %d, ranks are 0 to %d", p, c.Process.N-1)
+		}
+	}
+	return nil
+}
+
+func (c *Config) validateLose(f *Fault) error {
+	for _, p := range []process.ID{f.From, f.To} {
+		if p != process.None && !c.exists(p) {
+			return fmt.Errorf("link names rank %d, ranks are 0 to %d", p, c.Process.N-1)
+		}
+	}
+	if f.Count < 0 {
+		return fmt.Errorf("count is %d, it must be 1 or more", f.Count)
+	}
+	if f.Message != "" && !hasMessage(c.Spec, f.Message) {
+		return fmt.Errorf("%s has no message %q", c.Spec.Name, f.Message)
+	}
+	return nil
+}
+
+func hasMessage(spec *process.Spec, name string) bool {
+	for layer := range spec.Depth() {
+		for _, m := range spec.Layer(uint8(layer)).Messages {
+			if m.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"github.com/conclave-io/conclave/process"
+)
+
+// ObservationKind is what an Observation is of.
+type ObservationKind uint8
+
+// What judges see, with the fields of Observation that each sets besides Process.
+const (
+	Requested ObservationKind = iota + 1 // a client asks to enter
+	Entered                              // Fence
+	Left                                 // Fence
+	Withdrawn                            // a client asks no more
+	Denied                               // Value: position
+	Revoked                              // Fence
+	Crashed
+	Restarted
+	Elected   // Peer, Term
+	Suspected // Peer
+	Trusted   // Peer
+	Failed    // Peer
+	Rejoined  // Peer, Value: incarnation
+	Decided   // Value
+	Delivered // to the application: Message
+	Sent      // Peer, Message
+	Received  // Peer, Message
+)
+
+var announced = [...]ObservationKind{
+	process.EffectSuspect: Suspected, process.EffectTrust: Trusted,
+	process.EffectFail: Failed, process.EffectRejoin: Rejoined,
+}
+
+// Observation is something that judges see. It and its message are lent.
+type Observation struct {
+	Kind    ObservationKind
+	Process process.ID
+	Peer    process.ID
+	Fence   process.Fence
+	Term    process.Term
+	Value   int64
+	Message *process.Message
+}
+
+// Judge makes the watcher of one run.
+type Judge func(w *World) Watcher
+
+// Watcher watches a run for one promise. It looks only at what clients, links
+// and operators could see, never into machines.
+type Watcher struct {
+	Name     string
+	Property process.Property
+	Messages bool // wants Sent and Received
+	Ghost    bool // wants to know what happened before what
+
+	// Watch says in one line what is wrong, or nothing.
+	Watch func(o *Observation) string
+	// End is asked once, when the run is over. It may be nil.
+	End func() string
+}
+
+func (w *World) initJudges() {
+	judges := w.cfg.Judges
+	if judges == nil {
+		judges = Claimed(w.cfg.Spec, w.config)
+	}
+	w.oracle.init(&w.cfg)
+	for _, judge := range judges {
+		watcher := judge(w)
+		w.curious = w.curious || watcher.Messages
+		if watcher.Ghost && w.ghost == nil {
+			w.ghost = newGhost(w.config.N)
+		}
+		w.watchers = append(w.watchers, watcher)
+	}
+	w.links.arrived = func(at int64) bool { return at <= int64(w.now) }
+}
+
+// observe shows an observation to all judges.
+func (w *World) observe(o Observation) {
+	for i := range w.watchers {
+		watcher := &w.watchers[i]
+		if (o.Kind == Sent || o.Kind == Received) && !watcher.Messages {
+			continue
+		}
+		w.observed = o // lent from here, so that it need not be allocated
+		if text := watcher.Watch(&w.observed); text != "" {
+			w.accuse(watcher, o.Process, text)
+		}
+	}
+}
+
+func (w *World) accuse(by *Watcher, p process.ID, text string) {
+	w.violate(Violation{Judge: by.Name, Property: by.Property, Process: p, Text: text})
+}
+
+// violate notes a violation and ends the run unless it may go on.
+func (w *World) violate(v Violation) {
+	v.At, v.Record = w.now, w.records
+	if len(w.violations) < max(1, w.cfg.KeepGoing) {
+		w.violations = append(w.violations, v)
+	}
+	if len(w.violations) >= max(1, w.cfg.KeepGoing) {
+		w.end(Violated)
+	}
+}
+
+// Claimed returns the judges of the properties that a Spec claims under the given
+// configuration and that can be judged from outside. Bounds on bypassing are not
+// among them, because documents count them from different moments; see Bypass.
+func Claimed(spec *process.Spec, c *process.Config) []Judge {
+	judges := []Judge{}
+	for _, claim := range spec.Claims.Properties {
+		if claim.Fails || claim.Mode != "" && claim.Mode != modeOf(spec, c) {
+			continue
+		}
+		if judge := judgeOf(claim.Property, spec, c); judge != nil {
+			judges = append(judges, judge)
+		}
+	}
+	return judges
+}
+
+// modeOf returns the value of the option that claims are about.
+func modeOf(spec *process.Spec, c *process.Config) string {
+	for _, o := range spec.AllOptions() {
+		if o.Name == "mode" {
+			return c.Option("mode", o.Default)
+		}
+	}
+	return ""
+}
+
+func judgeOf(property process.Property, spec *process.Spec, c *process.Config) Judge {
+	switch property {
+	case process.MutualExclusion:
+		return AtMost(1)
+	case process.AtMostK:
+		return AtMost(c.IntOption("k", defaultK(spec)))
+	case process.FencesGrow:
+		return FencesGrow
+	case process.FencesGrowCausally:
+		return FencesGrowCausally
+	case process.Progress:
+		return Progress
+	case process.OrderHappenedBefore:
+		return HappenedBeforeOrder
+	case process.OrderTimestamp:
+		return TimestampOrder
+	case process.OrderArrival:
+		return ArrivalOrder
+	case process.LeaderAgreement:
+		return LeaderAgreement
+	case process.LeaderValidity:
+		return LeaderValidity
+	case process.LeaderTermination:
+		return LeaderTermination
+	case process.ValueAgreement:
+		return ValueAgreement
+	case process.StrongAccuracy:
+		return StrongAccuracy
+	}
+	return nil
+}
+
+func defaultK(spec *process.Spec) int {
+	for _, o := range spec.AllOptions() {
+		if o.Name == "k" {
+			k := 0
+			for _, digit := range o.Default {
+				k = 10*k + int(digit-'0')
+			}
+			return k
+		}
+	}
+	return 1
+}

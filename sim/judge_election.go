@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// LeaderAgreement watches that nobody differs on the leader of a term.
+func LeaderAgreement(w *World) Watcher {
+	leaders := map[process.Term]process.ID{}
+	return Watcher{Name: "agreement on the leader", Property: process.LeaderAgreement, Watch: func(o *Observation) string {
+		if o.Kind != Elected {
+			return ""
+		}
+		leader, known := leaders[o.Term]
+		if known && leader != o.Peer {
+			return fmt.Sprintf("%s elects %s in round %d, another process elected %s",
+				w.config.Text(o.Process), w.config.Text(o.Peer), o.Term.Round(), w.config.Text(leader))
+		}
+		leaders[o.Term] = o.Peer
+		return ""
+	}}
+}
+
+// LeaderValidity watches that the leader has the highest label of all that are
+// up, in runs in which nobody crashes or comes back after the first leader was
+// announced.
+func LeaderValidity(w *World) Watcher {
+	announced, changed := false, false
+	return Watcher{Name: "valid leader", Property: process.LeaderValidity, Watch: func(o *Observation) string {
+		switch o.Kind {
+		case Crashed, Restarted:
+			changed = changed || announced || w.meter.protocol > 0
+		case Elected:
+			announced = true
+			if best := w.bestLive(); !changed && best != o.Peer {
+				return fmt.Sprintf("%s elects %s, but %s is up",
+					w.config.Text(o.Process), w.config.Text(o.Peer), w.config.Text(best))
+			}
+		}
+		return ""
+	}}
+}
+
+// bestLive returns the process of the highest label that is up, or None.
+func (w *World) bestLive() process.ID {
+	best := process.None
+	for p := range process.ID(w.config.N) {
+		if !w.procs[p].down && (best == process.None || w.config.Label(p) > w.config.Label(best)) {
+			best = p
+		}
+	}
+	return best
+}
+
+// LeaderTermination watches that, when nothing is left to happen after somebody
+// announced a leader, everyone who is up has announced the same one.
+func LeaderTermination(w *World) Watcher {
+	return Watcher{
+		Name: "election terminates", Property: process.LeaderTermination,
+		Watch: func(*Observation) string { return "" },
+		End: func() string {
+			if w.reason != Quiet || w.meter.leaders == nil {
+				return ""
+			}
+			return w.disagreement()
+		},
+	}
+}
+
+func (w *World) disagreement() string {
+	var first *Leadership
+	for p := range w.meter.leaders {
+		l := &w.meter.leaders[p]
+		switch {
+		case w.procs[p].down:
+		case l.Leader == process.None:
+			return w.config.Text(l.Process) + " has never learnt who leads"
+		case first == nil:
+			first = l
+		case l.Leader != first.Leader:
+			return fmt.Sprintf("%s ends with leader %s, %s with %s", w.config.Text(first.Process),
+				w.config.Text(first.Leader), w.config.Text(l.Process), w.config.Text(l.Leader))
+		}
+	}
+	return ""
+}
+
+// ValueAgreement watches that nobody decides differently.
+func ValueAgreement(w *World) Watcher {
+	var value int64
+	by := process.None
+	return Watcher{Name: "agreement", Property: process.ValueAgreement, Watch: func(o *Observation) string {
+		if o.Kind != Decided {
+			return ""
+		}
+		if by != process.None && o.Value != value {
+			return fmt.Sprintf("%s decides %d, %s decided %d", w.config.Text(o.Process), o.Value, w.config.Text(by), value)
+		}
+		value, by = o.Value, o.Process
+		return ""
+	}}
+}
+
+// StrongAccuracy watches that nobody is suspected before it crashes.
+func StrongAccuracy(w *World) Watcher {
+	return Watcher{Name: "strong accuracy", Property: process.StrongAccuracy, Watch: func(o *Observation) string {
+		if o.Kind != Suspected && o.Kind != Failed || w.procs[o.Peer].down {
+			return ""
+		}
+		return fmt.Sprintf("%s suspects %s, which is up", w.config.Text(o.Process), w.config.Text(o.Peer))
+	}}
+}

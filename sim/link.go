@@ -1,0 +1,268 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
+)
+
+// links is what a run knows of the links. Of N*N links only those in use cost
+// memory: their last arrivals stand in a sparse table, and only where order does
+// not follow from a constant delay.
+type links struct {
+	dice      random
+	base      link
+	overrides []link
+	exact     table // of pairs: position in overrides + 1
+	wild      []Override
+	wildLinks []int
+	last      table // of pairs: when the last message of the link arrives
+
+	saving  sampler
+	slow    []sampler // by rank, nil unless some disk was slowed
+	instant bool      // disks take no time
+
+	partitions int                 // so far
+	arrived    func(at int64) bool // for last: the message is no longer on its way
+}
+
+// link is a Link as a run uses it.
+type link struct {
+	delay                    sampler
+	drop, duplicate, reorder probability
+	ordered                  bool // and the delays vary
+	faulty                   bool
+	mean                     process.Duration
+}
+
+func makeLink(l Link, byDefault Delay) link {
+	delay := l.Delay.or(byDefault)
+	made := link{
+		delay: sampler{Delay: delay}, mean: delay.Mean(),
+		drop: makeProbability(l.Drop), duplicate: makeProbability(l.Duplicate), reorder: makeProbability(l.Reorder),
+		ordered: !l.Unordered && delay.kind != constant,
+	}
+	made.faulty = made.drop|made.duplicate|made.reorder != 0
+	return made
+}
+
+func (l *links) init(c *Config) {
+	l.dice = newRandom(c.Seed, streamLinks)
+	l.base = makeLink(c.Links.Link, c.Links.Delay)
+	for i, o := range c.Links.Overrides {
+		l.overrides = append(l.overrides, makeLink(o.Link, c.Links.Delay))
+		if o.From != process.None && o.To != process.None {
+			l.exact.set(pair(int32(o.From), int32(o.To)), int64(i+1), nil)
+			continue
+		}
+		l.wild, l.wildLinks = append(l.wild, o), append(l.wildLinks, i)
+	}
+	l.saving = sampler{Delay: c.Disk}
+	l.instant = c.Disk.Mean() == 0
+}
+
+func (l *links) between(from, to process.ID) *link {
+	if len(l.overrides) == 0 {
+		return &l.base
+	}
+	if i := l.exact.get(pair(int32(from), int32(to))); i > 0 {
+		return &l.overrides[i-1]
+	}
+	for i := len(l.wild) - 1; i >= 0; i-- {
+		o := &l.wild[i]
+		if (o.From == process.None || o.From == from) && (o.To == process.None || o.To == to) {
+			return &l.overrides[l.wildLinks[i]]
+		}
+	}
+	return &l.base
+}
+
+// disk draws how long a Save of p takes.
+func (l *links) disk(p process.ID, dice *random) process.Duration {
+	if l.slow != nil && !l.slow[p].IsZero() {
+		return l.slow[p].draw(dice)
+	}
+	return l.saving.draw(dice)
+}
+
+// send puts a message to one process on its way.
+func (w *World) send(p process.ID, m *process.Message, departs process.Duration) {
+	pl := w.payloads.add(m, 1)
+	w.dispatch(p, pl, departs)
+	w.post(p, m.To, pl, departs)
+	w.payloads.drop(pl)
+}
+
+// broadcast sends to every other process, in rank order, but to no more than
+// limit, and returns to how many.
+func (w *World) broadcast(p process.ID, m *process.Message, limit int, departs process.Duration) int {
+	pl := w.payloads.add(m, 1)
+	w.dispatch(p, pl, departs)
+	sent := 0
+	for to := process.ID(0); int(to) < w.config.N && sent < limit; to++ {
+		if to == p {
+			continue
+		}
+		w.post(p, to, pl, departs)
+		sent++
+	}
+	w.payloads.drop(pl)
+	return sent
+}
+
+// dispatch completes the payload of a message that is sent now.
+func (w *World) dispatch(p process.ID, pl int32, departs process.Duration) {
+	l := &w.payloads.list[pl]
+	l.incarnation, l.departs, l.cause = w.procs[p].incarnation, departs, w.records
+	if w.ghost != nil {
+		w.ghost.attach(p, w.payloads.extraOf(pl))
+	}
+}
+
+// post sends a payload over one link.
+func (w *World) post(p, to process.ID, pl int32, departs process.Duration) {
+	w.meter.sent(&w.payloads.list[pl])
+	if w.curious {
+		w.payloads.fill(pl, to, &w.msg2)
+		w.observe(Observation{Kind: Sent, Process: p, Peer: to, Message: &w.msg2})
+	}
+	if departs == never {
+		return
+	}
+	l := w.links.between(p, to)
+	if w.cuts != nil || w.losses != nil || l.faulty {
+		w.postFaulty(p, to, pl, departs, l)
+		return
+	}
+	w.fly(p, to, pl, departs+max(1, l.delay.draw(&w.links.dice)), l.ordered)
+}
+
+// postFaulty is post where something may go wrong.
+func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration, l *link) {
+	if reason := w.lost(p, to, pl, l); reason != "" {
+		w.recordMessage(trace.Drop, pl, to, reason)
+		return
+	}
+	delay := max(1, l.delay.draw(&w.links.dice))
+	ordered := l.ordered
+	if l.reorder > 0 && w.links.dice.chance(l.reorder) {
+		delay += process.Duration(w.links.dice.below(uint64(4*l.mean) + 1))
+		ordered = false
+	}
+	w.fly(p, to, pl, departs+delay, ordered)
+	if w.links.dice.chance(l.duplicate) {
+		w.recordMessage(trace.Duplicate, pl, to, "")
+		w.fly(p, to, pl, departs+max(1, l.delay.draw(&w.links.dice)), ordered)
+	}
+}
+
+// lost says why a message does not get onto its link, or nothing.
+func (w *World) lost(p, to process.ID, pl int32, l *link) string {
+	switch {
+	case w.isCut(p, to):
+		return "partition"
+	case w.isLost(p, to, pl):
+		return "lost on purpose"
+	case w.links.dice.chance(l.drop):
+		return "lost"
+	}
+	return ""
+}
+
+// fly lets one copy of a payload arrive at a time, or on an ordered link not
+// before what was sent earlier.
+func (w *World) fly(p, to process.ID, pl int32, at process.Duration, ordered bool) {
+	if ordered {
+		key := pair(int32(p), int32(to))
+		at = max(at, process.Duration(w.links.last.get(key)))
+		w.links.last.set(key, int64(at), w.links.arrived)
+	}
+	_, it := w.queue.push(int64(at), order(classDelivery, p))
+	it.kind, it.proc, it.arg, it.incarnation = itemDelivery, int32(to), pl, w.procs[to].incarnation
+	w.payloads.list[pl].refs++
+	w.meter.fly(w.payloads.list[pl].class, 1)
+}
+
+// deliver hands a message to its receiver, unless one of its ends is no longer
+// what it was when the message was sent.
+func (w *World) deliver(it *item) {
+	to, pl := process.ID(it.proc), it.arg
+	if w.procs[to].paused {
+		w.backlog = append(w.backlog, *it)
+		return
+	}
+	from := w.payloads.list[pl].from
+	w.meter.fly(w.payloads.list[pl].class, -1)
+	if reason := w.undeliverable(from, to, pl, it); reason != "" {
+		w.recordMessage(trace.Drop, pl, to, reason)
+		w.payloads.drop(pl)
+		return
+	}
+	if w.oracle.news {
+		w.meet(to, from, w.payloads.list[pl].incarnation)
+	}
+	if w.reason != 0 {
+		return
+	}
+	w.payloads.fill(pl, to, &w.msg)
+	if w.ghost != nil {
+		w.ghost.join(to, w.payloads.extraOf(pl))
+	}
+	if w.curious {
+		w.observe(Observation{Kind: Received, Process: to, Peer: from, Message: &w.msg})
+	}
+	w.ev = process.Event{Kind: process.Deliver, Message: &w.msg}
+	w.step(to, &w.ev, w.payloads.list[pl].cause)
+	w.payloads.drop(pl)
+}
+
+func (w *World) undeliverable(from, to process.ID, pl int32, it *item) string {
+	l := &w.payloads.list[pl]
+	switch {
+	case w.procs[to].down:
+		return "receiver is down"
+	case w.procs[to].incarnation != it.incarnation:
+		return "sent to an earlier incarnation"
+	case l.void:
+		return "sender crashed before its disk was done"
+	case w.oracle.news && w.outdated(to, from, l.incarnation):
+		return "from an earlier incarnation"
+	case w.cuts != nil && w.isCut(from, to):
+		return "partition"
+	}
+	return ""
+}
+
+// cut is a partition in force.
+type cut struct {
+	number int
+	side   process.Set
+	oneWay bool
+}
+
+func (w *World) isCut(from, to process.ID) bool {
+	return slices.ContainsFunc(w.cuts, func(c cut) bool {
+		out, in := c.side.Has(from), c.side.Has(to)
+		return out && !in || !c.oneWay && in && !out
+	})
+}
+
+// isLost reports whether a Lose takes the message, and counts it.
+func (w *World) isLost(p, to process.ID, pl int32) bool {
+	l := &w.payloads.list[pl]
+	for i := range w.losses {
+		f := &w.losses[i]
+		if (f.From != process.None && f.From != p) || (f.To != process.None && f.To != to) {
+			continue
+		}
+		if f.Message != "" && f.Message != w.cfg.Spec.Message(l.layer, l.kind).Name {
+			continue
+		}
+		if f.Count--; f.Count <= 0 {
+			w.losses = slices.Delete(w.losses, i, i+1)
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,232 @@
+package sim
+
+import (
+	"github.com/conclave-io/conclave/process"
+)
+
+// oracle stands for a detector and an election below the algorithm, and for what
+// a transport knows of incarnations.
+type oracle struct {
+	detects process.DetectorKind
+	elects  bool
+	round   uint64
+	called  bool // an election is on its way
+	winners []process.Term
+
+	// news says that somebody has crashed or come back, so that what processes
+	// know of each other is not what it was at the start. known holds, for a
+	// pair of who knows and of whom, twice the highest incarnation heard of, plus
+	// 1 if it is known to have crashed; absent means twice 1.
+	news  bool
+	known table
+}
+
+func (o *oracle) init(c *Config) {
+	if !c.Oracle.Silent {
+		o.detects, o.elects = c.Spec.Needs.Detector, c.Spec.Needs.Elector
+	}
+}
+
+func (o *oracle) knows(who, of process.ID) int64 {
+	if v := o.known.get(pair(int32(who), int32(of))); v != 0 {
+		return v
+	}
+	return 2
+}
+
+func (o *oracle) learn(who, of process.ID, v int64) {
+	o.known.set(pair(int32(who), int32(of)), v, nil)
+}
+
+// outdated reports whether who knows that this incarnation of a sender is over.
+func (w *World) outdated(who, from process.ID, incarnation uint32) bool {
+	return 2*int64(incarnation) < w.oracle.knows(who, from)
+}
+
+// meet tells a process of a peer's new incarnation, if its message is the first
+// that comes from it.
+func (w *World) meet(who, from process.ID, incarnation uint32) {
+	if v := 2 * int64(incarnation); v > w.oracle.knows(who, from) {
+		w.oracle.learn(who, from, v)
+		w.ev = process.Event{Kind: process.Rejoin, Peer: from, Incarnation: uint64(incarnation)}
+		w.step(who, &w.ev, 0)
+	}
+}
+
+// What the oracle finds out and tells.
+const (
+	foundCrash = iota + 1
+	foundRestart
+	foundPause
+	foundResume
+)
+
+func (w *World) find(p process.ID, what int32) {
+	if w.oracle.detects != process.NoDetector {
+		w.push(w.now+w.cfg.Oracle.Detect, classTimer, p, itemDetect).arg = what
+	}
+}
+
+func (w *World) noticeCrash(p process.ID) {
+	w.oracle.news = true
+	w.find(p, foundCrash)
+}
+
+// noticeRestart also lets the newcomer know which incarnations are over: they
+// were before its time.
+func (w *World) noticeRestart(p process.ID) {
+	for q := range w.procs {
+		if w.procs[q].incarnation > 1 && process.ID(q) != p {
+			w.oracle.learn(p, process.ID(q), 2*int64(w.procs[q].incarnation))
+		} else {
+			w.oracle.known.remove(pair(int32(p), int32(q)))
+		}
+	}
+	w.find(p, foundRestart)
+}
+
+// Only an unreliable detector takes a process that is slow for one that is dead.
+func (w *World) noticePause(p process.ID) {
+	if w.oracle.detects == process.UnreliableDetector {
+		w.find(p, foundPause)
+	}
+}
+
+func (w *World) noticeResume(p process.ID) {
+	if w.oracle.detects == process.UnreliableDetector && !w.procs[p].down {
+		w.find(p, foundResume)
+	}
+}
+
+// detect tells everyone what was found out about p, if it is still true.
+func (w *World) detect(it *item) {
+	p, pr := process.ID(it.proc), &w.procs[it.proc]
+	if pr.incarnation != it.incarnation {
+		return
+	}
+	switch it.arg {
+	case foundCrash:
+		if pr.down {
+			w.spread(p, w.suspicion())
+		}
+	case foundPause:
+		if pr.paused {
+			w.spread(p, process.Suspect)
+		}
+	case foundResume:
+		if !pr.paused && !pr.down {
+			w.spread(p, process.Trust)
+		}
+	case foundRestart:
+		if !pr.down {
+			w.spread(p, process.Rejoin)
+			w.tellOfTheDead(p)
+		}
+	}
+}
+
+func (w *World) suspicion() process.Kind {
+	if w.oracle.detects == process.UnreliableDetector {
+		return process.Suspect
+	}
+	return process.Fail
+}
+
+func (w *World) spread(about process.ID, kind process.Kind) {
+	for q := range w.procs {
+		if process.ID(q) != about && !w.procs[q].down {
+			w.pushNews(process.ID(q), about, kind)
+		}
+	}
+}
+
+func (w *World) tellOfTheDead(p process.ID) {
+	for q := range w.procs {
+		if w.procs[q].down {
+			w.pushNews(p, process.ID(q), w.suspicion())
+		}
+	}
+}
+
+func (w *World) pushNews(to, about process.ID, kind process.Kind) {
+	it := w.push(w.now, classTimer, to, itemNews)
+	it.arg, it.layer, it.cause = int32(about), uint8(kind), uint64(w.procs[about].incarnation)
+}
+
+// tell gives a process news of a peer, or of an election.
+func (w *World) tell(it *item) {
+	p := process.ID(it.proc)
+	if w.procs[p].down || w.procs[p].incarnation != it.incarnation || w.deferred(it) {
+		return
+	}
+	if it.kind == itemElected {
+		term := w.oracle.winners[it.arg]
+		w.step(p, &process.Event{Kind: process.Elected, Peer: term.Leader(), Term: term}, 0)
+		return
+	}
+	w.tellNews(p, process.ID(it.arg), process.Kind(it.layer), int64(it.cause))
+}
+
+// tellNews does not repeat what the process has heard from the peer itself. The
+// word of a reliable detector ends the peer's incarnation: what is still on its
+// way from it no longer counts.
+func (w *World) tellNews(p, about process.ID, kind process.Kind, incarnation int64) {
+	w.ev = process.Event{Kind: kind, Peer: about}
+	known := w.oracle.knows(p, about)
+	switch kind {
+	case process.Fail:
+		if known > 2*incarnation {
+			return
+		}
+		w.oracle.learn(p, about, 2*incarnation+1)
+	case process.Rejoin:
+		if known >= 2*incarnation {
+			w.trustAgain(p, about)
+			return
+		}
+		w.oracle.learn(p, about, 2*incarnation)
+		w.ev.Incarnation = uint64(incarnation)
+	}
+	w.step(p, &w.ev, 0)
+	if kind == process.Rejoin {
+		w.trustAgain(p, about)
+	}
+}
+
+// trustAgain takes back what an unreliable detector has said of a peer that is
+// back.
+func (w *World) trustAgain(p, about process.ID) {
+	if w.oracle.detects == process.UnreliableDetector {
+		w.ev = process.Event{Kind: process.Trust, Peer: about}
+		w.step(p, &w.ev, 0)
+	}
+}
+
+// campaign is what a machine asks for that has no election in its stack.
+func (w *World) campaign() {
+	if w.oracle.elects && !w.oracle.called {
+		w.oracle.called = true
+		w.push(w.now+w.cfg.Oracle.Elect, classTimer, 0, itemElection)
+	}
+}
+
+// elect makes the live process of the highest label the leader.
+func (w *World) elect() {
+	w.oracle.called = false
+	leader := process.None
+	for q := range process.ID(w.config.N) {
+		if !w.procs[q].down && (leader == process.None || w.config.Label(q) > w.config.Label(leader)) {
+			leader = q
+		}
+	}
+	if leader == process.None {
+		return
+	}
+	w.oracle.round++
+	w.oracle.winners = append(w.oracle.winners, process.MakeTerm(w.oracle.round, leader))
+	for q := range process.ID(w.config.N) {
+		if !w.procs[q].down {
+			w.push(w.now, classTimer, q, itemElected).arg = int32(len(w.oracle.winners) - 1)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// step gives one event to one process and does what it asks for.
+func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
+	pr := &w.procs[p]
+	pr.steps++
+	w.records++
+	if w.clocks != nil {
+		ev.Now = w.reading(p)
+	}
+	if w.ghost != nil {
+		w.ghost.tick(p)
+	}
+	if ev.Kind == process.Acquire {
+		w.observe(Observation{Kind: Requested, Process: p})
+	}
+	if w.describer == nil {
+		w.fx.Begin(p, w.choose)
+		pr.machine.Step(ev, &w.fx)
+	} else {
+		w.stepTraced(p, ev, cause)
+	}
+	if w.doomed == nil && w.links.instant {
+		w.interpret(p, math.MaxInt, w.now)
+		return
+	}
+	w.interpretSlowly(p, pr)
+}
+
+// interpretSlowly is for steps that a crash may cut short, and for disks that
+// take time. A message leaves only when the Save of its step and of all earlier
+// steps are on disk; so a step that is cut before its Save has sent nothing.
+func (w *World) interpretSlowly(p process.ID, pr *proc) {
+	budget, crash := w.budget(p)
+	saveAt, effects := -1, 0
+	for i := range w.fx.Len() {
+		e := w.fx.At(i)
+		if e.Kind == process.EffectSave && !e.Internal {
+			saveAt = effects
+		}
+		effects += w.weight(e)
+	}
+	if saveAt >= 0 && saveAt < budget {
+		pr.diskFree = max(pr.diskFree, w.now) + w.links.disk(p, &w.diskDice)
+	}
+	departs := max(w.now, pr.diskFree)
+	if saveAt >= budget {
+		departs = never
+	}
+	w.interpret(p, budget, departs)
+	if crash != nil {
+		w.crash(p, crash.For)
+	}
+}
+
+// never is the departure of messages whose step did not come to its Save.
+const never = process.Duration(math.MaxInt64)
+
+// weight is how many effects an effect counts for: a broadcast is as many as it
+// has receivers.
+func (w *World) weight(e *process.Effect) int {
+	switch {
+	case e.Internal || e.Kind == process.EffectRule:
+		return 0
+	case e.Kind == process.EffectBroadcast:
+		return w.config.N - 1
+	}
+	return 1
+}
+
+// budget returns how many effects of the present step of p happen, and the crash
+// that limits them, if any.
+func (w *World) budget(p process.ID) (int, *Fault) {
+	for i := range w.doomed {
+		f := w.doomed[i]
+		due := f.Step == 0 && f.At <= w.now || f.Step != 0 && f.Step == w.procs[p].steps
+		if f.Process == p && due {
+			w.doomed = append(w.doomed[:i], w.doomed[i+1:]...)
+			return f.Effects, &f
+		}
+	}
+	return math.MaxInt, nil
+}
+
+// interpret does what the step asked for, up to a number of effects.
+func (w *World) interpret(p process.ID, budget int, departs process.Duration) {
+	for i := 0; i < w.fx.Len() && budget > 0; i++ {
+		e := w.fx.At(i)
+		if e.Internal {
+			continue
+		}
+		switch e.Kind {
+		case process.EffectRule:
+			continue
+		case process.EffectSend:
+			w.send(p, w.fx.Message(e), departs)
+		case process.EffectBroadcast:
+			budget -= w.broadcast(p, w.fx.Message(e), budget, departs)
+			continue
+		case process.EffectArm:
+			w.arm(p, e)
+		case process.EffectDisarm:
+			w.disarm(timerKey(p, e.Layer, e.Timer))
+		case process.EffectGrant:
+			w.enter(p, e.Fence)
+		default:
+			w.interpretRare(p, e)
+		}
+		budget--
+	}
+}
+
+func (w *World) interpretRare(p process.ID, e *process.Effect) {
+	switch e.Kind {
+	case process.EffectSave:
+		w.save(p)
+	case process.EffectDeny:
+		w.observe(Observation{Kind: Denied, Process: p, Value: e.Value})
+	case process.EffectRevoke:
+		w.revoke(p)
+	case process.EffectElect:
+		w.meter.elected(w, p, e)
+		w.observe(Observation{Kind: Elected, Process: p, Peer: e.Peer, Term: e.Term})
+	case process.EffectSuspect, process.EffectTrust, process.EffectFail, process.EffectRejoin:
+		w.observe(Observation{Kind: announced[e.Kind], Process: p, Peer: e.Peer, Value: e.Value})
+	case process.EffectDeliver:
+		w.observe(Observation{Kind: Delivered, Process: p, Message: w.fx.Message(e)})
+	case process.EffectDecide:
+		w.observe(Observation{Kind: Decided, Process: p, Value: e.Value})
+	case process.EffectAdjust:
+		w.adjust(p, process.Duration(e.Value))
+	case process.EffectCampaign:
+		w.campaign()
+	}
+}
+
+// timerKey names a timer of a process for the table. It is never 0, because the
+// names of timers count from 1.
+func timerKey(p process.ID, layer uint8, t process.Timer) uint64 {
+	return uint64(p)<<40 | uint64(layer)<<32 | uint64(t)
+}
+
+func (w *World) arm(p process.ID, e *process.Effect) {
+	key := timerKey(p, e.Layer, e.Timer)
+	w.disarm(key)
+	delay := e.Lo + process.Duration(w.timerDice.below(uint64(e.Hi-e.Lo)+1))
+	if w.clocks != nil {
+		delay = w.clocks[p].real(delay)
+	}
+	w.pushTimer(key, w.now+delay, order(classTimer, p), &item{
+		proc: int32(p), arg: int32(e.Timer), layer: e.Layer,
+		incarnation: w.procs[p].incarnation, cause: w.records,
+	})
+}
+
+func (w *World) pushTimer(key uint64, at process.Duration, order uint32, timer *item) {
+	h, it := w.queue.push(int64(at), order)
+	it.kind, it.proc, it.arg, it.layer = itemTimer, timer.proc, timer.arg, timer.layer
+	it.incarnation, it.cause = timer.incarnation, timer.cause
+	w.timers.set(key, int64(h), nil)
+}
+
+func (w *World) disarm(key uint64) {
+	if w.timers.used == 0 {
+		return
+	}
+	if h := w.timers.get(key); h != 0 {
+		if h > 0 {
+			w.queue.cancel(handle(h))
+		}
+		w.timers.remove(key)
+	}
+}
+
+// fire lets a timer run out. Disarming takes its item out of the queue, so one
+// that comes here is armed, unless its process has crashed since.
+func (w *World) fire(it *item) {
+	p := process.ID(it.proc)
+	key := timerKey(p, it.layer, process.Timer(it.arg))
+	pr := &w.procs[p]
+	if pr.paused {
+		w.timers.set(key, -int64(it.seq), nil)
+		w.backlog = append(w.backlog, *it)
+		return
+	}
+	w.timers.remove(key)
+	if pr.down || pr.incarnation != it.incarnation {
+		return
+	}
+	w.ev = process.Event{Kind: process.Fire, Layer: it.layer, Timer: process.Timer(it.arg)}
+	w.step(p, &w.ev, it.cause)
+}
+
+// save puts the durable fields on disk, at once or when the disk is done.
+func (w *World) save(p process.ID) {
+	bytes := process.AppendDurable(nil, w.procs[p].machine)
+	if free := w.procs[p].diskFree; free > w.now {
+		w.saves = append(w.saves, save{bytes})
+		w.push(free, classFault, p, itemSaved).arg = int32(len(w.saves) - 1)
+		return
+	}
+	w.durable[p] = bytes
+}
+
+// save is what a slow disk has not written yet.
+type save struct{ bytes []byte }
+
+func (w *World) saved(it *item) {
+	p := process.ID(it.proc)
+	if w.procs[p].incarnation == it.incarnation && !w.procs[p].down {
+		w.durable[p] = w.saves[it.arg].bytes
+	}
+	w.saves[it.arg].bytes = nil
+}

@@ -1,0 +1,97 @@
+package sim
+
+// table maps numbers other than 0 to numbers. It is a flat array with linear
+// probing, so it costs no allocation once it has its size, and only what is in
+// it costs memory: of N processes' N*N links, those in use.
+type table struct {
+	cells []cell
+	used  int
+}
+
+type cell struct {
+	key   uint64
+	value int64
+}
+
+// pair is the key of an ordered pair of processes.
+func pair(a, b int32) uint64 { return uint64(uint32(a)+1)<<32 | uint64(uint32(b)+1) }
+
+func (t *table) home(key uint64) int {
+	key ^= key >> 32
+	key *= 0x9e3779b97f4a7c15
+	return int(key>>32) & (len(t.cells) - 1)
+}
+
+// find returns the cell of the key, or the empty one where it belongs.
+func (t *table) find(key uint64) *cell {
+	mask := len(t.cells) - 1
+	for i := t.home(key); ; i = (i + 1) & mask {
+		if c := &t.cells[i]; c.key == key || c.key == 0 {
+			return c
+		}
+	}
+}
+
+// get returns the value of the key, or 0.
+func (t *table) get(key uint64) int64 {
+	if t.used == 0 {
+		return 0
+	}
+	return t.find(key).value
+}
+
+// set gives the key a value. Before the table grows, stale may say what has lost
+// its meaning and is left out; it may be nil.
+func (t *table) set(key uint64, value int64, stale func(value int64) bool) {
+	if 4*t.used >= 3*len(t.cells) {
+		t.grow(stale)
+	}
+	c := t.find(key)
+	if c.key == 0 {
+		c.key = key
+		t.used++
+	}
+	c.value = value
+}
+
+func (t *table) grow(stale func(value int64) bool) {
+	old, live := t.cells, 0
+	for _, c := range old {
+		if c.key != 0 && (stale == nil || !stale(c.value)) {
+			live++
+		}
+	}
+	size := 64
+	for size < 2*(live+1) {
+		size *= 2
+	}
+	t.cells, t.used = make([]cell, size), 0
+	for _, c := range old {
+		if c.key != 0 && (stale == nil || !stale(c.value)) {
+			*t.find(c.key) = c
+			t.used++
+		}
+	}
+}
+
+// remove takes the key out and moves back what its cell kept from its place.
+func (t *table) remove(key uint64) {
+	if t.used == 0 {
+		return
+	}
+	mask := len(t.cells) - 1
+	hole := t.home(key)
+	for ; t.cells[hole].key != key; hole = (hole + 1) & mask {
+		if t.cells[hole].key == 0 {
+			return
+		}
+	}
+	t.used--
+	for i := (hole + 1) & mask; t.cells[i].key != 0; i = (i + 1) & mask {
+		if (i-t.home(t.cells[i].key))&mask >= (i-hole)&mask {
+			t.cells[hole] = t.cells[i]
+			hole = i
+		}
+	}
+	t.cells[hole] = cell{}
+}

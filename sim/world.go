@@ -1,0 +1,311 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
+)
+
+// World is a run in progress. It belongs to one goroutine.
+type World struct {
+	cfg    Config // with defaults
+	config *process.Config
+	queue  queue
+	now    process.Duration
+
+	fx     process.Effects
+	choose process.Chooser
+	ev     process.Event   // of the present step
+	msg    process.Message // delivered by it
+	msg2   process.Message // sent by it, for watchers
+
+	procs    []proc
+	clients  []client
+	timers   table // of timerKey: handle, or minus the seq of one that waits out a pause
+	backlog  []item
+	payloads payloads
+	links    links
+	durable  map[process.ID][]byte
+	saves    []save
+	clocks   []clock
+	doomed   []Fault // CrashInStep that have not happened
+	cuts     []cut
+	losses   []Fault // Lose that have not happened
+	oracle   oracle
+
+	timerDice, choiceDice, clientDice, diskDice random
+
+	watchers []Watcher
+	curious  bool // some watcher wants messages
+	observed Observation
+	ghost    *ghost
+	meter    meter
+	idle     idleTurn
+
+	background int // pending items that are no events of the run
+	events     uint64
+	records    uint64 // the number of the last record, whether it was written or not
+	describer  *trace.Describer
+	sinkError  error
+
+	violations []Violation
+	reason     Reason
+}
+
+// proc is a process as its host sees it.
+type proc struct {
+	machine     process.Machine
+	steps       uint64
+	diskFree    process.Duration // when what it saved last is on disk
+	incarnation uint32
+	down        bool
+	paused      bool
+}
+
+// itemKind is what an item of the queue does.
+type itemKind uint8
+
+const (
+	itemStart      itemKind = iota + 1
+	itemDelivery            // arg: payload
+	itemTimer               // arg: timer; layer
+	itemExit                // the client leaves
+	itemCommand             // arg: index of the command
+	itemRequest             // the client asks to enter, by its regime
+	itemFault               // arg: index of the fault
+	itemRestart             // of a process, by itself
+	itemResume              // of a process, by itself
+	itemHeal                // arg: number of the partition
+	itemSaved               // arg: index of the save
+	itemDetect              // arg: what the detector finds
+	itemNews                // arg: peer; layer: what is told
+	itemElection            // the oracle elects
+	itemElected             // arg: index of the election
+	itemPatience            // the idle regime goes on
+	itemEnd                 // background
+	itemCheckStall          // background
+)
+
+// What happens at one instant happens in the order of these classes, within a
+// class by rank, and for one rank in the order in which it was caused.
+const (
+	classFault = iota
+	classResumed
+	classDelivery
+	classTimer // and exits
+	classCommand
+	classBackground
+)
+
+func order(class uint32, p process.ID) uint32 { return class<<24 | uint32(p) }
+
+// New makes a run that has not begun.
+func New(cfg Config) (*World, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	w := &World{cfg: cfg.withDefaults()}
+	w.config = &w.cfg.Process
+	w.timerDice = newRandom(cfg.Seed, streamTimers)
+	w.choiceDice = newRandom(cfg.Seed, streamChoices)
+	w.clientDice = newRandom(cfg.Seed, streamClients)
+	w.diskDice = newRandom(cfg.Seed, streamDisk)
+	w.choose = func(n int) int { return int(w.choiceDice.below(uint64(n))) }
+	w.links.init(&w.cfg)
+	w.meter.init(w)
+	w.procs = make([]proc, w.config.N)
+	w.clients = make([]client, w.config.N)
+	w.durable = map[process.ID][]byte{}
+	w.initClocks()
+	if cfg.Trace != nil {
+		w.describer = trace.NewDescriber(cfg.Spec, w.config)
+	}
+	w.initJudges()
+	w.schedule()
+	return w, nil
+}
+
+// schedule puts everything that is known beforehand into the queue.
+func (w *World) schedule() {
+	for p := range w.procs {
+		w.procs[p].machine = w.cfg.Spec.New(process.ID(p), w.config)
+		w.procs[p].incarnation = 1
+		w.push(0, classResumed, process.ID(p), itemStart)
+	}
+	for i := range w.cfg.Faults {
+		w.push(w.cfg.Faults[i].At, classFault, 0, itemFault).arg = int32(i)
+	}
+	for i := range w.cfg.Workload.Commands {
+		c := &w.cfg.Workload.Commands[i]
+		w.push(c.At, classCommand, c.Process, itemCommand).arg = int32(i)
+	}
+	w.startClients()
+	w.push(w.cfg.Limit.Until, classBackground, 0, itemEnd)
+	w.background++
+	w.scheduleStallCheck()
+}
+
+// push schedules something for a process. What the item says beyond that is the
+// caller's to fill in before the next push.
+func (w *World) push(at process.Duration, class uint32, p process.ID, kind itemKind) *item {
+	_, it := w.queue.push(int64(at), order(class, p))
+	it.kind, it.proc, it.incarnation, it.cause = kind, int32(p), w.procs[p].incarnation, w.records
+	return it
+}
+
+// Now returns the virtual time.
+func (w *World) Now() process.Duration { return w.now }
+
+// Config returns what the machines are told.
+func (w *World) Config() *process.Config { return w.config }
+
+// Spec returns the algorithm.
+func (w *World) Spec() *process.Spec { return w.cfg.Spec }
+
+// Machine returns the machine of a process. It must not be stepped.
+func (w *World) Machine(p process.ID) process.Machine { return w.procs[p].machine }
+
+// Status is what an onlooker sees of a process and its client.
+type Status struct {
+	Down, Paused    bool
+	Incarnation     uint64
+	Waiting, Inside bool
+	Fence           process.Fence // of the last entry
+	Entries         int           // completed
+}
+
+// Status returns what is to be seen of a process.
+func (w *World) Status(p process.ID) Status {
+	pr, c := &w.procs[p], &w.clients[p]
+	return Status{
+		Down: pr.down, Paused: pr.paused, Incarnation: uint64(pr.incarnation),
+		Waiting: c.phase == clientWaiting, Inside: c.phase == clientInside,
+		Fence: c.fence, Entries: int(c.entries),
+	}
+}
+
+// Pending returns the number of things that are scheduled to happen.
+func (w *World) Pending() int { return w.queue.pending - w.background }
+
+// Events returns the number of things that have happened.
+func (w *World) Events() uint64 { return w.events }
+
+// Ended reports whether the run is over, and why.
+func (w *World) Ended() (Reason, bool) { return w.reason, w.reason != 0 }
+
+// Step lets the next thing happen and reports whether the run goes on. A failed
+// assertion of a machine is a violation and ends the run.
+func (w *World) Step() bool {
+	defer w.recoverAssertion()
+	return w.advance()
+}
+
+// run steps to the end. One deferred function serves all steps.
+func (w *World) run() {
+	defer w.recoverAssertion()
+	for w.advance() {
+	}
+}
+
+func (w *World) recoverAssertion() {
+	switch broken := recover().(type) {
+	case nil:
+	case process.Violation:
+		w.violate(Violation{Judge: "assertion", Text: string(broken)})
+		w.end(Violated)
+	default:
+		panic(broken)
+	}
+}
+
+// advance is Step without the net. When nothing but background is left the run
+// is over; so the last event, not the end of the background, sets the time.
+func (w *World) advance() bool {
+	if w.reason != 0 {
+		return false
+	}
+	if w.queue.pending == w.background {
+		w.end(Quiet)
+		return false
+	}
+	_, it, _ := w.queue.pop()
+	w.now = process.Duration(it.at)
+	w.events++
+	w.handle(&it)
+	if w.idle.waiting {
+		w.continueIdle()
+	}
+	if w.cfg.Limit.Events > 0 && w.events >= w.cfg.Limit.Events && w.reason == 0 {
+		w.end(LimitReached)
+	}
+	return w.reason == 0
+}
+
+// handle dispatches an item. The most frequent kinds come first.
+func (w *World) handle(it *item) {
+	switch it.kind {
+	case itemDelivery:
+		w.deliver(it)
+	case itemTimer:
+		w.fire(it)
+	case itemExit:
+		w.exit(it)
+	case itemRequest:
+		w.request(it)
+	case itemCommand:
+		w.command(it)
+	case itemStart:
+		w.step(process.ID(it.proc), &process.Event{Kind: process.Start, Incarnation: 1}, 0)
+	case itemNews, itemElected:
+		w.tell(it)
+	case itemEnd:
+		w.end(LimitReached)
+	case itemCheckStall:
+		w.checkStall()
+	default:
+		w.handleRare(it)
+	}
+}
+
+func (w *World) handleRare(it *item) {
+	p := process.ID(it.proc)
+	switch it.kind {
+	case itemFault:
+		w.fault(&w.cfg.Faults[it.arg])
+	case itemRestart:
+		if w.procs[p].incarnation == it.incarnation {
+			w.restart(p)
+		}
+	case itemResume:
+		w.resume(p)
+	case itemHeal:
+		w.heal(int(it.arg))
+	case itemSaved:
+		w.saved(it)
+	case itemDetect:
+		w.detect(it)
+	case itemElection:
+		w.elect()
+	case itemPatience:
+		w.idle.patient = false
+	default:
+		panic(fmt.Sprintf("sim: item of kind %d", it.kind))
+	}
+}
+
+// end ends the run, once.
+func (w *World) end(reason Reason) {
+	if w.reason != 0 {
+		return
+	}
+	w.reason = reason
+	w.meter.close(w)
+	for i := range w.watchers {
+		if final := w.watchers[i].End; final != nil {
+			if text := final(); text != "" {
+				w.accuse(&w.watchers[i], process.None, text)
+			}
+		}
+	}
+}
