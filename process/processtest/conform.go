@@ -24,7 +24,8 @@ import (
 //
 // The machines are driven over random schedules of 1 to 4 processes, for every
 // combination of named option values, with and without faults of the kinds that
-// the Spec says it survives. The schedules are the same in every run.
+// the Spec says it survives. If it needs synchrony, messages and timers keep their
+// bounds. The schedules are the same in every run.
 func Conform(t *testing.T, spec *process.Spec) {
 	t.Helper()
 	t.Run("declarations", func(t *testing.T) {
@@ -111,6 +112,11 @@ func newRun(spec *process.Spec, options []process.OptionValue, n int, seed int64
 	}
 	r := &run{w: w, rng: rng, faults: faults, shapes: map[process.ID][]string{}}
 	w.take = r.take
+	if spec.Needs.Synchrony {
+		w.draw = func(lo, hi process.Duration) process.Duration {
+			return lo + process.Duration(rng.Int63n(int64(hi-lo)+1))
+		}
+	}
 	return r, nil
 }
 
@@ -150,15 +156,27 @@ func (r *run) act() error {
 	switch dice := r.rng.Intn(20); {
 	case dice < 11 && len(r.w.flights) > 0:
 		return r.deliver()
+	case (dice < 11 || dice == 16 || dice == 17) && r.w.spec.Needs.Synchrony:
+		return r.elapse()
 	case dice < 16:
 		return r.client(p)
 	case dice < 18 && len(p.timers) > 0:
-		return r.w.fire(p, p.timers[r.rng.Intn(len(p.timers))])
+		return r.w.fire(p, p.timers[r.rng.Intn(len(p.timers))].timerKey)
 	case dice == 18 && r.faults:
 		return r.fault(p)
 	}
 	return nil
 }
+
+// elapse lets time run on to the next deadline. An algorithm that needs synchrony
+// may rely on it: no message takes longer than one delay, and timers run out in
+// the order of their deadlines.
+func (r *run) elapse() error {
+	_, err := r.w.pass(endOfTime)
+	return err
+}
+
+const endOfTime = process.Duration(1) << 62
 
 // deliver hands over a random message; the oldest of its link if the algorithm
 // needs that; now and then twice if it does not mind.

@@ -23,13 +23,26 @@ func (r *run) fault(p *proc) error {
 	return nil
 }
 
+// detects reports whether a layer of the algorithm watches the others itself.
+func (r *run) detects() bool {
+	for layer := range r.w.spec.Depth() {
+		if r.w.spec.Layer(uint8(layer)).Family == process.Detector {
+			return true
+		}
+	}
+	return false
+}
+
 // restart brings a process back. Its detector starts anew, and tells it who is
 // down; the others learn that it is back.
 func (r *run) restart(p *proc) error {
 	if err := r.w.restart(p); err != nil {
 		return err
 	}
-	err := r.news(process.Event{Kind: process.Rejoin, Peer: p.id, Incarnation: p.incarnation})
+	var err error
+	if !r.detects() {
+		err = r.news(process.Event{Kind: process.Rejoin, Peer: p.id, Incarnation: p.incarnation})
+	}
 	for _, q := range r.w.procs {
 		if q.down && err == nil && r.w.spec.Needs.Detector == process.ReliableDetector {
 			err = r.give(p, process.Event{Kind: process.Fail, Peer: q.id})
@@ -134,7 +147,7 @@ func (r *run) checkClients() error {
 // drain lets a run calm down: messages arrive, whoever is inside leaves, and when
 // nothing else is left timers run out. Then nobody may be left waiting.
 func (r *run) drain() error {
-	if !r.claims(process.Progress) || r.faults && !r.w.spec.Needs.Elector {
+	if !r.claims(process.Progress) || r.faults && !r.w.spec.Needs.Elector && !r.detects() {
 		return nil
 	}
 	for range 20 * actions {
@@ -164,8 +177,12 @@ func (r *run) calm() (done bool, err error) {
 	if r.calls {
 		return false, r.elect()
 	}
+	if r.w.spec.Needs.Synchrony {
+		more, err := r.w.pass(endOfTime)
+		return !more, err
+	}
 	if p := r.find(func(p *proc) bool { return len(p.timers) > 0 }); p != nil {
-		return false, r.w.fire(p, p.timers[r.rng.Intn(len(p.timers))])
+		return false, r.w.fire(p, p.timers[r.rng.Intn(len(p.timers))].timerKey)
 	}
 	return true, nil
 }

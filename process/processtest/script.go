@@ -22,6 +22,8 @@ import (
 //	deliver A->B [nth=2]      the oldest (or 2nd) message from A to B arrives
 //	drop A->B, duplicate A->B the oldest is lost, or gets a twin behind it
 //	step [times=3]            one message delay passes: all in flight arrive
+//	until T                   all that is due until T delays after the start, timers
+//	                          too, happens in its time; messages take one delay
 //	fire P TIMER [about=Q]    an armed timer runs out
 //	crash P [sends=1]         P stops; of its last step only 1 message left
 //	restart P                 P is back with what it saved
@@ -74,6 +76,8 @@ func (s *script) command(d *datadriven.TestData) error {
 		return s.link(d)
 	case "step":
 		return s.step(d)
+	case "until":
+		return s.until(d)
 	case "fire":
 		return s.fire(d)
 	case "crash", "restart":
@@ -302,8 +306,7 @@ func (s *script) step(d *datadriven.TestData) error {
 
 // advance delivers all that was in flight when the delay began.
 func (w *world) advance() error {
-	w.now++
-	w.printf("t=%d\n", w.now)
+	w.setClock(w.clock + w.c.D())
 	slices.SortStableFunc(w.flights, func(a, b flight) int { return int(a.msg.From) - int(b.msg.From) })
 	for arriving := len(w.flights); arriving > 0; arriving-- {
 		if err := w.deliver(0); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/datadriven"
@@ -75,14 +76,31 @@ func (s *script) fire(d *datadriven.TestData) error {
 	}
 	wanted := d.CmdArgs[1].Key
 	var armed []string
-	for _, key := range p.timers {
-		name := s.w.spec.TimerText(key.layer, key.timer, s.w.c)
+	for _, a := range p.timers {
+		name := s.w.spec.TimerText(a.layer, a.timer, s.w.c)
 		if name == wanted {
-			return s.w.fire(p, key)
+			return s.w.fire(p, a.timerKey)
 		}
 		armed = append(armed, name)
 	}
 	return fmt.Errorf("timer %s of %s is not armed, these are: [%s]", wanted, s.w.name(p.id), strings.Join(armed, " "))
+}
+
+// until lets time pass.
+func (s *script) until(d *datadriven.TestData) error {
+	if len(d.CmdArgs) != 1 {
+		return errors.New("until needs a time in message delays")
+	}
+	delays, err := strconv.ParseInt(d.CmdArgs[0].Key, 10, 32)
+	if err != nil {
+		return fmt.Errorf("time %q is not a number of message delays", d.CmdArgs[0].Key)
+	}
+	end := process.Duration(delays) * s.w.c.D()
+	for more := true; more && err == nil; {
+		more, err = s.w.pass(end)
+	}
+	s.w.clock = max(s.w.clock, end)
+	return err
 }
 
 // life is crash and restart.

@@ -19,10 +19,12 @@ type world struct {
 
 	procs   []*proc
 	flights []flight
-	now     int            // message delays since the start
-	counts  map[string]int // messages sent, by name
-	log     []byte         // what happened, for people
+	clock   process.Duration // since the start
+	counts  map[string]int   // messages sent, by name
+	log     []byte           // what happened, for people
 
+	// draw, if set, draws how long a timer runs; otherwise it is the shortest.
+	draw func(lo, hi process.Duration) process.Duration
 	// take, if set, takes each step instead of the machine alone.
 	take func(p *proc, ev *process.Event) error
 }
@@ -34,7 +36,7 @@ type proc struct {
 	down        bool
 	incarnation uint64
 	durable     []byte
-	timers      []timerKey
+	timers      []armed
 	lastSends   int // messages of the last step
 
 	waiting, inside bool // as its client knows
@@ -48,7 +50,7 @@ type timerKey struct {
 
 // flight is a message on its way.
 type flight struct {
-	sent int
+	sent process.Duration
 	msg  process.Message
 }
 
@@ -106,7 +108,7 @@ func (w *world) apply(p *proc, e *process.Effect) error {
 	case process.EffectSend, process.EffectBroadcast:
 		return w.send(p, *w.fx.Message(e))
 	case process.EffectArm:
-		w.arm(p, timerKey{e.Layer, e.Timer})
+		w.arm(p, timerKey{e.Layer, e.Timer}, e.Lo, e.Hi)
 	case process.EffectDisarm:
 		w.disarm(p, timerKey{e.Layer, e.Timer})
 	case process.EffectSave:
@@ -164,23 +166,34 @@ func (w *world) post(p *proc, msg process.Message) error {
 	}
 	w.counts[w.spec.Message(msg.Layer, msg.Type).Name]++
 	p.lastSends++
-	w.flights = append(w.flights, flight{sent: w.now, msg: arrives})
+	w.flights = append(w.flights, flight{sent: w.clock, msg: arrives})
 	w.printf("  %s->%s %s\n", w.name(msg.From), w.name(msg.To), text)
 	return nil
 }
 
-func (w *world) arm(p *proc, key timerKey) {
-	if !slices.Contains(p.timers, key) {
-		p.timers = append(p.timers, key)
+func (w *world) arm(p *proc, key timerKey, lo, hi process.Duration) {
+	if w.draw != nil {
+		lo = w.draw(lo, hi)
+	}
+	due := w.clock + lo
+	if i := p.armed(key); i >= 0 {
+		p.timers[i].due = due
+	} else {
+		p.timers = append(p.timers, armed{key, due})
 	}
 	w.printf("  %s arms %s\n", w.name(p.id), w.spec.TimerText(key.layer, key.timer, w.c))
 }
 
 func (w *world) disarm(p *proc, key timerKey) {
-	if i := slices.Index(p.timers, key); i >= 0 {
+	if i := p.armed(key); i >= 0 {
 		p.timers = slices.Delete(p.timers, i, i+1)
 		w.printf("  %s disarms %s\n", w.name(p.id), w.spec.TimerText(key.layer, key.timer, w.c))
 	}
+}
+
+// armed returns the position of a timer among those of p, or -1.
+func (p *proc) armed(key timerKey) int {
+	return slices.IndexFunc(p.timers, func(a armed) bool { return a.timerKey == key })
 }
 
 // deliver hands over the message at position i of those in flight. One to a
@@ -199,7 +212,7 @@ func (w *world) deliver(i int) error {
 
 // fire lets an armed timer run out.
 func (w *world) fire(p *proc, key timerKey) error {
-	p.timers = slices.DeleteFunc(p.timers, func(k timerKey) bool { return k == key })
+	p.timers = slices.DeleteFunc(p.timers, func(a armed) bool { return a.timerKey == key })
 	head := fmt.Sprintf("%s: timer %s runs out", w.name(p.id), w.spec.TimerText(key.layer, key.timer, w.c))
 	return w.happen(p, head, &process.Event{Kind: process.Fire, Layer: key.layer, Timer: key.timer})
 }
