@@ -1,0 +1,280 @@
+package registry
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// modelChecks is how many walks rapid takes unless told otherwise.
+const modelChecks = 100
+
+var steps = flag.Int("steps", 20_000, "steps of TestModel in all, at rapid's usual 100 checks")
+
+// TestModel walks the registry and its naive twin side by side through what
+// clients and leaders may send, in any order and more than once.
+func TestModel(t *testing.T) {
+	coverage := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		w := &walk{t: t, reg: New(), term: 1, seen: coverage}
+		for range max(1, *steps/modelChecks) {
+			w.step()
+		}
+	})
+	if !t.Failed() && *steps >= 20_000 {
+		requireCoverage(t, coverage)
+	}
+}
+
+// requireCoverage fails a walk that never comes where it gets difficult.
+func requireCoverage(t *testing.T, seen map[string]int) {
+	for _, what := range []string{
+		"OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "STALE", "CANCELLED",
+		"granted from the queue", "granted on expiry", "sent again", "cancelled too late", "cancelled in advance",
+		"election changed", "several expired", "void verdict", "renewed from silence",
+	} {
+		if seen[what] == 0 {
+			t.Errorf("no walk came to %q: it tests less than it seems to", what)
+		}
+	}
+	t.Logf("%v", seen)
+}
+
+// walk is one run. clients are what processes know of their sessions.
+type walk struct {
+	t       *rapid.T
+	reg     *Registry
+	naive   naive
+	term    uint64
+	clients [4]walkClient
+	seen    map[string]int
+
+	fence   uint64           // the newest granted
+	granted map[place]uint64 // the holders before the step, and their fences
+	silent  bool             // some session was silent before the step
+}
+
+// walkClient is a process that numbers its requests and may have many under
+// way: what was sent may arrive whenever it likes, and again.
+type walkClient struct {
+	next     uint64
+	sent     []Command
+	answered map[uint64]bool
+	claims   []uint64 // sequences of its requests to acquire
+}
+
+func (w *walk) step() {
+	c := w.command()
+	before := w.queues()
+	var fx Effects
+	batch := Batch{Commands: []Command{c}}
+	w.reg.Apply(w.term, &batch, &fx)
+	w.naive.step(w.term, &c)
+
+	told := w.told(&fx)
+	if diff := cmp.Diff(w.told(&w.naive.fx), told); diff != "" {
+		w.t.Fatalf("%+v: the naive registry says otherwise (-naive +registry):\n%s", c, diff)
+	}
+	w.reg = throughSnapshot(w.t, w.reg)
+	w.compareStates()
+	w.checkFences(&fx)
+	w.checkQueues(before)
+	w.note(&c, &fx)
+}
+
+// command draws what comes next.
+func (w *walk) command() Command {
+	who := rapid.IntRange(0, len(w.clients)-1).Draw(w.t, "who")
+	client := &w.clients[who]
+	if client.next == 0 {
+		*client = walkClient{next: 1, answered: map[uint64]bool{}}
+		return w.send(who, Command{Op: OpOpen, TTL: 10e9})
+	}
+	switch kind := rapid.IntRange(0, 99).Draw(w.t, "kind"); {
+	case kind < 60:
+		return w.send(who, w.newRequest(client))
+	case kind < 85:
+		return w.again(client)
+	case kind < 92:
+		return w.verdict()
+	case kind < 94:
+		w.term++
+		return Command{Op: OpMember, Member: Member{ID: 1, UID: w.term}}
+	case kind < 97:
+		return w.send(who, rapid.SampledFrom([]Command{{Op: OpOpen, TTL: 10e9}, {Op: OpRenew}}).Draw(w.t, "renewal"))
+	case kind < 98:
+		// A client begins anew under the old id: what it sent before may still
+		// arrive.
+		client.next, client.claims = 1, nil
+		clear(client.answered)
+		return w.send(who, Command{Op: OpClose})
+	default:
+		return w.malformed(who)
+	}
+}
+
+// send numbers a request. Some arrive only later, by again: then another that
+// was sent earlier takes their place.
+func (w *walk) send(who int, c Command) Command {
+	client := &w.clients[who]
+	c.Session = walkSession(who)
+	c.Sequence = client.next
+	c.Low = client.low()
+	if c.Op == OpAcquire {
+		client.claims = append(client.claims, c.Sequence)
+	}
+	client.next++
+	client.sent = append(client.sent, c)
+	if rapid.IntRange(0, 9).Draw(w.t, "late") == 0 {
+		return w.again(client)
+	}
+	return c
+}
+
+// again delivers what was sent before, the newer the likelier.
+func (w *walk) again(client *walkClient) Command {
+	back := rapid.IntRange(0, min(len(client.sent), 30)-1).Draw(w.t, "back")
+	return client.sent[len(client.sent)-1-back]
+}
+
+// low is the lowest number without an answer.
+func (client *walkClient) low() uint64 {
+	for sequence := uint64(1); ; sequence++ {
+		if !client.answered[sequence] {
+			return sequence
+		}
+	}
+}
+
+func (w *walk) newRequest(client *walkClient) Command {
+	op := rapid.SampledFrom([]Op{OpAcquire, OpAcquire, OpAcquire, OpRelease, OpRelease, OpCancel, OpUpdate}).Draw(w.t, "op")
+	c := Command{Op: op}
+	if op == OpAcquire {
+		c.Name = rapid.SampledFrom([]string{"a", "b", "pool"}).Draw(w.t, "name")
+		c.Class = rapid.SampledFrom([]Class{Lock, Lock, Election}).Draw(w.t, "class")
+		c.Try = rapid.IntRange(0, 3).Draw(w.t, "try") == 0
+		if c.Name == "pool" && c.Class == Lock {
+			c.Limit = rapid.SampledFrom([]uint32{2, 2, 2, 2, 0, 3}).Draw(w.t, "limit")
+		}
+	} else {
+		c.Hold = w.hold(client)
+	}
+	c.Value = rapid.SampledFrom([]string{"", "x", "y"}).Draw(w.t, "value")
+	return c
+}
+
+// hold draws a request to speak of: mostly a claim, at times one of the
+// future or none at all.
+func (w *walk) hold(client *walkClient) uint64 {
+	kind := rapid.IntRange(0, 9).Draw(w.t, "hold")
+	switch {
+	case kind == 0:
+		return client.next + rapid.Uint64Range(0, 3).Draw(w.t, "ahead")
+	case kind == 1 || len(client.claims) == 0:
+		return rapid.Uint64Range(0, client.next).Draw(w.t, "any")
+	}
+	back := rapid.IntRange(0, min(len(client.claims), 8)-1).Draw(w.t, "back")
+	return client.claims[len(client.claims)-1-back]
+}
+
+// verdict draws an expiry or a silence: of some sessions, most in the right
+// term and with the right renewal.
+func (w *walk) verdict() Command {
+	c := Command{
+		Op:   rapid.SampledFrom([]Op{OpExpire, OpSilence}).Draw(w.t, "verdict"),
+		Term: w.term - min(w.term, rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(w.t, "older")),
+	}
+	for range rapid.IntRange(1, 3).Draw(w.t, "sessions") {
+		lease := Lease{Session: walkSession(rapid.IntRange(0, len(w.clients)-1).Draw(w.t, "whose"))}
+		if s, alive := w.reg.Session(lease.Session); alive {
+			lease.Renewals = s.Renewals - rapid.SampledFrom([]uint64{0, 0, 0, 0, 1}).Draw(w.t, "stale")
+		}
+		if c.Op == OpSilence {
+			lease.Remaining = rapid.Int64Range(0, 10e9).Draw(w.t, "remaining")
+		}
+		c.Leases = append(c.Leases, lease)
+	}
+	return c
+}
+
+func (w *walk) malformed(who int) Command {
+	bad := rapid.SampledFrom([]Command{
+		{Op: OpAcquire, Sequence: 1}, {Op: OpAcquire, Sequence: 1, Name: "\xff"}, {Op: OpAcquire, Name: "a"},
+		{Op: OpAcquire, Sequence: 1, Name: strings.Repeat("x", 513)},
+		{Op: OpAcquire, Sequence: 1, Name: "a", Class: Election, Limit: 2}, {Op: OpOpen, Sequence: 1, TTL: 1},
+	}).Draw(w.t, "malformed")
+	bad.Session = walkSession(who)
+	return bad
+}
+
+func walkSession(who int) SessionID { return sessionNamed(string(rune('a' + who))) }
+
+// told is what of fx the two must agree on: everything but the words for
+// people.
+func (w *walk) told(fx *Effects) []string {
+	var lines []string
+	for _, outcome := range fx.Outcomes {
+		outcome.Result.Message = ""
+		lines = append(lines, fmt.Sprintf("%s/%d %s", sessionName(outcome.Session), outcome.Sequence, resultText(outcome.Result)))
+	}
+	return append(lines, fmt.Sprint(fx.Renewed, fx.Ended, fx.Elections))
+}
+
+// compareStates compares what the two show of themselves.
+func (w *walk) compareStates() {
+	shown := w.reg.Counts()
+	want := Counts{Sessions: len(w.naive.sessions)}
+	if w.naive.grants > 0 {
+		want.Fence = 1<<40 + w.naive.grants
+	}
+	for _, class := range []Class{Lock, Election} {
+		resources, _ := w.reg.List(class, "", "", 100, 1000)
+		for _, res := range resources {
+			w.compareResource(res)
+			want.Waiters += len(w.naive.queue(key{class, res.Name}))
+		}
+		names := map[string]bool{}
+		for _, claim := range w.naive.claims {
+			if claim.key.class == class {
+				names[claim.key.name] = true
+			}
+		}
+		if len(names) != len(resources) {
+			w.t.Fatalf("%d resources of class %d are kept, %d are claimed", len(resources), class, len(names))
+		}
+		want.Locks, want.Elections = want.Elections, len(names)
+	}
+	if shown != want {
+		w.t.Fatalf("counts %+v, want %+v", shown, want)
+	}
+	for _, s := range w.naive.sessions {
+		got, _ := w.reg.Session(s.id)
+		if got.TTL != s.ttl || got.Renewals != s.renewals || got.Silent != s.silent || got.Remaining != s.remaining {
+			w.t.Fatalf("session %+v, want %+v", got, s)
+		}
+	}
+}
+
+func (w *walk) compareResource(res Resource) {
+	var got, want []string
+	for _, h := range res.Holders {
+		got = append(got, holderText(h))
+	}
+	for _, waiter := range res.Waiters {
+		got = append(got, fmt.Sprintf("%s/%d waits", sessionName(waiter.Session), waiter.Sequence))
+	}
+	for _, c := range w.naive.holders(key{res.Class, res.Name}) {
+		want = append(want, holderText(Holder{Session: c.session, Sequence: c.sequence, Fence: c.fence, Value: c.value}))
+	}
+	for _, c := range w.naive.queue(key{res.Class, res.Name}) {
+		want = append(want, fmt.Sprintf("%s/%d waits", sessionName(c.session), c.sequence))
+	}
+	if !slices.Equal(got, want) {
+		w.t.Fatalf("%q is %v, want %v", res.Name, got, want)
+	}
+}

@@ -1,0 +1,302 @@
+package registry
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// naive is the registry once more, written from the rules alone and as plainly
+// as possible: one slice of sessions, one of claims in the order of their
+// arrival, and a scan for every question. It shares no code with the registry
+// but the types of its commands and answers.
+type naive struct {
+	sessions []*naiveSession
+	claims   []*naiveClaim
+	grants   uint64
+	renewals uint64
+
+	fx Effects // of the present step
+}
+
+type naiveSession struct {
+	id        SessionID
+	ttl       int64
+	low       uint64
+	answers   map[uint64]Result
+	renewals  uint64
+	silent    bool
+	remaining int64
+}
+
+type naiveClaim struct {
+	session  SessionID
+	sequence uint64
+	key      key
+	limit    uint32
+	fence    uint64 // 0 while it waits
+	value    string
+}
+
+func (m *naive) step(term uint64, c *Command) {
+	m.fx = Effects{}
+	switch c.Op {
+	case OpExpire:
+		if c.Term == term {
+			m.end(m.standing(c.Leases))
+		}
+	case OpSilence:
+		if c.Term == term {
+			for _, lease := range c.Leases {
+				if s := m.session(lease.Session); s != nil && s.renewals == lease.Renewals {
+					s.silent, s.remaining = true, lease.Remaining
+				}
+			}
+		}
+	case OpMember:
+	default:
+		result := m.request(c)
+		m.tell(c.Session, c.Sequence, result)
+	}
+}
+
+func (m *naive) tell(id SessionID, sequence uint64, result Result) {
+	m.fx.Outcomes = append(m.fx.Outcomes, Outcome{id, sequence, result})
+}
+
+func (m *naive) session(id SessionID) *naiveSession {
+	for _, s := range m.sessions {
+		if s.id == id {
+			return s
+		}
+	}
+	return nil
+}
+
+func (m *naive) request(c *Command) Result {
+	if !naiveValid(c) {
+		return Result{Code: Invalid}
+	}
+	s := m.session(c.Session)
+	if s == nil && c.Op == OpOpen {
+		s = &naiveSession{id: c.Session, ttl: c.TTL, answers: map[uint64]Result{}}
+		m.sessions = append(m.sessions, s)
+	}
+	if s == nil {
+		return Result{Code: SessionGone}
+	}
+	if c.Op == OpOpen || c.Op == OpRenew {
+		m.renewals++
+		s.renewals, s.silent, s.remaining = m.renewals, false, 0
+		m.fx.Renewed = append(m.fx.Renewed, s.id)
+		return Result{Code: OK, Remaining: s.ttl}
+	}
+	s.low = max(s.low, c.Low)
+	for sequence := range s.answers {
+		if sequence < s.low {
+			delete(s.answers, sequence)
+		}
+	}
+	if result, again := m.before(s, c); again {
+		return result
+	}
+	if len(s.answers) >= MaxAnswers && c.Op != OpClose {
+		return Result{Code: Exhausted}
+	}
+	result := m.fresh(s, c)
+	m.remember(s, c.Sequence, result)
+	return result
+}
+
+func naiveValid(c *Command) bool {
+	switch {
+	case c.Sequence == 0 || c.Session == SessionID{}:
+		return false
+	case c.Op == OpOpen:
+		return c.TTL >= 100e6 && c.TTL <= 3600e9
+	case c.Op == OpAcquire && c.Class == Election && c.Limit > 1:
+		return false
+	case c.Op == OpAcquire:
+		return c.Name != "" && len(c.Name) <= 512 && utf8.ValidString(c.Name)
+	}
+	return true
+}
+
+// before answers a request that was carried out already.
+func (m *naive) before(s *naiveSession, c *Command) (Result, bool) {
+	if claim := m.claim(s.id, c.Sequence); claim != nil && c.Op == OpAcquire {
+		if claim.fence != 0 {
+			return Result{Code: OK, Fence: claim.fence}, true
+		}
+		return Result{Code: Queued, Ahead: uint32(slices.Index(m.queue(claim.key), claim))}, true
+	}
+	if result, known := s.answers[c.Sequence]; known {
+		return result, true
+	}
+	return Result{Code: Stale}, c.Sequence < s.low
+}
+
+func (m *naive) remember(s *naiveSession, sequence uint64, result Result) {
+	if sequence >= s.low {
+		s.answers[sequence] = result
+	}
+}
+
+func (m *naive) claim(id SessionID, sequence uint64) *naiveClaim {
+	for _, claim := range m.claims {
+		if claim.session == id && claim.sequence == sequence {
+			return claim
+		}
+	}
+	return nil
+}
+
+// queue returns those that wait, in the order of arrival.
+func (m *naive) queue(k key) (waiting []*naiveClaim) {
+	for _, claim := range m.claims {
+		if claim.key == k && claim.fence == 0 {
+			waiting = append(waiting, claim)
+		}
+	}
+	return waiting
+}
+
+// holders returns those that hold, in the order of their grants.
+func (m *naive) holders(k key) (holding []*naiveClaim) {
+	for _, claim := range m.claims {
+		if claim.key == k && claim.fence != 0 {
+			holding = append(holding, claim)
+		}
+	}
+	slices.SortFunc(holding, func(a, b *naiveClaim) int { return int(a.fence) - int(b.fence) })
+	return holding
+}
+
+func (m *naive) fresh(s *naiveSession, c *Command) Result {
+	claim := m.claim(s.id, c.Hold)
+	holds := claim != nil && claim.fence != 0
+	switch c.Op {
+	case OpAcquire:
+		return m.acquire(s, c)
+	case OpClose:
+		m.end([]*naiveSession{s})
+	case OpRelease:
+		if !holds {
+			return Result{Code: NotHeld}
+		}
+		m.remove(claim)
+		m.remember(s, c.Hold, Result{Code: Stale})
+		m.fill(claim.key)
+	case OpCancel:
+		switch {
+		case holds:
+			return Result{Code: OK, Fence: claim.fence}
+		case claim != nil:
+			m.remove(claim)
+			m.remember(s, c.Hold, Result{Code: Cancelled})
+			m.tell(s.id, c.Hold, Result{Code: Cancelled})
+		case s.answers[c.Hold].Code == 0:
+			m.remember(s, c.Hold, Result{Code: Cancelled})
+		}
+	case OpUpdate:
+		if !holds || claim.key.class != Election {
+			return Result{Code: NotHeld}
+		}
+		claim.value = c.Value
+		m.changed(claim.key)
+		return Result{Code: OK, Fence: claim.fence}
+	}
+	return Result{Code: OK}
+}
+
+func (m *naive) acquire(s *naiveSession, c *Command) Result {
+	k := key{c.Class, c.Name}
+	limit := max(1, c.Limit)
+	holding, waiting := m.holders(k), m.queue(k)
+	claim := &naiveClaim{session: s.id, sequence: c.Sequence, key: k, limit: limit}
+	if c.Class == Election {
+		claim.value = c.Value
+	}
+	switch {
+	case len(holding) > 0 && holding[0].limit != limit:
+		return Result{Code: Invalid}
+	case len(holding) < int(limit):
+		m.claims = append(m.claims, claim)
+		m.grant(claim)
+		return Result{Code: OK, Fence: claim.fence}
+	case c.Try:
+		first := holding[0]
+		return Result{Code: Held, Holder: &Holder{Session: first.session, Sequence: first.sequence, Fence: first.fence, Value: first.value}}
+	}
+	m.claims = append(m.claims, claim)
+	return Result{Code: Queued, Ahead: uint32(len(waiting))}
+}
+
+func (m *naive) grant(claim *naiveClaim) {
+	m.grants++
+	claim.fence = 1<<40 + m.grants
+	m.changed(claim.key)
+}
+
+func (m *naive) changed(k key) {
+	if k.class == Election {
+		m.fx.Elections = append(m.fx.Elections, k.name)
+	}
+}
+
+func (m *naive) remove(claim *naiveClaim) {
+	m.claims = slices.DeleteFunc(m.claims, func(c *naiveClaim) bool { return c == claim })
+}
+
+// fill grants while there is somebody to grant to and room.
+func (m *naive) fill(k key) {
+	for _, next := range m.queue(k) {
+		if len(m.holders(k)) >= int(next.limit) {
+			return
+		}
+		m.grant(next)
+		m.tell(next.session, next.sequence, Result{Code: OK, Fence: next.fence})
+	}
+	if len(m.holders(k)) == 0 {
+		m.changed(k)
+	}
+}
+
+// standing returns the sessions of verdicts that no renewal has overtaken, each
+// once.
+func (m *naive) standing(leases []Lease) (over []*naiveSession) {
+	for _, lease := range leases {
+		s := m.session(lease.Session)
+		if s != nil && s.renewals == lease.Renewals && !slices.Contains(over, s) {
+			over = append(over, s)
+		}
+	}
+	return over
+}
+
+// end takes all claims of all these sessions away before it grants anything.
+func (m *naive) end(over []*naiveSession) {
+	var freed []key
+	for _, s := range over {
+		m.sessions = slices.DeleteFunc(m.sessions, func(other *naiveSession) bool { return other == s })
+		m.fx.Ended = append(m.fx.Ended, s.id)
+		var own []*naiveClaim
+		for _, claim := range m.claims {
+			if claim.session == s.id {
+				own = append(own, claim)
+			}
+		}
+		slices.SortFunc(own, func(a, b *naiveClaim) int { return int(a.sequence) - int(b.sequence) })
+		for _, claim := range own {
+			m.remove(claim)
+			if claim.fence == 0 {
+				m.tell(s.id, claim.sequence, Result{Code: SessionGone})
+			}
+			if !slices.Contains(freed, claim.key) {
+				freed = append(freed, claim.key)
+			}
+		}
+	}
+	for _, k := range freed {
+		m.fill(k)
+	}
+}

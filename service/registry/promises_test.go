@@ -1,0 +1,149 @@
+package registry
+
+import "slices"
+
+// What a walk checks without its naive twin, since that could share a
+// misunderstanding: fences, limits, the order of queues.
+
+// place is a claim as others see it.
+type place struct {
+	session  SessionID
+	sequence uint64
+}
+
+// line is a resource as others see it.
+type line struct {
+	holding, waiting []place
+}
+
+func (w *walk) queues() map[key]line {
+	lines := map[key]line{}
+	for _, class := range []Class{Lock, Election} {
+		resources, _ := w.reg.List(class, "", "", 100, 1000)
+		for _, res := range resources {
+			var l line
+			for _, h := range res.Holders {
+				l.holding = append(l.holding, place{h.Session, h.Sequence})
+			}
+			for _, waiter := range res.Waiters {
+				l.waiting = append(l.waiting, place{waiter.Session, waiter.Sequence})
+			}
+			lines[key{class, res.Name}] = l
+			w.checkLimit(&res)
+		}
+	}
+	return lines
+}
+
+func (w *walk) checkLimit(res *Resource) {
+	most := 1
+	if res.Class == Lock && res.Name == "pool" {
+		most = 3 // the largest limit that a walk asks for
+	}
+	if len(res.Holders) > min(int(res.Limit), most) {
+		w.t.Fatalf("%q has %d holders, its limit is %d", res.Name, len(res.Holders), res.Limit)
+	}
+}
+
+// checkFences requires every new holder to have a fence above all that were
+// given before, and to be told of it.
+func (w *walk) checkFences(fx *Effects) {
+	newest, holders := w.fence, w.grants()
+	for at, fence := range holders {
+		if w.granted[at] == fence {
+			continue
+		}
+		if fence <= w.fence {
+			w.t.Fatalf("%s/%d is granted with the fence %d, after %d", sessionName(at.session), at.sequence, fence, w.fence)
+		}
+		if !slices.ContainsFunc(fx.Outcomes, func(o Outcome) bool {
+			return at == place{o.Session, o.Sequence} && o.Result.Code == OK && o.Result.Fence == fence
+		}) {
+			w.t.Fatalf("%s/%d is granted with the fence %d and not told", sessionName(at.session), at.sequence, fence)
+		}
+		newest = max(newest, fence)
+	}
+	w.fence, w.granted = newest, holders
+	if counted := w.reg.Counts().Fence; counted != newest {
+		w.t.Fatalf("the newest fence is %d, and %d is counted", newest, counted)
+	}
+}
+
+// checkQueues requires that nobody overtook anybody: who waited and still does
+// stands in the old order before all newcomers, and whoever was granted leaves
+// nobody behind that stood before it.
+func (w *walk) checkQueues(before map[key]line) {
+	after := w.queues()
+	for k, old := range before {
+		now := after[k]
+		var stayed []place
+		for _, p := range old.waiting {
+			if slices.Contains(now.waiting, p) {
+				stayed = append(stayed, p)
+			}
+		}
+		if !slices.Equal(stayed, now.waiting[:len(stayed)]) {
+			w.t.Fatalf("the queue of %q was %v and is %v", k.name, old.waiting, now.waiting)
+		}
+		for _, p := range now.holding {
+			w.checkTurn(k, &old, stayed, p)
+		}
+	}
+}
+
+func (w *walk) checkTurn(k key, old *line, stayed []place, p place) {
+	if len(stayed) == 0 || slices.Contains(old.holding, p) {
+		return
+	}
+	turn := slices.Index(old.waiting, p)
+	if first := slices.Index(old.waiting, stayed[0]); turn < 0 || turn > first {
+		w.t.Fatalf("%q was granted to %v, though %v waited before", k.name, p, stayed[0])
+	}
+}
+
+// grants returns the fences of all present holders.
+func (w *walk) grants() map[place]uint64 {
+	fences := map[place]uint64{}
+	for _, class := range []Class{Lock, Election} {
+		resources, _ := w.reg.List(class, "", "", 100, 0)
+		for _, res := range resources {
+			for _, h := range res.Holders {
+				fences[place{h.Session, h.Sequence}] = h.Fence
+			}
+		}
+	}
+	return fences
+}
+
+// note counts what a walk came across and lets the client hear its answers.
+func (w *walk) note(c *Command, fx *Effects) {
+	for _, outcome := range fx.Outcomes {
+		code := outcome.Result.Code
+		w.seen[codeText(code)]++
+		client := &w.clients[outcome.Session[0]-'a']
+		// Some answers are lost; the low mark then stays behind for a while.
+		if client.answered != nil && outcome.Sequence%7 != 0 {
+			if client.answered[outcome.Sequence] {
+				w.seen["sent again"]++
+			}
+			client.answered[outcome.Sequence] = true
+		}
+		own := outcome.Session == c.Session && outcome.Sequence == c.Sequence
+		w.seeIf(code == OK && !own, "granted from the queue")
+		w.seeIf(code == OK && c.Op == OpExpire, "granted on expiry")
+		w.seeIf(own && c.Op == OpCancel && outcome.Result.Fence != 0, "cancelled too late")
+		w.seeIf(own && c.Op == OpAcquire && outcome.Result.Message == "withdrawn before it arrived", "cancelled in advance")
+	}
+	w.seeIf(len(fx.Elections) > 0, "election changed")
+	w.seeIf(len(fx.Ended) > 1, "several expired")
+	w.seeIf(c.Op == OpExpire && len(fx.Ended) == 0, "void verdict")
+	w.seeIf(w.silent && len(fx.Renewed) > 0, "renewed from silence")
+	w.silent = false
+	w.reg.Each(func(s Session) { w.silent = w.silent || s.Silent })
+}
+
+func (w *walk) seeIf(happened bool, what string) {
+	if happened {
+		w.seen[what]++
+	}
+}
