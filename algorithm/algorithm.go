@@ -8,6 +8,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
+	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -16,6 +17,7 @@ import (
 var All = []*process.Spec{
 	central.Spec,
 	ricartagrawalatoken.Spec,
+	suzukikasami.Spec,
 }
 
 // Find returns the algorithm with the given name, or nil if there is none.

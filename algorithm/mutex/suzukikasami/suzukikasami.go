@@ -1,0 +1,329 @@
+// Package suzukikasami is mutual exclusion by a token that is asked for by
+// broadcast and carries the queue of those who wait (Suzuki and Kasami).
+//
+// # Problem and idea
+//
+// Whoever has the token may enter. A process without it asks all others with the
+// number of its request. The token tells, for each process, the number of its
+// last request that was served; one more is an open request. When a critical
+// section ends, open requests join the queue in the token, and its head is next.
+//
+// # Rules
+//
+//	R1  request: with the token, enter. Without it, take the next number and send
+//	    REQ(n) to all others.
+//	R2  on REQ(n) from j: remember the highest number of j (RN). If the token is
+//	    here, nobody is inside and j's request is open, send the token to j.
+//	R3  on TOKEN: enter.
+//	    R3b A token with a lower fence than one already seen is a copy: drop it.
+//	    R3c A token that is not waited for goes to the next open request.
+//	R4  release: the own request is served (LN := RN). Put i+1, ..., N, 1, ...,
+//	    i-1 into the queue, those that are open and not in it. Send the token to
+//	    the head of the queue; keep it if there is none.
+//	R5  a process crashed: its open request is over.
+//	R6  no token for long: send the same REQ again (option retry).
+//
+// # Why it is safe
+//
+// Only who has the token is inside, and R2, R3c and R4 give it away whole.
+// Nothing makes a second one. A request that the holder knows of is in the queue
+// after the present critical section, and nobody enters the queue twice, so each
+// of the others comes at most once before.
+//
+// # Cost
+//
+// N messages per entry, N-1 requests and the token; none if the token is here.
+// Client delay two message times or none; synchronization delay one. The token
+// is as long as the list of processes.
+//
+// # Assumptions and deviations
+//
+// Links lose nothing; order and copies do not matter. Only the crash of a
+// process that neither waits nor has the token is survived in full. R5, where a
+// detector tells the truth, keeps the token from being sent to a process known
+// to be dead; nothing brings back a token that was lost with its holder or on
+// its way to a dead process. A process that restarts has forgotten its numbers:
+// its requests look old and are not served.
+//
+// The paper calls a request open if RN = LN+1; here it is open if RN > LN, which
+// is the same while numbers go up by one, and does not starve a process for ever
+// if one of its numbers is skipped. Copies of the token are told by the fence.
+//
+// The lecture documents only name the algorithm: 002_fe17e557ba27646f.txt, which
+// files it under time-based event ordering, and 004_cdcb4f7ac3f80204.txt.
+//
+// Source: I. Suzuki, T. Kasami: A distributed mutual exclusion algorithm, 1985.
+package suzukikasami
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "suzuki-kasami",
+	Title:     "Suzuki-Kasami",
+	Paper:     "I. Suzuki, T. Kasami: A distributed mutual exclusion algorithm, ACM Transactions on Computer Systems 3(4), 1985",
+	Documents: []string{"002_fe17e557ba27646f.txt", "004_cdcb4f7ac3f80204.txt"},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldSeq, Symbol: "n"}}},
+		{Name: "TOKEN", Fields: []process.FieldUse{
+			{Field: process.FieldVector, Symbol: "LN"},
+			{Field: process.FieldIDs, Symbol: "Q"},
+			{Field: process.FieldFence, Symbol: "f"},
+		}},
+	},
+	Timers: []string{"retry"},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "request without the token: number it, send REQ to all others, wait"},
+		{Name: "R1b", Text: "request with the token: enter"},
+		{Name: "R2", Text: "REQ: remember the highest number of its sender"},
+		{Name: "R2b", Text: "open request while the token is here and unused: send the token"},
+		{Name: "R3", Text: "TOKEN: enter"},
+		{Name: "R3b", Text: "copy of a TOKEN: drop it"},
+		{Name: "R3c", Text: "TOKEN that is not waited for: pass it on as after a release"},
+		{Name: "R4", Text: "release: the own request is served, open ones join the queue"},
+		{Name: "R4b", Text: "send the token to the head of the queue"},
+		{Name: "R5", Text: "a process crashed: its open request is over"},
+		{Name: "R6", Text: "no token for long: send the same REQ again"},
+	},
+	Options: []process.Option{{
+		Name: "retry", Default: "0", Max: 1_000_000,
+		Text: "send a REQ again after so many times (delay + section); 0: never",
+	}},
+	Needs:  process.Needs{Reliable: true},
+	Claims: claims,
+	New:    newMachine,
+}
+
+const (
+	req process.Type = iota + 1
+	token
+)
+
+const retryTimer process.Timer = 1
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR1b
+	ruleR2
+	ruleR2b
+	ruleR3
+	ruleR3b
+	ruleR3c
+	ruleR4
+	ruleR4b
+	ruleR5
+	ruleR6
+)
+
+type phase uint8
+
+const (
+	idle phase = iota
+	waiting
+	inside
+)
+
+var phaseNames = []string{"IDLE", "WAIT", "IN"}
+
+type machine struct {
+	c     *process.Config
+	self  process.ID
+	retry process.Duration // 0: never
+
+	phase  phase
+	rn     []uint64      // by rank: the highest request number seen
+	fence  process.Fence // the largest seen; with the token, that of the last entry
+	failed []process.ID  // known to have crashed
+
+	// The token. inside implies has, waiting implies not has; without the token
+	// ln is all 0 and the queue is empty. Nobody is in the queue twice.
+	has   bool
+	ln    []uint64 // by rank: the number of the last request that was served
+	queue []process.ID
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self,
+		retry: process.Duration(c.IntOption("retry", 0)) * (c.D() + c.E()),
+		rn:    make([]uint64, c.N), ln: make([]uint64, c.N),
+		fence: c.Base.Fence,
+	}
+}
+
+// Step dispatches the event to the handler of its rule. The first token is made
+// at Start and never at Restart: it may have been passed on before the crash.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		m.has = m.c.Topology.Coordinator == m.self
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	case process.Fire:
+		m.onRetry(fx)
+	case process.Acquire:
+		m.onAcquire(fx)
+	case process.Release:
+		m.onRelease(fx)
+	case process.Fail:
+		m.onFail(ev.Peer, fx)
+	}
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	switch msg.Type {
+	case req:
+		m.onReq(msg, fx)
+	case token:
+		m.onToken(msg, fx)
+	}
+}
+
+// onAcquire is R1. An entry with the token at hand has no number: nobody else
+// needs to tell it from others.
+func (m *machine) onAcquire(fx *process.Effects) {
+	process.Assert(m.phase == idle, "a process has one request at a time")
+	if m.has {
+		fx.Rule(ruleR1b)
+		m.enter(fx)
+		return
+	}
+	fx.Rule(ruleR1)
+	m.phase = waiting
+	m.rn[m.self]++
+	m.ask(fx)
+}
+
+func (m *machine) ask(fx *process.Effects) {
+	fx.Broadcast(process.Message{Type: req, Seq: m.rn[m.self]})
+	if m.retry > 0 {
+		fx.Arm(retryTimer, m.retry, m.retry)
+	}
+}
+
+// onRetry is R6. The number is the old one, so that a request which was served
+// meanwhile is not open again.
+func (m *machine) onRetry(fx *process.Effects) {
+	if m.phase != waiting {
+		return
+	}
+	fx.Rule(ruleR6)
+	m.ask(fx)
+}
+
+// onReq is R2. While somebody is inside the request is only remembered; R4 finds
+// it. A late copy of a request that was served is not open.
+func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
+	fx.Rule(ruleR2)
+	m.rn[msg.From] = max(m.rn[msg.From], msg.Seq)
+	if m.has && m.phase == idle && m.open(msg.From) {
+		fx.Rule(ruleR2b)
+		m.send(msg.From, fx)
+	}
+}
+
+// onToken is R3. Whoever gets the token enters and so raises its fence above the
+// one it came with; a copy still has that one. A process that restarted may be
+// sent the token for a request that it has forgotten.
+func (m *machine) onToken(msg *process.Message, fx *process.Effects) {
+	if m.has || msg.Fence < m.fence {
+		fx.Rule(ruleR3b)
+		return
+	}
+	m.has, m.fence = true, msg.Fence
+	copy(m.ln, msg.Vector)
+	m.queue = append(m.queue[:0], msg.IDs...)
+	if m.phase == waiting {
+		fx.Rule(ruleR3)
+		m.enter(fx)
+		return
+	}
+	fx.Rule(ruleR3c)
+	m.collect()
+	m.pass(fx)
+}
+
+func (m *machine) enter(fx *process.Effects) {
+	if m.phase == waiting && m.retry > 0 {
+		fx.Disarm(retryTimer)
+	}
+	m.phase = inside
+	m.fence++
+	fx.Grant(m.fence)
+}
+
+// onRelease is R4.
+func (m *machine) onRelease(fx *process.Effects) {
+	if m.phase != inside {
+		return
+	}
+	fx.Rule(ruleR4)
+	m.phase = idle
+	m.ln[m.self] = m.rn[m.self]
+	m.collect()
+	m.pass(fx)
+}
+
+// collect puts everyone whose request is open into the queue, those behind this
+// process first, and takes the dead out. Who is in it already stays, also if the
+// REQ has not come here yet.
+func (m *machine) collect() {
+	m.queue = slices.DeleteFunc(m.queue, m.hasFailed)
+	n := process.ID(m.c.N)
+	for i := process.ID(1); i < n; i++ {
+		if j := (m.self + i) % n; m.open(j) && !slices.Contains(m.queue, j) {
+			m.queue = append(m.queue, j)
+		}
+	}
+}
+
+// pass sends the token to the head of the queue, if there is one.
+func (m *machine) pass(fx *process.Effects) {
+	if len(m.queue) == 0 {
+		return
+	}
+	fx.Rule(ruleR4b)
+	head := m.queue[0]
+	m.queue = slices.Delete(m.queue, 0, 1)
+	m.send(head, fx)
+}
+
+func (m *machine) send(to process.ID, fx *process.Effects) {
+	fx.Send(to, process.Message{Type: token, Vector: m.ln, IDs: m.queue, Fence: m.fence})
+	m.has = false
+	clear(m.ln)
+	m.queue = m.queue[:0]
+}
+
+// open reports whether j waits, as far as the token and this process know.
+func (m *machine) open(j process.ID) bool {
+	return m.rn[j] > m.ln[j] && !m.hasFailed(j)
+}
+
+// onFail is R5: a dead process is passed over for ever.
+func (m *machine) onFail(p process.ID, fx *process.Effects) {
+	if m.hasFailed(p) {
+		return
+	}
+	fx.Rule(ruleR5)
+	m.failed = append(m.failed, p)
+	slices.Sort(m.failed)
+}
+
+func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed, p) }
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f, "st", &m.phase, phaseNames)
+	f.Array("RN", m.rn)
+	f.Fence("fence", &m.fence)
+	f.IDs("failed", &m.failed)
+	f.Bool("token", &m.has)
+	f.Array("LN", m.ln)
+	f.IDs("Q", &m.queue)
+}
