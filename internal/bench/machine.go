@@ -111,23 +111,32 @@ func measureRPC(ctx context.Context, cfg conclave.Config) (float64, error) {
 	})
 }
 
-// findLeader returns where the leader takes clients.
+// findLeader returns where the leader takes clients. A cluster that has just
+// started, or changes its leader, gets time to have one.
 func findLeader(ctx context.Context, cfg conclave.Config) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
 	client, err := conclave.Dial(ctx, cfg)
 	if err != nil {
 		return "", err
 	}
 	defer client.Close()
-	status, err := client.Status(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, m := range status.Members {
-		if m.Leader && m.ClientAddress != "" {
-			return m.ClientAddress, nil
+	for {
+		status, err := client.Status(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, m := range status.Members {
+			if m.Leader && m.ClientAddress != "" {
+				return m.ClientAddress, nil
+			}
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return "", errors.New("the cluster has no leader after 10 s")
 		}
 	}
-	return "", errors.New("no leader is known")
 }
 
 // median repeats f for d and returns the median time of it in ms.
