@@ -19,8 +19,9 @@ import (
 //   - a machine keeps nothing of an event that it was lent;
 //   - messages have declared types and only declared fields, and survive the
 //     codec; timers and rules are declared;
-//   - if the Spec claims mutual exclusion or growing fences, no run breaks them;
-//     if it claims progress, everyone who waits enters when a run calms down.
+//   - if the Spec claims mutual exclusion, growing fences or strong accuracy, no
+//     run breaks them; if it claims progress, everyone who waits enters when a run
+//     calms down.
 //
 // The machines are driven over random schedules of 1 to 4 processes, for every
 // combination of named option values, with and without faults of the kinds that

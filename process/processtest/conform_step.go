@@ -117,6 +117,10 @@ func (r *run) checkEffect(e *process.Effect) error {
 		}
 	case process.EffectSend, process.EffectBroadcast:
 		return r.checkMessage(r.w.fx.Message(e))
+	case process.EffectSuspect, process.EffectFail:
+		if q := r.w.procs[e.Peer]; r.claims(process.StrongAccuracy) && !q.down && q.incarnation == 1 {
+			return fmt.Errorf("%s %s, which never crashed", e.Kind, r.w.name(q.id))
+		}
 	}
 	return nil
 }

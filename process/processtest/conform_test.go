@@ -35,7 +35,7 @@ func toySpec(fault string) *process.Spec {
 			{Field: process.FieldSeq, Symbol: "n"}, {Field: process.FieldVector, Symbol: "list"}}}},
 		Timers: []string{"again"},
 		Rules:  []process.RuleSpec{{Name: "R1", Text: "campaign: ping everyone"}},
-		Claims: process.Claims{Properties: []process.Claim{{Property: process.Quiescence}}},
+		Claims: process.Claims{Properties: []process.Claim{{Property: process.Quiescence}, {Property: process.StrongAccuracy}}},
 		New: func(self process.ID, c *process.Config) process.Machine {
 			return &toy{c: c, self: self, fault: fault}
 		},
@@ -65,6 +65,8 @@ func (m *toy) campaign(fx *process.Effects) {
 		msg.Type = undeclared
 	case "rule":
 		fx.Rule(2)
+	case "accuses":
+		fx.Suspect((m.self + 1) % process.ID(m.c.N))
 	case "timer":
 		fx.Arm(2, 1, 1)
 	case "outside":
@@ -112,6 +114,7 @@ func TestConformFindsEachFault(t *testing.T) {
 	cases := map[string]string{
 		"hidden":  "extra",
 		"keeps":   "kept a slice of the event",
+		"accuses": "never crashed",
 		"field":   "does not declare",
 		"type":    "not declared",
 		"rule":    "rule 2 is not declared",
