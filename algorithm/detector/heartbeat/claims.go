@@ -1,0 +1,46 @@
+package heartbeat
+
+import "github.com/conclave-io/conclave/process"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.StrongCompleteness},
+		{Property: process.EventualAccuracy, When: "from some time on delays are bounded, by whatever bound, and nothing is lost"},
+		{Property: process.StrongAccuracy, Fails: true, When: "a delay longer than timeout-P is taken for a crash"},
+	},
+	Costs: costs,
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "an overtaken ALIVE proves nothing (R2a)"},
+		{Fault: process.Duplication, How: "a copy proves nothing (R2a)"},
+		{Fault: process.Loss, How: "timeout > 2P: one loss is not noticed, more of them are a wrong suspicion, which the next ALIVE takes back"},
+		{Fault: process.Slowness, How: "wrong suspicions are taken back, and become rarer (R2c)"},
+		{Fault: process.CrashAny, How: "its purpose"},
+		{Fault: process.AmnesiaRestart, How: "incarnation numbers (R2b)"},
+	},
+}
+
+var reliableClaims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.StrongCompleteness},
+		{Property: process.StrongAccuracy},
+	},
+	Costs: costs,
+	Survives: []process.Survival{
+		{Fault: process.Duplication, How: "a copy proves nothing (R2a)"},
+		{Fault: process.CrashAny, How: "its purpose"},
+		{Fault: process.AmnesiaRestart, How: "incarnation numbers (R2b)"},
+	},
+}
+
+const byDefault = "every message takes D; P = 4D, timeout = 3P+D = 13D"
+
+var costs = []process.Cost{
+	{Metric: process.MessagesPerPeriod, Regime: process.Steady, Exact: &process.Formula{
+		Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
+	{Metric: process.DetectionTime, Regime: process.Steady, When: byDefault,
+		Lo: constant("timeout+D-P = 10", 10), Hi: constant("timeout+D = 14", 14)},
+}
+
+func constant(text string, value float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
+}
