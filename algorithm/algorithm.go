@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
+	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
 	"github.com/conclave-io/conclave/process"
@@ -18,6 +19,7 @@ var All = []*process.Spec{
 	central.Spec,
 	ricartagrawalatoken.Spec,
 	suzukikasami.Spec,
+	raymond.Spec,
 }
 
 // Find returns the algorithm with the given name, or nil if there is none.

@@ -1,0 +1,279 @@
+// Package raymond is mutual exclusion by a token that moves along the edges of a
+// tree (Raymond).
+//
+// # Problem and idea
+//
+// Whoever has the token may enter. The processes form a tree, and each talks to
+// its neighbours only. It knows which of them leads to the token, so a request
+// finds its way without being broadcast, and the token comes back the same way
+// and turns the edges it passes round. A process asks once for all the requests
+// that it has gathered from its neighbours.
+//
+// # Rules
+//
+//	R1  request: append oneself to the queue.
+//	R2  on REQ from j: append j to the queue.
+//	R3  on PRIV: the token is here.
+//	R4  release: nobody is inside.
+//
+// After each of them, in this order:
+//
+//	R5  assign: if the token is here, nobody is inside and the queue is not empty,
+//	    take its head. If it is oneself, enter. Otherwise send it PRIV; from now
+//	    on it is the neighbour towards the token.
+//	R6  ask: if the token is elsewhere, the queue is not empty and nothing was
+//	    asked since the token was last here, send REQ towards it.
+//	R7  a neighbour crashed or came back: strike it from the queue.
+//
+// # Why it is safe
+//
+// PRIV is the token: who sends it has it no longer, and only who has it is
+// inside. Every edge but the one PRIV is on points to the token, so a REQ reaches
+// it. Queues are served first come, first served, and each holds a neighbour at
+// most once, so every request comes to its head after finitely many entries.
+//
+// # Cost
+//
+// For a requester d edges away from the token d REQ and d PRIV: 2d messages, and
+// a delay of 2d. When everyone asks, the token walks round the tree: over each of
+// the N-1 edges forth and back, each time asked for, for N entries. That makes
+// 4(N-1)/N messages per entry on any tree, and 2(N-1)/N message times from one
+// critical section to the next.
+//
+// # Assumptions and deviations
+//
+// Links lose and copy nothing; order does not matter: a REQ that overtakes the
+// PRIV sent before it waits in the queue. The tree is given (Topology.Parent) and
+// never changes. A leaf that neither waits nor has the token may crash, and come
+// back: its one neighbour leads to the token. With a detector that tells the
+// truth (R7) a leaf may also crash while it waits, unless the token is already on
+// its way to it. Nothing else is survived: an inner process that crashes cuts the
+// tree, and one that restarts has forgotten whom it asked for and where the token
+// is; a token that is lost is not brought back. Raymond's recovery, in which a
+// restarted process asks its neighbours what it knew, is not here.
+//
+// The lecture documents only name the algorithm: 002_fe17e557ba27646f.txt and
+// 004_cdcb4f7ac3f80204.txt.
+//
+// Source: K. Raymond: A tree-based algorithm for distributed mutual exclusion,
+// 1989.
+package raymond
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "raymond",
+	Title:     "Raymond's tree",
+	Paper:     "K. Raymond: A tree-based algorithm for distributed mutual exclusion, ACM Transactions on Computer Systems 7(1), 1989",
+	Documents: []string{"002_fe17e557ba27646f.txt", "004_cdcb4f7ac3f80204.txt"},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "REQ"},
+		{Name: "PRIV", Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "f"}}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "request: append oneself to the queue"},
+		{Name: "R2", Text: "REQ: append its sender to the queue"},
+		{Name: "R3", Text: "PRIV: the token is here"},
+		{Name: "R4", Text: "release: nobody is inside"},
+		{Name: "R5a", Text: "the token is here and oneself at the head: enter"},
+		{Name: "R5b", Text: "the token is here and a neighbour at the head: send PRIV"},
+		{Name: "R6", Text: "the queue is not empty and nothing was asked: send REQ towards the token"},
+		{Name: "R7", Text: "a neighbour crashed or came back: strike it from the queue"},
+	},
+	Needs:  process.Needs{Reliable: true, NoDuplication: true, Topology: process.Tree},
+	Claims: claims,
+	New:    newMachine,
+}
+
+const (
+	req process.Type = iota + 1
+	priv
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR3
+	ruleR4
+	ruleR5a
+	ruleR5b
+	ruleR6
+	ruleR7
+)
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+
+	holder process.ID    // the neighbour towards the token, self if it is here
+	using  bool          // inside; implies holder = self
+	asked  bool          // REQ was sent to holder, whose PRIV is to come; implies holder != self
+	queue  []process.ID  // neighbours and self, nobody twice
+	fence  process.Fence // the largest seen; with the token, that of the last entry
+	failed []process.ID  // known to have crashed
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	m := &machine{c: c, self: self, fence: c.Base.Fence}
+	m.holder = m.towards(c.Topology.Coordinator)
+	return m
+}
+
+// towards returns the neighbour on the way to p: a child if p is below it, else
+// the parent. For oneself that is the parent, or None at the root, until Start
+// says that the token is here; a process that restarts does not have it.
+func (m *machine) towards(p process.ID) process.ID {
+	parent := m.c.Topology.Parent
+	for p != m.self && p != process.None {
+		if parent[p] == m.self {
+			return p
+		}
+		p = parent[p]
+	}
+	return parent[m.self]
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		m.onStart()
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	case process.Acquire:
+		m.onAcquire(fx)
+	case process.Release:
+		m.onRelease(fx)
+	case process.Fail:
+		m.onFail(ev.Peer, fx)
+	case process.Rejoin:
+		m.onRejoin(ev.Peer, fx)
+	}
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	switch msg.Type {
+	case req:
+		m.onReq(msg.From, fx)
+	case priv:
+		m.onPriv(msg, fx)
+	}
+}
+
+// onStart puts the token where the topology says.
+func (m *machine) onStart() {
+	if m.c.Topology.Coordinator == m.self {
+		m.holder = m.self
+	}
+}
+
+// onAcquire is R1.
+func (m *machine) onAcquire(fx *process.Effects) {
+	process.Assert(!slices.Contains(m.queue, m.self) && !m.using, "a process has one request at a time")
+	fx.Rule(ruleR1)
+	m.queue = append(m.queue, m.self)
+	m.proceed(fx)
+}
+
+// onReq is R2. A REQ of a neighbour that is known to be dead was under way when
+// it crashed.
+func (m *machine) onReq(from process.ID, fx *process.Effects) {
+	if slices.Contains(m.failed, from) {
+		return
+	}
+	fx.Rule(ruleR2)
+	m.queue = append(m.queue, from)
+	m.proceed(fx)
+}
+
+// onPriv is R3.
+func (m *machine) onPriv(msg *process.Message, fx *process.Effects) {
+	process.Assert(m.holder != m.self, "there is one token")
+	fx.Rule(ruleR3)
+	m.holder, m.asked, m.fence = m.self, false, msg.Fence
+	m.proceed(fx)
+}
+
+// onRelease is R4.
+func (m *machine) onRelease(fx *process.Effects) {
+	if !m.using {
+		return
+	}
+	fx.Rule(ruleR4)
+	m.using = false
+	m.proceed(fx)
+}
+
+// proceed is R5 and then R6: who has just sent the token away and has others
+// waiting asks for it back at once.
+func (m *machine) proceed(fx *process.Effects) {
+	m.assign(fx)
+	m.ask(fx)
+}
+
+// assign is R5.
+func (m *machine) assign(fx *process.Effects) {
+	if m.holder != m.self || m.using || len(m.queue) == 0 {
+		return
+	}
+	head := m.queue[0]
+	m.queue = slices.Delete(m.queue, 0, 1)
+	if head == m.self {
+		fx.Rule(ruleR5a)
+		m.using = true
+		m.fence++
+		fx.Grant(m.fence)
+		return
+	}
+	fx.Rule(ruleR5b)
+	m.holder = head
+	fx.Send(head, process.Message{Type: priv, Fence: m.fence})
+}
+
+// ask is R6. A root that restarted knows no way to the token and cannot ask.
+func (m *machine) ask(fx *process.Effects) {
+	if m.holder == m.self || m.holder == process.None || m.asked || len(m.queue) == 0 {
+		return
+	}
+	fx.Rule(ruleR6)
+	m.asked = true
+	fx.Send(m.holder, process.Message{Type: req})
+}
+
+// onFail is R7. The token that was asked for on behalf of the dead still comes,
+// and stays if nobody else wants it.
+func (m *machine) onFail(p process.ID, fx *process.Effects) {
+	if slices.Contains(m.failed, p) {
+		return
+	}
+	m.failed = append(m.failed, p)
+	slices.Sort(m.failed)
+	m.strike(p, fx)
+}
+
+// onRejoin is R7 too: what p asked for it has forgotten.
+func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
+	m.failed = slices.DeleteFunc(m.failed, func(q process.ID) bool { return q == p })
+	m.strike(p, fx)
+}
+
+func (m *machine) strike(p process.ID, fx *process.Effects) {
+	fx.Rule(ruleR7)
+	m.queue = slices.DeleteFunc(m.queue, func(q process.ID) bool { return q == p })
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	f.ID("holder", &m.holder)
+	f.Bool("using", &m.using)
+	f.Bool("asked", &m.asked)
+	f.IDs("rq", &m.queue)
+	f.Fence("fence", &m.fence)
+	f.IDs("failed", &m.failed)
+}
