@@ -9,7 +9,7 @@ type client struct {
 	messages  uint64 // protocol messages of the run, at the request
 	others    uint64 // entries of the run, at the request
 	fence     process.Fence
-	exit      handle // pending exit
+	exit      uint64 // seq of the pending exit, or 0
 	entries   int32  // completed
 	measured  int32  // of these in the window
 	phase     clientPhase
@@ -29,9 +29,9 @@ const (
 type idleTurn struct {
 	clients []process.ID
 	next    int
-	waiting bool // for the system to be quiet
-	patient bool // not yet for too long
-	timeout handle
+	waiting bool   // for the system to be quiet
+	patient bool   // not yet for too long
+	timeout uint64 // seq of the item
 }
 
 // startClients schedules the first requests.
@@ -70,9 +70,9 @@ func (w *World) scheduleRequest(p process.ID, think bool) {
 // awaitQuiet lets the idle regime go on when nothing is in flight.
 func (w *World) awaitQuiet() {
 	w.idle.waiting, w.idle.patient = true, true
-	h, it := w.queue.push(int64(w.now+w.cfg.Workload.Patience), order(classCommand, 0))
-	it.kind = itemPatience
-	w.idle.timeout = h
+	it := w.queue.push(int64(w.now+w.cfg.Workload.Patience), order(classCommand, 0))
+	it.kind, it.revocable = itemPatience, true
+	w.idle.timeout = it.seq
 }
 
 // continueIdle is called after each event while the idle regime waits.
@@ -81,7 +81,8 @@ func (w *World) continueIdle() {
 		return
 	}
 	if w.idle.patient {
-		w.queue.cancel(w.idle.timeout)
+		w.idle.timeout = 0
+		w.queue.cancel()
 	}
 	w.idle.waiting = false
 	w.meter.quiet(w)
@@ -134,7 +135,7 @@ func (w *World) enter(p process.ID, fence process.Fence) {
 	stay := c.hold
 	if stay == 0 {
 		s := sampler{Delay: w.cfg.Workload.Section, turn: int(c.entries)}
-		stay = s.drawAt(&w.clientDice)
+		stay = max(1, s.drawAt(&w.clientDice)) // time must pass, or a run could stand still
 	}
 	if c.leaving {
 		stay = 0
@@ -146,9 +147,10 @@ func (w *World) enter(p process.ID, fence process.Fence) {
 }
 
 func (w *World) scheduleExit(p process.ID, stay process.Duration) {
-	h, it := w.queue.push(int64(w.now+stay), order(classTimer, p))
+	it := w.queue.push(int64(w.now+stay), order(classTimer, p))
 	it.kind, it.proc, it.incarnation, it.cause = itemExit, int32(p), w.procs[p].incarnation, w.records
-	w.clients[p].exit = h
+	it.revocable = true
+	w.clients[p].exit = it.seq
 }
 
 func (w *World) exit(it *item) {
@@ -205,8 +207,8 @@ func (w *World) revoke(p process.ID) {
 
 func (w *World) dropExit(p process.ID) {
 	if c := &w.clients[p]; c.exit != 0 {
-		w.queue.cancel(c.exit)
 		c.exit = 0
+		w.queue.cancel()
 	}
 }
 

@@ -125,11 +125,12 @@ func (w *World) requeue(it *item) {
 		}
 		return
 	}
-	h, again := w.queue.push(int64(w.now), at)
+	again := w.queue.push(int64(w.now), at)
 	again.kind, again.proc, again.arg, again.layer = it.kind, it.proc, it.arg, it.layer
 	again.incarnation, again.cause = it.incarnation, it.cause
 	if it.kind == itemExit {
-		w.clients[it.proc].exit = h
+		again.revocable = true
+		w.clients[it.proc].exit = again.seq
 	}
 }
 

@@ -178,7 +178,7 @@ func (w *World) fly(p, to process.ID, pl int32, at process.Duration, ordered boo
 		at = max(at, process.Duration(w.links.last.get(key)))
 		w.links.last.set(key, int64(at), w.links.arrived)
 	}
-	_, it := w.queue.push(int64(at), order(classDelivery, p))
+	it := w.queue.push(int64(at), order(classDelivery, p))
 	it.kind, it.proc, it.arg, it.incarnation = itemDelivery, int32(to), pl, w.procs[to].incarnation
 	w.payloads.list[pl].refs++
 	w.meter.fly(w.payloads.list[pl].class, 1)

@@ -6,208 +6,240 @@ import (
 	"slices"
 )
 
-// handle names a pending item, until it is popped or cancelled. 0 is none.
-type handle int32
-
 // item is something that will happen. Items that happen at one instant do so in
 // the order of (order, seq).
 type item struct {
 	at          int64
-	seq         uint64
-	next, prev  handle
+	seq         uint64 // names the item
+	cause       uint64
 	order       uint32
 	proc        int32
 	arg         int32
 	incarnation uint32
-	slot        uint16
 	kind        itemKind
 	layer       uint8
-	cancelled   bool
-	cause       uint64
+	revocable   bool // the item may be cancelled
 }
 
 const (
 	digitBits = 8
 	digits    = 8
 	wheelSize = 1 << digitBits
-	noSlot    = 1<<16 - 1
+	chunkSize = 20
 )
+
+// chunk is a part of a slot: a few items side by side, linked to the next part.
+type chunk struct {
+	items [chunkSize]item
+	used  int32
+	next  int32
+}
 
 // queue is a priority queue for times that never run backwards: a wheel for each
 // digit (of 8 bits) of the time, as in a radix heap. An item lies in the wheel of
 // the highest digit in which its time differs from the present, and moves to a
 // lower one when the present reaches that digit. So it moves at most as often as
-// its delay has digits, however many others are pending: pushing and popping
-// take constant time, where a heap takes the logarithm of what it holds.
+// its delay has digits, however many others are pending, where a heap moves it by
+// the logarithm of what it holds; and it moves in the company of its neighbours,
+// from one run of memory to another, which is what makes a large queue fast.
 //
-// Items lie in one slice and are linked by index, so nothing is allocated once
-// the slice has its size, and any item can be cancelled in constant time.
+// Slots are lists of chunks out of one pool, so nothing is allocated once the
+// pool has its size, and the pool is never much larger than what is pending. A
+// cancelled item stays where it is until its time has come, or until half of the
+// queue is such items.
 type queue struct {
-	items   []item // items[0] is not used
-	free    handle
-	pending int
-	seq     uint64
-	now     int64
+	chunks []chunk // chunks[0] is not used
+	free   int32
+	seq    uint64
+	now    int64
 
-	heads, tails [digits * wheelSize]handle
-	filled       [digits][wheelSize / 64]uint64
+	total     int // items in the queue
+	cancelled int // of these
+	// stale says whether an item that may be cancelled is.
+	stale func(it *item) bool
 
-	// The items of the present instant: batch in order, from position first on,
-	// and a heap of those that were pushed since the instant began.
-	batch []entry
-	first int
-	late  []entry
+	heads  [digits * wheelSize]int32 // the chunk of each slot that has room, or is full
+	filled [digits][wheelSize / 64]uint64
+
+	// The items of the present instant: those that were there when it began, in
+	// order from position first on, and a heap of those that came since.
+	instant []item
+	batch   []entry
+	first   int
+	late    []entry
 }
 
 // entry is an item of the present instant with what orders it.
 type entry struct {
 	seq   uint64
 	order uint32
-	item  handle
+	index int32 // in instant
 }
 
 func (e entry) before(f entry) bool {
 	return e.order < f.order || e.order == f.order && e.seq < f.seq
 }
 
-// push adds an item that happens at the given time, which is not in the past,
-// and returns it for the caller to fill in.
-func (q *queue) push(at int64, order uint32) (handle, *item) {
-	h := q.free
-	if h != 0 {
-		q.free = q.items[h].next
-	} else {
-		if len(q.items) == 0 {
-			q.items = append(q.items, item{})
-		}
-		h = handle(len(q.items))
-		q.items = append(q.items, item{})
-	}
+// pending returns the number of items that will happen.
+func (q *queue) pending() int { return q.total - q.cancelled }
+
+// push adds an item that happens at the given time, or now if that is past, and
+// returns it for the caller to fill in before the next push.
+func (q *queue) push(at int64, order uint32) *item {
 	q.seq++
-	q.pending++
-	it := &q.items[h]
-	*it = item{at: at, seq: q.seq, order: order}
+	q.total++
+	var it *item
 	if at <= q.now {
-		it.at, it.slot = q.now, noSlot
-		q.pushLate(entry{it.seq, order, h})
+		at = q.now
+		if q.first == len(q.batch) && len(q.late) == 0 {
+			q.instant, q.batch, q.first = q.instant[:0], q.batch[:0], 0
+		}
+		q.instant = append(q.instant, item{})
+		last := len(q.instant) - 1
+		it = &q.instant[last]
+		q.pushLate(entry{q.seq, order, int32(last)})
 	} else {
-		q.link(h, it)
+		it = q.place(at)
 	}
-	return h, it
+	*it = item{at: at, seq: q.seq, order: order}
+	return it
 }
 
-// link puts an item of the future at the end of its slot.
-func (q *queue) link(h handle, it *item) {
-	digit := (bits.Len64(uint64(it.at^q.now)) - 1) / digitBits
-	within := int(uint64(it.at)>>(digit*digitBits)) & (wheelSize - 1)
+// place returns room for an item of the future, in the slot of its time.
+func (q *queue) place(at int64) *item {
+	digit := (bits.Len64(uint64(at^q.now)) - 1) / digitBits
+	within := int(uint64(at)>>(digit*digitBits)) & (wheelSize - 1)
 	slot := digit*wheelSize + within
-	it.slot, it.next, it.prev = uint16(slot), 0, q.tails[slot]
-	if it.prev == 0 {
-		q.heads[slot] = h
+	head := q.heads[slot]
+	if head == 0 || q.chunks[head].used == chunkSize {
+		head = q.grow(head)
+		q.heads[slot] = head
 		q.filled[digit][within/64] |= 1 << (within % 64)
+	}
+	c := &q.chunks[head]
+	c.used++
+	return &c.items[c.used-1]
+}
+
+// grow returns an empty chunk in front of another.
+func (q *queue) grow(next int32) int32 {
+	c := q.free
+	if c != 0 {
+		q.free = q.chunks[c].next
 	} else {
-		q.items[it.prev].next = h
+		if len(q.chunks) == 0 {
+			q.chunks = append(q.chunks, chunk{})
+		}
+		c = int32(len(q.chunks))
+		q.chunks = append(q.chunks, chunk{})
 	}
-	q.tails[slot] = h
+	q.chunks[c].used, q.chunks[c].next = 0, next
+	return c
 }
 
-// cancel takes a pending item out.
-func (q *queue) cancel(h handle) {
-	it := &q.items[h]
-	q.pending--
-	if it.slot == noSlot {
-		it.cancelled = true // its entry frees it
-		return
+// cancel says that one pending revocable item is stale from now on.
+func (q *queue) cancel() {
+	q.cancelled++
+	if q.cancelled > 1024 && 2*q.cancelled > q.total {
+		q.purge()
 	}
-	if it.prev == 0 {
-		q.heads[it.slot] = it.next
-	} else {
-		q.items[it.prev].next = it.next
-	}
-	if it.next == 0 {
-		q.tails[it.slot] = it.prev
-	} else {
-		q.items[it.next].prev = it.prev
-	}
-	if q.heads[it.slot] == 0 {
-		q.unmark(int(it.slot))
-	}
-	q.release(h)
 }
 
-func (q *queue) unmark(slot int) {
-	digit, within := slot/wheelSize, slot%wheelSize
-	q.filled[digit][within/64] &^= 1 << (within % 64)
-}
-
-func (q *queue) release(h handle) {
-	q.items[h].next = q.free
-	q.free = h
-}
-
-// pop removes the next item, moves the present to its time and returns a copy.
-func (q *queue) pop() (handle, item, bool) {
+// pop removes the next item that is not cancelled into it and moves the present
+// to its time.
+func (q *queue) pop(it *item) bool {
 	for {
-		h, ok := q.take()
-		if !ok {
-			return 0, item{}, false
+		next := q.take()
+		if next == nil {
+			return false
 		}
-		it := q.items[h]
-		q.release(h)
-		if !it.cancelled {
-			q.pending--
-			return h, it, true
+		q.total--
+		if !next.revocable || !q.stale(next) {
+			*it = *next
+			return true
 		}
+		q.cancelled--
 	}
 }
 
-// take removes the next entry of the present instant, or of the next one.
-func (q *queue) take() (handle, bool) {
+// take returns the next item of the present instant, or of the one after it.
+func (q *queue) take() *item {
 	if q.first == len(q.batch) && len(q.late) == 0 && !q.advance() {
-		return 0, false
+		return nil
 	}
 	if len(q.late) > 0 && (q.first == len(q.batch) || q.late[0].before(q.batch[q.first])) {
-		return q.popLate(), true
+		return &q.instant[q.popLate()]
 	}
 	q.first++
-	return q.batch[q.first-1].item, true
+	return &q.instant[q.batch[q.first-1].index]
 }
 
-// advance moves the present to the time of the earliest item and gathers the
-// batch of that instant. The rest of its slot moves to lower wheels.
+// advance moves the present to the time of the earliest items and gathers them.
 func (q *queue) advance() bool {
-	slot := q.earliest()
-	if slot < 0 {
-		return false
-	}
-	first := q.heads[slot]
-	q.heads[slot], q.tails[slot] = 0, 0
-	q.unmark(slot)
-	at := q.items[first].at
-	if slot >= wheelSize { // otherwise the whole slot is one instant
-		for h := q.items[first].next; h != 0; h = q.items[h].next {
-			at = min(at, q.items[h].at)
+	q.instant, q.batch, q.first = q.instant[:0], q.batch[:0], 0
+	for len(q.batch) == 0 {
+		slot := q.earliest()
+		if slot < 0 {
+			return false
 		}
-	}
-	q.now = at
-	q.batch, q.first = q.batch[:0], 0
-	for h := first; h != 0; {
-		it := &q.items[h]
-		next := it.next
-		if it.at == at {
-			it.slot = noSlot
-			q.batch = append(q.batch, entry{it.seq, it.order, h})
-		} else {
-			q.link(h, it)
-		}
-		h = next
+		q.open(slot)
 	}
 	q.sortBatch()
 	return true
 }
 
+// open moves the present to a slot: to the start of its span, or if it holds few
+// items right to the first of them. Items of that time join the batch, all others
+// move to lower wheels.
+func (q *queue) open(slot int) {
+	head := q.detach(slot)
+	q.now = q.begin(head, slot/wheelSize)
+	for head != 0 {
+		for i := range q.chunks[head].used {
+			it := &q.chunks[head].items[i]
+			if it.at == q.now {
+				q.batch = append(q.batch, entry{it.seq, it.order, int32(len(q.instant))})
+				q.instant = append(q.instant, *it)
+				continue
+			}
+			room := q.place(it.at) // may move the chunks
+			*room = q.chunks[head].items[i]
+		}
+		head = q.recycle(head)
+	}
+}
+
+// detach empties a slot and returns its chunks.
+func (q *queue) detach(slot int) (head int32) {
+	head, q.heads[slot] = q.heads[slot], 0
+	digit, within := slot/wheelSize, slot%wheelSize
+	q.filled[digit][within/64] &^= 1 << (within % 64)
+	return head
+}
+
+// begin returns the time to which a slot moves the present.
+func (q *queue) begin(head int32, digit int) int64 {
+	c := &q.chunks[head]
+	if c.next != 0 && digit > 0 {
+		return c.items[0].at >> (digit * digitBits) << (digit * digitBits)
+	}
+	at := c.items[0].at
+	for i := 1; digit > 0 && i < int(c.used); i++ {
+		at = min(at, c.items[i].at)
+	}
+	return at
+}
+
+// recycle puts a chunk back into the pool and returns the one behind it.
+func (q *queue) recycle(c int32) (next int32) {
+	next = q.chunks[c].next
+	q.chunks[c].next = q.free
+	q.free = c
+	return next
+}
+
 // earliest returns the slot of the earliest items: the first filled one of the
-// lowest wheel that has any. In it lie only times after the present.
+// lowest wheel that has any.
 func (q *queue) earliest() int {
 	for digit := range q.filled {
 		for word, filled := range q.filled[digit] {
@@ -232,6 +264,33 @@ func compareEntries(a, b entry) int {
 	return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.seq, b.seq))
 }
 
+// purge takes the cancelled items of the future out.
+func (q *queue) purge() {
+	for slot, head := range q.heads {
+		if head == 0 {
+			continue
+		}
+		q.detach(slot)
+		for head != 0 {
+			q.keepLive(head)
+			head = q.recycle(head)
+		}
+	}
+}
+
+// keepLive places the items of a detached chunk anew, except the cancelled.
+func (q *queue) keepLive(c int32) {
+	for i := range q.chunks[c].used {
+		if it := &q.chunks[c].items[i]; it.revocable && q.stale(it) {
+			q.total--
+			q.cancelled--
+			continue
+		}
+		room := q.place(q.chunks[c].items[i].at) // may move the chunks
+		*room = q.chunks[c].items[i]
+	}
+}
+
 func (q *queue) pushLate(e entry) {
 	q.late = append(q.late, e)
 	for i := len(q.late) - 1; i > 0; {
@@ -244,8 +303,9 @@ func (q *queue) pushLate(e entry) {
 	}
 }
 
-func (q *queue) popLate() handle {
-	top := q.late[0].item
+// popLate removes the first of the late entries and returns its item's index.
+func (q *queue) popLate() int32 {
+	top := q.late[0].index
 	last := len(q.late) - 1
 	q.late[0] = q.late[last]
 	q.late = q.late[:last]

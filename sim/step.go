@@ -160,26 +160,26 @@ func (w *World) arm(p process.ID, e *process.Effect) {
 }
 
 func (w *World) pushTimer(key uint64, at process.Duration, order uint32, timer *item) {
-	h, it := w.queue.push(int64(at), order)
+	it := w.queue.push(int64(at), order)
 	it.kind, it.proc, it.arg, it.layer = itemTimer, timer.proc, timer.arg, timer.layer
-	it.incarnation, it.cause = timer.incarnation, timer.cause
-	w.timers.set(key, int64(h), nil)
+	it.incarnation, it.cause, it.revocable = timer.incarnation, timer.cause, true
+	w.timers.set(key, int64(it.seq), nil)
 }
 
 func (w *World) disarm(key uint64) {
 	if w.timers.used == 0 {
 		return
 	}
-	if h := w.timers.get(key); h != 0 {
-		if h > 0 {
-			w.queue.cancel(handle(h))
-		}
+	if seq := w.timers.get(key); seq != 0 {
 		w.timers.remove(key)
+		if seq > 0 {
+			w.queue.cancel()
+		}
 	}
 }
 
-// fire lets a timer run out. Disarming takes its item out of the queue, so one
-// that comes here is armed, unless its process has crashed since.
+// fire lets a timer run out. Disarming cancels its item, so one that comes here
+// is armed, unless its process has crashed since.
 func (w *World) fire(it *item) {
 	p := process.ID(it.proc)
 	key := timerKey(p, it.layer, process.Timer(it.arg))

@@ -13,6 +13,7 @@ type World struct {
 	config *process.Config
 	queue  queue
 	now    process.Duration
+	item   item // that happens now
 
 	fx     process.Effects
 	choose process.Chooser
@@ -22,7 +23,7 @@ type World struct {
 
 	procs    []proc
 	clients  []client
-	timers   table // of timerKey: handle, or minus the seq of one that waits out a pause
+	timers   table // of timerKey: seq of its item, negative while it waits out a pause
 	backlog  []item
 	payloads payloads
 	links    links
@@ -107,6 +108,7 @@ func New(cfg Config) (*World, error) {
 	}
 	w := &World{cfg: cfg.withDefaults()}
 	w.config = &w.cfg.Process
+	w.queue.stale = w.stale
 	w.timerDice = newRandom(cfg.Seed, streamTimers)
 	w.choiceDice = newRandom(cfg.Seed, streamChoices)
 	w.clientDice = newRandom(cfg.Seed, streamClients)
@@ -149,9 +151,21 @@ func (w *World) schedule() {
 // push schedules something for a process. What the item says beyond that is the
 // caller's to fill in before the next push.
 func (w *World) push(at process.Duration, class uint32, p process.ID, kind itemKind) *item {
-	_, it := w.queue.push(int64(at), order(class, p))
+	it := w.queue.push(int64(at), order(class, p))
 	it.kind, it.proc, it.incarnation, it.cause = kind, int32(p), w.procs[p].incarnation, w.records
 	return it
+}
+
+// stale reports whether a revocable item has been cancelled.
+func (w *World) stale(it *item) bool {
+	switch it.kind {
+	case itemTimer:
+		return w.timers.get(timerKey(process.ID(it.proc), it.layer, process.Timer(it.arg))) != int64(it.seq)
+	case itemExit:
+		return w.clients[it.proc].exit != it.seq
+	default:
+		return w.idle.timeout != it.seq
+	}
 }
 
 // Now returns the virtual time.
@@ -186,7 +200,7 @@ func (w *World) Status(p process.ID) Status {
 }
 
 // Pending returns the number of things that are scheduled to happen.
-func (w *World) Pending() int { return w.queue.pending - w.background }
+func (w *World) Pending() int { return w.queue.pending() - w.background }
 
 // Events returns the number of things that have happened.
 func (w *World) Events() uint64 { return w.events }
@@ -225,14 +239,15 @@ func (w *World) advance() bool {
 	if w.reason != 0 {
 		return false
 	}
-	if w.queue.pending == w.background {
+	if w.queue.pending() == w.background {
 		w.end(Quiet)
 		return false
 	}
-	_, it, _ := w.queue.pop()
+	it := &w.item
+	w.queue.pop(it)
 	w.now = process.Duration(it.at)
 	w.events++
-	w.handle(&it)
+	w.handle(it)
 	if w.idle.waiting {
 		w.continueIdle()
 	}
