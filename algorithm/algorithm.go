@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
+	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
@@ -17,6 +18,7 @@ import (
 // changes it.
 var All = []*process.Spec{
 	central.Spec,
+	ricartagrawala.Spec,
 	ricartagrawalatoken.Spec,
 	suzukikasami.Spec,
 	raymond.Spec,
