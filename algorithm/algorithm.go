@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
-	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
+	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
 	"github.com/conclave-io/conclave/process"
