@@ -64,3 +64,77 @@ func ringConfig(n int) sim.Config {
 		Workload: sim.Workload{Regime: sim.Saturated}, Limit: sim.Limit{Until: 1 << 60},
 	}
 }
+
+// probe is a machine whose rules a test gives.
+type probe struct {
+	self    process.ID
+	c       *process.Config
+	rules   func(m *probe, ev *process.Event, fx *process.Effects)
+	kept    uint64 // durable
+	counted uint64 // lost in a crash
+}
+
+func (m *probe) Step(ev *process.Event, fx *process.Effects) { m.rules(m, ev, fx) }
+
+func (m *probe) Fields(f *process.Fields) {
+	f.Durable().Uint("kept", &m.kept)
+	f.Uint("counted", &m.counted)
+}
+
+// probeSpec is an algorithm of two messages and a timer without claims.
+func probeSpec(rules func(m *probe, ev *process.Event, fx *process.Effects)) *process.Spec {
+	value := []process.FieldUse{
+		{Field: process.FieldSeq, Symbol: "n"}, {Field: process.FieldFence, Symbol: "f"}, {Field: process.FieldClock, Symbol: "ts"},
+		{Field: process.FieldVector, Symbol: "v"},
+	}
+	return &process.Spec{
+		Name: "probe", Title: "Probe", Family: process.Mutex,
+		Messages: []process.MessageSpec{{Name: "REQUEST", Fields: value}, {Name: "NOTE", Fields: value}},
+		Timers:   []string{"t"},
+		New: func(self process.ID, c *process.Config) process.Machine {
+			return &probe{self: self, c: c, rules: rules}
+		},
+	}
+}
+
+const (
+	request process.Type = 1
+	note    process.Type = 2
+)
+
+// arrivals is an algorithm in which process 0 sends numbered NOTEs to process 1,
+// one at each Load, and a log of what arrives when.
+type arrivals struct {
+	seqs  []uint64
+	times []process.Duration
+}
+
+func (a *arrivals) spec(w **sim.World) *process.Spec {
+	return probeSpec(func(m *probe, ev *process.Event, fx *process.Effects) {
+		switch ev.Kind {
+		case process.Load:
+			m.counted++
+			fx.Send(1, process.Message{Type: note, Seq: m.counted})
+		case process.Deliver:
+			a.seqs = append(a.seqs, ev.Message.Seq)
+			a.times = append(a.times, (*w).Now())
+		}
+	})
+}
+
+// loads gives process p a Load at each of the times.
+func loads(p process.ID, times ...process.Duration) []sim.Command {
+	var list []sim.Command
+	for _, at := range times {
+		list = append(list, sim.Command{At: at, Process: p, Kind: process.Load})
+	}
+	return list
+}
+
+func every(period process.Duration, n int) []process.Duration {
+	var times []process.Duration
+	for i := range n {
+		times = append(times, process.Duration(i+1)*period)
+	}
+	return times
+}
