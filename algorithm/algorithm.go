@@ -6,10 +6,12 @@ package algorithm
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/broken/singhalprinted"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
+	"github.com/conclave-io/conclave/algorithm/mutex/singhal"
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
 	"github.com/conclave-io/conclave/process"
 )
@@ -22,6 +24,8 @@ var All = []*process.Spec{
 	ricartagrawalatoken.Spec,
 	suzukikasami.Spec,
 	raymond.Spec,
+	singhal.Spec,
+	singhalprinted.Spec,
 }
 
 // Find returns the algorithm with the given name, or nil if there is none.

@@ -1,0 +1,116 @@
+// Package singhalprinted is Singhal's heuristic as it is commonly printed. It
+// loses a request, and is here to show how.
+//
+// # Problem and idea
+//
+// Whoever has the token may enter. A process remembers what it last heard of
+// every other (state vector SV: N none, R requesting, E executing, H holding)
+// and how recent that is (sequence numbers SN), and asks only those that seem to
+// want the token. The token carries the same vectors, TSV and TSN. The package
+// of algorithm singhal tells the idea at length.
+//
+// # Rules
+//
+//	R1  request: if the token is here, enter. Otherwise count up SN[i], send REQ
+//	    to everyone with SV = R, and wait.
+//	R2  on REQ(sn) from j, unless sn is old: note sn and that j is R. If i is R
+//	    and did not know that j is R, send REQ to j. If i is H, send j the token.
+//	R3  on TOKEN: enter.
+//	R4  release: for every j, if SN[j] > TSN[j] the token learns from the holder,
+//	    otherwise the holder from the token.
+//	R5  then the token goes to the next process that is R, or stays.
+//
+// # What is wrong
+//
+// It is safe: there is one token. But somebody may wait for ever. Let 3 ask 1 and
+// 2, be served through 1 and ask again while its first REQ to 2 is still on its
+// way. Its second goes only to those of whom it knows. If the token then comes to
+// 2 by way of a process that has not heard of the second request, R4 tells 2 that
+// 3 was served: 2 forgets it, keeps the token, and drops the slow REQ as old. The
+// script testdata/lost_request is that run; links keep their order in it.
+//
+// With causal delivery the slow REQ would arrive before the token. The algorithm
+// singhal needs no such thing: there a process that waits long asks everybody.
+//
+// # Cost
+//
+// That of singhal, in runs that lose nothing.
+//
+// Sources: M. Singhal, A heuristically-aided algorithm for mutual exclusion in
+// distributed systems, 1989. The lecture document 004_cdcb4f7ac3f80204.txt names
+// it and gives no rules.
+package singhalprinted
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "singhal-printed",
+	Title:     "Singhal's heuristic as commonly printed, which loses a request",
+	Paper:     "M. Singhal: A heuristically-aided algorithm for mutual exclusion in distributed systems, IEEE Transactions on Computers 38(5), 1989",
+	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldSeq, Symbol: "sn"}}},
+		{Name: "TOKEN", Fields: []process.FieldUse{
+			{Field: process.FieldIDs, Symbol: "TSV"}, // who is R; all others are N
+			{Field: process.FieldVector, Symbol: "TSN"},
+			{Field: process.FieldFence, Symbol: "fence"}}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "request: number it, send REQ to those who seem to request"},
+		{Name: "R1b", Text: "request while the token is here: enter"},
+		{Name: "R2a", Text: "REQ that is not newer than what is known: ignore"},
+		{Name: "R2b", Text: "REQ: note it"},
+		{Name: "R2c", Text: "REQ while requesting, from a process that was not asked: ask it"},
+		{Name: "R2d", Text: "REQ while the token is here and unused: send the token"},
+		{Name: "R3", Text: "TOKEN: enter"},
+		{Name: "R4", Text: "release: holder and token learn from each other"},
+		{Name: "R5", Text: "the token goes to the next process that requests"},
+		{Name: "R5b", Text: "nobody requests: keep the token"},
+	},
+	Needs:  process.Needs{Reliable: true, NoDuplication: true},
+	Claims: claims,
+	New:    newMachine,
+}
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.FencesGrow},
+		{Property: process.OneToken},
+		{Property: process.Progress, Fails: true,
+			When: "a REQ that the token overtakes is dropped as old; only causal delivery prevents it"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Lo: constant("0", 0), Hi: processes},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 for the holder, else 2", Lo: constant("0", 0), Hi: constant("2", 2)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.CrashBystander, How: "it is asked in vain; the token goes only to those who request"},
+	},
+}
+
+var processes = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
+
+func constant(text string, value float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
+}
+
+const (
+	req process.Type = iota + 1
+	token
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR1b
+	ruleR2a
+	ruleR2b
+	ruleR2c
+	ruleR2d
+	ruleR3
+	ruleR4
+	ruleR5
+	ruleR5b
+)

@@ -1,0 +1,162 @@
+// Package singhal is mutual exclusion by a token that is sought where it
+// probably is.
+//
+// # Problem and idea
+//
+// As in Suzuki and Kasami's algorithm whoever has the token may enter. But a
+// request does not go to everybody: each process remembers what it last heard of
+// every other (state vector SV) and how recent that is (sequence numbers SN),
+// and asks only those that seem to want the token, because one of them has it or
+// will have it. The token carries the same two vectors (TSV, TSN), so that its
+// holder and the token correct each other.
+//
+// SV says of each process: N, it wants nothing; R, it requests; E, it is inside;
+// H, it holds the token and is not inside. Of others only N and R are known.
+//
+// # Rules
+//
+//	R1  request: if the token is here, enter. Otherwise count up the own number
+//	    SN[i], send REQ to everyone with SV = R, and wait.
+//	R2  on REQ(sn) from j:
+//	    R2a sn is not newer than SN[j]: ignore it.
+//	    R2b i is N or E: note sn, and that j is R.
+//	    R2c i is R: the same; and if j was not known to be R, i had not asked it
+//	        and does so now.
+//	    R2d i is H: note it in the token too, and send j the token.
+//	R3  on TOKEN: enter.
+//	R4  release: i is N. For every j, if SN[j] > TSN[j] the holder knows more
+//	    and the token learns it, otherwise the holder learns from the token.
+//	R5  then the token goes to the first j after i, around the circle of ranks,
+//	    that is R; if there is none the token stays, and i is H.
+//	R6  retry: whoever has waited long sends its REQ to all others.
+//
+// At first rank i believes that all lower ranks request, and no other; rank 0
+// has the token. (If another process has it, ranks are counted from there.) So
+// of any two processes one would ask the other, and rules R1 and R2 keep that.
+//
+// # Why it is safe
+//
+// There is one token, and only who has it enters. It is sent away only by R2d
+// and R5, by a process that is not inside, and whoever sends it forgets that it
+// had it. Its counter numbers the entries, so fences grow.
+//
+// # Cost
+//
+// Idle, one message for each process that has entered since one's own last
+// entry, and the token: from 0 (the holder again) to N, on average
+// (N+1)/2 - 1/N if all are equally likely to ask. Saturated N. Client delay two
+// message times, or none for the holder; synchronization delay one.
+//
+// # Assumptions and deviations
+//
+// Links lose and repeat nothing; order does not matter. No process crashes that
+// waits or has the token. As commonly printed, without R6, the algorithm also
+// needs causal delivery: R4 may take a process for served whose newer request is
+// still on its way and will then be dropped by R2a as old, and it waits for ever
+// (the algorithm singhal-printed shows such a run). R6 mends it: nobody drops
+// the newest request of a process that waits, because nobody has seen it served,
+// and one of those who are asked has the token or will get it. It is idempotent
+// by R2a and silent as long as nobody waits for more than five full rounds.
+//
+// A request may be withdrawn. The token that comes nevertheless is passed on as
+// after an exit.
+//
+// Sources: M. Singhal, A heuristically-aided algorithm for mutual exclusion in
+// distributed systems, 1989. The lecture document 004_cdcb4f7ac3f80204.txt names
+// it among the token algorithms and gives no rules.
+package singhal
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "singhal",
+	Title:     "Singhal's heuristic",
+	Paper:     "M. Singhal: A heuristically-aided algorithm for mutual exclusion in distributed systems, IEEE Transactions on Computers 38(5), 1989",
+	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldSeq, Symbol: "sn"}}},
+		{Name: "TOKEN", Fields: []process.FieldUse{
+			{Field: process.FieldIDs, Symbol: "TSV"}, // who is R; all others are N
+			{Field: process.FieldVector, Symbol: "TSN"},
+			{Field: process.FieldFence, Symbol: "fence"}}},
+	},
+	Timers: []string{"retry"},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "request: number it, send REQ to those who seem to request"},
+		{Name: "R1b", Text: "request while the token is here: enter"},
+		{Name: "R2a", Text: "REQ that is not newer than what is known: ignore"},
+		{Name: "R2b", Text: "REQ: note it"},
+		{Name: "R2c", Text: "REQ while requesting, from a process that was not asked: ask it"},
+		{Name: "R2d", Text: "REQ while the token is here and unused: send the token"},
+		{Name: "R3", Text: "TOKEN: enter"},
+		{Name: "R3b", Text: "TOKEN for a request that was withdrawn: go on as after a release"},
+		{Name: "R4", Text: "release: holder and token learn from each other"},
+		{Name: "R5", Text: "the token goes to the next process that requests"},
+		{Name: "R5b", Text: "nobody requests: keep the token"},
+		{Name: "R6", Text: "waited long: send REQ to all others"},
+		{Name: "R7", Text: "withdraw a request"},
+	},
+	Needs:   process.Needs{Reliable: true, NoDuplication: true},
+	Claims:  claims,
+	Cancels: true,
+	New:     newMachine,
+}
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.FencesGrow},
+		{Property: process.OneToken},
+		{Property: process.Progress, When: "requests on their way do not stay there for ever"},
+		{Property: process.OrderHappenedBefore, Fails: true,
+			When: "the token goes around by rank, not by the time of requests"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Idle,
+			When: "0 for the holder, else 2 + the number of others that entered since the own last entry, but the first of them",
+			Lo:   constant("0", 0), Hi: processes,
+			Mean: &process.Formula{Text: "(N+1)/2 - 1/N", Eval: func(p process.Params) float64 {
+				n := float64(p.N)
+				return (n+1)/2 - 1/n
+			}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: "N >= 2", Exact: processes},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 for the holder, else 2", Lo: constant("0", 0), Hi: constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: "N >= 2", Exact: constant("1", 1)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: "N >= 2", Exact: constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "sequence numbers, and R6"},
+		{Fault: process.CrashBystander, How: "it is asked in vain; the token goes only to those who request"},
+	},
+}
+
+var processes = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
+
+func constant(text string, value float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
+}
+
+const (
+	req process.Type = iota + 1
+	token
+)
+
+const retryTimer process.Timer = 1
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR1b
+	ruleR2a
+	ruleR2b
+	ruleR2c
+	ruleR2d
+	ruleR3
+	ruleR3b
+	ruleR4
+	ruleR5
+	ruleR5b
+	ruleR6
+	ruleR7
+)
