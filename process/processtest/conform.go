@@ -21,7 +21,8 @@ import (
 //     codec; timers and rules are declared;
 //   - if the Spec claims mutual exclusion, growing fences or strong accuracy, no
 //     run breaks them; if it claims progress, everyone who waits enters when a run
-//     calms down.
+//     calms down; if it claims that elections terminate, everyone then follows the
+//     same live leader.
 //
 // The machines are driven over random schedules of 1 to 4 processes, for every
 // combination of named option values, with and without faults of the kinds that
@@ -101,6 +102,7 @@ type run struct {
 	chosen  []int // the choices of the present step, for the twin
 	twinFx  process.Effects
 	shapes  map[process.ID][]string
+	leaders map[process.Term]process.ID // who leads, as somebody said
 }
 
 func newRun(spec *process.Spec, options []process.OptionValue, n int, seed int64, faults bool) (*run, error) {
@@ -111,7 +113,7 @@ func newRun(spec *process.Spec, options []process.OptionValue, n int, seed int64
 	if err != nil {
 		return nil, err
 	}
-	r := &run{w: w, rng: rng, faults: faults, shapes: map[process.ID][]string{}}
+	r := &run{w: w, rng: rng, faults: faults, shapes: map[process.ID][]string{}, leaders: map[process.Term]process.ID{}}
 	w.take = r.take
 	if spec.Needs.Synchrony {
 		w.draw = func(lo, hi process.Duration) process.Duration {
@@ -141,7 +143,7 @@ func (r *run) drive() error {
 		err = errors.Join(r.act(), r.checkClients())
 	}
 	if err == nil {
-		err = r.drain()
+		err = errors.Join(r.drain(), r.conclude())
 	}
 	if err == nil {
 		return nil

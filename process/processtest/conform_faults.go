@@ -199,10 +199,15 @@ func (r *run) find(test func(*proc) bool) *proc {
 	return nil
 }
 
-// checkGrants compares the grants of a step with all before it.
-func (r *run) checkGrants(fx *process.Effects) error {
+// checkGrants compares the grants of a step, and the leaders, with all before it.
+func (r *run) checkGrants(p *proc, fx *process.Effects) error {
 	for i := range fx.Len() {
 		e := fx.At(i)
+		if e.Kind == process.EffectElect {
+			if err := r.checkLeader(p, e); err != nil {
+				return err
+			}
+		}
 		r.calls = r.calls || e.Kind == process.EffectCampaign && !e.Internal
 		if e.Kind != process.EffectGrant || e.Internal {
 			continue

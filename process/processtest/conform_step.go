@@ -33,7 +33,7 @@ func (r *run) take(p *proc, ev *process.Event) error {
 		return fmt.Errorf("on %s the machine and its copy reach different states:\n%v\n%v", ev.Kind,
 			process.View(p.m, r.w.c), process.View(twin, r.w.c))
 	}
-	return r.checkEffects(ev)
+	return r.checkEffects(p, ev)
 }
 
 // twin makes a second machine from the encoded state of the first.
@@ -83,7 +83,7 @@ func (r *run) replay(twin process.Machine, self process.ID, ev *process.Event) {
 
 // checkEffects compares the effects of the machine and its twin, and each with
 // the declarations.
-func (r *run) checkEffects(ev *process.Event) error {
+func (r *run) checkEffects(p *proc, ev *process.Event) error {
 	fx := &r.w.fx
 	if fx.Len() != r.twinFx.Len() {
 		return fmt.Errorf("on %s the machine has %d effects and its copy %d", ev.Kind, fx.Len(), r.twinFx.Len())
@@ -97,7 +97,7 @@ func (r *run) checkEffects(ev *process.Event) error {
 			return err
 		}
 	}
-	return r.checkGrants(fx)
+	return r.checkGrants(p, fx)
 }
 
 func carries(e *process.Effect) bool {

@@ -39,7 +39,8 @@ type proc struct {
 	timers      []armed
 	lastSends   int // messages of the last step
 
-	waiting, inside bool // as its client knows
+	waiting, inside bool       // as its client knows
+	leader          process.ID // as it said last; None: it has not
 	fence           process.Fence
 }
 
@@ -60,7 +61,7 @@ func newWorld(spec *process.Spec, c *process.Config) (*world, error) {
 	}
 	w := &world{spec: spec, c: c, codec: process.NewCodec(spec, c.N), counts: map[string]int{}}
 	for id := range process.ID(c.N) {
-		w.procs = append(w.procs, &proc{id: id, m: spec.New(id, c), incarnation: 1})
+		w.procs = append(w.procs, &proc{id: id, m: spec.New(id, c), incarnation: 1, leader: process.None})
 	}
 	return w, nil
 }
@@ -235,7 +236,7 @@ func (w *world) restart(p *proc) error {
 	w.flights = slices.DeleteFunc(w.flights, func(f flight) bool {
 		return f.msg.From == p.id || f.msg.To == p.id
 	})
-	p.down, p.m = false, w.spec.New(p.id, w.c)
+	p.down, p.leader, p.m = false, process.None, w.spec.New(p.id, w.c)
 	p.incarnation++
 	if p.durable != nil {
 		if err := process.DecodeDurable(p.durable, p.m, w.c.N); err != nil {
