@@ -15,7 +15,7 @@ func (w *World) fault(f *Fault) {
 	case CrashInStep:
 		w.doomed = append(w.doomed, *f)
 	case Restart:
-		w.restart(f.Process)
+		w.restart(f.Process, 0)
 	case Pause:
 		w.pause(f.Process, f.For)
 	case Resume:
@@ -66,7 +66,7 @@ func (w *World) voidUnsent(p process.ID) {
 }
 
 // restart brings a process back as a new incarnation, with what it has saved.
-func (w *World) restart(p process.ID) {
+func (w *World) restart(p process.ID, cause uint64) {
 	pr := &w.procs[p]
 	if !pr.down {
 		return
@@ -80,7 +80,7 @@ func (w *World) restart(p process.ID) {
 	pr.incarnation++
 	w.noticeRestart(p)
 	w.observe(Observation{Kind: Restarted, Process: p})
-	w.step(p, &process.Event{Kind: process.Restart, Incarnation: uint64(pr.incarnation)}, 0)
+	w.step(p, &process.Event{Kind: process.Restart, Incarnation: uint64(pr.incarnation)}, cause)
 	w.clientReturns(p)
 }
 

@@ -105,33 +105,19 @@ func (w *World) heldUp() bool {
 // entry.
 func Bypass(bound int) Judge {
 	return func(w *World) Watcher {
-		check := func(p process.ID) string {
-			if others := w.meter.entered - w.clients[p].others; others > uint64(bound) {
-				return fmt.Sprintf("others entered %d times while %s waited, at most %d are allowed", others, w.config.Text(p), bound)
-			}
-			return ""
-		}
-		watcher := Watcher{Name: "bounded bypass", Property: process.BoundedBypass}
-		watcher.Watch = func(o *Observation) string {
+		return Watcher{Name: "bounded bypass", Property: process.BoundedBypass, Watch: func(o *Observation) string {
 			if o.Kind != Entered {
 				return ""
 			}
-			w.meter.entered-- // the entry itself
-			defer func() { w.meter.entered++ }()
-			return check(o.Process)
-		}
-		watcher.End = func() string {
 			for p := range w.clients {
-				if w.clients[p].phase != clientWaiting {
-					continue
-				}
-				if text := check(process.ID(p)); text != "" {
-					return text
+				c := &w.clients[p]
+				if others := w.meter.entered - c.others; c.phase == clientWaiting && others > uint64(bound) {
+					return fmt.Sprintf("others have entered %d times while %s waits, at most %d are allowed",
+						others, w.config.Text(process.ID(p)), bound)
 				}
 			}
 			return ""
-		}
-		return watcher
+		}}
 	}
 }
 
@@ -192,14 +178,14 @@ func TimestampOrder(w *World) Watcher {
 }
 
 // ArrivalOrder watches that entries occur in the order in which requests reach
-// the coordinator of the topology. A message that is repeated counts when it
-// comes first.
+// the coordinator of the topology, until somebody is elected in its place. A
+// message that is repeated counts when it comes first.
 func ArrivalOrder(w *World) Watcher {
 	layer, request := requestType(w.cfg.Spec)
 	centre := w.config.Topology.Coordinator
 	sent := make([]uint64, w.config.N)    // number of the latest request
 	arrived := make([]uint64, w.config.N) // its place in the order, 0: not yet
-	arrivals := uint64(0)
+	arrivals, over := uint64(0), false
 	arrive := func(p process.ID) {
 		if arrived[p] == 0 && w.clients[p].phase == clientWaiting {
 			arrivals++
@@ -207,6 +193,9 @@ func ArrivalOrder(w *World) Watcher {
 		}
 	}
 	watch := func(o *Observation) string {
+		if over = over || o.Kind == Elected || w.oracle.round > 0; over {
+			return ""
+		}
 		isRequest := o.Message != nil && o.Message.Layer == layer && o.Message.Type == request
 		switch o.Kind {
 		case Requested:

@@ -114,7 +114,7 @@ func (w *World) broadcast(p process.ID, m *process.Message, limit int, departs p
 // dispatch completes the payload of a message that is sent now.
 func (w *World) dispatch(p process.ID, pl int32, departs process.Duration) {
 	l := &w.payloads.list[pl]
-	l.incarnation, l.departs, l.cause = w.procs[p].incarnation, departs, w.records
+	l.incarnation, l.departs, l.cause = w.procs[p].incarnation, departs, w.current
 	if w.ghost != nil {
 		w.ghost.attach(p, w.payloads.extraOf(pl))
 	}

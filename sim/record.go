@@ -23,6 +23,7 @@ func (w *World) stepTraced(p process.ID, ev *process.Event, cause uint64) {
 // record writes what happens to a process rather than in it.
 func (w *World) record(kind string, p process.ID, note string) {
 	w.records++
+	w.current = w.records
 	if w.describer == nil {
 		return
 	}

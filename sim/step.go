@@ -11,6 +11,7 @@ func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
 	pr := &w.procs[p]
 	pr.steps++
 	w.records++
+	w.current = w.records
 	if w.clocks != nil {
 		ev.Now = w.reading(p)
 	}
@@ -155,7 +156,7 @@ func (w *World) arm(p process.ID, e *process.Effect) {
 	}
 	w.pushTimer(key, w.now+delay, order(classTimer, p), &item{
 		proc: int32(p), arg: int32(e.Timer), layer: e.Layer,
-		incarnation: w.procs[p].incarnation, cause: w.records,
+		incarnation: w.procs[p].incarnation, cause: w.current,
 	})
 }
 

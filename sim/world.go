@@ -47,6 +47,7 @@ type World struct {
 	background int // pending items that are no events of the run
 	events     uint64
 	records    uint64 // the number of the last record, whether it was written or not
+	current    uint64 // the record that causes what is scheduled now, or 0
 	describer  *trace.Describer
 	sinkError  error
 
@@ -152,7 +153,7 @@ func (w *World) schedule() {
 // caller's to fill in before the next push.
 func (w *World) push(at process.Duration, class uint32, p process.ID, kind itemKind) *item {
 	it := w.queue.push(int64(at), order(class, p))
-	it.kind, it.proc, it.incarnation, it.cause = kind, int32(p), w.procs[p].incarnation, w.records
+	it.kind, it.proc, it.incarnation, it.cause = kind, int32(p), w.procs[p].incarnation, w.current
 	return it
 }
 
@@ -247,6 +248,7 @@ func (w *World) advance() bool {
 	w.queue.pop(it)
 	w.now = process.Duration(it.at)
 	w.events++
+	w.current = 0
 	w.handle(it)
 	if w.idle.waiting {
 		w.continueIdle()
@@ -290,7 +292,7 @@ func (w *World) handleRare(it *item) {
 		w.fault(&w.cfg.Faults[it.arg])
 	case itemRestart:
 		if w.procs[p].incarnation == it.incarnation {
-			w.restart(p)
+			w.restart(p, it.cause)
 		}
 	case itemResume:
 		w.resume(p)
