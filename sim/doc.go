@@ -21,11 +21,12 @@
 // # Incarnations
 //
 // Each start of a process is a new incarnation. A message reaches only the
-// incarnation of the receiver that was there when it was sent, and none that has
-// heard of a later incarnation of the sender, or whose reliable detector has
-// said that the sender crashed. The first message of a new incarnation is
-// preceded by Rejoin. A restarted process has its durable fields as of the last
-// Save that was complete.
+// incarnation of the receiver that the sender knows of, and none that has heard
+// of a later incarnation of the sender, or whose reliable detector has said that
+// the sender crashed. The first message of a new incarnation is preceded by
+// Rejoin, and so is, a delay later, what follows on a message to one that is over.
+// A restarted process has its durable fields as of the last Save that was
+// complete.
 //
 // # What stands in for layers below
 //

@@ -199,7 +199,7 @@ func ArrivalOrder(w *World) Watcher {
 		isRequest := o.Message != nil && o.Message.Layer == layer && o.Message.Type == request
 		switch o.Kind {
 		case Requested:
-			arrived[o.Process] = 0
+			arrived[o.Process], sent[o.Process] = 0, 0
 			if o.Process == centre {
 				arrive(centre)
 			}

@@ -179,7 +179,7 @@ func (w *World) fly(p, to process.ID, pl int32, at process.Duration, ordered boo
 		w.links.last.set(key, int64(at), w.links.arrived)
 	}
 	it := w.queue.push(int64(at), order(classDelivery, p))
-	it.kind, it.proc, it.arg, it.incarnation = itemDelivery, int32(to), pl, w.procs[to].incarnation
+	it.kind, it.proc, it.arg, it.incarnation = itemDelivery, int32(to), pl, w.oracle.addressee(p, to)
 	w.payloads.list[pl].refs++
 	w.meter.fly(w.payloads.list[pl].class, 1)
 }
@@ -196,6 +196,7 @@ func (w *World) deliver(it *item) {
 	w.meter.fly(w.payloads.list[pl].class, -1)
 	if reason := w.undeliverable(from, to, pl, it); reason != "" {
 		w.recordMessage(trace.Drop, pl, to, reason)
+		w.bounce(from, to, w.payloads.list[pl].incarnation)
 		w.payloads.drop(pl)
 		return
 	}

@@ -138,3 +138,28 @@ func every(period process.Duration, n int) []process.Duration {
 	}
 	return times
 }
+
+// chatter uses everything that a machine can ask for: chance, timers of any
+// length, lists, broadcasts and saves.
+func chatter(m *probe, ev *process.Event, fx *process.Effects) {
+	m.counted++
+	switch ev.Kind {
+	case process.Start, process.Restart:
+		fx.Arm(1, 1, 3*ms)
+	case process.Fire:
+		if m.counted < 200 {
+			fx.Arm(1, ms/3, 2*ms)
+		}
+		if fx.Choose(3) == 0 {
+			m.kept++
+			fx.Save()
+		}
+		fx.Broadcast(process.Message{Type: note, Seq: m.counted, Vector: []uint64{m.kept, m.counted}})
+	case process.Deliver:
+		if fx.Choose(4) == 0 {
+			fx.Send(ev.Message.From, process.Message{Type: request, Clock: m.counted})
+		}
+	case process.Acquire:
+		fx.Grant(process.Fence(m.counted))
+	}
+}

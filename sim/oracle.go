@@ -38,6 +38,27 @@ func (o *oracle) learn(who, of process.ID, v int64) {
 	o.known.set(pair(int32(who), int32(of)), v, nil)
 }
 
+// addressee returns the incarnation of a receiver that a sender means.
+func (o *oracle) addressee(from, to process.ID) uint32 {
+	if !o.news {
+		return 1
+	}
+	return uint32(o.knows(from, to) / 2)
+}
+
+// bounce lets a sender know, a message delay later, that the process it wrote to
+// has come back as another incarnation, as the link between them would.
+func (w *World) bounce(from, to process.ID, incarnation uint32) {
+	sender := &w.procs[from]
+	if w.procs[to].down || sender.down || sender.incarnation != incarnation {
+		return
+	}
+	if 2*int64(w.procs[to].incarnation) > w.oracle.knows(from, to) {
+		it := w.push(w.now+w.config.D(), classTimer, from, itemNews)
+		it.arg, it.layer, it.cause = int32(to), uint8(process.Rejoin), uint64(w.procs[to].incarnation)
+	}
+}
+
 // outdated reports whether who knows that this incarnation of a sender is over.
 func (w *World) outdated(who, from process.ID, incarnation uint32) bool {
 	return 2*int64(incarnation) < w.oracle.knows(who, from)

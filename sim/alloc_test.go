@@ -1,0 +1,58 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/sim"
+)
+
+// Once it has its size, a run allocates nothing: with messages, broadcasts,
+// lists, timers armed and disarmed, entries, and links that keep the order of
+// varying delays or lose and repeat.
+func TestEventsAllocateNothing(t *testing.T) {
+	vector := []uint64{1, 2, 3}
+	timers := probeSpec(func(m *probe, ev *process.Event, fx *process.Effects) {
+		switch ev.Kind {
+		case process.Start, process.Fire:
+			fx.Arm(1, ms, 2*ms)
+			fx.Arm(process.Timer(1).For(m.self), 5*ms, 9*ms)
+			fx.Broadcast(process.Message{Type: note, Vector: vector})
+		case process.Deliver:
+			fx.Disarm(process.Timer(1).For(m.self))
+		}
+	})
+	faulty := sim.Config{
+		Spec: timers, Process: process.Config{N: 20}, Limit: sim.Limit{Until: 1 << 60},
+		Links: sim.Links{Link: sim.Link{Delay: sim.Exponential(1, ms), Drop: 0.1, Duplicate: 0.1, Reorder: 0.1}},
+	}
+	for name, cfg := range map[string]sim.Config{"ring": ringConfig(100), "timers": faulty} {
+		w := warm(t, cfg, 500_000)
+		if allocated := testing.AllocsPerRun(100_000, func() { w.Step() }); allocated != 0 {
+			t.Errorf("%s: %v allocations per event", name, allocated)
+		}
+	}
+}
+
+// A timer that is armed over and over does not pile up in the queue.
+func TestDisarmedTimersTakeNoRoom(t *testing.T) {
+	spec := probeSpec(func(_ *probe, ev *process.Event, fx *process.Effects) {
+		if ev.Kind == process.Start || ev.Kind == process.Fire {
+			fx.Arm(1, ms, ms)
+			fx.Arm(process.Timer(1).For(0), 1000*process.Second, 1000*process.Second)
+		}
+	})
+	w := warm(t, sim.Config{
+		Spec: spec, Process: process.Config{N: 10}, Limit: sim.Limit{Until: 1 << 60},
+	}, 500_000)
+	before := heap()
+	for range 500_000 {
+		w.Step()
+	}
+	if grown := heap() - before; grown > 1<<20 {
+		t.Errorf("the run grew by %d bytes in 500,000 events", grown)
+	}
+	if w.Pending() != 20 {
+		t.Errorf("%d events are pending, want the two timers of each of 10 processes", w.Pending())
+	}
+}
