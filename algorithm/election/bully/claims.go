@@ -1,0 +1,64 @@
+package bully
+
+import "github.com/conclave-io/conclave/process"
+
+const (
+	doc000 = "000_a21c1074769cc713.txt"
+	doc001 = "001_7cbd60020dad965f.txt"
+	doc002 = "002_fe17e557ba27646f.txt"
+	doc003 = "003_8fa077ede16d71a0.txt"
+	doc004 = "004_cdcb4f7ac3f80204.txt"
+)
+
+const (
+	silentHighest = "the highest of the N labels is down and not known to have failed; announce=lower, and one more if it is all"
+	unitDelays    = "every message takes D, T = 3D, the highest is down, N >= 3"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.LeaderAgreement},
+		{Property: process.LeaderValidity},
+		{Property: process.LeaderTermination},
+		{Property: process.Quiescence},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: silentHighest, Exact: fromRank,
+			Said: []process.Figure{
+				{Document: doc001, Text: "N-2 at best", Wrong: "leaves out the ELECTION to the dead leader"},
+				{Document: doc002, Text: "N-2 at best", Wrong: "leaves out the ELECTION to the dead leader"}}},
+		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: silentHighest, Exact: everyone},
+		{Metric: process.MessagesPerElection, Regime: process.Worst, When: silentHighest, Exact: everyone,
+			Said: []process.Figure{{Document: doc001, Text: "O(N^2)"}, {Document: doc002, Text: "O(N^2)"}, {Document: doc003, Text: "O(N^2)"}}},
+		{Metric: process.MessagesPerElection, Regime: process.Idle,
+			When:  "the process with the highest label restarts, all others are up; HELLO and WELCOME count as recovery",
+			Exact: &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}},
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: unitDelays, Exact: timeFromRank},
+		{Metric: process.ElectionTime, Regime: process.AllStart, When: unitDelays, Exact: &process.Formula{
+			Text: "T+D = 4", Eval: func(process.Params) float64 { return 4 }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "rounds"},
+		{Fault: process.Duplication, How: "rounds; a copy costs at worst another election"},
+		{Fault: process.CrashAny, How: "T and T'; after the election, a detector below or whoever calls for the next"},
+		{Fault: process.AmnesiaRestart, How: "B8, and the round on disk"},
+	},
+}
+
+// fromRank: N-r processes from the starter up ask all above them, each pair of
+// live ones answers once, and the winner tells the N-2 that are left.
+var fromRank = &process.Formula{Text: "(N-r)^2+N-2", Eval: func(p process.Params) float64 {
+	asking := p.N - p.Rank
+	return float64(asking*asking + p.N - 2)
+}}
+
+var everyone = &process.Formula{Text: "N^2-N-1", Eval: func(p process.Params) float64 {
+	return float64(p.N*p.N - p.N - 1)
+}}
+
+var timeFromRank = &process.Formula{Text: "T+2D = 5; T+D = 4 if r = N-1", Eval: func(p process.Params) float64 {
+	if p.Rank == p.N-1 {
+		return 4
+	}
+	return 5
+}}

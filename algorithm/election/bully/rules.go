@@ -1,0 +1,224 @@
+package bully
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// start is B1. A process that holds an election, or does not know the round yet,
+// starts no other.
+func (m *machine) start(fx *process.Effects) {
+	if m.phase != idle {
+		return
+	}
+	fx.Rule(ruleB1)
+	fx.Disarm(startTimer)
+	m.round++
+	m.own = m.round
+	asked := 0
+	for p := range process.ID(m.c.N) {
+		if m.above(p) && !m.skips(p) {
+			fx.Send(p, process.Message{Type: election, Term: process.MakeTerm(m.own, m.self)})
+			asked++
+		}
+	}
+	if asked == 0 {
+		m.win(fx)
+		return
+	}
+	m.wait(waitOK, m.answerTime, fx)
+}
+
+// wait enters a phase, for so long.
+func (m *machine) wait(next phase, d process.Duration, fx *process.Effects) {
+	m.phase = next
+	fx.Arm(phaseTimers[next], d, d)
+}
+
+// rest ends a phase.
+func (m *machine) rest(fx *process.Effects) {
+	if m.phase != idle {
+		fx.Disarm(phaseTimers[m.phase])
+	}
+	m.phase = idle
+}
+
+// onElection is B2. An ELECTION from above cannot be: nobody asks those below.
+func (m *machine) onElection(j process.ID, t process.Term, fx *process.Effects) {
+	switch {
+	case m.above(j):
+	case m.phase == idle && m.leads() && m.elected.Round() >= t.Round():
+		fx.Rule(ruleB2a)
+		fx.Send(j, process.Message{Type: coordinator, Term: m.elected})
+	default:
+		fx.Rule(ruleB2)
+		fx.Send(j, process.Message{Type: ok, Term: t})
+		m.start(fx)
+	}
+}
+
+// onOK is B3. The answer to an election of an earlier round may be from somebody
+// who has died since.
+func (m *machine) onOK(t process.Term, fx *process.Effects) {
+	if m.phase != waitOK || t.Round() != m.own {
+		return
+	}
+	fx.Rule(ruleB3)
+	m.rest(fx)
+	m.wait(waitCoordinator, m.answerTime+2*m.c.D(), fx)
+}
+
+// win is B5. If a later round than that of this election was seen meanwhile, the
+// term must be above it, or those who are in it would take this for old.
+func (m *machine) win(fx *process.Effects) {
+	fx.Rule(ruleB5)
+	if m.round > m.own {
+		m.round++
+	}
+	m.phase = idle
+	t := process.MakeTerm(m.round, m.self)
+	for p := range process.ID(m.c.N) {
+		if p != m.self && (m.toAll || !m.above(p)) && !m.skips(p) {
+			fx.Send(p, process.Message{Type: coordinator, Term: t})
+		}
+	}
+	m.record(t, fx)
+}
+
+// record notes who leads, and announces it to the layers above.
+func (m *machine) record(t process.Term, fx *process.Effects) {
+	m.leader, m.elected = t.Leader(), t
+	fx.Elect(m.leader, m.elected)
+}
+
+// onCoordinator is B6 and B7. What the dead have announced is void, and a process
+// that does not know the round yet takes part in nothing.
+func (m *machine) onCoordinator(j process.ID, t process.Term, fx *process.Effects) {
+	switch {
+	case m.hasFailed(j) || m.phase == greeting:
+	case !m.above(j):
+		fx.Rule(ruleB7)
+		m.start(fx)
+	case t < m.elected:
+		fx.Rule(ruleB6a)
+		m.tellRound(j, fx)
+	case m.phase != idle && t.Round() < m.own:
+		// It was sent before j got this process' ELECTION, which j will answer.
+	default:
+		m.accept(t, fx)
+	}
+}
+
+// accept is B6. The announcement may be one that is known already.
+func (m *machine) accept(t process.Term, fx *process.Effects) {
+	fx.Rule(ruleB6)
+	fx.Disarm(startTimer)
+	m.rest(fx)
+	if t != m.elected {
+		m.record(t, fx)
+	}
+}
+
+func (m *machine) tellRound(p process.ID, fx *process.Effects) {
+	fx.Send(p, process.Message{Type: welcome, Term: process.MakeTerm(m.round, m.self)})
+}
+
+// onRestart is B8.
+func (m *machine) onRestart(fx *process.Effects) {
+	fx.Rule(ruleB8)
+	m.awaiting = m.awaiting[:0]
+	for p := range process.ID(m.c.N) {
+		if p != m.self {
+			m.awaiting = append(m.awaiting, p)
+		}
+	}
+	fx.Broadcast(process.Message{Type: hello})
+	m.wait(greeting, m.answerTime, fx)
+	m.finishGreeting(fx)
+}
+
+// onHello is B8a. Whoever says hello is alive, whatever was known of it.
+func (m *machine) onHello(p process.ID, fx *process.Effects) {
+	fx.Rule(ruleB8a)
+	m.forgive(p)
+	m.tellRound(p, fx)
+}
+
+// onWelcome collects the rounds of the others, or is B8c.
+func (m *machine) onWelcome(p process.ID, t process.Term, fx *process.Effects) {
+	switch {
+	case m.phase == greeting:
+		m.strike(p, fx)
+	case m.leads() && t.Round() > m.elected.Round():
+		fx.Rule(ruleB8c)
+		m.start(fx)
+	}
+}
+
+// strike stops waiting for the WELCOME of p.
+func (m *machine) strike(p process.ID, fx *process.Effects) {
+	m.awaiting = slices.DeleteFunc(m.awaiting, func(q process.ID) bool { return q == p })
+	m.finishGreeting(fx)
+}
+
+func (m *machine) finishGreeting(fx *process.Effects) {
+	if len(m.awaiting) == 0 {
+		m.greeted(fx)
+	}
+}
+
+// greeted is B8b. Of the highest label of all B1 makes a leader at once.
+func (m *machine) greeted(fx *process.Effects) {
+	fx.Rule(ruleB8b)
+	m.awaiting = m.awaiting[:0]
+	m.rest(fx)
+	m.start(fx)
+}
+
+// onFail notes that p has crashed.
+func (m *machine) onFail(p process.ID, fx *process.Effects) {
+	if !m.hasFailed(p) {
+		m.failed = append(m.failed, p)
+		slices.Sort(m.failed)
+	}
+	if m.phase == greeting {
+		m.strike(p, fx)
+		return
+	}
+	m.onGone(p, fx)
+}
+
+// onGone is B9. The layers above hear of it in the same moment and may ask for an
+// election themselves; they have the first word, so that there are not two.
+func (m *machine) onGone(p process.ID, fx *process.Effects) {
+	if m.phase == idle && p == m.leader {
+		fx.Rule(ruleB9)
+		fx.Arm(startTimer, 1, max(1, m.stagger))
+	}
+}
+
+// onTrust takes back that p was suspected.
+func (m *machine) onTrust(p process.ID, fx *process.Effects) {
+	if p == m.leader {
+		fx.Disarm(startTimer)
+	}
+	if m.leads() && m.above(p) {
+		fx.Rule(ruleB9a)
+		m.start(fx)
+	}
+}
+
+func (m *machine) forgive(p process.ID) {
+	m.failed = slices.DeleteFunc(m.failed, func(q process.ID) bool { return q == p })
+}
+
+func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed, p) }
+
+// skips reports whether p is not worth a message.
+func (m *machine) skips(p process.ID) bool { return m.skipFailed && m.hasFailed(p) }
+
+// above reports whether p has a higher label than this process.
+func (m *machine) above(p process.ID) bool { return m.c.Label(p) > m.c.Label(m.self) }
+
+func (m *machine) leads() bool { return m.leader == m.self }
