@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/broken/singhalprinted"
+	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
+	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
@@ -26,6 +28,11 @@ var All = []*process.Spec{
 	raymond.Spec,
 	singhal.Spec,
 	singhalprinted.Spec,
+
+	bully.Spec,
+
+	heartbeat.Spec,
+	heartbeat.Reliable,
 }
 
 // Find returns the algorithm with the given name, or nil if there is none.
