@@ -15,6 +15,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
 	"github.com/conclave-io/conclave/algorithm/mutex/singhal"
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
+	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -22,15 +23,14 @@ import (
 // changes it.
 var All = []*process.Spec{
 	central.Spec,
+	tokenring.Spec,
 	ricartagrawala.Spec,
 	ricartagrawalatoken.Spec,
 	suzukikasami.Spec,
 	raymond.Spec,
 	singhal.Spec,
 	singhalprinted.Spec,
-
 	bully.Spec,
-
 	heartbeat.Spec,
 	heartbeat.Reliable,
 }

@@ -1,0 +1,65 @@
+package tokenring
+
+import "github.com/conclave-io/conclave/process"
+
+const (
+	doc000 = "000_a21c1074769cc713.txt"
+	doc001 = "001_7cbd60020dad965f.txt"
+	doc003 = "003_8fa077ede16d71a0.txt"
+	doc004 = "004_cdcb4f7ac3f80204.txt"
+)
+
+const (
+	several   = "N >= 2"
+	noRest    = "N >= 2 and delta = 0"
+	fullRound = "a request just after the token has left waits for a full round of N deliveries"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.OneToken, When: "in each term; a TOKEN sent again for want of an ACK is the same token"},
+		{Property: process.FencesGrow},
+		{Property: process.Progress},
+		{Property: process.BoundedBypass, Bound: others, When: "no takeover begins meanwhile"},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "who is next on the ring enters first, whoever asked first"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: constant("1", 1),
+			Said: []process.Figure{{Document: doc000, Text: "1..."}, {Document: doc001, Text: "1 to N"}, {Document: doc003, Text: "1 to ∞"},
+				{Document: doc004, Text: "1 to n-1", Wrong: "none if the token is here, and N deliveries if it has just left"}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "no bound: the token moves also when nobody asks", Lo: constant("0", 0),
+			Said: []process.Figure{{Document: doc000, Text: "1..."}, {Document: doc003, Text: "1 to ∞"},
+				{Document: doc001, Text: "1 to N", Wrong: "leaves out the rounds in which nobody enters"}}},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: noRest + "; the mean is over requests at random times",
+			Lo: constant("0", 0), Hi: all, Mean: half,
+			Said: []process.Figure{
+				{Document: doc000, Text: "0 ... N-1", Wrong: fullRound},
+				{Document: doc001, Text: "0 to N-1", Wrong: fullRound},
+				{Document: doc003, Text: "0 to (n-1)", Wrong: fullRound}}},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
+		{Metric: process.SyncDelay, Regime: process.AnyLoad, When: noRest + "; N if only the process that left asks again",
+			Lo: constant("1", 1), Hi: all},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "hop numbers"},
+		{Fault: process.Duplication, How: "hop numbers: the second copy is destroyed"},
+		{Fault: process.CrashBystander, How: "R6b or R7, with a reliable detector and an election below"},
+		{Fault: process.CrashWaiter, How: "R6b or R7, with a reliable detector and an election below"},
+		{Fault: process.CrashHolder, How: "R7 and the takeover, with a reliable detector and an election below"},
+		{Fault: process.CrashSpecial, How: "R7 and the takeover, with a reliable detector and an election below"},
+		{Fault: process.CrashAny, How: "R6b or R7, with a reliable detector and an election below"},
+		{Fault: process.AmnesiaRestart, How: "R8: the election that a restarted process calls, and the takeover after it"},
+	},
+}
+
+var all = &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}
+
+var half = &process.Formula{Text: "N/2", Eval: func(p process.Params) float64 { return float64(p.N) / 2 }}
+
+var others = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
+
+func constant(text string, value float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
+}

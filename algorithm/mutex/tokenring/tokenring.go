@@ -1,0 +1,308 @@
+// Package tokenring is mutual exclusion by a token that circulates on a logical
+// ring (Le Lann), with the repairs that keep it going when processes crash.
+//
+// # Problem and idea
+//
+// The processes form a ring, whatever the network looks like. One token goes
+// round; whoever has it may enter once before passing it on. Nobody asks for
+// anything, so the token also moves while nobody wants it.
+//
+// # Rules
+//
+//	R1  start: one process has the token.
+//	R2  on TOKEN(hop) with a hop above the last one seen: take it.
+//	    R2b Otherwise it is a copy, or of an older term: destroy it.
+//	R3  the token is here and the client waits: enter with the next fence.
+//	R4  the token is here and the client is idle: pass it on, after a while if
+//	    the option delta says so.
+//	R5  release: pass it on at once, so that nobody enters twice in a row.
+//	R6  mode acks: every TOKEN is answered by ACK. Without one the TOKEN is sent
+//	    again, at most three times; then R7.
+//	    R6b The process to which an unanswered TOKEN went has crashed: purge it
+//	    from the ring and send the TOKEN to the next.
+//	R7  the token may be lost: the successor or the leader of an election failed
+//	    or is suspected, or the client has waited very long. Call an election.
+//	R8  restart: take part in nothing, call an election, and wait for its QUERY.
+//	R9  a process alone on the ring keeps the token.
+//
+// The winner of an election makes the one token that goes on:
+//
+//	T1  it sends QUERY(e) to everyone alive, e being the term it won.
+//	T2  on QUERY(e): promise to accept nothing older than e, destroy an unused
+//	    token and send STATE, which says whether the process is inside. Who
+//	    leaves from now on does not pass the old token on.
+//	    T2b If something newer was promised send NACK.
+//	T3  everyone has answered or crashed: send NEWEPOCH(e), which names who is
+//	    inside as the holder of the new token; if nobody is, make it.
+//	T4  two are inside: the one with the larger fence stays.
+//	T6  on NEWEPOCH(e): the term begins. Who is named has the token, and passes it
+//	    on if it has left meanwhile.
+//	T7  on NACK: give up; somebody else won a later term.
+//
+// # Why it is safe
+//
+// A process passes on what it has and keeps nothing. A hop is a place on the
+// unrolled ring: passing to the k-th process behind raises it by k, so however a
+// token and its copy come to a process, over members that one sender purged or
+// not, they have the same hop, and the second is destroyed. A new token is made
+// only when everyone alive has promised to destroy the old one and has said
+// whether it is inside, so it is one, and whoever is inside has it. R6b sends a
+// fence raised by the number of processes passed over, because each of them may
+// have entered once, unheard of; T3 goes on in a higher round of fences.
+//
+// # Cost
+//
+// One message per entry when everyone waits; when nobody does the token moves all
+// the same, so the rarer the requests, the more messages each costs. ACKs double
+// all figures but are counted apart. The client delay is 0 to N message times, the
+// synchronization delay one if the next process waits and N if only the same does.
+//
+// # Assumptions and deviations
+//
+// Links lose nothing; order and copies do not matter. In mode acks a lost TOKEN or
+// ACK is made good, but the messages of a takeover are not sent again. Recovery
+// needs an election in a layer below and a detector whose Fail is a fact, and from
+// which everyone hears that a process is back before that process does anything.
+// Without them no crash is survived. Suspicions only start elections. If Fail is
+// wrong two may be inside; then the fence of the first stops it.
+//
+// A loss timer never makes a token, since two that ran out would make two; no
+// time bounds how long the others are inside (003_8fa077ede16d71a0.txt and
+// 004_cdcb4f7ac3f80204.txt). It runs only while a client waits. There is no message
+// that announces a purge: each process hears from its own detector, and hops need
+// no agreement on who is on the ring. A process comes back by the election that
+// it calls, for it has forgotten which hops it has seen.
+//
+// Sources: G. Le Lann: Distributed systems, towards a formal approach, 1977; the
+// lecture documents 000_a21c1074769cc713.txt, 003_8fa077ede16d71a0.txt (ACKs, purge
+// of dead members) and 004_cdcb4f7ac3f80204.txt (a unique process, found by an
+// election, makes the lost token anew).
+package tokenring
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "token-ring",
+	Title:     "Token ring",
+	Paper:     "G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
+	Documents: []string{doc000, doc001, "002_fe17e557ba27646f.txt", doc003, doc004},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "TOKEN", Fields: []process.FieldUse{hop, fence, epoch}},
+		{Name: "ACK", Class: process.Acknowledgement, Fields: []process.FieldUse{hop, epoch}},
+		{Name: "QUERY", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
+		{Name: "STATE", Class: process.Recovery, Fields: []process.FieldUse{
+			{Field: process.FieldValue, Symbol: "st", Names: phaseNames}, fence, epoch}},
+		{Name: "NACK", Class: process.Recovery, Fields: []process.FieldUse{epoch}},
+		{Name: "NEWEPOCH", Class: process.Recovery, Fields: []process.FieldUse{
+			{Field: process.FieldSubject, Symbol: "holder"}, fence, epoch}},
+	},
+	Timers: []string{"idle", "ack", "loss"},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "start: one process has the token"},
+		{Name: "R2", Text: "TOKEN with a hop above the last one seen: take it"},
+		{Name: "R2b", Text: "TOKEN that is a copy or of an older term: destroy it"},
+		{Name: "R3", Text: "the token is here and the client waits: enter"},
+		{Name: "R4", Text: "the token is here and the client is idle: pass it on"},
+		{Name: "R5", Text: "release: pass the token on"},
+		{Name: "R6", Text: "no ACK: send the TOKEN again"},
+		{Name: "R6b", Text: "the receiver of an unanswered TOKEN crashed: send it to the next"},
+		{Name: "R7", Text: "the token may be lost: call an election"},
+		{Name: "R8", Text: "restart: take part in nothing before the next takeover"},
+		{Name: "R9", Text: "alone on the ring: keep the token"},
+		{Name: "T1", Text: "elected: QUERY everyone alive"},
+		{Name: "T2", Text: "QUERY: promise, destroy an unused token, send STATE"},
+		{Name: "T2b", Text: "QUERY older than a promise: NACK"},
+		{Name: "T3", Text: "everyone answered or crashed: NEWEPOCH, with the one new token"},
+		{Name: "T4", Text: "two were inside: the one with the larger fence stays"},
+		{Name: "T6", Text: "NEWEPOCH: the term begins"},
+		{Name: "T7", Text: "NACK: give up the takeover"},
+	},
+	Options: []process.Option{
+		{Name: "mode", Default: plain, Values: []string{plain, acks}, Text: "whether each TOKEN is acknowledged"},
+		{Name: "delta", Default: "0", Max: 60_000_000, Text: "how long an idle process keeps the token, in microseconds"},
+	},
+	Needs: process.Needs{
+		Reliable: true, Elector: true,
+		Detector: process.ReliableDetector, Topology: process.RingTopology,
+	},
+	Claims:  claims,
+	Cancels: true,
+	New:     newMachine,
+}
+
+var (
+	hop   = process.FieldUse{Field: process.FieldSeq, Symbol: "h"}
+	fence = process.FieldUse{Field: process.FieldFence, Symbol: "f"}
+	epoch = process.FieldUse{Field: process.FieldTerm, Symbol: "e"}
+)
+
+const (
+	token process.Type = iota + 1
+	ack
+	query
+	state
+	nack
+	newEpoch
+)
+
+const (
+	idleTimer process.Timer = iota + 1
+	ackTimer
+	lossTimer
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR2b
+	ruleR3
+	ruleR4
+	ruleR5
+	ruleR6
+	ruleR6b
+	ruleR7
+	ruleR8
+	ruleR9
+	ruleT1
+	ruleT2
+	ruleT2b
+	ruleT3
+	ruleT4
+	ruleT6
+	ruleT7
+)
+
+// The values of the mode option.
+const (
+	plain = "plain"
+	acks  = "acks"
+)
+
+type phase uint8
+
+const (
+	idle phase = iota
+	waiting
+	inside
+)
+
+var phaseNames = []string{"IDLE", "WAIT", "IN"}
+
+type machine struct {
+	c     *process.Config
+	self  process.ID
+	acks  bool
+	delta process.Duration
+
+	phase  phase         // inside implies has, or promised > term
+	has    bool          // the token is here; implies promised = term
+	hop    uint64        // of the token as it was last here, or as it was passed on
+	fence  process.Fence // the largest seen; with the token, that of the last entry
+	failed []process.ID  // known to have crashed
+
+	// A TOKEN that to has not answered, mode acks only; None if there is none,
+	// which has implies. It went out with hop and fence as above.
+	to    process.ID
+	tries int
+
+	term     process.Term // that of the tokens accepted
+	promised process.Term // nothing older is accepted; promised >= term
+	joining  bool         // restarted, and no QUERY came since
+
+	// The takeover, from T1 to T3.
+	taking   bool
+	awaiting []process.ID  // have not answered
+	holder   process.ID    // who is inside, so far, or None
+	held     process.Fence // its fence
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, acks: c.Option("mode", plain) == acks,
+		delta: process.Duration(c.IntOption("delta", 0)) * process.Microsecond,
+		fence: c.Base.Fence, to: process.None, holder: process.None,
+	}
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		m.onStart(fx)
+	case process.Restart:
+		m.onRestart(fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	case process.Fire:
+		m.onTimer(ev.Timer, fx)
+	case process.Acquire:
+		m.onAcquire(fx)
+	case process.Cancel:
+		m.onCancel(fx)
+	case process.Release:
+		m.onRelease(fx)
+	case process.Suspect:
+		m.onSuspect(ev.Peer, fx)
+	case process.Fail:
+		m.onFail(ev.Peer, fx)
+	case process.Rejoin:
+		m.onRejoin(ev.Peer, fx)
+	case process.Elected:
+		m.onElected(ev.Peer, ev.Term, fx)
+	}
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	switch msg.Type {
+	case token:
+		m.onToken(msg, fx)
+	case ack:
+		m.onAck(msg, fx)
+	case query:
+		m.onQuery(msg, fx)
+	case state:
+		m.onState(msg, fx)
+	case nack:
+		m.onNack(msg, fx)
+	case newEpoch:
+		m.onNewEpoch(msg, fx)
+	}
+}
+
+func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
+	switch t {
+	case idleTimer:
+		m.onRested(fx)
+	case ackTimer:
+		m.onSilence(fx)
+	case lossTimer:
+		m.onLoss(fx)
+	}
+}
+
+// Fields names the state. The promise is all that must survive a crash: a
+// process that forgot it could accept a token that was replaced.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f, "st", &m.phase, phaseNames)
+	f.Bool("has", &m.has)
+	f.Uint("hop", &m.hop)
+	f.Fence("fence", &m.fence)
+	f.IDs("failed", &m.failed)
+	f.ID("unacked", &m.to)
+	f.Count("tries", &m.tries)
+	f.Term("epoch", &m.term)
+	f.Durable().Term("promised", &m.promised)
+	f.Bool("joining", &m.joining)
+	f.Bool("taking", &m.taking)
+	f.IDs("awaiting", &m.awaiting)
+	f.ID("holder", &m.holder)
+	f.Fence("held", &m.held)
+}
+
+func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed, p) }
