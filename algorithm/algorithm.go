@@ -10,6 +10,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
 	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
+	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
@@ -24,6 +25,7 @@ import (
 var All = []*process.Spec{
 	central.Spec,
 	tokenring.Spec,
+	lamport.Spec,
 	ricartagrawala.Spec,
 	ricartagrawalatoken.Spec,
 	suzukikasami.Spec,

@@ -1,0 +1,340 @@
+// Package lamport is mutual exclusion by a queue that every process keeps, in the
+// order of logical time.
+//
+// # Problem and idea
+//
+// Processes compete for one resource and nobody is in charge. Every process keeps
+// the queue of all requests, sorted by logical time; whose request is at the head
+// enters. No two queues need be equal at any moment. It is enough that a process
+// enters only when it can be sure to know of every older request, and it is sure
+// of that once it has heard from everybody something younger than its own request.
+//
+// # Rules
+//
+// Every message carries the logical time of its sending. The clock ticks before
+// each own event, and goes beyond the time of each message that comes.
+//
+//	R1  request: put (T, rank), T being the time, into the own queue and send
+//	    REQ(T) to everybody else.
+//	R2  on REQ(T) from j: put (T, j) into the queue.
+//	    R2a send REPLY to j.
+//	    R2b mode skip: no REPLY if j was sent something younger than (T, j) before.
+//	R3  on REPLY: remember its time, as with every message.
+//	R4  on REL from j: take the request of j out of the queue.
+//	R5  after each of these: enter if the own request is the head of the queue and
+//	    from everybody else something younger than it has come.
+//	R6  release: take the own request out of the queue and send REL to everybody
+//	    else.
+//	R7  j has crashed: take its request out of the queue, and do not wait to hear
+//	    from it any more.
+//
+// # Why it is safe
+//
+// Links keep the order of messages. So when something younger than the request of
+// i has come from j, all older requests of j have come too, and later ones of j are
+// younger. Of two processes that both want to enter, the one with the younger
+// request therefore knows the older one and finds it before its own until REL
+// comes. Everybody answers or has spoken already, and the oldest request of all has
+// none before it, so somebody always gets on.
+//
+// Fences: a REL carries the largest fence that its sender has seen. Whoever enters
+// has the REL of everybody before it, so 1 + the largest is new. A crashed holder
+// sends none; who enters without it takes the number of all stamps up to its own
+// instead. Entries occur in the order of stamps, each with a fence of at most the
+// number of its stamp, so this is larger than all that went before.
+//
+// # Cost
+//
+// 3(N-1) messages per entry at any load; client delay 2, synchronization delay 1.
+// Mode skip saves a REPLY for each request that crosses an older one of its
+// receiver's: between 2(N-1) and 3(N-1).
+//
+// # Assumptions and deviations
+//
+// No message is lost, and links are FIFO: if a REPLY overtakes a REQ, two processes
+// can be inside (see the script unordered). Messages may come twice: the times on a
+// link grow, so one that does not is a repetition. Crashes need a reliable detector:
+// a process that is only slow but declared crashed may be inside together with
+// another, and only the fence stops it. Who was declared crashed stays out for
+// good. A restart without memory is not survived.
+//
+// REL needs no number of its request, because a process has one at a time and links
+// are FIFO. 001_7cbd60020dad965f.txt prints the cost of this algorithm beside the
+// rules of Ricart and Agrawala's.
+//
+// Sources: L. Lamport (1978); 004_cdcb4f7ac3f80204.txt.
+package lamport
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "lamport",
+	Title:     "Lamport",
+	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978",
+	Documents: []string{doc001, "002_fe17e557ba27646f.txt", doc004},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "REQ", Fields: []process.FieldUse{sent}},
+		{Name: "REPLY", Fields: []process.FieldUse{sent}},
+		{Name: "REL", Fields: []process.FieldUse{sent, {Field: process.FieldFence, Symbol: "F"}}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "request: queue it, send REQ to everybody else"},
+		{Name: "R2a", Text: "REQ: queue it, send REPLY"},
+		{Name: "R2b", Text: "REQ: queue it; its sender was sent something younger before"},
+		{Name: "R3", Text: "REPLY: remember its time"},
+		{Name: "R4", Text: "REL: take the sender's request out of the queue"},
+		{Name: "R5", Text: "first in the queue, and something younger has come from everybody: enter"},
+		{Name: "R6", Text: "release: take the own request out of the queue, send REL to everybody else"},
+		{Name: "R7", Text: "a peer crashed: take its request out of the queue, do not wait for it"},
+	},
+	Options: []process.Option{{
+		Name: "mode", Default: answer, Values: []string{answer, skip},
+		Text: "whether a REQ is answered also if its sender need not hear more",
+	}},
+	Needs:  process.Needs{FIFO: true, Reliable: true, Detector: process.ReliableDetector},
+	Claims: claims,
+	New:    newMachine,
+}
+
+var sent = process.FieldUse{Field: process.FieldClock, Symbol: "t"}
+
+const (
+	req process.Type = iota + 1
+	reply
+	rel
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2a
+	ruleR2b
+	ruleR3
+	ruleR4
+	ruleR5
+	ruleR6
+	ruleR7
+)
+
+// The values of the mode option.
+const (
+	answer = "reply"
+	skip   = "skip"
+)
+
+type phase uint8
+
+const (
+	idle phase = iota
+	waiting
+	inside
+)
+
+var phaseNames = []string{"IDLE", "WAIT", "IN"}
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+	skip bool
+
+	phase  phase
+	clock  uint64          // the logical time of the latest event
+	own    uint64          // the time of the own request, or 0 when idle
+	queue  []process.Stamp // all requests known, sorted; at most one of each process
+	last   []uint64        // by rank: the time of the latest message from it
+	told   []uint64        // by rank: the time of the latest message to it; only in mode skip
+	fence  process.Fence   // the largest seen; inside, that of the entry
+	failed process.Set     // known to have crashed; none of these is in the queue
+}
+
+// newMachine starts the clock no lower than the fences allow: the number of all
+// stamps up to the clock's is at least the largest fence, here and ever after.
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	m := &machine{
+		c: c, self: self, skip: c.Option("mode", answer) == skip,
+		clock: max(c.Base.Clock, (uint64(c.Base.Fence)+uint64(c.N)-1)/uint64(c.N)),
+		last:  make([]uint64, c.N), fence: c.Base.Fence, failed: process.NewSet(c.N),
+	}
+	if m.skip {
+		m.told = make([]uint64, c.N)
+	}
+	return m
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Acquire:
+		m.onAcquire(fx)
+	case process.Release:
+		m.onRelease(fx)
+	case process.Fail:
+		m.onFail(ev.Peer, fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	}
+}
+
+// onAcquire is R1.
+func (m *machine) onAcquire(fx *process.Effects) {
+	process.Assert(m.phase == idle, "a process has one request at a time")
+	fx.Rule(ruleR1)
+	m.phase = waiting
+	m.clock++
+	m.own = m.clock
+	m.enqueue(m.ownStamp())
+	m.tellAll(process.Message{Type: req, Clock: m.clock}, fx)
+	m.enterIfFirst(fx)
+}
+
+// onMessage is what R2, R3 and R4 have in common: the clock, and who has been
+// heard of. What is not younger than the last message of its sender is a
+// repetition.
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	if m.failed.Has(msg.From) || msg.Clock <= m.last[msg.From] {
+		return
+	}
+	m.clock = max(m.clock, msg.Clock) + 1
+	m.last[msg.From] = msg.Clock
+	switch msg.Type {
+	case req:
+		m.onReq(process.Stamp{Clock: msg.Clock, ID: msg.From}, fx)
+	case reply:
+		fx.Rule(ruleR3)
+	case rel:
+		fx.Rule(ruleR4)
+		m.strike(msg.From)
+		m.fence = max(m.fence, msg.Fence)
+	}
+	m.enterIfFirst(fx)
+}
+
+// onReq is R2. The answer has a time of its own: that of the REQ would not be
+// younger than it.
+func (m *machine) onReq(request process.Stamp, fx *process.Effects) {
+	m.enqueue(request)
+	if m.skip && request.Less(process.Stamp{Clock: m.told[request.ID], ID: m.self}) {
+		fx.Rule(ruleR2b)
+		return
+	}
+	fx.Rule(ruleR2a)
+	m.clock++
+	m.tell(request.ID, process.Message{Type: reply, Clock: m.clock}, fx)
+}
+
+// enterIfFirst is R5. It compares stamps, not bare times: with equal times the
+// rank decides.
+func (m *machine) enterIfFirst(fx *process.Effects) {
+	own := m.ownStamp()
+	if m.phase != waiting || m.queue[0] != own {
+		return
+	}
+	for p, heard := range m.last {
+		p := process.ID(p)
+		if p != m.self && !m.failed.Has(p) && !own.Less(process.Stamp{Clock: heard, ID: p}) {
+			return
+		}
+	}
+	fx.Rule(ruleR5)
+	m.phase = inside
+	m.fence = m.nextFence()
+	fx.Grant(m.fence)
+}
+
+// nextFence is 1 + the largest seen, or, since a holder may have died with a
+// larger one, the number of all stamps up to that of this request.
+func (m *machine) nextFence() process.Fence {
+	if m.failed.Empty() {
+		return m.fence + 1
+	}
+	stamps := process.Fence((m.own-1)*uint64(m.c.N) + uint64(m.self) + 1)
+	process.Assert(stamps > m.fence, "an entry's fence is at most the number of stamps up to its own")
+	return stamps
+}
+
+// onRelease is R6.
+func (m *machine) onRelease(fx *process.Effects) {
+	process.Assert(m.phase == inside, "only a holder releases")
+	fx.Rule(ruleR6)
+	m.phase, m.own = idle, 0
+	m.strike(m.self)
+	m.clock++
+	m.tellAll(process.Message{Type: rel, Clock: m.clock, Fence: m.fence}, fx)
+}
+
+// onFail is R7.
+func (m *machine) onFail(p process.ID, fx *process.Effects) {
+	if m.failed.Has(p) {
+		return
+	}
+	fx.Rule(ruleR7)
+	m.failed.Add(p)
+	m.strike(p)
+	m.enterIfFirst(fx)
+}
+
+func (m *machine) ownStamp() process.Stamp {
+	return process.Stamp{Clock: m.own, ID: m.self}
+}
+
+func (m *machine) enqueue(s process.Stamp) {
+	at := len(m.queue)
+	for at > 0 && s.Less(m.queue[at-1]) { // few are younger than one that comes
+		at--
+	}
+	m.queue = slices.Insert(m.queue, at, s)
+}
+
+// strike takes the request of p out of the queue, if there is one.
+func (m *machine) strike(p process.ID) {
+	for i := range m.queue {
+		if m.queue[i].ID == p {
+			m.queue = slices.Delete(m.queue, i, i+1)
+			return
+		}
+	}
+}
+
+// tellAll sends to everybody but the dead. It is one event: one time for all.
+func (m *machine) tellAll(msg process.Message, fx *process.Effects) {
+	for p := range m.told {
+		m.told[p] = msg.Clock
+	}
+	if m.failed.Empty() {
+		fx.Broadcast(msg)
+		return
+	}
+	for p := range process.ID(m.c.N) {
+		if p != m.self && !m.failed.Has(p) {
+			fx.Send(p, msg)
+		}
+	}
+}
+
+func (m *machine) tell(p process.ID, msg process.Message, fx *process.Effects) {
+	if m.skip {
+		m.told[p] = msg.Clock
+	}
+	fx.Send(p, msg)
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f, "st", &m.phase, phaseNames)
+	f.Clock("C", &m.clock)
+	f.Clock("own", &m.own)
+	process.List(f, "q", &m.queue, stampField)
+	f.Clocks("last", m.last)
+	process.List(f, "told", &m.told, clockField)
+	f.Fence("F", &m.fence)
+	f.Set("failed", m.failed)
+}
+
+func stampField(f *process.Fields, s *process.Stamp) { f.Stamp("request", s) }
+
+func clockField(f *process.Fields, clock *uint64) { f.Clock("t", clock) }
