@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
+	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/sim"
 )
@@ -39,13 +39,7 @@ func warm(tb testing.TB, cfg sim.Config, events int) *sim.World {
 // Events per second of a saturated run, trace off. The aim is five million for
 // Ricart-Agrawala with a hundred processes.
 func BenchmarkSaturated(b *testing.B) {
-	specs := []*process.Spec{central.Spec}
-	for _, name := range []string{"ricart-agrawala", "lamport", "suzuki-kasami"} {
-		if spec := algorithm.Find(name); spec != nil {
-			specs = append(specs, spec)
-		}
-	}
-	for _, spec := range specs {
+	for _, spec := range []*process.Spec{central.Spec, ricartagrawala.Spec, ringSpec} {
 		b.Run(fmt.Sprintf("%s/n=100", spec.Name), func(b *testing.B) {
 			w := warm(b, saturated(spec, 100), 200_000)
 			b.ReportAllocs()

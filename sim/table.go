@@ -6,6 +6,7 @@ package sim
 type table struct {
 	cells []cell
 	used  int
+	spare []cell // of the same size
 }
 
 type cell struct {
@@ -54,23 +55,34 @@ func (t *table) set(key uint64, value int64, stale func(value int64) bool) {
 	c.value = value
 }
 
+// grow makes room: more of it if at least half of what is there has to stay,
+// else by throwing out the rest. The old array is kept for the next time, so that
+// a table whose contents come and go allocates nothing in the long run.
 func (t *table) grow(stale func(value int64) bool) {
-	old, live := t.cells, 0
-	for _, c := range old {
+	live := 0
+	for _, c := range t.cells {
 		if c.key != 0 && (stale == nil || !stale(c.value)) {
 			live++
 		}
 	}
-	size := 64
-	for size < 2*(live+1) {
-		size *= 2
+	size := max(64, len(t.cells))
+	if 2*live >= t.used {
+		size = max(64, 2*len(t.cells))
 	}
-	t.cells, t.used = make([]cell, size), 0
+	old, next := t.cells, t.spare
+	if len(next) != size {
+		next = make([]cell, size)
+	}
+	clear(next)
+	t.cells, t.used, t.spare = next, 0, nil
 	for _, c := range old {
 		if c.key != 0 && (stale == nil || !stale(c.value)) {
 			*t.find(c.key) = c
 			t.used++
 		}
+	}
+	if stale != nil && len(old) == size {
+		t.spare = old
 	}
 }
 
