@@ -17,7 +17,7 @@ func (r *run) fault(p *proc) error {
 		return nil
 	case r.rng.Intn(2) == 0 && r.w.spec.Needs.Detector == process.UnreliableDetector:
 		return r.suspicion(p)
-	case r.alive() > 1:
+	case r.expendable(p):
 		return r.crash(p)
 	}
 	return nil
@@ -27,6 +27,18 @@ func (r *run) fault(p *proc) error {
 func (r *run) detects() bool {
 	for layer := range r.w.spec.Depth() {
 		if r.w.spec.Layer(uint8(layer)).Family == process.Detector {
+			return true
+		}
+	}
+	return false
+}
+
+// expendable reports whether p may crash: somebody else is up. Where the machines
+// find out by themselves who is there, that somebody must have had the time to
+// learn what p knows, or nobody could.
+func (r *run) expendable(p *proc) bool {
+	for _, q := range r.w.procs {
+		if q != p && !q.down && (!r.detects() || q.incarnation == 1 || r.w.clock >= q.since+20*r.w.c.D()) {
 			return true
 		}
 	}
@@ -106,16 +118,6 @@ func (r *run) news(ev process.Event) error {
 		}
 	}
 	return nil
-}
-
-func (r *run) alive() int {
-	n := 0
-	for _, p := range r.w.procs {
-		if !p.down {
-			n++
-		}
-	}
-	return n
 }
 
 // claims reports whether the spec promises the property in the mode of this run.

@@ -35,6 +35,7 @@ type proc struct {
 	m           process.Machine
 	down        bool
 	incarnation uint64
+	since       process.Duration // of its last start
 	durable     []byte
 	timers      []armed
 	lastSends   int // messages of the last step
@@ -238,6 +239,7 @@ func (w *world) restart(p *proc) error {
 	})
 	p.down, p.leader, p.m = false, process.None, w.spec.New(p.id, w.c)
 	p.incarnation++
+	p.since = w.clock
 	if p.durable != nil {
 		if err := process.DecodeDurable(p.durable, p.m, w.c.N); err != nil {
 			return err
