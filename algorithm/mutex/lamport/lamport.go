@@ -328,13 +328,16 @@ func (m *machine) Fields(f *process.Fields) {
 	process.Enum(f, "st", &m.phase, phaseNames)
 	f.Clock("C", &m.clock)
 	f.Clock("own", &m.own)
-	process.List(f, "q", &m.queue, stampField)
+	process.List(f, "q", &m.queue, stampFields)
 	f.Clocks("last", m.last)
 	process.List(f, "told", &m.told, clockField)
 	f.Fence("F", &m.fence)
 	f.Set("failed", m.failed)
 }
 
-func stampField(f *process.Fields, s *process.Stamp) { f.Stamp("request", s) }
+func stampFields(f *process.Fields, s *process.Stamp) {
+	f.Clock("t", &s.Clock)
+	f.ID("id", &s.ID)
+}
 
 func clockField(f *process.Fields, clock *uint64) { f.Clock("t", clock) }
