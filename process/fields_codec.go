@@ -40,6 +40,12 @@ func (f *Fields) Append(dst []byte, m Machine) []byte {
 	return f.append(dst, m)
 }
 
+// AppendDurable is the function AppendDurable with a walk that the caller keeps.
+func (f *Fields) AppendDurable(dst []byte, m Machine) []byte {
+	*f = Fields{durableOnly: true}
+	return f.append(dst, m)
+}
+
 // Decode is DecodeState with a walk that the caller keeps.
 func (f *Fields) Decode(src []byte, m Machine, n int) error {
 	*f = Fields{}

@@ -27,7 +27,19 @@ func TestEventsAllocateNothing(t *testing.T) {
 		Spec: timers, Process: process.Config{N: 20}, Limit: sim.Limit{Until: 1 << 60},
 		Links: sim.Links{Link: sim.Link{Delay: sim.Exponential(1, ms), Drop: 0.1, Duplicate: 0.1, Reorder: 0.1}},
 	}
-	for name, cfg := range map[string]sim.Config{"ring": ringConfig(100), "varying ring": saturated(ringSpec, 100), "timers": faulty} {
+	saves := sim.Config{
+		Spec: probeSpec(func(m *probe, ev *process.Event, fx *process.Effects) {
+			if ev.Kind == process.Start || ev.Kind == process.Fire {
+				m.kept++
+				fx.Arm(1, ms, 2*ms)
+				fx.Broadcast(process.Message{Type: note})
+				fx.Save()
+			}
+		}),
+		Process: process.Config{N: 5}, Limit: sim.Limit{Until: 1 << 60},
+		Faults: []sim.Fault{{Kind: sim.SlowDisk, Process: 1, Disk: sim.Uniform(1, 3*ms/2)}},
+	}
+	for name, cfg := range map[string]sim.Config{"ring": ringConfig(100), "varying ring": saturated(ringSpec, 100), "timers": faulty, "saves": saves} {
 		w := warm(t, cfg, 500_000)
 		if allocated := allocations(w, 200_000); allocated > 20 {
 			t.Errorf("%s: %d allocations in 200,000 events", name, allocated)

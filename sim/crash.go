@@ -76,7 +76,7 @@ func (w *World) restart(p process.ID, cause uint64) {
 		err := process.DecodeDurable(saved, pr.machine, w.config.N)
 		process.Assert(err == nil, "what a machine has saved it can load")
 	}
-	pr.down, pr.diskFree = false, 0
+	pr.down, pr.suspected, pr.diskFree = false, false, 0
 	pr.incarnation++
 	w.noticeRestart(p)
 	w.observe(Observation{Kind: Restarted, Process: p})

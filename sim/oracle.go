@@ -132,10 +132,12 @@ func (w *World) detect(it *item) {
 		}
 	case foundPause:
 		if pr.paused {
+			pr.suspected = true
 			w.spread(p, process.Suspect)
 		}
 	case foundResume:
-		if !pr.paused && !pr.down {
+		if pr.suspected && !pr.paused && !pr.down {
+			pr.suspected = false
 			w.spread(p, process.Trust)
 		}
 	case foundRestart:

@@ -198,24 +198,30 @@ func (w *World) fire(it *item) {
 	w.step(p, &w.ev, it.cause)
 }
 
-// save puts the durable fields on disk, at once or when the disk is done.
+// save puts the durable fields on disk, at once or when the disk is done. Both
+// ways use their buffers again.
 func (w *World) save(p process.ID) {
-	bytes := process.AppendDurable(nil, w.procs[p].machine)
-	if free := w.procs[p].diskFree; free > w.now {
-		w.saves = append(w.saves, save{bytes})
-		w.push(free, classFault, p, itemSaved).arg = int32(len(w.saves) - 1)
+	free := w.procs[p].diskFree
+	if free <= w.now {
+		w.durable[p] = w.walk.AppendDurable(w.durable[p][:0], w.procs[p].machine)
 		return
 	}
-	w.durable[p] = bytes
+	if len(w.freeSaves) == 0 {
+		w.freeSaves = append(w.freeSaves, int32(len(w.saves)))
+		w.saves = append(w.saves, nil)
+	}
+	last := len(w.freeSaves) - 1
+	i := w.freeSaves[last]
+	w.freeSaves = w.freeSaves[:last]
+	w.saves[i] = w.walk.AppendDurable(w.saves[i][:0], w.procs[p].machine)
+	w.push(free, classFault, p, itemSaved).arg = i
 }
 
-// save is what a slow disk has not written yet.
-type save struct{ bytes []byte }
-
+// saved is when a slow disk is done, unless a crash was faster.
 func (w *World) saved(it *item) {
 	p := process.ID(it.proc)
 	if w.procs[p].incarnation == it.incarnation && !w.procs[p].down {
-		w.durable[p] = w.saves[it.arg].bytes
+		w.durable[p], w.saves[it.arg] = w.saves[it.arg], w.durable[p]
 	}
-	w.saves[it.arg].bytes = nil
+	w.freeSaves = append(w.freeSaves, it.arg)
 }

@@ -21,19 +21,21 @@ type World struct {
 	msg    process.Message // delivered by it
 	msg2   process.Message // sent by it, for watchers
 
-	procs    []proc
-	clients  []client
-	timers   table // of timerKey: seq of its item, negative while it waits out a pause
-	backlog  []item
-	payloads payloads
-	links    links
-	durable  map[process.ID][]byte
-	saves    []save
-	clocks   []clock
-	doomed   []Fault // CrashInStep that have not happened
-	cuts     []cut
-	losses   []Fault // Lose that have not happened
-	oracle   oracle
+	procs     []proc
+	clients   []client
+	timers    table // of timerKey: seq of its item, negative while it waits out a pause
+	backlog   []item
+	payloads  payloads
+	links     links
+	durable   map[process.ID][]byte
+	walk      process.Fields
+	saves     [][]byte // what slow disks have not written yet
+	freeSaves []int32  // positions in saves that are not in use
+	clocks    []clock
+	doomed    []Fault // CrashInStep that have not happened
+	cuts      []cut
+	losses    []Fault // Lose that have not happened
+	oracle    oracle
 
 	timerDice, choiceDice, clientDice, diskDice random
 
@@ -63,6 +65,7 @@ type proc struct {
 	incarnation uint32
 	down        bool
 	paused      bool
+	suspected   bool // by an unreliable detector, for a pause
 }
 
 // itemKind is what an item of the queue does.
