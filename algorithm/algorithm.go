@@ -11,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
+	"github.com/conclave-io/conclave/algorithm/mutex/maekawa"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
@@ -31,6 +32,7 @@ var All = []*process.Spec{
 	suzukikasami.Spec,
 	raymond.Spec,
 	singhal.Spec,
+	maekawa.Spec,
 	singhalprinted.Spec,
 	bully.Spec,
 	heartbeat.Spec,

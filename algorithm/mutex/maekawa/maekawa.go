@@ -1,0 +1,183 @@
+// Package maekawa is mutual exclusion by votes of small sets, without deadlock.
+//
+// # Problem and idea
+//
+// Each process has a voting set, itself among its members, and any two sets have
+// a common member. A process has one vote. Who has the votes of its whole set may
+// enter: two at once would need the vote of a common member twice. A set of about
+// the square root of N members is enough, so an entry costs far less than asking
+// everyone.
+//
+// With nothing more, processes that ask at once can each get a part of their
+// votes and wait for each other for ever (see the algorithm maekawa-slides).
+// Therefore requests carry a logical time T, the lower (T, rank) is the better,
+// and a voter that has voted for the worse of two asks for its vote back
+// (INQUIRE). The candidate gives it back (YIELD) if it knows that it cannot win
+// yet, because another voter told it so (FAILED).
+//
+// # Rules
+//
+//	R1  request: count up the clock, T is its value; REQ(T) to the voting set.
+//	R2  voter on REQ(T) from j:
+//	    R2a the vote is free: j has it; GRANT(T, F), F being the highest fence
+//	        that the voter knows of.
+//	    otherwise queue (T, j), best first, and
+//	    R2b if it is not better than all others and the candidate: FAILED to j.
+//	    R2c if it is the best: INQUIRE to the candidate, unless it is asked already,
+//	    R2d and FAILED to whoever was better than the candidate before (Sanders).
+//	R3  candidate on GRANT: count it. R3b with all votes: enter, with the fence
+//	    1 + the largest F. R3c not asking any more: give the vote back by REL.
+//	R4  on FAILED from a voter that has not voted since: remember it.
+//	R5  on INQUIRE while waiting: remember it.
+//	R6  whenever some voter has said FAILED: YIELD to each that inquires and whose
+//	    vote is here. A vote given back counts as FAILED until it is given again.
+//	R7  voter on YIELD: queue the candidate again and vote for the best.
+//	R8  release: REL(T, fence) to the set. R8b withdraw: REL(T) to the set.
+//	R9  voter on REL from the candidate: note the fence, vote for the best that
+//	    is queued. R9b from anyone else: strike it from the queue.
+//
+// Messages to oneself are not sent but take effect at once. A message with
+// another T than that of the present request is stale and ignored, but for GRANT.
+//
+// # Why it is safe and live
+//
+// A voter's vote is with one process until that process sends YIELD or REL for
+// it, which it does only while it is not inside. Everyone in the queue of a voter,
+// except perhaps its head, has been told FAILED; the head has not only if it is
+// better than the candidate, and then the candidate was asked to yield. So where
+// nothing moves, everyone waits for somebody better, which cannot go round in a
+// circle. Clocks rise with every request that is heard of, so only finitely many
+// requests are better than a given one. A fence is one more than those known to
+// all members of a set, one of which has heard of the entry before.
+//
+// # Cost
+//
+// K is the size of the voting set. Idle 3(K-1) messages per entry; saturated
+// 4(K-1) if all messages take the same time, because each request then meets one
+// FAILED at each voter; never more than 7(K-1) (REQ, FAILED, GRANT, REL, and
+// INQUIRE, YIELD and another GRANT for who is overtaken). Client
+// delay two message times. Synchronization delay one or two, more if a vote has to
+// be yielded first.
+//
+// # Assumptions and deviations
+//
+// Links lose and repeat nothing; order does not matter. A crash is survived only
+// of processes that are in the voting set of nobody who asks, themselves included:
+// everyone whose set has a crashed member waits for ever, and so do those whose
+// voters it had taken. It cannot simply be declared dead: whether it was inside,
+// and with which fence, nobody else may know.
+//
+// Withdrawal (R8b, R9b, R3c) is ours. So is the fence.
+//
+// Sources: M. Maekawa, A sqrt(N) algorithm for mutual exclusion in decentralized
+// systems, 1985; B. Sanders, The information structure of distributed mutual
+// exclusion algorithms, 1987, for R2d. The lecture document
+// 001_7cbd60020dad965f.txt has the votes, but none of the rules against deadlock,
+// and counts 3 sqrt(N) messages, as if K were sqrt(N)+1; in a grid K is 2 sqrt(N)-1.
+package maekawa
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "maekawa",
+	Title:     "Maekawa's voting without deadlock",
+	Paper:     "M. Maekawa: A sqrt(N) algorithm for mutual exclusion in decentralized systems, ACM TOCS 3(2), 1985; B. A. Sanders: The information structure of distributed mutual exclusion algorithms, ACM TOCS 5(3), 1987",
+	Documents: []string{doc001},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "REQ", Fields: []process.FieldUse{stamp}},
+		{Name: "GRANT", Fields: []process.FieldUse{stamp, {Field: process.FieldFence, Symbol: "F"}}},
+		{Name: "FAILED", Fields: []process.FieldUse{stamp}},
+		{Name: "INQUIRE", Fields: []process.FieldUse{stamp}},
+		{Name: "YIELD", Fields: []process.FieldUse{stamp}},
+		{Name: "REL", Fields: []process.FieldUse{stamp, {Field: process.FieldFence, Symbol: "f"}}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "request: stamp it, REQ to the voting set"},
+		{Name: "R2a", Text: "REQ while the vote is free: vote"},
+		{Name: "R2b", Text: "REQ that is not the best: queue it and say FAILED"},
+		{Name: "R2c", Text: "REQ that is the best: queue it and ask the candidate for the vote"},
+		{Name: "R2d", Text: "who was the best before: tell it FAILED"},
+		{Name: "R3", Text: "GRANT: count the vote"},
+		{Name: "R3b", Text: "all votes: enter"},
+		{Name: "R3c", Text: "GRANT for a request that was withdrawn: give the vote back"},
+		{Name: "R4", Text: "FAILED: remember it"},
+		{Name: "R5", Text: "INQUIRE: remember it"},
+		{Name: "R6", Text: "some voter said FAILED: yield the votes that are asked for"},
+		{Name: "R7", Text: "YIELD: queue the candidate again, vote for the best"},
+		{Name: "R8", Text: "release: REL to the voting set"},
+		{Name: "R8b", Text: "withdraw: REL to the voting set"},
+		{Name: "R9", Text: "REL of the candidate: vote for the best in the queue"},
+		{Name: "R9b", Text: "REL of a request that was withdrawn: strike it from the queue"},
+	},
+	Needs:   process.Needs{Reliable: true, NoDuplication: true, Topology: process.Quorums},
+	Claims:  claims,
+	Cancels: true,
+	New:     newMachine,
+}
+
+const doc001 = "001_7cbd60020dad965f.txt"
+
+var stamp = process.FieldUse{Field: process.FieldClock, Symbol: "T"}
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.FencesGrow},
+		{Property: process.Progress},
+		{Property: process.OrderHappenedBefore, Fails: true,
+			When: "who asked first may lack a vote that a later one has, and neither is told FAILED"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "K is the size of the voting set", Exact: perVoter("3(K-1)", 3),
+			Said: []process.Figure{{Document: doc001, Text: "3 sqrt(N)", Wrong: "it takes K for sqrt(N)+1, and does not send to itself"}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: "every message takes D, so that each request meets one FAILED; K is the mean size",
+			Exact: perVoter("4(K-1)", 4)},
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, When: "nobody withdraws; K is the mean size",
+			Lo: perVoter("3(K-1)", 3), Hi: perVoter("7(K-1)", 7)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: "K >= 2", Exact: constant("2", 2),
+			Said: []process.Figure{{Document: doc001, Text: "2 sqrt(N)", Wrong: "it counts messages; those of different voters travel at once"}}},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: "K >= 2", Lo: constant("1", 1), Hi: constant("2", 2)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "time stamps; an INQUIRE may overtake its GRANT, and a GRANT a FAILED"},
+		{Fault: process.CrashBystander, How: "as long as it is in the voting set of nobody who asks"},
+	},
+}
+
+func perVoter(text string, each float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return each * float64(p.K-1) }}
+}
+
+func constant(text string, value float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
+}
+
+const (
+	req process.Type = iota + 1
+	grant
+	failed
+	inquire
+	yield
+	rel
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2a
+	ruleR2b
+	ruleR2c
+	ruleR2d
+	ruleR3
+	ruleR3b
+	ruleR3c
+	ruleR4
+	ruleR5
+	ruleR6
+	ruleR7
+	ruleR8
+	ruleR8b
+	ruleR9
+	ruleR9b
+)
