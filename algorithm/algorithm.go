@@ -10,6 +10,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
 	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
+	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
 	"github.com/conclave-io/conclave/algorithm/mutex/maekawa"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
@@ -34,6 +35,7 @@ var All = []*process.Spec{
 	singhal.Spec,
 	maekawa.Spec,
 	singhalprinted.Spec,
+	kricartagrawala.Spec,
 	bully.Spec,
 	heartbeat.Spec,
 	heartbeat.Reliable,

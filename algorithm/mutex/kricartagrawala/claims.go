@@ -1,0 +1,40 @@
+package kricartagrawala
+
+import "github.com/conclave-io/conclave/process"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.AtMostK},
+		{Property: process.MutualExclusion, Fails: true, When: "unless k = 1"},
+		{Property: process.Progress},
+		{Property: process.FencesGrowCausally},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, Exact: peers("2(N-1)", 2)},
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Lo: least, Hi: peers("2(N-1)", 2)},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 if k >= N", Exact: &process.Formula{
+			Text: "2", Eval: func(p process.Params) float64 {
+				if p.K >= p.N {
+					return 0
+				}
+				return 2
+			}}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "answers are counted"},
+		{Fault: process.CrashBystander, How: "R6, with a reliable detector; k-1 of them without"},
+		{Fault: process.CrashWaiter, How: "R6, with a reliable detector"},
+		{Fault: process.CrashHolder, How: "R6, with a reliable detector: its unit is free again"},
+	},
+}
+
+// peers is a number of messages for each other process.
+func peers(text string, each int) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(each * (p.N - 1)) }}
+}
+
+// least is what an entry costs if all answers that it did not need travel with
+// others: all are asked, and N-k must answer.
+var least = &process.Formula{Text: "2N-k-1", Eval: func(p process.Params) float64 {
+	return float64(p.N - 1 + max(0, p.N-p.K))
+}}

@@ -1,0 +1,285 @@
+// Package kricartagrawala is mutual exclusion for k identical units of a resource:
+// at most k processes are inside.
+//
+// # Problem and idea
+//
+// As in Ricart and Agrawala's algorithm everybody is asked and those with an older
+// request answer only when they leave. But if k units exist, at most k-1 others may
+// be inside, so the answers of N-k others are enough: of the k-1 that have not
+// answered each may be inside. The answers that come late must not be mistaken for
+// answers to the next request; so a process counts what each peer owes it.
+//
+// # Rules
+//
+//	R1  request: take a time larger than all seen, T = (t, rank), and send REQ(t)
+//	    to everybody else; each owes one more answer.
+//	R2  on REQ(t) from j, whatever follows: no own request from now on is older.
+//	    R2a inside, or waiting with T < (t, j): owe j one more answer.
+//	    R2b otherwise: REPLY(1) at once.
+//	R3  on REPLY(count) from j: j owes so many less.
+//	R4  after R1, R3 and R6: waiting, and N-k others owe nothing: enter.
+//	R5  release: REPLY(count) to each process that is owed answers, for all of them.
+//	R6  j has crashed: it owes nothing and is owed nothing.
+//
+// # Why it is safe
+//
+// Of two processes whose entries overlap the one with the younger request has no
+// answer to it from the other: that one was waiting with an older request, or
+// inside, and does not answer before it leaves. Take the youngest request of all
+// that are inside at a moment: none of the others there has answered it, and at
+// most k-1 had not when it entered. So at most k are inside. Nobody waits for ever,
+// because everybody waits only for older requests.
+//
+// Fences: with several inside there is no order that all see. A fence is the next
+// number above all that a process has seen whose remainder modulo N is its rank, so
+// it is unique; REQ and REPLY carry the largest seen, so it grows along
+// happened-before. In particular a unit that is passed on by a REPLY is passed on
+// with a larger fence.
+//
+// # Cost
+//
+// N-1 REQ and up to N-1 REPLY per entry; the owed answers of several requests travel
+// together, but those that let a process in are N-k. So 2N-k-1 to 2(N-1) messages,
+// 2(N-1) if requests come one at a time. Client delay 2.
+//
+// # Assumptions and deviations
+//
+// No message is lost, none comes twice, order does not matter. Up to k-1 processes
+// that are silent for ever do no harm while they hold no unit but their own; with a
+// reliable detector any number may crash. A restart without memory is not survived.
+// With k >= N everybody enters at once. Entries are not in the order of time: who
+// needs only N-k answers may have them before somebody older has. Fences and R6 are
+// ours.
+//
+// Sources: K. Raymond (1989), an extension of G. Ricart and A. K. Agrawala (1981);
+// named in 002_fe17e557ba27646f.txt.
+package kricartagrawala
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "k-ricart-agrawala",
+	Title:     "Ricart-Agrawala for k units",
+	Paper:     "K. Raymond: A Distributed Algorithm for Multiple Entries to a Critical Section, Information Processing Letters 30(4), 1989",
+	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldClock, Symbol: "t"}, highest}},
+		{Name: "REPLY", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "count"}, highest}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "request: stamp it, send REQ to everybody else; each owes one more answer"},
+		{Name: "R2a", Text: "REQ while inside, or younger than the own request: owe an answer"},
+		{Name: "R2b", Text: "REQ otherwise: REPLY(1) at once"},
+		{Name: "R3", Text: "REPLY(count): its sender owes so many answers less"},
+		{Name: "R4", Text: "waiting, and N-k others owe nothing: enter"},
+		{Name: "R5", Text: "release: REPLY(count) to all that are owed answers"},
+		{Name: "R6", Text: "a peer crashed: it owes nothing and is owed nothing"},
+	},
+	Options: []process.Option{{
+		Name: "k", Default: "2", Min: 1, Max: process.MaxProcesses, Text: "how many units there are",
+	}},
+	Needs:  process.Needs{Reliable: true, NoDuplication: true, Detector: process.ReliableDetector},
+	Claims: claims,
+	New:    newMachine,
+}
+
+var highest = process.FieldUse{Field: process.FieldFence, Symbol: "F"}
+
+const (
+	req process.Type = iota + 1
+	reply
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2a
+	ruleR2b
+	ruleR3
+	ruleR4
+	ruleR5
+	ruleR6
+)
+
+type phase uint8
+
+const (
+	idle phase = iota
+	waiting
+	inside
+)
+
+var phaseNames = []string{"IDLE", "WAIT", "IN"}
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+	k    int
+
+	phase  phase
+	clock  uint64        // the largest logical time seen or used
+	own    uint64        // the time of the own request, or 0 when idle
+	fence  process.Fence // the largest seen
+	owing  []uint64      // by rank: answers it owes to this process, to all requests so far (out)
+	owed   []uint64      // by rank: answers this process owes it; all 0 when idle (def)
+	failed process.Set   // known to have crashed; owing and owed nothing
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, k: c.IntOption("k", 2),
+		clock: c.Base.Clock, fence: c.Base.Fence,
+		owing: make([]uint64, c.N), owed: make([]uint64, c.N), failed: process.NewSet(c.N),
+	}
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Acquire:
+		m.onAcquire(fx)
+	case process.Release:
+		m.onRelease(fx)
+	case process.Fail:
+		m.onFail(ev.Peer, fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	}
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	if m.failed.Has(msg.From) {
+		return
+	}
+	m.fence = max(m.fence, msg.Fence)
+	switch msg.Type {
+	case req:
+		m.onReq(msg, fx)
+	case reply:
+		m.onReply(msg, fx)
+	}
+}
+
+// onAcquire is R1. What is still owed to earlier requests stays on the books: a
+// process that forgot it would take an old answer for one to this request, and let
+// itself in as number k+1.
+func (m *machine) onAcquire(fx *process.Effects) {
+	process.Assert(m.phase == idle, "a process has one request at a time")
+	fx.Rule(ruleR1)
+	m.phase = waiting
+	m.clock++
+	m.own = m.clock
+	asking := process.Message{Type: req, Clock: m.own, Fence: m.fence}
+	everybody := m.failed.Empty()
+	if everybody {
+		fx.Broadcast(asking)
+	}
+	for p := range process.ID(m.c.N) {
+		if p == m.self || m.failed.Has(p) {
+			continue
+		}
+		m.owing[p]++
+		if !everybody {
+			fx.Send(p, asking)
+		}
+	}
+	m.enterIfFree(fx)
+}
+
+// onReq is R2. The clock rises also for a request that has to wait; otherwise the
+// next own request could be older than it.
+func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
+	m.clock = max(m.clock, msg.Clock)
+	own, other := process.Stamp{Clock: m.own, ID: m.self}, process.Stamp{Clock: msg.Clock, ID: msg.From}
+	if m.phase == inside || m.phase == waiting && own.Less(other) {
+		fx.Rule(ruleR2a)
+		m.owed[msg.From]++
+		return
+	}
+	fx.Rule(ruleR2b)
+	fx.Send(msg.From, m.answering(1))
+}
+
+func (m *machine) answering(count uint64) process.Message {
+	return process.Message{Type: reply, Value: int64(count), Fence: m.fence}
+}
+
+// onReply is R3.
+func (m *machine) onReply(msg *process.Message, fx *process.Effects) {
+	fx.Rule(ruleR3)
+	process.Assert(msg.Value > 0 && uint64(msg.Value) <= m.owing[msg.From], "nobody answers more than it was asked")
+	m.owing[msg.From] -= uint64(msg.Value)
+	m.enterIfFree(fx)
+}
+
+// enterIfFree is R4. A peer that has answered this request but owes an earlier
+// answer counts as one that has not: which of the two it gave cannot be told.
+func (m *machine) enterIfFree(fx *process.Effects) {
+	if m.phase != waiting || m.free() < m.c.N-m.k {
+		return
+	}
+	fx.Rule(ruleR4)
+	m.phase = inside
+	m.fence = m.nextFence()
+	fx.Grant(m.fence)
+}
+
+// free returns how many others owe nothing.
+func (m *machine) free() int {
+	n := -1 // not counting this process, which owes itself nothing
+	for _, answers := range m.owing {
+		if answers == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// nextFence is the next number above the largest seen that is this process' own.
+func (m *machine) nextFence() process.Fence {
+	n, rank := process.Fence(m.c.N), process.Fence(m.self)
+	next := m.fence + 1
+	return next + (rank+n-next%n)%n
+}
+
+// onRelease is R5.
+func (m *machine) onRelease(fx *process.Effects) {
+	process.Assert(m.phase == inside, "only a holder releases")
+	fx.Rule(ruleR5)
+	m.phase, m.own = idle, 0
+	for p, count := range m.owed {
+		if count > 0 {
+			m.owed[p] = 0
+			fx.Send(process.ID(p), m.answering(count))
+		}
+	}
+}
+
+// onFail is R6.
+func (m *machine) onFail(p process.ID, fx *process.Effects) {
+	if m.failed.Has(p) {
+		return
+	}
+	fx.Rule(ruleR6)
+	m.failed.Add(p)
+	m.owing[p], m.owed[p] = 0, 0
+	m.enterIfFree(fx)
+}
+
+// Idle reports whether the process has no request and is owed nothing, and has
+// nothing to remember of others but its marks.
+func (m *machine) Idle() bool {
+	return m.phase == idle && m.free() == m.c.N-1 && m.failed.Empty()
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f, "st", &m.phase, phaseNames)
+	f.Clock("C", &m.clock)
+	f.Clock("T", &m.own)
+	f.Fence("F", &m.fence)
+	f.Array("out", m.owing)
+	f.Array("def", m.owed)
+	f.Set("failed", m.failed)
+}
