@@ -3,8 +3,10 @@ package trace_test
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
+	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/trace"
 )
 
@@ -31,4 +33,37 @@ func ExampleReader() {
 	// central
 	// #1 t=0 1 acquire [R1]
 	// #2 t=1000 2 gets REQUEST rid=1 from 1 (because of #1)
+}
+
+// The same records make any of the pictures.
+func ExampleNewFormatWriter() {
+	h := trace.Header{Algorithm: "central", Clock: "virtual", Labels: []process.Label{1, 2}}
+	w, err := trace.NewFormatWriter("mermaid", os.Stdout, h)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	coordinator := process.Label(2)
+	request := &trace.Message{Name: "REQUEST", From: 1, To: &coordinator, Text: "REQUEST rid=1"}
+	run := []trace.Record{
+		{ID: 1, Process: 1, Kind: "acquire", Effects: []trace.Effect{{Kind: "send", Message: request}}},
+		{ID: 2, Cause: 1, Time: 1000, Process: 2, Kind: "deliver", Message: request},
+	}
+	for i := range run {
+		if err := w.Write(&run[i]); err != nil {
+			fmt.Println(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// sequenceDiagram
+	//     title central, 2 processes, seed 0
+	//     accTitle: central, 2 processes, seed 0
+	//     accDescr: What the processes of one run sent each other, from top to bottom.
+	//     participant p1 as 1
+	//     participant p2 as 2
+	//     Note over p1: acquire
+	//     p1->>p2: REQUEST rid=1
 }

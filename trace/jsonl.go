@@ -53,6 +53,9 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
+// Close completes the trace.
+func (w *Writer) Close() error { return w.Flush() }
+
 func checkOrder(r *Record, last uint64) error {
 	if r.ID <= last {
 		return fmt.Errorf("record %d follows record %d, ids must rise", r.ID, last)

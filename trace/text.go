@@ -131,3 +131,6 @@ func (t *TextWriter) Write(r *Record) error {
 	}
 	return nil
 }
+
+// Close does nothing: all is written.
+func (t *TextWriter) Close() error { return nil }

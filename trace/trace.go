@@ -8,8 +8,9 @@
 // a trace can be read without the program that wrote it. Equal runs have equal
 // traces, byte for byte.
 //
-// [Record.String] is the plain form for people; pictures and other exports read
-// records and live in files of their own.
+// [Record.String] is the plain form for people. [NewFormatWriter] writes a run in
+// any of the [Formats]: as text, as JSON lines, as a log for ShiViz, as a Mermaid
+// sequence diagram, or as a space-time diagram in SVG.
 package trace
 
 import "github.com/conclave-io/conclave/process"

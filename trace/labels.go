@@ -1,0 +1,141 @@
+package trace
+
+import "math"
+
+// label is a text in the picture. Its baseline goes through x, y in the direction
+// of the vector cos, sin. Places of labels are in tenths of a pixel and
+// directions in thousandths: with whole numbers, a picture is the same on every
+// machine.
+type label struct {
+	class    string
+	text     string
+	x, y     int
+	cos, sin int
+	anchor   string
+	cut      int // how much of the text did not fit, in pixels
+}
+
+const (
+	pixel = 10   // in tenths
+	whole = 1000 // the length of a direction
+)
+
+// direction returns a vector of length one.
+func direction(dx, dy int) (cos, sin int) {
+	length := math.Sqrt(float64(dx*dx + dy*dy))
+	if length == 0 {
+		return whole, 0
+	}
+	return int(math.Round(whole * float64(dx) / length)), int(math.Round(whole * float64(dy) / length))
+}
+
+// middle returns points along the middle of the text.
+func (l *label) middle() []point {
+	width := textWidth(l.text)
+	begin := 0
+	switch l.anchor {
+	case "middle":
+		begin = -width / 2
+	case "end":
+		begin = -width
+	}
+	var points []point
+	for at := begin + 3; at < begin+width; at += 6 {
+		points = append(points, point{
+			x: l.x + (at*l.cos+4*l.sin)*pixel/whole,
+			y: l.y + (at*l.sin-4*l.cos)*pixel/whole,
+		})
+	}
+	return points
+}
+
+// textWidth returns about how wide a text is, in pixels.
+func textWidth(s string) int { return len([]rune(s)) * charTenths / 10 }
+
+// shorten cuts a text to a width. The whole of it stands in the title of what it
+// belongs to.
+func shorten(s string, width int) string {
+	letters := []rune(s)
+	most := max(2, width*10/charTenths)
+	if len(letters) <= most {
+		return s
+	}
+	return string(letters[:most-1]) + "…"
+}
+
+// placer puts labels where there is room, as far as there is any.
+type placer struct {
+	labels grid // the middles of those that are placed
+	arrows grid
+}
+
+func newPlacer() placer { return placer{labels: grid{}, arrows: grid{}} }
+
+// grid finds points that are near.
+type grid map[point][]point
+
+type point struct{ x, y int }
+
+const (
+	cell       = 16 * pixel
+	labelRoom  = 10 * pixel // between the middles of two labels
+	arrowRoom  = 6 * pixel  // between the middle of a label and an arrow
+	labelWorth = 8          // how much worse it is to cover a label than an arrow
+)
+
+// place takes the candidate that is least in the way, of equals the first.
+func (p *placer) place(candidates []label) label {
+	chosen, least := candidates[0], -1
+	for _, c := range candidates {
+		points := c.middle()
+		cost := labelWorth*(p.labels.near(points, labelRoom)+c.cut) + p.arrows.near(points, arrowRoom)
+		if least < 0 || cost < least {
+			chosen, least = c, cost
+		}
+	}
+	p.labels.add(chosen.middle())
+	return chosen
+}
+
+// avoid keeps labels off an arrow.
+func (p *placer) avoid(a *arrow) {
+	dx, dy := a.toX-a.fromX, a.toY-a.fromY
+	steps := max(abs(dx), abs(dy))/6 + 1
+	for i := range steps + 1 {
+		p.arrows.add([]point{{a.fromX*pixel + dx*i*pixel/steps, a.fromY*pixel + dy*i*pixel/steps}})
+	}
+}
+
+func (g grid) add(points []point) {
+	for _, at := range points {
+		g[at.cell()] = append(g[at.cell()], at)
+	}
+}
+
+// near counts the points of the grid within a distance of any of these.
+func (g grid) near(points []point, distance int) int {
+	count := 0
+	for _, at := range points {
+		for _, other := range g.around(at.cell()) {
+			if abs(other.x-at.x) < distance && abs(other.y-at.y) < distance {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+func (g grid) around(c point) []point {
+	var points []point
+	for dx := -1; dx <= 1; dx++ {
+		for dy := -1; dy <= 1; dy++ {
+			points = append(points, g[point{c.x + dx, c.y + dy}]...)
+		}
+	}
+	return points
+}
+
+// cell returns the cell of a point. All points are right of and below 0.
+func (at point) cell() point { return point{at.x / cell, at.y / cell} }
+
+func abs(n int) int { return max(n, -n) }

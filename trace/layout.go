@@ -1,0 +1,336 @@
+package trace
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Measures of a picture, in pixels.
+const (
+	axisWidth   = 92 // left of the first lane: times
+	headHeight  = 104
+	rowHeight   = 20 // between events of one process at one time
+	leastGap    = 26 // between one time and the next
+	flightGap   = 64 // for as long as a message usually takes
+	mostGap     = 116
+	laneMin     = 92
+	laneMax     = 250
+	pictureWide = 1720 // what many lanes share
+	headsAgain  = 700  // after which the heads are repeated where nothing happens
+	headsRoom   = 34
+	charTenths  = 62 // the usual width of a letter, in tenths
+	barMin      = 16
+	barMax      = 48
+	quietBar    = 6 // half of it is as wide as a dot
+)
+
+// picture is a space-time diagram: what is where.
+type picture struct {
+	header  *Header
+	records []Record
+	lanes   lanes
+
+	lane   int // distance between two lines
+	bar    int // width of a critical section
+	bottom int // of the lines
+	clock  clock
+	y      []int          // of each record
+	at     map[uint64]int // the index of each record
+
+	spans  []span
+	arrows []arrow
+	names  []string // of messages, in the order of their colours
+}
+
+// span is a stretch of a process line.
+type span struct {
+	kind     spanKind
+	lane     int
+	top, end int
+	fence    string
+	open     bool // still so at the end of the picture
+}
+
+type spanKind uint8
+
+const (
+	spanWaiting spanKind = iota
+	spanInside
+	spanDown
+	spanPaused
+)
+
+// arrow is a message. One that got lost, or has not arrived, ends on the way.
+type arrow struct {
+	flight
+	fate         fate
+	fromX, fromY int
+	toX, toY     int
+	reason       string // why it was lost
+}
+
+type fate uint8
+
+const (
+	arrived fate = iota
+	copied
+	lost
+	unknown
+)
+
+// moment is one time at which something happened, with its rows.
+type moment struct {
+	time  int64
+	top   int
+	rows  int
+	broke bool // the time before it is not to scale
+}
+
+// clock is the axis of time.
+type clock struct {
+	moments []moment
+	origin  int64
+	heads   []int // where there is room to name the lines again
+}
+
+func newPicture(h *Header, records []Record) *picture {
+	p := &picture{header: h, records: records, lanes: newLanes(*h), at: map[uint64]int{}}
+	for i := range records {
+		p.at[records[i].ID] = i
+	}
+	p.measure()
+	p.placeRecords()
+	p.placeSpans()
+	p.placeArrows()
+	return p
+}
+
+// measure sets the widths by what has to fit.
+func (p *picture) measure() {
+	longest, fence := 0, 1
+	for i := range p.records {
+		r := &p.records[i]
+		for m := range r.messages() {
+			longest = max(longest, len([]rune(m.Text)))
+		}
+		if f, granted := r.grant(); granted {
+			fence = max(fence, len(f))
+		}
+	}
+	most := max(laneMin, min(laneMax, pictureWide/len(p.header.Labels)))
+	p.lane = min(max(laneMin, longest*charTenths/10+34), most)
+	p.bar = min(max(barMin, fence*charTenths/10+7), barMax)
+}
+
+// x returns where the line of a process is.
+func (p *picture) x(lane int) int { return axisWidth + p.lane/2 + lane*p.lane }
+
+func (p *picture) width() int { return axisWidth + p.lane*len(p.header.Labels) + p.lane/2 }
+
+// shown reports whether a record needs a row. That a process starts is seen
+// from its line; that a message was lost, from its arrow.
+func shown(r *Record) bool {
+	switch r.Kind {
+	case Drop, Duplicate:
+		return false
+	case process.Start.String():
+		_, granted := r.grant()
+		return granted || len(r.news()) > 0 || r.has(process.EffectSend) || r.has(process.EffectBroadcast)
+	}
+	return true
+}
+
+// placeRecords gives each record a row of its moment: below what its process did
+// and what caused it at the same time.
+func (p *picture) placeRecords() {
+	rows := make([]int, len(p.records))
+	moments := make([]int, len(p.records))
+	next := make([]int, len(p.header.Labels))
+	for i := range p.records {
+		r := &p.records[i]
+		if !shown(r) && !r.drops() {
+			moments[i] = -1
+			continue
+		}
+		if p.clock.tick(r.Time) {
+			clear(next)
+		}
+		moments[i] = len(p.clock.moments) - 1
+		lane := p.lanes[r.Process]
+		if r.Kind == Partition || r.Kind == Heal {
+			row := slices.Max(next)
+			for l := range next {
+				next[l] = row
+			}
+		}
+		if cause, known := p.at[r.Cause]; known && moments[cause] == moments[i] && shown(&p.records[cause]) {
+			next[lane] = max(next[lane], rows[cause]+1)
+		}
+		rows[i] = next[lane]
+		p.occupy(r, next)
+		m := &p.clock.moments[moments[i]]
+		m.rows = max(m.rows, slices.Max(next), 1)
+	}
+	p.bottom = p.clock.scale(p.usualFlight()) + 34
+	p.placeRows(moments, rows)
+	if p.header.Clock == "real" && len(p.clock.moments) > 0 {
+		p.clock.origin = p.clock.moments[0].time
+	}
+}
+
+func (p *picture) placeRows(moments, rows []int) {
+	p.y = make([]int, len(p.records))
+	for i := range p.records {
+		p.y[i] = headHeight
+		if moments[i] >= 0 {
+			p.y[i] = p.clock.moments[moments[i]].top + rows[i]*rowHeight
+		}
+	}
+}
+
+// occupy takes the row of a record from those that follow at the same time.
+func (p *picture) occupy(r *Record, next []int) {
+	switch {
+	case r.Kind == Partition || r.Kind == Heal:
+		for l := range next {
+			next[l]++
+		}
+	case shown(r):
+		next[p.lanes[r.Process]]++
+	}
+}
+
+// tick goes to the moment of a time, and reports whether that is a new one. A
+// clock that goes back stands still in the picture.
+func (c *clock) tick(time int64) (began bool) {
+	if len(c.moments) > 0 && time <= c.moments[len(c.moments)-1].time {
+		return false
+	}
+	c.moments = append(c.moments, moment{time: time})
+	return true
+}
+
+// usualFlight returns the median of how long messages take, or else of how long
+// nothing happens.
+func (p *picture) usualFlight() int64 {
+	var lengths []int64
+	for i := range p.records {
+		r := &p.records[i]
+		if cause, known := p.at[r.Cause]; known && r.delivers() && r.Time > p.records[cause].Time {
+			lengths = append(lengths, r.Time-p.records[cause].Time)
+		}
+	}
+	for i := 1; i < len(p.clock.moments) && lengths == nil; i++ {
+		lengths = append(lengths, p.clock.moments[i].time-p.clock.moments[i-1].time)
+	}
+	if lengths == nil {
+		return 1
+	}
+	slices.Sort(lengths)
+	return lengths[len(lengths)/2]
+}
+
+// scale places the moments, and returns where the last one ends.
+func (c *clock) scale(flight int64) (end int) {
+	y, heads := headHeight+24, headHeight
+	for i := range c.moments {
+		m := &c.moments[i]
+		if i > 0 {
+			before := &c.moments[i-1]
+			var gap int
+			gap, m.broke = gapFor(before.time, m.time, flight)
+			y += max(leastGap, gap-(before.rows-1)*rowHeight)
+		}
+		if y-heads > headsAgain && m.broke {
+			c.heads = append(c.heads, y-mostGap/2)
+			heads, y = y, y+headsRoom
+		}
+		m.top = y
+		y += (m.rows - 1) * rowHeight
+	}
+	return y
+}
+
+// gapFor returns how far apart two times stand, and whether that is less than
+// the scale says. It is written so that nothing overflows, whatever the times.
+func gapFor(before, after, flight int64) (gap int, broke bool) {
+	length := float64(uint64(after) - uint64(before))
+	if length > 2*float64(flight) {
+		return mostGap, true
+	}
+	return min(int(length*flightGap/float64(flight)), mostGap), false
+}
+
+// lineState follows one process line from record to record.
+type lineState struct {
+	phase        phase
+	client, host *span // what goes on: a request or section; a pause or a crash
+}
+
+// placeSpans finds the stretches of the lines.
+func (p *picture) placeSpans() {
+	lines := make([]lineState, len(p.header.Labels))
+	for i := range p.records {
+		r := &p.records[i]
+		if r.ofNetwork() {
+			continue
+		}
+		lane := p.lanes[r.Process]
+		p.clientSpan(&lines[lane], lane, i)
+		p.hostSpan(&lines[lane], lane, i)
+	}
+	for i := range lines {
+		for _, s := range []*span{lines[i].client, lines[i].host} {
+			if s != nil {
+				s.open = true
+				p.endSpan(&s, p.bottom)
+			}
+		}
+	}
+}
+
+func (p *picture) clientSpan(line *lineState, lane, i int) {
+	r := &p.records[i]
+	now := line.phase.after(r)
+	fence, granted := r.grant()
+	if now == line.phase && !granted {
+		return
+	}
+	p.endSpan(&line.client, p.y[i])
+	line.phase = now
+	switch now {
+	case waiting:
+		line.client = &span{kind: spanWaiting, lane: lane, top: p.y[i]}
+	case inside:
+		line.client = &span{kind: spanInside, lane: lane, top: p.y[i], fence: fence}
+	}
+}
+
+func (p *picture) hostSpan(line *lineState, lane, i int) {
+	kind := spanDown
+	switch p.records[i].Kind {
+	case Pause:
+		kind = spanPaused
+	case Crash:
+	case Resume, process.Restart.String():
+		p.endSpan(&line.host, p.y[i])
+		return
+	default:
+		return
+	}
+	p.endSpan(&line.host, p.y[i])
+	line.host = &span{kind: kind, lane: lane, top: p.y[i]}
+}
+
+func (p *picture) endSpan(s **span, y int) {
+	if *s == nil {
+		return
+	}
+	(*s).end = y
+	if (*s).kind == spanInside {
+		(*s).end = max(y, (*s).top+rowHeight)
+	}
+	p.spans = append(p.spans, **s)
+	*s = nil
+}
