@@ -6,6 +6,7 @@ package algorithm
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/broken/maekawaslides"
 	"github.com/conclave-io/conclave/algorithm/broken/singhalprinted"
 	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
 	"github.com/conclave-io/conclave/algorithm/election/bully"
@@ -39,6 +40,7 @@ var All = []*process.Spec{
 	bully.Spec,
 	heartbeat.Spec,
 	heartbeat.Reliable,
+	maekawaslides.Spec,
 }
 
 // Find returns the algorithm with the given name, or nil if there is none.

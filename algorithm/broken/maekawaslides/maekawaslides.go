@@ -1,0 +1,252 @@
+// Package maekawaslides is Maekawa's voting as the slides tell it. It deadlocks,
+// and is here to show how.
+//
+// # Problem and idea
+//
+// Each process has a voting set, itself among its members, and any two sets have
+// a common member. A process has one vote. Who has the votes of its whole set may
+// enter: two at once would need the vote of a common member twice.
+//
+// # Rules
+//
+//	R1  request: REQ to the voting set.
+//	R2  voter on REQ from j: vote for j (VOTE), or, if the vote is given already,
+//	    queue j without a word.
+//	R3  candidate on VOTE: count it; with all votes, enter.
+//	R4  release: REL to the voting set.
+//	R5  voter on REL: vote for the head of the queue, if there is one.
+//
+// Messages to oneself are not sent but take effect at once. The slides also let a
+// voter queue a request while it is inside itself; it has then voted for itself.
+//
+// # What is wrong
+//
+// It is safe. But three processes whose sets are 1 2, 2 3 and 1 3 and that ask at
+// once all vote for themselves first; each then waits for the vote of another,
+// nothing is in flight, and nobody ever enters. Nor is that rare: two processes are
+// enough if each is in the set of the other. The scripts testdata/deadlock and
+// testdata/deadlock_of_two are such runs; the algorithm maekawa has the rules
+// against it, INQUIRE, FAILED and YIELD.
+//
+// # Cost
+//
+// 3(K-1) messages per entry with K the size of the voting set, in runs that do
+// not end in a deadlock; client delay two message times, synchronization delay
+// two, or one if the leaver is the voter that was missing. Fences are ours: votes
+// carry the highest F that the voter knows, an entry has 1 + the largest, and REL
+// brings it to the voters.
+//
+// Sources: the lecture document 001_7cbd60020dad965f.txt; M. Maekawa, A sqrt(N)
+// algorithm for mutual exclusion in decentralized systems, 1985. The document does
+// not mention the deadlock, and counts 3 sqrt(N) messages, which is right only if K
+// is sqrt(N)+1.
+package maekawaslides
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+const doc001 = "001_7cbd60020dad965f.txt"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "maekawa-slides",
+	Title:     "Maekawa's voting as on the slides, which deadlocks",
+	Paper:     "M. Maekawa: A sqrt(N) algorithm for mutual exclusion in decentralized systems, ACM TOCS 3(2), 1985",
+	Documents: []string{doc001},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "REQ"},
+		{Name: "VOTE", Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "F"}}},
+		{Name: "REL", Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "f"}}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "request: REQ to the voting set"},
+		{Name: "R2", Text: "REQ: vote"},
+		{Name: "R2b", Text: "REQ after the vote was given: queue it in silence"},
+		{Name: "R3", Text: "VOTE: count it"},
+		{Name: "R3b", Text: "all votes: enter"},
+		{Name: "R4", Text: "release: REL to the voting set"},
+		{Name: "R5", Text: "REL: vote for the head of the queue"},
+	},
+	Needs: process.Needs{Reliable: true, NoDuplication: true, Topology: process.Quorums},
+	Claims: process.Claims{
+		Properties: []process.Claim{
+			{Property: process.MutualExclusion},
+			{Property: process.FencesGrow},
+			{Property: process.Progress, Fails: true,
+				When: "votes of common members that are given in different order stay where they are for ever"},
+		},
+		Costs: []process.Cost{
+			{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "K is the size of the voting set",
+				Exact: &process.Formula{Text: "3(K-1)", Eval: func(p process.Params) float64 { return float64(3 * (p.K - 1)) }},
+				Said:  []process.Figure{{Document: doc001, Text: "3 sqrt(N)", Wrong: "it takes K for sqrt(N)+1, and does not send to itself"}}},
+			{Metric: process.ClientDelay, Regime: process.Idle, When: "K >= 2",
+				Exact: &process.Formula{Text: "2", Eval: func(process.Params) float64 { return 2 }},
+				Said:  []process.Figure{{Document: doc001, Text: "2 sqrt(N)", Wrong: "it counts messages; those of different voters travel at once"}}},
+		},
+		Survives: []process.Survival{{Fault: process.Reorder, How: "a voter has at most one message of each kind from each candidate to deal with"}},
+	},
+	New: newMachine,
+}
+
+const (
+	req process.Type = iota + 1
+	vote
+	rel
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR2b
+	ruleR3
+	ruleR3b
+	ruleR4
+	ruleR5
+)
+
+type phase uint8
+
+const (
+	released phase = iota
+	wanted
+	held
+)
+
+var phaseNames = []string{"RELEASED", "WANTED", "HELD"}
+
+type machine struct {
+	c      *process.Config
+	self   process.ID
+	voters []process.ID // the voting set, shared
+
+	// The candidate.
+	phase phase
+	got   process.Set   // whose votes are here; empty unless wanted
+	fence process.Fence // wanted: the largest F of the votes; held: that of the entry
+
+	// The voter. If it has voted for nobody, queue is empty.
+	voted  process.ID
+	queue  []process.ID  // who else asked, first come first
+	latest process.Fence // the highest fence known
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, voters: c.Topology.Quorums[self],
+		got: process.NewSet(c.N), voted: process.None, latest: c.Base.Fence,
+	}
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Deliver:
+		m.onMessage(ev.Message.Type, ev.Message.From, ev.Message.Fence, fx)
+	case process.Acquire:
+		m.onAcquire(fx)
+	case process.Release:
+		m.onRelease(fx)
+	}
+}
+
+// onMessage handles what came from another process or from this one itself.
+func (m *machine) onMessage(kind process.Type, from process.ID, f process.Fence, fx *process.Effects) {
+	switch kind {
+	case req:
+		m.onReq(from, fx)
+	case vote:
+		m.onVote(from, f, fx)
+	case rel:
+		m.onRel(f, fx)
+	}
+}
+
+// tell sends a message, or applies it at once if it is to oneself.
+func (m *machine) tell(to process.ID, kind process.Type, f process.Fence, fx *process.Effects) {
+	if to == m.self {
+		m.onMessage(kind, m.self, f, fx)
+		return
+	}
+	fx.Send(to, process.Message{Type: kind, Fence: f})
+}
+
+func (m *machine) tellVoters(kind process.Type, f process.Fence, fx *process.Effects) {
+	for _, p := range m.voters {
+		if p != m.self {
+			m.tell(p, kind, f, fx)
+		}
+	}
+	m.tell(m.self, kind, f, fx)
+}
+
+// onAcquire is R1.
+func (m *machine) onAcquire(fx *process.Effects) {
+	process.Assert(m.phase == released, "a process has one request at a time")
+	fx.Rule(ruleR1)
+	m.phase, m.fence = wanted, 0
+	m.tellVoters(req, 0, fx)
+}
+
+// onReq is R2.
+func (m *machine) onReq(from process.ID, fx *process.Effects) {
+	if m.voted != process.None {
+		fx.Rule(ruleR2b)
+		m.queue = append(m.queue, from)
+		return
+	}
+	fx.Rule(ruleR2)
+	m.voted = from
+	m.tell(from, vote, m.latest, fx)
+}
+
+// onVote is R3. Every vote is for the present request: it was asked for once.
+func (m *machine) onVote(from process.ID, f process.Fence, fx *process.Effects) {
+	fx.Rule(ruleR3)
+	m.got.Add(from)
+	m.fence = max(m.fence, f)
+	if m.got.Len() < len(m.voters) {
+		return
+	}
+	fx.Rule(ruleR3b)
+	m.phase = held
+	m.got.Clear()
+	m.fence++
+	fx.Grant(m.fence)
+}
+
+// onRelease is R4.
+func (m *machine) onRelease(fx *process.Effects) {
+	if m.phase != held {
+		return
+	}
+	fx.Rule(ruleR4)
+	m.phase = released
+	m.tellVoters(rel, m.fence, fx)
+}
+
+// onRel is R5.
+func (m *machine) onRel(f process.Fence, fx *process.Effects) {
+	fx.Rule(ruleR5)
+	m.latest = max(m.latest, f)
+	m.voted = process.None
+	if len(m.queue) == 0 {
+		return
+	}
+	m.voted = m.queue[0]
+	m.queue = slices.Delete(m.queue, 0, 1)
+	m.tell(m.voted, vote, m.latest, fx)
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f, "state", &m.phase, phaseNames)
+	f.Set("got", m.got)
+	f.Fence("fence", &m.fence)
+	f.ID("voted", &m.voted)
+	f.IDs("queue", &m.queue)
+	f.Fence("F", &m.latest)
+}
