@@ -32,8 +32,9 @@ type Plan struct {
 	// these are used. Delays are drawn.
 	Process process.Config
 	// Special reports whether a process has a part to play that the algorithm
-	// does not survive losing, such as holding the token. Nil: it coordinates,
-	// or has a field called token that is true.
+	// may not survive losing. Nil: it holds the token, which is whoever a
+	// message called TOKEN or PRIVILEGE was sent to last, at first the
+	// coordinator of the topology; without such messages, the coordinator.
 	Special func(w *sim.World, p process.ID) bool
 	// Judges watch besides those of the claims.
 	Judges []sim.Judge
@@ -89,6 +90,7 @@ type schedule struct {
 	seed    uint64
 	cfg     sim.Config
 	crashes []crash
+	token   process.ID // where it is, or is going
 }
 
 // crash happens after a number of events, to a process that may crash then.
@@ -231,14 +233,14 @@ func (p *Plan) anyMayCrash() bool {
 }
 
 // mayCrash reports whether the algorithm survives a crash of q now.
-func (p *Plan) mayCrash(w *sim.World, q process.ID) bool {
-	status := w.Status(q)
+func (s *schedule) mayCrash(w *sim.World, q process.ID) bool {
+	p, status := s.plan, w.Status(q)
 	switch {
 	case status.Down:
 		return false
 	case p.anyMayCrash():
 		return true
-	case !p.survives(process.CrashSpecial) && p.isSpecial(w, q):
+	case !p.survives(process.CrashSpecial) && s.isSpecial(w, q):
 		return false
 	case status.Inside:
 		return p.survives(process.CrashHolder)
@@ -248,16 +250,25 @@ func (p *Plan) mayCrash(w *sim.World, q process.ID) bool {
 	return p.survives(process.CrashBystander)
 }
 
-func (p *Plan) isSpecial(w *sim.World, q process.ID) bool {
-	if p.Special != nil {
-		return p.Special(w, q)
+func (s *schedule) isSpecial(w *sim.World, q process.ID) bool {
+	if s.plan.Special != nil {
+		return s.plan.Special(w, q)
 	}
-	for _, field := range process.View(w.Machine(q), w.Config()) {
-		if strings.HasSuffix(field.Name, "token") && field.Value == true {
-			return true
+	return q == s.token
+}
+
+// follow is a judge without an opinion that looks where the token goes.
+func (s *schedule) follow(w *sim.World) sim.Watcher {
+	s.token = w.Config().Topology.Coordinator
+	return sim.Watcher{Name: "token", Messages: true, Watch: func(o *sim.Observation) string {
+		if o.Kind == sim.Sent {
+			switch w.Spec().Message(o.Message.Layer, o.Message.Type).Name {
+			case "TOKEN", "PRIVILEGE":
+				s.token = o.Peer
+			}
 		}
-	}
-	return q == w.Config().Topology.Coordinator
+		return ""
+	}}
 }
 
 func (s *schedule) drawPauses(r *rand.Rand) {
@@ -273,6 +284,7 @@ func (s *schedule) drawPauses(r *rand.Rand) {
 func (s *schedule) run(sink sim.Sink) (*sim.Result, error) {
 	cfg := s.cfg
 	cfg.Trace = sink
+	cfg.Judges = append(cfg.Judges[:len(cfg.Judges):len(cfg.Judges)], s.follow)
 	w, err := sim.New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("SEED=%d: %w", s.seed, err)
@@ -293,7 +305,7 @@ func (s *schedule) run(sink sim.Sink) (*sim.Result, error) {
 func (s *schedule) crash(w *sim.World, c crash) error {
 	for i := range s.cfg.Process.N {
 		q := process.ID((c.rank + i) % s.cfg.Process.N)
-		if !s.plan.mayCrash(w, q) {
+		if !s.mayCrash(w, q) {
 			continue
 		}
 		f := sim.Fault{Kind: sim.Crash, Process: q, For: c.down}
