@@ -20,6 +20,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/singhal"
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
 	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
+	"github.com/conclave-io/conclave/algorithm/stack"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -40,6 +41,8 @@ var All = []*process.Spec{
 	bully.Spec,
 	heartbeat.Spec,
 	heartbeat.Reliable,
+	stack.CentralRecovering,
+	stack.TokenRingRecovering,
 	maekawaslides.Spec,
 }
 

@@ -22,6 +22,7 @@ trace:                 process
 
 # Algorithms: pure machines, which know the contract and nothing of each other.
 algorithm/...:         process
+algorithm/stack:       process algorithm/... # puts them on top of each other
 algorithm:             process algorithm/...
 
 # Laboratory: the deterministic world in which algorithms are watched. It knows

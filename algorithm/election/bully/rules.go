@@ -124,9 +124,14 @@ func (m *machine) tellRound(p process.ID, fx *process.Effects) {
 	fx.Send(p, process.Message{Type: welcome, Term: process.MakeTerm(m.round, m.self)})
 }
 
-// onRestart is B8.
+// onRestart is B8. A process that has nobody to ask starts when the layers above
+// have restarted too, unless they ask for an election then.
 func (m *machine) onRestart(fx *process.Effects) {
 	fx.Rule(ruleB8)
+	if m.c.N == 1 {
+		fx.Arm(startTimer, 1, 1)
+		return
+	}
 	m.awaiting = m.awaiting[:0]
 	for p := range process.ID(m.c.N) {
 		if p != m.self {
@@ -135,7 +140,6 @@ func (m *machine) onRestart(fx *process.Effects) {
 	}
 	fx.Broadcast(process.Message{Type: hello})
 	m.wait(greeting, m.answerTime, fx)
-	m.finishGreeting(fx)
 }
 
 // onHello is B8a. Whoever says hello is alive, whatever was known of it.
@@ -159,10 +163,6 @@ func (m *machine) onWelcome(p process.ID, t process.Term, fx *process.Effects) {
 // strike stops waiting for the WELCOME of p.
 func (m *machine) strike(p process.ID, fx *process.Effects) {
 	m.awaiting = slices.DeleteFunc(m.awaiting, func(q process.ID) bool { return q == p })
-	m.finishGreeting(fx)
-}
-
-func (m *machine) finishGreeting(fx *process.Effects) {
 	if len(m.awaiting) == 0 {
 		m.greeted(fx)
 	}
