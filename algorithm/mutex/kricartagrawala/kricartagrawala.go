@@ -34,13 +34,14 @@
 // number above all that a process has seen whose remainder modulo N is its rank, so
 // it is unique; REQ and REPLY carry the largest seen, so it grows along
 // happened-before. In particular a unit that is passed on by a REPLY is passed on
-// with a larger fence.
+// with a larger fence. Who gets in because another has crashed has not heard of the
+// other's last fence, and its own may be smaller.
 //
 // # Cost
 //
 // N-1 REQ and up to N-1 REPLY per entry; the owed answers of several requests travel
 // together, but those that let a process in are N-k. So 2N-k-1 to 2(N-1) messages,
-// 2(N-1) if requests come one at a time. Client delay 2.
+// 2(N-1) if requests come one at a time. Client delay 2, synchronization delay 1.
 //
 // # Assumptions and deviations
 //
