@@ -103,6 +103,7 @@ type run struct {
 	twinFx  process.Effects
 	shapes  map[process.ID][]string
 	leaders map[process.Term]process.ID // who leads, as somebody said
+	steps   int
 }
 
 func newRun(spec *process.Spec, options []process.OptionValue, n int, seed int64, faults bool) (*run, error) {
