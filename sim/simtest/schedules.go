@@ -91,6 +91,9 @@ type schedule struct {
 	cfg     sim.Config
 	crashes []crash
 	token   process.ID // where it is, or is going
+	// withdrawn are those whose last request was withdrawn: for the others, who
+	// may not know that yet, they still wait.
+	withdrawn process.Set
 }
 
 // crash happens after a number of events, to a process that may crash then.
@@ -244,7 +247,7 @@ func (s *schedule) mayCrash(w *sim.World, q process.ID) bool {
 		return false
 	case status.Inside:
 		return p.survives(process.CrashHolder)
-	case status.Waiting:
+	case status.Waiting || s.withdrawn.Has(q):
 		return p.survives(process.CrashWaiter)
 	}
 	return p.survives(process.CrashBystander)
@@ -257,11 +260,18 @@ func (s *schedule) isSpecial(w *sim.World, q process.ID) bool {
 	return q == s.token
 }
 
-// follow is a judge without an opinion that looks where the token goes.
+// follow is a judge without an opinion that looks where the token goes, and who
+// withdraws.
 func (s *schedule) follow(w *sim.World) sim.Watcher {
 	s.token = w.Config().Topology.Coordinator
+	s.withdrawn = process.NewSet(w.Config().N)
 	return sim.Watcher{Name: "token", Messages: true, Watch: func(o *sim.Observation) string {
-		if o.Kind == sim.Sent {
+		switch o.Kind {
+		case sim.Withdrawn:
+			s.withdrawn.Add(o.Process)
+		case sim.Left:
+			s.withdrawn.Remove(o.Process)
+		case sim.Sent:
 			switch w.Spec().Message(o.Message.Layer, o.Message.Type).Name {
 			case "TOKEN", "PRIVILEGE":
 				s.token = o.Peer
