@@ -161,7 +161,7 @@ func (c *Client) shutDown() {
 // a leader and that leader a quorum. The first Lock or Campaign does the same,
 // but waits for the lock as well.
 func (c *Client) Ready(ctx context.Context) error {
-	_, err := c.opened(ctx, "session of", c.cfg.Program)
+	_, err := c.opened(ctx, "session for", c.cfg.Program)
 	return err
 }
 

@@ -132,10 +132,13 @@ func plain(err error) error {
 		return errors.New("connection refused")
 	case strings.Contains(text, "first record does not look like a TLS handshake"):
 		return errors.New("TLS: the server does not speak TLS")
+	case strings.Contains(text, "tls: certificate required"), strings.Contains(text, "tls: unknown certificate authority"),
+		strings.Contains(text, "tls: bad certificate"):
+		return errors.New("TLS: the server wants a client certificate that it trusts")
 	case strings.Contains(text, "authentication handshake failed: "):
 		return fmt.Errorf("TLS: %s", strings.TrimSuffix(after(text, "authentication handshake failed: "), `"`))
 	case strings.Contains(text, "error reading server preface"), strings.Contains(text, "frame header looked like"):
-		return errors.New("not a Conclave server, or one that wants TLS")
+		return errors.New("not a Conclave server, or one that wants TLS or a client certificate")
 	case state.Code() == codes.Unimplemented, strings.Contains(text, "unexpected HTTP status code"),
 		strings.Contains(text, "unexpected content-type"):
 		return errors.New("not a Conclave server")

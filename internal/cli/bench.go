@@ -31,7 +31,7 @@ for the round trip of an empty call: compare ratios, not milliseconds.`,
   conclave bench --cluster 3 --workload contended --clients 64 --seconds 10 --json
   conclave bench --servers db1:7400,db2:7400,db3:7400 --clients 128 --connections 16`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return run.run() },
+		RunE: func(cmd *cobra.Command, _ []string) error { return run.run(cmd.Flags().Changed("servers")) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&run.workload, "workload", run.workload, "what the clients do: "+strings.Join(bench.Workloads, " or "))
@@ -53,7 +53,7 @@ type benchRun struct {
 	dir                  string
 }
 
-func (b *benchRun) run() error {
+func (b *benchRun) run(servers bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	binary, err := os.Executable()
@@ -73,6 +73,8 @@ func (b *benchRun) run() error {
 		return err
 	}
 	switch {
+	case b.cluster != 0 && servers:
+		return errors.New("--cluster and --servers: give one of them")
 	case b.cluster < 0:
 		return fmt.Errorf("--cluster %d: give 1 or more, or leave it out", b.cluster)
 	case b.cluster == 0:

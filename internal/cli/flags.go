@@ -150,9 +150,9 @@ func (a *app) dialReady(ctx context.Context, cfg conclave.Config) (*conclave.Cli
 	answer, cancel := context.WithTimeout(ctx, time.Duration(a.client.timeout))
 	defer cancel()
 	if err := client.Ready(answer); err != nil {
-		client.Close() // it has nothing that could be lost
+		go client.Close() // there is nothing that could be lost, and nobody to tell
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("the cluster has no quorum, or did not answer within %v: %w", &a.client.timeout, err)
+			err = fmt.Errorf("the cluster did not answer within %v, it may have no quorum: %w", &a.client.timeout, err)
 		}
 		return nil, err
 	}

@@ -45,6 +45,8 @@ type seeker struct {
 	// repeat makes it start over after a loss.
 	repeat bool
 	runFlags
+	// until is when the time to wait is over, if --wait bounds it.
+	until time.Time
 
 	acquire func(ctx context.Context, client *conclave.Client) (hold, error)
 	release func(ctx context.Context, h hold) error
@@ -138,18 +140,52 @@ func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Re
 	arrived := catchSignals()
 	defer arrived.stop()
 	var client *conclave.Client
-	sig := arrived.during(ctx, func(ctx context.Context) { client, err = s.app.dialReady(ctx, cfg) })
+	late := false
+	s.until = time.Now().Add(time.Duration(s.runFlags.wait))
+	sig := arrived.during(ctx, func(ctx context.Context) {
+		ctx, cancel := s.bounded(ctx)
+		defer cancel()
+		client, err = s.app.dialReady(ctx, cfg)
+		late = errors.Is(ctx.Err(), context.DeadlineExceeded)
+	})
 	if client != nil {
-		defer client.Close() // if no server hears it, the session ends by itself
+		defer hangUp(client)
 	}
-	if sig != nil {
+	switch {
+	case sig != nil:
 		return result, &interruption{sig}
-	}
-	if err != nil {
+	case err != nil && late:
+		return result, failure(StatusNotAcquired, "%s %q not acquired within %v: %w", s.kind, s.name, &s.runFlags.wait, err)
+	case err != nil:
 		return result, err
 	}
 	return s.turns(ctx, client, arrived)
 }
+
+// bounded ends a context when the time to wait is over, if it is bounded.
+func (s *seeker) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.runFlags.wait <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, s.until)
+}
+
+// hangUp closes the session. If no server hears it in time, it ends by itself.
+func hangUp(client *conclave.Client) {
+	closed := make(chan struct{})
+	go func() {
+		client.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closePatience):
+	}
+}
+
+// closePatience is how long a session that ends may keep its command from
+// returning.
+const closePatience = 500 * time.Millisecond
 
 // turns takes one turn, or with repeat as many as it takes.
 func (s *seeker) turns(ctx context.Context, client *conclave.Client, arrived signals) (guard.Result, error) {
@@ -159,6 +195,7 @@ func (s *seeker) turns(ctx context.Context, client *conclave.Client, arrived sig
 			return result, err
 		}
 		s.app.say("%s; waiting to get it again", oneLine(err.Error()))
+		s.until = time.Now().Add(time.Duration(s.runFlags.wait))
 	}
 }
 
@@ -174,11 +211,8 @@ func (s *seeker) turn(ctx context.Context, client *conclave.Client, arrived sign
 // wait returns a hold, or why there is none.
 func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived signals) (h hold, err error) {
 	sig := arrived.during(ctx, func(ctx context.Context) {
-		if s.runFlags.wait > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, time.Duration(s.runFlags.wait))
-			defer cancel()
-		}
+		ctx, cancel := s.bounded(ctx)
+		defer cancel()
 		h, err = s.acquire(ctx, client)
 	})
 	var held *conclave.HeldError

@@ -13,6 +13,7 @@ var commands = []func(*app) *cobra.Command{
 	newLock,
 	newElect,
 	newDemo,
+	newCompare,
 	newBench,
 	newStatus,
 	newLocks,

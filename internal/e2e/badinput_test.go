@@ -98,6 +98,11 @@ func TestServersThatCannotBe(t *testing.T) {
 	if err := cluster.Kill(1); err != nil {
 		t.Fatal(err)
 	}
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, "thesis.tex"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, 125, []string{foreign, "thesis.tex", "empty"}, "serve", "--data", foreign, "--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0")
 	refused(t, 125, []string{data, "belongs to cluster"}, "serve", "--data", data, "--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0", "--cluster-name", "other")
 }
 
@@ -178,6 +183,7 @@ func TestQuorumLost(t *testing.T) {
 	}
 	servers := strings.Join(cluster.Addresses(), ",")
 	refused(t, 125, []string{"within 1s"}, "lock", "b", "--servers", servers, "--timeout", "1s", "--", "true")
+	refused(t, 124, []string{"not acquired within 700ms"}, "lock", "b", "--servers", servers, "--wait", "700ms", "--", "true")
 	select {
 	case <-held.Context().Done():
 	case <-time.After(patience):

@@ -50,6 +50,6 @@ type LostLogError struct {
 }
 
 func (e *LostLogError) Error() string {
-	return fmt.Sprintf("agreement: leader %d knows this member to hold entry %d, but its log ends at %d: its data was lost; remove the member and add it again as a learner",
+	return fmt.Sprintf("agreement: leader %d knows this member to hold entry %d, but its log ends at %d: its data was lost or set back to an older state; move its data directory away and start it again, and it comes back as an empty member",
 		e.Leader, e.Commit, e.Last)
 }

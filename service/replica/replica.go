@@ -123,6 +123,7 @@ type Replica struct {
 	role    agreement.Role
 	term    uint64
 	leader  uint64
+	elected uint64 // who was seen to lead in this term, or 0
 	applied uint64
 
 	// What follows is this server's as the leader, and empty otherwise.
@@ -349,8 +350,24 @@ func (r *Replica) take(ready agreement.Ready) {
 func (r *Replica) follow(ready agreement.Ready) {
 	led, term := r.Leading(), r.term
 	r.role, r.term, r.leader = ready.Role, ready.Term, ready.Leader
+	r.checkElection(term)
 	if led && (!r.Leading() || r.term != term) {
 		r.depose()
+	}
+}
+
+// checkElection stops this server if two lead in one term. That cannot be unless
+// a server forgot its vote: its disk was set back to an older state.
+func (r *Replica) checkElection(term uint64) {
+	if r.term != term {
+		r.elected = 0
+	}
+	switch {
+	case r.leader == 0 || r.leader == r.elected:
+	case r.elected == 0:
+		r.elected = r.leader
+	default:
+		r.out.Err = fmt.Errorf("servers %d and %d both lead in term %d: the data directory of a server was set back to an older state; stop all servers, and start again from the one with the largest applied index", r.elected, r.leader, r.term)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -330,5 +331,26 @@ func TestOneSeedOneHistory(t *testing.T) {
 	}
 	if history(99) == history(100) {
 		t.Fatal("two seeds, one history")
+	}
+}
+
+// TestTwoLeadersOfOneTermStopAServer shows a leader that another one leads in
+// its term, as after a disk was set back.
+func TestTwoLeadersOfOneTermStopAServer(t *testing.T) {
+	c := started(t, 3, 16)
+	r := c.await().replica
+	r.follow(agreement.Ready{Role: agreement.Follower, Term: r.term, Leader: 0})
+	if r.out.Err != nil {
+		t.Fatalf("a leader that steps down stops: %v", r.out.Err)
+	}
+	other := r.cfg.ID%3 + 1
+	r.follow(agreement.Ready{Role: agreement.Follower, Term: r.term, Leader: other})
+	if r.out.Err == nil {
+		t.Fatal("two leaders in one term go unnoticed")
+	}
+	r.out.Err = nil
+	r.follow(agreement.Ready{Role: agreement.Follower, Term: r.term + 1, Leader: other})
+	if r.out.Err != nil {
+		t.Fatalf("another leader in another term: %v", r.out.Err)
 	}
 }

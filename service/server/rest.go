@@ -159,6 +159,14 @@ func readJSON(r *http.Request, into any) error {
 	case errors.Is(err, io.EOF):
 		return malformed("the body is empty: send an object in JSON")
 	}
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) {
+		what := "the body"
+		if mistyped.Field != "" {
+			what = strconv.Quote(mistyped.Field)
+		}
+		return malformed("%s is of the JSON type %s, and may not be: see docs/http.md", what, mistyped.Value)
+	}
 	return malformed("the body is not what was expected: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 

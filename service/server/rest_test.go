@@ -188,9 +188,9 @@ func TestJSONRefusesWhatIsWrong(t *testing.T) {
 		path, body, says string
 	}{
 		{"/v1/open", ``, "the body is empty"},
-		{"/v1/open", `[]`, "cannot unmarshal array"},
+		{"/v1/open", `[]`, "the body is of the JSON type array"},
 		{"/v1/open", `{"tll":"10s"}`, `unknown field "tll"`},
-		{"/v1/open", `{"ttl":10}`, "the body is not what was expected"},
+		{"/v1/open", `{"ttl":10}`, `"ttl" is of the JSON type number`},
 		{"/v1/open", `{"ttl":"10"}`, `"10" is not a duration`},
 		{"/v1/open", `{"ttl":"-1s"}`, `"-1s" is not a duration`},
 		{"/v1/open", `{"ttl":"1ms"}`, "it must be 100 ms to 1 h"},

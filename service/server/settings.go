@@ -68,8 +68,8 @@ func number(key, usage string, field func(*Config) *uint64) Setting {
 
 func span(key, usage string, field func(*Config) *time.Duration) Setting {
 	return Setting{Key: key, Usage: usage, set: func(c *Config, value string) (err error) {
-		if *field(c), err = time.ParseDuration(value); err != nil {
-			return fmt.Errorf("%q is not a duration: write for example 50ms or 2s", value)
+		if *field(c), err = time.ParseDuration(value); err != nil || *field(c) <= 0 {
+			return fmt.Errorf("%q is not a duration above zero: write for example 50ms or 2s", value)
 		}
 		return nil
 	}}

@@ -91,7 +91,7 @@ func TestWrongFilesNameTheLine(t *testing.T) {
 		{"id = 1\n[server]\nid = 2\n", `:2: unknown key "server"`},
 		{"id = \"one\"\n", `:1: id: "one" is not a number`},
 		{"id = -1\n", `:1: id: "-1" is not a number`},
-		{"# x\nheartbeat = 50\n", `:2: heartbeat: "50" is not a duration: write for example 50ms or 2s`},
+		{"# x\nheartbeat = 50\n", `:2: heartbeat: "50" is not a duration above zero: write for example 50ms or 2s`},
 		{"insecure = \"maybe\"\n", `:1: insecure: "maybe" is neither true nor false`},
 		{"id = 1\npeers = [\"1=127.0.0.1:1\"]\n", `:2: peers: give a single value`},
 		{"id = 1\nid = 2\n", `:2: `},

@@ -97,6 +97,27 @@ func TestUnfinishedDirectory(t *testing.T) {
 	}
 }
 
+// TestForeignDirectory: a slip of the pen must not strew files into a directory
+// that holds other things.
+func TestForeignDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := Open(dir, testID, quiet)
+	if err == nil || !strings.Contains(err.Error(), "thesis.tex") {
+		t.Fatalf("got %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Fatalf("%d files, %v", len(left), err)
+	}
+	if err := os.Rename(filepath.Join(dir, "thesis.tex"), filepath.Join(dir, "lost+found")); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := mustOpen(t, dir)
+	mustClose(t, s)
+}
+
 func TestDirectoryCannotBeMade(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	writeFile(t, file, nil)

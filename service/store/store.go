@@ -32,6 +32,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
@@ -79,6 +80,9 @@ type Store struct {
 // returns what it holds. The error says in one line what is wrong; see
 // ClusterError, ServerError, FormatError, LockedError and CorruptError.
 func Open(dir string, id Identity, log *slog.Logger) (*Store, *State, error) {
+	if err := checkOurs(dir); err != nil {
+		return nil, nil, err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("store: create data directory: %w", err)
 	}
@@ -130,6 +134,32 @@ func (s *Store) create(id Identity) (meta, error) {
 		return m, fmt.Errorf("store: create log in %s: %w", s.walDir(), err)
 	}
 	return m, writeMeta(s.dir, m)
+}
+
+// own are the names that a data directory may have before it is complete; a file
+// system of its own has lost+found as well.
+var own = []string{"LOCK", "wal", "wal.tmp", "snap", "rejoining", "lost+found", metaName + ".tmp"}
+
+// checkOurs refuses a directory that has things of others in it and nothing
+// complete of ours: a slip of the pen must not strew files into it.
+func checkOurs(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // most likely it is yet to be made; if not, making it will tell
+	}
+	foreign := ""
+	for _, e := range entries {
+		if e.Name() == metaName {
+			return nil
+		}
+		if !slices.Contains(own, e.Name()) {
+			foreign = e.Name()
+		}
+	}
+	if foreign != "" {
+		return fmt.Errorf("store: %s is no data directory and not empty: it has %q; name an empty or a new directory", dir, foreign)
+	}
+	return nil
 }
 
 // discardUnfinished clears away what a crash during create has left, and

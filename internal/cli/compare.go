@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/measure"
+	"github.com/conclave-io/conclave/process"
+)
+
+// largest is the most processes that compare measures: the costs of some grow
+// with the square.
+const largest = 2000
+
+func newCompare(a *app) *cobra.Command {
+	c := comparison{app: a, sizes: []int{10}}
+	cmd := &cobra.Command{
+		Use:   "compare",
+		Short: "Measure the mutual exclusion algorithms beside what theory and the documents say",
+		Long: `Compare runs every algorithm for mutual exclusion in the simulator, idle and
+saturated, and prints what it cost beside the formulas and beside what the
+lecture documents say, with the reason where a document is off.`,
+		Example: `  conclave compare -n 10
+  conclave compare -n 25 --algorithms ricart-agrawala,maekawa
+  conclave compare --sweep 3,5,10,30,100,300,1000 --plot sweep.svg --regime saturated
+  conclave compare -n 10 --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run() },
+	}
+	flags := cmd.Flags()
+	flags.IntSliceVarP(&c.sizes, "processes", "n", c.sizes, "how many processes; several numbers make several runs")
+	flags.IntSliceVar(&c.sweep, "sweep", nil, "the same as -n, for many numbers")
+	flags.StringSliceVar(&c.names, "algorithms", nil, "only these (default: all)")
+	flags.StringVar(&c.plot, "plot", "", "write a picture of the messages per entry over N to this SVG file")
+	flags.StringVar(&c.regime, "regime", "saturated", "the regime that --plot shows: idle or saturated")
+	flags.BoolVar(&c.markdown, "markdown", false, "print Markdown")
+	a.addJSON(cmd)
+	return cmd
+}
+
+type comparison struct {
+	*app
+	sizes, sweep []int
+	names        []string
+	plot, regime string
+	markdown     bool
+}
+
+func (c *comparison) run() error {
+	specs, err := c.specs()
+	if err != nil {
+		return err
+	}
+	if c.sweep != nil {
+		c.sizes = c.sweep
+	}
+	for _, n := range c.sizes {
+		if n < 1 || n > largest {
+			return fmt.Errorf("%d processes: give 1 to %d", n, largest)
+		}
+	}
+	if c.regime != "idle" && c.regime != "saturated" {
+		return fmt.Errorf("--regime %q: give idle or saturated", c.regime)
+	}
+	rows, err := measureAll(specs, c.sizes)
+	if err != nil {
+		return err
+	}
+	if c.plot != "" {
+		if err := c.draw(rows); err != nil {
+			return err
+		}
+	}
+	return c.print(rows, func(w io.Writer) error {
+		if c.markdown {
+			return measure.Markdown(w, rows)
+		}
+		return measure.Text(w, rows)
+	})
+}
+
+func (c *comparison) specs() ([]*process.Spec, error) {
+	all := measure.Mutex(algorithm.All)
+	if c.names == nil {
+		return all, nil
+	}
+	var known []string
+	for _, s := range all {
+		known = append(known, s.Name)
+	}
+	var chosen []*process.Spec
+	for _, name := range c.names {
+		i := slices.Index(known, name)
+		if i < 0 {
+			return nil, fmt.Errorf("no algorithm %q to compare; there are %s", name, strings.Join(known, ", "))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+func (c *comparison) draw(rows []measure.Row) error {
+	file, err := os.Create(c.plot)
+	if err != nil {
+		return err
+	}
+	if err := measure.Plot(file, rows, c.regime); err != nil {
+		file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+// measureAll measures on all processors. The order of the rows does not depend
+// on how many there are.
+func measureAll(specs []*process.Spec, sizes []int) ([]measure.Row, error) {
+	type job struct {
+		rows []measure.Row
+		err  error
+	}
+	jobs := make([]job, len(specs)*len(sizes))
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var running sync.WaitGroup
+	for i := range jobs {
+		running.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			jobs[i].rows, jobs[i].err = measure.Algorithm(specs[i/len(sizes)], sizes[i%len(sizes)])
+		})
+	}
+	running.Wait()
+	var rows []measure.Row
+	for _, j := range jobs {
+		if j.err != nil {
+			return nil, j.err
+		}
+		rows = append(rows, j.rows...)
+	}
+	return rows, nil
+}
