@@ -125,6 +125,7 @@ func (h *host) entry(p process.ID) (delay int) {
 	asked, before := h.now, h.entries
 	h.give(p, process.Event{Kind: process.Acquire})
 	for h.entries == before {
+		process.Assert(h.now-asked < 100*len(h.machines), "a lone request is served")
 		h.tick()
 	}
 	delay = h.now - asked
