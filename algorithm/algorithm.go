@@ -11,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
 	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
+	"github.com/conclave-io/conclave/algorithm/mutex/centralclock"
 	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
 	"github.com/conclave-io/conclave/algorithm/mutex/maekawa"
@@ -28,6 +29,7 @@ import (
 // changes it.
 var All = []*process.Spec{
 	central.Spec,
+	centralclock.Spec,
 	tokenring.Spec,
 	lamport.Spec,
 	ricartagrawala.Spec,

@@ -1,0 +1,376 @@
+// Package centralclock is mutual exclusion in the order of one physical clock.
+//
+// # Problem and idea
+//
+// Processes compete for one resource, and whoever asks first is to enter first. To
+// say what is first one process, the clock, stamps the requests with its reading. It
+// decides nothing else: with its stamp a process asks the others for permission, as
+// in Ricart and Agrawala's algorithm, and the older stamp goes first. No clock but
+// that one is read, so none need be synchronized.
+//
+// # Rules
+//
+//	R1  request: ASK the clock for a stamp.
+//	R2  the clock on ASK from j: send STAMP(T) with a T larger than all before and
+//	    not below its reading, and with the next fence.
+//	    R2a permit j to enter with it, as in R4c.
+//	    R2b if the clock itself is waiting or inside, its own stamp is older: owe j
+//	        a REPLY instead.
+//	R3  on STAMP(T): send REQ(T) to everybody but the clock, and REPLY to each
+//	    request that was held and has an older stamp; defer the others.
+//	R4  on REQ(Tj) from j:
+//	    R4a waiting for a stamp: hold it. The own stamp may be the older one and on
+//	        its way.
+//	    R4b inside, or waiting with T < Tj: defer the answer.
+//	    R4c otherwise: REPLY at once.
+//	R5  on REPLY to this very request: one permission less is missing; enter when
+//	    none is.
+//	R6  release: REPLY to all that were deferred.
+//	R7  j has crashed: what it asked for is void, and its permission is not needed
+//	    any more.
+//
+// The clock may be a client itself. It then has its stamp at once, and asks everybody.
+//
+// # Why it is safe
+//
+// Of two processes with stamps, the one with the older does not permit the other
+// before it has left. It cannot have done so before it had its stamp either: whom it
+// permits while it has no request has a stamp already, and it will get a younger
+// one; and while it waits for its stamp it permits nobody. Everybody waits only for
+// older stamps, so nobody waits for ever.
+//
+// Fences: the clock counts its stamps, and the count is the fence. Entries occur in
+// the order of stamps, whoever crashes.
+//
+// # Cost
+//
+// Among N processes, one of which is the clock: ASK, STAMP, and REQ and REPLY for
+// the N-2 others, 2(N-1) per entry of a client that is not the clock; so 2C for C
+// clients with a clock apart. If the clock waits or is inside, its REPLY comes on
+// top. Client delay 4, synchronization delay 1.
+//
+// # Assumptions and deviations
+//
+// No message is lost; order does not matter. Crashes need a reliable detector. The
+// crash of the clock is not survived: who has a stamp still enters, but there is no
+// new one. Nor is a restart without memory; a clock that came back with an older
+// reading would give a stamp twice. Two requests, one because of the other, are
+// served in their order only if they reach the clock in it.
+//
+// 002_fe17e557ba27646f.txt only names the method, and this is our reading of it. A
+// clock that also grants and queues is the central coordinator, with its stamps as
+// the order of the queue. Processes that stamp their requests by clocks of their own
+// are safe only if none gives a stamp below one that it has seen, and then this is
+// Ricart and Agrawala's algorithm.
+//
+// Sources: 002_fe17e557ba27646f.txt (central physical clock).
+package centralclock
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "central-clock",
+	Title:     "Central physical clock",
+	Paper:     "folklore, with the permissions of G. Ricart, A. K. Agrawala: An Optimal Algorithm for Mutual Exclusion in Computer Networks, Communications of the ACM 24(1), 1981",
+	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "ASK", Fields: []process.FieldUse{number}},
+		{Name: "STAMP", Fields: []process.FieldUse{number, stamp,
+			{Field: process.FieldFence, Symbol: "fence"},
+			{Field: process.FieldValue, Symbol: "clock", Names: []string{"defers", "permits"}}}},
+		{Name: "REQ", Fields: []process.FieldUse{stamp, number}},
+		{Name: "REPLY", Fields: []process.FieldUse{number}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "request: ASK the clock for a stamp"},
+		{Name: "R2a", Text: "ASK: STAMP with the next stamp and fence, and the clock's permission"},
+		{Name: "R2b", Text: "ASK while the clock waits or is inside: STAMP, and owe a REPLY"},
+		{Name: "R3", Text: "STAMP: send REQ to everybody but the clock, REPLY to older requests that were held"},
+		{Name: "R4a", Text: "REQ while waiting for a stamp: hold it"},
+		{Name: "R4b", Text: "REQ while inside, or younger than the own stamp: defer the answer"},
+		{Name: "R4c", Text: "REQ otherwise: REPLY at once"},
+		{Name: "R5", Text: "REPLY: one permission less is missing; enter when none is"},
+		{Name: "R6", Text: "release: REPLY to all that were deferred"},
+		{Name: "R7", Text: "a peer crashed: do not wait for it, forget its request"},
+	},
+	Needs: process.Needs{
+		Reliable: true, Clock: true,
+		Detector: process.ReliableDetector, Topology: process.Centre,
+	},
+	Claims: claims,
+	New:    newMachine,
+}
+
+var (
+	number = process.FieldUse{Field: process.FieldSeq, Symbol: "n"}
+	stamp  = process.FieldUse{Field: process.FieldClock, Symbol: "T"}
+)
+
+const (
+	ask process.Type = iota + 1
+	stamped
+	req
+	reply
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2a
+	ruleR2b
+	ruleR3
+	ruleR4a
+	ruleR4b
+	ruleR4c
+	ruleR5
+	ruleR6
+	ruleR7
+)
+
+// The values of STAMP's field clock.
+const (
+	defers  = 0
+	permits = 1
+)
+
+type phase uint8
+
+const (
+	idle     phase = iota
+	stamping       // asked the clock
+	waiting        // asked for permission
+	inside
+)
+
+var phaseNames = []string{"IDLE", "STAMP", "PERM", "IN"}
+
+// request is one of another process that is not answered yet.
+type request struct {
+	id     process.ID
+	stamp  uint64
+	number uint64
+}
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+
+	phase    phase
+	number   uint64        // of the latest own request
+	stamp    uint64        // of the own request, once it has one; else 0
+	fence    process.Fence // that came with the latest own stamp
+	missing  process.Set   // whose permission this process lacks; empty when idle or inside
+	deferred []request     // in order of arrival; but when stamping all are younger than stamp
+	failed   process.Set   // known to have crashed; never missing, never in deferred
+
+	// The clock.
+	last  uint64        // the latest stamp given
+	count process.Fence // and the fence that went with it
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	m := &machine{
+		c: c, self: self, number: c.Base.Clock, fence: c.Base.Fence,
+		missing: process.NewSet(c.N), failed: process.NewSet(c.N),
+	}
+	if self == c.Topology.Coordinator {
+		m.last, m.count = c.Base.Clock, c.Base.Fence
+	}
+	return m
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Acquire:
+		m.onAcquire(ev.Now, fx)
+	case process.Release:
+		m.onRelease(fx)
+	case process.Fail:
+		m.onFail(ev.Peer, fx)
+	case process.Deliver:
+		if !m.failed.Has(ev.Message.From) {
+			m.onMessage(ev, fx)
+		}
+	}
+}
+
+func (m *machine) onMessage(ev *process.Event, fx *process.Effects) {
+	msg := ev.Message
+	switch msg.Type {
+	case ask:
+		m.onAsk(msg, ev.Now, fx)
+	case stamped:
+		m.onStamp(msg, fx)
+	case req:
+		m.onReq(request{id: msg.From, stamp: msg.Clock, number: msg.Seq}, fx)
+	case reply:
+		m.onReply(msg, fx)
+	}
+}
+
+// onAcquire is R1. Everybody's permission is missing from now on, not only from the
+// stamp on: a REPLY of the clock may overtake its STAMP.
+func (m *machine) onAcquire(now process.Duration, fx *process.Effects) {
+	process.Assert(m.phase == idle, "a process has one request at a time")
+	fx.Rule(ruleR1)
+	m.phase = stamping
+	m.number++
+	m.missing.FillOthers(m.c.N, m.self)
+	for p := range m.failed.All() {
+		m.missing.Remove(p)
+	}
+	if m.self != m.c.Topology.Coordinator {
+		fx.Send(m.c.Topology.Coordinator, process.Message{Type: ask, Seq: m.number})
+		return
+	}
+	m.tick(now)
+	m.begin(m.last, m.count, fx)
+}
+
+// tick makes the next stamp and fence. Two requests within one reading of the clock
+// get different stamps, and a reading that went back is passed over.
+func (m *machine) tick(now process.Duration) {
+	m.last = max(m.last+1, uint64(max(0, now)))
+	m.count++
+}
+
+// onAsk is R2. The ASK is also the request for the clock's own permission. What the
+// clock gives up or withholds here is as in R4, since its own stamp, if it has one,
+// is older.
+func (m *machine) onAsk(msg *process.Message, now process.Duration, fx *process.Effects) {
+	m.tick(now)
+	answer := process.Message{Type: stamped, Seq: msg.Seq, Clock: m.last, Fence: m.count, Value: permits}
+	if m.phase == idle {
+		fx.Rule(ruleR2a)
+	} else {
+		fx.Rule(ruleR2b)
+		answer.Value = defers
+		m.deferred = append(m.deferred, request{id: msg.From, stamp: m.last, number: msg.Seq})
+	}
+	fx.Send(msg.From, answer)
+}
+
+// onStamp is R3. A stamp for an earlier request, or a second one for this, is of no
+// use to anybody.
+func (m *machine) onStamp(msg *process.Message, fx *process.Effects) {
+	if m.phase != stamping || msg.Seq != m.number {
+		return
+	}
+	if msg.Value == permits {
+		m.missing.Remove(msg.From)
+	}
+	m.begin(msg.Clock, msg.Fence, fx)
+}
+
+// begin is the rest of R3.
+func (m *machine) begin(stamp uint64, fence process.Fence, fx *process.Effects) {
+	fx.Rule(ruleR3)
+	m.phase, m.stamp, m.fence = waiting, stamp, fence
+	for p := range m.missing.All() {
+		if p != m.c.Topology.Coordinator {
+			fx.Send(p, process.Message{Type: req, Clock: stamp, Seq: m.number})
+		}
+	}
+	m.answer(stamp, fx)
+	m.enterIfPermitted(fx)
+}
+
+// answer sends REPLY to the deferred requests with a stamp below the given one and
+// keeps the others.
+func (m *machine) answer(below uint64, fx *process.Effects) {
+	kept := m.deferred[:0]
+	for _, r := range m.deferred {
+		if r.stamp > below {
+			kept = append(kept, r)
+			continue
+		}
+		fx.Send(r.id, process.Message{Type: reply, Seq: r.number})
+	}
+	m.deferred = kept
+}
+
+// onReq is R4.
+func (m *machine) onReq(r request, fx *process.Effects) {
+	switch {
+	case m.phase == stamping:
+		fx.Rule(ruleR4a)
+		m.deferred = append(m.deferred, r)
+	case m.phase == inside, m.phase == waiting && m.stamp < r.stamp:
+		fx.Rule(ruleR4b)
+		m.deferred = append(m.deferred, r)
+	default:
+		fx.Rule(ruleR4c)
+		fx.Send(r.id, process.Message{Type: reply, Seq: r.number})
+	}
+}
+
+// onReply is R5.
+func (m *machine) onReply(msg *process.Message, fx *process.Effects) {
+	if msg.Seq != m.number || !m.missing.Has(msg.From) {
+		return
+	}
+	fx.Rule(ruleR5)
+	m.missing.Remove(msg.From)
+	m.enterIfPermitted(fx)
+}
+
+func (m *machine) enterIfPermitted(fx *process.Effects) {
+	if m.phase == waiting && m.missing.Empty() {
+		m.phase = inside
+		fx.Grant(m.fence)
+	}
+}
+
+// onRelease is R6.
+func (m *machine) onRelease(fx *process.Effects) {
+	process.Assert(m.phase == inside, "only a holder releases")
+	fx.Rule(ruleR6)
+	m.phase, m.stamp = idle, 0
+	m.answer(forever, fx)
+}
+
+// forever is younger than every stamp.
+const forever = 1<<64 - 1
+
+// onFail is R7.
+func (m *machine) onFail(p process.ID, fx *process.Effects) {
+	if m.failed.Has(p) {
+		return
+	}
+	fx.Rule(ruleR7)
+	m.failed.Add(p)
+	m.missing.Remove(p)
+	kept := m.deferred[:0]
+	for _, r := range m.deferred {
+		if r.id != p {
+			kept = append(kept, r)
+		}
+	}
+	m.deferred = kept
+	m.enterIfPermitted(fx)
+}
+
+// Idle reports whether the process has no request, and nothing to remember of
+// others but its marks.
+func (m *machine) Idle() bool { return m.phase == idle && m.failed.Empty() }
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f, "st", &m.phase, phaseNames)
+	f.Seq("n", &m.number)
+	f.Clock("T", &m.stamp)
+	f.Fence("fence", &m.fence)
+	f.Set("missing", m.missing)
+	process.List(f, "deferred", &m.deferred, requestFields)
+	f.Set("failed", m.failed)
+	f.Clock("last", &m.last)
+	f.Fence("count", &m.count)
+}
+
+func requestFields(f *process.Fields, r *request) {
+	f.ID("id", &r.id)
+	f.Clock("T", &r.stamp)
+	f.Uint("n", &r.number)
+}
