@@ -164,9 +164,10 @@ type machine struct {
 	deferred []request     // in order of arrival; but when stamping all are younger than stamp
 	failed   process.Set   // known to have crashed; never missing, never in deferred
 
-	// The clock.
+	// The clock. All is empty at the others.
 	last  uint64        // the latest stamp given
 	count process.Fence // and the fence that went with it
+	asked []uint64      // by rank: the number of the latest request stamped
 }
 
 func newMachine(self process.ID, c *process.Config) process.Machine {
@@ -175,7 +176,7 @@ func newMachine(self process.ID, c *process.Config) process.Machine {
 		missing: process.NewSet(c.N), failed: process.NewSet(c.N),
 	}
 	if self == c.Topology.Coordinator {
-		m.last, m.count = c.Base.Clock, c.Base.Fence
+		m.last, m.count, m.asked = c.Base.Clock, c.Base.Fence, make([]uint64, c.N)
 	}
 	return m
 }
@@ -237,9 +238,14 @@ func (m *machine) tick(now process.Duration) {
 }
 
 // onAsk is R2. The ASK is also the request for the clock's own permission. What the
-// clock gives up or withholds here is as in R4, since its own stamp, if it has one,
-// is older.
+// clock gives or withholds here is as in R4, since its own stamp, if it has one, is
+// older. A repeated ASK gets no second stamp: a REPLY that was meant for the first
+// could meet the second, which may be younger than a new one of the clock's own.
 func (m *machine) onAsk(msg *process.Message, now process.Duration, fx *process.Effects) {
+	if msg.Seq <= m.asked[msg.From] {
+		return
+	}
+	m.asked[msg.From] = msg.Seq
 	m.tick(now)
 	answer := process.Message{Type: stamped, Seq: msg.Seq, Clock: m.last, Fence: m.count, Value: permits}
 	if m.phase == idle {
@@ -252,8 +258,7 @@ func (m *machine) onAsk(msg *process.Message, now process.Duration, fx *process.
 	fx.Send(msg.From, answer)
 }
 
-// onStamp is R3. A stamp for an earlier request, or a second one for this, is of no
-// use to anybody.
+// onStamp is R3, if the stamp does not come for the second time.
 func (m *machine) onStamp(msg *process.Message, fx *process.Effects) {
 	if m.phase != stamping || msg.Seq != m.number {
 		return
@@ -353,8 +358,10 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 }
 
 // Idle reports whether the process has no request, and nothing to remember of
-// others but its marks.
-func (m *machine) Idle() bool { return m.phase == idle && m.failed.Empty() }
+// others but its marks. The clock has.
+func (m *machine) Idle() bool {
+	return m.phase == idle && m.failed.Empty() && m.self != m.c.Topology.Coordinator
+}
 
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
@@ -367,6 +374,7 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Set("failed", m.failed)
 	f.Clock("last", &m.last)
 	f.Fence("count", &m.count)
+	f.Uints("asked", &m.asked)
 }
 
 func requestFields(f *process.Fields, r *request) {

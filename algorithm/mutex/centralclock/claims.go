@@ -34,7 +34,7 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "no rule depends on the order of messages"},
-		{Fault: process.Duplication, How: "STAMP and REPLY echo the number of their request"},
+		{Fault: process.Duplication, How: "a request has a number, which STAMP and REPLY echo"},
 		{Fault: process.CrashBystander, How: "R7, with a reliable detector"},
 		{Fault: process.CrashWaiter, How: "R7, with a reliable detector"},
 		{Fault: process.CrashHolder, How: "R7, with a reliable detector"},
