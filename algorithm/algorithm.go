@@ -40,7 +40,9 @@ var All = []*process.Spec{
 	maekawa.Spec,
 	singhalprinted.Spec,
 	kricartagrawala.Spec,
+
 	bully.Spec,
+
 	heartbeat.Spec,
 	heartbeat.Reliable,
 	stack.CentralRecovering,
