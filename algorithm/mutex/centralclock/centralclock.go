@@ -27,7 +27,8 @@
 //	    none is.
 //	R6  release: REPLY to all that were deferred.
 //	R7  j has crashed: what it asked for is void, and its permission is not needed
-//	    any more.
+//	    any more. If j was the clock, no stamp will come: REPLY to all that are held,
+//	    and hold no more.
 //
 // The clock may be a client itself. It then has its stamp at once, and asks everybody.
 //
@@ -93,7 +94,7 @@ var Spec = &process.Spec{
 		{Name: "R4c", Text: "REQ otherwise: REPLY at once"},
 		{Name: "R5", Text: "REPLY: one permission less is missing; enter when none is"},
 		{Name: "R6", Text: "release: REPLY to all that were deferred"},
-		{Name: "R7", Text: "a peer crashed: do not wait for it, forget its request"},
+		{Name: "R7", Text: "a peer crashed: do not wait for it, forget its request; hold nothing for want of a clock"},
 	},
 	Needs: process.Needs{
 		Reliable: true, Clock: true,
@@ -299,7 +300,7 @@ func (m *machine) answer(below uint64, fx *process.Effects) {
 // onReq is R4.
 func (m *machine) onReq(r request, fx *process.Effects) {
 	switch {
-	case m.phase == stamping:
+	case m.expecting():
 		fx.Rule(ruleR4a)
 		m.deferred = append(m.deferred, r)
 	case m.phase == inside, m.phase == waiting && m.stamp < r.stamp:
@@ -309,6 +310,11 @@ func (m *machine) onReq(r request, fx *process.Effects) {
 		fx.Rule(ruleR4c)
 		fx.Send(r.id, process.Message{Type: reply, Seq: r.number})
 	}
+}
+
+// expecting reports whether an own stamp may be on its way.
+func (m *machine) expecting() bool {
+	return m.phase == stamping && !m.failed.Has(m.c.Topology.Coordinator)
 }
 
 // onReply is R5.
@@ -354,6 +360,9 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 		}
 	}
 	m.deferred = kept
+	if m.phase == stamping && !m.expecting() {
+		m.answer(forever, fx)
+	}
 	m.enterIfPermitted(fx)
 }
 
