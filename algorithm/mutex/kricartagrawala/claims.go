@@ -21,8 +21,6 @@ var claims = process.Claims{
 			}}},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: "k < N", Exact: &process.Formula{
 			Text: "1", Eval: func(process.Params) float64 { return 1 }}},
-		{Metric: process.Throughput, Regime: process.Saturated, When: "k < N", Exact: &process.Formula{
-			Text: "min(k, N/2)", Eval: func(p process.Params) float64 { return min(float64(p.K), float64(p.N)/2) }}},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "answers are counted"},
