@@ -15,6 +15,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
 	"github.com/conclave-io/conclave/algorithm/mutex/maekawa"
+	"github.com/conclave-io/conclave/algorithm/mutex/majority"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
@@ -38,6 +39,7 @@ var All = []*process.Spec{
 	raymond.Spec,
 	singhal.Spec,
 	maekawa.Spec,
+	majority.Spec,
 	singhalprinted.Spec,
 	kricartagrawala.Spec,
 
