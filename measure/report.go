@@ -198,11 +198,12 @@ func list(w io.Writer, title, intro string, lines []string) error {
 	return err
 }
 
-// Mutex returns those of the algorithms that are for mutual exclusion and work.
+// Mutex returns those of the algorithms that are for mutual exclusion, work, and
+// stand alone: a stack costs what its lock costs, and the heartbeats besides.
 func Mutex(all []*process.Spec) []*process.Spec {
 	var chosen []*process.Spec
 	for _, s := range all {
-		if s.Family == process.Mutex && !broken(s) {
+		if s.Family == process.Mutex && s.Layers == nil && !broken(s) {
 			chosen = append(chosen, s)
 		}
 	}

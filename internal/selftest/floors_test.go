@@ -29,6 +29,8 @@ algorithm:             process algorithm/...
 # nothing of the service.
 sim:                   process trace algorithm algorithm/...
 sim/simtest:           sim process trace algorithm algorithm/...
+measure:               sim process algorithm algorithm/...
+scenario:              sim process trace algorithm algorithm/...
 
 # Service: the replicated state, the core that decides, what gives it a disk, a
 # network and clients, and the door.
@@ -49,7 +51,7 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server
 internal/demo:         . internal/local internal/boottime service/server
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime service/server
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime service/server process algorithm trace sim measure scenario
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
