@@ -40,7 +40,6 @@ var All = []*process.Spec{
 	singhal.Spec,
 	maekawa.Spec,
 	majority.Spec,
-	singhalprinted.Spec,
 	kricartagrawala.Spec,
 
 	bully.Spec,
@@ -49,6 +48,7 @@ var All = []*process.Spec{
 	heartbeat.Reliable,
 	stack.CentralRecovering,
 	stack.TokenRingRecovering,
+	singhalprinted.Spec,
 	maekawaslides.Spec,
 }
 
