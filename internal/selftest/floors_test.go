@@ -72,6 +72,7 @@ google.golang.org/genproto/...:        service/server
 google.golang.org/grpc...:             . service/api service/server internal/bench
 github.com/prometheus/...:             service/server
 github.com/BurntSushi/toml:            service/server internal/cli
+go.yaml.in/yaml/v3:                    scenario
 
 github.com/spf13/...:                  internal/cli cmd/conclave
 github.com/HdrHistogram/...:           internal/bench internal/demo

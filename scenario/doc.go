@@ -1,0 +1,66 @@
+// Package scenario reads runs of the simulator from files that people write:
+// which algorithm, how many processes, what its clients do, what goes wrong, and
+// what is expected to come of it.
+//
+//	algorithm: lamport
+//	labels: [1, 2, 3]
+//	workload:
+//	  section: 2
+//	  commands:
+//	    - {at: 1, acquire: 2}
+//	    - {at: 1, acquire: 1}
+//	faults:
+//	  - {at: 10, crash: 3, for: 20}
+//	expect:
+//	  order: [1, 2]
+//	  messages: {REQ: 4, REPLY: 4, REL: 4}
+//
+// A file is YAML without anchors. Processes go by their labels. Times are in
+// units of D, the bound of one message delay, unless they name another unit: 3,
+// 3D and 2.5 are multiples of D; 5ms and 100us are what they say.
+//
+// The keys, all but algorithm optional:
+//
+//	algorithm   its name
+//	about       for people
+//	n           how many processes; absent: one for each label
+//	labels      the numbers by which they go; absent: 1 to n
+//	options     of the algorithm, by name
+//	d           what one D is; absent: 1ms
+//	topology    coordinator: label
+//	            ring: [labels in the order of the ring]
+//	            tree: star, line, binary, or {child: parent}
+//	            quorums: grid, plane, or {member: [voting set]}
+//	links       delay, fifo, drop, duplicate, reorder; and overrides, a list of
+//	            the same with from and to, in which what is absent is as in links
+//	clocks      {label: {offset: time, drift: ppm}}
+//	disk        delay of a save
+//	oracle      detect, elect: times; silent: true
+//	workload    regime (listed, idle, saturated, loaded), clients, section,
+//	            think, patience, commands
+//	faults      a list, see below
+//	seed        a number
+//	limit       time, events, entries, warmup
+//	watch       [properties] that are judged in place of what the algorithm claims
+//	expect      see below
+//
+// A delay is a time, a list of times taken in turn, {uniform: [least, most]} or
+// {exponential: mean, least: time}.
+//
+// A command has a time at and one of acquire, cancel, release, campaign, resign
+// and leave, each with the label of the process. Acquire may have hold, a time or
+// "release" for until it is released. Suspect, trust, fail, rejoin and neighbor
+// name a peer and say in to which process is told; elected names a leader, with
+// to and round. Propose and load have a value, and by which process.
+//
+// A fault has a time at and one of crash (for), crash-in-step (effects, step,
+// for), restart, pause (for), resume, drift (ppm) and slow-disk (delay), each
+// with the label of the process; or partition: [labels] (one-way, for), heal:
+// all, or lose: the name of a message, or any (from, to, count). What ends by
+// itself does so after for.
+//
+// Expect may say: violation, the name of a property or none, which is also meant
+// when it is absent; reason, why the run ends; entries; order, the labels in the
+// order of entering; messages, how many of each name; messages-per-entry; leader;
+// waiting and inside, how many clients are so at the end; refused commands.
+package scenario

@@ -1,0 +1,47 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+)
+
+// suggest is the end of a complaint about a name that is not among those known:
+// the one that was probably meant, or else all if they are few.
+func suggest(name string, known []string) string {
+	best, least := "", len(name)/2+1
+	for _, k := range known {
+		if d := distance(name, k); d < least || strings.HasPrefix(k, name) && name != "" && best == "" {
+			best, least = k, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return "; there are " + strings.Join(known, ", ")
+}
+
+// distance is the least number of letters to insert, delete or replace to make b
+// of a. Long words are cut: nobody means those.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := before
+			if a[i] != b[j] {
+				replaced++
+			}
+			before = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
+}
