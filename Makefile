@@ -106,6 +106,16 @@ e2e: build ## the whole, as processes: internal/e2e, then the demo
 latency: go-version ## measure the latency of an acquire as README describes it
 	$(GO) run ./cmd/conclave bench --cluster 3 --workload uncontended --clients 1 --json
 
+.PHONY: comparison
+comparison: go-version ## write docs/comparison.md: what the algorithms cost, measured
+	$(GO) run ./cmd/conclave compare -n 10 --markdown > docs/comparison.md.new
+	mv docs/comparison.md.new docs/comparison.md
+
+.PHONY: sim
+SEEDS ?= 10000
+sim: go-version ## SEEDS (10000) random schedules of every algorithm in the simulator
+	SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 60m ./sim/... ./measure
+
 .PHONY: clean
 clean: ## remove what the targets built
 	rm -rf $(BIN)

@@ -11,7 +11,9 @@ package measure
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
+	"github.com/conclave-io/conclave/algorithm/mutex/majority"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/sim"
 )
@@ -99,13 +101,24 @@ func run(spec *process.Spec, n int, regime sim.Regime) ([]Row, error) {
 	if result.Sync.Count > 0 { // somebody waited for somebody else
 		rows = append(rows, s.row(SyncDelay, result.Sync.Mean))
 	}
-	return append(rows, s.row(Throughput, withoutSections(result.Throughput())), s.row(Jain, result.Jain())), nil
+	return append(rows, s.row(Throughput, s.withoutSections(result.Throughput())), s.row(Jain, result.Jain())), nil
 }
 
 // withoutSections is what a throughput would be if critical sections took no
-// time: a cycle is a synchronization delay and a section.
-func withoutSections(throughput float64) float64 {
-	return 1 / (1/throughput - section)
+// time: a cycle is a synchronization delay and a section, and with k units of
+// the resource k cycles run at once.
+func (s *subject) withoutSections(throughput float64) float64 {
+	k := float64(max(1, s.units()))
+	return k / (k/throughput - section)
+}
+
+// units is how many may be inside, 0 for an algorithm that has no such option.
+func (s *subject) units() int {
+	k, err := strconv.Atoi(option(s.spec, "k"))
+	if err != nil {
+		return 0
+	}
+	return k
 }
 
 // rounds is how often everyone enters in a run: once and again when idle, where
@@ -133,11 +146,15 @@ func configure(spec *process.Spec, n int, regime sim.Regime) sim.Config {
 }
 
 // requesters are those for whom the formulas hold: a coordinator asks itself
-// without a message, so it asks for nothing here, unless it is alone.
+// without a message, so it asks for nothing here, unless there is nobody else.
 func requesters(spec *process.Spec, n int) []process.ID {
 	first := process.ID(0)
 	if spec.Needs.Topology == process.Centre && n > 1 {
 		first = 1
+	}
+	if spec == majority.Spec && n > 1 {
+		replicas, _ := majority.Sizes(&process.Config{N: n})
+		first = process.ID(replicas)
 	}
 	var clients []process.ID
 	for p := first; p < process.ID(n); p++ {
@@ -214,9 +231,12 @@ func better(c, found *process.Cost, regime process.Regime) bool {
 	return found == nil || found.Regime != regime || found.Exact == nil && c.Exact != nil
 }
 
-func (s *subject) mode() string {
-	for _, o := range s.spec.AllOptions() {
-		if o.Name == "mode" {
+func (s *subject) mode() string { return option(s.spec, "mode") }
+
+// option returns the default of an option, or "".
+func option(spec *process.Spec, name string) string {
+	for _, o := range spec.AllOptions() {
+		if o.Name == name {
 			return o.Default
 		}
 	}
@@ -236,8 +256,12 @@ func (s *subject) mean(f *process.Formula) float64 {
 func (s *subject) params(p process.ID) process.Params {
 	n := s.config.Process.N
 	params := process.Params{N: n, Live: n, Rank: int(p) + 1, Polls: 1, Distance: s.distance(p)}
+	params.K = s.units()
 	if sets := s.config.Process.Topology.Quorums; sets != nil {
 		params.K = len(sets[p])
+	}
+	if s.spec == majority.Spec {
+		params.Replicas, params.M = majority.Sizes(&s.config.Process)
 	}
 	return params
 }

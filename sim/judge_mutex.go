@@ -163,6 +163,8 @@ func TimestampOrder(w *World) Watcher {
 	var last process.Stamp
 	watch := func(o *Observation) string {
 		switch {
+		case o.Kind == Requested:
+			stamps[o.Process] = process.Stamp{} // it may have nobody left to ask
 		case o.Kind == Sent && o.Message.Layer == layer && o.Message.Type == request:
 			stamps[o.Process] = process.Stamp{Clock: o.Message.Clock, ID: o.Process}
 		case o.Kind == Entered && stamps[o.Process].Clock > 0:
