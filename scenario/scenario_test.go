@@ -62,6 +62,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		{"regime of an election", "algorithm: bully\nn: 3\nworkload: {regime: idle}", "f.yaml:3: regime is idle, but bully is no mutual exclusion: give commands"},
 		{"two verbs", "algorithm: lamport\nn: 3\nworkload:\n  commands:\n    - {at: 1, acquire: 1, release: 1}", "f.yaml:5: a command is both acquire and release, it must be one of them"},
 		{"no verb", "algorithm: lamport\nn: 3\nfaults:\n  - {at: 1}", "f.yaml:4: a fault does not say what happens, it must have one of the keys crash, "},
+		{"misspelt verb", "algorithm: lamport\nn: 3\nworkload:\n  commands:\n    - {at: 1, aquire: 1}", `f.yaml:5: a command has no key "aquire"; did you mean "acquire"?`},
 		{"no time", "algorithm: lamport\nn: 3\nfaults:\n  - {crash: 1}", `f.yaml:4: a fault crash has no key "at", it must have one`},
 		{"key of another fault", "algorithm: lamport\nn: 3\nfaults:\n  - {at: 1, crash: 1,\n     effect: 3}", `f.yaml:5: a fault crash has no key "effect"; there are at, crash, for`},
 		{"unknown message", "algorithm: lamport\nn: 3\nfaults:\n  - {at: 1, lose: RELPY}", `f.yaml:4: lamport has no message "RELPY"; did you mean "REPLY"?`},

@@ -8,19 +8,24 @@ import (
 // suggest is the end of a complaint about a name that is not among those known:
 // the one that was probably meant, or else all if they are few.
 func suggest(name string, known []string) string {
-	best, least := "", len(name)/2+1
-	for _, k := range known {
-		if d := distance(name, k); d < least || strings.HasPrefix(k, name) && name != "" && best == "" {
-			best, least = k, d
-		}
-	}
-	if best != "" {
+	if best := nearest(name, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
 	if len(known) == 0 {
 		return ""
 	}
 	return "; there are " + strings.Join(known, ", ")
+}
+
+// nearest returns the known name that was probably meant, or nothing.
+func nearest(name string, known []string) string {
+	best, least := "", len(name)/2+1
+	for _, k := range known {
+		if d := distance(name, k); d < least || best == "" && name != "" && strings.HasPrefix(k, name) {
+			best, least = k, d
+		}
+	}
+	return best
 }
 
 // distance is the least number of letters to insert, delete or replace to make b

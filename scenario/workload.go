@@ -61,20 +61,39 @@ func (r *reader) verb(n *yaml.Node, what string, verbs []string) string {
 		return ""
 	}
 	found := ""
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i].Value
+	for _, key := range keys(n) {
 		switch {
-		case !slices.Contains(verbs, key):
+		case !slices.Contains(verbs, key.Value):
 		case found != "":
-			r.complain(n.Content[i], "%s is both %s and %s, it must be one of them", what, found, key)
+			r.complain(key, "%s is both %s and %s, it must be one of them", what, found, key.Value)
 		default:
-			found = key
+			found = key.Value
 		}
 	}
 	if found == "" {
-		r.complain(n, "%s does not say what happens, it must have one of the keys %s", what, strings.Join(verbs, ", "))
+		r.complainVerb(n, what, verbs)
 	}
 	return found
+}
+
+// complainVerb says that no key tells what happens, or which one was meant to.
+func (r *reader) complainVerb(n *yaml.Node, what string, verbs []string) {
+	for _, key := range keys(n) {
+		if near := nearest(key.Value, verbs); near != "" && len(key.Value) > 2 { // "at" is near to nothing
+			r.complain(key, "%s has no key %q; did you mean %q?", what, key.Value, near)
+			return
+		}
+	}
+	r.complain(n, "%s does not say what happens, it must have one of the keys %s", what, strings.Join(verbs, ", "))
+}
+
+// keys returns the keys of a mapping.
+func keys(n *yaml.Node) []*yaml.Node {
+	var keys []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		keys = append(keys, n.Content[i])
+	}
+	return keys
 }
 
 func (r *reader) command(n *yaml.Node) sim.Command {
@@ -119,12 +138,7 @@ func (r *reader) verbMapping(n *yaml.Node, what string, required []string, field
 }
 
 func hasKey(n *yaml.Node, name string) bool {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys(n), func(key *yaml.Node) bool { return key.Value == name })
 }
 
 func (r *reader) ofProcess(key string, p *process.ID) field {

@@ -13,6 +13,8 @@ var commands = []func(*app) *cobra.Command{
 	newLock,
 	newElect,
 	newDemo,
+	newAlgorithms,
+	newSim,
 	newCompare,
 	newBench,
 	newStatus,

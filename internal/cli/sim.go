@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/scenario"
+	"github.com/conclave-io/conclave/sim"
+	"github.com/conclave-io/conclave/trace"
+)
+
+// statusUnmet is the exit status of a simulation in which a promise was broken,
+// or that came out otherwise than its file expects.
+const statusUnmet = 1
+
+func newSim(a *app) *cobra.Command {
+	s := simulation{app: a, n: 5, entries: 100}
+	cmd := &cobra.Command{
+		Use:   "sim [FILE...]",
+		Short: "Run an algorithm in the simulator, from a scenario file or from flags",
+		Long: `Sim runs an algorithm in a world of virtual time and prints what it cost and
+whether it kept its promises. A scenario file says who asks when, what goes
+wrong and what is expected; without a file, flags say which algorithm runs under
+which load. The same seed makes the same run, byte for byte.
+
+Times are in units of D, the bound of one message delay: 3, 2.5D or 5ms.
+
+Exit status: 0 if all came as expected and no promise was broken, 1 if not,
+125 if the file or the flags are wrong.`,
+		Example: `  conclave sim --algorithm ricart-agrawala -n 10 --regime saturated --entries 1000
+  conclave sim --algorithm raymond -n 7 --tree star --seed 42 --json
+  conclave sim scenarios/lost-token.yaml
+  conclave sim scenarios/mutex/lamport.yaml --trace svg --out lamport.svg`,
+		Args: func(_ *cobra.Command, args []string) error { return s.validateArguments(args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
+	}
+	s.register(cmd)
+	a.addJSON(cmd)
+	return cmd
+}
+
+type simulation struct {
+	*app
+	algorithm      string
+	n              int
+	seed           uint64
+	regime, tree   string
+	section, think string
+	until          string
+	entries        int
+	warmup         int
+	options        []string
+	format, out    string
+}
+
+// worldFlags say what a file says otherwise.
+var worldFlags = []string{"processes", "regime", "entries", "warmup", "time", "section", "think", "tree", "option"}
+
+func (s *simulation) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&s.algorithm, "algorithm", "a", "", "run this algorithm; see `conclave algorithms`")
+	flags.IntVarP(&s.n, "processes", "n", s.n, "how many processes")
+	flags.Uint64Var(&s.seed, "seed", 0, "what chance does; also in place of the seed of files")
+	flags.StringVar(&s.regime, "regime", "saturated", "idle, saturated or loaded")
+	flags.IntVar(&s.entries, "entries", s.entries, "end after so many entries")
+	flags.IntVar(&s.warmup, "warmup", 0, "begin to measure only after so many entries")
+	flags.StringVar(&s.until, "time", "", "end at this time")
+	flags.StringVar(&s.section, "section", "", "how long a client stays inside (default 10ms)")
+	flags.StringVar(&s.think, "think", "", "how long a client waits before it asks again, unless saturated")
+	flags.StringVar(&s.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")
+	flags.StringArrayVarP(&s.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")
+	flags.StringVar(&s.format, "trace", "", "write the run, as "+strings.Join(trace.Formats(), ", ")+"; the result then goes to standard error")
+	flags.StringVar(&s.out, "out", "", "write the trace to this file")
+}
+
+func (s *simulation) validateArguments(args []string) error {
+	switch {
+	case len(args) == 0 && s.algorithm == "":
+		return errors.New("nothing to simulate: give a file, or --algorithm with one of those that `conclave algorithms` lists")
+	case len(args) > 0 && s.algorithm != "":
+		return fmt.Errorf("both the file %q and --algorithm %q: give one of them", args[0], s.algorithm)
+	case len(args) > 1 && s.format != "":
+		return fmt.Errorf("--trace of %d files: give one file", len(args))
+	case s.out != "" && s.format == "":
+		return fmt.Errorf("--out %q without --trace: give the format, one of %s", s.out, strings.Join(trace.Formats(), ", "))
+	case s.format != "" && !slices.Contains(trace.Formats(), s.format):
+		return fmt.Errorf("--trace %q: give one of %s", s.format, strings.Join(trace.Formats(), ", "))
+	}
+	return nil
+}
+
+func (s *simulation) run(cmd *cobra.Command, args []string) error {
+	scenarios, err := s.scenarios(cmd, args)
+	if err != nil {
+		return err
+	}
+	views := make([]runView, 0, len(scenarios))
+	for _, sc := range scenarios {
+		outcome, err := s.simulate(sc)
+		if err != nil {
+			return err
+		}
+		if views = append(views, viewRun(sc, outcome)); !outcome.Met() {
+			s.status = statusUnmet
+		}
+	}
+	if s.format != "" && s.out == "" {
+		s.stdout = s.stderr
+	}
+	return s.print(map[string]any{"runs": views}, func(w io.Writer) error { return runTables(w, views) })
+}
+
+func (s *simulation) scenarios(cmd *cobra.Command, files []string) ([]*scenario.Scenario, error) {
+	if len(files) == 0 {
+		sc, err := s.fromFlags(cmd)
+		return []*scenario.Scenario{sc}, err
+	}
+	for _, name := range worldFlags {
+		if cmd.Flags().Changed(name) {
+			return nil, fmt.Errorf("--%s with a file: the file says that; only --seed may be given beside it", name)
+		}
+	}
+	var scenarios []*scenario.Scenario
+	for _, file := range files {
+		sc, err := scenario.Load(file)
+		if err != nil {
+			return nil, err
+		}
+		if cmd.Flags().Changed("seed") {
+			sc = sc.Seeded(s.seed)
+		}
+		scenarios = append(scenarios, sc)
+	}
+	return scenarios, nil
+}
+
+func (s *simulation) fromFlags(cmd *cobra.Command) (*scenario.Scenario, error) {
+	spec, err := findAlgorithm(s.algorithm)
+	if err != nil {
+		return nil, err
+	}
+	cfg := sim.Config{Spec: spec, Process: process.Config{N: s.n}, Seed: s.seed, Limit: sim.Limit{Entries: s.entries}}
+	if err := s.world(&cfg); err != nil {
+		return nil, err
+	}
+	if err := s.load(cmd, &cfg); err != nil {
+		return nil, err
+	}
+	return scenario.New("", cfg)
+}
+
+// world sets what is not the load.
+func (s *simulation) world(cfg *sim.Config) error {
+	for _, o := range s.options {
+		name, value, ok := strings.Cut(o, "=")
+		if !ok {
+			return fmt.Errorf("--option %q: give it as name=value", o)
+		}
+		cfg.Process.Options = append(cfg.Process.Options, process.OptionValue{Name: name, Value: value})
+	}
+	if s.n < 1 || s.n > scenario.MaxProcesses {
+		return fmt.Errorf("%d processes: give 1 to %d", s.n, scenario.MaxProcesses)
+	}
+	switch parent := &cfg.Process.Topology.Parent; s.tree {
+	case "":
+	case "star":
+		*parent = process.Star(s.n)
+	case "line":
+		*parent = process.Line(s.n)
+	case "binary":
+		*parent = process.BinaryTree(s.n)
+	default:
+		return fmt.Errorf("--tree %q: give star, line or binary", s.tree)
+	}
+	return nil
+}
+
+// horizon ends runs of what is not for entering, in D.
+const horizon = 1000
+
+// load sets what clients do and how long. Algorithms that are not for mutual
+// exclusion run for a time; of those for elections the first process starts one.
+func (s *simulation) load(cmd *cobra.Command, cfg *sim.Config) error {
+	w, d := &cfg.Workload, cfg.Process.D()
+	regime, ok := sim.RegimeByName(s.regime)
+	if !ok || regime == sim.Listed || s.entries < 1 {
+		return fmt.Errorf("--regime %q and --entries %d: give idle, saturated or loaded, and 1 or more", s.regime, s.entries)
+	}
+	w.Regime = regime
+	top := cfg.Spec.Layer(uint8(cfg.Spec.Depth() - 1))
+	if top.Family != process.Mutex && !cmd.Flags().Changed("regime") {
+		w.Regime, cfg.Limit = sim.Listed, sim.Limit{Until: horizon * d}
+	}
+	if top.Family == process.Election {
+		w.Commands = []sim.Command{{At: d, Kind: process.Campaign}}
+	}
+	return s.times(cmd, cfg)
+}
+
+// times sets what is given as a time.
+func (s *simulation) times(cmd *cobra.Command, cfg *sim.Config) error {
+	var until, section, think process.Duration
+	for _, f := range []struct {
+		name, text string
+		value      *process.Duration
+	}{{"time", s.until, &until}, {"section", s.section, &section}, {"think", s.think, &think}} {
+		if f.text == "" {
+			continue
+		}
+		var ok bool
+		if *f.value, ok = scenario.ParseTime(f.text, cfg.Process.D()); !ok || *f.value == 0 {
+			return fmt.Errorf("--%s %q: give a time above 0 such as 3, 2.5D or 5ms", f.name, f.text)
+		}
+	}
+	setDelay(&cfg.Workload.Section, section)
+	setDelay(&cfg.Workload.Think, think)
+	if until > 0 && !cmd.Flags().Changed("entries") {
+		cfg.Limit = sim.Limit{}
+	}
+	if until > 0 {
+		cfg.Limit.Until = until
+	}
+	cfg.Limit.Warmup = s.warmup
+	return nil
+}
+
+func setDelay(delay *sim.Delay, length process.Duration) {
+	if length > 0 {
+		*delay = sim.Constant(length)
+	}
+}
+
+// findAlgorithm finds an algorithm or says which were probably meant.
+func findAlgorithm(name string) (*process.Spec, error) {
+	if spec := algorithm.Find(name); spec != nil {
+		return spec, nil
+	}
+	return nil, fmt.Errorf("there is no algorithm %q%s", name, scenario.Near(name, scenario.Algorithms()))
+}
+
+// simulate runs a scenario and writes its trace, if that is asked for.
+func (s *simulation) simulate(sc *scenario.Scenario) (outcome *scenario.Outcome, err error) {
+	if s.format == "" {
+		return sc.Run()
+	}
+	to := s.stdout
+	if s.out != "" {
+		file, err := os.Create(s.out)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		to = file
+	}
+	return traced(sc, s.format, to)
+}
+
+func traced(sc *scenario.Scenario, format string, to io.Writer) (*scenario.Outcome, error) {
+	buffer := bufio.NewWriter(to)
+	cfg := sc.Config()
+	writer, err := trace.NewFormatWriter(format, buffer, cfg.Header())
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := sc.Run(writer)
+	if err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return outcome, buffer.Flush()
+}

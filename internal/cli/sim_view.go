@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/scenario"
+	"github.com/conclave-io/conclave/sim"
+)
+
+// runView is the result of a run. Times and delays are in units of D.
+type runView struct {
+	Scenario  string  `json:"scenario,omitempty"`
+	Algorithm string  `json:"algorithm"`
+	N         int     `json:"n"`
+	Seed      uint64  `json:"seed"`
+	Regime    string  `json:"regime"`
+	Met       bool    `json:"as_expected"`
+	Reason    string  `json:"reason"`
+	Time      float64 `json:"time"`
+	Events    uint64  `json:"events"`
+	Entries   int     `json:"entries"`
+
+	Messages         []messageView `json:"messages"`
+	MessagesPerEntry *float64      `json:"messages_per_entry"`
+	Wait             *summaryView  `json:"wait"` // null: there was none
+	SyncDelay        *summaryView  `json:"sync_delay"`
+	Bypass           *summaryView  `json:"bypass"`
+	Throughput       float64       `json:"throughput"`
+	Jain             float64       `json:"jain"`
+
+	Waiting int          `json:"waiting"`
+	Inside  int          `json:"inside"`
+	Refused int          `json:"refused"`
+	Leaders []leaderView `json:"leaders"`
+
+	Violations []violationView `json:"violations"`
+	Unmet      []string        `json:"unmet"`
+}
+
+type messageView struct {
+	Layer int    `json:"layer"`
+	Name  string `json:"name"`
+	Class string `json:"class"`
+	Sent  uint64 `json:"sent"`
+}
+
+type summaryView struct {
+	Count  int     `json:"count"`
+	Mean   float64 `json:"mean"`
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	P99    float64 `json:"p99"`
+	Max    float64 `json:"max"`
+}
+
+type leaderView struct {
+	Process string  `json:"process"`
+	Leader  string  `json:"leader"`
+	Round   uint64  `json:"round"`
+	At      float64 `json:"at"`
+}
+
+type violationView struct {
+	Property string  `json:"property"`
+	Text     string  `json:"text"`
+	At       float64 `json:"at"`
+	Record   uint64  `json:"record"`
+}
+
+func viewRun(sc *scenario.Scenario, o *scenario.Outcome) runView {
+	r, cfg := o.Result, sc.Config()
+	v := runView{
+		Scenario: sc.Name, Algorithm: r.Algorithm, N: r.N, Seed: r.Seed, Regime: cfg.Workload.Regime.String(), Met: o.Met(),
+		Reason: r.Reason.String(), Time: inD(r, r.Time), Events: r.Events, Entries: r.Entries, Messages: []messageView{},
+		Wait: viewSummary(r.Wait), SyncDelay: viewSummary(r.Sync), Bypass: viewSummary(r.Bypass),
+		Throughput: r.Throughput(), Jain: r.Jain(), Waiting: r.Waiting, Inside: r.Inside, Refused: r.Refused,
+		Leaders: []leaderView{}, Violations: []violationView{}, Unmet: append([]string{}, o.Unmet...),
+	}
+	if r.Entries > 0 {
+		perEntry := r.MessagesPerEntry()
+		v.MessagesPerEntry = &perEntry
+	}
+	for _, m := range r.Messages {
+		v.Messages = append(v.Messages, messageView{m.Layer, m.Name, m.Class.String(), m.Sent})
+	}
+	for _, l := range r.Leaders {
+		v.Leaders = append(v.Leaders, leaderView{cfg.Process.Text(l.Process), cfg.Process.Text(l.Leader), l.Term.Round(), inD(r, l.At)})
+	}
+	for _, x := range r.Violations {
+		v.Violations = append(v.Violations, violationView{x.Judge, x.Text, inD(r, x.At), x.Record})
+	}
+	return v
+}
+
+func inD(r *sim.Result, t process.Duration) float64 { return float64(t) / float64(r.D) }
+
+func viewSummary(s sim.Summary) *summaryView {
+	if s.Count == 0 {
+		return nil
+	}
+	return &summaryView{s.Count, s.Mean, s.Min, s.Median, s.P99, s.Max}
+}
+
+func runTables(w io.Writer, views []runView) error {
+	for i := range views {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := views[i].write(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *runView) write(w io.Writer) error {
+	head := fmt.Sprintf("%s, n = %d, %s, seed %d", v.Algorithm, v.N, v.Regime, v.Seed)
+	if v.Scenario != "" {
+		head = shown(v.Scenario) + ": " + head
+	}
+	fmt.Fprintln(w, head)
+	t := newTable(w, "ended", fmt.Sprintf("%s, at %s D, after %d events", endings[v.Reason], short(v.Time), v.Events))
+	v.writeMessages(t)
+	if v.Entries > 0 {
+		v.writeEntries(t)
+	}
+	if v.Waiting+v.Inside+v.Refused > 0 {
+		t.row("at the end", fmt.Sprintf("%d wait, %d inside; %d commands were refused", v.Waiting, v.Inside, v.Refused))
+	}
+	for _, l := range v.Leaders {
+		t.row("leader", fmt.Sprintf("%s says %s, round %d, at %s D", l.Process, l.Leader, l.Round, short(l.At)))
+	}
+	v.writeVerdict(t)
+	return t.flush()
+}
+
+func (v *runView) writeEntries(t *table) {
+	t.row("entries", strconv.Itoa(v.Entries))
+	t.row("messages per entry", short(*v.MessagesPerEntry))
+	wait := "request to entry, D"
+	if v.Regime == sim.Idle.String() {
+		wait = "client delay, D"
+	}
+	t.row(wait, v.Wait.text())
+	t.row("exit to entry, D", v.SyncDelay.text())
+	t.row("overtaken", v.Bypass.text())
+	t.row("throughput", short(v.Throughput)+" entries per D")
+	t.row("Jain's index", short(v.Jain))
+}
+
+// endings say why a run ended.
+var endings = map[string]string{
+	sim.Quiet.String():        "quiet: nothing was left to happen",
+	sim.LimitReached.String(): "limit reached",
+	sim.Stalled.String():      "stalled: somebody waits and nobody enters",
+	sim.Violated.String():     "violated",
+}
+
+// writeMessages writes a line for each class of messages that were sent.
+func (v *runView) writeMessages(t *table) {
+	for class := process.Protocol; class <= process.Recovery; class++ {
+		total, parts := uint64(0), []string{}
+		for _, m := range v.Messages {
+			if m.Class == class.String() && m.Sent > 0 {
+				total += m.Sent
+				parts = append(parts, fmt.Sprintf("%d %s", m.Sent, m.Name))
+			}
+		}
+		if total > 0 || class == process.Protocol {
+			t.row(class.String()+" messages", strings.TrimSpace(fmt.Sprintf("%d  %s", total, strings.Join(parts, ", "))))
+		}
+	}
+}
+
+func (v *runView) writeVerdict(t *table) {
+	if len(v.Violations) == 0 {
+		t.row("violations", "none")
+	}
+	for _, x := range v.Violations {
+		t.row("violation", fmt.Sprintf("%s: %s, at %s D, record %d", x.Property, x.Text, short(x.At), x.Record))
+	}
+	t.row("as expected", yes(v.Met))
+	for _, text := range v.Unmet {
+		t.row("unmet", text)
+	}
+}
+
+func (s *summaryView) text() string {
+	if s == nil {
+		return "-"
+	}
+	return fmt.Sprintf("mean %s, least %s, median %s, p99 %s, most %s", short(s.Mean), short(s.Min), short(s.Median), short(s.P99), short(s.Max))
+}
+
+// short returns a figure with what matters of it.
+func short(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
