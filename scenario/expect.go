@@ -135,19 +135,21 @@ func (r *reader) messagesPerEntry(n *yaml.Node) {
 	})
 }
 
-// leader wants everyone who has announced a leader to have announced this one.
+// leader wants somebody to have announced a leader, and nobody another one.
 func (r *reader) leader(n *yaml.Node) {
 	want := r.process(n, "leader")
 	r.expects(func(o *Outcome) string {
-		if len(o.Result.Leaders) == 0 {
-			return fmt.Sprintf("leader: none, expected %s", o.config.Text(want))
-		}
+		said := "none"
 		for _, l := range o.Result.Leaders {
-			if l.Leader != want {
+			switch {
+			case l.Leader == process.None:
+			case l.Leader != want:
 				return fmt.Sprintf("leader: %s says %s, expected %s", o.config.Text(l.Process), o.config.Text(l.Leader), o.config.Text(want))
+			default:
+				said = o.config.Text(want)
 			}
 		}
-		return ""
+		return differs("leader", said, o.config.Text(want))
 	})
 }
 

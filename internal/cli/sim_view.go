@@ -88,6 +88,9 @@ func viewRun(sc *scenario.Scenario, o *scenario.Outcome) runView {
 		v.Messages = append(v.Messages, messageView{m.Layer, m.Name, m.Class.String(), m.Sent})
 	}
 	for _, l := range r.Leaders {
+		if l.Leader == process.None {
+			continue
+		}
 		v.Leaders = append(v.Leaders, leaderView{cfg.Process.Text(l.Process), cfg.Process.Text(l.Leader), l.Term.Round(), inD(r, l.At)})
 	}
 	for _, x := range r.Violations {
