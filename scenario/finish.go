@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -11,27 +12,43 @@ import (
 	"github.com/conclave-io/conclave/sim"
 )
 
-// MaxProcesses is the largest number of processes of a scenario.
+// MaxProcesses is the largest number of processes of any scenario.
 const MaxProcesses = 1_000_000
 
-// maxVoters is the same for algorithms with voting sets, any two of which are
-// compared.
-const maxVoters = 1_000
+// Less where more would not fit into the memory of a usual machine: any two
+// voting sets are compared; where everyone sends to everyone, the messages on
+// their way, and what is known of peers, grow with the square.
+const (
+	maxVoters   = 1_000
+	maxComplete = 2_000
+	maxCentre   = 100_000
+)
+
+// mostProcesses returns the largest number of processes for an algorithm.
+func mostProcesses(spec *process.Spec) int {
+	switch {
+	case spec.Needs.Topology == process.Quorums:
+		return maxVoters
+	case spec.Depth() > 1:
+		return maxComplete // detectors and elections below
+	case spec.Needs.Topology == process.Centre:
+		return maxCentre
+	case spec.Needs.Topology == process.RingTopology, spec.Needs.Topology == process.Tree:
+		return MaxProcesses
+	}
+	return maxComplete
+}
 
 // complete fills in what a scenario need not say and the simulator must know, or
 // says why it cannot.
 func complete(cfg *sim.Config) error {
 	c := &cfg.Process
-	if c.N < 1 || c.N > MaxProcesses {
-		return fmt.Errorf("n is %d, it must be 1 to %d", c.N, MaxProcesses)
+	if most := mostProcesses(cfg.Spec); c.N < 1 || c.N > most {
+		return fmt.Errorf("n is %d, for %s it must be 1 to %d", c.N, cfg.Spec.Name, most)
 	}
-	if cfg.Spec.Needs.Topology != process.Quorums || c.Topology.Quorums != nil {
-		return nil
+	if cfg.Spec.Needs.Topology == process.Quorums && c.Topology.Quorums == nil {
+		c.Topology.Quorums = process.VotingSets(c.N)
 	}
-	if c.N > maxVoters {
-		return fmt.Errorf("n is %d, it must be 1 to %d for voting sets", c.N, maxVoters)
-	}
-	c.Topology.Quorums = process.VotingSets(c.N)
 	return nil
 }
 
@@ -42,7 +59,7 @@ func (r *reader) finish(top *yaml.Node) {
 		return
 	}
 	if err := complete(&r.cfg); err != nil {
-		r.complain(top, "%s", err)
+		r.complain(keyOf(top, "n", "labels"), "%s", err)
 		return
 	}
 	if r.cfg.Validate() == nil {
@@ -92,10 +109,18 @@ func (r *reader) blamed(top *yaml.Node, cfg sim.Config, err error) *yaml.Node {
 		if other := without.Validate(); other != nil && other.Error() == err.Error() {
 			continue
 		}
-		for i := 0; i+1 < len(top.Content); i += 2 {
-			if top.Content[i].Value == s.name {
-				return top.Content[i]
-			}
+		if key := keyOf(top, s.name); key != top {
+			return key
+		}
+	}
+	return top
+}
+
+// keyOf returns the first key of a mapping with one of the names, or else all.
+func keyOf(top *yaml.Node, names ...string) *yaml.Node {
+	for _, key := range keys(top) {
+		if slices.Contains(names, key.Value) {
+			return key
 		}
 	}
 	return top

@@ -34,6 +34,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		{"an alias", "algorithm: lamport\nn: &x 3\nseed: *x", "f.yaml:3: seed is an alias, it must be a whole number from 0 to 18446744073709551615"},
 		{"n of the wrong type", "algorithm: lamport\nn: many", `f.yaml:2: n is "many", it must be a whole number from 1 to 1000000`},
 		{"n too small", "algorithm: lamport\nn: 0", `f.yaml:2: n is "0", it must be a whole number from 1 to 1000000`},
+		{"n too large for all to all", "algorithm: lamport\nn: 2001", "f.yaml:2: n is 2001, for lamport it must be 1 to 2000"},
 		{"a label twice", "algorithm: lamport\nlabels: [1,\n 2, 1]", "f.yaml:3: label 1 is given to two processes"},
 		{"labels and n", "algorithm: lamport\nlabels: [1, 2]\nn: 3", "f.yaml:2: there are 2 labels, n says 3"},
 		{"no labels", "algorithm: lamport\nlabels: []", "f.yaml:1: the scenario does not say how many processes there are, it must have n or labels"},
