@@ -3,13 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/internal/describe"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -51,58 +51,17 @@ func (a *app) listAlgorithms() error {
 	return a.print(map[string]any{"algorithms": views}, func(w io.Writer) error {
 		t := newTable(w, "NAME", "TITLE", "FAMILY", "MESSAGES PER ENTRY")
 		for _, spec := range algorithm.All {
-			t.row(spec.Name, spec.Title, spec.Family.String(), perEntry(spec))
+			t.row(spec.Name, spec.Title, spec.Family.String(), orDash(describe.PerEntry(spec)))
 		}
 		return t.flush()
 	})
 }
 
-// perEntry is what an entry costs in the default mode, by regime.
-func perEntry(spec *process.Spec) string {
-	var costs []string
-	for i := range spec.Claims.Costs {
-		c := &spec.Claims.Costs[i]
-		if c.Metric != process.MessagesPerEntry || c.Mode != "" && c.Mode != defaultMode(spec) {
-			continue
-		}
-		text := figure(c)
-		if c.Regime != process.AnyLoad {
-			text += " " + c.Regime.String()
-		}
-		if text != "" && !slices.Contains(costs, text) {
-			costs = append(costs, text)
-		}
-	}
-	if costs == nil {
+func orDash(text string) string {
+	if text == "" {
 		return "-"
 	}
-	return strings.Join(costs, ", ")
-}
-
-func defaultMode(spec *process.Spec) string {
-	for _, o := range spec.AllOptions() {
-		if o.Name == "mode" {
-			return o.Default
-		}
-	}
-	return ""
-}
-
-// figure is a cost as a formula.
-func figure(c *process.Cost) string {
-	switch {
-	case c.Exact != nil:
-		return c.Exact.Text
-	case c.Lo != nil && c.Hi != nil:
-		return c.Lo.Text + " to " + c.Hi.Text
-	case c.Hi != nil:
-		return "at most " + c.Hi.Text
-	case c.Lo != nil:
-		return "at least " + c.Lo.Text
-	case c.Mean != nil:
-		return "on average " + c.Mean.Text
-	}
-	return ""
+	return text
 }
 
 // page is a description that is being written.
@@ -118,13 +77,13 @@ func writePage(w io.Writer, spec *process.Spec) error {
 	}
 	p.rules(spec)
 	p.messages(spec)
-	p.section("Needs", needs(spec))
-	p.section("Promises", promises(spec, false))
-	p.section("Does not promise", promises(spec, true))
-	p.section("Costs", costs(spec))
-	p.section("Survives", survives(spec))
-	p.section("Does not survive, or is not known to", notSurvived(spec))
-	p.section("Options", options(spec))
+	p.section("Needs", describe.Needs(spec))
+	p.section("Promises", describe.Promises(spec))
+	p.section("Does not promise", describe.NotPromised(spec))
+	p.section("Costs", describe.Costs(spec))
+	p.section("Survives", describe.Survives(spec))
+	p.section("Does not survive, or is not known to", describe.NotSurvived(spec))
+	p.section("Options", describe.Options(spec))
 	_, err := io.WriteString(w, text.String())
 	return err
 }
@@ -179,7 +138,12 @@ func (p page) messages(spec *process.Spec) {
 		}
 		fmt.Fprintf(p.w, "\nMessages%s\n", layerName(spec, l))
 		for i := range l.Messages {
-			p.paragraph("  ", messageText(&l.Messages[i]))
+			m := &l.Messages[i]
+			text := describe.Message(m)
+			if m.Class != process.Protocol {
+				text += ", counted as " + m.Class.String()
+			}
+			p.paragraph("  ", text)
 		}
 	}
 }
@@ -190,50 +154,4 @@ func layerName(spec, layer *process.Spec) string {
 		return ""
 	}
 	return " of " + layer.Name
-}
-
-func messageText(m *process.MessageSpec) string {
-	var symbols []string
-	for _, use := range m.Fields {
-		symbols = append(symbols, use.Symbol)
-	}
-	text := m.Name
-	if symbols != nil {
-		text += "(" + strings.Join(symbols, ", ") + ")"
-	}
-	if m.Class != process.Protocol {
-		text += ", counted as " + m.Class.String()
-	}
-	return text
-}
-
-func needs(spec *process.Spec) []string {
-	n := spec.Needs
-	var texts []string
-	for _, need := range []struct {
-		is   bool
-		text string
-	}{
-		{n.FIFO, "links that keep the order of messages"},
-		{n.Causal, "delivery in causal order"},
-		{n.Reliable, "links that lose nothing"},
-		{n.NoDuplication, "links that deliver nothing twice"},
-		{n.Synchrony, "a known bound of the message delay"},
-		{n.Clock, "local clocks"},
-		{n.Elector, "an election in a layer below, to recover"},
-		{n.Detector == process.ReliableDetector, "a failure detector that is never wrong, to survive crashes"},
-		{n.Detector == process.UnreliableDetector, "a failure detector, which may be wrong, to survive crashes"},
-		{n.Topology == process.RingTopology, "a ring"},
-		{n.Topology == process.Tree, "a tree"},
-		{n.Topology == process.Quorums, "voting sets of which any two have a common member"},
-		{n.Topology == process.Centre, "a coordinator"},
-	} {
-		if need.is {
-			texts = append(texts, need.text)
-		}
-	}
-	if texts == nil {
-		return []string{"nothing of the links but that messages may arrive"}
-	}
-	return texts
 }

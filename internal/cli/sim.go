@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -261,22 +260,5 @@ func (s *simulation) simulate(sc *scenario.Scenario) (outcome *scenario.Outcome,
 		defer func() { err = errors.Join(err, file.Close()) }()
 		to = file
 	}
-	return traced(sc, s.format, to)
-}
-
-func traced(sc *scenario.Scenario, format string, to io.Writer) (*scenario.Outcome, error) {
-	buffer := bufio.NewWriter(to)
-	cfg := sc.Config()
-	writer, err := trace.NewFormatWriter(format, buffer, cfg.Header())
-	if err != nil {
-		return nil, err
-	}
-	outcome, err := sc.Run(writer)
-	if err != nil {
-		return nil, err
-	}
-	if err := writer.Close(); err != nil {
-		return nil, err
-	}
-	return outcome, buffer.Flush()
+	return sc.Trace(s.format, to)
 }

@@ -32,6 +32,11 @@ sim/simtest:           sim process trace algorithm algorithm/...
 measure:               sim process algorithm algorithm/...
 scenario:              sim process trace algorithm algorithm/...
 
+# The words for what a Spec declares, and the pages made of them.
+internal/describe:     process
+internal/pages:        internal/describe process trace algorithm scenario
+internal/pages/cmd:    internal/pages
+
 # Service: the replicated state, the core that decides, what gives it a disk, a
 # network and clients, and the door.
 service/api:
@@ -51,7 +56,7 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server
 internal/demo:         . internal/local internal/boottime service/server
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime service/server process algorithm trace sim measure scenario
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe service/server process algorithm trace sim measure scenario
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.

@@ -1,0 +1,151 @@
+// Package describe puts into words what a Spec declares: what an algorithm needs,
+// promises, costs and survives. The command line and the pages under
+// docs/algorithms both print these words, so that they say the same.
+package describe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Message returns the name of a message with the paper's symbols of its fields:
+// "REQ(t, F)".
+func Message(m *process.MessageSpec) string {
+	if len(m.Fields) == 0 {
+		return m.Name
+	}
+	return m.Name + "(" + strings.Join(Symbols(m), ", ") + ")"
+}
+
+// Symbols returns what the paper calls the fields of a message.
+func Symbols(m *process.MessageSpec) []string {
+	symbols := []string{}
+	for _, use := range m.Fields {
+		symbols = append(symbols, use.Symbol)
+	}
+	return symbols
+}
+
+// Needs returns what the algorithm assumes of the world below it; there is always
+// something to say.
+func Needs(spec *process.Spec) []string {
+	n := spec.Needs
+	var texts []string
+	for _, need := range []struct {
+		is   bool
+		text string
+	}{
+		{n.FIFO, "links that keep the order of messages"},
+		{n.Causal, "delivery in causal order"},
+		{n.Reliable, "links that lose nothing"},
+		{n.NoDuplication, "links that deliver nothing twice"},
+		{n.Synchrony, "a known bound of the message delay"},
+		{n.Clock, "local clocks"},
+		{n.Elector, "an election in a layer below, to recover"},
+		{n.Detector == process.ReliableDetector, "a failure detector that is never wrong, to survive crashes"},
+		{n.Detector == process.UnreliableDetector, "a failure detector, which may be wrong, to survive crashes"},
+		{n.Topology == process.RingTopology, "a ring"},
+		{n.Topology == process.Tree, "a tree"},
+		{n.Topology == process.Quorums, "voting sets of which any two have a common member"},
+		{n.Topology == process.Centre, "a coordinator"},
+	} {
+		if need.is {
+			texts = append(texts, need.text)
+		}
+	}
+	if texts == nil {
+		return []string{"nothing of the links but that messages may arrive"}
+	}
+	return texts
+}
+
+// Promises returns the properties that the algorithm has.
+func Promises(spec *process.Spec) []string { return properties(spec, false) }
+
+// NotPromised returns the properties that it is known not to have.
+func NotPromised(spec *process.Spec) []string { return properties(spec, true) }
+
+func properties(spec *process.Spec, failing bool) []string {
+	var texts []string
+	for _, c := range spec.Claims.Properties {
+		if c.Fails != failing {
+			continue
+		}
+		text := c.Property.String()
+		if c.Bound != nil {
+			text += " by " + c.Bound.Text
+		}
+		texts = append(texts, text+inMode(c.Mode)+joined(": ", c.When))
+	}
+	return texts
+}
+
+func inMode(mode string) string { return joined(" with mode=", mode) }
+
+// joined returns the text after the word that joins it, or nothing.
+func joined(word, text string) string {
+	if text == "" {
+		return ""
+	}
+	return word + text
+}
+
+// Survives returns the faults under which the algorithm keeps its promises, each
+// with what makes it do so.
+func Survives(spec *process.Spec) []string {
+	var texts []string
+	for _, s := range spec.Claims.Survives {
+		texts = append(texts, s.Fault.String()+joined(": ", s.How))
+	}
+	return texts
+}
+
+// NotSurvived returns the faults of which the Spec does not say that the
+// algorithm survives them.
+func NotSurvived(spec *process.Spec) []string {
+	survived := map[process.Fault]bool{}
+	for _, s := range spec.Claims.Survives {
+		survived[s.Fault] = true
+	}
+	if survived[process.CrashAny] {
+		for f := process.CrashBystander; f <= process.CrashSpecial; f++ {
+			survived[f] = true
+		}
+	}
+	crashes := survived[process.CrashBystander] && survived[process.CrashWaiter] &&
+		survived[process.CrashHolder] && survived[process.CrashSpecial]
+	var texts []string
+	for f := process.Reorder; f <= process.Slowness; f++ {
+		if !survived[f] && !(f == process.CrashAny && crashes) {
+			texts = append(texts, f.String())
+		}
+	}
+	return texts
+}
+
+// Options returns the settings of the algorithm and of its layers.
+func Options(spec *process.Spec) []string {
+	var texts []string
+	for _, o := range spec.AllOptions() {
+		values := fmt.Sprintf("%d to %d", o.Min, o.Max)
+		if o.Values != nil {
+			values = strings.Join(o.Values, ", ")
+		}
+		texts = append(texts, fmt.Sprintf("%s: %s (%s; default %s)", o.Name, o.Text, values, o.Default))
+	}
+	return texts
+}
+
+// DefaultMode returns the mode in which the algorithm runs unless told
+// otherwise, or "" if it has no modes.
+func DefaultMode(spec *process.Spec) string {
+	options := spec.AllOptions()
+	i := slices.IndexFunc(options, func(o process.Option) bool { return o.Name == "mode" })
+	if i < 0 {
+		return ""
+	}
+	return options[i].Default
+}

@@ -1,0 +1,27 @@
+package scenario
+
+import (
+	"bufio"
+	"io"
+
+	"github.com/conclave-io/conclave/trace"
+)
+
+// Trace makes the run and writes it in one of trace.Formats. It is what the
+// command line and the documentation both call, so their pictures are the same.
+func (s *Scenario) Trace(format string, to io.Writer) (*Outcome, error) {
+	buffer := bufio.NewWriter(to)
+	cfg := s.Config()
+	writer, err := trace.NewFormatWriter(format, buffer, cfg.Header())
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := s.Run(writer)
+	if err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return outcome, buffer.Flush()
+}
