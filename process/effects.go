@@ -159,6 +159,13 @@ func (fx *Effects) Broadcast(m Message) {
 // its From, To and Layer: those of the process and layer it is from.
 func (fx *Effects) Deliver(m *Message) { fx.carry(EffectDeliver, m) }
 
+// Report delivers a message that the machine has made of what happened here, such
+// as an event with its time stamp. It goes to the application; nobody sends it.
+func (fx *Effects) Report(m Message) {
+	m.From, m.To, m.Layer = fx.self, fx.self, fx.layer
+	fx.carry(EffectDeliver, &m)
+}
+
 // Arm sets the timer to run out after a time drawn by the host from [lo, hi].
 // It replaces the deadline the timer had.
 func (fx *Effects) Arm(t Timer, lo, hi Duration) {

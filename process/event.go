@@ -34,6 +34,8 @@ const (
 	Transmit
 	// Load reports how busy the process is (Value).
 	Load
+	// Record asks for a global state, of the layer that records them.
+	Record
 
 	// Suspect says that a peer may have crashed (Peer).
 	Suspect
@@ -60,7 +62,7 @@ const (
 
 var kindNames = [...]string{
 	"", "start", "restart", "deliver", "fire",
-	"acquire", "cancel", "release", "campaign", "resign", "propose", "transmit", "load",
+	"acquire", "cancel", "release", "campaign", "resign", "propose", "transmit", "load", "record",
 	"suspect", "trust", "fail", "rejoin", "neighbor", "leave",
 	"elected", "decided", "granted",
 }
@@ -87,7 +89,7 @@ func KindByName(name string) Kind {
 // and may be kept only until Step returns.
 type Event struct {
 	Kind  Kind
-	Layer uint8 // of a stack, for Fire; a command (Acquire to Load) goes to the top layer
+	Layer uint8 // of a stack, for Fire; a command (Acquire to Load) goes to the top layer, Record to the recorder
 	Timer Timer // which timer ran out
 	Peer  ID    // the process spoken of
 

@@ -102,6 +102,8 @@ type FieldUse struct {
 	Symbol string   // what the paper calls it
 	Names  []string // FieldValue: what the numbers stand for; nil: numbers
 	Clock  bool     // FieldVector: logical times
+	// Carried: FieldData holds a message of a layer above (see AppendRaw).
+	Carried bool
 }
 
 // RuleSpec is one rule of the algorithm.
@@ -180,9 +182,22 @@ func (s *Spec) MessageText(m *Message, c *Config) string {
 		if use.Field == FieldTerm && m.Term == 0 {
 			continue
 		}
+		if use.Carried {
+			b.WriteString(" [" + s.carriedText(m.Data, c) + "]")
+			continue
+		}
 		b.WriteString(" " + use.Symbol + "=" + use.text(m, c))
 	}
 	return b.String()
+}
+
+// carriedText is MessageText of a message inside another.
+func (s *Spec) carriedText(data []byte, c *Config) string {
+	var inner Message
+	if inner.DecodeRaw(data, c.N) != nil {
+		return "?"
+	}
+	return s.MessageText(&inner, c)
 }
 
 // text returns the value of the field in m.

@@ -8,7 +8,8 @@ import "strings"
 //
 //   - gives a delivered message or a timer to the layer that its tag names,
 //     commands to the top layer, except Campaign and Resign, which go to the
-//     highest election, and all other events to every layer;
+//     highest election, and Record, which goes to the highest recorder of global
+//     states; and all other events to every layer;
 //   - turns what a layer announces (Suspect, Trust, Fail, Rejoin, Elect, Decide)
 //     into the event of the same name at every layer above, and Grant into
 //     Granted at the next;
@@ -126,6 +127,8 @@ func (s *Stack) target(ev *Event) (lo, hi int) {
 		return top, top
 	case Campaign, Resign:
 		return s.elector(top + 1), s.elector(top + 1)
+	case Record:
+		return s.recorder(), s.recorder()
 	default:
 		return 0, top
 	}
@@ -140,6 +143,16 @@ func (s *Stack) elector(below int) int {
 		}
 	}
 	return below - 1
+}
+
+// recorder returns the highest layer that records global states, or the top.
+func (s *Stack) recorder() int {
+	for layer := len(s.layers) - 1; layer >= 0; layer-- {
+		if s.specs[layer].Family == GlobalState {
+			return layer
+		}
+	}
+	return len(s.layers) - 1
 }
 
 // carrier returns the nearest carrier below the layer, or -1.

@@ -19,6 +19,8 @@ import (
 //	  also ring=(1,3,2), tree=binary|star|line, quorums=grid|plane|best
 //	request P..., release P..., cancel P...               what clients do
 //	campaign P..., resign P..., propose P value=V         likewise
+//	record P...               P is asked for a global state
+//	clock P value=V           from now on the local clock of P shows V
 //	deliver A->B [nth=2]      the oldest (or 2nd) message from A to B arrives
 //	drop A->B, duplicate A->B the oldest is lost, or gets a twin behind it
 //	step [times=3]            one message delay passes: all in flight arrive
@@ -70,7 +72,7 @@ func (s *script) command(d *datadriven.TestData) error {
 	switch d.Cmd {
 	case "init":
 		return s.init(d)
-	case "request", "release", "cancel", "campaign", "resign", "propose", "leave", "load":
+	case "request", "release", "cancel", "campaign", "resign", "propose", "leave", "load", "record":
 		return s.client(d)
 	case "deliver", "drop", "duplicate":
 		return s.link(d)
@@ -84,6 +86,8 @@ func (s *script) command(d *datadriven.TestData) error {
 		return s.life(d)
 	case "fail", "suspect", "trust", "rejoin", "elected":
 		return s.tell(d)
+	case "clock":
+		return s.clock(d)
 	case "choose":
 		return s.preset(d)
 	case "state", "flight", "count":

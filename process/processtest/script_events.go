@@ -15,7 +15,7 @@ import (
 var clientKinds = map[string]process.Kind{
 	"request": process.Acquire, "release": process.Release, "cancel": process.Cancel,
 	"campaign": process.Campaign, "resign": process.Resign, "propose": process.Propose,
-	"leave": process.Leave, "load": process.Load,
+	"leave": process.Leave, "load": process.Load, "record": process.Record,
 }
 
 // client gives a command to the named processes. The host's duties are kept:
@@ -84,6 +84,19 @@ func (s *script) fire(d *datadriven.TestData) error {
 		armed = append(armed, name)
 	}
 	return fmt.Errorf("timer %s of %s is not armed, these are: [%s]", wanted, s.w.name(p.id), strings.Join(armed, " "))
+}
+
+// clock sets the local clocks of the named processes.
+func (s *script) clock(d *datadriven.TestData) error {
+	procs, err := s.processes(d)
+	if err != nil {
+		return err
+	}
+	value, err := s.number(d, "value", 0)
+	for _, p := range procs {
+		p.reading = process.Duration(value)
+	}
+	return err
 }
 
 // until lets time pass.

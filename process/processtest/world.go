@@ -37,6 +37,7 @@ type proc struct {
 	incarnation uint64
 	since       process.Duration // of its last start
 	durable     []byte
+	reading     process.Duration // of its local clock, which a script sets
 	timers      []armed
 	lastSends   int // messages of the last step
 
@@ -79,6 +80,9 @@ func (w *world) start() error {
 
 // step gives one event to one process and interprets what it asks for.
 func (w *world) step(p *proc, ev *process.Event) error {
+	if ev.Now = 0; w.spec.Needs.Clock {
+		ev.Now = p.reading
+	}
 	if w.take != nil {
 		if err := w.take(p, ev); err != nil {
 			return err
