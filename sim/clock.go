@@ -3,15 +3,22 @@ package sim
 import "github.com/conclave-io/conclave/process"
 
 // clock is the local clock of a process: since a moment of the run it shows a
-// base plus the time since then, faster or slower by its drift.
+// base plus the time since then, faster or slower by its drift, plus as much of
+// the last correction as it has worked in by now.
 type clock struct {
-	since process.Duration
-	base  process.Duration
-	shown process.Duration // the last reading, below which it never goes
-	drift int              // parts per million
+	since   process.Duration
+	base    process.Duration
+	pending process.Duration // the correction, at that moment
+	drift   int              // parts per million
+	rounds  int              // corrections so far
 }
 
 const million = 1_000_000
+
+// SlewRate is how fast a clock works in a correction, in parts per million: it
+// gains or loses a hundredth of the time until it shows what it should. So it
+// never jumps, and never runs backwards.
+const SlewRate = 10_000
 
 // initClocks makes clocks only for runs in which somebody reads or disturbs one.
 func (w *World) initClocks() {
@@ -28,34 +35,59 @@ func (w *World) initClocks() {
 	}
 }
 
-// at returns what the clock shows, before it is kept from running backwards.
+// at returns what the clock shows.
 func (c *clock) at(now process.Duration) process.Duration {
 	passed := now - c.since
-	return c.base + passed + passed/million*process.Duration(c.drift) +
-		passed%million*process.Duration(c.drift)/million
+	return c.base + passed + partsOf(passed, c.drift) + c.slewed(passed)
 }
 
-// real returns how long a length of the local clock really takes.
+// slewed returns how much of the correction is worked in after a time.
+func (c *clock) slewed(passed process.Duration) process.Duration {
+	done := partsOf(passed, SlewRate)
+	return max(min(c.pending, done), -done)
+}
+
+// settled reports whether the whole correction is worked in.
+func (c *clock) settled(now process.Duration) bool { return c.slewed(now-c.since) == c.pending }
+
+// partsOf returns so many parts per million of a length, without overflow.
+func partsOf(length process.Duration, parts int) process.Duration {
+	return length/million*process.Duration(parts) + length%million*process.Duration(parts)/million
+}
+
+// real returns how long a length of the local clock really takes. Timers run on
+// the oscillator: corrections do not change them.
 func (c *clock) real(length process.Duration) process.Duration {
 	rate := process.Duration(million + c.drift)
 	return max(1, length/rate*million+length%rate*million/rate)
 }
 
+// rebase makes now the moment since which the clock counts.
+func (c *clock) rebase(now process.Duration) {
+	done := c.slewed(now - c.since)
+	c.base, c.pending, c.since = c.at(now), c.pending-done, now
+}
+
 // reading is what a step is told. Other algorithms than those that declare it
-// are told nothing. A clock that was set back stands still until it is caught up.
+// are told nothing.
 func (w *World) reading(p process.ID) process.Duration {
 	if !w.cfg.Spec.Needs.Clock {
 		return 0
 	}
-	c := &w.clocks[p]
-	c.shown = max(c.shown, c.at(w.now))
-	return c.shown
+	return w.clocks[p].at(w.now)
 }
 
+// adjust corrects a clock by a length from what it shows now. A correction that
+// is still being worked in is given up for the new one: that was measured with
+// what the clock had got of the old one.
 func (w *World) adjust(p process.ID, by process.Duration) {
-	if w.clocks != nil {
-		w.clocks[p].base += by
+	if w.clocks == nil {
+		return
 	}
+	c := &w.clocks[p]
+	c.rebase(w.now)
+	c.pending = max(-longest, min(by, longest))
+	c.rounds++
 }
 
 // drift sets the speed of a clock from now on.
@@ -64,7 +96,8 @@ func (w *World) drift(p process.ID, drift int) {
 		w.clocks = make([]clock, w.config.N)
 	}
 	c := &w.clocks[p]
-	c.base, c.since, c.drift = c.at(w.now), w.now, drift
+	c.rebase(w.now)
+	c.drift = drift
 }
 
 // Clock returns what the local clock of a process shows, for onlookers.
@@ -73,4 +106,10 @@ func (w *World) Clock(p process.ID) process.Duration {
 		return w.now
 	}
 	return w.clocks[p].at(w.now)
+}
+
+// Synchronized reports whether a clock was corrected at least once and has worked
+// that in.
+func (w *World) Synchronized(p process.ID) bool {
+	return w.clocks != nil && w.clocks[p].rounds > 0 && w.clocks[p].settled(w.now)
 }

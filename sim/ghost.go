@@ -8,6 +8,9 @@ import "github.com/conclave-io/conclave/process"
 type ghost struct {
 	clocks [][]uint64
 	fences []process.Fence // the largest in the causal past of each process
+
+	sent    uint64 // messages so far, a broadcast counting once
+	message uint64 // the number of the one that is being sent or received now
 }
 
 func newGhost(n int) *ghost {
@@ -18,19 +21,24 @@ func newGhost(n int) *ghost {
 	return g
 }
 
-// tick is called before each step.
+// tick is called before each step, and before each delivery to the application:
+// a step of several layers may have several events.
 func (g *ghost) tick(p process.ID) { g.clocks[p][p]++ }
 
+// attach gives a message its number, and the past of its sender.
 func (g *ghost) attach(p process.ID, x *extra) {
-	x.ghost = append(x.ghost[:0], g.clocks[p]...)
+	g.sent++
+	g.message = g.sent
+	x.ghost = append(append(x.ghost[:0], g.clocks[p]...), g.sent)
 	x.ghostFence = g.fences[p]
 }
 
 // join is called before the step that receives.
 func (g *ghost) join(p process.ID, x *extra) {
 	own := g.clocks[p]
-	for i, v := range x.ghost {
-		own[i] = max(own[i], v)
+	for i := range own {
+		own[i] = max(own[i], x.ghost[i])
 	}
+	g.message = x.ghost[len(own)]
 	g.fences[p] = max(g.fences[p], x.ghostFence)
 }

@@ -131,6 +131,9 @@ func (w *World) interpretRare(p process.ID, e *process.Effect) {
 	case process.EffectSuspect, process.EffectTrust, process.EffectFail, process.EffectRejoin:
 		w.observe(Observation{Kind: announced[e.Kind], Process: p, Peer: e.Peer, Value: e.Value})
 	case process.EffectDeliver:
+		if w.ghost != nil {
+			w.ghost.tick(p)
+		}
 		w.observe(Observation{Kind: Delivered, Process: p, Message: w.fx.Message(e)})
 	case process.EffectDecide:
 		w.observe(Observation{Kind: Decided, Process: p, Value: e.Value})
