@@ -59,7 +59,7 @@ func (w *World) crash(p process.ID, restartAfter process.Duration) {
 func (w *World) voidUnsent(p process.ID) {
 	for i := range w.payloads.list {
 		l := &w.payloads.list[i]
-		if l.refs > 0 && l.from == p && l.incarnation == w.procs[p].incarnation && l.departs > w.now {
+		if l.refs > 0 && l.from == p && l.incarnation == w.procs[p].incarnation && w.payloads.extras[l.extra].departs > w.now {
 			l.void = true
 		}
 	}

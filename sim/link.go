@@ -113,8 +113,10 @@ func (w *World) broadcast(p process.ID, m *process.Message, limit int, departs p
 
 // dispatch completes the payload of a message that is sent now.
 func (w *World) dispatch(p process.ID, pl int32, departs process.Duration) {
-	l := &w.payloads.list[pl]
-	l.incarnation, l.departs, l.cause = w.procs[p].incarnation, departs, w.current
+	w.payloads.list[pl].incarnation = w.procs[p].incarnation
+	if departs > w.now {
+		w.payloads.extraOf(pl).departs = departs
+	}
 	if w.ghost != nil {
 		w.ghost.attach(p, w.payloads.extraOf(pl))
 	}
@@ -141,7 +143,7 @@ func (w *World) post(p, to process.ID, pl int32, departs process.Duration) {
 // postFaulty is post where something may go wrong.
 func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration, l *link) {
 	if reason := w.lost(p, to, pl, l); reason != "" {
-		w.recordMessage(trace.Drop, pl, to, reason)
+		w.recordMessage(trace.Drop, pl, to, w.current, reason)
 		return
 	}
 	delay := max(1, l.delay.draw(&w.links.dice))
@@ -152,7 +154,7 @@ func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration,
 	}
 	w.fly(p, to, pl, departs+delay, ordered)
 	if w.links.dice.chance(l.duplicate) {
-		w.recordMessage(trace.Duplicate, pl, to, "")
+		w.recordMessage(trace.Duplicate, pl, to, w.current, "")
 		w.fly(p, to, pl, departs+max(1, l.delay.draw(&w.links.dice)), ordered)
 	}
 }
@@ -180,6 +182,7 @@ func (w *World) fly(p, to process.ID, pl int32, at process.Duration, ordered boo
 	}
 	it := w.queue.push(int64(at), order(classDelivery, p))
 	it.kind, it.proc, it.arg, it.incarnation = itemDelivery, int32(to), pl, w.oracle.addressee(p, to)
+	it.cause = w.current
 	w.payloads.list[pl].refs++
 	w.meter.fly(w.payloads.list[pl].class, 1)
 }
@@ -195,7 +198,7 @@ func (w *World) deliver(it *item) {
 	from := w.payloads.list[pl].from
 	w.meter.fly(w.payloads.list[pl].class, -1)
 	if reason := w.undeliverable(from, to, pl, it); reason != "" {
-		w.recordMessage(trace.Drop, pl, to, reason)
+		w.recordMessage(trace.Drop, pl, to, it.cause, reason)
 		w.bounce(from, to, w.payloads.list[pl].incarnation)
 		w.payloads.drop(pl)
 		return
@@ -214,7 +217,7 @@ func (w *World) deliver(it *item) {
 		w.observe(Observation{Kind: Received, Process: to, Peer: from, Message: &w.msg})
 	}
 	w.ev = process.Event{Kind: process.Deliver, Message: &w.msg}
-	w.step(to, &w.ev, w.payloads.list[pl].cause)
+	w.step(to, &w.ev, it.cause)
 	w.payloads.drop(pl)
 }
 

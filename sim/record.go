@@ -30,8 +30,9 @@ func (w *World) record(kind string, p process.ID, note string) {
 	w.write(&trace.Record{Process: w.config.Label(p), Kind: kind, Note: note}, w.records)
 }
 
-// recordMessage writes what happens to a message on its way.
-func (w *World) recordMessage(kind string, pl int32, to process.ID, note string) {
+// recordMessage writes what happens to a message on its way, which the record
+// with the number cause sent.
+func (w *World) recordMessage(kind string, pl int32, to process.ID, cause uint64, note string) {
 	w.records++
 	if w.describer == nil {
 		return
@@ -39,7 +40,7 @@ func (w *World) recordMessage(kind string, pl int32, to process.ID, note string)
 	var m process.Message
 	w.payloads.fill(pl, to, &m)
 	w.write(&trace.Record{
-		Cause: w.payloads.list[pl].cause, Process: w.config.Label(to), Kind: kind,
+		Cause: cause, Process: w.config.Label(to), Kind: kind,
 		Message: w.describer.Message(&m), Layer: int(m.Layer), Note: note,
 	}, w.records)
 }
