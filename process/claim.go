@@ -127,7 +127,51 @@ type Claim struct {
 // Survival is a fault that an algorithm keeps its claims under.
 type Survival struct {
 	Fault Fault
+	Mode  string // the option value it is about ("mode" option); empty: all
+	When  string // the condition in words; empty: whenever Needs hold
 	How   string // in one line: what makes it survive
+}
+
+// Mode returns the value of the option that claims are about: the one called
+// "mode", or nothing for an algorithm that has none.
+func (s *Spec) Mode(c *Config) string {
+	for _, o := range s.AllOptions() {
+		if o.Name == "mode" {
+			return c.Option(o.Name, o.Default)
+		}
+	}
+	return ""
+}
+
+// Modes returns what Mode can be.
+func (s *Spec) Modes() []string {
+	for _, o := range s.AllOptions() {
+		if o.Name == "mode" {
+			return o.Values
+		}
+	}
+	return []string{""}
+}
+
+// Survives reports whether the algorithm claims to survive a fault in a mode,
+// perhaps under a condition. Who survives the crash of any process survives each
+// kind of crash, and the other way round.
+func (s *Spec) Survives(f Fault, mode string) bool {
+	for _, v := range s.Claims.Survives {
+		crash := v.Fault == CrashAny && CrashBystander <= f && f <= CrashSpecial
+		if (v.Fault == f || crash) && (v.Mode == "" || v.Mode == mode) {
+			return true
+		}
+	}
+	if f != CrashAny {
+		return false
+	}
+	for kind := CrashBystander; kind <= CrashSpecial; kind++ {
+		if !s.Survives(kind, mode) {
+			return false
+		}
+	}
+	return true
 }
 
 // Regime is the load or the circumstances in which a cost is measured.

@@ -113,7 +113,7 @@ func (w *World) violate(v Violation) {
 func Claimed(spec *process.Spec, c *process.Config) []Judge {
 	judges := []Judge{}
 	for _, claim := range spec.Claims.Properties {
-		if claim.Fails || claim.Mode != "" && claim.Mode != modeOf(spec, c) {
+		if claim.Fails || claim.Mode != "" && claim.Mode != spec.Mode(c) {
 			continue
 		}
 		if judge := judgeOf(claim.Property, spec, c); judge != nil {
@@ -121,16 +121,6 @@ func Claimed(spec *process.Spec, c *process.Config) []Judge {
 		}
 	}
 	return judges
-}
-
-// modeOf returns the value of the option that claims are about.
-func modeOf(spec *process.Spec, c *process.Config) string {
-	for _, o := range spec.AllOptions() {
-		if o.Name == "mode" {
-			return c.Option("mode", o.Default)
-		}
-	}
-	return ""
 }
 
 func judgeOf(property process.Property, spec *process.Spec, c *process.Config) Judge {

@@ -103,12 +103,24 @@ func ValueAgreement(w *World) Watcher {
 	}}
 }
 
-// StrongAccuracy watches that nobody is suspected before it crashes.
+// StrongAccuracy watches that nobody is suspected before it crashes. A crash that
+// is noticed only when the process is back gives each of the others a reason for
+// one suspicion.
 func StrongAccuracy(w *World) Watcher {
-	return Watcher{Name: "strong accuracy", Property: process.StrongAccuracy, Watch: func(o *Observation) string {
-		if o.Kind != Suspected && o.Kind != Failed || w.procs[o.Peer].down {
-			return ""
+	crashes := make([]uint32, w.config.N)
+	noticed := map[uint64]uint32{} // by who and whom
+	watch := func(o *Observation) string {
+		switch o.Kind {
+		case Crashed:
+			crashes[o.Process]++
+		case Suspected, Failed:
+			who := pair(int32(o.Process), int32(o.Peer))
+			if !w.procs[o.Peer].down && noticed[who] == crashes[o.Peer] {
+				return fmt.Sprintf("%s suspects %s, which is up", w.config.Text(o.Process), w.config.Text(o.Peer))
+			}
+			noticed[who] = crashes[o.Peer]
 		}
-		return fmt.Sprintf("%s suspects %s, which is up", w.config.Text(o.Process), w.config.Text(o.Peer))
-	}}
+		return ""
+	}
+	return Watcher{Name: "strong accuracy", Property: process.StrongAccuracy, Watch: watch}
 }

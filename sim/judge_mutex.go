@@ -180,8 +180,10 @@ func TimestampOrder(w *World) Watcher {
 }
 
 // ArrivalOrder watches that entries occur in the order in which requests reach
-// the coordinator of the topology, until somebody is elected in its place. A
-// message that is repeated counts when it comes first.
+// the coordinator of the topology, as long as that is the coordinator: until
+// somebody is elected, or the coordinator crashes, or somebody comes back, which
+// the machines of a stack answer by an election of their own. A message that is
+// repeated counts when it comes first.
 func ArrivalOrder(w *World) Watcher {
 	layer, request := requestType(w.cfg.Spec)
 	centre := w.config.Topology.Coordinator
@@ -195,7 +197,8 @@ func ArrivalOrder(w *World) Watcher {
 		}
 	}
 	watch := func(o *Observation) string {
-		if over = over || o.Kind == Elected || w.oracle.round > 0; over {
+		over = over || o.Kind == Elected || o.Kind == Restarted || o.Kind == Crashed && o.Process == centre
+		if over = over || w.oracle.round > 0; over {
 			return ""
 		}
 		isRequest := o.Message != nil && o.Message.Layer == layer && o.Message.Type == request

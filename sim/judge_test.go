@@ -225,6 +225,42 @@ func suspects(m *probe, ev *process.Event, fx *process.Effects) {
 	}
 }
 
+// Who was down gives a reason for one suspicion, also when it is back; not for two,
+// and not before.
+func TestAccuracyAfterRestart(t *testing.T) {
+	suspect := func(m *probe, ev *process.Event, fx *process.Effects) {
+		if ev.Kind == process.Load {
+			fx.Suspect(1)
+		}
+	}
+	for _, test := range []struct {
+		at   []process.Duration
+		want string
+	}{
+		{[]process.Duration{15 * ms}, ""},
+		{[]process.Duration{25 * ms}, ""},
+		{[]process.Duration{15 * ms, 25 * ms}, "1 suspects 2, which is up (at t=25000000"},
+		{[]process.Duration{5 * ms}, "1 suspects 2, which is up (at t=5000000"},
+	} {
+		r := run(t, sim.Config{
+			Spec: probeSpec(suspect), Process: process.Config{N: 2}, Judges: []sim.Judge{sim.StrongAccuracy},
+			Workload: sim.Workload{Commands: loads(0, test.at...)},
+			Faults:   []sim.Fault{{At: 10 * ms, Kind: sim.Crash, Process: 1, For: 10 * ms}},
+		})
+		if got := len(r.Violations) > 0; got != (test.want != "") || got && !strings.Contains(r.Violations[0].String(), test.want) {
+			t.Errorf("suspected at %d: %v, want %q", test.at, r.Violations, test.want)
+		}
+	}
+}
+
+// The order of arrival ends with its coordinator.
+func TestArrivalOrderEnds(t *testing.T) {
+	cfg := judged(causal(2, 1))
+	cfg.Judges = []sim.Judge{sim.ArrivalOrder}
+	cfg.Faults = []sim.Fault{{At: 5 * ms, Kind: sim.Crash, Process: 0}}
+	checkVerdict(t, run(t, cfg), "")
+}
+
 // Several violations are collected if the run may go on.
 func TestKeepGoing(t *testing.T) {
 	cfg := judged(grantAtOnce)

@@ -65,6 +65,8 @@ type figureView struct {
 
 type survivalView struct {
 	Fault string `json:"fault"`
+	Mode  string `json:"mode,omitempty"`
+	When  string `json:"when,omitempty"`
 	How   string `json:"how"`
 }
 
@@ -88,7 +90,7 @@ func viewSpec(spec *process.Spec) specView {
 		v.Promises = append(v.Promises, propertyView{c.Property.String(), !c.Fails, c.Mode, c.When, formulaText(c.Bound)})
 	}
 	for _, s := range spec.Claims.Survives {
-		v.Survives = append(v.Survives, survivalView{s.Fault.String(), s.How})
+		v.Survives = append(v.Survives, survivalView{s.Fault.String(), s.Mode, s.When, s.How})
 	}
 	for _, o := range spec.AllOptions() {
 		values := o.Values

@@ -98,29 +98,27 @@ func joined(word, text string) string {
 func Survives(spec *process.Spec) []string {
 	var texts []string
 	for _, s := range spec.Claims.Survives {
-		texts = append(texts, s.Fault.String()+joined(": ", s.How))
+		texts = append(texts, s.Fault.String()+inMode(s.Mode)+joined(", if ", s.When)+joined(": ", s.How))
 	}
 	return texts
 }
 
 // NotSurvived returns the faults of which the Spec does not say that the
-// algorithm survives them.
+// algorithm survives them, in any mode or in some.
 func NotSurvived(spec *process.Spec) []string {
-	survived := map[process.Fault]bool{}
-	for _, s := range spec.Claims.Survives {
-		survived[s.Fault] = true
-	}
-	if survived[process.CrashAny] {
-		for f := process.CrashBystander; f <= process.CrashSpecial; f++ {
-			survived[f] = true
-		}
-	}
-	crashes := survived[process.CrashBystander] && survived[process.CrashWaiter] &&
-		survived[process.CrashHolder] && survived[process.CrashSpecial]
 	var texts []string
 	for f := process.Reorder; f <= process.Slowness; f++ {
-		if !survived[f] && !(f == process.CrashAny && crashes) {
+		var in []string
+		for _, mode := range spec.Modes() {
+			if !spec.Survives(f, mode) {
+				in = append(in, mode)
+			}
+		}
+		switch {
+		case len(in) == len(spec.Modes()):
 			texts = append(texts, f.String())
+		case in != nil:
+			texts = append(texts, f.String()+inMode(strings.Join(in, ", ")))
 		}
 	}
 	return texts

@@ -211,8 +211,13 @@ func (r *run) oldest(i int) int {
 }
 
 func (r *run) survives(fault process.Fault) bool {
-	for _, s := range r.w.spec.Claims.Survives {
-		if s.Fault == fault {
+	return r.w.spec.Survives(fault, r.w.spec.Mode(r.w.c))
+}
+
+// records reports whether a layer of the algorithm records global states.
+func (r *run) records() bool {
+	for layer := range r.w.spec.Depth() {
+		if r.w.spec.Layer(uint8(layer)).Family == process.GlobalState {
 			return true
 		}
 	}
@@ -223,6 +228,9 @@ func (r *run) survives(fault process.Fault) bool {
 func (r *run) client(p *proc) error {
 	if p.down {
 		return nil
+	}
+	if r.records() && r.rng.Intn(4) == 0 {
+		return r.give(p, process.Event{Kind: process.Record})
 	}
 	value := int64(r.rng.Intn(100))
 	switch r.w.spec.Family {

@@ -1,9 +1,11 @@
 package simtest
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,12 +35,17 @@ type Plan struct {
 	Process process.Config
 	// Special reports whether a process has a part to play that the algorithm
 	// may not survive losing. Nil: it holds the token, which is whoever a
-	// message called TOKEN or PRIVILEGE was sent to last, at first the
-	// coordinator of the topology; without such messages, the coordinator.
+	// message called TOKEN, PRIVILEGE or PRIV was sent to last, at first the
+	// coordinator of the topology; without such messages, the coordinator if
+	// the algorithm needs one.
 	Special func(w *sim.World, p process.ID) bool
+	// MayCrash reports whether the condition is met under which a claim says that
+	// a process may crash now (Survival.When). Nil: always.
+	MayCrash func(w *sim.World, p process.ID) bool
 	// Judges watch besides those of the claims.
 	Judges []sim.Judge
-	// Adjust changes the schedule of a seed before it runs. It may be nil.
+	// Adjust changes the schedule of a seed before it runs, and may add judges.
+	// It may be nil.
 	Adjust func(cfg *sim.Config, seed uint64)
 }
 
@@ -46,9 +53,10 @@ type Plan struct {
 func (p Plan) Run(t *testing.T) {
 	t.Helper()
 	from, to := seeds(t)
-	outcomes := 0
+	outcomes, happened := 0, tally{}
 	for seed := from; seed < to; seed++ {
 		s := p.schedule(seed)
+		s.tally = happened
 		result, err := s.run(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -58,10 +66,25 @@ func (p Plan) Run(t *testing.T) {
 			t.Fatalf("SEED=%d: %s\n%s", seed, result.Violations[0], s.story())
 		}
 	}
-	family := p.Spec.Layer(uint8(p.Spec.Depth() - 1)).Family
-	if outcomes == 0 && (family == process.Mutex || family == process.Election) {
+	if p.Process.N >= 3 && to-from >= enough {
+		for _, text := range happened.missing(p.Spec, p.modes()) {
+			t.Error(text)
+		}
+	}
+	if f := p.family(); outcomes == 0 && (f == process.Mutex || f == process.Election) {
 		t.Errorf("nobody entered and nobody was elected in %d schedules", to-from)
 	}
+}
+
+// enough schedules for each fault to happen in one of them.
+const enough = 200
+
+// modes returns the modes that the schedules go through.
+func (p *Plan) modes() []string {
+	if p.Process.Options != nil {
+		return []string{p.Spec.Mode(&p.Process)}
+	}
+	return p.Spec.Modes()
 }
 
 func seeds(t *testing.T) (from, to uint64) {
@@ -81,7 +104,7 @@ func seeds(t *testing.T) (from, to uint64) {
 		from = number("SEED", 0)
 		return from, from + 1
 	}
-	return 0, number("SEEDS", 200)
+	return 0, number("SEEDS", enough)
 }
 
 // schedule is one random run.
@@ -89,20 +112,11 @@ type schedule struct {
 	plan    *Plan
 	seed    uint64
 	cfg     sim.Config
+	mode    string
 	crashes []crash
-	token   process.ID // where it is, or is going
-	// withdrawn are those whose last request was withdrawn: for the others, who
-	// may not know that yet, they still wait.
-	withdrawn process.Set
-}
-
-// crash happens after a number of events, to a process that may crash then.
-type crash struct {
-	after   uint64
-	rank    int // where to begin looking for one
-	inStep  bool
-	effects int
-	down    process.Duration // 0: for good
+	due     []crash // in a run: those still to come
+	seen    *witness
+	tally   tally
 }
 
 func (p *Plan) schedule(seed uint64) *schedule {
@@ -113,16 +127,18 @@ func (p *Plan) schedule(seed uint64) *schedule {
 		combinations := combine(p.Spec.AllOptions())
 		s.cfg.Process.Options = combinations[seed%uint64(len(combinations))]
 	}
+	s.mode = p.Spec.Mode(&s.cfg.Process)
 	s.drawLinks(r)
 	s.drawLoad(r)
 	s.drawCrashes(r)
-	if p.survives(process.Slowness) || p.Spec.Needs.Detector == process.NoDetector && !p.Spec.Needs.Synchrony {
+	slices.SortFunc(s.crashes, func(a, b crash) int { return cmp.Compare(a.after, b.after) })
+	if s.survives(process.Slowness) || p.Spec.Needs.Detector == process.NoDetector && !p.Spec.Needs.Synchrony {
 		s.drawPauses(r)
 	}
 	if p.Adjust != nil {
 		p.Adjust(&s.cfg, seed)
 	}
-	s.cfg.Judges = append(sim.Claimed(p.Spec, &s.cfg.Process), p.Judges...)
+	s.cfg.Judges = slices.Concat(s.cfg.Judges, sim.Claimed(p.Spec, &s.cfg.Process), p.Judges)
 	return s
 }
 
@@ -143,188 +159,22 @@ func combine(options []process.Option) [][]process.OptionValue {
 	return all
 }
 
-func (p *Plan) survives(fault process.Fault) bool {
-	for _, s := range p.Spec.Claims.Survives {
-		if s.Fault == fault {
-			return true
-		}
-	}
-	return false
-}
-
-const d = process.Millisecond
-
-// drawLinks draws delays that D bounds, unless the algorithm does not care.
-func (s *schedule) drawLinks(r *rand.Rand) {
-	needs := s.plan.Spec.Needs
-	delays := []sim.Delay{sim.Constant(d), sim.Uniform(d/10, d), sim.Uniform(1, d)}
-	if !needs.Synchrony {
-		delays = append(delays, sim.Exponential(d/10, d), sim.Exponential(0, d))
-	}
-	l := &s.cfg.Links.Link
-	if s.cfg.Process.Delay = d; needs.Causal {
-		l.Delay = sim.Constant(d) // equal delays everywhere keep happened-before
-		return
-	}
-	l.Delay = delays[r.IntN(len(delays))]
-	l.Unordered = !needs.FIFO && r.IntN(2) == 0
-	if s.plan.survives(process.Reorder) && !needs.FIFO && !needs.Synchrony {
-		l.Reorder = []float64{0, 0, 0.2}[r.IntN(3)]
-	}
-	if s.plan.survives(process.Duplication) && !needs.NoDuplication {
-		l.Duplicate = []float64{0, 0.1, 0.3}[r.IntN(3)]
-	}
-	if s.plan.survives(process.Loss) && !needs.Reliable {
-		l.Drop = []float64{0, 0.05, 0.2}[r.IntN(3)]
-	}
-}
-
-// drawLoad draws who asks when: everyone all the time, everyone now and then, or
-// by commands that come to an end.
-func (s *schedule) drawLoad(r *rand.Rand) {
-	n := s.cfg.Process.N
-	load := &s.cfg.Workload
-	load.Section = []sim.Delay{sim.Constant(1), sim.Constant(2 * d), sim.Uniform(1, 5*d)}[r.IntN(3)]
-	s.cfg.Process.Section = max(1, load.Section.Mean())
-	s.cfg.Limit = sim.Limit{Entries: 10 * n, Events: uint64(20_000 * (n + 1))}
-	if s.plan.Spec.Layer(uint8(s.plan.Spec.Depth()-1)).Family == process.Mutex {
-		switch r.IntN(3) {
-		case 0:
-			load.Regime = sim.Saturated
-			return
-		case 1:
-			load.Regime, load.Think = sim.Loaded, sim.Exponential(0, process.Duration(r.IntN(4*n)+1)*d)
-			return
-		}
-	}
-	s.cfg.Limit.Entries = 0
-	for range 4*n + r.IntN(8*n) {
-		load.Commands = append(load.Commands, s.drawCommand(r))
-	}
-}
-
-func (s *schedule) drawCommand(r *rand.Rand) sim.Command {
-	n := s.cfg.Process.N
-	c := sim.Command{Process: process.ID(r.IntN(n)), At: process.Duration(r.Int64N(int64(n+1) * 20 * int64(d)))}
-	switch s.plan.Spec.Layer(uint8(s.plan.Spec.Depth() - 1)).Family {
-	case process.Mutex:
-		c.Kind = []process.Kind{process.Acquire, process.Acquire, process.Acquire, process.Release, process.Cancel}[r.IntN(5)]
-	case process.Election:
-		c.Kind = process.Campaign
-	default:
-		c.Kind, c.Value = process.Propose, r.Int64N(100)
-	}
-	return c
-}
-
-// drawCrashes draws up to half of the processes, as far as some may crash.
-func (s *schedule) drawCrashes(r *rand.Rand) {
-	p := s.plan
-	for range r.IntN((p.Process.N-1)/2 + 1) {
-		c := crash{after: r.Uint64N(uint64(60 * p.Process.N)), rank: r.IntN(p.Process.N), effects: r.IntN(p.Process.N + 3)}
-		c.inStep = r.IntN(2) == 0 && p.anyMayCrash()
-		if p.survives(process.AmnesiaRestart) && r.IntN(4) > 0 {
-			c.down = process.Duration(1 + r.Int64N(40*int64(d)))
-		}
-		s.crashes = append(s.crashes, c)
-	}
-}
-
-func (p *Plan) anyMayCrash() bool {
-	return p.survives(process.CrashAny) || p.survives(process.CrashBystander) && p.survives(process.CrashWaiter) &&
-		p.survives(process.CrashHolder) && p.survives(process.CrashSpecial)
-}
-
-// mayCrash reports whether the algorithm survives a crash of q now.
-func (s *schedule) mayCrash(w *sim.World, q process.ID) bool {
-	p, status := s.plan, w.Status(q)
-	switch {
-	case status.Down:
-		return false
-	case p.anyMayCrash():
-		return true
-	case !p.survives(process.CrashSpecial) && s.isSpecial(w, q):
-		return false
-	case status.Inside:
-		return p.survives(process.CrashHolder)
-	case status.Waiting || s.withdrawn.Has(q):
-		return p.survives(process.CrashWaiter)
-	}
-	return p.survives(process.CrashBystander)
-}
-
-func (s *schedule) isSpecial(w *sim.World, q process.ID) bool {
-	if s.plan.Special != nil {
-		return s.plan.Special(w, q)
-	}
-	return q == s.token
-}
-
-// follow is a judge without an opinion that looks where the token goes, and who
-// withdraws.
-func (s *schedule) follow(w *sim.World) sim.Watcher {
-	s.token = w.Config().Topology.Coordinator
-	s.withdrawn = process.NewSet(w.Config().N)
-	return sim.Watcher{Name: "token", Messages: true, Watch: func(o *sim.Observation) string {
-		switch o.Kind {
-		case sim.Withdrawn:
-			s.withdrawn.Add(o.Process)
-		case sim.Left:
-			s.withdrawn.Remove(o.Process)
-		case sim.Sent:
-			switch w.Spec().Message(o.Message.Layer, o.Message.Type).Name {
-			case "TOKEN", "PRIVILEGE":
-				s.token = o.Peer
-			}
-		}
-		return ""
-	}}
-}
-
-func (s *schedule) drawPauses(r *rand.Rand) {
-	for range r.IntN(3) {
-		s.cfg.Faults = append(s.cfg.Faults, sim.Fault{
-			Kind: sim.Pause, Process: process.ID(r.IntN(s.cfg.Process.N)),
-			At: process.Duration(r.Int64N(100 * int64(d))), For: process.Duration(1 + r.Int64N(50*int64(d))),
-		})
-	}
-}
-
 // run steps through the schedule, with the crashes on the way.
 func (s *schedule) run(sink sim.Sink) (*sim.Result, error) {
 	cfg := s.cfg
 	cfg.Trace = sink
-	cfg.Judges = append(cfg.Judges[:len(cfg.Judges):len(cfg.Judges)], s.follow)
+	cfg.Judges = append(cfg.Judges[:len(cfg.Judges):len(cfg.Judges)], s.watch)
 	w, err := sim.New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("SEED=%d: %w", s.seed, err)
 	}
+	s.due = s.crashes
 	for w.Step() {
-		for _, c := range s.crashes {
-			if c.after != w.Events() {
-				continue
-			}
-			if err := s.crash(w, c); err != nil {
-				return nil, err
-			}
+		if err := s.crashDue(w); err != nil {
+			return nil, err
 		}
 	}
 	return w.Result(), nil
-}
-
-func (s *schedule) crash(w *sim.World, c crash) error {
-	for i := range s.cfg.Process.N {
-		q := process.ID((c.rank + i) % s.cfg.Process.N)
-		if !s.mayCrash(w, q) {
-			continue
-		}
-		f := sim.Fault{Kind: sim.Crash, Process: q, For: c.down}
-		if c.inStep {
-			f.Kind, f.Effects = sim.CrashInStep, c.effects
-		}
-		return w.Fault(f)
-	}
-	return nil
 }
 
 // tail is a sink that keeps the last records.

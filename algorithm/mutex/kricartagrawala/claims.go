@@ -24,9 +24,7 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "answers are counted"},
-		{Fault: process.CrashBystander, How: "R6, with a reliable detector; k-1 of them without"},
-		{Fault: process.CrashWaiter, How: "R6, with a reliable detector"},
-		{Fault: process.CrashHolder, How: "R6, with a reliable detector: its unit is free again"},
+		{Fault: process.CrashAny, How: "R6, with a reliable detector: its unit is free again; k-1 bystanders without"},
 	},
 }
 

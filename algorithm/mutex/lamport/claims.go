@@ -37,9 +37,7 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Duplication, How: "the times on a link grow, so a repetition is recognised"},
-		{Fault: process.CrashBystander, How: "R7, with a reliable detector"},
-		{Fault: process.CrashWaiter, How: "R7, with a reliable detector"},
-		{Fault: process.CrashHolder, How: "R7, with a reliable detector"},
+		{Fault: process.CrashAny, How: "R7, with a reliable detector"},
 	},
 }
 

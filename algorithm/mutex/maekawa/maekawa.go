@@ -142,7 +142,7 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "time stamps; an INQUIRE may overtake its GRANT, and a GRANT a FAILED"},
-		{Fault: process.CrashBystander, How: "as long as it is in the voting set of nobody who asks"},
+		{Fault: process.CrashBystander, When: "it is in the voting set of nobody who asks", How: "nobody waits for its vote"},
 	},
 }
 

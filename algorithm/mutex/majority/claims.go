@@ -8,6 +8,8 @@ import (
 
 const doc003 = "003_8fa077ede16d71a0.txt"
 
+const fewDown = "at most n-m coordinators are down"
+
 const (
 	outsider = "nobody else asks; the client is no coordinator"
 	insider  = "nobody else asks; the client is one of the coordinators"
@@ -40,9 +42,8 @@ var claims = process.Claims{
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "attempt numbers; RELEASE goes only to those whose VOTE came"},
 		{Fault: process.Duplication, How: "attempt numbers; a vote given twice comes back"},
-		{Fault: process.CrashBystander, How: "up to n-m coordinators may be down: R5"},
-		{Fault: process.CrashWaiter, How: "with mode=lease its votes expire"},
-		{Fault: process.CrashHolder, How: "with mode=lease its votes expire, and its fence was claimed"},
+		{Fault: process.CrashBystander, Mode: plain, When: fewDown + " and no vote is on its way to it", How: "R5"},
+		{Fault: process.CrashAny, Mode: lease, When: fewDown, How: "R5; the votes of a client expire, and its fence was claimed"},
 	},
 }
 

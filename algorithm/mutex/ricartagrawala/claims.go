@@ -55,9 +55,7 @@ var claims = process.Claims{
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "no rule depends on the order of messages"},
 		{Fault: process.Duplication, How: "a REPLY echoes the number of its request"},
-		{Fault: process.CrashBystander, How: "R5, with a reliable detector; not in mode keep"},
-		{Fault: process.CrashWaiter, How: "R5, with a reliable detector; not in mode keep"},
-		{Fault: process.CrashHolder, How: "R5, with a reliable detector; not in mode keep"},
+		{Fault: process.CrashAny, Mode: fresh, How: "R5, with a reliable detector"},
 	},
 }
 
