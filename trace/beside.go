@@ -22,7 +22,7 @@ func (p *picture) along(a *arrow) []label {
 		room := (gap.right-gap.left)*whole/max(cos, 1) - 6
 		shortened := shorten(text, room)
 		slack := max(0, room-textWidth(shortened)) * cos / whole / 2
-		for _, tenths := range []int{0, 5, -5, 9, -9} {
+		for _, tenths := range []int{0, 3, -3, 6, -6, 9, -9} {
 			x := (gap.left+gap.right)*pixel/2 + slack*tenths*pixel/10
 			y := a.fromY*pixel + (x-a.fromX*pixel)*(a.toY-a.fromY)/(a.toX-a.fromX)
 			for _, l := range beside(shortened, x, y, cos, sin) {
@@ -64,6 +64,18 @@ func (p *picture) gaps(a *arrow, shift int) []gap {
 		return []gap{{left, right}}
 	}
 	return gaps
+}
+
+// beside returns what is written at the line of a process about a record.
+func (r *Record) beside() []string {
+	if !shown(r) || r.Kind == Partition || r.Kind == Heal {
+		return nil
+	}
+	texts := r.news()
+	if r.Timer != "" {
+		texts = append([]string{r.Timer}, texts...)
+	}
+	return texts
 }
 
 // besideLine returns where news about a process may stand: right or left of its

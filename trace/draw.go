@@ -13,7 +13,6 @@ import (
 type drawing struct {
 	*picture
 	b      strings.Builder
-	labels []label
 	placer placer
 }
 
@@ -95,7 +94,9 @@ func (d *drawing) axis() {
 		}
 		last = m.top
 		d.printf(`<path class="guide" d="M%d %dH%d"/>`, axisWidth-12, m.top, d.width()-18)
-		d.printf(`<text class="time" x="%d" y="%d">%s</text>`, axisWidth-18, m.top+4, d.clock.text(m.time))
+		time := label{text: d.clock.text(m.time), x: (axisWidth - 18) * pixel, y: (m.top + 4) * pixel, cos: whole, anchor: "end"}
+		d.printf(`<text class="time" x="%d" y="%d">%s</text>`, time.x/pixel, time.y/pixel, time.text)
+		d.placer.labels.add(time.middle())
 	}
 }
 
@@ -204,7 +205,7 @@ func (d *drawing) arrow(a *arrow) {
 	}
 	d.printf(`<g class="%s"><title>%s</title><path d="M%d %dL%d %d"/>%s</g>`,
 		class, escaped(a.title()), a.fromX, a.fromY, a.toX, a.toY, a.end())
-	d.write(fmt.Sprintf("t t%d", d.colour(a.name)), d.along(a))
+	d.placer.place(fmt.Sprintf("t t%d", d.colour(a.name)), d.along(a))
 }
 
 func (a *arrow) title() string {
@@ -219,16 +220,10 @@ func (a *arrow) title() string {
 	return title
 }
 
-// write puts a text into one of several places.
-func (d *drawing) write(class string, candidates []label) {
-	l := d.placer.place(candidates)
-	l.class = class
-	d.labels = append(d.labels, l)
-}
-
 func (d *drawing) allLabels() {
-	for i := range d.labels {
-		d.label(&d.labels[i])
+	d.placer.settle()
+	for i := range d.placer.placed {
+		d.label(&d.placer.placed[i].label)
 	}
 }
 
@@ -301,7 +296,7 @@ func (d *drawing) allNews() {
 		switch {
 		case r.Kind == Partition || r.Kind == Heal:
 			l := label{text: strings.TrimSpace(r.Kind + " " + r.Note), x: axisWidth * pixel, y: (d.y[i] - 5) * pixel, cos: whole}
-			d.write("t bad", []label{l})
+			d.placer.place("t bad", []label{l})
 		case shown(r):
 			d.newsOf(r, d.lanes[r.Process], d.y[i])
 		}
@@ -310,13 +305,13 @@ func (d *drawing) allNews() {
 
 func (d *drawing) newsOf(r *Record, lane, y int) {
 	if r.Timer != "" {
-		d.write("t small", d.besideLine(r, r.Timer, lane, y))
+		d.placer.place("t small", d.besideLine(r, r.Timer, lane, y))
 	}
 	class := "t"
 	if r.Kind == Crash || r.has(process.EffectRevoke) {
 		class = "t bad"
 	}
 	for _, news := range r.news() {
-		d.write(class, d.besideLine(r, news, lane, y))
+		d.placer.place(class, d.besideLine(r, news, lane, y))
 	}
 }

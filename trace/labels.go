@@ -1,6 +1,9 @@
 package trace
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // label is a text in the picture. Its baseline goes through x, y in the direction
 // of the vector cos, sin. Places of labels are in tenths of a pixel and
@@ -67,6 +70,13 @@ func shorten(s string, width int) string {
 type placer struct {
 	labels grid // the middles of those that are placed
 	arrows grid
+	placed []placement
+}
+
+// placement is a label and where else it could be.
+type placement struct {
+	label
+	candidates []label
 }
 
 func newPlacer() placer { return placer{labels: grid{}, arrows: grid{}} }
@@ -83,8 +93,17 @@ const (
 	labelWorth = 8          // how much worse it is to cover a label than an arrow
 )
 
-// place takes the candidate that is least in the way, of equals the first.
-func (p *placer) place(candidates []label) label {
+// place takes the candidate that is least in the way.
+func (p *placer) place(class string, candidates []label) {
+	at := placement{candidates: candidates}
+	at.label = p.best(candidates)
+	at.class = class
+	p.labels.add(at.middle())
+	p.placed = append(p.placed, at)
+}
+
+// best returns the candidate that is least in the way, of equals the first.
+func (p *placer) best(candidates []label) label {
 	chosen, least := candidates[0], -1
 	for _, c := range candidates {
 		points := c.middle()
@@ -93,8 +112,20 @@ func (p *placer) place(candidates []label) label {
 			chosen, least = c, cost
 		}
 	}
-	p.labels.add(chosen.middle())
 	return chosen
+}
+
+// settle looks again for a place for each label. The first ones were placed when
+// the others were not there yet.
+func (p *placer) settle() {
+	for i := range p.placed {
+		at := &p.placed[i]
+		p.labels.remove(at.middle())
+		class := at.class
+		at.label = p.best(at.candidates)
+		at.class = class
+		p.labels.add(at.middle())
+	}
 }
 
 // avoid keeps labels off an arrow.
@@ -109,6 +140,16 @@ func (p *placer) avoid(a *arrow) {
 func (g grid) add(points []point) {
 	for _, at := range points {
 		g[at.cell()] = append(g[at.cell()], at)
+	}
+}
+
+// remove takes back what add put in.
+func (g grid) remove(points []point) {
+	for _, at := range points {
+		c := at.cell()
+		if i := slices.Index(g[c], at); i >= 0 {
+			g[c] = slices.Delete(g[c], i, i+1)
+		}
 	}
 }
 

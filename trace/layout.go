@@ -15,7 +15,11 @@ const (
 	flightGap   = 64 // for as long as a message usually takes
 	mostGap     = 116
 	laneMin     = 92
+	laneEasy    = 150 // what a few lanes have at least, so that texts need not cross
+	fewLanes    = 600 // what they share at least
 	laneMax     = 250
+	pictureMin  = 360  // for the heading
+	marginMin   = 40   // left and right of the lines
 	pictureWide = 1720 // what many lanes share
 	headsAgain  = 700  // after which the heads are repeated where nothing happens
 	headsRoom   = 34
@@ -32,6 +36,7 @@ type picture struct {
 	lanes   lanes
 
 	lane   int // distance between two lines
+	margin int // room for what is written beside the first and the last line
 	bar    int // width of a critical section
 	bottom int // of the lines
 	clock  clock
@@ -108,25 +113,33 @@ func newPicture(h *Header, records []Record) *picture {
 
 // measure sets the widths by what has to fit.
 func (p *picture) measure() {
-	longest, fence := 0, 1
+	longest, news, fence := 0, 0, 1
 	for i := range p.records {
 		r := &p.records[i]
 		for m := range r.messages() {
 			longest = max(longest, len([]rune(m.Text)))
 		}
+		for _, text := range r.beside() {
+			news = max(news, textWidth(text))
+		}
 		if f, granted := r.grant(); granted {
 			fence = max(fence, len(f))
 		}
 	}
-	most := max(laneMin, min(laneMax, pictureWide/len(p.header.Labels)))
-	p.lane = min(max(laneMin, longest*charTenths/10+34), most)
+	n := len(p.header.Labels)
+	most := max(laneMin, min(laneMax, pictureWide/n))
+	least := min(most, max(laneMin, min(laneEasy, fewLanes/n)))
+	p.lane = min(max(least, longest*charTenths/10+34), most)
 	p.bar = min(max(barMin, fence*charTenths/10+7), barMax)
+	p.margin = max(marginMin, min(news+p.bar/2+16, p.lane))
 }
 
 // x returns where the line of a process is.
-func (p *picture) x(lane int) int { return axisWidth + p.lane/2 + lane*p.lane }
+func (p *picture) x(lane int) int { return axisWidth + p.margin + lane*p.lane }
 
-func (p *picture) width() int { return axisWidth + p.lane*len(p.header.Labels) + p.lane/2 }
+func (p *picture) width() int {
+	return max(pictureMin, axisWidth+2*p.margin+(len(p.header.Labels)-1)*p.lane)
+}
 
 // shown reports whether a record needs a row. That a process starts is seen
 // from its line; that a message was lost, from its arrow.
