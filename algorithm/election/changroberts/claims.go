@@ -1,0 +1,81 @@
+package changroberts
+
+import "github.com/conclave-io/conclave/process"
+
+const (
+	doc001 = "001_7cbd60020dad965f.txt"
+	doc002 = "002_fe17e557ba27646f.txt"
+	doc004 = "004_cdcb4f7ac3f80204.txt"
+)
+
+const (
+	single  = "N >= 2, d hops from the starter to the maximum"
+	several = "all start at once, N >= 2"
+)
+
+var properties = []process.Claim{
+	{Property: process.LeaderAgreement},
+	{Property: process.LeaderValidity},
+	{Property: process.LeaderTermination},
+	{Property: process.Quiescence},
+}
+
+var costs = []process.Cost{
+	{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: single,
+		Exact: linear("2N+d", 2, 0, 1), Lo: linear("2N", 2, 0, 0), Hi: linear("3N-1", 3, -1, 0),
+		Said: []process.Figure{
+			{Document: doc001, Text: "2N to 3N-1"},
+			{Document: doc002, Text: "3N-1 at worst"}}},
+	{Metric: process.MessagesPerElection, Regime: process.AllStart, When: several + "; the mean is over all arrangements of the labels",
+		Mean: meanRing, Lo: linear("3N-1", 3, -1, 0), Hi: fallingRing},
+	{Metric: process.MessagesPerElection, Regime: process.Worst, When: several + ", the labels fall in the direction of sending",
+		Exact: fallingRing,
+		Said: []process.Figure{
+			{Document: doc001, Text: "3N-1", Wrong: "is the most that a single starter costs; several cost up to N(N+1)/2+N"},
+			{Document: doc002, Text: "3N-1", Wrong: "is the most that a single starter costs; several cost up to N(N+1)/2+N"}}},
+	{Metric: process.ElectionTime, Regime: process.OneStarter, When: single + "; until the last knows who leads", Exact: linear("2N+d-1", 2, -1, 1)},
+	{Metric: process.ElectionTime, Regime: process.AllStart, When: several + "; until the last knows who leads", Exact: linear("2N-1", 2, -1, 0)},
+	{Metric: process.ElectionTime, Regime: process.Worst, When: several + "; until the last knows who leads", Exact: linear("2N-1", 2, -1, 0)},
+}
+
+var claims = process.Claims{
+	Properties: properties,
+	Costs:      costs,
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a message of a round that is over is discarded"},
+		{Fault: process.Duplication, How: "a copy meets a participant, or a round that is over"},
+	},
+}
+
+var repairedClaims = process.Claims{
+	Properties: properties,
+	Costs:      costs,
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a message of a round that is over is discarded"},
+		{Fault: process.Duplication, How: "a copy meets a participant, or a round that is over"},
+		{Fault: process.CrashAny, How: "C5, C6 and C7; after the election, a detector below or whoever calls for the next"},
+		{Fault: process.AmnesiaRestart, How: "C8, and the round on disk"},
+	},
+}
+
+// linear is a formula in N and d.
+func linear(text string, perProcess, plus, perHop float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(p process.Params) float64 {
+		return perProcess*float64(p.N) + plus + perHop*float64(p.Distance)
+	}}
+}
+
+// fallingRing: every label goes on to the maximum, the next lower one hop less.
+var fallingRing = &process.Formula{Text: "N(N+1)/2+N", Eval: func(p process.Params) float64 {
+	return float64(p.N*(p.N+1))/2 + float64(p.N)
+}}
+
+// meanRing: a label gets k hops far if it is the highest of k in a row, which has
+// the probability 1/k.
+var meanRing = &process.Formula{Text: "N H_N+N", Eval: func(p process.Params) float64 {
+	harmonic := 0.0
+	for k := 1; k <= p.N; k++ {
+		harmonic += 1 / float64(k)
+	}
+	return float64(p.N)*harmonic + float64(p.N)
+}}

@@ -1,0 +1,216 @@
+// Package ring passes the messages of an election along a ring, over the heads of
+// those that are down.
+//
+// The order of the ring is that of process.Topology. A message goes to the next
+// process and is acknowledged; whoever does not acknowledge in time is passed
+// over, and so on until somebody does. This is what the documents mean by "if no
+// response is received, to the next successor" (000_a21c1074769cc713.txt) and
+// "finds the next alive node" (003_8fa077ede16d71a0.txt).
+//
+// A message on a ring has an end, the process that takes it off: the starter of an
+// election, or the owner of an identifier. If a sender would have to pass over the
+// end, nobody would ever stop the message; it is not sent, and the sender is told.
+//
+// A machine forwards before it acknowledges. So a process that crashes between the
+// two leaves a copy behind, which elections can bear, and never a gap.
+//
+// Who is silent is remembered until somebody else starts an election or a message
+// shows that it is there, so that an election waits for each of the dead once; who a
+// detector below declared failed, until it is back.
+package ring
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Patience is how many D to wait for an acknowledgement: there and back, and the
+// time that it takes to process a message.
+const Patience = 3
+
+// Hand is how a machine hands messages over. It is configuration.
+type Hand struct {
+	Config *process.Config
+	Self   process.ID
+	Ack    process.Type
+	Timer  process.Timer // Timer.For(p) runs while p owes an acknowledgement
+}
+
+// Box is what a machine keeps of the messages that it has handed over.
+type Box struct {
+	Parcels []Parcel     // not acknowledged yet, in the order of sending
+	Silent  []process.ID // have not acknowledged, rising
+	Failed  []process.ID // a detector says so, rising
+}
+
+// Parcel is a message that waits for its acknowledgement, and its end.
+type Parcel struct {
+	Message process.Message
+	End     process.ID
+}
+
+// AckFields are what an acknowledgement carries: which message it is for.
+func AckFields(names ...string) []process.FieldUse {
+	return []process.FieldUse{
+		{Field: process.FieldValue, Symbol: "of", Names: append([]string{""}, names...)},
+		{Field: process.FieldSubject, Symbol: "end"},
+		{Field: process.FieldTerm, Symbol: "round"},
+	}
+}
+
+// Pass hands a message to the next process that is not known to be down. It
+// reports whether there is one before the end of the message.
+func (b *Box) Pass(h *Hand, msg process.Message, end process.ID, fx *process.Effects) bool {
+	to := b.next(h, end)
+	if to == process.None {
+		return false
+	}
+	b.Parcels = append(b.Parcels, Parcel{End: end})
+	kept := &b.Parcels[len(b.Parcels)-1].Message
+	kept.CopyFrom(&msg)
+	kept.From, kept.To = h.Self, to
+	fx.Send(to, msg)
+	fx.Arm(h.Timer.For(to), Patience*h.Config.D(), Patience*h.Config.D())
+	return true
+}
+
+// next returns the first process behind this one that is not down, unless that
+// lies behind the end.
+func (b *Box) next(h *Hand, end process.ID) process.ID {
+	t := &h.Config.Topology
+	for p := t.Next(h.Self, h.Config.N); p != h.Self; p = t.Next(p, h.Config.N) {
+		if !b.Down(p) {
+			return p
+		}
+		if p == end {
+			return process.None
+		}
+	}
+	return process.None
+}
+
+// Acknowledge answers a message. Call it when what follows from the message has
+// been sent.
+func (b *Box) Acknowledge(h *Hand, msg *process.Message, end process.ID, fx *process.Effects) {
+	fx.Send(msg.From, process.Message{Type: h.Ack, Value: int64(msg.Type), Subject: end, Term: msg.Term})
+}
+
+// OnAck is the answer.
+func (b *Box) OnAck(h *Hand, ack *process.Message, fx *process.Effects) {
+	b.Parcels = slices.DeleteFunc(b.Parcels, func(p Parcel) bool {
+		m := &p.Message
+		return m.To == ack.From && int64(m.Type) == ack.Value && m.Term == ack.Term && p.End == ack.Subject
+	})
+	if !b.owes(ack.From) {
+		fx.Disarm(h.Timer.For(ack.From))
+	}
+}
+
+// owes reports whether p has something to acknowledge.
+func (b *Box) owes(p process.ID) bool {
+	return slices.ContainsFunc(b.Parcels, func(q Parcel) bool { return q.Message.To == p })
+}
+
+// Loss is what was on its way to a process that turned out to be down.
+type Loss struct {
+	Peer  process.ID
+	Sent  []Parcel // all that it did not acknowledge
+	Stuck []Parcel // of these, what cannot be passed to anybody else
+}
+
+// OnSilence passes over p, which has not answered in time.
+func (b *Box) OnSilence(h *Hand, p process.ID, fx *process.Effects) Loss {
+	b.Silent = insert(b.Silent, p)
+	return b.again(h, p, fx)
+}
+
+// OnFail is OnSilence for what a detector has found out.
+func (b *Box) OnFail(h *Hand, p process.ID, fx *process.Effects) Loss {
+	b.Failed = insert(b.Failed, p)
+	if b.owes(p) {
+		fx.Disarm(h.Timer.For(p))
+	}
+	return b.again(h, p, fx)
+}
+
+// again sends what p did not take to the next, in the same order.
+func (b *Box) again(h *Hand, p process.ID, fx *process.Effects) Loss {
+	loss := Loss{Peer: p}
+	var rest []Parcel
+	for _, q := range b.Parcels {
+		if q.Message.To == p {
+			loss.Sent = append(loss.Sent, q)
+		} else {
+			rest = append(rest, q)
+		}
+	}
+	b.Parcels = rest
+	for _, q := range loss.Sent {
+		if !b.Pass(h, q.Message, q.End, fx) {
+			loss.Stuck = append(loss.Stuck, q)
+		}
+	}
+	return loss
+}
+
+// Heard notes that p is alive.
+func (b *Box) Heard(p process.ID) {
+	b.Silent, b.Failed = remove(b.Silent, p), remove(b.Failed, p)
+}
+
+// Met notes that a message has come, and that its end was alive a while ago: it may
+// have come back since it was silent.
+func (b *Box) Met(from, end process.ID) {
+	b.Heard(from)
+	b.Silent = remove(b.Silent, end)
+}
+
+// OnRejoin sends p again what it had not acknowledged when it crashed. Without that
+// it would be taken for silent, for the sake of a message that went to its earlier
+// incarnation.
+func (b *Box) OnRejoin(h *Hand, p process.ID, fx *process.Effects) {
+	b.Heard(p)
+	for i := range b.Parcels {
+		if b.Parcels[i].Message.To == p {
+			fx.Send(p, b.Parcels[i].Message)
+		}
+	}
+	if b.owes(p) {
+		fx.Arm(h.Timer.For(p), Patience*h.Config.D(), Patience*h.Config.D())
+	}
+}
+
+// Down reports whether p is passed over.
+func (b *Box) Down(p process.ID) bool {
+	return slices.Contains(b.Silent, p) || slices.Contains(b.Failed, p)
+}
+
+// Renew is for an election that somebody else has started: those that were silent
+// are asked again.
+func (b *Box) Renew() { b.Silent = b.Silent[:0] }
+
+func insert(ids []process.ID, p process.ID) []process.ID {
+	if slices.Contains(ids, p) {
+		return ids
+	}
+	ids = append(ids, p)
+	slices.Sort(ids)
+	return ids
+}
+
+func remove(ids []process.ID, p process.ID) []process.ID {
+	return slices.DeleteFunc(ids, func(q process.ID) bool { return q == p })
+}
+
+// Fields names the state.
+func (b *Box) Fields(f *process.Fields) {
+	process.List(f, "unacknowledged", &b.Parcels, parcelFields)
+	f.IDs("silent", &b.Silent)
+	f.IDs("failed", &b.Failed)
+}
+
+func parcelFields(f *process.Fields, p *Parcel) {
+	f.Message("message", &p.Message)
+	f.ID("end", &p.End)
+}

@@ -1,0 +1,34 @@
+package ringactivelist
+
+import "github.com/conclave-io/conclave/process"
+
+const (
+	doc003 = "003_8fa077ede16d71a0.txt"
+	doc004 = "004_cdcb4f7ac3f80204.txt"
+)
+
+const allUp = "n processes are up, N >= 2; those that are down cost a few messages more"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.LeaderAgreement},
+		{Property: process.LeaderValidity},
+		{Property: process.LeaderTermination},
+		{Property: process.Quiescence},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: square,
+			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "is of the ring with a list of senders; here every label goes round"}}},
+		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: allUp, Exact: square},
+		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp, Exact: square},
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all are up, N >= 2; until the last knows who leads", Exact: &process.Formula{
+			Text: "2n-1", Eval: func(p process.Params) float64 { return 2*float64(p.Live) - 1 }}},
+		{Metric: process.ElectionTime, Regime: process.AllStart, When: "all are up, N >= 2; until the last knows who leads", Exact: &process.Formula{
+			Text: "n", Eval: func(p process.Params) float64 { return float64(p.Live) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Duplication, How: "the owner takes every copy of its label off the ring"},
+	},
+}
+
+var square = &process.Formula{Text: "n^2", Eval: func(p process.Params) float64 { return float64(p.Live) * float64(p.Live) }}

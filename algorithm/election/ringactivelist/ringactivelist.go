@@ -1,0 +1,259 @@
+// Package ringactivelist is the election on a ring in which everyone collects the
+// labels of all that are up, and sees by itself which is the highest.
+//
+// # Problem and idea
+//
+// The processes form a unidirectional ring whose links keep the order of messages.
+// Each sends its own label round once, before it passes on the first label of
+// another. When its own comes back, all others have passed; whoever has the highest
+// of them leads, and nobody needs to be told.
+//
+// # Rules
+//
+//	A1  start: the list is [i]; send ELECT(i) to the next.
+//	A2  the first ELECT(j): the list is [i j]; send ELECT(i), then ELECT(j).
+//	A3  another ELECT(j): add j to the list, pass it on.
+//	A4  on ELECT(i): the list is complete, its highest label leads.
+//	    A4a It has come before, or this process has not sent it: drop it.
+//	A5  the next does not acknowledge within R: pass all to the one behind.
+//	    A5a The owner of a label is down: drop the label instead of passing it on,
+//	    for nobody else would take it off the ring.
+//	A6  ELECT of an old round: drop it, and start if no election is under way, so
+//	    that its sender hears of the later one.
+//
+// # Why it is safe
+//
+// On a ring that keeps order nothing overtakes: ELECT(i) follows every label that
+// its sender knew, and each process on the way puts its own before it. So when it is
+// back, every process that it has passed is on the list. Elections are numbered by
+// rounds; a higher one ends what is left of a lower one.
+//
+// # Cost
+//
+// Each of n labels travels n hops: n^2 messages, whoever starts. Everyone knows
+// after 2n-1 message times if one starts, and after n if all do. ACKs are counted
+// apart.
+//
+// # Deviations
+//
+// The rules of 004_cdcb4f7ac3f80204.txt have lost A3: for a label that is not its
+// own a process is to take the list for complete at once. Its example passes on
+// ELECT(3), as here; without that 2 and 3 would still agree there, but a third
+// process would decide on half a list. The example announces the result with ELECTED
+// messages, which nobody needs, and lets messages pass through the crashed P4 and
+// P1; here they are passed over by A5. Order of links, rounds, A5a and A6 are not in
+// the document, nor is the cost.
+//
+// Not survived: any crash while the election is under way. What the crashed process
+// had in its hands may be the label of one that then waits for ever. Lists may also
+// differ by a process that crashed. Links that do not keep order: the list may be
+// complete too early.
+//
+// Sources: the lecture document 004_cdcb4f7ac3f80204.txt; in substance G. Le Lann:
+// Distributed systems, towards a formal approach, 1977.
+package ringactivelist
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/election/ring"
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "ring-active-list",
+	Title:     "Ring election by active lists",
+	Paper:     "after G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
+	Documents: []string{doc004},
+	Family:    process.Election,
+	Messages: []process.MessageSpec{
+		{Name: "ELECT", Fields: []process.FieldUse{
+			{Field: process.FieldSubject, Symbol: "id"}, {Field: process.FieldTerm, Symbol: "round"}}},
+		{Name: "ACK", Class: process.Acknowledgement, Fields: ring.AckFields("ELECT")},
+	},
+	Timers: []string{"ack"},
+	Rules: []process.RuleSpec{
+		{Name: "A1", Text: "start: a list of oneself, ELECT of oneself"},
+		{Name: "A2", Text: "first ELECT: a list of both, ELECT of oneself, then the other"},
+		{Name: "A3", Text: "ELECT of another: add it, pass it on"},
+		{Name: "A4", Text: "ELECT of oneself: the highest of the list leads"},
+		{Name: "A4a", Text: "ELECT of oneself that is not expected: drop it"},
+		{Name: "A5", Text: "no ACK: pass all to the one behind"},
+		{Name: "A5a", Text: "the owner is down: drop its label"},
+		{Name: "A6", Text: "ELECT of an old round: drop it, start if idle"},
+	},
+	Needs:  process.Needs{FIFO: true, Reliable: true, Synchrony: true, Topology: process.RingTopology},
+	Claims: claims,
+	New:    newMachine,
+}
+
+const (
+	elect process.Type = iota + 1
+	ack
+)
+
+const ackTimer process.Timer = 1 // one for each process that owes an ACK
+
+const (
+	ruleA1 process.Rule = iota + 1
+	ruleA2
+	ruleA3
+	ruleA4
+	ruleA4a
+	ruleA5
+	ruleA5a
+	ruleA6
+)
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+	hand ring.Hand
+
+	round    uint64       // the highest seen; rises before anything is sent in a new one
+	list     []process.ID // who is known to take part in round, rising; empty or with this process
+	complete bool         // the own label is back
+	box      ring.Box
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, hand: ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer}}
+}
+
+// Step dispatches the event to the handler of its rule. A round that was seen is
+// saved before anything is sent in it or a later one.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	before := m.round
+	switch ev.Kind {
+	case process.Campaign, process.Restart:
+		m.start(fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	case process.Fire:
+		fx.Rule(ruleA5)
+		m.afterLoss(m.box.OnSilence(&m.hand, ev.Timer.Peer(), fx), fx)
+	case process.Fail:
+		m.afterLoss(m.box.OnFail(&m.hand, ev.Peer, fx), fx)
+	case process.Rejoin:
+		m.box.OnRejoin(&m.hand, ev.Peer, fx)
+	case process.Trust:
+		m.box.Heard(ev.Peer)
+	}
+	if m.round != before {
+		fx.Save()
+	}
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	if msg.Type == ack {
+		m.box.OnAck(&m.hand, msg, fx)
+		return
+	}
+	if msg.Term.Round() > m.round {
+		m.begin(msg.Term.Round())
+		m.box.Renew()
+	}
+	m.box.Met(msg.From, msg.Subject)
+	m.onElect(msg, fx)
+	m.box.Acknowledge(&m.hand, msg, msg.Subject, fx)
+}
+
+// begin enters a round, with nobody on the list yet.
+func (m *machine) begin(round uint64) {
+	m.round, m.list, m.complete = round, m.list[:0], false
+}
+
+// start is A1. Who takes part in an election starts no other.
+func (m *machine) start(fx *process.Effects) {
+	if len(m.list) > 0 && !m.complete {
+		return
+	}
+	fx.Rule(ruleA1)
+	m.begin(m.round + 1)
+	m.introduce(fx)
+}
+
+// introduce sends the own label on its way. Alone on the ring it need not travel.
+func (m *machine) introduce(fx *process.Effects) {
+	m.add(m.self)
+	if !m.pass(m.self, fx) {
+		m.finish(fx)
+	}
+}
+
+// pass sends a label to the next process, and reports whether there is one.
+func (m *machine) pass(j process.ID, fx *process.Effects) bool {
+	return m.box.Pass(&m.hand, process.Message{Type: elect, Subject: j, Term: process.MakeTerm(m.round, j)}, j, fx)
+}
+
+// add puts a label on the list.
+func (m *machine) add(j process.ID) {
+	if at, known := slices.BinarySearch(m.list, j); !known {
+		m.list = slices.Insert(m.list, at, j)
+	}
+}
+
+// onElect is A2 to A4, and A6.
+func (m *machine) onElect(msg *process.Message, fx *process.Effects) {
+	j := msg.Subject
+	switch {
+	case msg.Term.Round() < m.round:
+		fx.Rule(ruleA6)
+		m.start(fx)
+	case j == m.self && (len(m.list) == 0 || m.complete):
+		fx.Rule(ruleA4a)
+	case j == m.self:
+		m.finish(fx)
+	case len(m.list) == 0:
+		fx.Rule(ruleA2)
+		m.introduce(fx)
+		m.relay(j, fx)
+	default:
+		fx.Rule(ruleA3)
+		m.relay(j, fx)
+	}
+}
+
+// relay is A3.
+func (m *machine) relay(j process.ID, fx *process.Effects) {
+	m.add(j)
+	if !m.pass(j, fx) {
+		fx.Rule(ruleA5a)
+	}
+}
+
+// finish is A4.
+func (m *machine) finish(fx *process.Effects) {
+	fx.Rule(ruleA4)
+	m.complete = true
+	best := m.list[0]
+	for _, p := range m.list {
+		if m.c.Label(p) > m.c.Label(best) {
+			best = p
+		}
+	}
+	fx.Elect(best, process.MakeTerm(m.round, best))
+}
+
+// afterLoss is A5a, or A4 if nobody else is left.
+func (m *machine) afterLoss(loss ring.Loss, fx *process.Effects) {
+	for i := range loss.Stuck {
+		msg := &loss.Stuck[i].Message
+		switch {
+		case msg.Subject != m.self:
+			fx.Rule(ruleA5a)
+		case msg.Term.Round() == m.round && !m.complete:
+			m.finish(fx)
+		}
+	}
+}
+
+// Fields names the state. The round is all that must survive a crash: a process
+// that forgot it could lead twice in one term.
+func (m *machine) Fields(f *process.Fields) {
+	f.Durable().Seq("round", &m.round)
+	f.IDs("list", &m.list)
+	f.Bool("complete", &m.complete)
+	m.box.Fields(f)
+}

@@ -1,0 +1,45 @@
+package ringlist
+
+import "github.com/conclave-io/conclave/process"
+
+const (
+	doc000 = "000_a21c1074769cc713.txt"
+	doc003 = "003_8fa077ede16d71a0.txt"
+	doc004 = "004_cdcb4f7ac3f80204.txt"
+)
+
+const allUp = "n processes are up; each that is down costs one message more in each election; merge=no; N >= 2"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.LeaderAgreement},
+		{Property: process.LeaderValidity},
+		{Property: process.LeaderTermination},
+		{Property: process.Quiescence},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: twice,
+			Said: []process.Figure{{Document: doc003, Text: "2n"}}},
+		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: allUp, Exact: eachStarter},
+		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp + "; all start", Exact: eachStarter,
+			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "counts one starter; each starter has a circulation of its own"}}},
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all are up, N >= 2; until the last knows who leads", Exact: twiceRound},
+		{Metric: process.ElectionTime, Regime: process.AllStart, When: "all are up, N >= 2; until the last knows who leads", Exact: onceRound},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "messages carry their round and whom they have passed"},
+		{Fault: process.Duplication, How: "a copy is stopped where it has been before"},
+		{Fault: process.CrashAny, How: "ACKs and L5, L2b, L6, L7; after the election, a detector below or whoever calls for the next"},
+		{Fault: process.AmnesiaRestart, How: "L8, and the round on disk"},
+	},
+}
+
+var twice = &process.Formula{Text: "2n", Eval: func(p process.Params) float64 { return 2 * float64(p.Live) }}
+
+var eachStarter = &process.Formula{Text: "2n^2", Eval: func(p process.Params) float64 {
+	return 2 * float64(p.Live) * float64(p.Starters)
+}}
+
+var twiceRound = &process.Formula{Text: "2n-1", Eval: func(p process.Params) float64 { return 2*float64(p.Live) - 1 }}
+
+var onceRound = &process.Formula{Text: "n", Eval: func(p process.Params) float64 { return float64(p.Live) }}

@@ -1,0 +1,276 @@
+// Package ringlist is the election on a ring by a list of senders, which passes
+// over those that are down.
+//
+// # Problem and idea
+//
+// The leader has gone. Every process knows the whole ring, but not who is up. The
+// one that notices sends a list with its own label round the ring; everyone adds
+// its label. When the list is back it names all that are up, the starter picks the
+// highest, and a second message tells everyone.
+//
+// # Rules
+//
+//	L1  start: take the next round and send ELECTION([i]) to the next process.
+//	L2  on ELECTION of another: add oneself to the list, pass it on.
+//	    L2a with merge=yes a starter drops the ELECTION of one with a lower label.
+//	    L2b the starter is down: start anew instead of passing it on.
+//	    L2c an ELECTION that its starter has given up: drop it.
+//	L3  the own ELECTION is back: the best of the list leads. Record it, send
+//	    COORDINATOR round the ring.
+//	L4  on COORDINATOR: record who leads, pass it on.
+//	    L4a the own COORDINATOR is back, or has been here before: stop it.
+//	    L4b this process beats the winner, which did not know of it: start.
+//	    L4c a later leadership of another is on record: start, to settle it.
+//	L5  no acknowledgement within R: pass the message to the one behind.
+//	L6  the winner does not take its COORDINATOR: it has crashed, start anew.
+//	L7  no COORDINATOR for very long: whoever had the message has crashed with it.
+//	    Start anew.
+//	L8  restart, or the leader has failed or is suspected: start.
+//
+// # Why it is safe
+//
+// A list that came back has passed everyone who is up, so starters of one round
+// find the same winner. A leadership is known by its term, (round, leader), and
+// replaces only an earlier one. A list collects the highest round in which anybody
+// on its way has a leader on record, and the new leadership is in a later one, so
+// that it is not taken for old. Whoever has added itself to a list waits for the
+// COORDINATOR, and if that does not come, starts.
+//
+// # Cost
+//
+// With n processes up n ELECTION and n COORDINATOR for each starter, 2n s for s of
+// them; each carries up to n labels. ACKs, of which there are as many, are counted
+// apart. Each dead process costs one message that is lost, and R, in each
+// election. Everyone knows after 2n-1 message times.
+//
+// # Deviations
+//
+// 000_a21c1074769cc713.txt, 003_8fa077ede16d71a0.txt and 004_cdcb4f7ac3f80204.txt
+// stop both messages only at the starter, so that they circulate for ever when it
+// has crashed; L2b and L4a are ours, and so are rounds, L4b, L4c, L6 and L7. How a
+// process finds out that its successor is down they leave open; here an ACK is
+// missing. The list that COORDINATOR carries names whom it has passed. The worked
+// example of 004_cdcb4f7ac3f80204.txt leaves out that the last process passes the
+// COORDINATOR on.
+//
+// Not survived: lost messages and delays beyond D. A process that is slow to
+// acknowledge is passed over, and if it was the best, another leads beside it.
+//
+// Sources: the lecture documents 000_a21c1074769cc713.txt, 003_8fa077ede16d71a0.txt
+// and 004_cdcb4f7ac3f80204.txt, which name no author; E. G. Chang and R. Roberts,
+// 1979, and G. Le Lann, 1977, are its ancestors.
+package ringlist
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/election/ring"
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "ring-list",
+	Title:     "Ring election by a list of senders",
+	Paper:     "after G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
+	Documents: []string{doc000, doc003, doc004},
+	Family:    process.Election,
+	Messages: []process.MessageSpec{
+		{Name: "ELECTION", Fields: []process.FieldUse{
+			{Field: process.FieldIDs, Symbol: "list"}, {Field: process.FieldSeq, Symbol: "last"}, round}},
+		{Name: "COORDINATOR", Fields: []process.FieldUse{
+			{Field: process.FieldSubject, Symbol: "leader"}, {Field: process.FieldIDs, Symbol: "passed"}, round}},
+		{Name: "ACK", Class: process.Acknowledgement, Fields: ring.AckFields("ELECTION", "COORDINATOR")},
+	},
+	Timers: []string{"ack", "result"},
+	Rules: []process.RuleSpec{
+		{Name: "L1", Text: "start: ELECTION with a list of oneself"},
+		{Name: "L2", Text: "ELECTION of another: add oneself, pass it on"},
+		{Name: "L2a", Text: "ELECTION of a lower starter, with merge: drop it"},
+		{Name: "L2b", Text: "the starter is down: start anew"},
+		{Name: "L2c", Text: "ELECTION that was given up: drop it"},
+		{Name: "L3", Text: "the own ELECTION is back: the best of the list leads"},
+		{Name: "L4", Text: "COORDINATOR: record who leads, pass it on"},
+		{Name: "L4a", Text: "COORDINATOR that has been here: stop it"},
+		{Name: "L4b", Text: "COORDINATOR of one that this process beats: start"},
+		{Name: "L4c", Text: "COORDINATOR of an old term: start if it names another leader"},
+		{Name: "L5", Text: "no ACK: pass the message to the one behind"},
+		{Name: "L6", Text: "the winner has crashed: start anew"},
+		{Name: "L7", Text: "no COORDINATOR: start anew"},
+		{Name: "L8", Text: "restart, or the leader has gone: start"},
+	},
+	Options: []process.Option{
+		{Name: "merge", Default: no, Values: []string{no, yes}, Text: "whether a starter drops the elections of starters with lower labels"},
+	},
+	Needs:  process.Needs{Reliable: true, Synchrony: true, Topology: process.RingTopology},
+	Claims: claims,
+	New:    func(self process.ID, c *process.Config) process.Machine { return New(self, c, false) },
+}
+
+var round = process.FieldUse{Field: process.FieldTerm, Symbol: "round"}
+
+// The values of the option.
+const (
+	yes = "yes"
+	no  = "no"
+)
+
+const (
+	election process.Type = iota + 1
+	coordinator
+	ack
+)
+
+const (
+	ackTimer process.Timer = iota + 1 // one for each process that owes an ACK
+	resultTimer
+)
+
+const (
+	ruleL1 process.Rule = iota + 1
+	ruleL2
+	ruleL2a
+	ruleL2b
+	ruleL2c
+	ruleL3
+	ruleL4
+	ruleL4a
+	ruleL4b
+	ruleL4c
+	ruleL5
+	ruleL6
+	ruleL7
+	ruleL8
+)
+
+type machine struct {
+	c      *process.Config
+	self   process.ID
+	byLoad bool // the least load leads; lists carry loads
+	merge  bool
+	hand   ring.Hand
+
+	round   uint64 // the highest seen; rises before anything is sent in a new one
+	own     uint64 // the round of the ELECTION that was started here and is not back, or 0
+	awaited uint64 // the latest round in which this process waits for a COORDINATOR, or 0
+	leader  process.ID
+	elected process.Term // of the leader on record, or 0
+	load    ring.Load
+	box     ring.Box
+}
+
+// New makes a machine that elects by label or by load. In the latter case the
+// Spec must declare the loads in ELECTION, as a vector, and in COORDINATOR, as a
+// value.
+func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
+	return &machine{
+		c: c, self: self, byLoad: byLoad, leader: process.None,
+		merge: c.Option("merge", no) == yes,
+		hand:  ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer},
+	}
+}
+
+// Step dispatches the event to the handler of its rule. A round that was seen is
+// saved before anything is sent in it or a later one.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	before := m.round
+	switch ev.Kind {
+	case process.Campaign:
+		m.start(fx)
+	case process.Load:
+		m.load.Report(ev.Value)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	case process.Fire:
+		m.onTimer(ev.Timer, fx)
+	case process.Restart:
+		fx.Rule(ruleL8)
+		m.start(fx)
+	case process.Fail:
+		m.afterLoss(m.box.OnFail(&m.hand, ev.Peer, fx), fx)
+		m.onGone(ev.Peer, fx)
+	case process.Suspect:
+		m.onGone(ev.Peer, fx)
+	case process.Rejoin:
+		m.box.OnRejoin(&m.hand, ev.Peer, fx)
+	case process.Trust:
+		m.box.Heard(ev.Peer)
+	}
+	if m.round != before {
+		fx.Save()
+	}
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	if msg.Type == ack {
+		m.box.OnAck(&m.hand, msg, fx)
+		return
+	}
+	if msg.Term.Round() > m.round {
+		m.round = msg.Term.Round()
+		m.box.Renew()
+	}
+	m.box.Met(msg.From, msg.IDs[0])
+	if msg.Type == election {
+		m.onElection(msg, fx)
+	} else {
+		m.onCoordinator(msg, fx)
+	}
+	m.box.Acknowledge(&m.hand, msg, msg.IDs[0], fx)
+}
+
+func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
+	if t != resultTimer {
+		fx.Rule(ruleL5)
+		m.afterLoss(m.box.OnSilence(&m.hand, t.Peer(), fx), fx)
+		return
+	}
+	fx.Rule(ruleL7)
+	m.own, m.awaited = 0, 0
+	m.start(fx)
+}
+
+// Fields names the state. The round is all that must survive a crash: a process
+// that forgot it could lead twice in one term.
+func (m *machine) Fields(f *process.Fields) {
+	f.Durable().Seq("round", &m.round)
+	f.Uint("own", &m.own)
+	f.Uint("awaited", &m.awaited)
+	f.ID("leader", &m.leader)
+	f.Term("elected", &m.elected)
+	m.load.Fields(f)
+	m.box.Fields(f)
+}
+
+// candidate is this process in the comparison.
+func (m *machine) candidate() ring.Candidate {
+	if !m.byLoad {
+		return ring.Candidate{ID: m.self}
+	}
+	return ring.Candidate{ID: m.self, Load: m.load.In(m.round)}
+}
+
+// enrol returns the list of a message with this process at its end, and the loads
+// that belong to it.
+func (m *machine) enrol(msg *process.Message) ([]process.ID, []uint64) {
+	ids, loads := append(slices.Clone(msg.IDs), m.self), slices.Clone(msg.Vector)
+	if m.byLoad {
+		loads = append(loads, uint64(m.candidate().Load))
+	}
+	return ids, loads
+}
+
+// best returns the winner of a list.
+func (m *machine) best(ids []process.ID, loads []uint64) ring.Candidate {
+	var winner ring.Candidate
+	for i, p := range ids {
+		other := ring.Candidate{ID: p}
+		if m.byLoad {
+			other.Load = int64(loads[i])
+		}
+		if i == 0 || other.Beats(winner, m.c) {
+			winner = other
+		}
+	}
+	return winner
+}
