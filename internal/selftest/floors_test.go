@@ -22,6 +22,9 @@ trace:                 process
 
 # Algorithms: pure machines, which know the contract and nothing of each other.
 algorithm/...:         process
+algorithm/election/ring: process # how elections pass messages along a ring
+algorithm/election/...: process algorithm/election/ring
+algorithm/election/byload: process algorithm/election/ring algorithm/election/... # puts another order into them
 algorithm/stack:       process algorithm/... # puts them on top of each other
 algorithm:             process algorithm/...
 
