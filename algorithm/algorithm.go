@@ -6,10 +6,14 @@ package algorithm
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/broken/changrobertsprinted"
 	"github.com/conclave-io/conclave/algorithm/broken/maekawaslides"
 	"github.com/conclave-io/conclave/algorithm/broken/singhalprinted"
 	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
 	"github.com/conclave-io/conclave/algorithm/election/bully"
+	"github.com/conclave-io/conclave/algorithm/election/changroberts"
+	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
+	"github.com/conclave-io/conclave/algorithm/election/ringlist"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/centralclock"
 	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
@@ -43,6 +47,10 @@ var All = []*process.Spec{
 	kricartagrawala.Spec,
 
 	bully.Spec,
+	changroberts.Spec,
+	changroberts.Repaired,
+	ringlist.Spec,
+	ringactivelist.Spec,
 
 	heartbeat.Spec,
 	heartbeat.Reliable,
@@ -50,6 +58,7 @@ var All = []*process.Spec{
 	stack.TokenRingRecovering,
 	singhalprinted.Spec,
 	maekawaslides.Spec,
+	changrobertsprinted.Spec,
 }
 
 // Find returns the algorithm with the given name, or nil if there is none.
