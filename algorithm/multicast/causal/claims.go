@@ -1,0 +1,24 @@
+package causal
+
+import "github.com/conclave-io/conclave/process"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.OrderCausal},
+		{Property: process.OrderFIFO},
+		{Property: process.MulticastAgreement, Mode: echo},
+		{Property: process.MulticastAgreement, Mode: plain, Fails: true, When: "a sender that crashes between two sends has told only some, and what they answer is held by the others for ever"},
+		{Property: process.OrderTotal, Fails: true, When: "concurrent multicasts are delivered in different orders"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, Mode: plain,
+			Exact: &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}},
+		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, Mode: echo,
+			Exact: &process.Formula{Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "what comes early is held until all before it is delivered"},
+		{Fault: process.Duplication, How: "a multicast is known by its sender and number"},
+		{Fault: process.CrashAny, How: "the order does not depend on it; mode echo: neither does who delivers"},
+	},
+}

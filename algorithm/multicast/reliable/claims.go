@@ -1,0 +1,24 @@
+package reliable
+
+import "github.com/conclave-io/conclave/process"
+
+const doc001 = "001_7cbd60020dad965f.txt"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MulticastAgreement, Mode: echo},
+		{Property: process.MulticastAgreement, Mode: plain, Fails: true, When: "a sender that crashes between two sends has told only some"},
+		{Property: process.OrderFIFO, Fails: true, When: "a multicast may overtake an earlier one of its sender"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, Mode: echo,
+			Exact: &process.Formula{Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
+		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, Mode: plain,
+			Exact: &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "nothing depends on the order of messages"},
+		{Fault: process.Duplication, How: "a multicast is known by its sender and number"},
+		{Fault: process.CrashAny, How: "mode echo: whoever delivers a multicast has sent it to everybody before"},
+	},
+}

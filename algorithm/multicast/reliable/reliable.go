@@ -1,0 +1,209 @@
+// Package reliable is multicast that reaches all or nobody.
+//
+// # Problem and idea
+//
+// To multicast is to send the same message to everyone in a group. A process does
+// that by one send after another, and may crash between two of them; then some
+// have the message and some do not, and nobody is left who knows. So whoever gets a
+// message first sends it on to everyone, before it does anything else with it.
+// If only one process that stays up has it, all have it soon.
+//
+// # Rules
+//
+//	R1  multicast m: number it, send it to everybody else, deliver it.
+//	R2  on m, for the first time: deliver it.
+//	    R2a mode echo: send it on to everybody else before.
+//	R3  on m again: drop it.
+//
+// In mode plain nobody sends on; this is basic multicast, for comparison.
+//
+// # Why it is safe
+//
+// Whoever delivers m has sent it to everyone before, and links lose nothing: so all
+// that stay up get it, even if the one that delivered crashes right after. A
+// multicast is known by its sender and the sender's number for it, so that copies
+// are recognised, however late they come.
+//
+// # Cost
+//
+// N(N-1) messages for a multicast: N-1 by the sender, N-1 by each of the N-1 that
+// send on. Delivered everywhere after one message delay. Mode plain: N-1.
+//
+// # Assumptions and deviations
+//
+// Links lose nothing; order does not matter. Processes that crash stay away. No
+// order of any kind is promised: of two multicasts of one sender the second may be
+// delivered first. The sender delivers its own multicast after it has sent it, not
+// when a copy comes back, which nobody else can tell apart. The documents name the
+// problem and give no rules.
+//
+// A layer above hands its broadcasts to this one and gets them back at every
+// process, its own included. What it sends to one process is multicast too, and
+// handed up by that process alone.
+//
+// Sources: V. Hadzilacos, S. Toueg (1994); 001_7cbd60020dad965f.txt.
+package reliable
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "reliable-multicast",
+	Title:     "Reliable multicast by echo",
+	Paper:     "V. Hadzilacos, S. Toueg: A Modular Approach to Fault-Tolerant Broadcasts and Related Problems, Cornell University, 1994",
+	Documents: []string{doc001},
+	Family:    process.Multicast,
+	Messages: []process.MessageSpec{
+		{Name: "MSG", Fields: []process.FieldUse{from, number, {Field: process.FieldValue, Symbol: "value"}, data}},
+		{Name: "CARRIED", Fields: []process.FieldUse{from, number, data}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "multicast: number it, send it to everybody else, deliver it"},
+		{Name: "R2", Text: "a multicast for the first time: deliver it"},
+		{Name: "R2a", Text: "mode echo: before that, send it on to everybody else"},
+		{Name: "R3", Text: "a multicast again: drop it"},
+	},
+	Options: []process.Option{{
+		Name: "mode", Default: echo, Values: []string{echo, plain},
+		Text: "whether receivers send a multicast on",
+	}},
+	Needs:   process.Needs{Reliable: true},
+	Claims:  claims,
+	Carrier: true,
+	New:     newMachine,
+}
+
+var (
+	from   = process.FieldUse{Field: process.FieldSubject, Symbol: "from"}
+	number = process.FieldUse{Field: process.FieldSeq, Symbol: "n"}
+	data   = process.FieldUse{Field: process.FieldData, Symbol: "data"}
+)
+
+// A multicast is either the application's or a layer's above.
+const (
+	msg process.Type = iota + 1
+	carried
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR2a
+	ruleR3
+)
+
+// The values of the mode option.
+const (
+	echo  = "echo"
+	plain = "plain"
+)
+
+// mark is the number of one multicast of one sender.
+type mark struct {
+	from process.ID
+	n    uint64
+}
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+	echo bool
+
+	sent uint64   // multicasts of this process
+	seen []uint64 // by sender: all of its multicasts up to this number are delivered
+	// early are the delivered ones with a number that is larger than seen of their
+	// sender by 2 or more, in no order: messages overtake each other.
+	early []mark
+
+	scratch        []byte
+	scratchMessage process.Message
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, echo: c.Option("mode", echo) == echo, seen: make([]uint64, c.N)}
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Propose:
+		m.multicast(&process.Message{Type: msg, Value: ev.Value, Data: ev.Data}, fx)
+	case process.Transmit:
+		m.scratch = ev.Message.AppendRaw(m.scratch[:0])
+		m.multicast(&process.Message{Type: carried, Data: m.scratch}, fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	}
+}
+
+// multicast is R1.
+func (m *machine) multicast(content *process.Message, fx *process.Effects) {
+	fx.Rule(ruleR1)
+	m.sent++
+	content.Subject, content.Seq = m.self, m.sent
+	m.note(mark{m.self, m.sent})
+	fx.Broadcast(*content)
+	m.deliver(content, fx)
+}
+
+// onMessage is R2 and R3. To send on comes before to deliver: a process that
+// crashes in between has delivered nothing.
+func (m *machine) onMessage(content *process.Message, fx *process.Effects) {
+	if !m.note(mark{content.Subject, content.Seq}) {
+		fx.Rule(ruleR3)
+		return
+	}
+	fx.Rule(ruleR2)
+	if m.echo {
+		fx.Rule(ruleR2a)
+		fx.Broadcast(*content)
+	}
+	m.deliver(content, fx)
+}
+
+// note remembers a multicast and reports whether it is new.
+func (m *machine) note(k mark) bool {
+	if k.n <= m.seen[k.from] || slices.Contains(m.early, k) {
+		return false
+	}
+	m.early = append(m.early, k)
+	for at := 0; at >= 0; {
+		next := mark{k.from, m.seen[k.from] + 1}
+		if at = slices.Index(m.early, next); at >= 0 {
+			m.early = slices.Delete(m.early, at, at+1)
+			m.seen[k.from]++
+		}
+	}
+	return true
+}
+
+// deliver hands a multicast to the application, or to the layer that it is of.
+// One that a layer above has sent to somebody else is only passed on.
+func (m *machine) deliver(content *process.Message, fx *process.Effects) {
+	if content.Type == msg {
+		delivered := *content
+		delivered.From, delivered.To = content.Subject, process.None
+		fx.Deliver(&delivered)
+		return
+	}
+	inner := &m.scratchMessage
+	if inner.DecodeRaw(content.Data, m.c.N) == nil && (inner.To == process.None || inner.To == m.self) {
+		fx.Deliver(inner)
+	}
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	f.Seq("sent", &m.sent)
+	f.Array("seen", m.seen)
+	process.List(f, "early", &m.early, markFields)
+}
+
+func markFields(f *process.Fields, k *mark) {
+	f.ID("from", &k.from)
+	f.Seq("n", &k.n)
+}

@@ -1,0 +1,25 @@
+package totallamport
+
+import "github.com/conclave-io/conclave/process"
+
+const (
+	doc000 = "000_a21c1074769cc713.txt"
+	doc004 = "004_cdcb4f7ac3f80204.txt"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.OrderTotal},
+		{Property: process.OrderCausal},
+		{Property: process.OrderFIFO},
+		{Property: process.MulticastAgreement},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad,
+			Exact: &process.Formula{Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Duplication, How: "the times on a link grow, so a repetition is recognised"},
+		{Fault: process.CrashAny, How: "ACKs carry what they acknowledge, and R5, with a reliable detector"},
+	},
+}

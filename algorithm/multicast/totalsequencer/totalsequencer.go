@@ -1,0 +1,283 @@
+// Package totalsequencer is multicast that all deliver in one sequence, numbered by
+// one process.
+//
+// # Problem and idea
+//
+// Replicas that do the same things in the same order stay equal. The simplest way to
+// one order is to let one process, the sequencer, decide: whoever multicasts sends
+// to it, and it sends to everybody with the next number. When the sequencer
+// crashes, an election finds another one, which must go on counting where the old
+// one stopped, though it may not know where that was.
+//
+// # Rules
+//
+//	R1  multicast: number it among the own ones, send DATA to the sequencer, keep it
+//	    until it is delivered. The sequencer does R2 at once.
+//	R2  the sequencer, on DATA that is the next of its sender: give it the next
+//	    number n of all, send ORDER(n) with it to everybody else, deliver it.
+//	    R2a it is later than the next of its sender: hold it.
+//	    R2b it has a number already, or is held: drop it.
+//	R3  on ORDER(n): keep it; deliver what is kept in the order of the numbers, as
+//	    far as none is missing.
+//	R4  the sequencer has crashed: call an election.
+//	R5  after every window of deliveries: send REPORT to the sequencer. When it has
+//	    REPORTs of a number from everybody alive, it sends STABLE to everybody else,
+//	    and nobody remembers multicasts up to that number any more.
+//
+// Takeover, after an election that says who is the sequencer of term e; terms grow:
+//
+//	T1  the winner sends QUERY(e, n) to everybody alive, n being the number of the
+//	    last multicast that it has delivered.
+//	T2  on QUERY(e, n), if e is the largest heard of: deliver nothing from now on, and
+//	    drop what was ordered in earlier terms. Send what was delivered with numbers
+//	    above n to the winner, as ORDER of term e, and STATE with the last number.
+//	T3  the winner, when everybody has answered or crashed and all that those alive
+//	    have delivered is here: deliver it, send to everybody what it lacks, as ORDER
+//	    of term e, and NEWEPOCH(e). It goes on counting where this ends.
+//	T4  on NEWEPOCH(e): obey the term e, and deliver what was ordered in it. Send DATA
+//	    for each own multicast that is not delivered to the new sequencer.
+//
+// # Why it is safe
+//
+// Within a term one process gives the numbers, each once, and all deliver by number:
+// what one process has delivered is the beginning of what another has, or the other
+// way round. From one term to the next this holds because nobody delivers any more
+// once the winner has asked (T2), and the winner has everything that anybody alive
+// has delivered before it gives a number of its own. What had a number and was
+// delivered by nobody alive may get another; its sender sends it again (T4), and
+// what was delivered is recognised by the sender's own number (R2b).
+//
+// Nobody who lives needs what is stable: it has it. So what is remembered is enough
+// for all that anybody alive lacks.
+//
+// A multicast gets its number after everything that its sender has delivered, and
+// after the sender's earlier ones: the order is causal, and FIFO as well.
+//
+// # Cost
+//
+// N messages for a multicast, N-1 if the sequencer multicasts itself; besides, N-1
+// REPORTs and N-1 STABLEs for each window of multicasts. Delivered everywhere after
+// two delays, by the sequencer after one. A takeover costs 3(N-1) messages and what
+// has to be sent again; nothing is delivered from the crash to its end.
+//
+// # Assumptions and deviations
+//
+// Links lose nothing; order does not matter. Crashes need a reliable detector and an
+// election; who was declared crashed stays out for good. All messages pass one
+// process, which is the bottleneck.
+//
+// A variant lets the sender send to everybody and the sequencer only the number:
+// 2(N-1) messages, of which only N-1 carry content. There a sender that crashes can
+// leave a number without content, which needs one more rule. The documents name the
+// problem and give no rules.
+//
+// A layer above hands its broadcasts to this one and gets them back at every
+// process, its own included. What it sends to one process is multicast too, and
+// handed up by that process alone.
+//
+// Sources: M. F. Kaashoek, A. S. Tanenbaum (1991); 000_a21c1074769cc713.txt and
+// 004_cdcb4f7ac3f80204.txt (names only).
+package totalsequencer
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "total-sequencer",
+	Title:     "Total order by a sequencer",
+	Paper:     "M. F. Kaashoek, A. S. Tanenbaum: Group Communication in the Amoeba Distributed Operating System, ICDCS 1991",
+	Documents: []string{doc000, doc004},
+	Family:    process.Multicast,
+	Messages: []process.MessageSpec{
+		{Name: "DATA", Fields: []process.FieldUse{epoch, own, value, data}},
+		{Name: "CARRIED-DATA", Fields: []process.FieldUse{epoch, own, data}},
+		{Name: "ORDER", Fields: []process.FieldUse{epoch, number, from, own, value, data}},
+		{Name: "CARRIED-ORDER", Fields: []process.FieldUse{epoch, number, from, own, data}},
+		{Name: "QUERY", Class: process.Recovery, Fields: []process.FieldUse{epoch, number}},
+		{Name: "STATE", Class: process.Recovery, Fields: []process.FieldUse{epoch, number}},
+		{Name: "NEWEPOCH", Class: process.Recovery, Fields: []process.FieldUse{epoch, number}},
+		{Name: "REPORT", Class: process.Acknowledgement, Fields: []process.FieldUse{number}},
+		{Name: "STABLE", Class: process.Acknowledgement, Fields: []process.FieldUse{number}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "multicast: number it, send DATA to the sequencer"},
+		{Name: "R2", Text: "sequencer, the next DATA of its sender: give it the next number, send ORDER to everybody else, deliver"},
+		{Name: "R2a", Text: "sequencer, a later DATA of its sender: hold it"},
+		{Name: "R2b", Text: "sequencer, DATA that has a number or is held: drop it"},
+		{Name: "R3", Text: "ORDER: keep it, deliver in the order of numbers"},
+		{Name: "R4", Text: "the sequencer has crashed: call an election"},
+		{Name: "R5", Text: "a window of deliveries is over: send REPORT to the sequencer"},
+		{Name: "R5a", Text: "sequencer, everybody alive has REPORTed a number: send STABLE to everybody else, forget"},
+		{Name: "R5b", Text: "STABLE: forget what everybody has"},
+		{Name: "T1", Text: "elected: send QUERY to everybody alive"},
+		{Name: "T2", Text: "QUERY: deliver nothing, send what the winner lacks and STATE"},
+		{Name: "T3", Text: "everybody has answered or crashed: deliver all that anybody has, send everybody what it lacks, and NEWEPOCH"},
+		{Name: "T4", Text: "NEWEPOCH: obey it, send what is not delivered to the new sequencer"},
+	},
+	Options: []process.Option{{
+		Name: "window", Default: "16", Min: 1, Max: 1_000_000,
+		Text: "after how many deliveries a process reports them, so that they need not be remembered",
+	}},
+	Needs:   process.Needs{Reliable: true, Elector: true, Detector: process.ReliableDetector, Topology: process.Centre},
+	Claims:  claims,
+	Carrier: true,
+	New:     newMachine,
+}
+
+var (
+	epoch  = process.FieldUse{Field: process.FieldTerm, Symbol: "e"}
+	number = process.FieldUse{Field: process.FieldClock, Symbol: "n"}
+	from   = process.FieldUse{Field: process.FieldSubject, Symbol: "from"}
+	own    = process.FieldUse{Field: process.FieldSeq, Symbol: "s"}
+	value  = process.FieldUse{Field: process.FieldValue, Symbol: "value"}
+	data   = process.FieldUse{Field: process.FieldData, Symbol: "data"}
+)
+
+// A multicast is either the application's or a layer's above; its ORDER is two types
+// further on.
+const (
+	msg process.Type = iota + 1
+	carried
+	order
+	carriedOrder
+	query
+	state
+	newEpoch
+	report
+	stable
+)
+
+const toOrder = order - msg
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR2a
+	ruleR2b
+	ruleR3
+	ruleR4
+	ruleR5
+	ruleR5a
+	ruleR5b
+	ruleT1
+	ruleT2
+	ruleT3
+	ruleT4
+)
+
+// item is a multicast of a sender. As far as it is known, it has a number in a term.
+type item struct {
+	kind  process.Type // msg or carried
+	from  process.ID
+	own   uint64 // its number among those of its sender
+	term  process.Term
+	n     uint64 // its number among all
+	value int64
+	data  []byte
+}
+
+type machine struct {
+	c      *process.Config
+	self   process.ID
+	window uint64
+
+	sent    uint64   // own multicasts
+	pending []item   // own ones that are not delivered, in their order
+	next    uint64   // 1 + the number of the last multicast delivered
+	done    []uint64 // by sender: its multicasts delivered
+	kept    []item   // ordered in the promised term or later, numbers from next on, in no order
+	log     []item   // delivered and not known to be stable: numbers up to next-1 without a gap
+
+	sequencer process.ID
+	term      process.Term // whose sequencer is obeyed
+	promised  process.Term // the largest heard of; unless it is term, nothing is delivered
+	failed    process.Set  // known to have crashed
+
+	waiting []item   // sequencer: DATA that is not the next of its sender
+	have    []uint64 // sequencer: by rank, the last number of its REPORTs of this term
+	stable  uint64   // everybody alive has delivered up to this number
+
+	taking   bool        // T3: about to be the sequencer of the promised term
+	awaiting process.Set // T3: have not answered yet; empty unless taking
+	states   []uint64    // T3: by rank, the last number delivered, of those who have answered
+
+	scratch        []byte
+	scratchMessage process.Message
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self, window: uint64(c.IntOption("window", 16)),
+		next: 1, done: make([]uint64, c.N), sequencer: c.Topology.Coordinator, failed: process.NewSet(c.N),
+		have: make([]uint64, c.N), awaiting: process.NewSet(c.N), states: make([]uint64, c.N),
+	}
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Propose:
+		m.multicast(item{kind: msg, value: ev.Value, data: ev.Data}, fx)
+	case process.Transmit:
+		m.scratch = ev.Message.AppendRaw(m.scratch[:0])
+		m.multicast(item{kind: carried, data: m.scratch}, fx)
+	case process.Elected:
+		m.onElected(ev.Peer, ev.Term, fx)
+	case process.Fail:
+		m.onFail(ev.Peer, fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	}
+}
+
+func (m *machine) onMessage(in *process.Message, fx *process.Effects) {
+	switch in.Type {
+	case msg, carried:
+		m.onData(item{kind: in.Type, from: in.From, own: in.Seq, value: in.Value, data: in.Data}, in.Term, fx)
+	case order, carriedOrder:
+		m.onOrder(item{in.Type - toOrder, in.Subject, in.Seq, in.Term, in.Clock, in.Value, in.Data}, fx)
+	case query:
+		m.onQuery(in, fx)
+	case state:
+		m.onState(in, fx)
+	case newEpoch:
+		m.onNewEpoch(in, fx)
+	case report:
+		m.onReport(in.From, in.Clock, fx)
+	case stable:
+		fx.Rule(ruleR5b)
+		m.forget(in.Clock)
+	}
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	f.Seq("sent", &m.sent)
+	process.List(f, "pending", &m.pending, itemFields)
+	f.Uint("next", &m.next)
+	f.Array("done", m.done)
+	process.List(f, "kept", &m.kept, itemFields)
+	process.List(f, "log", &m.log, itemFields)
+	f.ID("sequencer", &m.sequencer)
+	f.Term("term", &m.term)
+	f.Term("promised", &m.promised)
+	f.Set("failed", m.failed)
+	process.List(f, "waiting", &m.waiting, itemFields)
+	f.Array("have", m.have)
+	f.Uint("stable", &m.stable)
+	f.Bool("taking", &m.taking)
+	f.Set("awaiting", m.awaiting)
+	f.Array("states", m.states)
+}
+
+func itemFields(f *process.Fields, it *item) {
+	process.Enum(f, "type", &it.kind, kindNames)
+	f.ID("from", &it.from)
+	f.Seq("s", &it.own)
+	f.Term("e", &it.term)
+	f.Uint("n", &it.n)
+	f.Int("value", &it.value)
+	f.Bytes("data", &it.data)
+}
+
+var kindNames = []string{"", "DATA", "CARRIED-DATA"}
