@@ -111,6 +111,11 @@ comparison: go-version ## write docs/comparison.md: what the algorithms cost, me
 	$(GO) run ./cmd/conclave compare -n 10 --markdown > docs/comparison.md.new
 	mv docs/comparison.md.new docs/comparison.md
 
+.PHONY: pages
+NEW ?=
+pages: go-version ## write docs/algorithms from the Specs; new pages for all, or those in NEW
+	$(GO) run ./internal/pages/cmd $(NEW)
+
 .PHONY: sim
 SEEDS ?= 10000
 sim: go-version ## SEEDS (10000) random schedules of every algorithm in the simulator

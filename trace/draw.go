@@ -205,7 +205,10 @@ func (d *drawing) arrow(a *arrow) {
 	}
 	d.printf(`<g class="%s"><title>%s</title><path d="M%d %dL%d %d"/>%s</g>`,
 		class, escaped(a.title()), a.fromX, a.fromY, a.toX, a.toY, a.end())
-	d.placer.place(fmt.Sprintf("t t%d", d.colour(a.name)), d.along(a))
+	// Heartbeats are many and say the same; their texts would cover each other.
+	if a.class != process.Heartbeat.String() {
+		d.placer.place(fmt.Sprintf("t t%d", d.colour(a.name)), d.along(a))
+	}
 }
 
 func (a *arrow) title() string {
