@@ -92,10 +92,36 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 		$(GO) test "$$package" -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
 	done <<< "$$targets"
 
+# A part of the long run keeps its figures in docs/long-runs, and writes
+# docs/long-runs.md anew. Call one alone to renew only its section.
+PART      = $(GO) run ./internal/longrun/run
+
 .PHONY: long
-long: race ## what takes longer: race, every test ten times, every fuzz target for two minutes
-	$(GO) test -count 10 -p $(PARALLEL) -timeout 60m ./...
-	$(MAKE) fuzz FUZZTIME=2m
+long: long-schedules long-costs long-sim long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
+
+.PHONY: long-schedules
+long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
+	$(PART) -part schedules -title "Random schedules" -total env SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 10h ./sim/simtest
+
+.PHONY: long-costs
+long-costs: go-version ## costs of a thousand processes over whole rounds
+	$(PART) -part costs -title "Costs against theory" -total env LONG=1 $(GO) test -count 1 -timeout 2h ./measure
+
+.PHONY: long-sim
+long-sim: go-version ## how fast the simulator is
+	$(PART) -part sim -title "Speed of the simulator" $(GO) test -count 1 -run TestSpeed -v -timeout 1h ./sim
+
+.PHONY: long-race
+long-race: go-version ## all tests under the race detector
+	$(PART) -part race -title "Race detector" $(MAKE) race
+
+.PHONY: long-repeat
+long-repeat: go-version ## every test ten times
+	$(PART) -part repeat -title "Every test ten times" $(GO) test -count 10 -p $(PARALLEL) -timeout 60m ./...
+
+.PHONY: long-fuzz
+long-fuzz: go-version ## every fuzz target for two minutes
+	$(PART) -part fuzz -title "Fuzzing" $(MAKE) fuzz FUZZTIME=2m
 
 .PHONY: e2e
 e2e: build ## the whole, as processes: internal/e2e, then the demo
@@ -110,6 +136,11 @@ latency: go-version ## measure the latency of an acquire as README describes it
 comparison: go-version ## write docs/comparison.md: what the algorithms cost, measured
 	$(GO) run ./cmd/conclave compare -n 10 --markdown > docs/comparison.md.new
 	mv docs/comparison.md.new docs/comparison.md
+
+.PHONY: resets
+resets: go-version ## write docs/majority-resets.md: how often forgetful coordinators let two in
+	$(GO) run ./cmd/conclave compare --resets > docs/majority-resets.md.new
+	mv docs/majority-resets.md.new docs/majority-resets.md
 
 .PHONY: pages
 NEW ?=

@@ -16,6 +16,7 @@ const floors = `
 # know nothing of either.
 internal/boottime:
 internal/wire:
+internal/longrun:
 process:
 process/processtest:   process
 trace:                 process
@@ -30,9 +31,9 @@ algorithm:             process algorithm/...
 
 # Laboratory: the deterministic world in which algorithms are watched. It knows
 # nothing of the service.
-sim:                   process trace algorithm algorithm/...
-sim/simtest:           sim process trace algorithm algorithm/...
-measure:               sim process algorithm algorithm/...
+sim:                   process trace algorithm algorithm/... internal/longrun
+sim/simtest:           sim process trace algorithm algorithm/... internal/longrun
+measure:               sim process algorithm algorithm/... internal/longrun
 scenario:              sim process trace algorithm algorithm/...
 
 # The words for what a Spec declares, and the pages made of them.
@@ -63,6 +64,7 @@ internal/cli:          . internal/guard internal/local internal/bench internal/d
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
+internal/longrun/run:  internal/longrun
 internal/e2e:
 internal/selftest:
 `

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/sim"
@@ -54,6 +55,7 @@ func (p Plan) Run(t *testing.T) {
 	t.Helper()
 	from, to := seeds(t)
 	outcomes, happened := 0, tally{}
+	sum := sums{began: time.Now()}
 	for seed := from; seed < to; seed++ {
 		s := p.schedule(seed)
 		s.tally = happened
@@ -62,6 +64,7 @@ func (p Plan) Run(t *testing.T) {
 			t.Fatal(err)
 		}
 		outcomes += result.Entries + len(result.Leaders)
+		sum.add(result)
 		if len(result.Violations) > 0 {
 			t.Fatalf("SEED=%d: %s\n%s", seed, result.Violations[0], s.story())
 		}
@@ -73,6 +76,9 @@ func (p Plan) Run(t *testing.T) {
 	}
 	if f := p.family(); outcomes == 0 && (f == process.Mutex || f == process.Election) {
 		t.Errorf("nobody entered and nobody was elected in %d schedules", to-from)
+	}
+	if err := sum.note(&p, int(to-from), happened); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,195 @@
+// Package longrun makes one report of runs that take too long for every change.
+//
+// A part of it is a command, run by internal/longrun/run: tests, benchmarks, or a
+// program of any kind. What it has to say it says by [Note], one line of JSON for
+// each subject, in a file that the environment names; who is not asked for notes
+// makes none. Notes are kept with the repository, under a [Header] that says what
+// ran where and when, so that parts can be run alone and the report, which [Report]
+// makes of what there is, is always whole.
+package longrun
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Variable is the environment variable that names the file for notes.
+const Variable = "LONGRUN"
+
+// Header is what is known of a part as a whole.
+type Header struct {
+	Title   string  `json:"title"`
+	Command string  `json:"command"`
+	Commit  string  `json:"commit"`
+	Date    string  `json:"date"`
+	Machine string  `json:"machine"`
+	Seconds float64 `json:"seconds"`
+	Total   bool    `json:"total"` // the figures can be added up
+}
+
+// Figure is a number with a name.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}
+
+// note is what a part says of one subject. All of a part have the same figures.
+type note struct {
+	Subject string   `json:"subject"`
+	Figures []Figure `json:"figures"`
+}
+
+// Asked reports whether somebody wants notes.
+func Asked() bool { return os.Getenv(Variable) != "" }
+
+// Note says the figures of a subject, if anybody wants to know. Programs that run
+// side by side may note in the same file: a line is written at once.
+func Note(subject string, figures ...Figure) error {
+	if !Asked() {
+		return nil
+	}
+	file, err := os.OpenFile(os.Getenv(Variable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("longrun: %w", err)
+	}
+	defer file.Close()
+	return json.NewEncoder(file).Encode(note{subject, figures})
+}
+
+// Write puts a part into a file of the given folder: its header and, in order,
+// the notes that it left in another file, which may not exist.
+func Write(folder, part string, header Header, notes string) error {
+	text, err := os.ReadFile(notes)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	taken, err := decode[note](text)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(taken, before)
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	if err := encoder.Encode(header); err != nil {
+		return err
+	}
+	for _, n := range taken {
+		if err := encoder.Encode(n); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(folder, part+".jsonl"), out.Bytes(), 0o644)
+}
+
+func before(a, b note) int {
+	value := func(a, b Figure) int { return cmp.Compare(a.Value, b.Value) }
+	return cmp.Or(cmp.Compare(a.Subject, b.Subject), slices.CompareFunc(a.Figures, b.Figures, value))
+}
+
+func decode[T any](text []byte) ([]T, error) {
+	var all []T
+	for decoder := json.NewDecoder(bytes.NewReader(text)); decoder.More(); {
+		var one T
+		if err := decoder.Decode(&one); err != nil {
+			return nil, fmt.Errorf("longrun: note %d: %w", len(all)+1, err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+const intro = `# Long runs
+
+What ` + "`make long`" + ` runs takes too long for every change. Each part can be run alone; this
+page, which the parts write, tells of the last time that each was. Its figures stand in
+[docs/long-runs](long-runs).
+`
+
+// Report writes what the parts in a folder say, in the order of their names.
+func Report(folder string) ([]byte, error) {
+	parts, err := filepath.Glob(filepath.Join(folder, "*.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	out.WriteString(intro)
+	for _, part := range parts {
+		text, err := os.ReadFile(part)
+		if err != nil {
+			return nil, err
+		}
+		if err := section(&out, text); err != nil {
+			return nil, fmt.Errorf("%s: %w", part, err)
+		}
+	}
+	return out.Bytes(), nil
+}
+
+func section(out *bytes.Buffer, text []byte) error {
+	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	var h Header
+	if err := json.Unmarshal(first, &h); err != nil {
+		return err
+	}
+	notes, err := decode[note](rest)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n## %s\n\n    %s\n\nPassed on %s, at %s, in %s s, on %s.\n", h.Title, h.Command, h.Date, h.Commit, Number(h.Seconds), h.Machine)
+	if len(notes) > 0 {
+		table(out, notes, h.Total)
+	}
+	return nil
+}
+
+// table has a column for each figure of the notes.
+func table(out *bytes.Buffer, notes []note, total bool) {
+	head, sums := []string{""}, make([]float64, len(notes[0].Figures))
+	for _, f := range notes[0].Figures {
+		head = append(head, f.Name)
+	}
+	fmt.Fprintf(out, "\n| %s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(sums)))
+	row := func(name string, values []float64) {
+		fmt.Fprintf(out, "| %s |", name)
+		for _, v := range values {
+			fmt.Fprintf(out, " %s |", Number(v))
+		}
+		out.WriteString("\n")
+	}
+	for _, n := range notes {
+		var values []float64
+		for i, f := range n.Figures {
+			values = append(values, f.Value)
+			if i < len(sums) {
+				sums[i] += f.Value
+			}
+		}
+		row(n.Subject, values)
+	}
+	if total {
+		row("**all**", sums)
+	}
+}
+
+// Number writes a number with three digits or more that count, and its thousands
+// apart.
+func Number(v float64) string {
+	digits := 0
+	for limit := 100.0; v < limit && v != float64(int64(v)) && digits < 3; limit /= 10 {
+		digits++
+	}
+	whole, rest, _ := strings.Cut(fmt.Sprintf("%.*f", digits, v), ".")
+	for at := len(whole) - 3; at > 0; at -= 3 {
+		whole = whole[:at] + "," + whole[at:]
+	}
+	if rest != "" {
+		whole += "." + rest
+	}
+	return whole
+}

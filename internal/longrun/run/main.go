@@ -1,0 +1,73 @@
+// Command run runs one part of a long run and writes the report anew.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/conclave-io/conclave/internal/longrun"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "run:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	part := flag.String("part", "", "the `name` of the part")
+	title := flag.String("title", "", "its heading in the report")
+	total := flag.Bool("total", false, "add its figures up")
+	folder := flag.String("folder", "docs/long-runs", "where the parts are kept; the report stands beside it")
+	flag.Parse()
+	if *part == "" || flag.NArg() == 0 {
+		return errors.New("give -part NAME and the command to run")
+	}
+	scratch, err := os.MkdirTemp("", "longrun")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	notes := filepath.Join(scratch, "notes")
+	header := longrun.Header{
+		Title: *title, Command: strings.Join(flag.Args(), " "), Commit: commit(), Total: *total,
+		Date: time.Now().UTC().Format(time.DateOnly), Machine: machine(),
+	}
+	start := time.Now()
+	cmd := exec.Command(flag.Arg(0), flag.Args()[1:]...)
+	cmd.Env = append(os.Environ(), longrun.Variable+"="+notes)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", header.Command, err)
+	}
+	header.Seconds = time.Since(start).Seconds()
+	if err := longrun.Write(*folder, *part, header, notes); err != nil {
+		return err
+	}
+	report, err := longrun.Report(*folder)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(*folder+".md", report, 0o644)
+}
+
+// commit says what was run, as git knows it.
+func commit() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "no commit"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func machine() string {
+	return fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
