@@ -47,8 +47,8 @@
 // A delay is a time, a list of times taken in turn, {uniform: [least, most]} or
 // {exponential: mean, least: time}.
 //
-// A command has a time at and one of acquire, cancel, release, campaign, resign
-// and leave, each with the label of the process. Acquire may have hold, a time or
+// A command has a time at and one of acquire, cancel, release, campaign, resign,
+// leave and record, each with the label of the process. Acquire may have hold, a time or
 // "release" for until it is released. Suspect, trust, fail, rejoin and neighbor
 // name a peer and say in to which process is told; elected names a leader, with
 // to and round. Propose and load have a value, and by which process.

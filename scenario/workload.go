@@ -47,7 +47,7 @@ func (r *reader) commands(n *yaml.Node) {
 // verbs are the keys that say what a command or a fault is, in groups that take
 // the same other keys.
 var (
-	ownVerbs   = []string{"cancel", "release", "campaign", "resign", "leave"}
+	ownVerbs   = []string{"cancel", "release", "campaign", "resign", "leave", "record"}
 	peerVerbs  = []string{"suspect", "trust", "fail", "rejoin", "neighbor"}
 	valueVerbs = []string{"propose", "load"}
 

@@ -97,6 +97,9 @@ type Result struct {
 	Waiting int // clients that wait at the end
 	Inside  int // clients that are inside at the end
 	Leaders []Leadership
+	// GlobalStates are those that a recorder in the stack has recorded, if it was
+	// judged; the first thousand.
+	GlobalStates []GlobalState
 }
 
 // Result returns what a run has come to so far.
@@ -112,7 +115,7 @@ func (w *World) Result() *Result {
 		From: m.from, To: m.to, Entries: m.entries, Messages: w.counts(),
 		Wait: m.wait.summary(d), Response: m.response.summary(d), Sync: m.sync.summary(d),
 		DelayMessages: m.messages.summary(1), Bypass: m.bypass.summary(1), PerClient: w.perClient(),
-		Refused: m.refused, Waiting: m.waiting, Inside: m.inside, Leaders: m.leaders,
+		Refused: m.refused, Waiting: m.waiting, Inside: m.inside, Leaders: m.leaders, GlobalStates: w.globalStates,
 	}
 }
 

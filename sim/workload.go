@@ -122,7 +122,7 @@ func (m *Command) validate(c *Config) error {
 	}
 	switch m.Kind {
 	case process.Acquire, process.Cancel, process.Release, process.Campaign, process.Resign,
-		process.Propose, process.Load, process.Leave:
+		process.Propose, process.Load, process.Record, process.Leave:
 		return nil
 	case process.Suspect, process.Trust, process.Fail, process.Rejoin, process.Neighbor, process.Elected:
 		if !c.exists(m.Peer) {

@@ -46,15 +46,17 @@ type World struct {
 	meter    meter
 	idle     idleTurn
 
-	background int // pending items that are no events of the run
+	disturbed  process.Duration // when something last went wrong, or ended to
+	background int              // pending items that are no events of the run
 	events     uint64
 	records    uint64 // the number of the last record, whether it was written or not
 	current    uint64 // the record that causes what is scheduled now, or 0
 	describer  *trace.Describer
 	sinkError  error
 
-	violations []Violation
-	reason     Reason
+	violations   []Violation
+	reason       Reason
+	globalStates []GlobalState
 }
 
 // proc is a process as its host sees it.

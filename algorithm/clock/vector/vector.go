@@ -1,0 +1,187 @@
+// Package vector is the vector clock: a time for each event by which everyone can
+// tell what happened before what, and what is concurrent.
+//
+// # Problem and idea
+//
+// Lamport's number says that an event cannot have influenced an earlier one, but
+// not that it has influenced a later one. So each process keeps not one count but
+// one for every process: how many events of each it knows to have happened, its
+// own among them. Messages take all counts along. Of two events the first is in
+// the past of the second exactly if the second knows of it.
+//
+// # Rules
+//
+//	R1  before each event: V[i] := V[i]+1.
+//	R2  a message carries V. A multicast is one event.
+//	R3  on receipt of W: V[k] := max(V[k],W[k]) for all k, and then R1.
+//
+// To compare: V <= W if that holds for each component; V < W if besides they
+// differ; concurrent if neither is below the other.
+//
+// # What it promises
+//
+// V(a) < V(b) exactly if a happened before b. If it did, the vector grew along the
+// process (R1) and along the messages (R3) that lead from a to b. Conversely the
+// i-th component counts only events of i, and it travels only with messages, so
+// who has an event of i in its count has heard of it through a chain of messages.
+// Hence V_j[i] <= V_i[i] at any time.
+//
+// # How it is used
+//
+// As a layer it carries the messages of what stands above it, and stamps them.
+// What it sees of the algorithm above is its messages: sending and receipt are
+// the events. Alone it is driven by proposals: the label of another process sends
+// it a message, -1 sends one to everybody, and any other number is an event
+// without a message. Either way it reports each event with its time.
+//
+// # Cost
+//
+// No message of its own, and N numbers in each message. Fewer do not suffice in
+// general (Charron-Bost 1991).
+//
+// # Deviations
+//
+// 004_cdcb4f7ac3f80204.txt only names the clock. The processes are a closed set; a
+// growing one would need a list of members in place of the ranks. A process that
+// restarts without its count repeats numbers, which then mean two events: a restart
+// is not survived.
+//
+// Sources: C. J. Fidge: Timestamps in Message-Passing Systems That Preserve the
+// Partial Ordering, 1988; F. Mattern: Virtual Time and Global States of Distributed
+// Systems, 1989; 004_cdcb4f7ac3f80204.txt (outline).
+package vector
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "vector-clock",
+	Title:     "Vector clock",
+	Paper:     "C. J. Fidge: Timestamps in Message-Passing Systems That Preserve the Partial Ordering, 1988; F. Mattern: Virtual Time and Global States of Distributed Systems, 1989",
+	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Family:    process.ClockSync,
+	Messages: []process.MessageSpec{
+		{Name: "MSG", Fields: []process.FieldUse{times}},
+		{Name: "CARRY", Fields: []process.FieldUse{times, {Field: process.FieldData, Symbol: "m", Carried: true}}},
+		{Name: "EVENT", Fields: []process.FieldUse{times, {Field: process.FieldValue, Symbol: "of", Names: eventNames}}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "before each event: V[i] := V[i]+1"},
+		{Name: "R2", Text: "a message carries V"},
+		{Name: "R3", Text: "on receipt of W: V[k] := max(V[k],W[k]) for all k"},
+	},
+	Carrier: true,
+	Claims:  claims,
+	New:     newMachine,
+}
+
+var times = process.FieldUse{Field: process.FieldVector, Symbol: "V", Clock: true}
+
+const (
+	message process.Type = iota + 1
+	carry
+	event // reported, never sent
+)
+
+// What an event is: the value of EVENT.
+const (
+	local int64 = iota
+	sending
+	receipt
+)
+
+var eventNames = []string{"local", "send", "receipt"}
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR3
+)
+
+// everybody is what to propose to send a message to all others.
+const everybody = -1
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+
+	clock []uint64 // by rank: how many events of each happened before; own ones count
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	m := &machine{c: c, self: self, clock: make([]uint64, c.N)}
+	m.clock[self] = c.Base.Clock
+	return m
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Propose:
+		m.onPropose(ev.Value, fx)
+	case process.Transmit:
+		inner := ev.Message
+		m.send(inner.To, process.Message{Type: carry, Data: inner.AppendRaw(nil)}, fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	}
+}
+
+// onPropose makes the event that somebody asks for.
+func (m *machine) onPropose(value int64, fx *process.Effects) {
+	to := process.None
+	if value > 0 {
+		to = m.c.Rank(process.Label(value))
+	}
+	switch {
+	case value == everybody:
+		m.send(process.None, process.Message{Type: message}, fx)
+	case to == process.None || to == m.self:
+		m.happen(local, fx)
+	default:
+		m.send(to, process.Message{Type: message}, fx)
+	}
+}
+
+// send is R2, to one process or to all others. The effects copy the vector.
+func (m *machine) send(to process.ID, msg process.Message, fx *process.Effects) {
+	m.happen(sending, fx)
+	fx.Rule(ruleR2)
+	msg.Vector = m.clock
+	if to == process.None {
+		fx.Broadcast(msg)
+		return
+	}
+	fx.Send(to, msg)
+}
+
+// onMessage is R3. What is carried goes up after its receipt has its time. A
+// vector of another length is not from this group.
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	if len(msg.Vector) != len(m.clock) {
+		return
+	}
+	fx.Rule(ruleR3)
+	for k, v := range msg.Vector {
+		m.clock[k] = max(m.clock[k], v)
+	}
+	m.happen(receipt, fx)
+	if msg.Type != carry {
+		return
+	}
+	var inner process.Message
+	if inner.DecodeRaw(msg.Data, m.c.N) == nil {
+		inner.From, inner.To = msg.From, m.self
+		fx.Deliver(&inner)
+	}
+}
+
+// happen is R1.
+func (m *machine) happen(what int64, fx *process.Effects) {
+	fx.Rule(ruleR1)
+	m.clock[m.self]++
+	fx.Report(process.Message{Type: event, Vector: m.clock, Value: what})
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) { f.Clocks("V", m.clock) }

@@ -1,0 +1,18 @@
+package globalstate
+
+import "github.com/conclave-io/conclave/process"
+
+const doc004 = "004_cdcb4f7ac3f80204.txt"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.ConsistentCut},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessageCount, Regime: process.OneStarter, When: "N(N-1) MARKER and N-1 PART, for each recording",
+			Exact: &process.Formula{Text: "(N+1)(N-1)", Eval: func(p process.Params) float64 { return float64((p.N + 1) * (p.N - 1)) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Slowness, How: "no rule depends on time"},
+	},
+}

@@ -1,0 +1,323 @@
+// Package globalstate records a consistent global state of a running algorithm,
+// after Chandy and Lamport.
+//
+// # Problem and idea
+//
+// What is the state of a system that nobody can see at once? Each process can
+// note its own state, but if they do so at arbitrary moments, a token may be seen
+// at two places, or nowhere: noted as gone by its sender, and not yet as there by
+// its receiver. What is noted must be a consistent cut: if the receipt of a message
+// is in it then so is its sending, and what was sent and not received belongs to
+// the state of the link. So whoever notes its state sends a marker over every
+// link before anything else. The marker divides what the sender sent before from
+// what it sent afterwards; the receiver notes its state before it sees the latter,
+// and of the former what came after it had noted its state was on the link.
+//
+// # Rules
+//
+//	R1  asked for a global state: record the own state, send MARKER to everyone,
+//	    and begin to record what comes from each.
+//	R2  the first MARKER of a recording, from j: record the own state, send MARKER
+//	    to everyone, and begin to record what comes from each but j. The link from
+//	    j is empty.
+//	R3  a message of the layers above, from j: record it if links from j are being
+//	    recorded; pass it on in any case.
+//	R4  another MARKER, from j: the link from j is complete.
+//	R5  all links are complete: send PART, the own state and what was on the links
+//	    to here, to who asked.
+//	R6  all parts are here: the global state is known.
+//
+// A recording goes by who asked for it and a number, so several may be under way.
+//
+// # Why it is consistent
+//
+// Suppose that q received m before it recorded its state, and p sent m after it
+// had recorded its own. Then p sent its MARKER before m, links keep the order, and
+// so q had the MARKER before m and recorded before m. What was sent before the
+// MARKER and received after the state was recorded came between the two, and R3
+// recorded it. The state as a whole may never have existed at any one moment; but
+// there is a run from the state at the beginning to it, and from it to the state
+// at the end, with the same events at each process. So what holds for good, such
+// as a deadlock, the end of a computation, or the number of tokens, can be seen in
+// it.
+//
+// # How it is used
+//
+// The recorder is the layer below the algorithm that is recorded. It carries that
+// algorithm's messages, and it looks at its state when the marker comes. It
+// changes nothing: the algorithm above takes the same steps as without it.
+//
+// # Cost
+//
+// Of N processes each sends a MARKER to every other, N(N-1), and all but one send
+// a PART, N-1; together (N+1)(N-1). All have recorded one delay after they were
+// asked, the last MARKER comes after two, the last PART after three.
+//
+// # Assumptions and deviations
+//
+// Links lose nothing, repeat nothing and keep the order; without order the cut
+// need not be consistent. (Lai and Yang color the messages instead of sending
+// markers.) Nobody crashes: a recording that lacks somebody never ends, but a new
+// one may be begun. Every process may send to every other, so there is a marker on
+// every link whether the algorithm above uses it or not. 004_cdcb4f7ac3f80204.txt
+// names global state and state recording only.
+//
+// Sources: K. M. Chandy, L. Lamport: Distributed Snapshots: Determining Global States
+// of Distributed Systems, ACM Transactions on Computer Systems 3(1), 1985;
+// 004_cdcb4f7ac3f80204.txt (outline).
+package globalstate
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "chandy-lamport",
+	Title:     "Recording of a global state",
+	Paper:     "K. M. Chandy, L. Lamport: Distributed Snapshots: Determining Global States of Distributed Systems, ACM Transactions on Computer Systems 3(1), 1985",
+	Documents: []string{doc004},
+	Family:    process.GlobalState,
+	Messages: []process.MessageSpec{
+		{Name: "CARRY", Fields: []process.FieldUse{{Field: process.FieldData, Symbol: "m", Carried: true}}},
+		{Name: "MARKER", Fields: []process.FieldUse{asker, number}},
+		{Name: "PART", Fields: []process.FieldUse{asker, number, {Field: process.FieldData, Symbol: "state"}}},
+		{Name: "RECORDED", Fields: []process.FieldUse{asker, number}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "asked for a global state: record the own state, send MARKER to everyone"},
+		{Name: "R2", Text: "the first MARKER: record the own state, send MARKER to everyone; its link is empty"},
+		{Name: "R3", Text: "a message from a link that is being recorded: record it, and pass it on"},
+		{Name: "R4", Text: "another MARKER: its link is complete"},
+		{Name: "R5", Text: "all links are complete: send PART to who asked"},
+		{Name: "R6", Text: "all parts are here: the global state is known"},
+	},
+	Carrier: true,
+	Needs:   process.Needs{FIFO: true, Reliable: true, NoDuplication: true},
+	Claims:  claims,
+	New:     newMachine,
+}
+
+var (
+	asker  = process.FieldUse{Field: process.FieldSubject, Symbol: "of"}
+	number = process.FieldUse{Field: process.FieldSeq, Symbol: "n"}
+)
+
+const (
+	carry process.Type = iota + 1
+	marker
+	part
+	recorded // reported, never sent
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR3
+	ruleR4
+	ruleR5
+	ruleR6
+)
+
+// name tells recordings apart.
+type name struct {
+	asker  process.ID
+	number uint64 // of those that the asker asked for
+}
+
+// recording is one that this process takes part in, until it has sent its part.
+type recording struct {
+	name
+	state    []byte       // of the layers above, when it began
+	open     []process.ID // whose links are being recorded; not empty
+	received []received   // on these links, in order of arrival
+}
+
+// received is a message that was on its way to this process.
+type received struct {
+	from process.ID
+	data []byte // the carried message, as AppendRaw encodes it
+}
+
+// collection is a recording that this process asked for and that lacks parts.
+type collection struct {
+	number  uint64
+	missing uint64 // parts; at least 1
+}
+
+type machine struct {
+	c     *process.Config
+	self  process.ID
+	above []process.Machine
+
+	asked       uint64      // recordings that this process asked for
+	recordings  []recording // in the order in which they began here
+	collections []collection
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, asked: c.Base.Clock}
+}
+
+// Observe tells the recorder what to record.
+func (m *machine) Observe(above []process.Machine) { m.above = above }
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Record:
+		m.onRecord(fx)
+	case process.Transmit:
+		m.onTransmit(ev.Message, fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	}
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	switch msg.Type {
+	case carry:
+		m.onCarry(msg, fx)
+	case marker:
+		m.onMarker(msg, fx)
+	case part:
+		m.onPart(msg, fx)
+	}
+}
+
+// onRecord is R1.
+func (m *machine) onRecord(fx *process.Effects) {
+	fx.Rule(ruleR1)
+	m.asked++
+	m.collections = append(m.collections, collection{number: m.asked, missing: uint64(m.c.N)})
+	m.begin(name{m.self, m.asked}, process.None, fx)
+}
+
+// begin records the own state. It and the markers are one step, so that nothing
+// can be sent in between. The link from a process whose MARKER has come is empty.
+func (m *machine) begin(n name, empty process.ID, fx *process.Effects) {
+	r := recording{name: n, state: m.observe()}
+	for p := range process.ID(m.c.N) {
+		if p != m.self && p != empty {
+			r.open = append(r.open, p)
+		}
+	}
+	fx.Report(process.Message{Type: recorded, Subject: n.asker, Seq: n.number})
+	fx.Broadcast(process.Message{Type: marker, Subject: n.asker, Seq: n.number})
+	m.recordings = append(m.recordings, r)
+	m.endIfComplete(len(m.recordings)-1, fx)
+}
+
+// onTransmit carries a message of a layer above, to one process or to all.
+func (m *machine) onTransmit(inner *process.Message, fx *process.Effects) {
+	msg := process.Message{Type: carry, Data: inner.AppendRaw(nil)}
+	if inner.To == process.None {
+		fx.Broadcast(msg)
+		return
+	}
+	fx.Send(inner.To, msg)
+}
+
+// onCarry is R3.
+func (m *machine) onCarry(msg *process.Message, fx *process.Effects) {
+	for i := range m.recordings {
+		if r := &m.recordings[i]; slices.Contains(r.open, msg.From) {
+			fx.Rule(ruleR3)
+			r.received = append(r.received, received{msg.From, append([]byte(nil), msg.Data...)})
+		}
+	}
+	var inner process.Message
+	if inner.DecodeRaw(msg.Data, m.c.N) == nil {
+		inner.From, inner.To = msg.From, m.self
+		fx.Deliver(&inner)
+	}
+}
+
+// onMarker is R2 and R4. There is one MARKER on each link, so one of a recording
+// that is not known here, or no more, is its first.
+func (m *machine) onMarker(msg *process.Message, fx *process.Effects) {
+	n := name{msg.Subject, msg.Seq}
+	for i := range m.recordings {
+		if r := &m.recordings[i]; r.name == n {
+			fx.Rule(ruleR4)
+			r.open = slices.DeleteFunc(r.open, func(p process.ID) bool { return p == msg.From })
+			m.endIfComplete(i, fx)
+			return
+		}
+	}
+	fx.Rule(ruleR2)
+	m.begin(n, msg.From, fx)
+}
+
+// endIfComplete is R5 for the recording at position i. The own part of who asked
+// is not sent.
+func (m *machine) endIfComplete(i int, fx *process.Effects) {
+	r := m.recordings[i]
+	if len(r.open) > 0 {
+		return
+	}
+	fx.Rule(ruleR5)
+	m.recordings = slices.Delete(m.recordings, i, i+1)
+	msg := process.Message{Type: part, Subject: r.asker, Seq: r.number, Data: r.encode()}
+	if r.asker != m.self {
+		fx.Send(r.asker, msg)
+		return
+	}
+	fx.Report(msg)
+	m.count(r.number, fx)
+}
+
+// onPart hands a part of another to whoever wants to know, if this process still
+// knows of the recording.
+func (m *machine) onPart(msg *process.Message, fx *process.Effects) {
+	if msg.Subject != m.self {
+		return
+	}
+	fx.Deliver(msg)
+	m.count(msg.Seq, fx)
+}
+
+// count is R6.
+func (m *machine) count(number uint64, fx *process.Effects) {
+	for i := range m.collections {
+		c := &m.collections[i]
+		if c.number != number {
+			continue
+		}
+		if c.missing--; c.missing == 0 {
+			fx.Rule(ruleR6)
+			m.collections = slices.Delete(m.collections, i, i+1)
+		}
+		return
+	}
+}
+
+// Idle reports whether no recording is under way.
+func (m *machine) Idle() bool { return len(m.recordings) == 0 && len(m.collections) == 0 }
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	f.Seq("asked", &m.asked)
+	process.List(f, "recordings", &m.recordings, recordingFields)
+	process.List(f, "collections", &m.collections, collectionFields)
+}
+
+func recordingFields(f *process.Fields, r *recording) {
+	f.ID("of", &r.asker)
+	f.Uint("n", &r.number)
+	f.Bytes("state", &r.state)
+	f.IDs("open", &r.open)
+	process.List(f, "received", &r.received, receivedFields)
+}
+
+func receivedFields(f *process.Fields, r *received) {
+	f.ID("from", &r.from)
+	f.Bytes("message", &r.data)
+}
+
+func collectionFields(f *process.Fields, c *collection) {
+	f.Uint("n", &c.number)
+	f.Uint("missing", &c.missing)
+}

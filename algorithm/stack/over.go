@@ -1,0 +1,39 @@
+package stack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Over puts an algorithm over others, bottom first: a recorder of global states
+// or a logical clock that carries its messages, a detector, an election. The
+// name of the whole is all names joined by plus signs.
+//
+// It promises what the top promises, and what the carriers below it do; and it
+// survives what all of them survive.
+func Over(top *process.Spec, below ...*process.Spec) (*process.Spec, error) {
+	var names, titles []string
+	for _, l := range below {
+		if !l.Carrier && l.Family != process.Detector && l.Family != process.Election {
+			return nil, fmt.Errorf("%s carries no messages, detects nothing and elects nobody: nothing can stand over it", l.Name)
+		}
+		names, titles = append(names, l.Name), append(titles, l.Title)
+	}
+	names = append(names, top.Name)
+	slices.Reverse(titles)
+	s := process.Compose(strings.Join(names, "+"), top.Title+" over "+strings.Join(titles, " over "), append(slices.Clone(below), top)...)
+	s.Claims.Properties = slices.Clone(top.Claims.Properties)
+	s.Claims.Survives = slices.Clone(top.Claims.Survives)
+	for _, l := range below {
+		if l.Carrier {
+			s.Claims.Properties = append(s.Claims.Properties, l.Claims.Properties...)
+		}
+		s.Claims.Survives = slices.DeleteFunc(s.Claims.Survives, func(v process.Survival) bool {
+			return !l.Survives(v.Fault, "") || v.Fault == process.Reorder && s.Needs.FIFO
+		})
+	}
+	return s, nil
+}

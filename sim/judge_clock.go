@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// stamped is an event that a logical clock has given a time.
+type stamped struct {
+	at    uint64   // its number at its process, as the ghost counts
+	stamp []uint64 // one number, or one for each process
+}
+
+// stamps are all such events of a run, by process, in their order.
+type stamps struct {
+	w      *World
+	layer  uint8
+	event  process.Type
+	vector bool
+	events [][]stamped
+}
+
+// clockLayer finds the highest logical clock of a stack: a layer that reports
+// messages called EVENT.
+func clockLayer(spec *process.Spec) (layer uint8, event process.Type, vector bool) {
+	for l := spec.Depth() - 1; l >= 0; l-- {
+		one := spec.Layer(uint8(l))
+		for i, m := range one.Messages {
+			if one.Family == process.ClockSync && m.Name == "EVENT" {
+				return uint8(l), process.Type(i + 1), m.FieldSet().Has(process.FieldVector)
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+func newStamps(w *World) *stamps {
+	s := &stamps{w: w, events: make([][]stamped, w.config.N)}
+	s.layer, s.event, s.vector = clockLayer(w.cfg.Spec)
+	return s
+}
+
+// watch shows each new event of the clock to a judge, before it is kept.
+func (s *stamps) watch(judge func(p process.ID, e stamped) string) func(o *Observation) string {
+	return func(o *Observation) string {
+		if o.Kind != Delivered || s.event == 0 || o.Message.Layer != s.layer || o.Message.Type != s.event {
+			return ""
+		}
+		e := stamped{at: s.w.ghost.clocks[o.Process][o.Process], stamp: []uint64{o.Message.Clock}}
+		if s.vector {
+			e.stamp = slices.Clone(o.Message.Vector)
+		}
+		text := judge(o.Process, e)
+		s.events[o.Process] = append(s.events[o.Process], e)
+		return text
+	}
+}
+
+// past returns how many events of q are in the causal past of p as it is now.
+func (s *stamps) past(p, q process.ID) int {
+	known := s.w.ghost.clocks[p][q]
+	return sort.Search(len(s.events[q]), func(i int) bool { return s.events[q][i].at > known })
+}
+
+// below compares two stamps: all numbers are at most the other's, and not all are
+// equal.
+func below(a, b []uint64) bool {
+	differ := false
+	for i := range a {
+		if a[i] > b[i] {
+			return false
+		}
+		differ = differ || a[i] < b[i]
+	}
+	return differ
+}
+
+func (s *stamps) text(p process.ID, stamp []uint64) string {
+	if s.vector {
+		return fmt.Sprintf("an event of %s at %v", s.w.config.Text(p), stamp)
+	}
+	return fmt.Sprintf("an event of %s at %d", s.w.config.Text(p), stamp[0])
+}
+
+// earlier checks an event against the last of each process that happened before
+// it. Those before that one are below it, because they were checked likewise.
+func (s *stamps) earlier(p process.ID, e stamped) string {
+	for q := range process.ID(s.w.config.N) {
+		k := s.past(p, q)
+		if k == 0 {
+			continue
+		}
+		if cause := s.events[q][k-1]; !below(cause.stamp, e.stamp) {
+			return s.text(q, cause.stamp) + " happened before " + s.text(p, e.stamp)
+		}
+	}
+	return ""
+}
+
+// strangers checks an event against those that did not happen before it: none is
+// below it, and it is below none. If any of a process is below it, the first is,
+// and if it is below any, the last.
+func (s *stamps) strangers(p process.ID, e stamped) string {
+	for q := range process.ID(s.w.config.N) {
+		k := s.past(p, q)
+		if others := s.events[q][k:]; len(others) > 0 && below(others[0].stamp, e.stamp) {
+			return s.text(q, others[0].stamp) + " did not happen before " + s.text(p, e.stamp)
+		}
+		if all := s.events[q]; len(all) > 0 && below(e.stamp, all[len(all)-1].stamp) {
+			return s.text(p, e.stamp) + " did not happen before " + s.text(q, all[len(all)-1].stamp)
+		}
+	}
+	return ""
+}
+
+// ClockCondition watches that an event that happened before another has the
+// smaller stamp.
+func ClockCondition(w *World) Watcher {
+	s := newStamps(w)
+	return Watcher{Name: "clock condition", Property: process.ClockCondition, Ghost: true, Watch: s.watch(s.earlier)}
+}
+
+// StrongClock watches that one event has a smaller stamp than another exactly if
+// it happened before it.
+func StrongClock(w *World) Watcher {
+	s := newStamps(w)
+	watch := s.watch(func(p process.ID, e stamped) string {
+		if text := s.earlier(p, e); text != "" {
+			return text
+		}
+		return s.strangers(p, e)
+	})
+	return Watcher{Name: "strong clock condition", Property: process.StrongClock, Ghost: true, Watch: watch}
+}
