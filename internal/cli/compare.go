@@ -31,7 +31,8 @@ lecture documents say, with the reason where a document is off.`,
 		Example: `  conclave compare -n 10
   conclave compare -n 25 --algorithms ricart-agrawala,maekawa
   conclave compare --sweep 3,5,10,30,100,300,1000 --plot sweep.svg --regime saturated
-  conclave compare -n 10 --json`,
+  conclave compare -n 10 --json
+  conclave compare --resets`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run() },
 	}
@@ -42,6 +43,7 @@ lecture documents say, with the reason where a document is off.`,
 	flags.StringVar(&c.plot, "plot", "", "write a picture of the messages per entry over N to this SVG file")
 	flags.StringVar(&c.regime, "regime", "saturated", "the regime that --plot shows: idle or saturated")
 	flags.BoolVar(&c.markdown, "markdown", false, "print Markdown")
+	flags.BoolVar(&c.resets, "resets", false, "instead: how often majority voting is violated when coordinators forget")
 	a.addJSON(cmd)
 	return cmd
 }
@@ -52,9 +54,13 @@ type comparison struct {
 	names        []string
 	plot, regime string
 	markdown     bool
+	resets       bool
 }
 
 func (c *comparison) run() error {
+	if c.resets {
+		return c.runResets()
+	}
 	specs, err := c.specs()
 	if err != nil {
 		return err
@@ -85,6 +91,17 @@ func (c *comparison) run() error {
 		}
 		return measure.Text(w, rows)
 	})
+}
+
+// resetTrials is how many runs stand behind each line of docs/majority-resets.md.
+const resetTrials = 1000
+
+func (c *comparison) runResets() error {
+	rows, err := measure.Resets(resetTrials)
+	if err != nil {
+		return err
+	}
+	return c.print(rows, func(w io.Writer) error { return measure.ResetsText(w, rows) })
 }
 
 func (c *comparison) specs() ([]*process.Spec, error) {

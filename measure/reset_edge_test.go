@@ -1,0 +1,31 @@
+package measure
+
+import (
+	"fmt"
+	"testing"
+)
+
+// One coordinator that forgets decides: with 2m-n-1 of them the second client never
+// gets in, with 2m-n it always does. Which ones they are does not matter.
+func TestResetsNeeded(t *testing.T) {
+	for _, v := range Votes {
+		n, m := v[0], v[1]
+		t.Run(fmt.Sprintf("n=%d,m=%d", n, m), func(t *testing.T) {
+			for seed := range uint64(20) {
+				for count := 2*m - n - 1; count <= 2*m-n; count++ {
+					forgets := make([]bool, m)
+					for i := range count {
+						forgets[(i+int(seed))%m] = true
+					}
+					broken, err := resetTrial(n, m, forgets, seed)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if want := count == 2*m-n; broken != want {
+						t.Errorf("seed %d, %d forget: two inside is %v, want %v", seed, count, broken, want)
+					}
+				}
+			}
+		})
+	}
+}
