@@ -28,7 +28,8 @@ var claims = process.Claims{
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: silent, When: notCoordinator, Exact: constant("3", 3),
 			Said: []process.Figure{{Document: doc000, Text: "3"}, {Document: doc003, Text: "3"}, {Document: doc004, Text: "3"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyQueue, When: notCoordinator, Exact: constant("3", 3)},
-		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: constant("4", 4),
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: denyQueue,
+			When: notCoordinator + "; 3 if nobody else is a client, N = 2", Exact: ifTaken,
 			Said: []process.Figure{{Document: doc004, Text: "3", Wrong: "its own pseudo-code also sends DENIED to every queued client"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyPoll, When: notCoordinator, Exact: constant("3", 3)},
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: denyPoll, When: notCoordinator + "; p REQUESTs were sent",
@@ -55,6 +56,14 @@ var claims = process.Claims{
 
 // othersOnce is the bound of a FIFO queue that holds each process once.
 var othersOnce = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
+
+// ifTaken counts the DENIED for a client that is queued behind another.
+var ifTaken = &process.Formula{Text: "4", Eval: func(p process.Params) float64 {
+	if p.N == 2 {
+		return 3
+	}
+	return 4
+}}
 
 func constant(text string, value float64) *process.Formula {
 	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
