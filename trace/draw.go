@@ -25,6 +25,7 @@ func (p *picture) draw() string {
 	d.lines()
 	d.bars()
 	d.group("arrows", d.allArrows)
+	d.fences()
 	d.group("events", d.allMarks)
 	d.group("labels", d.allLabels)
 	d.heads()
@@ -150,6 +151,14 @@ func (d *drawing) bars() {
 			d.bar("waiting", s, quietBar)
 		case spanInside:
 			d.bar("inside", s, d.picture.bar)
+		}
+	}
+}
+
+// fences number the critical sections, over the arrows that pass.
+func (d *drawing) fences() {
+	for i := range d.spans {
+		if s := &d.spans[i]; s.kind == spanInside {
 			fence := shorten(s.fence, barMax-4)
 			d.printf(`<text class="fence" x="%d" y="%d">%s</text>`, d.x(s.lane), d.fenceAt(s), escaped(fence))
 		}

@@ -41,7 +41,7 @@ var rules = []string{
 	`.name { text-anchor: middle; font-size: 13px; font-weight: 600 }`,
 	`.waiting { fill: @inside; fill-opacity: 0.35 }`,
 	`.inside { fill: @inside }`,
-	`.fence { text-anchor: middle; font-size: 10px; font-weight: 700; fill: #ffffff }`,
+	`.fence { text-anchor: middle; font-size: 10px; font-weight: 700; fill: #ffffff; paint-order: stroke; stroke: @inside; stroke-width: 3px }`,
 	`.m path { stroke-width: 1.3; fill: none }`,
 	`.m { stroke: currentColor }`,
 	`.m1 { color: @m1 }`, `.m2 { color: @m2 }`, `.m3 { color: @m3 }`,
