@@ -8,7 +8,7 @@ import (
 
 // entryVersion begins every log entry, so that a server refuses one written by
 // a newer version instead of reading it wrongly.
-const entryVersion = 1
+const entryVersion = 2
 
 // Batch is the content of one log entry: commands, and the wall clock of the
 // leader that wrote them, in nanoseconds since 1970. The clock is for people to
@@ -33,7 +33,7 @@ func (batch *Batch) Append(b []byte) []byte {
 func DecodeBatch(data []byte) (Batch, error) {
 	r := wire.NewReader(data)
 	if v := r.Byte(); r.Err() == nil && v != entryVersion {
-		return Batch{}, fmt.Errorf("log entry has version %d, this server knows versions up to %d: upgrade it", v, entryVersion)
+		return Batch{}, versionError("log entry", v, entryVersion)
 	}
 	batch := Batch{Time: r.Int()}
 	n := r.Count()
@@ -50,6 +50,15 @@ func DecodeBatch(data []byte) (Batch, error) {
 	return batch, nil
 }
 
+// versionError says what is to be done about a format that this server does not
+// read: it may be older than what wrote it, or newer.
+func versionError(what string, found, known byte) error {
+	if found > known {
+		return fmt.Errorf("%s has version %d, this server reads version %d: upgrade it", what, found, known)
+	}
+	return fmt.Errorf("%s has version %d, this server reads version %d: an older release wrote it, so use that one", what, found, known)
+}
+
 func (c *Command) append(b []byte) []byte {
 	b = append(b, byte(c.Op))
 	switch c.Op {
@@ -58,6 +67,10 @@ func (c *Command) append(b []byte) []byte {
 	case OpMember:
 		b = wire.AppendUint(b, c.Member.ID)
 		return wire.AppendUint(b, c.Member.UID)
+	case OpDrop:
+		return c.appendClaims(b)
+	case OpOvertake:
+		return wire.AppendBytes(b, c.Name)
 	}
 	b = append(b, c.Session[:]...)
 	b = wire.AppendUint(b, c.Sequence)
@@ -73,10 +86,18 @@ func (c *Command) append(b []byte) []byte {
 		b = wire.AppendBytes(b, c.Name)
 		b = wire.AppendBool(b, c.Try)
 		b = wire.AppendUint(b, uint64(c.Limit))
+		b = wire.AppendBool(b, c.Shared)
+		b = wire.AppendBytes(b, c.Value)
+		b = wire.AppendInt(b, c.Priority)
+		b = wire.AppendInt(b, c.Patience)
+	case OpRevoke:
+		b = append(b, byte(c.Class))
+		b = wire.AppendBytes(b, c.Name)
+		b = wire.AppendUint(b, c.Fence)
 		b = wire.AppendBytes(b, c.Value)
 	case OpRelease, OpCancel:
 		b = wire.AppendUint(b, c.Hold)
-	case OpUpdate:
+	case OpUpdate, OpTransfer:
 		b = wire.AppendUint(b, c.Hold)
 		b = wire.AppendBytes(b, c.Value)
 	}
@@ -94,6 +115,16 @@ func (c *Command) appendLeases(b []byte) []byte {
 	return b
 }
 
+func (c *Command) appendClaims(b []byte) []byte {
+	b = wire.AppendUint(b, c.Term)
+	b = wire.AppendUint(b, uint64(len(c.Claims)))
+	for _, id := range c.Claims {
+		b = append(b, id.Session[:]...)
+		b = wire.AppendUint(b, id.Sequence)
+	}
+	return b
+}
+
 func readCommand(r *wire.Reader) Command {
 	c := Command{Op: Op(r.Byte())}
 	switch c.Op {
@@ -102,6 +133,12 @@ func readCommand(r *wire.Reader) Command {
 		return c
 	case OpMember:
 		c.Member = Member{ID: r.Uint(), UID: r.Uint()}
+		return c
+	case OpDrop:
+		readClaimIDs(r, &c)
+		return c
+	case OpOvertake:
+		c.Class, c.Name = Election, r.String()
 		return c
 	}
 	r.Fixed(c.Session[:])
@@ -124,10 +161,18 @@ func readOperands(r *wire.Reader, c *Command) {
 		c.Name = r.String()
 		c.Try = r.Bool()
 		c.Limit = readLimit(r)
+		c.Shared = r.Bool()
+		c.Value = r.String()
+		c.Priority = r.Int()
+		c.Patience = r.Int()
+	case OpRevoke:
+		c.Class = Class(r.Byte())
+		c.Name = r.String()
+		c.Fence = r.Uint()
 		c.Value = r.String()
 	case OpRelease, OpCancel:
 		c.Hold = r.Uint()
-	case OpUpdate:
+	case OpUpdate, OpTransfer:
 		c.Hold = r.Uint()
 		c.Value = r.String()
 	default:
@@ -155,5 +200,19 @@ func readLeases(r *wire.Reader, c *Command) {
 		lease.Renewals = r.Uint()
 		lease.Remaining = r.Int()
 		c.Leases = append(c.Leases, lease)
+	}
+}
+
+func readClaimIDs(r *wire.Reader, c *Command) {
+	c.Term = r.Uint()
+	n := r.Count()
+	for range n {
+		if r.Err() != nil {
+			return
+		}
+		var id ClaimID
+		r.Fixed(id.Session[:])
+		id.Sequence = r.Uint()
+		c.Claims = append(c.Claims, id)
 	}
 }

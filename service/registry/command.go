@@ -52,28 +52,54 @@ const (
 	OpSilence
 	// OpMember records the identity of a server.
 	OpMember
+
+	// OpRevoke, of a client, asks the holders of a resource to leave.
+	OpRevoke
+	// OpTransfer, of a client, hands an election that it leads to a candidate.
+	OpTransfer
+	// OpDrop, of the leader, takes revoked holds away whose time is over.
+	OpDrop
+	// OpOvertake, of the leader, has an election look whether a candidate may
+	// take its leader's place.
+	OpOvertake
 )
+
+// client reports whether an operation is one that clients ask for.
+func (op Op) client() bool {
+	return OpOpen <= op && op <= OpUpdate || op == OpRevoke || op == OpTransfer
+}
 
 // Command is one step of the replicated state. Which fields count depends on
 // Op; the comments name the operations.
 type Command struct {
 	Op Op
 
-	// Session, Sequence and Low identify a client's request (OpOpen to
-	// OpUpdate). Low is the lowest sequence still unanswered.
+	// Session, Sequence and Low identify a client's request. Low is the lowest
+	// sequence still unanswered.
 	Session  SessionID
 	Sequence uint64
 	Low      uint64
 
-	// OpAcquire. Limit 0 means 1. Value is that of a candidate (also OpUpdate).
-	Class Class
-	Name  string
-	Try   bool
-	Limit uint32
-	Value string
+	// OpAcquire; Class and Name also OpRevoke and OpOvertake. Limit 0 means 1.
+	// Value is that of a candidate (also OpUpdate), of the candidate to hand over
+	// to (OpTransfer), or the reason (OpRevoke).
+	Class  Class
+	Name   string
+	Try    bool
+	Limit  uint32
+	Shared bool // a hold beside which other shared ones fit
+	Value  string
+	// Priority orders the candidates of an election, higher ones first. Patience
+	// is after how long, in ns, one takes the place of a leader of lower
+	// priority; 0: never.
+	Priority int64
+	Patience int64
+
+	// Fence says whose hold is revoked; 0: that of every holder (OpRevoke).
+	Fence uint64
 
 	// Hold is the sequence of the claim spoken of (OpRelease, OpCancel,
-	// OpUpdate).
+	// OpUpdate, OpTransfer).
 	Hold uint64
 
 	// TTL is in nanoseconds; Host, PID and Program are for people (OpOpen).
@@ -83,9 +109,10 @@ type Command struct {
 	Program string
 
 	// Term is the term of the leader that decided, Leases of whom (OpExpire,
-	// OpSilence).
+	// OpSilence), Claims of what (OpDrop).
 	Term   uint64
 	Leases []Lease
+	Claims []ClaimID
 
 	// Member is the server spoken of (OpMember).
 	Member Member
@@ -100,6 +127,13 @@ type Lease struct {
 	Renewals uint64
 	// Remaining is the time left in ns; 0 in an expiry.
 	Remaining int64
+}
+
+// ClaimID names a hold or a place in a queue: the session, and the sequence of
+// the request that made it.
+type ClaimID struct {
+	Session  SessionID
+	Sequence uint64
 }
 
 // Member is what the cluster knows of a server for good: the number that its
@@ -127,6 +161,8 @@ const (
 	Unavailable Code = 9
 	Stale       Code = 10
 	Cancelled   Code = 11
+	Revoked     Code = 15
+	NotFound    Code = 16
 )
 
 // Result is the answer to a request.
@@ -143,10 +179,14 @@ type Result struct {
 	// Remaining is how long the session lives on from the moment at which the
 	// request was sent, in ns (OpOpen and OpRenew).
 	Remaining int64
+	// Revoked are the session's holds that it is asked to leave, by sequence
+	// (OpOpen and OpRenew).
+	Revoked []uint64
 }
 
 // Outcome is an answer and the request it answers. A request to acquire that
-// waits has two: Queued, and how the wait ended.
+// waits has two: Queued, and how the wait ended. One that was granted has
+// another, Revoked, when its holder is asked to leave.
 type Outcome struct {
 	Session  SessionID
 	Sequence uint64

@@ -37,6 +37,8 @@ func requireCoverage(t *testing.T, seen map[string]int) {
 		"OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "STALE", "CANCELLED",
 		"granted from the queue", "granted on expiry", "sent again", "cancelled too late", "cancelled in advance",
 		"election changed", "several expired", "void verdict", "renewed from silence",
+		"REVOKED", "NOT_FOUND", "several readers", "readers after a cancel", "by priority", "transferred",
+		"dropped", "overtaken", "asked to leave by a renewal",
 	} {
 		if seen[what] == 0 {
 			t.Errorf("no walk came to %q: it tests less than it seems to", what)
@@ -51,6 +53,7 @@ type walk struct {
 	reg     *Registry
 	naive   naive
 	term    uint64
+	clock   int64
 	clients [4]walkClient
 	seen    map[string]int
 
@@ -69,12 +72,13 @@ type walkClient struct {
 }
 
 func (w *walk) step() {
+	w.clock += rapid.Int64Range(0, 3).Draw(w.t, "time") * 1e9
 	c := w.command()
 	before := w.queues()
 	var fx Effects
-	batch := Batch{Commands: []Command{c}}
+	batch := Batch{Time: w.clock, Commands: []Command{c}}
 	w.reg.Apply(w.term, &batch, &fx)
-	w.naive.step(w.term, &c)
+	w.naive.step(w.term, w.clock, &c)
 
 	told := w.told(&fx)
 	if diff := cmp.Diff(w.told(&w.naive.fx), told); diff != "" {
@@ -83,8 +87,9 @@ func (w *walk) step() {
 	w.reg = throughSnapshot(w.t, w.reg)
 	w.compareStates()
 	w.checkFences(&fx)
-	w.checkQueues(before)
-	w.note(&c, &fx)
+	w.checkQueues(before, c.Op == OpTransfer)
+	w.checkRevoked()
+	w.note(&c, &fx, before)
 }
 
 // command draws what comes next.
@@ -100,8 +105,10 @@ func (w *walk) command() Command {
 		return w.send(who, w.newRequest(client))
 	case kind < 85:
 		return w.again(client)
-	case kind < 92:
+	case kind < 90:
 		return w.verdict()
+	case kind < 92:
+		return w.ouster()
 	case kind < 94:
 		w.term++
 		return Command{Op: OpMember, Member: Member{ID: 1, UID: w.term}}
@@ -152,20 +159,39 @@ func (client *walkClient) low() uint64 {
 }
 
 func (w *walk) newRequest(client *walkClient) Command {
-	op := rapid.SampledFrom([]Op{OpAcquire, OpAcquire, OpAcquire, OpRelease, OpRelease, OpCancel, OpUpdate}).Draw(w.t, "op")
-	c := Command{Op: op}
-	if op == OpAcquire {
-		c.Name = rapid.SampledFrom([]string{"a", "b", "pool"}).Draw(w.t, "name")
-		c.Class = rapid.SampledFrom([]Class{Lock, Lock, Election}).Draw(w.t, "class")
-		c.Try = rapid.IntRange(0, 3).Draw(w.t, "try") == 0
-		if c.Name == "pool" && c.Class == Lock {
-			c.Limit = rapid.SampledFrom([]uint32{2, 2, 2, 2, 0, 3}).Draw(w.t, "limit")
+	op := rapid.SampledFrom([]Op{OpAcquire, OpAcquire, OpAcquire, OpAcquire, OpRelease, OpRelease, OpCancel, OpUpdate, OpTransfer, OpRevoke}).Draw(w.t, "op")
+	c := Command{Op: op, Value: rapid.SampledFrom([]string{"", "x", "y"}).Draw(w.t, "value")}
+	switch op {
+	case OpAcquire:
+		w.drawResource(&c)
+		w.drawTerms(&c)
+	case OpRevoke:
+		w.drawResource(&c)
+		if rapid.IntRange(0, 2).Draw(w.t, "one") == 0 {
+			c.Fence = w.fence - min(w.fence, rapid.Uint64Range(0, 3).Draw(w.t, "fence"))
 		}
-	} else {
+	default:
 		c.Hold = w.hold(client)
 	}
-	c.Value = rapid.SampledFrom([]string{"", "x", "y"}).Draw(w.t, "value")
 	return c
+}
+
+func (w *walk) drawResource(c *Command) {
+	c.Name = rapid.SampledFrom([]string{"a", "b", "pool"}).Draw(w.t, "name")
+	c.Class = rapid.SampledFrom([]Class{Lock, Lock, Election}).Draw(w.t, "class")
+}
+
+func (w *walk) drawTerms(c *Command) {
+	c.Try = rapid.IntRange(0, 3).Draw(w.t, "try") == 0
+	switch {
+	case c.Class == Election:
+		c.Priority = rapid.Int64Range(-1, 1).Draw(w.t, "priority")
+		c.Patience = rapid.SampledFrom([]int64{0, 5e9}).Draw(w.t, "patience")
+	case c.Name == "pool":
+		c.Limit = rapid.SampledFrom([]uint32{2, 2, 2, 2, 0, 3}).Draw(w.t, "limit")
+	default:
+		c.Shared = rapid.Bool().Draw(w.t, "shared")
+	}
 }
 
 // hold draws a request to speak of: mostly a claim, at times one of the
@@ -202,11 +228,28 @@ func (w *walk) verdict() Command {
 	return c
 }
 
+// ouster draws what the leader of the servers does to those who must leave: the
+// holds that are revoked are dropped, mostly in the right term, or an election
+// looks for a better leader.
+func (w *walk) ouster() Command {
+	claims, _ := w.reg.Revoked()
+	if len(claims) == 0 || rapid.Bool().Draw(w.t, "overtake") {
+		return Command{Op: OpOvertake, Class: Election, Name: rapid.SampledFrom([]string{"a", "b", "pool"}).Draw(w.t, "name")}
+	}
+	stray := ClaimID{walkSession(0), rapid.Uint64Range(0, 20).Draw(w.t, "stray")}
+	return Command{
+		Op: OpDrop, Term: w.term - min(w.term, rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(w.t, "older")),
+		Claims: append(claims, stray),
+	}
+}
+
 func (w *walk) malformed(who int) Command {
 	bad := rapid.SampledFrom([]Command{
 		{Op: OpAcquire, Sequence: 1}, {Op: OpAcquire, Sequence: 1, Name: "\xff"}, {Op: OpAcquire, Name: "a"},
 		{Op: OpAcquire, Sequence: 1, Name: strings.Repeat("x", 513)},
-		{Op: OpAcquire, Sequence: 1, Name: "a", Class: Election, Limit: 2}, {Op: OpOpen, Sequence: 1, TTL: 1},
+		{Op: OpAcquire, Sequence: 1, Name: "a", Class: Election, Limit: 2},
+		{Op: OpAcquire, Sequence: 1, Name: "a", Class: Election, Shared: true}, {Op: OpAcquire, Sequence: 1, Name: "a", Priority: 1},
+		{Op: OpAcquire, Sequence: 1, Name: "a", Shared: true, Limit: 2}, {Op: OpRevoke, Sequence: 1}, {Op: OpOpen, Sequence: 1, TTL: 1},
 	}).Draw(w.t, "malformed")
 	bad.Session = walkSession(who)
 	return bad
@@ -220,9 +263,18 @@ func (w *walk) told(fx *Effects) []string {
 	var lines []string
 	for _, outcome := range fx.Outcomes {
 		outcome.Result.Message = ""
+		if holder := outcome.Result.Holder; holder != nil {
+			outcome.Result.Holder = wordless(*holder)
+		}
 		lines = append(lines, fmt.Sprintf("%s/%d %s", sessionName(outcome.Session), outcome.Sequence, resultText(outcome.Result)))
 	}
 	return append(lines, fmt.Sprint(fx.Renewed, fx.Ended, fx.Elections))
+}
+
+// wordless is a holder without the words for people.
+func wordless(h Holder) *Holder {
+	h.Reason = ""
+	return &h
 }
 
 // compareStates compares what the two show of themselves.
@@ -263,13 +315,13 @@ func (w *walk) compareStates() {
 func (w *walk) compareResource(res Resource) {
 	var got, want []string
 	for _, h := range res.Holders {
-		got = append(got, holderText(h))
+		got = append(got, holderText(*wordless(h)))
 	}
 	for _, waiter := range res.Waiters {
 		got = append(got, fmt.Sprintf("%s/%d waits", sessionName(waiter.Session), waiter.Sequence))
 	}
 	for _, c := range w.naive.holders(key{res.Class, res.Name}) {
-		want = append(want, holderText(Holder{Session: c.session, Sequence: c.sequence, Fence: c.fence, Value: c.value}))
+		want = append(want, holderText(*c.holder()))
 	}
 	for _, c := range w.naive.queue(key{res.Class, res.Name}) {
 		want = append(want, fmt.Sprintf("%s/%d waits", sessionName(c.session), c.sequence))

@@ -14,6 +14,7 @@ type naive struct {
 	claims   []*naiveClaim
 	grants   uint64
 	renewals uint64
+	now      int64
 
 	fx Effects // of the present step
 }
@@ -35,10 +36,17 @@ type naiveClaim struct {
 	limit    uint32
 	fence    uint64 // 0 while it waits
 	value    string
+	shared   bool
+	priority int64
+	patience int64
+	since    int64
+	revoked  bool
+	reason   string
 }
 
-func (m *naive) step(term uint64, c *Command) {
+func (m *naive) step(term uint64, now int64, c *Command) {
 	m.fx = Effects{}
+	m.now = max(m.now, now)
 	switch c.Op {
 	case OpExpire:
 		if c.Term == term {
@@ -53,6 +61,12 @@ func (m *naive) step(term uint64, c *Command) {
 			}
 		}
 	case OpMember:
+	case OpDrop:
+		if c.Term == term {
+			m.dropOverdue(c.Claims)
+		}
+	case OpOvertake:
+		m.overtake(key{Election, c.Name})
 	default:
 		result := m.request(c)
 		m.tell(c.Session, c.Sequence, result)
@@ -88,7 +102,7 @@ func (m *naive) request(c *Command) Result {
 		m.renewals++
 		s.renewals, s.silent, s.remaining = m.renewals, false, 0
 		m.fx.Renewed = append(m.fx.Renewed, s.id)
-		return Result{Code: OK, Remaining: s.ttl}
+		return Result{Code: OK, Remaining: s.ttl, Revoked: m.asked(s.id)}
 	}
 	s.low = max(s.low, c.Low)
 	for sequence := range s.answers {
@@ -113,9 +127,11 @@ func naiveValid(c *Command) bool {
 		return false
 	case c.Op == OpOpen:
 		return c.TTL >= 100e6 && c.TTL <= 3600e9
-	case c.Op == OpAcquire && c.Class == Election && c.Limit > 1:
+	case c.Op == OpAcquire && c.Class == Election && (c.Limit > 1 || c.Shared || c.Patience < 0):
 		return false
-	case c.Op == OpAcquire:
+	case c.Op == OpAcquire && c.Class == Lock && (c.Shared && c.Limit > 1 || c.Priority != 0 || c.Patience != 0):
+		return false
+	case c.Op == OpAcquire || c.Op == OpRevoke:
 		return c.Name != "" && len(c.Name) <= 512 && utf8.ValidString(c.Name)
 	}
 	return true
@@ -150,13 +166,14 @@ func (m *naive) claim(id SessionID, sequence uint64) *naiveClaim {
 	return nil
 }
 
-// queue returns those that wait, in the order of arrival.
+// queue returns those that wait: by priority, and then in the order of arrival.
 func (m *naive) queue(k key) (waiting []*naiveClaim) {
 	for _, claim := range m.claims {
 		if claim.key == k && claim.fence == 0 {
 			waiting = append(waiting, claim)
 		}
 	}
+	slices.SortStableFunc(waiting, func(a, b *naiveClaim) int { return int(b.priority - a.priority) })
 	return waiting
 }
 
@@ -194,6 +211,7 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 			m.remove(claim)
 			m.remember(s, c.Hold, Result{Code: Cancelled})
 			m.tell(s.id, c.Hold, Result{Code: Cancelled})
+			m.fill(claim.key)
 		case s.answers[c.Hold].Code == 0:
 			m.remember(s, c.Hold, Result{Code: Cancelled})
 		}
@@ -204,36 +222,128 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 		claim.value = c.Value
 		m.changed(claim.key)
 		return Result{Code: OK, Fence: claim.fence}
+	case OpRevoke:
+		return m.revoke(c)
+	case OpTransfer:
+		return m.transfer(s, c, claim)
 	}
 	return Result{Code: OK}
+}
+
+func (m *naive) revoke(c *Command) Result {
+	fence := uint64(0)
+	for _, holder := range m.holders(key{c.Class, c.Name}) {
+		if c.Fence == 0 || holder.fence == c.Fence {
+			fence = holder.fence
+			m.ask(holder, c.Value)
+		}
+	}
+	if fence == 0 {
+		return Result{Code: NotFound}
+	}
+	return Result{Code: OK, Fence: fence}
+}
+
+func (m *naive) ask(holder *naiveClaim, reason string) {
+	if !holder.revoked {
+		holder.revoked, holder.reason = true, reason
+		m.tell(holder.session, holder.sequence, Result{Code: Revoked, Fence: holder.fence})
+	}
+}
+
+func (m *naive) asked(id SessionID) (sequences []uint64) {
+	for _, claim := range m.claims {
+		if claim.session == id && claim.revoked {
+			sequences = append(sequences, claim.sequence)
+		}
+	}
+	slices.Sort(sequences)
+	return sequences
+}
+
+func (m *naive) dropOverdue(ids []ClaimID) {
+	for _, id := range ids {
+		if claim := m.claim(id.Session, id.Sequence); claim != nil && claim.revoked {
+			m.lose(claim)
+			m.fill(claim.key)
+		}
+	}
+}
+
+// lose takes a hold away.
+func (m *naive) lose(claim *naiveClaim) {
+	m.remove(claim)
+	m.remember(m.session(claim.session), claim.sequence, Result{Code: Stale})
+}
+
+func (m *naive) transfer(s *naiveSession, c *Command, led *naiveClaim) Result {
+	if led == nil || led.fence == 0 || led.key.class != Election {
+		return Result{Code: NotHeld}
+	}
+	for _, heir := range m.queue(led.key) {
+		if heir.value == c.Value || heir.session.String() == c.Value {
+			m.lose(led)
+			m.grant(heir)
+			m.tell(heir.session, heir.sequence, Result{Code: OK, Fence: heir.fence})
+			return Result{Code: OK}
+		}
+	}
+	return Result{Code: NotFound}
+}
+
+func (m *naive) overtake(k key) {
+	holding, waiting := m.holders(k), m.queue(k)
+	if len(waiting) == 0 {
+		return
+	}
+	first, leader := waiting[0], holding[0]
+	patient := first.patience > 0 && m.now >= first.since+first.patience && m.now >= leader.since+first.patience
+	if patient && first.priority > leader.priority {
+		m.ask(leader, "")
+	}
 }
 
 func (m *naive) acquire(s *naiveSession, c *Command) Result {
 	k := key{c.Class, c.Name}
 	limit := max(1, c.Limit)
 	holding, waiting := m.holders(k), m.queue(k)
-	claim := &naiveClaim{session: s.id, sequence: c.Sequence, key: k, limit: limit}
+	claim := &naiveClaim{session: s.id, sequence: c.Sequence, key: k, limit: limit, shared: c.Shared, since: m.now}
 	if c.Class == Election {
-		claim.value = c.Value
+		claim.value, claim.priority, claim.patience = c.Value, c.Priority, c.Patience
 	}
 	switch {
 	case len(holding) > 0 && holding[0].limit != limit:
 		return Result{Code: Invalid}
-	case len(holding) < int(limit):
+	case len(waiting) == 0 && m.room(claim):
 		m.claims = append(m.claims, claim)
 		m.grant(claim)
 		return Result{Code: OK, Fence: claim.fence}
 	case c.Try:
-		first := holding[0]
-		return Result{Code: Held, Holder: &Holder{Session: first.session, Sequence: first.sequence, Fence: first.fence, Value: first.value}}
+		return Result{Code: Held, Holder: holding[0].holder()}
 	}
 	m.claims = append(m.claims, claim)
-	return Result{Code: Queued, Ahead: uint32(len(waiting))}
+	return Result{Code: Queued, Ahead: uint32(slices.Index(m.queue(k), claim))}
+}
+
+func (c *naiveClaim) holder() *Holder {
+	return &Holder{Session: c.session, Sequence: c.sequence, Fence: c.fence, Value: c.value, Shared: c.shared, Priority: c.priority, Revoked: c.revoked}
+}
+
+// room reports whether a claim may hold beside those that do: readers beside
+// readers, others up to the limit and beside no reader.
+func (m *naive) room(claim *naiveClaim) bool {
+	holding := m.holders(claim.key)
+	for _, holder := range holding {
+		if holder.shared != claim.shared {
+			return false
+		}
+	}
+	return claim.shared || len(holding) < int(claim.limit)
 }
 
 func (m *naive) grant(claim *naiveClaim) {
 	m.grants++
-	claim.fence = 1<<40 + m.grants
+	claim.fence, claim.since = 1<<40+m.grants, m.now
 	m.changed(claim.key)
 }
 
@@ -250,7 +360,7 @@ func (m *naive) remove(claim *naiveClaim) {
 // fill grants while there is somebody to grant to and room.
 func (m *naive) fill(k key) {
 	for _, next := range m.queue(k) {
-		if len(m.holders(k)) >= int(next.limit) {
+		if !m.room(next) {
 			return
 		}
 		m.grant(next)

@@ -40,6 +40,14 @@ func (w *walk) checkLimit(res *Resource) {
 	if res.Class == Lock && res.Name == "pool" {
 		most = 3 // the largest limit that a walk asks for
 	}
+	if res.Holders[0].Shared {
+		for _, h := range res.Holders {
+			if !h.Shared {
+				w.t.Fatalf("%q is held by readers and by others: %v", res.Name, res.Holders)
+			}
+		}
+		return
+	}
 	if len(res.Holders) > min(int(res.Limit), most) {
 		w.t.Fatalf("%q has %d holders, its limit is %d", res.Name, len(res.Holders), res.Limit)
 	}
@@ -70,23 +78,45 @@ func (w *walk) checkFences(fx *Effects) {
 }
 
 // checkQueues requires that nobody overtook anybody: who waited and still does
-// stands in the old order before all newcomers, and whoever was granted leaves
-// nobody behind that stood before it.
-func (w *walk) checkQueues(before map[key]line) {
+// stands in the old order, for a lock before all newcomers, and whoever was
+// granted leaves nobody behind that stood before it, unless a leader named it.
+func (w *walk) checkQueues(before map[key]line, named bool) {
 	after := w.queues()
 	for k, old := range before {
 		now := after[k]
-		var stayed []place
-		for _, p := range old.waiting {
-			if slices.Contains(now.waiting, p) {
-				stayed = append(stayed, p)
-			}
-		}
-		if !slices.Equal(stayed, now.waiting[:len(stayed)]) {
+		stayed, still := common(old.waiting, now.waiting), common(now.waiting, old.waiting)
+		if !slices.Equal(stayed, still) || k.class == Lock && !slices.Equal(stayed, now.waiting[:len(stayed)]) {
 			w.t.Fatalf("the queue of %q was %v and is %v", k.name, old.waiting, now.waiting)
+		}
+		if named && k.class == Election {
+			continue
 		}
 		for _, p := range now.holding {
 			w.checkTurn(k, &old, stayed, p)
+		}
+	}
+}
+
+// common returns those of a that are in b too.
+func common(a, b []place) (both []place) {
+	for _, p := range a {
+		if slices.Contains(b, p) {
+			both = append(both, p)
+		}
+	}
+	return both
+}
+
+// checkRevoked requires that whoever is asked to leave still holds: only its own
+// release, the end of its session or a verdict takes the hold away.
+func (w *walk) checkRevoked() {
+	claims, ttls := w.reg.Revoked()
+	for i, id := range claims {
+		if w.granted[place{id.Session, id.Sequence}] == 0 || ttls[i] != 10e9 {
+			w.t.Fatalf("%v is asked to leave and holds nothing, or its TTL is %d", id, ttls[i])
+		}
+		if !slices.Contains(w.reg.Asked(id.Session), id.Sequence) {
+			w.t.Fatalf("%v is asked to leave, and a renewal would not say so", id)
 		}
 	}
 }
@@ -116,7 +146,7 @@ func (w *walk) grants() map[place]uint64 {
 }
 
 // note counts what a walk came across and lets the client hear its answers.
-func (w *walk) note(c *Command, fx *Effects) {
+func (w *walk) note(c *Command, fx *Effects, before map[key]line) {
 	for _, outcome := range fx.Outcomes {
 		code := outcome.Result.Code
 		w.seen[codeText(code)]++
@@ -132,9 +162,18 @@ func (w *walk) note(c *Command, fx *Effects) {
 		w.seeIf(code == OK && !own, "granted from the queue")
 		w.seeIf(code == OK && c.Op == OpExpire, "granted on expiry")
 		w.seeIf(own && c.Op == OpCancel && outcome.Result.Fence != 0, "cancelled too late")
+		w.seeIf(own && len(outcome.Result.Revoked) > 0, "asked to leave by a renewal")
+		w.seeIf(own && c.Op == OpTransfer && code == OK, "transferred")
+		w.seeIf(code == OK && c.Op == OpDrop, "dropped")
+		w.seeIf(code == OK && !own && c.Op == OpCancel, "readers after a cancel")
+		w.seeIf(code == Revoked && c.Op == OpOvertake, "overtaken")
+		w.seeIf(own && code == Queued && int(outcome.Result.Ahead) < len(before[key{c.Class, c.Name}].waiting), "by priority")
 		w.seeIf(own && c.Op == OpAcquire && outcome.Result.Message == "withdrawn before it arrived", "cancelled in advance")
 	}
 	w.seeIf(len(fx.Elections) > 0, "election changed")
+	for _, l := range w.queues() {
+		w.seeIf(len(l.holding) > 3, "several readers")
+	}
 	w.seeIf(len(fx.Ended) > 1, "several expired")
 	w.seeIf(c.Op == OpExpire && len(fx.Ended) == 0, "void verdict")
 	w.seeIf(w.silent && len(fx.Renewed) > 0, "renewed from silence")

@@ -30,6 +30,12 @@ type Registry struct {
 	resources map[key]*resource
 	members   map[uint64]Member
 	waiters   int
+	past      past
+
+	// revoked are the holds whose holders are asked to leave, and eager the
+	// candidates that may take the place of a leader after a while.
+	revoked map[ClaimID]*claim
+	eager   map[ClaimID]*claim
 }
 
 // New returns the state before the first entry.
@@ -39,6 +45,9 @@ func New() *Registry {
 		sessions:  make(map[SessionID]*session),
 		resources: make(map[key]*resource),
 		members:   make(map[uint64]Member),
+		past:      newPast(),
+		revoked:   make(map[ClaimID]*claim),
+		eager:     make(map[ClaimID]*claim),
 	}
 }
 
@@ -53,6 +62,10 @@ type Effects struct {
 	// Elections are the names of elections whose leader or value changed; a
 	// name may stand more than once.
 	Elections []string
+	// Locks are the names of locks whose holders or queue changed, if
+	// WatchLocks asks for them.
+	Locks      []string
+	WatchLocks bool
 }
 
 // Reset empties fx and keeps its memory.
@@ -62,6 +75,7 @@ func (fx *Effects) Reset() {
 	fx.Renewed = fx.Renewed[:0]
 	fx.Ended = fx.Ended[:0]
 	fx.Elections = fx.Elections[:0]
+	fx.Locks = fx.Locks[:0]
 }
 
 // Apply carries out the commands of a log entry of the given term and adds
@@ -85,6 +99,12 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 		}
 	case OpMember:
 		r.members[c.Member.ID] = c.Member
+	case OpDrop:
+		if c.Term == term {
+			r.dropOverdue(c.Claims, fx)
+		}
+	case OpOvertake:
+		r.overtake(c.Name, fx)
 	default:
 		fx.Outcomes = append(fx.Outcomes, Outcome{c.Session, c.Sequence, r.request(c, fx)})
 	}
@@ -108,7 +128,7 @@ func (r *Registry) request(c *Command, fx *Effects) Result {
 		r.renewals++
 		s.renewed(r.renewals)
 		fx.Renewed = append(fx.Renewed, s.id)
-		return Result{Code: OK, Remaining: s.ttl}
+		return Result{Code: OK, Remaining: s.ttl, Revoked: s.asked()}
 	}
 	if earlier, again := r.answered(s, c); again {
 		return earlier
@@ -149,7 +169,7 @@ func (c *claim) state() Result {
 func (r *Registry) carryOut(s *session, c *Command, fx *Effects) Result {
 	switch c.Op {
 	case OpClose:
-		r.end([]*session{s}, fx)
+		r.end([]*session{s}, Closed, fx)
 		return Result{Code: OK}
 	case OpAcquire:
 		return r.acquire(s, c, fx)
@@ -159,6 +179,10 @@ func (r *Registry) carryOut(s *session, c *Command, fx *Effects) Result {
 		return r.cancel(s, c.Hold, fx)
 	case OpUpdate:
 		return r.update(s, c, fx)
+	case OpRevoke:
+		return r.revoke(c, fx)
+	case OpTransfer:
+		return r.transfer(s, c, fx)
 	}
 	panic(fmt.Sprintf("registry: operation %d passed validation", c.Op))
 }
@@ -181,27 +205,29 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 		res = &resource{name: c.Name, class: c.Class, limit: limit}
 		r.resources[key{c.Class, c.Name}] = res
 	}
+	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.now, terms: termsOf(c)}
+	admitted := res.admits(made.terms)
 	switch {
 	case res.limit != limit:
 		return Result{Code: Invalid, Message: fmt.Sprintf("%q has the limit %d while it is held, not %d", c.Name, res.limit, limit)}
-	case res.full() && c.Try:
+	case !admitted && c.Try:
 		holder := res.holders[0].holder()
 		return Result{Code: Held, Message: fmt.Sprintf("%q is held", c.Name), Holder: &holder}
 	case len(res.queue) >= MaxQueue:
 		return Result{Code: Exhausted, Message: fmt.Sprintf("%q has %d waiters, the most there may be", c.Name, MaxQueue)}
 	}
-	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.now}
-	if c.Class == Election {
-		made.value = c.Value
-	}
 	s.claims[c.Sequence] = made
-	if res.full() {
-		res.queue = append(res.queue, made)
-		r.waiters++
-		return Result{Code: Queued, Ahead: uint32(len(res.queue) - 1)}
+	if admitted {
+		r.grant(made, fx)
+		return Result{Code: OK, Fence: made.fence}
 	}
-	r.grant(made, fx)
-	return Result{Code: OK, Fence: made.fence}
+	ahead := res.enqueue(made)
+	r.waiters++
+	if made.patience > 0 {
+		r.eager[made.id()] = made
+	}
+	fx.queued(res)
+	return Result{Code: Queued, Ahead: ahead}
 }
 
 // grant makes c a holder.
@@ -212,12 +238,24 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	c.fence = r.epoch<<counterBits | r.counter
 	c.since = r.now
 	c.resource.holders = append(c.resource.holders, c)
+	delete(r.eager, c.id())
 	fx.changed(c.resource)
 }
 
+func (c *claim) id() ClaimID { return ClaimID{c.session.id, c.sequence} }
+
+// changed notes that the holders of a resource changed.
 func (fx *Effects) changed(res *resource) {
 	if res.class == Election {
 		fx.Elections = append(fx.Elections, res.name)
+	}
+	fx.queued(res)
+}
+
+// queued notes that the queue of a lock changed.
+func (fx *Effects) queued(res *resource) {
+	if res.class == Lock && fx.WatchLocks {
+		fx.Locks = append(fx.Locks, res.name)
 	}
 }
 
@@ -229,7 +267,7 @@ func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
 	case !c.held():
 		return Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %q still waits: cancel it", hold, c.resource.name)}
 	}
-	r.drop(c, Stale)
+	r.drop(c, Stale, Released)
 	r.settle(c.resource, fx)
 	return Result{Code: OK}
 }
@@ -248,8 +286,10 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 	if c.held() {
 		return Result{Code: OK, Fence: c.fence}
 	}
-	r.drop(c, Cancelled)
+	r.drop(c, Cancelled, 0)
 	fx.Outcomes = append(fx.Outcomes, Outcome{s.id, hold, Result{Code: Cancelled, Message: "withdrawn"}})
+	fx.queued(c.resource)
+	r.settle(c.resource, fx) // the readers behind a writer that left
 	return Result{Code: OK}
 }
 
@@ -258,25 +298,39 @@ func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
 	if made == nil || !made.held() || made.resource.class != Election {
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session leads no election by request %d", c.Hold)}
 	}
-	made.value = c.Value
+	made.amend(func(t *terms) { t.value = c.Value })
 	fx.changed(made.resource)
 	return Result{Code: OK, Fence: made.fence}
 }
 
 // drop ends a claim; its request, if it comes again, is answered with code.
-func (r *Registry) drop(c *claim, code Code) {
-	if !c.held() {
+func (r *Registry) drop(c *claim, code Code, how Ending) {
+	if c.held() {
+		r.past.add(c, r.now, how)
+	} else {
 		r.waiters--
 	}
+	r.unlist(c)
 	c.resource.remove(c)
 	delete(c.session.claims, c.sequence)
 	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
 }
 
+// unlist takes a claim off the lists of those that are to be looked after.
+func (r *Registry) unlist(c *claim) {
+	if c.revoked {
+		c.session.revocations--
+		delete(r.revoked, c.id())
+	}
+	if c.patience > 0 {
+		delete(r.eager, c.id())
+	}
+}
+
 // settle grants to the waiters that now fit, and forgets a resource that
 // nobody holds.
 func (r *Registry) settle(res *resource, fx *Effects) {
-	for len(res.queue) > 0 && len(res.holders) < int(res.limit) {
+	for len(res.queue) > 0 && res.fits(res.queue[0].terms) {
 		next := res.queue[0]
 		res.remove(next)
 		r.waiters--
@@ -296,12 +350,12 @@ func (r *Registry) expire(leases []Lease, fx *Effects) {
 			over = append(over, s)
 		}
 	}
-	r.end(over, fx)
+	r.end(over, Expired, fx)
 }
 
 // end removes the sessions with all their claims, and only then grants what
 // became free, so that nothing is granted to a session that ends as well.
-func (r *Registry) end(sessions []*session, fx *Effects) {
+func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 	var freed []*resource
 	for _, s := range sessions {
 		if s.ended {
@@ -311,7 +365,7 @@ func (r *Registry) end(sessions []*session, fx *Effects) {
 		delete(r.sessions, s.id)
 		fx.Ended = append(fx.Ended, s.id)
 		for _, c := range s.sortedClaims() {
-			r.abandon(c, fx)
+			r.abandon(c, how, fx)
 			if !c.resource.swept {
 				c.resource.swept = true
 				freed = append(freed, c.resource)
@@ -324,9 +378,12 @@ func (r *Registry) end(sessions []*session, fx *Effects) {
 	}
 }
 
-// abandon reports to a waiter that its session ended.
-func (r *Registry) abandon(c *claim, fx *Effects) {
+// abandon notes how a hold of an ended session ended, and reports it to a
+// waiter.
+func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
+	r.unlist(c)
 	if c.held() {
+		r.past.add(c, r.now, how)
 		return
 	}
 	r.waiters--

@@ -4,8 +4,8 @@ import "slices"
 
 // resource is a named lock or election that somebody holds.
 //
-// Invariant: a waiter exists only while the limit is reached, and a resource
-// only while somebody holds it.
+// Invariant: the holders are all shared or all not, the first waiter does not
+// fit beside them, and there is a resource only while somebody holds it.
 type resource struct {
 	name    string
 	class   Class
@@ -23,14 +23,66 @@ type claim struct {
 	sequence uint64
 	fence    uint64
 	since    int64 // wall clock of the leader at the grant, or at queueing, ns
+	*terms
+}
+
+// terms is what few claims have. Claims that have nothing of it, or nothing
+// but being shared, have theirs in common: it is replaced, never changed.
+type terms struct {
+	shared   bool
 	value    string
+	priority int64
+	patience int64
+	// revoked says that the holder is asked to leave, and reason why.
+	revoked bool
+	reason  string
+}
+
+var plain, shared = &terms{}, &terms{shared: true}
+
+// termsOf returns the terms of a request to acquire.
+func termsOf(c *Command) *terms {
+	switch {
+	case c.Class == Election:
+		return &terms{value: c.Value, priority: c.Priority, patience: c.Patience}
+	case c.Shared:
+		return shared
+	}
+	return plain
+}
+
+// amend replaces the terms of a claim by others.
+func (c *claim) amend(change func(*terms)) {
+	amended := *c.terms
+	change(&amended)
+	c.terms = &amended
 }
 
 func (c *claim) held() bool { return c.fence != 0 }
 
-// full reports whether a newcomer must wait. Nobody overtakes a waiter.
-func (res *resource) full() bool {
-	return len(res.holders) >= int(res.limit) || len(res.queue) > 0
+// fits reports whether a hold with such terms may stand beside the present ones.
+func (res *resource) fits(t *terms) bool {
+	switch {
+	case len(res.holders) == 0:
+		return true
+	case t.shared:
+		return res.holders[0].shared && len(res.holders) < MaxLimit
+	}
+	return !res.holders[0].shared && len(res.holders) < int(res.limit)
+}
+
+// admits reports whether a newcomer need not wait. Nobody overtakes a waiter:
+// a reader that fits beside other readers waits behind the writer that does not.
+func (res *resource) admits(t *terms) bool { return len(res.queue) == 0 && res.fits(t) }
+
+// enqueue gives c its place: behind all of its priority or a higher one.
+func (res *resource) enqueue(c *claim) (ahead uint32) {
+	at := len(res.queue)
+	for at > 0 && res.queue[at-1].priority < c.priority {
+		at--
+	}
+	res.queue = slices.Insert(res.queue, at, c)
+	return uint32(at)
 }
 
 // ahead counts the waiters before c.

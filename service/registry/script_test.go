@@ -118,6 +118,8 @@ type failer interface {
 //	counter back=2                as if all but 2 fences of the epoch were given
 //	locks, elections, sessions    what is there
 //	leader NAME, counts, now
+//	past NAME [class=election]    how its last holds ended
+//	overtaken 5s                  elections with a better candidate then
 //	answers a                     low and the sequences of remembered answers
 //	flood a 1..1030 low=1         that many releases, answers summed up
 func (s *script) query(w *words) bool {
@@ -134,6 +136,10 @@ func (s *script) query(w *words) bool {
 		s.reg.Each(func(session Session) { fmt.Fprintf(&s.out, "  %s\n", sessionText(session)) })
 	case "leader":
 		s.leader(w.at(1))
+	case "past":
+		s.past(w)
+	case "overtaken":
+		fmt.Fprintf(&s.out, "  %v\n", s.reg.Overtaken(w.duration(1)))
 	case "counts":
 		c := s.reg.Counts()
 		fmt.Fprintf(&s.out, "  sessions=%d locks=%d elections=%d waiters=%d fence=%s\n", c.Sessions, c.Locks, c.Elections, c.Waiters, fenceText(c.Fence))
@@ -166,6 +172,21 @@ func (s *script) leader(name string) {
 		return
 	}
 	fmt.Fprintf(&s.out, "  %s\n", holderText(h))
+}
+
+func (s *script) past(w *words) {
+	class := Lock
+	if w.options["class"] == "election" {
+		class = Election
+	}
+	_, _, past := s.reg.Explain(class, w.at(1), 0)
+	for _, e := range past {
+		how := [...]string{"", "released", "closed", "expired", "transferred", "dropped"}[e.How]
+		fmt.Fprintf(&s.out, "  %s %s-%s %s %s on %s, pid %d %s\n", fenceText(e.Fence), durationText(e.Since), durationText(e.Until), how, e.Program, e.Host, e.PID, e.Reason)
+	}
+	if len(past) == 0 {
+		fmt.Fprintf(&s.out, "  nothing\n")
+	}
 }
 
 func (s *script) answers(id SessionID) {

@@ -22,6 +22,9 @@ type session struct {
 	// request that made each.
 	claims map[uint64]*claim
 
+	// revocations counts the claims that are revoked.
+	revocations int
+
 	// renewals is the registry's count at its newest renewal through the log.
 	renewals uint64
 	// silent says that the log has the session down as silent with remaining
@@ -88,4 +91,18 @@ func (s *session) sortedClaims() []*claim {
 	}
 	slices.SortFunc(claims, func(a, b *claim) int { return cmp.Compare(a.sequence, b.sequence) })
 	return claims
+}
+
+// asked returns the holds that the session is asked to leave, in the order in
+// which they were made.
+func (s *session) asked() (sequences []uint64) {
+	if s.revocations == 0 {
+		return nil
+	}
+	for _, c := range s.sortedClaims() {
+		if c.revoked {
+			sequences = append(sequences, c.sequence)
+		}
+	}
+	return sequences
 }

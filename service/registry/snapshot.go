@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/internal/wire"
 )
 
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 // Encode returns the whole state. Equal states encode to equal bytes.
 func (r *Registry) Encode() []byte {
@@ -31,14 +31,14 @@ func (r *Registry) Encode() []byte {
 	for _, res := range r.sortedResources() {
 		b = res.append(b)
 	}
-	return b
+	return r.past.append(b)
 }
 
 // Decode returns the state that Encode wrote.
 func Decode(data []byte) (*Registry, error) {
 	rd := wire.NewReader(data)
 	if v := rd.Byte(); rd.Err() == nil && v != snapshotVersion {
-		return nil, fmt.Errorf("snapshot has version %d, this server knows versions up to %d: upgrade it", v, snapshotVersion)
+		return nil, versionError("snapshot", v, snapshotVersion)
 	}
 	r := New()
 	r.epoch, r.counter, r.now, r.renewals = rd.Uint(), rd.Uint(), rd.Int(), rd.Uint()
@@ -48,6 +48,7 @@ func Decode(data []byte) (*Registry, error) {
 	})
 	each(rd, func() { r.readSession(rd) })
 	each(rd, func() { r.readResource(rd) })
+	r.past.read(rd)
 	if err := rd.Close(); err != nil {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
@@ -122,7 +123,7 @@ func (res *Result) append(b []byte) []byte {
 	b = wire.AppendBytes(b, h.Host)
 	b = wire.AppendInt(b, h.PID)
 	b = wire.AppendBytes(b, h.Program)
-	return wire.AppendBytes(b, h.Value)
+	return (&terms{h.Shared, h.Value, h.Priority, 0, h.Revoked, h.Reason}).append(b)
 }
 
 func readResult(rd *wire.Reader) Result {
@@ -133,7 +134,9 @@ func readResult(rd *wire.Reader) Result {
 	h := new(Holder)
 	rd.Fixed(h.Session[:])
 	h.Sequence, h.Fence, h.Since = rd.Uint(), rd.Uint(), rd.Int()
-	h.Host, h.PID, h.Program, h.Value = rd.String(), rd.Int(), rd.String(), rd.String()
+	h.Host, h.PID, h.Program = rd.String(), rd.Int(), rd.String()
+	t := readTerms(rd)
+	h.Shared, h.Value, h.Priority, h.Revoked, h.Reason = t.shared, t.value, t.priority, t.revoked, t.reason
 	res.Holder = h
 	return res
 }
@@ -149,10 +152,61 @@ func (res *resource) append(b []byte) []byte {
 			b = wire.AppendUint(b, c.sequence)
 			b = wire.AppendUint(b, c.fence)
 			b = wire.AppendInt(b, c.since)
-			b = wire.AppendBytes(b, c.value)
+			b = c.terms.append(b)
 		}
 	}
 	return b
+}
+
+// What of its terms a claim has, in the byte that begins them.
+const (
+	hasShared    = 1 << iota
+	hasCandidacy // value, priority and patience
+	hasRevocation
+)
+
+func (t *terms) append(b []byte) []byte {
+	var has byte
+	if t.shared {
+		has |= hasShared
+	}
+	if t.value != "" || t.priority != 0 || t.patience != 0 {
+		has |= hasCandidacy
+	}
+	if t.revoked {
+		has |= hasRevocation
+	}
+	b = append(b, has)
+	if has&hasCandidacy != 0 {
+		b = wire.AppendBytes(b, t.value)
+		b = wire.AppendInt(b, t.priority)
+		b = wire.AppendInt(b, t.patience)
+	}
+	if has&hasRevocation != 0 {
+		b = wire.AppendBytes(b, t.reason)
+	}
+	return b
+}
+
+func readTerms(rd *wire.Reader) *terms {
+	has := rd.Byte()
+	switch {
+	case has == 0:
+		return plain
+	case has == hasShared:
+		return shared
+	case has >= hasRevocation<<1:
+		rd.Fail(fmt.Errorf("the terms %#x of a claim are unknown", has))
+		return plain
+	}
+	t := &terms{shared: has&hasShared != 0}
+	if has&hasCandidacy != 0 {
+		t.value, t.priority, t.patience = rd.String(), rd.Int(), rd.Int()
+	}
+	if t.revoked = has&hasRevocation != 0; t.revoked {
+		t.reason = rd.String()
+	}
+	return t
 }
 
 func (r *Registry) readResource(rd *wire.Reader) {
@@ -171,15 +225,27 @@ func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 	each(rd, func() {
 		var id SessionID
 		rd.Fixed(id[:])
-		c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), value: rd.String()}
+		c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), terms: readTerms(rd)}
 		if c.session = r.sessions[id]; c.session == nil {
 			rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
 			return
 		}
 		c.session.claims[c.sequence] = c
+		r.list(c)
 		claims = append(claims, c)
 	})
 	return claims
+}
+
+// list puts a claim on the lists of those that are to be looked after.
+func (r *Registry) list(c *claim) {
+	if c.revoked {
+		c.session.revocations++
+		r.revoked[c.id()] = c
+	}
+	if c.patience > 0 && !c.held() {
+		r.eager[c.id()] = c
+	}
 }
 
 // Check reports the first broken invariant, or nil.
@@ -190,13 +256,14 @@ func (r *Registry) Check() error {
 	case r.counter >= counterTurn:
 		return fmt.Errorf("counter %d ran past its turn at %d", r.counter, counterTurn)
 	}
-	claims, waiters := 0, 0
+	claims, waiters, listed := 0, 0, 0
 	for _, res := range r.sortedResources() {
 		if err := r.checkResource(res); err != nil {
 			return err
 		}
 		claims += len(res.holders) + len(res.queue)
 		waiters += len(res.queue)
+		listed += r.listed(res)
 	}
 	for _, s := range r.sortedSessions() {
 		if err := s.check(); err != nil {
@@ -209,6 +276,8 @@ func (r *Registry) Check() error {
 		return fmt.Errorf("resources have %d claims more than sessions", claims)
 	case waiters != r.waiters:
 		return fmt.Errorf("%d wait, %d are counted", waiters, r.waiters)
+	case listed != len(r.revoked)+len(r.eager):
+		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
 	}
 	return nil
 }
@@ -224,22 +293,46 @@ func (s *session) check() error {
 	return nil
 }
 
+// listed counts the claims of a resource that are to be looked after, as far as
+// they are on their lists.
+func (r *Registry) listed(res *resource) (n int) {
+	for _, c := range res.holders {
+		if c.revoked && r.revoked[c.id()] == c {
+			n++
+		}
+	}
+	for _, c := range res.queue {
+		if c.patience > 0 && r.eager[c.id()] == c {
+			n++
+		}
+	}
+	return n
+}
+
 func (r *Registry) checkResource(res *resource) error {
 	switch {
 	case res.class >= classes:
 		return fmt.Errorf("%q has the unknown class %d", res.name, res.class)
 	case len(res.holders) == 0:
 		return fmt.Errorf("%q is kept though nobody holds it", res.name)
-	case len(res.holders) > int(res.limit):
+	case len(res.holders) > int(res.limit) && !res.holders[0].shared:
 		return fmt.Errorf("%q has %d holders, the limit is %d", res.name, len(res.holders), res.limit)
-	case len(res.queue) > 0 && len(res.holders) < int(res.limit):
+	case len(res.queue) > 0 && res.fits(res.queue[0].terms):
 		return fmt.Errorf("%q has room and %d wait", res.name, len(res.queue))
 	}
+	return r.checkClaims(res)
+}
+
+func (r *Registry) checkClaims(res *resource) error {
 	newest := uint64(0)
 	for i, c := range slices.Concat(res.holders, res.queue) {
 		switch {
 		case c.held() != (i < len(res.holders)):
 			return fmt.Errorf("%q: request %d of %v has the fence %d in the wrong place", res.name, c.sequence, c.session.id, c.fence)
+		case c.held() && c.shared != res.holders[0].shared:
+			return fmt.Errorf("%q is held shared and not", res.name)
+		case c.revoked && !c.held():
+			return fmt.Errorf("%q: request %d of %v waits and is revoked", res.name, c.sequence, c.session.id)
 		case c.fence > r.epoch<<counterBits|r.counter:
 			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
 		case c.held() && c.fence <= newest:

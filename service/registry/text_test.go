@@ -85,6 +85,7 @@ func (w *words) number(option string, otherwise uint64) uint64 {
 var opsByName = map[string]Op{
 	"open": OpOpen, "renew": OpRenew, "close": OpClose, "acquire": OpAcquire, "try": OpAcquire, "campaign": OpAcquire,
 	"release": OpRelease, "cancel": OpCancel, "update": OpUpdate, "expire": OpExpire, "silence": OpSilence, "member": OpMember,
+	"share": OpAcquire, "revoke": OpRevoke, "transfer": OpTransfer, "drop": OpDrop, "overtake": OpOvertake,
 }
 
 // parseCommand reads one command:
@@ -92,9 +93,12 @@ var opsByName = map[string]Op{
 //	open a [ttl=10s] [host=H program=P pid=N]
 //	renew a SEQ; close a SEQ
 //	acquire a SEQ NAME [limit=N] [low=N]; try a SEQ NAME
-//	campaign a SEQ NAME [value=V] [limit=N]
+//	campaign a SEQ NAME [value=V] [limit=N] [priority=N] [patience=5s]
 //	release a SEQ hold=N; cancel a SEQ hold=N; update a SEQ hold=N value=V
-//	expire term=N a b; silence term=N a:3s
+//	share a SEQ NAME
+//	revoke a SEQ NAME [class=election] [fence=1.2] [value=REASON]; transfer a SEQ hold=N value=V
+//	expire term=N a b; silence term=N a:3s; drop term=N a/SEQ
+//	overtake NAME
 //	member ID uid=N
 //
 // A verdict on "a" names its present number of renewals; "a@2" names 2.
@@ -110,6 +114,16 @@ func parseCommand(r *Registry, w words) (Command, error) {
 		for _, word := range w.plain[1:] {
 			c.Leases = append(c.Leases, parseLease(r, &w, word))
 		}
+	case OpDrop:
+		c.Term = w.number("term", 1)
+		for _, word := range w.plain[1:] {
+			name, sequence, _ := strings.Cut(word, "/")
+			n, err := strconv.ParseUint(sequence, 10, 64)
+			w.note(err)
+			c.Claims = append(c.Claims, ClaimID{sessionNamed(name), n})
+		}
+	case OpOvertake:
+		c.Class, c.Name = Election, w.at(1)
 	case OpMember:
 		id, err := strconv.ParseUint(w.at(1), 10, 64)
 		w.note(err)
@@ -134,11 +148,29 @@ func parseRequest(w *words, c *Command) {
 	}
 	c.Sequence = w.sequence()
 	c.Hold, c.Value = w.number("hold", 0), w.options["value"]
-	if c.Op == OpAcquire {
-		c.Name, c.Try, c.Limit = w.at(3), w.at(0) == "try", uint32(w.number("limit", 0))
-		if w.at(0) == "campaign" {
-			c.Class = Election
-		}
+	if c.Op != OpAcquire && c.Op != OpRevoke {
+		return
+	}
+	c.Name, c.Try, c.Limit = w.at(3), w.at(0) == "try", uint32(w.number("limit", 0))
+	c.Shared = w.at(0) == "share"
+	if w.at(0) == "campaign" || w.options["class"] == "election" {
+		c.Class = Election
+	}
+	if text, given := w.options["priority"]; given {
+		n, err := strconv.ParseInt(text, 10, 64)
+		w.note(err)
+		c.Priority = n
+	}
+	if text, given := w.options["patience"]; given {
+		d, err := time.ParseDuration(text)
+		w.note(err)
+		c.Patience = int64(d)
+	}
+	var epoch, count uint64
+	if text, given := w.options["fence"]; given {
+		_, err := fmt.Sscanf(text, "%d.%d", &epoch, &count)
+		w.note(err)
+		c.Fence = epoch<<counterBits | count
 	}
 }
 
@@ -173,7 +205,7 @@ func sessionNamed(name string) (id SessionID) {
 func sessionName(id SessionID) string { return strings.TrimRight(string(id[:]), "\x00") }
 
 func codeText(code Code) string {
-	names := []string{"", "OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "EXHAUSTED", "", "", "STALE", "CANCELLED"}
+	names := []string{"", "OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "EXHAUSTED", "", "", "STALE", "CANCELLED", "", "", "", "REVOKED", "NOT_FOUND"}
 	if int(code) >= len(names) || names[code] == "" {
 		panic(fmt.Sprintf("registry: code %d has no text", code))
 	}
@@ -219,6 +251,9 @@ func resultText(res Result) string {
 	if res.Remaining != 0 {
 		text += " remaining=" + durationText(res.Remaining)
 	}
+	if len(res.Revoked) > 0 {
+		text += fmt.Sprintf(" revoked=%v", res.Revoked)
+	}
 	if res.Holder != nil {
 		text += " holder=" + holderText(*res.Holder)
 	}
@@ -240,6 +275,12 @@ func holderText(h Holder) string {
 	text := fmt.Sprintf("%s/%d@%s", sessionName(h.Session), h.Sequence, fenceText(h.Fence))
 	if h.Value != "" {
 		text += fmt.Sprintf("=%q", h.Value)
+	}
+	if h.Shared {
+		text += "[shared]"
+	}
+	if h.Revoked {
+		text += fmt.Sprintf("[revoked: %s]", h.Reason)
 	}
 	if h.Host != "" {
 		text += fmt.Sprintf("(%s on %s, pid %d)", h.Program, h.Host, h.PID)

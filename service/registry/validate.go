@@ -25,7 +25,7 @@ const (
 // Validate reports what is wrong with a client's command, or "". What it lets
 // pass, Apply carries out without looking again.
 func (c *Command) Validate() string {
-	if c.Op < OpOpen || c.Op > OpUpdate {
+	if !c.Op.client() {
 		return fmt.Sprintf("operation %d is not a client's", c.Op)
 	}
 	if c.Session == (SessionID{}) {
@@ -39,8 +39,10 @@ func (c *Command) Validate() string {
 		return c.validateOpen()
 	case OpAcquire:
 		return c.validateAcquire()
-	case OpUpdate:
+	case OpUpdate, OpTransfer:
 		return validateValue(c.Value)
+	case OpRevoke:
+		return c.validateRevoke()
 	}
 	return ""
 }
@@ -56,19 +58,42 @@ func (c *Command) validateOpen() string {
 }
 
 func (c *Command) validateAcquire() string {
+	if problem := c.validateResource(); problem != "" {
+		return problem
+	}
+	switch {
+	case c.Limit > MaxLimit:
+		return fmt.Sprintf("limit %d is over %d", c.Limit, MaxLimit)
+	case c.Class == Election && c.Limit > 1:
+		return fmt.Sprintf("limit %d: an election has one leader", c.Limit)
+	case c.Class == Election && c.Shared:
+		return "an election has one leader: it cannot be shared"
+	case c.Shared && c.Limit > 1:
+		return fmt.Sprintf("limit %d: a shared hold has no limit", c.Limit)
+	case c.Class == Lock && (c.Priority != 0 || c.Patience != 0):
+		return "a lock has no priorities: it is granted in the order of arrival"
+	case c.Patience < 0 || c.Patience > MaxTTL:
+		return fmt.Sprintf("the patience of a candidate is %d ms: it must be 0 to 1 h", c.Patience/1e6)
+	}
+	return validateValue(c.Value)
+}
+
+// validateResource looks at the class and the name.
+func (c *Command) validateResource() string {
 	if c.Class >= classes {
 		return fmt.Sprintf("class %d is unknown: 0 is a lock, 1 an election", c.Class)
 	}
-	if c.Limit > MaxLimit {
-		return fmt.Sprintf("limit %d is over %d", c.Limit, MaxLimit)
-	}
-	if c.Class == Election && c.Limit > 1 {
-		return fmt.Sprintf("limit %d: an election has one leader", c.Limit)
-	}
-	if problem := ValidateName(c.Name); problem != "" {
+	return ValidateName(c.Name)
+}
+
+func (c *Command) validateRevoke() string {
+	if problem := c.validateResource(); problem != "" {
 		return problem
 	}
-	return validateValue(c.Value)
+	if len(c.Value) > MaxText {
+		return fmt.Sprintf("the reason has %d bytes: it may have %d", len(c.Value), MaxText)
+	}
+	return ""
 }
 
 // ValidateName reports what is wrong with the name of a resource, or "".

@@ -15,6 +15,11 @@ type Holder struct {
 	PID      int64
 	Program  string
 	Value    string
+	Shared   bool
+	Priority int64
+	// Revoked says that the holder is asked to leave, and Reason why.
+	Revoked bool
+	Reason  string
 }
 
 // Waiter describes a place in a queue.
@@ -25,6 +30,9 @@ type Waiter struct {
 	Host     string
 	PID      int64
 	Program  string
+	Value    string
+	Shared   bool
+	Priority int64
 }
 
 // Resource describes a lock or an election that somebody holds.
@@ -65,12 +73,20 @@ type Counts struct {
 
 func (c *claim) holder() Holder {
 	s := c.session
-	return Holder{s.id, c.sequence, c.fence, c.since, s.host, s.pid, s.program, c.value}
+	return Holder{
+		Session: s.id, Sequence: c.sequence, Fence: c.fence, Since: c.since,
+		Host: s.host, PID: s.pid, Program: s.program,
+		Value: c.value, Shared: c.shared, Priority: c.priority, Revoked: c.revoked, Reason: c.reason,
+	}
 }
 
 func (c *claim) waiter() Waiter {
 	s := c.session
-	return Waiter{s.id, c.sequence, c.since, s.host, s.pid, s.program}
+	return Waiter{
+		Session: s.id, Sequence: c.sequence, Since: c.since,
+		Host: s.host, PID: s.pid, Program: s.program,
+		Value: c.value, Shared: c.shared, Priority: c.priority,
+	}
 }
 
 // List returns at most limit resources of the class whose names begin with
@@ -90,6 +106,15 @@ func (r *Registry) List(class Class, prefix, after string, limit, waiters int) (
 		list = append(list, res.view(waiters))
 	}
 	return list, more
+}
+
+// Explain returns a resource with at most so many waiters, if anybody holds it,
+// and how its last holds ended, the newest first.
+func (r *Registry) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
+	if found := r.resources[key{class, name}]; found != nil {
+		res, held = found.view(waiters), true
+	}
+	return res, held, r.past.of(key{class, name})
 }
 
 func (res *resource) view(waiters int) Resource {

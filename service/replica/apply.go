@@ -74,7 +74,7 @@ func (r *Replica) confirmed(a asked) {
 	s, alive := r.reg.Session(a.renewal.session)
 	switch {
 	case alive && r.vouched(a.renewal.session):
-		outcome.Result = registry.Result{Code: registry.OK, Remaining: s.TTL}
+		outcome.Result = registry.Result{Code: registry.OK, Remaining: s.TTL, Revoked: r.reg.Asked(s.ID)}
 	case alive:
 		// Its expiry or its silence came into the log meanwhile: the log says
 		// how this ends.
@@ -152,6 +152,7 @@ func (r *Replica) publish() {
 		r.answer(outcome)
 	}
 	r.out.Elections = append(r.out.Elections, r.fx.Elections...)
+	r.out.Locks = append(r.out.Locks, r.fx.Locks...)
 	r.fx.Reset()
 }
 
@@ -165,6 +166,7 @@ func (r *Replica) adjustLeases() {
 	for _, id := range r.fx.Ended {
 		if _, alive := r.reg.Session(id); !alive {
 			r.leases.end(id)
+			delete(r.homes, id)
 		}
 	}
 }
@@ -174,6 +176,13 @@ func (r *Replica) adjustLeases() {
 func (r *Replica) answer(outcome registry.Outcome) {
 	at := routeKey{outcome.Session, outcome.Sequence}
 	conn, awaited := r.routes[at]
+	if outcome.Result.Code == registry.Revoked {
+		// The request was answered by the grant: this is for whoever has it.
+		if conn, awaited = r.homes[outcome.Session]; awaited {
+			r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
+		}
+		return
+	}
 	if !awaited {
 		return
 	}

@@ -31,11 +31,18 @@ type caller struct {
 
 // TestPromisesHold runs clusters under crashes, pauses, cuts and losses, and
 // checks what clients rely on: a session lives as long as it was promised, a
-// hold that was acknowledged stays, no fence is given twice, and in the end all
-// servers agree.
+// hold that was acknowledged stays, unless the holder was asked to leave and
+// knows it, no fence is given twice, and in the end all servers agree.
 func TestPromisesHold(t *testing.T) {
+	told, dropped := 0, 0
 	for seed := range uint64(*seeds) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { keepPromises(t, seed) })
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			asked, gone := keepPromises(t, seed)
+			told, dropped = told+asked, dropped+gone
+		})
+	}
+	if told < *seeds || dropped < *seeds/2 {
+		t.Errorf("%d holders were asked to leave and %d holds were dropped in %d histories: that shows nothing", told, dropped, *seeds)
 	}
 }
 
@@ -43,11 +50,13 @@ type world struct {
 	*cluster
 	callers []*caller
 	past    int               // sessions that ended
+	told    int               // holders that were asked to leave
+	dropped map[uint64]bool   // the fences of holds that were taken away
 	fences  map[uint64]string // who was granted each fence
 }
 
-func keepPromises(t *testing.T, seed uint64) {
-	w := &world{cluster: newCluster(t, 3+2*int(seed%2), seed), fences: make(map[uint64]string)}
+func keepPromises(t *testing.T, seed uint64) (told, dropped int) {
+	w := &world{cluster: newCluster(t, 3+2*int(seed%2), seed), fences: make(map[uint64]string), dropped: make(map[uint64]bool)}
 	w.cfg = Config{SnapshotBytes: 4000, TailEntries: 20}
 	w.onReply = w.hear
 	w.start()
@@ -72,6 +81,7 @@ func keepPromises(t *testing.T, seed uint64) {
 	if w.past == 0 || len(w.fences) < 20 {
 		w.t.Fatalf("%d sessions ended and %d holds were granted: this history shows nothing", w.past, len(w.fences))
 	}
+	return w.told, len(w.dropped)
 }
 
 // fault does something to a server, seldom enough that there is mostly a
@@ -150,6 +160,9 @@ func (w *world) claim(c *caller) {
 	case c.promised == 0 || w.now < c.retry:
 		return
 	case c.open != nil:
+	case c.hold == 0 && w.rng.IntN(2) == 0:
+		name := fmt.Sprint("lock ", w.rng.IntN(2))
+		c.open = &registry.Command{Op: registry.OpRevoke, Session: c.id, Sequence: c.number(), Name: name}
 	case c.hold == 0:
 		c.name = fmt.Sprint("lock ", w.rng.IntN(2))
 		c.open = &registry.Command{Op: registry.OpAcquire, Session: c.id, Sequence: c.number(), Name: c.name}
@@ -183,14 +196,34 @@ func (w *world) hear(r received) {
 		return // the reply to an earlier session
 	case r.Result.Code == registry.SessionGone:
 		w.reopen(c)
+	case r.Result.Code == registry.Revoked:
+		if w.rng.IntN(2) == 0 { // else it is lost on its way, and a renewal tells
+			w.asked(c, r.Sequence)
+		}
 	case r.Result.Remaining > 0:
 		c.promised = max(c.promised, c.sent[r.Sequence]+r.Result.Remaining)
+		for _, hold := range r.Result.Revoked {
+			w.asked(c, hold)
+		}
 	case c.open == nil || r.Sequence != c.open.Sequence:
 	case r.Result.Code == registry.OK && c.open.Op == registry.OpAcquire:
 		w.granted(c, r)
-	case r.Result.Code == registry.OK, r.Result.Code == registry.NotHeld:
+	case r.Result.Code == registry.OK, r.Result.Code == registry.NotHeld, r.Result.Code == registry.NotFound:
 		c.open = nil
 	}
+}
+
+// asked tells a client to leave. Some do, others stop and never say so.
+func (w *world) asked(c *caller, hold uint64) {
+	if hold != c.hold {
+		return
+	}
+	w.told++
+	if w.rng.IntN(2) == 0 {
+		c.open = &registry.Command{Op: registry.OpRelease, Session: c.id, Sequence: c.number(), Hold: hold}
+		c.open.Low = c.open.Sequence
+	}
+	c.hold = 0
 }
 
 func (w *world) granted(c *caller, r received) {
@@ -220,6 +253,29 @@ func (w *world) check() {
 	w.t.Helper()
 	for _, c := range w.callers {
 		w.checkEnd(c)
+		w.checkDropped(c)
+	}
+}
+
+// checkDropped requires that no hold was taken away from a client that still
+// relies on it.
+func (w *world) checkDropped(c *caller) {
+	w.t.Helper()
+	for _, s := range w.each() {
+		if s.replica == nil || c.name == "" {
+			continue
+		}
+		_, _, past := s.replica.Registry().Explain(registry.Lock, c.name, 0)
+		for _, ended := range past {
+			if ended.How != registry.Dropped {
+				continue
+			}
+			w.dropped[ended.Fence] = true
+			if c.hold != 0 && ended.Fence == c.fence && w.now < c.promised {
+				w.t.Fatalf("session %v held %q with fence %d, which was dropped %d ms before the end of what it was promised, and nobody told it",
+					c.id, c.name, c.fence, (c.promised-w.now)/ms)
+			}
+		}
 	}
 }
 

@@ -75,6 +75,9 @@ type Read struct {
 	OK bool
 }
 
+// WatchLocks says whether the names of locks that change are wanted.
+func (r *Replica) WatchLocks(wanted bool) { r.fx.WatchLocks = wanted }
+
 // Output is what the host must carry out. It is valid until the next call.
 type Output struct {
 	Send    []*raftpb.Message
@@ -86,8 +89,10 @@ type Output struct {
 	// Deposed says that this server ceased to lead: the requests of its clients
 	// that have no answer may or may not have been carried out.
 	Deposed bool
-	// Elections are the names of elections whose leader changed.
+	// Elections are the names of elections whose leader changed, and Locks of
+	// locks whose holders or queue did, if they are watched.
 	Elections []string
+	Locks     []string
 	// Restored says that the registry was replaced by a snapshot.
 	Restored bool
 	// Err is why this server must stop.
@@ -98,7 +103,7 @@ func (o *Output) reset() {
 	clear(o.Replies)
 	*o = Output{
 		Send: o.Send[:0], Saves: o.Saves[:0], Replies: o.Replies[:0],
-		Reads: o.Reads[:0], Elections: o.Elections[:0], Err: o.Err,
+		Reads: o.Reads[:0], Elections: o.Elections[:0], Locks: o.Locks[:0], Err: o.Err,
 	}
 }
 
@@ -131,8 +136,11 @@ type Replica struct {
 	pending  []registry.Command
 	verdicts []registry.Command
 	inflight int
-	routes   map[routeKey]uint64 // the client that awaits the answer
+	routes   map[routeKey]uint64           // the client that awaits the answer
+	homes    map[registry.SessionID]uint64 // the client that renewed the session last
 	leases   *leases
+	ousted   map[registry.ClaimID]int64 // when revoked holds are to be dropped
+	looked   int                        // ticks since elections were last looked at
 	rounds   rounds
 
 	met      map[uint64]uint64 // the UID that each server gave when last met
@@ -150,7 +158,8 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 	cfg = cfg.WithDefaults()
 	r := &Replica{
 		cfg: cfg, reg: registry.New(),
-		routes: make(map[routeKey]uint64), leases: newLeases(),
+		routes: make(map[routeKey]uint64), homes: make(map[registry.SessionID]uint64),
+		leases: newLeases(), ousted: make(map[registry.ClaimID]int64),
 		met: map[uint64]uint64{cfg.ID: cfg.UID},
 	}
 	if meta := disk.Snapshot.GetMetadata(); meta.GetIndex() > 0 {
@@ -217,6 +226,8 @@ func (r *Replica) Tick(now int64) {
 	expired, silent := r.leases.due(r.leaseClock())
 	r.judge(registry.OpExpire, expired)
 	r.judge(registry.OpSilence, silent)
+	r.oust()
+	r.looked++
 	r.admit()
 }
 
@@ -258,6 +269,9 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 	default:
 		at := routeKey{c.Session, c.Sequence}
 		r.routes[at] = conn
+		if c.Op == registry.OpOpen || c.Op == registry.OpRenew {
+			r.homes[c.Session] = conn
+		}
 		if c.Op == registry.OpRenew && (!r.ready || r.leases.renew(c.Session, r.leaseClock())) {
 			r.rounds.ask(asked{renewal: at})
 			return
@@ -309,6 +323,7 @@ func (r *Replica) Resign() {
 // Output returns what came of the inputs since the last call. The wall clock,
 // in ns since 1970, goes into the log for people to read.
 func (r *Replica) Output(wall int64) *Output {
+	r.promote(wall)
 	for r.out.Err == nil {
 		r.openRound()
 		r.propose(wall)
@@ -382,5 +397,7 @@ func (r *Replica) depose() {
 		}
 	})
 	clear(r.routes)
+	clear(r.homes)
+	clear(r.ousted)
 	r.changing = false
 }

@@ -32,6 +32,55 @@ func TestGrantWaitsForARelease(t *testing.T) {
 	c.same()
 }
 
+// A holder that is asked to leave is told at once, and by each renewal; it may
+// stay for one TTL, and no longer.
+func TestRevokedHoldIsDroppedAfterATTL(t *testing.T) {
+	c := started(t, 3, 21)
+	c.want(c.do(open(1, 1, 2000*ms)), registry.OK)
+	c.want(c.do(open(2, 1, 60000*ms)), registry.OK)
+	c.want(c.do(acquire(1, 2, "a")), registry.OK)
+	c.want(c.do(acquire(2, 2, "a")), registry.Queued)
+	asked := c.now
+	c.want(c.do(registry.Command{Op: registry.OpRevoke, Session: id(2), Sequence: 3, Name: "a", Value: "stuck"}), registry.OK)
+	if told := c.want(c.answerTo(id(1), 2), registry.Revoked); told.Message != "stuck" {
+		t.Errorf("the holder is told %q", told.Message)
+	}
+	for sequence := uint64(3); c.now < asked+1800*ms; sequence++ {
+		c.run(200 * ms)
+		if got := c.want(c.do(renew(1, sequence)), registry.OK); !slices.Equal(got.Revoked, []uint64{2}) {
+			t.Fatalf("a renewal tells of %v", got.Revoked)
+		}
+	}
+	c.want(c.answerTo(id(2), 2), registry.OK)
+	if took := c.now - asked; took < 1950*ms || took > 2300*ms {
+		t.Fatalf("the hold was dropped after %d ms, the TTL is 2000 ms", took/ms)
+	}
+	if got := c.want(c.do(renew(1, 90)), registry.OK); got.Revoked != nil {
+		t.Fatalf("a renewal still tells of %v", got.Revoked)
+	}
+	c.same()
+}
+
+// A candidate takes the place of a leader of lower priority when it has waited
+// as long as it said, and not before.
+func TestFavouriteIsPatient(t *testing.T) {
+	c := started(t, 3, 22)
+	campaign := func(n byte, priority, patience int64) registry.Command {
+		return registry.Command{Op: registry.OpAcquire, Session: id(n), Sequence: 2, Class: registry.Election, Name: "chief", Priority: priority, Patience: patience}
+	}
+	c.want(c.do(open(1, 1, 60000*ms)), registry.OK)
+	c.want(c.do(open(2, 1, 60000*ms)), registry.OK)
+	c.want(c.do(campaign(1, 0, 0)), registry.OK)
+	begun := c.now
+	c.want(c.do(campaign(2, 5, 3000*ms)), registry.Queued)
+	c.want(c.answerTo(id(1), 2), registry.Revoked)
+	if took := c.now - begun; took < 3000*ms || took > 3300*ms {
+		t.Fatalf("the leader was asked to leave after %d ms, not 3000", took/ms)
+	}
+	c.want(c.do(release(1, 3, 2)), registry.OK)
+	c.want(c.answerTo(id(2), 2), registry.OK)
+}
+
 func TestFollowerRefuses(t *testing.T) {
 	c := started(t, 3, 2)
 	leader := c.await()

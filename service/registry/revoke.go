@@ -1,0 +1,137 @@
+package registry
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A hold can be asked back: by an operator, or by a candidate of an election
+// who waited long enough behind a leader of lower priority. It goes on until the
+// holder has left, or its session could not have been renewed since without
+// being told: then, and not before, the leader of the servers drops it. So also
+// who is driven out of a resource knows it before anyone else can enter.
+
+// revoke asks the holders of a resource to leave, or the one with a fence.
+func (r *Registry) revoke(c *Command, fx *Effects) Result {
+	res := r.resources[key{c.Class, c.Name}]
+	if res == nil {
+		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %q", c.Name)}
+	}
+	fence := uint64(0)
+	for _, holder := range res.holders {
+		if c.Fence == 0 || c.Fence == holder.fence {
+			fence = holder.fence
+			r.ask(holder, c.Value, fx)
+		}
+	}
+	if fence == 0 {
+		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %q with the fence %d", c.Name, c.Fence)}
+	}
+	return Result{Code: OK, Fence: fence}
+}
+
+// ask asks a holder to leave, unless it was asked before.
+func (r *Registry) ask(c *claim, reason string, fx *Effects) {
+	if c.revoked {
+		return
+	}
+	c.amend(func(t *terms) { t.revoked, t.reason = true, reason })
+	c.session.revocations++
+	r.revoked[c.id()] = c
+	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, Result{Code: Revoked, Fence: c.fence, Message: reason}})
+	fx.queued(c.resource)
+}
+
+// dropOverdue takes revoked holds away.
+func (r *Registry) dropOverdue(claims []ClaimID, fx *Effects) {
+	for _, id := range claims {
+		if c := r.revoked[id]; c != nil {
+			r.drop(c, Stale, Dropped)
+			r.settle(c.resource, fx)
+		}
+	}
+}
+
+// Revoked returns the holds whose holders are asked to leave, by session and
+// sequence, and the TTLs of their sessions.
+func (r *Registry) Revoked() (claims []ClaimID, ttls []int64) {
+	if len(r.revoked) == 0 {
+		return nil, nil
+	}
+	claims = slices.SortedFunc(maps.Keys(r.revoked), compareClaims)
+	for _, id := range claims {
+		ttls = append(ttls, r.revoked[id].session.ttl)
+	}
+	return claims, ttls
+}
+
+func compareClaims(a, b ClaimID) int {
+	return cmp.Or(a.Session.Compare(b.Session), cmp.Compare(a.Sequence, b.Sequence))
+}
+
+// Asked returns the holds that a session is asked to leave, by sequence.
+func (r *Registry) Asked(id SessionID) []uint64 {
+	if s := r.sessions[id]; s != nil {
+		return s.asked()
+	}
+	return nil
+}
+
+// transfer hands an election to a candidate: the one with the value, or of the
+// session, that is named.
+func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
+	made := s.claims[c.Hold]
+	if made == nil || !made.held() || made.resource.class != Election {
+		return Result{Code: NotHeld, Message: fmt.Sprintf("the session leads no election by request %d", c.Hold)}
+	}
+	res := made.resource
+	at := slices.IndexFunc(res.queue, func(candidate *claim) bool {
+		return candidate.value == c.Value || candidate.session.id.String() == c.Value
+	})
+	if at < 0 {
+		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %q waits to lead %q", c.Value, res.name)}
+	}
+	heir := res.queue[at]
+	res.queue = slices.Insert(slices.Delete(res.queue, at, at+1), 0, heir)
+	r.drop(made, Stale, Transferred)
+	r.settle(res, fx)
+	return Result{Code: OK}
+}
+
+// overtake asks the leader of an election to leave if a candidate may take its
+// place: one of higher priority that has waited for as long as it said, beside
+// a leader that has led for as long. So a favourite that comes and goes does not
+// unseat anyone each time.
+func (r *Registry) overtake(name string, fx *Effects) {
+	if c := r.overtaker(name, r.now); c != nil {
+		leader := c.resource.holders[0]
+		r.ask(leader, fmt.Sprintf("a candidate of priority %d has waited, this leader has %d", c.priority, leader.priority), fx)
+	}
+}
+
+// overtaker returns the candidate that may take the place of a leader, or nil.
+func (r *Registry) overtaker(name string, now int64) *claim {
+	res := r.resources[key{Election, name}]
+	if res == nil || len(res.queue) == 0 {
+		return nil
+	}
+	first, leader := res.queue[0], res.holders[0]
+	if first.patience == 0 || first.priority <= leader.priority || leader.revoked || now-max(first.since, leader.since) < first.patience {
+		return nil
+	}
+	return first
+}
+
+// Overtaken returns the elections in which a candidate may take the place of the
+// leader at the given reading of the wall clock, sorted by name.
+func (r *Registry) Overtaken(now int64) (names []string) {
+	for _, c := range r.eager {
+		if r.overtaker(c.resource.name, now) == c {
+			names = append(names, c.resource.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
