@@ -72,7 +72,10 @@
 // all five lecture documents.
 package bully
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"github.com/conclave-io/conclave/algorithm/election/ring"
+	"github.com/conclave-io/conclave/process"
+)
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
@@ -115,7 +118,7 @@ var Spec = &process.Spec{
 	},
 	Needs:  process.Needs{Reliable: true, Synchrony: true},
 	Claims: claims,
-	New:    newMachine,
+	New:    func(self process.ID, c *process.Config) process.Machine { return New(self, c, false) },
 }
 
 var round = []process.FieldUse{{Field: process.FieldTerm, Symbol: "round"}}
@@ -179,6 +182,7 @@ var phaseTimers = [...]process.Timer{waitOK: answerTimer, waitCoordinator: victo
 type machine struct {
 	c          *process.Config
 	self       process.ID
+	byLoad     bool // the least load leads; labels only break ties
 	toAll      bool
 	skipFailed bool
 	answerTime process.Duration // T
@@ -191,12 +195,16 @@ type machine struct {
 	elected  process.Term // its term, or 0; of a round that is at most round
 	awaiting []process.ID // have not answered HELLO; empty unless greeting
 	failed   []process.ID // known to have crashed
+	load     ring.Load
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+// New makes a machine that elects by label or by load. In the latter case nobody
+// knows beforehand who is above, so everyone is asked, and ELECTION and COORDINATOR
+// must be declared to carry the load of their sender as a value.
+func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
 	return &machine{
-		c: c, self: self, leader: process.None,
-		toAll:      c.Option("announce", lower) == all,
+		c: c, self: self, byLoad: byLoad, leader: process.None,
+		toAll:      byLoad || c.Option("announce", lower) == all,
 		skipFailed: c.Option("skip-failed", yes) == yes,
 		answerTime: process.Duration(c.IntOption("answer-time", 3)) * c.D(),
 		stagger:    process.Duration(c.IntOption("stagger", 0)) * c.D(),
@@ -212,6 +220,8 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 		m.onRestart(fx)
 	case process.Campaign:
 		m.start(fx)
+	case process.Load:
+		m.load.Report(ev.Value)
 	case process.Deliver:
 		m.onMessage(ev.Message, fx)
 	case process.Fire:
@@ -234,11 +244,11 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	m.round = max(m.round, msg.Term.Round())
 	switch msg.Type {
 	case election:
-		m.onElection(msg.From, msg.Term, fx)
+		m.onElection(msg, fx)
 	case ok:
 		m.onOK(msg.Term, fx)
 	case coordinator:
-		m.onCoordinator(msg.From, msg.Term, fx)
+		m.onCoordinator(msg, fx)
 	case hello:
 		m.onHello(msg.From, fx)
 	case welcome:
@@ -272,4 +282,5 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Term("elected", &m.elected)
 	f.IDs("awaiting", &m.awaiting)
 	f.IDs("failed", &m.failed)
+	m.load.Fields(f)
 }

@@ -3,6 +3,7 @@ package bully
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/algorithm/election/ring"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -18,8 +19,8 @@ func (m *machine) start(fx *process.Effects) {
 	m.own = m.round
 	asked := 0
 	for p := range process.ID(m.c.N) {
-		if m.above(p) && !m.skips(p) {
-			fx.Send(p, process.Message{Type: election, Term: process.MakeTerm(m.own, m.self)})
+		if p != m.self && (m.byLoad || m.above(p)) && !m.skips(p) {
+			fx.Send(p, m.message(election, process.MakeTerm(m.own, m.self)))
 			asked++
 		}
 	}
@@ -44,13 +45,33 @@ func (m *machine) rest(fx *process.Effects) {
 	m.phase = idle
 }
 
-// onElection is B2. An ELECTION from above cannot be: nobody asks those below.
-func (m *machine) onElection(j process.ID, t process.Term, fx *process.Effects) {
+// message makes a message of this process, with its load if that counts.
+func (m *machine) message(kind process.Type, t process.Term) process.Message {
+	return process.Message{Type: kind, Term: t, Value: m.candidate().Load}
+}
+
+// candidate is this process in the comparison.
+func (m *machine) candidate() ring.Candidate {
+	if !m.byLoad {
+		return ring.Candidate{ID: m.self}
+	}
+	return ring.Candidate{ID: m.self, Load: m.load.In(m.round)}
+}
+
+// beats reports whether this process is better than the sender of a message.
+func (m *machine) beats(msg *process.Message) bool {
+	return m.candidate().Beats(ring.Candidate{ID: msg.From, Load: msg.Value}, m.c)
+}
+
+// onElection is B2. Only by load is there an ELECTION from above, which needs no
+// answer: by label nobody asks those below.
+func (m *machine) onElection(msg *process.Message, fx *process.Effects) {
+	j, t := msg.From, msg.Term
 	switch {
-	case m.above(j):
+	case !m.beats(msg):
 	case m.phase == idle && m.leads() && m.elected.Round() >= t.Round():
 		fx.Rule(ruleB2a)
-		fx.Send(j, process.Message{Type: coordinator, Term: m.elected})
+		fx.Send(j, m.message(coordinator, m.elected))
 	default:
 		fx.Rule(ruleB2)
 		fx.Send(j, process.Message{Type: ok, Term: t})
@@ -80,7 +101,7 @@ func (m *machine) win(fx *process.Effects) {
 	t := process.MakeTerm(m.round, m.self)
 	for p := range process.ID(m.c.N) {
 		if p != m.self && (m.toAll || !m.above(p)) && !m.skips(p) {
-			fx.Send(p, process.Message{Type: coordinator, Term: t})
+			fx.Send(p, m.message(coordinator, t))
 		}
 	}
 	m.record(t, fx)
@@ -94,10 +115,11 @@ func (m *machine) record(t process.Term, fx *process.Effects) {
 
 // onCoordinator is B6 and B7. What the dead have announced is void, and a process
 // that does not know the round yet takes part in nothing.
-func (m *machine) onCoordinator(j process.ID, t process.Term, fx *process.Effects) {
+func (m *machine) onCoordinator(msg *process.Message, fx *process.Effects) {
+	j, t := msg.From, msg.Term
 	switch {
 	case m.hasFailed(j) || m.phase == greeting:
-	case !m.above(j):
+	case m.beats(msg):
 		fx.Rule(ruleB7)
 		m.start(fx)
 	case t < m.elected:
@@ -203,7 +225,7 @@ func (m *machine) onTrust(p process.ID, fx *process.Effects) {
 	if p == m.leader {
 		fx.Disarm(startTimer)
 	}
-	if m.leads() && m.above(p) {
+	if m.leads() && (m.byLoad || m.above(p)) {
 		fx.Rule(ruleB9a)
 		m.start(fx)
 	}
