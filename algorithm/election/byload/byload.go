@@ -1,0 +1,151 @@
+// Package byload is the election of the least busy process, on top of other
+// elections.
+//
+// # Problem and idea
+//
+// It may not matter who leads, or it may: a coordinator that has little else to do
+// is the better one. So the order in which processes are compared is changed, and
+// nothing else: less load is better, and of equal loads the higher label.
+//
+// # Rules
+//
+// Those of the carrier, in which "higher label" reads "better":
+//
+//   - by-load: ring-list. Loads travel in the list, beside the labels.
+//   - by-load-ring: chang-roberts. A label travels with its load.
+//   - by-load-bully: bully. Nobody knows beforehand who is better, so ELECTION goes to
+//     all others, and who is worse than its sender stays silent; the winner tells all.
+//
+// Hosts report loads by the event Load. A process samples its load when it first
+// takes part in a round, and that sample counts to the end of the round. A load that
+// nobody has reported is worse than any other. A change of load starts no election.
+//
+// # Why it is safe
+//
+// The order is total, because labels differ; and it does not change during a round,
+// because of the samples. So what holds of the carrier holds here, with "best" for
+// "highest". If a load changes between two rounds that overlap, their winners may
+// differ; then the later term counts, as in the carrier.
+//
+// # Cost
+//
+// That of the carrier on a ring. The bully's is higher: a starter that b processes
+// beat costs (b+2)(N-1) + b(b+1)/2 messages, all of them answering upwards, against
+// 2(N-1) for one that is the best itself; and the best waits for T in vain, because
+// it does not know that it is.
+//
+// # Deviations
+//
+// 003_8fa077ede16d71a0.txt elects the process with the highest 1/load, printed as
+// l/load. The reciprocal is never computed here: a load of 0 has none, and two loads
+// that differ may have the same one in numbers of finite length. It breaks ties "by
+// sorting process ID" and does not say in which direction; here the higher label
+// wins, as everywhere. When a load is read, it does not say either.
+//
+// Not survived: what the carrier does not survive.
+//
+// Sources: the lecture document 003_8fa077ede16d71a0.txt; those of the carriers.
+package byload
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/election/bully"
+	"github.com/conclave-io/conclave/algorithm/election/changroberts"
+	"github.com/conclave-io/conclave/algorithm/election/ringlist"
+	"github.com/conclave-io/conclave/process"
+)
+
+const doc003 = "003_8fa077ede16d71a0.txt"
+
+// List describes the election by load on a ring with a list of senders.
+var List = over(ringlist.Spec, ringlist.New, &process.Spec{
+	Name:  "by-load",
+	Title: "Election of the least busy, by a list of senders",
+	Messages: []process.MessageSpec{
+		{Name: "ELECTION", Fields: []process.FieldUse{{Field: process.FieldVector, Symbol: "loads"}}},
+		{Name: "COORDINATOR", Fields: []process.FieldUse{load}},
+	},
+	Claims: process.Claims{Costs: ringlist.Spec.Claims.Costs},
+})
+
+// Ring describes the election by load of Chang and Roberts.
+var Ring = over(changroberts.Spec, changroberts.New, &process.Spec{
+	Name:  "by-load-ring",
+	Title: "Election of the least busy, on the ring of Chang and Roberts",
+	Messages: []process.MessageSpec{
+		{Name: "ELECTION", Fields: []process.FieldUse{load}},
+		{Name: "ELECTED", Fields: []process.FieldUse{load}},
+	},
+	Claims: process.Claims{Costs: changroberts.Spec.Claims.Costs},
+})
+
+// Bully describes the election by load by asking everyone.
+var Bully = over(bully.Spec, bully.New, &process.Spec{
+	Name:  "by-load-bully",
+	Title: "Election of the least busy, by the bully algorithm",
+	Messages: []process.MessageSpec{
+		{Name: "ELECTION", Fields: []process.FieldUse{load}},
+		{Name: "COORDINATOR", Fields: []process.FieldUse{load}},
+	},
+	Claims: process.Claims{Costs: askingAll},
+})
+
+var load = process.FieldUse{Field: process.FieldValue, Symbol: "load"}
+
+// over makes the Spec of an election by load from that of its carrier: own says
+// what is different, and which fields messages have besides.
+func over(carrier *process.Spec, machine func(process.ID, *process.Config, bool) process.Machine, own *process.Spec) *process.Spec {
+	s := *carrier
+	s.Name, s.Title = own.Name, own.Title
+	s.Documents = []string{doc003}
+	s.Messages = slices.Clone(carrier.Messages)
+	for i := range s.Messages {
+		for _, m := range own.Messages {
+			if m.Name == s.Messages[i].Name {
+				s.Messages[i].Fields = slices.Concat(s.Messages[i].Fields, m.Fields)
+			}
+		}
+	}
+	s.Options = slices.DeleteFunc(slices.Clone(carrier.Options), func(o process.Option) bool { return o.Name == "announce" })
+	s.Needs.Load = true
+	s.Claims.Costs = withoutFigures(own.Claims.Costs)
+	s.New = func(self process.ID, c *process.Config) process.Machine { return machine(self, c, true) }
+	return &s
+}
+
+// withoutFigures leaves out what documents say of the carriers: of elections by load
+// they give no figure.
+func withoutFigures(costs []process.Cost) []process.Cost {
+	costs = slices.Clone(costs)
+	for i := range costs {
+		costs[i].Said = nil
+	}
+	return costs
+}
+
+var askingAll = []process.Cost{
+	{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: "all are up, b = N-r of them beat the starter", Exact: fromRank},
+	{Metric: process.MessagesPerElection, Regime: process.AllStart, When: "all are up", Exact: everyone},
+	{Metric: process.MessagesPerElection, Regime: process.Worst, When: "all are up; the worst starts, or all do", Exact: everyone},
+	{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all are up, every message takes D, T = 3D, N >= 2",
+		Exact: &process.Formula{Text: "T+2D = 5; T+D = 4 if b = 0", Eval: func(p process.Params) float64 {
+			if p.Rank == p.N {
+				return 4
+			}
+			return 5
+		}}},
+	{Metric: process.ElectionTime, Regime: process.AllStart, When: "all are up, every message takes D, T = 3D, N >= 2",
+		Exact: &process.Formula{Text: "T+D = 4", Eval: func(process.Params) float64 { return 4 }}},
+}
+
+// fromRank: the starter and all that beat it ask everyone, each asker is answered by
+// those that beat it, and the winner tells everyone.
+var fromRank = &process.Formula{Text: "(b+2)(N-1)+b(b+1)/2", Eval: func(p process.Params) float64 {
+	b := p.N - p.Rank
+	return float64((b+2)*(p.N-1)) + float64(b*(b+1))/2
+}}
+
+var everyone = &process.Formula{Text: "(N+1)(N-1)+N(N-1)/2", Eval: func(p process.Params) float64 {
+	return float64((p.N+1)*(p.N-1)) + float64(p.N*(p.N-1))/2
+}}
