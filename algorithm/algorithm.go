@@ -11,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/broken/singhalprinted"
 	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
 	"github.com/conclave-io/conclave/algorithm/election/bully"
+	"github.com/conclave-io/conclave/algorithm/election/byload"
 	"github.com/conclave-io/conclave/algorithm/election/changroberts"
 	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
 	"github.com/conclave-io/conclave/algorithm/election/ringlist"
@@ -51,6 +52,9 @@ var All = []*process.Spec{
 	changroberts.Repaired,
 	ringlist.Spec,
 	ringactivelist.Spec,
+	byload.List,
+	byload.Ring,
+	byload.Bully,
 
 	heartbeat.Spec,
 	heartbeat.Reliable,
