@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/conclave-io/conclave/process"
@@ -45,5 +46,24 @@ func TestMarginsHoldTheNews(t *testing.T) {
 	}
 	if p.lane < laneEasy {
 		t.Errorf("two lanes are %d apart, there is room for %d", p.lane, laneEasy)
+	}
+}
+
+// Heartbeats are drawn, and explained, but bear no texts.
+func TestHeartbeatsBearNoText(t *testing.T) {
+	two := process.Label(2)
+	h := Header{Algorithm: "a", Labels: []process.Label{1, 2}}
+	for class, want := range map[string]bool{"": true, "acknowledgement": true, "heartbeat": false} {
+		m := &Message{Name: "ALIVE", Class: class, From: 1, To: &two, Text: "ALIVE n=7"}
+		svg := newPicture(&h, []Record{
+			{ID: 1, Time: 1, Process: 1, Kind: "fire", Timer: "beat", Effects: []Effect{{Kind: "send", Message: m}}},
+			{ID: 2, Time: 2, Process: 2, Kind: "deliver", Message: m, Cause: 1},
+		}).draw()
+		if has := strings.Contains(svg, `>ALIVE n=7</text>`); has != want {
+			t.Errorf("class %q: the text is there: %t", class, has)
+		}
+		if !strings.Contains(svg, "1-&gt;2 ALIVE n=7</title>") || !strings.Contains(svg, ">ALIVE</text>") {
+			t.Errorf("class %q: the message is not drawn", class)
+		}
 	}
 }

@@ -14,7 +14,8 @@ const (
 // SVGWriter draws a trace as a space-time diagram: one vertical line for each
 // process, time running down, messages as arrows. Time is to scale where events
 // are neither too close together nor too far apart; the axis tells where it is
-// not. The picture needs nothing beside it, neither fonts nor scripts. It
+// not. Messages bear their texts, but heartbeats, which would cover each other, only
+// their colour. The picture needs nothing beside it, neither fonts nor scripts. It
 // follows the reader's preference for light or dark, and a page that contains it
 // may set its colours: --trace-ink, --trace-paper, --trace-muted, --trace-faint,
 // --trace-inside, --trace-alarm and --trace-m1 to --trace-m6 for the messages.
