@@ -105,7 +105,7 @@ func ValueAgreement(w *World) Watcher {
 
 // StrongAccuracy watches that nobody is suspected before it crashes. A crash that
 // is noticed only when the process is back gives each of the others a reason for
-// one suspicion.
+// one suspicion; who restarts itself has no reason but those who are down then.
 func StrongAccuracy(w *World) Watcher {
 	crashes := make([]uint32, w.config.N)
 	noticed := map[uint64]uint32{} // by who and whom
@@ -113,6 +113,13 @@ func StrongAccuracy(w *World) Watcher {
 		switch o.Kind {
 		case Crashed:
 			crashes[o.Process]++
+		case Restarted:
+			for q := range process.ID(w.config.N) {
+				who := pair(int32(o.Process), int32(q))
+				if noticed[who] = crashes[q]; w.procs[q].down {
+					noticed[who]--
+				}
+			}
 		case Suspected, Failed:
 			who := pair(int32(o.Process), int32(o.Peer))
 			if !w.procs[o.Peer].down && noticed[who] == crashes[o.Peer] {
