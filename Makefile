@@ -109,7 +109,7 @@ long-costs: go-version ## costs of a thousand processes over whole rounds
 
 .PHONY: long-sim
 long-sim: go-version ## how fast the simulator is
-	$(PART) -part sim -title "Speed of the simulator" $(GO) test -count 1 -run TestSpeed -v -timeout 1h ./sim
+	$(PART) -part sim -title "Speed of the simulator" $(GO) test -run '^$$' -bench 'Saturated|Pending|MillionRing' -benchtime 3s -timeout 1h ./sim
 
 .PHONY: long-race
 long-race: go-version ## all tests under the race detector

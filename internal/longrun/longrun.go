@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -39,10 +40,40 @@ type Figure struct {
 	Value float64 `json:"value"`
 }
 
-// note is what a part says of one subject. All of a part have the same figures.
+// note is what a part says of one subject.
 type note struct {
 	Subject string   `json:"subject"`
 	Figures []Figure `json:"figures"`
+}
+
+// Benchmark reads the line of a benchmark, as go test prints it.
+func Benchmark(line string) (subject string, figures []Figure, ok bool) {
+	words := strings.Fields(line)
+	if len(words) < 4 || !strings.HasPrefix(words[0], "Benchmark") {
+		return "", nil, false
+	}
+	subject = strings.TrimPrefix(words[0], "Benchmark")
+	if name, processors, found := cutLast(subject, "-"); found {
+		if _, err := strconv.Atoi(processors); err == nil {
+			subject = name
+		}
+	}
+	for i := 2; i+1 < len(words); i += 2 {
+		value, err := strconv.ParseFloat(words[i], 64)
+		if err != nil {
+			return "", nil, false
+		}
+		figures = append(figures, Figure{words[i+1], value})
+	}
+	return subject, figures, true
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	at := strings.LastIndex(s, sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
 }
 
 // Asked reports whether somebody wants notes.
@@ -148,32 +179,35 @@ func section(out *bytes.Buffer, text []byte) error {
 	return nil
 }
 
-// table has a column for each figure of the notes.
+// table has a column for each figure that a note has.
 func table(out *bytes.Buffer, notes []note, total bool) {
-	head, sums := []string{""}, make([]float64, len(notes[0].Figures))
-	for _, f := range notes[0].Figures {
-		head = append(head, f.Name)
-	}
-	fmt.Fprintf(out, "\n| %s |\n|---|%s\n", strings.Join(head, " | "), strings.Repeat("---:|", len(sums)))
-	row := func(name string, values []float64) {
-		fmt.Fprintf(out, "| %s |", name)
-		for _, v := range values {
-			fmt.Fprintf(out, " %s |", Number(v))
+	var names []string
+	sums := note{Subject: "**all**"}
+	for _, n := range notes {
+		for _, f := range n.Figures {
+			at := slices.Index(names, f.Name)
+			if at < 0 {
+				at = len(names)
+				names = append(names, f.Name)
+				sums.Figures = append(sums.Figures, Figure{Name: f.Name})
+			}
+			sums.Figures[at].Value += f.Value
 		}
-		out.WriteString("\n")
+	}
+	fmt.Fprintf(out, "\n|  | %s |\n|---|%s\n", strings.Join(names, " | "), strings.Repeat("---:|", len(names)))
+	if total {
+		notes = append(notes, sums)
 	}
 	for _, n := range notes {
-		var values []float64
-		for i, f := range n.Figures {
-			values = append(values, f.Value)
-			if i < len(sums) {
-				sums[i] += f.Value
+		fmt.Fprintf(out, "| %s |", n.Subject)
+		for _, name := range names {
+			cell := ""
+			if at := slices.IndexFunc(n.Figures, func(f Figure) bool { return f.Name == name }); at >= 0 {
+				cell = Number(n.Figures[at].Value)
 			}
+			fmt.Fprintf(out, " %s |", cell)
 		}
-		row(n.Subject, values)
-	}
-	if total {
-		row("**all**", sums)
+		out.WriteString("\n")
 	}
 }
 

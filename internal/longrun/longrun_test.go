@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,9 @@ func TestNotesBecomeATable(t *testing.T) {
 			}
 		}
 	}
+	if err := Note("tree", Figure{"entries", 1}, Figure{"edges", 0.5}); err != nil {
+		t.Fatal(err)
+	}
 	header := Header{Title: "Some runs", Command: "go test", Commit: "abc", Date: "2026-01-02", Machine: "a machine", Seconds: 1234.5, Total: true}
 	if err := Write(folder, "some", header, notes); err != nil {
 		t.Fatal(err)
@@ -52,18 +56,34 @@ func TestNotesBecomeATable(t *testing.T) {
 
 Passed on 2026-01-02, at abc, in 1,234 s, on a machine.
 
-|  | events | entries |
-|---|---:|---:|
-| central, N = 2 | 2,000 | 2 |
-| central, N = 5 | 5,000 | 5 |
-| ring, N = 2 | 2,000 | 2 |
-| ring, N = 5 | 5,000 | 5 |
-| **all** | 14,000 | 14 |
+|  | events | entries | edges |
+|---|---:|---:|---:|
+| central, N = 2 | 2,000 | 2 |  |
+| central, N = 5 | 5,000 | 5 |  |
+| ring, N = 2 | 2,000 | 2 |  |
+| ring, N = 5 | 5,000 | 5 |  |
+| tree |  | 1 | 0.500 |
+| **all** | 14,000 | 15 | 0.500 |
 
 ## No notes
 `
 	if !strings.HasPrefix(string(report), want) {
 		t.Errorf("the report is\n%s\nwant\n%s", report, want)
+	}
+}
+
+func TestBenchmarksAreRead(t *testing.T) {
+	subject, figures, ok := Benchmark("BenchmarkPending/pending=1000-2   1000000   150.5 ns/op   0 allocs/op\n")
+	if want := []Figure{{"ns/op", 150.5}, {"allocs/op", 0}}; !ok || subject != "Pending/pending=1000" || !slices.Equal(figures, want) {
+		t.Errorf("read %q, %v, %v", subject, figures, ok)
+	}
+	if subject, _, _ := Benchmark("BenchmarkSaturated/token-ring 100 5 ns/op"); subject != "Saturated/token-ring" {
+		t.Errorf("on one processor the benchmark is called %q", subject)
+	}
+	for _, line := range []string{"", "PASS", "goos: linux", "BenchmarkOdd", "Benchmarks are a good thing"} {
+		if subject, _, ok := Benchmark(line); ok {
+			t.Errorf("%q is taken for the benchmark %q", line, subject)
+		}
 	}
 }
 

@@ -1,10 +1,13 @@
-// Command run runs one part of a long run and writes the report anew.
+// Command run runs one part of a long run and writes the report anew. Lines of
+// benchmarks in what the part prints become notes of it.
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,12 +46,22 @@ func run() error {
 	}
 	start := time.Now()
 	cmd := exec.Command(flag.Arg(0), flag.Args()[1:]...)
-	cmd.Env = append(os.Environ(), longrun.Variable+"="+notes)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := os.Setenv(longrun.Variable, notes); err != nil { // also for the command
+		return err
+	}
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(os.Stdout, &output), os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w", header.Command, err)
 	}
 	header.Seconds = time.Since(start).Seconds()
+	for line := range strings.Lines(output.String()) {
+		if subject, figures, ok := longrun.Benchmark(line); ok {
+			if err := longrun.Note(subject, figures...); err != nil {
+				return err
+			}
+		}
+	}
 	if err := longrun.Write(*folder, *part, header, notes); err != nil {
 		return err
 	}
