@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/conclave-io/conclave/process"
 )
@@ -23,9 +25,10 @@ func LeaderAgreement(w *World) Watcher {
 	}}
 }
 
-// LeaderValidity watches that the leader has the highest label of all that are
-// up, in runs in which nobody crashes or comes back after the first leader was
-// announced.
+// LeaderValidity watches that the leader is the best of all that are up: the one of
+// the highest label, or the least busy of an algorithm that goes by load. It judges
+// runs in which nobody crashes, comes back or gets another load after the first
+// message was sent.
 func LeaderValidity(w *World) Watcher {
 	announced, changed := false, false
 	return Watcher{Name: "valid leader", Property: process.LeaderValidity, Watch: func(o *Observation) string {
@@ -34,6 +37,7 @@ func LeaderValidity(w *World) Watcher {
 			changed = changed || announced || w.meter.protocol > 0
 		case Elected:
 			announced = true
+			changed = changed || w.loadsChange()
 			if best := w.bestLive(); !changed && best != o.Peer {
 				return fmt.Sprintf("%s elects %s, but %s is up",
 					w.config.Text(o.Process), w.config.Text(o.Peer), w.config.Text(best))
@@ -43,28 +47,84 @@ func LeaderValidity(w *World) Watcher {
 	}}
 }
 
-// bestLive returns the process of the highest label that is up, or None.
+// bestLive returns the best process that is up, or None.
 func (w *World) bestLive() process.ID {
 	best := process.None
 	for p := range process.ID(w.config.N) {
-		if !w.procs[p].down && (best == process.None || w.config.Label(p) > w.config.Label(best)) {
+		if !w.procs[p].down && (best == process.None || w.isBetter(p, best)) {
 			best = p
 		}
 	}
 	return best
 }
 
+func (w *World) isBetter(p, q process.ID) bool {
+	if w.cfg.Spec.Needs.Load {
+		if a, b := w.loadOf(p), w.loadOf(q); a != b {
+			return a < b
+		}
+	}
+	return w.config.Label(p) > w.config.Label(q)
+}
+
+// loadOf returns what p was told last of how busy it is. A new incarnation knows
+// nothing of that.
+func (w *World) loadOf(p process.ID) int64 {
+	load, at := int64(math.MaxInt64), process.Duration(-1)
+	for i := range w.cfg.Workload.Commands {
+		c := &w.cfg.Workload.Commands[i]
+		if c.Kind == process.Load && c.Process == p && at <= c.At && c.At <= w.now {
+			load, at = max(0, c.Value), c.At
+		}
+	}
+	if w.procs[p].incarnation > 1 {
+		return math.MaxInt64
+	}
+	return load
+}
+
+// loadsChange reports whether some process was told a load after somebody was asked
+// for an election, or while it was down.
+func (w *World) loadsChange() bool {
+	called := endOfTime
+	for i := range w.cfg.Workload.Commands {
+		if c := &w.cfg.Workload.Commands[i]; c.Kind == process.Campaign {
+			called = min(called, c.At)
+		}
+	}
+	return w.cfg.Spec.Needs.Load && slices.ContainsFunc(w.cfg.Workload.Commands, func(c Command) bool {
+		return c.Kind == process.Load && called <= c.At && c.At <= w.now || w.procs[c.Process].incarnation > 1
+	})
+}
+
 // LeaderTermination watches that, when nothing is left to happen after somebody
-// announced a leader, everyone who is up has announced the same one.
+// announced a leader, everyone who is up has announced the same one; and that
+// somebody has, if a message of the algorithm reached one who is up.
 func LeaderTermination(w *World) Watcher {
+	reached := make([]bool, w.config.N)
 	return Watcher{
-		Name: "election terminates", Property: process.LeaderTermination,
-		Watch: func(*Observation) string { return "" },
-		End: func() string {
-			if w.reason != Quiet || w.meter.leaders == nil {
-				return ""
+		Name: "election terminates", Property: process.LeaderTermination, Messages: true,
+		Watch: func(o *Observation) string {
+			switch o.Kind {
+			case Received:
+				m := w.cfg.Spec.Message(o.Message.Layer, o.Message.Type)
+				reached[o.Process] = reached[o.Process] || m.Class == process.Protocol
+			case Crashed:
+				reached[o.Process] = false
 			}
-			return w.disagreement()
+			return ""
+		},
+		End: func() string {
+			switch {
+			case w.reason != Quiet:
+				return ""
+			case w.meter.leaders != nil:
+				return w.disagreement()
+			}
+			if p := slices.Index(reached, true); p >= 0 {
+				return w.config.Text(process.ID(p)) + " has never learnt who leads, nor has anybody else"
+			}
+			return ""
 		},
 	}
 }
