@@ -147,11 +147,6 @@ NEW ?=
 pages: go-version ## write docs/algorithms from the Specs; new pages for all, or those in NEW
 	$(GO) run ./internal/pages/cmd $(NEW)
 
-.PHONY: resets
-resets: go-version ## write docs/majority-resets.md: how often forgetful coordinators let two in
-	$(GO) run ./cmd/conclave compare --resets > docs/majority-resets.md.new
-	mv docs/majority-resets.md.new docs/majority-resets.md
-
 .PHONY: sim
 SEEDS ?= 10000
 sim: go-version ## SEEDS (10000) random schedules of every algorithm in the simulator
