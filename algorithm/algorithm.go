@@ -10,6 +10,8 @@ import (
 	"github.com/conclave-io/conclave/algorithm/broken/maekawaslides"
 	"github.com/conclave-io/conclave/algorithm/broken/singhalprinted"
 	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
+	"github.com/conclave-io/conclave/algorithm/detector/phiaccrual"
+	"github.com/conclave-io/conclave/algorithm/detector/swim"
 	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/election/byload"
 	"github.com/conclave-io/conclave/algorithm/election/changroberts"
@@ -58,8 +60,16 @@ var All = []*process.Spec{
 
 	heartbeat.Spec,
 	heartbeat.Reliable,
+	phiaccrual.Spec,
+	swim.Spec,
 	stack.CentralRecovering,
 	stack.TokenRingRecovering,
+	stack.CentralSwim,
+	stack.TokenRingSwim,
+	stack.BullyHeartbeat,
+	stack.BullyReliable,
+	stack.BullyPhi,
+	stack.BullySwim,
 	singhalprinted.Spec,
 	maekawaslides.Spec,
 	changrobertsprinted.Spec,

@@ -123,6 +123,9 @@ type Claim struct {
 	When     string   // the condition in words; empty: whenever Needs hold
 	Bound    *Formula // BoundedBypass, ClockBound
 	Fails    bool     // the algorithm is known not to have it, and says so
+	// Within is how long after the last fault it holds, for StrongCompleteness
+	// and EventualAccuracy; nil: nobody can judge it in a finite run.
+	Within func(c *Config) Duration
 }
 
 // Survival is a fault that an algorithm keeps its claims under.

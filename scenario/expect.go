@@ -186,6 +186,8 @@ var judges = map[process.Property]sim.Judge{
 	process.LeaderTermination:   sim.LeaderTermination,
 	process.ValueAgreement:      sim.ValueAgreement,
 	process.StrongAccuracy:      sim.StrongAccuracy,
+	process.StrongCompleteness:  sim.StrongCompleteness,
+	process.EventualAccuracy:    sim.EventualAccuracy,
 }
 
 func (r *reader) watch(n *yaml.Node) {

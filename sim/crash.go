@@ -9,6 +9,7 @@ import (
 
 // fault lets something go wrong.
 func (w *World) fault(f *Fault) {
+	w.disturbed = w.now
 	switch f.Kind {
 	case Crash:
 		w.crash(f.Process, f.For)
@@ -42,7 +43,7 @@ func (w *World) crash(p process.ID, restartAfter process.Duration) {
 		return
 	}
 	w.resume(p) // what waited for it finds it down
-	pr.down = true
+	pr.down, w.disturbed = true, w.now
 	w.record(trace.Crash, p, "")
 	w.clientDies(p)
 	w.observe(Observation{Kind: Crashed, Process: p})
@@ -71,6 +72,7 @@ func (w *World) restart(p process.ID, cause uint64) {
 	if !pr.down {
 		return
 	}
+	w.disturbed = w.now
 	pr.machine = w.cfg.Spec.New(p, w.config)
 	if saved, ok := w.durable[p]; ok {
 		err := process.DecodeDurable(saved, pr.machine, w.config.N)
@@ -103,7 +105,7 @@ func (w *World) resume(p process.ID) {
 	if !pr.paused {
 		return
 	}
-	pr.paused = false
+	pr.paused, w.disturbed = false, w.now
 	w.record(trace.Resume, p, "")
 	w.backlog = slices.DeleteFunc(w.backlog, func(it item) bool {
 		if it.proc == int32(p) {
@@ -159,6 +161,7 @@ func (w *World) partition(f *Fault) {
 // heal ends the partition of a number, or all if it is 0.
 func (w *World) heal(number int) {
 	before := len(w.cuts)
+	w.disturbed = w.now
 	w.cuts = slices.DeleteFunc(w.cuts, func(c cut) bool { return number == 0 || c.number == number })
 	if len(w.cuts) < before {
 		w.record(trace.Heal, 0, "")

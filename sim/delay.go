@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/process"
 )
@@ -56,6 +57,17 @@ func (d Delay) Mean() process.Duration {
 		return sum / process.Duration(len(d.list))
 	}
 	return d.hi
+}
+
+// Max returns the longest delay, and false if there is none.
+func (d Delay) Max() (longest process.Duration, bounded bool) {
+	switch d.kind {
+	case exponential:
+		return 0, false
+	case listed:
+		return slices.Max(d.list), true
+	}
+	return d.hi, true
 }
 
 // String returns the distribution as text, in nanoseconds.

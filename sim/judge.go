@@ -151,6 +151,10 @@ func judgeOf(property process.Property, spec *process.Spec, c *process.Config) J
 		return ValueAgreement
 	case process.StrongAccuracy:
 		return StrongAccuracy
+	case process.StrongCompleteness:
+		return StrongCompleteness
+	case process.EventualAccuracy:
+		return EventualAccuracy
 	}
 	return nil
 }

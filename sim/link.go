@@ -263,6 +263,7 @@ func (w *World) isLost(p, to process.ID, pl int32) bool {
 		if f.Message != "" && f.Message != w.cfg.Spec.Message(l.layer, l.kind).Name {
 			continue
 		}
+		w.disturbed = w.now
 		if f.Count--; f.Count <= 0 {
 			w.losses = slices.Delete(w.losses, i, i+1)
 		}

@@ -7,23 +7,26 @@ import (
 	"github.com/conclave-io/conclave/process/processtest"
 )
 
-var stacks = []*process.Spec{CentralRecovering, TokenRingRecovering}
-
+// TestConform leaves out those stacks of which each two neighbouring layers are in
+// another one.
 func TestConform(t *testing.T) {
-	for _, spec := range stacks {
-		t.Run(spec.Name, func(t *testing.T) { processtest.Conform(t, spec) })
+	for _, spec := range []*process.Spec{CentralRecovering, TokenRingRecovering, TokenRingSwim, BullyHeartbeat, BullyPhi} {
+		t.Run(spec.Name, func(t *testing.T) {
+			t.Parallel()
+			processtest.Conform(t, spec)
+		})
 	}
 }
 
 func TestScripts(t *testing.T) {
-	for _, spec := range stacks {
+	for _, spec := range []*process.Spec{CentralRecovering, TokenRingRecovering, TokenRingSwim, BullyPhi} {
 		t.Run(spec.Name, func(t *testing.T) { processtest.Script(t, spec, "testdata/"+spec.Name) })
 	}
 }
 
 // TestOptionsReachTheirLayers: the options of all layers are options of the whole.
 func TestOptionsReachTheirLayers(t *testing.T) {
-	for _, spec := range stacks {
+	for _, spec := range []*process.Spec{CentralRecovering, TokenRingRecovering} {
 		for _, o := range []process.OptionValue{{Name: "announce", Value: "all"}, {Name: "beat-period", Value: "9"}, {Name: "delta", Value: "5"}} {
 			err := spec.Validate(&process.Config{N: 2, Options: []process.OptionValue{o}})
 			if wrong := o.Name == "delta" && spec == CentralRecovering; (err != nil) != wrong {
@@ -35,8 +38,10 @@ func TestOptionsReachTheirLayers(t *testing.T) {
 
 // TestNeeds: what the layers give each other is not asked of the host.
 func TestNeeds(t *testing.T) {
-	for _, spec := range stacks {
+	for _, spec := range All {
 		want := process.Needs{FIFO: true, Reliable: true, Synchrony: true, Topology: spec.Needs.Topology}
+		want.FIFO = spec.Family == process.Mutex || spec == BullyReliable
+		want.Clock = spec == BullyPhi
 		if spec.Needs != want {
 			t.Errorf("%s needs %+v, want %+v", spec.Name, spec.Needs, want)
 		}

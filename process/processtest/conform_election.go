@@ -46,7 +46,8 @@ func (r *run) conclude() error {
 // quiet lets a run go on until nothing is left to happen, or for a long time if
 // something always is, as under a detector.
 func (r *run) quiet() error {
-	for range 20 * actions {
+	end := r.w.clock + 150*r.w.c.D()
+	for i := 0; i < 20*actions && r.w.clock < end; i++ {
 		if done, err := r.calm(); done || err != nil {
 			return err
 		}

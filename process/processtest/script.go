@@ -16,7 +16,8 @@ import (
 // writes what happens into them. A script is a person in the role of the host:
 //
 //	init n=4 coordinator=4 mode=silent labels=(1,2,3,4)   a new world
-//	  also ring=(1,3,2), tree=binary|star|line, quorums=grid|plane|best
+//	  also ring=(1,3,2), tree=binary|star|line, quorums=grid|plane|best,
+//	  clocks=running, so that local clocks show the time of the script
 //	request P..., release P..., cancel P...               what clients do
 //	campaign P..., resign P..., propose P value=V         likewise
 //	record P...               P is asked for a global state
@@ -50,6 +51,7 @@ type script struct {
 	spec    *process.Spec
 	w       *world
 	choices []int
+	running bool // clocks go with the time of the script
 }
 
 // run performs one command. What is wrong with a command is its output, so that
@@ -99,6 +101,7 @@ func (s *script) command(d *datadriven.TestData) error {
 // init makes a world. What is not a key of the world is an option of the algorithm.
 func (s *script) init(d *datadriven.TestData) error {
 	c := &process.Config{N: 3}
+	s.running = false
 	for _, a := range d.CmdArgs {
 		if err := s.setting(c, a); err != nil {
 			return err
@@ -108,7 +111,7 @@ func (s *script) init(d *datadriven.TestData) error {
 	if err != nil {
 		return err
 	}
-	s.w, w.choose, s.choices = w, s.choose, nil
+	s.w, w.choose, w.running, s.choices = w, s.choose, s.running, nil
 	return w.start()
 }
 
@@ -130,6 +133,9 @@ func (s *script) setting(c *process.Config, a datadriven.CmdArg) error {
 		return setTree(c, a)
 	case "quorums":
 		return setQuorums(c, a)
+	case "clocks":
+		s.running = true
+		return nil
 	default:
 		c.Options = append(c.Options, process.OptionValue{Name: a.Key, Value: strings.Join(a.Vals, ",")})
 		return nil

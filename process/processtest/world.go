@@ -20,6 +20,7 @@ type world struct {
 	procs   []*proc
 	flights []flight
 	clock   process.Duration // since the start
+	running bool             // local clocks go with it
 	counts  map[string]int   // messages sent, by name
 	log     []byte           // what happened, for people
 
@@ -81,7 +82,9 @@ func (w *world) start() error {
 // step gives one event to one process and interprets what it asks for.
 func (w *world) step(p *proc, ev *process.Event) error {
 	if ev.Now = 0; w.spec.Needs.Clock {
-		ev.Now = p.reading
+		if ev.Now = p.reading; w.running {
+			ev.Now += w.clock
+		}
 	}
 	if w.take != nil {
 		if err := w.take(p, ev); err != nil {

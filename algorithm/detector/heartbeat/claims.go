@@ -4,8 +4,8 @@ import "github.com/conclave-io/conclave/process"
 
 var claims = process.Claims{
 	Properties: []process.Claim{
-		{Property: process.StrongCompleteness},
-		{Property: process.EventualAccuracy, When: "from some time on delays are bounded, by whatever bound, and nothing is lost"},
+		{Property: process.StrongCompleteness, Within: noticed(false)},
+		{Property: process.EventualAccuracy, Within: noticed(false), When: "from some time on delays are bounded, by whatever bound, and nothing is lost"},
 		{Property: process.StrongAccuracy, Fails: true, When: "a delay longer than timeout-P is taken for a crash"},
 	},
 	Costs: costs,
@@ -21,7 +21,7 @@ var claims = process.Claims{
 
 var reliableClaims = process.Claims{
 	Properties: []process.Claim{
-		{Property: process.StrongCompleteness},
+		{Property: process.StrongCompleteness, Within: noticed(true)},
 		{Property: process.StrongAccuracy},
 	},
 	Costs: costs,
@@ -43,4 +43,14 @@ var costs = []process.Cost{
 
 func constant(text string, value float64) *process.Formula {
 	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
+}
+
+// noticed is how long after the last fault everyone knows who is there and who is
+// not, if delays are bounded by D: a crash is noticed when the timeout is over, and
+// a wrong suspicion taken back at the next ALIVE.
+func noticed(reliable bool) func(c *process.Config) process.Duration {
+	return func(c *process.Config) process.Duration {
+		m := newMachine(0, c, reliable).(*machine)
+		return m.timeout + m.period + 2*c.D()
+	}
 }

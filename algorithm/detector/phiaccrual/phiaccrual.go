@@ -1,0 +1,297 @@
+// Package phiaccrual is failure detection with a level of suspicion, which grows
+// with the time that nothing was heard, measured by what is usual for that peer.
+//
+// # Problem and idea
+//
+// A fixed timeout is wrong for somebody: too short for a slow link, too long for a
+// fast one. This detector looks at the last W times between two heartbeats of a
+// peer and takes them for normally distributed. When nothing was heard for a time
+// t, the probability that the next heartbeat is still to come is the tail of that
+// distribution beyond t, and
+//
+//	phi(t) = -log10 P(interval > t)
+//
+// is the level of suspicion: at level 3 one in a thousand such suspicions is
+// wrong. Whoever uses the detector chooses the level at which it acts, instead of
+// a time; the same level means the same error on every link. A peer whose
+// heartbeats have become slower or more irregular is given more time by itself,
+// and less when they have become regular again.
+//
+// # Rules
+//
+//	R1  every P: send ALIVE(inc, n) to everyone.
+//	R2  on ALIVE from p, if it is newer than all that came before: the time since
+//	    the one before it is a sample. Wait for the next one for
+//	    mean + z(phi) deviation, from now.
+//	    R2a it is not newer: a copy, or overtaken. It proves nothing.
+//	    R2b of a higher incarnation: p has restarted; announce it. The pause is no
+//	        sample.
+//	    R2c p is suspected: the suspicion was wrong. Take it back. The pause is a
+//	        sample like any other: it is how the detector learns. But no sample
+//	        counts for more than 16 P, because such a silence is a fault, and
+//	        what is learnt from it must not hide the next crash for ever.
+//	R3  the level is reached, by the local clock: suspect p. R3a the timer ran out
+//	    more than D too late: it was this process that did not run. Wait one D more.
+//
+// # Integers
+//
+// Intervals are counted in units of D/256. The mean of a window
+// is rounded up to a unit, the deviation computed exactly by an integer square
+// root and rounded up to a unit. Of the inverse of the normal tail, z(phi), there
+// is a table for the levels 1 to 16 in 1024ths, each rounded up to the next. So
+// the time waited is never shorter than by real numbers, and longer by less than
+// two units and a 1024th of a deviation, plus z units for its rounding: at level
+// 8 less than 9 units, or D/28. As levels, the error is below 0.01: the slope of
+// phi is z/2.3 at most, plus a little, per deviation.
+//
+// A deviation is at least D/2. Heartbeats that arrived with no variation at all
+// would otherwise leave no time for the first one that is late, and delays between
+// 0 and D vary by 0.41 D.
+//
+// # What it promises
+//
+// Whoever crashes is in the end suspected by everyone, since nothing renews the
+// timers about it (strong completeness). If all samples are alike, nobody is
+// suspected wrongly who is not later than usual. But a fixed level tolerates a
+// fixed share of mistakes: delays that are rare and long are suspected whenever
+// they come. Whoever needs fewer takes a higher level.
+//
+// # Cost
+//
+// N(N-1) messages per P, as for any heartbeat. If every message takes D, a crash
+// is noticed after more than t+D-P and at most t+D, where t = P + z(phi) D/2: at
+// the default level 8 and P = 4D, between 3.81 D and 7.81 D after it.
+//
+// # Deviations
+//
+// The paper publishes the level and leaves it to applications to compare it; here
+// the level is an option, and the detector computes the time at which it will be
+// reached instead of the level at each time. The first samples are P-P/4 and
+// P+P/4, as in the detectors of Akka; the paper waits until its window is filled.
+// R3a is ours, and so is the limit of a sample.
+//
+// Not survived: nothing is lost for ever, but see above: with rare delays of
+// another size it is never right for good, and the mean over W samples takes W
+// heartbeats to forget.
+//
+// Sources: N. Hayashibara, X. Defago, R. Yared, T. Katayama: The phi accrual
+// failure detector, 2004.
+package phiaccrual
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:   "phi-accrual",
+	Title:  "Phi-accrual failure detector",
+	Paper:  "N. Hayashibara, X. Defago, R. Yared, T. Katayama: The phi accrual failure detector, 2004",
+	Family: process.Detector,
+	Messages: []process.MessageSpec{
+		{Name: "ALIVE", Class: process.Heartbeat, Fields: []process.FieldUse{
+			{Field: process.FieldValue, Symbol: "inc"}, {Field: process.FieldSeq, Symbol: "n"}}},
+	},
+	Timers: []string{"beat", "check"},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "every P: ALIVE to everyone"},
+		{Name: "R2", Text: "ALIVE: take a sample, wait for the next one"},
+		{Name: "R2a", Text: "ALIVE that is not newer: ignore"},
+		{Name: "R2b", Text: "ALIVE of a higher incarnation: announce the restart"},
+		{Name: "R2c", Text: "ALIVE of a suspect: trust it, and learn from it"},
+		{Name: "R3", Text: "the level is reached: suspect"},
+		{Name: "R3a", Text: "the timer ran out late: wait one D more"},
+	},
+	Options: []process.Option{
+		{Name: "phi-period", Default: "4", Min: 1, Max: 256, Text: "P, the time between two ALIVEs, in D"},
+		{Name: "phi", Default: "8", Min: 1, Max: maxLevel, Text: "the level at which a process is suspected: one in 10^phi suspicions is wrong"},
+		{Name: "phi-window", Default: "32", Min: 2, Max: maxWindow, Text: "W, how many intervals are remembered of each process"},
+	},
+	Needs:  process.Needs{Clock: true},
+	Claims: claims,
+	New:    newMachine,
+}
+
+const alive process.Type = 1
+
+const (
+	beatTimer process.Timer = iota + 1
+	checkTimer
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR2a
+	ruleR2b
+	ruleR2c
+	ruleR3
+	ruleR3a
+)
+
+type machine struct {
+	c      *process.Config
+	self   process.ID
+	period process.Duration
+	unit   process.Duration // in which intervals are counted
+	limit  uint64           // of a sample
+	level  int              // phi
+	window int              // W
+
+	incarnation uint64
+	n           uint64 // ALIVEs sent
+	peers       []peer // by rank
+}
+
+// peer is what is known of another process. Suspected and excused are never both.
+type peer struct {
+	incarnation uint64 // the highest that was heard of, 0 if none was since a restart
+	heard       uint64 // the highest n of that incarnation
+	last        int64  // when it came, by the local clock
+	suspected   bool
+	excused     bool   // R3a
+	samples     window // never empty
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	m := &machine{
+		c: c, self: self,
+		period: process.Duration(c.IntOption("phi-period", 4)) * c.D(),
+		unit:   max(1, c.D()/unitsPerD),
+		level:  c.IntOption("phi", 8),
+		window: c.IntOption("phi-window", 32),
+		peers:  make([]peer, c.N),
+	}
+	m.limit = min(longestSilence*m.units(m.period), maxSample)
+	for p := range m.peers {
+		m.peers[p].samples.values = []uint64{m.units(m.period - m.period/4), m.units(m.period + m.period/4)}
+	}
+	return m
+}
+
+// units converts a length of time, to the nearest unit.
+func (m *machine) units(length process.Duration) uint64 {
+	return uint64(max(0, length+m.unit/2) / m.unit)
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		m.onStart(ev, 1, fx)
+	case process.Restart:
+		m.onStart(ev, 0, fx)
+	case process.Deliver:
+		m.onAlive(ev.Message, ev.Now, fx)
+	case process.Fire:
+		if ev.Timer == beatTimer {
+			m.beat(fx)
+		} else {
+			m.onCheck(ev.Timer.Peer(), ev.Now, fx)
+		}
+	}
+}
+
+// onStart begins to beat and to listen. Processes that start together are all in
+// their first incarnation; one that comes back does not know in which the others
+// are.
+func (m *machine) onStart(ev *process.Event, others uint64, fx *process.Effects) {
+	m.incarnation = ev.Incarnation
+	if m.c.N == 1 {
+		return
+	}
+	m.beat(fx)
+	for p := range process.ID(m.c.N) {
+		if p != m.self {
+			m.peers[p].incarnation = others
+			m.listen(p, ev.Now, fx)
+		}
+	}
+}
+
+// beat is R1.
+func (m *machine) beat(fx *process.Effects) {
+	fx.Rule(ruleR1)
+	m.n++
+	fx.Broadcast(process.Message{Type: alive, Value: int64(m.incarnation), Seq: m.n})
+	fx.Arm(beatTimer, m.period, m.period)
+}
+
+// listen waits for the next ALIVE of p until the level is reached.
+func (m *machine) listen(p process.ID, now process.Duration, fx *process.Effects) {
+	m.peers[p].last = int64(now)
+	patience := m.patience(p)
+	fx.Arm(checkTimer.For(p), patience, patience)
+}
+
+// patience is how long after an ALIVE the level is reached.
+func (m *machine) patience(p process.ID) process.Duration {
+	return process.Duration(m.peers[p].samples.reaches(m.level)) * m.unit
+}
+
+// onAlive is R2. The first ALIVE of an incarnation has none before it.
+func (m *machine) onAlive(msg *process.Message, now process.Duration, fx *process.Effects) {
+	q, incarnation := &m.peers[msg.From], uint64(msg.Value)
+	switch {
+	case incarnation < q.incarnation || incarnation == q.incarnation && msg.Seq <= q.heard:
+		fx.Rule(ruleR2a)
+		return
+	case incarnation > q.incarnation:
+		m.onNew(msg.From, incarnation, fx)
+	case q.suspected:
+		fx.Rule(ruleR2c)
+		fx.Trust(msg.From)
+	default:
+		fx.Rule(ruleR2)
+	}
+	if incarnation == q.incarnation && q.heard > 0 {
+		q.samples.add(min(m.units(now-process.Duration(q.last)), m.limit), m.window)
+	}
+	q.incarnation, q.heard = incarnation, msg.Seq
+	q.suspected, q.excused = false, false
+	m.listen(msg.From, now, fx)
+}
+
+// onNew is R2b, unless it is this process that has restarted and heard of no
+// other incarnation yet.
+func (m *machine) onNew(p process.ID, incarnation uint64, fx *process.Effects) {
+	known := m.peers[p].incarnation != 0
+	if m.peers[p].suspected {
+		fx.Trust(p)
+	}
+	if !known && !m.peers[p].suspected {
+		fx.Rule(ruleR2)
+		return
+	}
+	fx.Rule(ruleR2b)
+	fx.Rejoin(p, incarnation)
+}
+
+// onCheck is R3.
+func (m *machine) onCheck(p process.ID, now process.Duration, fx *process.Effects) {
+	q := &m.peers[p]
+	due := process.Duration(q.last) + m.patience(p)
+	if !q.excused && now > due+m.c.D() {
+		fx.Rule(ruleR3a)
+		q.excused = true
+		fx.Arm(checkTimer.For(p), m.c.D(), m.c.D())
+		return
+	}
+	fx.Rule(ruleR3)
+	q.suspected, q.excused = true, false
+	fx.Suspect(p)
+}
+
+// Fields names the state. Nothing of it survives a crash: a process that is back
+// hears within one P who else is there, and learns their habits anew.
+func (m *machine) Fields(f *process.Fields) {
+	f.Seq("inc", &m.incarnation)
+	f.Seq("n", &m.n)
+	process.List(f, "peers", &m.peers, func(f *process.Fields, q *peer) {
+		f.Seq("inc", &q.incarnation)
+		f.Seq("heard", &q.heard)
+		f.Int("last", &q.last)
+		f.Bool("suspected", &q.suspected)
+		f.Bool("excused", &q.excused)
+		f.Uints("samples", &q.samples.values)
+		f.Count("next", &q.samples.next)
+	})
+}

@@ -1,0 +1,91 @@
+package swim
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// check refuses a wait that does not leave others any time to answer.
+func check(c *process.Config) error {
+	wait, period := c.IntOption("swim-wait", 3), c.IntOption("swim-period", 8)
+	if wait >= period {
+		return fmt.Errorf("process: swim-wait is %d, it must be less than swim-period, which is %d", wait, period)
+	}
+	return nil
+}
+
+const calm = "from some time on messages take at most D, T > 2D, and nothing is lost"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.StrongCompleteness, Within: noticed},
+		{Property: process.EventualAccuracy, Within: settled, When: calm},
+		{Property: process.StrongAccuracy, Fails: true, When: "a PING or ACK that is lost or late on all ways is taken for a crash"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "N >= 2", Exact: &process.Formula{
+			Text: "2N", Eval: func(p process.Params) float64 { return float64(2 * p.N) }}},
+		{Metric: process.DetectionTime, Regime: process.Steady,
+			When: "every message takes D, T = 8D, all begin together, N >= 3; from the crash to the first suspicion, the mean over the time of the crash",
+			Lo:   &process.Formula{Text: "T-D = 7", Eval: func(process.Params) float64 { return 7 }},
+			Hi: &process.Formula{Text: "2(N-1)T-D", Eval: func(p process.Params) float64 {
+				return float64(16*(p.N-1) - 1)
+			}},
+			Mean: &process.Formula{Text: "(E+1/2)T-D, E near e/(e-1)", Eval: func(p process.Params) float64 {
+				return 8*(Periods(p.N)+0.5) - 1
+			}}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "probes are numbered, news has a total order"},
+		{Fault: process.Duplication, How: "probes are numbered, news has a total order"},
+		{Fault: process.Loss, How: "R3 asks around, R6 objects; what is wrong all the same is taken back (R4a)"},
+		{Fault: process.Slowness, How: "R6: a process that was slow objects, or is taken back after it has failed (R4a)"},
+		{Fault: process.CrashAny, How: "its purpose"},
+		{Fault: process.AmnesiaRestart, How: "JOIN (R7)"},
+	},
+}
+
+// Periods is E, the expected number of periods until somebody has probed a given
+// process, counted from a random moment, if all begin their orders together. Of
+// m = N-1 others, u had their turn. One prober misses the given one for j periods
+// with probability (m-j)/m while its order lasts, then with u/m times the same in
+// the next order; and all m of them are independent.
+func Periods(n int) float64 {
+	m := n - 1
+	if m < 1 {
+		return 0
+	}
+	sum := 0.0
+	for u := range m {
+		for j := 0; j <= m-u; j++ {
+			sum += power(float64(m-j)/float64(m), m)
+		}
+		for i := 1; i <= m; i++ {
+			sum += power(float64(u)/float64(m)*float64(m-i)/float64(m), m)
+		}
+	}
+	return sum / float64(m)
+}
+
+func power(x float64, n int) float64 {
+	p := 1.0
+	for range n {
+		p *= x
+	}
+	return p
+}
+
+// noticed is how long after a crash everyone has found out by themselves: each
+// probes everyone in two orders at most, and perhaps twice, if an old objection
+// arrives late.
+func noticed(c *process.Config) process.Duration {
+	return process.Duration(c.IntOption("swim-period", 8)*4*c.N) * c.D()
+}
+
+// settled is how long after the last fault nobody is suspected: a suspicion may
+// just have begun, become a failure, and be taken back at the next probe.
+func settled(c *process.Config) process.Duration {
+	suspicion := process.Duration(suspicionPeriods(c)*c.IntOption("swim-period", 8)) * c.D()
+	return 2*noticed(c) + 2*suspicion
+}

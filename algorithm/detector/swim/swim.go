@@ -1,0 +1,277 @@
+// Package swim is failure detection by probing one process at a time, with news of
+// the others travelling on the probes.
+//
+// # Problem and idea
+//
+// Heartbeats from everyone to everyone cost N(N-1) messages per period. Here each
+// process probes one other per period, whatever N is: about 1.58 periods after a
+// crash somebody has probed whoever crashed. A probe that is not answered is put
+// again through a few others, because the link and not the process may be at
+// fault. Whoever does not answer them either is suspected, and has the time to
+// object; only then has it failed. Suspicions, objections and failures need no
+// messages of their own: they are written onto the probes and their answers, and
+// spread like an epidemic.
+//
+// # Rules
+//
+//	R1  every T: take the next process of a random order of all others, send it
+//	    PING. When all have had their turn, a new order begins.
+//	R2  on PING: answer ACK. R2a: an ACK for somebody else: pass it on to it.
+//	R3  no ACK after a while: send PING-REQ(q) to k others, chosen at random.
+//	    R3a on PING-REQ(q): PING q on behalf of whoever asked.
+//	    R3b no ACK when T is over: suspect q, and say so.
+//	R4  on news of p that is newer than what is known: believe it and pass it on.
+//	    R4a p was suspected or had failed and is alive: take it back.
+//	R5  suspected for S: p has failed, and everyone shall know.
+//	R6  on news that this process itself is suspected or failed: object, by taking
+//	    the next incarnation.
+//	R7  restart: send JOIN to everyone, before anything else. R7a on JOIN: answer
+//	    STATE with all that is known. R7b of an earlier start: ignore it.
+//
+// News of p is ordered by (start, incarnation, state), with alive before suspected
+// before failed. The number of its starts comes from the host. The incarnation is
+// p's own: only p raises it, to object (R6). Each piece of news is written onto
+// the first 3 log N messages that leave after it came, six pieces on one, those
+// first that went out least often; and on any message to whom it is about.
+//
+// # What it promises
+//
+// Each process is probed by each other at least once in 2N-3 periods, and whoever
+// crashed does not answer; so it is in the end suspected by all, whatever news is
+// lost (strong completeness). Suspicions may be wrong, but if from some time on
+// delays are bounded by D and nothing is lost, every PING is answered in time and
+// every live process hears what is said of it, and objects (eventual accuracy).
+// News has a total order, so all believe the same when they have heard the same.
+// FIFO links bring JOIN first, so a process that is back is known to be so before
+// it does anything else.
+//
+// # Cost
+//
+// 2N messages per period, two of which each process sends, and no more than
+// 2+4k for each probe that is not answered. If all begin together and every
+// message takes D, a crash leads to a first suspicion after (E+1/2)T-D on average,
+// where E goes to e/(e-1) = 1.58 as N grows, and within 2(N-1)T.
+//
+// # Deviations
+//
+// In the paper failed is final, and a process that was declared failed by mistake
+// must leave. Then a partition that heals leaves two groups for ever, so here news
+// of a later incarnation takes failed back (R4a), as in memberlist of HashiCorp,
+// and those that have failed keep their turn in R1, without R3. An incarnation
+// that is announced as failed need not be: Fail is a fact only while messages take
+// at most D and are not lost. R7 is ours; the paper lets newcomers broadcast.
+// Incarnations, random order and suspicion are sections 4.2 and 4.3 of the paper.
+//
+// Not survived: T does not adapt. Where a round trip regularly takes longer than
+// T, live processes are suspected again and again, and object again and again.
+//
+// Source: A. Das, I. Gupta, A. Motivala: SWIM: scalable weakly-consistent
+// infection-style process group membership protocol, 2002.
+package swim
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:   "swim",
+	Title:  "SWIM failure detector",
+	Paper:  "A. Das, I. Gupta, A. Motivala: SWIM: scalable weakly-consistent infection-style process group membership protocol, 2002",
+	Family: process.Detector,
+	Messages: []process.MessageSpec{
+		{Name: "PING", Class: process.Heartbeat, Fields: probeFields},
+		{Name: "ACK", Class: process.Heartbeat, Fields: probeFields},
+		{Name: "PING-REQ", Class: process.Heartbeat, Fields: []process.FieldUse{
+			{Field: process.FieldSubject, Symbol: "q"}, number, start, about, news}},
+		{Name: "JOIN", Class: process.Recovery, Fields: []process.FieldUse{start}},
+		{Name: "STATE", Class: process.Recovery, Fields: []process.FieldUse{start, about, news}},
+	},
+	Timers: []string{"period", "wait", "suspicion"},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "every T: PING to the next of a random order"},
+		{Name: "R2", Text: "PING: answer ACK"},
+		{Name: "R2a", Text: "ACK for somebody else: pass it on"},
+		{Name: "R3", Text: "no ACK for a while: PING-REQ to k others"},
+		{Name: "R3a", Text: "PING-REQ: PING on behalf of the sender"},
+		{Name: "R3b", Text: "no ACK when T is over: suspect"},
+		{Name: "R4", Text: "newer news: believe it, pass it on"},
+		{Name: "R4a", Text: "alive after all, or again: take it back"},
+		{Name: "R5", Text: "nobody objected to a suspicion: failed"},
+		{Name: "R6", Text: "suspected or failed oneself: object"},
+		{Name: "R7", Text: "restart: JOIN to everyone"},
+		{Name: "R7a", Text: "JOIN: answer STATE"},
+		{Name: "R7b", Text: "message of an earlier start: ignore"},
+	},
+	Options: []process.Option{
+		{Name: "swim-period", Default: "8", Min: 2, Max: 1_000_000, Text: "T, the time between two probes, in D"},
+		{Name: "swim-wait", Default: "3", Min: 1, Max: 1_000_000, Text: "how long to wait for an ACK before others are asked, in D; shorter than T"},
+		{Name: "swim-helpers", Default: "3", Min: 0, Max: 100, Text: "k, how many others are asked; 0: nobody"},
+		{Name: "swim-suspicion", Default: "0", Min: 0, Max: 1_000_000, Text: "S, how long a suspect may object, in T; 0: 3 log N"},
+	},
+	Claims: claims,
+	Check:  check,
+	New:    newMachine,
+}
+
+var (
+	number = process.FieldUse{Field: process.FieldSeq, Symbol: "n"}
+	start  = process.FieldUse{Field: process.FieldValue, Symbol: "start"}
+	about  = process.FieldUse{Field: process.FieldIDs, Symbol: "of"}
+	news   = process.FieldUse{Field: process.FieldVector, Symbol: "news"} // start, incarnation and state of each
+
+	probeFields = []process.FieldUse{{Field: process.FieldSubject, Symbol: "for"}, number, start, about, news}
+)
+
+const (
+	ping process.Type = iota + 1
+	ack
+	pingReq
+	join
+	state
+)
+
+const (
+	periodTimer process.Timer = iota + 1
+	waitTimer
+	suspicionTimer
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR2a
+	ruleR3
+	ruleR3a
+	ruleR3b
+	ruleR4
+	ruleR4a
+	ruleR5
+	ruleR6
+	ruleR7
+	ruleR7a
+	ruleR7b
+)
+
+// What may be believed of a process, in the order in which one overrides another
+// of the same incarnation.
+const (
+	alive uint64 = iota
+	suspected
+	failed
+)
+
+const (
+	spread = 3 // times log N: how often each piece of news is sent
+	most   = 6 // pieces of news on one message
+)
+
+type machine struct {
+	c         *process.Config
+	self      process.ID
+	period    process.Duration // T
+	wait      process.Duration // for a direct ACK
+	suspicion process.Duration // S
+	helpers   int              // k
+	copies    int              // how often each piece of news is sent
+
+	start       uint64       // how often this process has started
+	incarnation uint64       // how often it has objected since
+	probes      uint64       // PINGs begun, the number of the last one
+	order       []process.ID // everyone else; those before turn have had it
+	turn        int
+	target      process.ID  // of the last PING, None once it is answered
+	suspects    process.Set // nobody is in both sets
+	dead        process.Set // declared failed
+	starts      []uint64    // by rank: the latest known, 0 if none was heard of since a restart
+	objections  []uint64    // by rank: the incarnation of that start
+	hot         []piece     // news that is still being sent, least often sent first
+
+	scratchIDs    []process.ID // candidates
+	scratchNews   []process.ID
+	scratchVector []uint64
+}
+
+// piece is news of a process, to be sent so many times more. What the news is
+// stands in the sets and arrays.
+type piece struct {
+	of   process.ID
+	left int
+}
+
+// belief is what is known of a process.
+type belief struct{ start, incarnation, state uint64 }
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	m := &machine{
+		c: c, self: self, helpers: c.IntOption("swim-helpers", 3), target: process.None,
+		period:   process.Duration(c.IntOption("swim-period", 8)) * c.D(),
+		wait:     process.Duration(c.IntOption("swim-wait", 3)) * c.D(),
+		copies:   spread * log(c.N),
+		suspects: process.NewSet(c.N), dead: process.NewSet(c.N),
+		starts: make([]uint64, c.N), objections: make([]uint64, c.N),
+	}
+	m.suspicion = process.Duration(suspicionPeriods(c)) * m.period
+	for p := range process.ID(c.N) {
+		if p != self {
+			m.order = append(m.order, p)
+		}
+	}
+	return m
+}
+
+// suspicionPeriods is S in T: by default the time that news takes to reach
+// everyone and an objection to come back, with room to spare.
+func suspicionPeriods(c *process.Config) int {
+	if s := c.IntOption("swim-suspicion", 0); s > 0 {
+		return s
+	}
+	return 3 * log(c.N)
+}
+
+// log is the logarithm of n+1 to the base 2, rounded up.
+func log(n int) int {
+	bits := 0
+	for n > 0 {
+		n, bits = n/2, bits+1
+	}
+	return bits
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		m.onStart(ev.Incarnation, fx)
+	case process.Restart:
+		m.onRestart(ev.Incarnation, fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	case process.Fire:
+		switch ev.Timer.Name() {
+		case periodTimer:
+			m.onPeriod(fx)
+		case waitTimer:
+			m.onWait(fx)
+		case suspicionTimer:
+			m.onSuspicion(ev.Timer.Peer(), fx)
+		}
+	}
+}
+
+// Fields names the state. Nothing of it survives a crash: the answers to JOIN tell
+// a process that is back who else is there.
+func (m *machine) Fields(f *process.Fields) {
+	f.Seq("start", &m.start)
+	f.Uint("inc", &m.incarnation)
+	f.Seq("n", &m.probes)
+	f.IDs("order", &m.order)
+	f.Count("turn", &m.turn)
+	f.ID("target", &m.target)
+	f.Set("suspected", m.suspects)
+	f.Set("failed", m.dead)
+	f.Array("starts", m.starts)
+	f.Array("incs", m.objections)
+	process.List(f, "news", &m.hot, func(f *process.Fields, n *piece) {
+		f.ID("of", &n.of)
+		f.Count("left", &n.left)
+	})
+}
