@@ -69,7 +69,7 @@ var Spec = &process.Spec{
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{from, vector, {Field: process.FieldValue, Symbol: "value"}, data}},
-		{Name: "CARRIED", Fields: []process.FieldUse{from, vector, data}},
+		{Name: "CARRIED", Fields: []process.FieldUse{from, vector, inner}},
 	},
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "multicast: count it, send it to everybody else with what was delivered, deliver it"},
@@ -92,6 +92,7 @@ var (
 	from   = process.FieldUse{Field: process.FieldSubject, Symbol: "from"}
 	vector = process.FieldUse{Field: process.FieldVector, Symbol: "V"}
 	data   = process.FieldUse{Field: process.FieldData, Symbol: "data"}
+	inner  = process.FieldUse{Field: process.FieldData, Symbol: "of", Carried: true}
 )
 
 // A multicast is either the application's or a layer's above.

@@ -19,6 +19,6 @@ var claims = process.Claims{
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "nothing depends on the order of messages"},
 		{Fault: process.Duplication, How: "a multicast is known by its sender and number"},
-		{Fault: process.CrashAny, How: "mode echo: whoever delivers a multicast has sent it to everybody before"},
+		{Fault: process.CrashAny, Mode: echo, How: "whoever delivers a multicast has sent it to everybody before"},
 	},
 }

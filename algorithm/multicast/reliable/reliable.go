@@ -59,7 +59,7 @@ var Spec = &process.Spec{
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{from, number, {Field: process.FieldValue, Symbol: "value"}, data}},
-		{Name: "CARRIED", Fields: []process.FieldUse{from, number, data}},
+		{Name: "CARRIED", Fields: []process.FieldUse{from, number, inner}},
 	},
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "multicast: number it, send it to everybody else, deliver it"},
@@ -81,6 +81,7 @@ var (
 	from   = process.FieldUse{Field: process.FieldSubject, Symbol: "from"}
 	number = process.FieldUse{Field: process.FieldSeq, Symbol: "n"}
 	data   = process.FieldUse{Field: process.FieldData, Symbol: "data"}
+	inner  = process.FieldUse{Field: process.FieldData, Symbol: "of", Carried: true}
 )
 
 // A multicast is either the application's or a layer's above.

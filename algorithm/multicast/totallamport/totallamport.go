@@ -63,7 +63,8 @@
 //
 // A layer above hands its broadcasts to this one and gets them back at every
 // process, its own included. What it sends to one process is multicast too, and
-// handed up by that process alone.
+// handed up by that process alone. Each is handed up with its place in the sequence
+// as its Fence: the number of its stamp.
 //
 // Sources: L. Lamport (1978); 000_a21c1074769cc713.txt and
 // 004_cdcb4f7ac3f80204.txt (names only).
@@ -84,9 +85,9 @@ var Spec = &process.Spec{
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{sent, value, data}},
-		{Name: "CARRIED", Fields: []process.FieldUse{sent, data}},
+		{Name: "CARRIED", Fields: []process.FieldUse{sent, inner}},
 		{Name: "ACK", Fields: []process.FieldUse{sent, from, stamped, value, data}},
-		{Name: "CARRIED-ACK", Fields: []process.FieldUse{sent, from, stamped, data}},
+		{Name: "CARRIED-ACK", Fields: []process.FieldUse{sent, from, stamped, inner}},
 		{Name: "FLUSH", Class: process.Recovery, Fields: []process.FieldUse{sent, {Field: process.FieldSubject, Symbol: "of"}}},
 	},
 	Rules: []process.RuleSpec{
@@ -109,6 +110,7 @@ var (
 	stamped = process.FieldUse{Field: process.FieldSeq, Symbol: "T"}
 	value   = process.FieldUse{Field: process.FieldValue, Symbol: "value"}
 	data    = process.FieldUse{Field: process.FieldData, Symbol: "data"}
+	inner   = process.FieldUse{Field: process.FieldData, Symbol: "of", Carried: true}
 )
 
 // A multicast is either the application's or a layer's above; its ACK is two types
@@ -158,9 +160,10 @@ type machine struct {
 	scratchMessage process.Message
 }
 
+// newMachine starts the clock so high that places are above the fences of the base.
 func newMachine(self process.ID, c *process.Config) process.Machine {
 	return &machine{
-		c: c, self: self, clock: c.Base.Clock,
+		c: c, self: self, clock: max(c.Base.Clock, (uint64(c.Base.Fence)+uint64(c.N)-1)/uint64(c.N)),
 		seen: make([]uint64, c.N), last: make([]uint64, c.N), failed: process.NewSet(c.N),
 	}
 }
@@ -302,8 +305,16 @@ func (m *machine) handUp(it *item, fx *process.Effects) {
 	}
 	inner := &m.scratchMessage
 	if inner.DecodeRaw(it.data, m.c.N) == nil && (inner.To == process.None || inner.To == m.self) {
+		inner.Fence = m.place(it.stamp)
 		fx.Deliver(inner)
 	}
+}
+
+// place is the number of a stamp among all stamps that there can be. It grows along
+// the sequence, and those who deliver a multicast need not have delivered all before
+// it to agree on it.
+func (m *machine) place(s process.Stamp) process.Fence {
+	return process.Fence((s.Clock-1)*uint64(m.c.N) + uint64(s.ID) + 1)
 }
 
 // Fields names the state.

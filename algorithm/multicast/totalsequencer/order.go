@@ -63,6 +63,7 @@ func (m *machine) nextWaiting(p process.ID) int {
 func (m *machine) order(it item, fx *process.Effects) {
 	fx.Rule(ruleR2)
 	it.term, it.n = m.term, m.next
+	it.place = m.c.Base.Fence + process.MakeFence(m.term.Round(), uint32(it.n))
 	fx.Broadcast(it.ordered())
 	m.deliver(it, fx)
 }
@@ -126,6 +127,7 @@ func (m *machine) handUp(it *item, fx *process.Effects) {
 	}
 	inner := &m.scratchMessage
 	if inner.DecodeRaw(it.data, m.c.N) == nil && (inner.To == process.None || inner.To == m.self) {
+		inner.Fence = it.place
 		fx.Deliver(inner)
 	}
 }
@@ -168,6 +170,6 @@ func (m *machine) forget(n uint64) {
 
 func (it *item) ordered() process.Message {
 	return process.Message{
-		Type: it.kind + toOrder, Term: it.term, Clock: it.n, Subject: it.from, Seq: it.own, Value: it.value, Data: it.data,
+		Type: it.kind + toOrder, Term: it.term, Clock: it.n, Fence: it.place, Subject: it.from, Seq: it.own, Value: it.value, Data: it.data,
 	}
 }

@@ -73,7 +73,9 @@
 //
 // A layer above hands its broadcasts to this one and gets them back at every
 // process, its own included. What it sends to one process is multicast too, and
-// handed up by that process alone.
+// handed up by that process alone. Each is handed up with its place in the sequence
+// as its Fence: its number, and the round of the term that gave it. After a takeover
+// places are larger than all before, also than those that only the dead have seen.
 //
 // Sources: M. F. Kaashoek, A. S. Tanenbaum (1991); 000_a21c1074769cc713.txt and
 // 004_cdcb4f7ac3f80204.txt (names only).
@@ -90,9 +92,9 @@ var Spec = &process.Spec{
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "DATA", Fields: []process.FieldUse{epoch, own, value, data}},
-		{Name: "CARRIED-DATA", Fields: []process.FieldUse{epoch, own, data}},
-		{Name: "ORDER", Fields: []process.FieldUse{epoch, number, from, own, value, data}},
-		{Name: "CARRIED-ORDER", Fields: []process.FieldUse{epoch, number, from, own, data}},
+		{Name: "CARRIED-DATA", Fields: []process.FieldUse{epoch, own, inner}},
+		{Name: "ORDER", Fields: []process.FieldUse{epoch, number, place, from, own, value, data}},
+		{Name: "CARRIED-ORDER", Fields: []process.FieldUse{epoch, number, place, from, own, inner}},
 		{Name: "QUERY", Class: process.Recovery, Fields: []process.FieldUse{epoch, number}},
 		{Name: "STATE", Class: process.Recovery, Fields: []process.FieldUse{epoch, number}},
 		{Name: "NEWEPOCH", Class: process.Recovery, Fields: []process.FieldUse{epoch, number}},
@@ -127,10 +129,12 @@ var Spec = &process.Spec{
 var (
 	epoch  = process.FieldUse{Field: process.FieldTerm, Symbol: "e"}
 	number = process.FieldUse{Field: process.FieldClock, Symbol: "n"}
+	place  = process.FieldUse{Field: process.FieldFence, Symbol: "place"}
 	from   = process.FieldUse{Field: process.FieldSubject, Symbol: "from"}
 	own    = process.FieldUse{Field: process.FieldSeq, Symbol: "s"}
 	value  = process.FieldUse{Field: process.FieldValue, Symbol: "value"}
 	data   = process.FieldUse{Field: process.FieldData, Symbol: "data"}
+	inner  = process.FieldUse{Field: process.FieldData, Symbol: "of", Carried: true}
 )
 
 // A multicast is either the application's or a layer's above; its ORDER is two types
@@ -171,7 +175,8 @@ type item struct {
 	from  process.ID
 	own   uint64 // its number among those of its sender
 	term  process.Term
-	n     uint64 // its number among all
+	n     uint64        // its number among all
+	place process.Fence // n, and the round of the term that gave it first
 	value int64
 	data  []byte
 }
@@ -235,7 +240,7 @@ func (m *machine) onMessage(in *process.Message, fx *process.Effects) {
 	case msg, carried:
 		m.onData(item{kind: in.Type, from: in.From, own: in.Seq, value: in.Value, data: in.Data}, in.Term, fx)
 	case order, carriedOrder:
-		m.onOrder(item{in.Type - toOrder, in.Subject, in.Seq, in.Term, in.Clock, in.Value, in.Data}, fx)
+		m.onOrder(item{in.Type - toOrder, in.Subject, in.Seq, in.Term, in.Clock, in.Fence, in.Value, in.Data}, fx)
 	case query:
 		m.onQuery(in, fx)
 	case state:
@@ -276,6 +281,7 @@ func itemFields(f *process.Fields, it *item) {
 	f.Seq("s", &it.own)
 	f.Term("e", &it.term)
 	f.Uint("n", &it.n)
+	f.Fence("place", &it.place)
 	f.Int("value", &it.value)
 	f.Bytes("data", &it.data)
 }

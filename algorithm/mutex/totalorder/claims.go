@@ -1,0 +1,39 @@
+package totalorder
+
+import "github.com/conclave-io/conclave/process"
+
+const (
+	doc000 = "000_a21c1074769cc713.txt"
+	doc001 = "001_7cbd60020dad965f.txt"
+)
+
+// claims hold above any layer that delivers in total order.
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.Progress},
+		{Property: process.FencesGrow},
+	},
+}
+
+// Costs returns what an entry costs above a layer that takes the given number of
+// messages for a multicast and two delays for a delivery.
+func Costs(when string, multicast *process.Formula) []process.Cost {
+	entry := &process.Formula{
+		Text: "2" + multicast.Text,
+		Eval: func(p process.Params) float64 { return 2 * multicast.Eval(p) },
+	}
+	return []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, When: when, Exact: entry,
+			Said: []process.Figure{
+				{Document: doc000, Text: "2 (N-1)", Wrong: "of the algorithm of permissions that is headed totally ordered multicast and delivers nothing in order"},
+			}},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: when, Exact: constant("2", 2)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: when, Exact: constant("2", 2)},
+		{Metric: process.Throughput, Regime: process.Saturated, When: when, Exact: constant("1/2", 0.5)},
+	}
+}
+
+func constant(text string, value float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
+}
