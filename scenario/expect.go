@@ -186,6 +186,10 @@ var judges = map[process.Property]sim.Judge{
 	process.LeaderTermination:   sim.LeaderTermination,
 	process.ValueAgreement:      sim.ValueAgreement,
 	process.StrongAccuracy:      sim.StrongAccuracy,
+	process.MulticastAgreement:  sim.MulticastAgreement,
+	process.OrderFIFO:           sim.OrderFIFO,
+	process.OrderCausal:         sim.OrderCausal,
+	process.OrderTotal:          sim.OrderTotal,
 	process.StrongCompleteness:  sim.StrongCompleteness,
 	process.EventualAccuracy:    sim.EventualAccuracy,
 }

@@ -26,6 +26,7 @@ const (
 	Delivered // to the application: Message
 	Sent      // Peer, Message
 	Received  // Peer, Message
+	Proposed  // Value: a client offers or multicasts it
 )
 
 var announced = [...]ObservationKind{
@@ -151,6 +152,14 @@ func judgeOf(property process.Property, spec *process.Spec, c *process.Config) J
 		return ValueAgreement
 	case process.StrongAccuracy:
 		return StrongAccuracy
+	case process.MulticastAgreement:
+		return MulticastAgreement
+	case process.OrderFIFO:
+		return OrderFIFO
+	case process.OrderCausal:
+		return OrderCausal
+	case process.OrderTotal:
+		return OrderTotal
 	case process.StrongCompleteness:
 		return StrongCompleteness
 	case process.EventualAccuracy:

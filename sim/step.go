@@ -18,8 +18,11 @@ func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
 	if w.ghost != nil {
 		w.ghost.tick(p)
 	}
-	if ev.Kind == process.Acquire {
+	switch ev.Kind {
+	case process.Acquire:
 		w.observe(Observation{Kind: Requested, Process: p})
+	case process.Propose:
+		w.observe(Observation{Kind: Proposed, Process: p, Value: ev.Value})
 	}
 	if w.describer == nil {
 		w.fx.Begin(p, w.choose)
