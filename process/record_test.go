@@ -48,3 +48,17 @@ func TestCarriedMessageText(t *testing.T) {
 		}
 	}
 }
+
+// Between a lock and the host there may be carriers, which elect nobody.
+func TestCampaignPassesCarriers(t *testing.T) {
+	s := newTower(
+		&process.Spec{Name: "cut", Family: process.GlobalState, Carrier: true},
+		&process.Spec{Name: "clock", Family: process.ClockSync, Carrier: true},
+		&process.Spec{Name: "lock", Family: process.Mutex})
+	s.layers[2].on[process.Fire] = func(_ *process.Event, fx *process.Effects) {
+		fx.Campaign()
+		fx.Acquire()
+	}
+	s.step(process.Event{Kind: process.Fire, Layer: 2})
+	s.expect(t, "campaign@2 acquire@2", "lock fire")
+}

@@ -202,9 +202,12 @@ func (s *Stack) receivers(e *Effect, ev *Event, fx *Effects) (lo, hi int) {
 	case EffectGrant:
 		return layer + 1, min(layer+1, top)
 	case EffectCampaign:
-		return s.elector(layer), s.elector(layer)
+		if lo = s.elector(layer); lo >= 0 && s.specs[lo].Family == Election {
+			return lo, lo
+		}
+		return s.below(layer), s.below(layer)
 	case EffectAcquire, EffectRelease, EffectPropose:
-		return layer - 1, layer - 1
+		return s.below(layer), s.below(layer)
 	case EffectSend, EffectBroadcast:
 		s.borrow(e, ev, fx)
 		return s.carrier(layer), s.carrier(layer)
@@ -218,6 +221,14 @@ func (s *Stack) receivers(e *Effect, ev *Event, fx *Effects) (lo, hi int) {
 		return -1, -1
 	}
 	return layer + 1, top
+}
+
+// below returns the nearest layer below that is not just a carrier, or -1. What a
+// carrier cannot do is asked of the layer below it, and in the end of the host.
+func (s *Stack) below(layer int) int {
+	for layer--; layer >= 0 && s.specs[layer].Carrier; layer-- {
+	}
+	return layer
 }
 
 // delivery is where a message goes that one layer delivers and another sent: up

@@ -79,13 +79,10 @@ func typeOf(spec *process.Spec, name string) process.Type {
 }
 
 func (j *cutJudge) watch(o *Observation) string {
-	if o.Message == nil {
+	if o.Message == nil || o.Message.Layer != j.layer {
 		return ""
 	}
-	m := j.unwrap(o.Message)
-	if m == nil {
-		return ""
-	}
+	m := o.Message
 	switch {
 	case o.Kind == Sent && m.Type == j.carry:
 		j.send(o.Process, o.Peer, m)
@@ -97,21 +94,6 @@ func (j *cutJudge) watch(o *Observation) string {
 		return j.collect(m)
 	}
 	return ""
-}
-
-// unwrap returns the recorder's own message, out of those of carriers below it.
-func (j *cutJudge) unwrap(m *process.Message) *process.Message {
-	for m.Layer < j.layer {
-		inner := &process.Message{}
-		if inner.DecodeRaw(m.Data, j.w.config.N) != nil || inner.Layer <= m.Layer {
-			return nil
-		}
-		m = inner
-	}
-	if m.Layer > j.layer {
-		return nil
-	}
-	return m
 }
 
 func (j *cutJudge) moment(p process.ID) uint64 {

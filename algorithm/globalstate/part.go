@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/process"
 )
@@ -48,7 +49,7 @@ func DecodePart(data []byte, to process.ID, n int) (Part, error) {
 	d := decoder{rest: data}
 	var p Part
 	for range d.count() {
-		p.States = append(p.States, d.bytes())
+		p.States = append(p.States, slices.Clone(d.bytes()))
 	}
 	for range d.count() {
 		from := d.number()

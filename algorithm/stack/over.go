@@ -26,6 +26,9 @@ func Over(top *process.Spec, below ...*process.Spec) (*process.Spec, error) {
 	slices.Reverse(titles)
 	s := process.Compose(strings.Join(names, "+"), top.Title+" over "+strings.Join(titles, " over "), append(slices.Clone(below), top)...)
 	s.Claims.Properties = slices.Clone(top.Claims.Properties)
+	if slices.ContainsFunc(below, speaks) {
+		disclaimCauses(s)
+	}
 	s.Claims.Survives = slices.Clone(top.Claims.Survives)
 	for _, l := range below {
 		if l.Carrier {
@@ -36,4 +39,20 @@ func Over(top *process.Spec, below ...*process.Spec) (*process.Spec, error) {
 		})
 	}
 	return s, nil
+}
+
+// speaks reports whether a layer sends messages of its own, besides those that it
+// carries.
+func speaks(l *process.Spec) bool { return l.Family != process.ClockSync }
+
+// disclaimCauses takes back that entries follow the order of causes. The top knows
+// of causes by its own messages only: if one process asks to enter, and then one
+// of its markers or heartbeats reaches another that asks because of it, no clock
+// of the top tells.
+func disclaimCauses(s *process.Spec) {
+	for i := range s.Claims.Properties {
+		if c := &s.Claims.Properties[i]; c.Property == process.OrderHappenedBefore {
+			c.Fails, c.When = true, "messages of the layers below are causes too, which the top does not see"
+		}
+	}
 }
