@@ -103,6 +103,9 @@ const (
 	Decision                                // every live process decides
 	NoPhantom                               // a declared deadlock exists
 	DeadlockFound                           // a deadlock that lasts is declared
+	SuperPeerPlace                          // every live node is served by the first live node of a segment of its own
+	SuperPeerCap                            // no super-peer has more clients than it may
+	SuperPeerSpread                         // as many super-peers as segments, one in each
 	Convergence                             // from any state to a legitimate one
 )
 
@@ -111,7 +114,8 @@ var propertyNames = [...]string{"", "mutual exclusion", "at most k inside", "pro
 	"one token", "agreement on the leader", "valid leader", "election terminates", "quiescence",
 	"strong completeness", "strong accuracy", "eventual accuracy", "clock condition", "strong clock condition",
 	"clock bound", "agreement on delivery", "FIFO order", "causal order", "total order", "consistent cut",
-	"agreement", "validity", "decision", "no phantom deadlock", "deadlocks are found", "convergence"}
+	"agreement", "validity", "decision", "no phantom deadlock", "deadlocks are found",
+	"place of super-peers", "cap of super-peers", "spread of super-peers", "convergence"}
 
 // String returns the name of the property.
 func (p Property) String() string { return propertyNames[p] }

@@ -165,7 +165,7 @@ func judgeOf(property process.Property, spec *process.Spec, c *process.Config) J
 	case process.EventualAccuracy:
 		return EventualAccuracy
 	}
-	return nil
+	return superPeerJudge(property)
 }
 
 func defaultK(spec *process.Spec) int {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -16,10 +18,18 @@ type oracle struct {
 	// news says that somebody has crashed or come back, so that what processes
 	// know of each other is not what it was at the start. known holds, for a
 	// pair of who knows and of whom, twice the highest incarnation heard of, plus
-	// 1 if it is known to have crashed; absent means twice 1.
+	// 1 if it is known to have crashed, above that the life in which the former
+	// has heard it: what it heard in an earlier one counts no more. Absent means
+	// what the latter was when the former started.
 	news  bool
 	known table
+	// returns are the restarts of each process, numbered through; nil before the
+	// first. To look there costs less than to tell every newcomer of everyone.
+	returns  [][]uint64
+	returned uint64
 }
+
+const lifeShift = 34
 
 func (o *oracle) init(c *Config) {
 	if !c.Oracle.Silent {
@@ -28,14 +38,34 @@ func (o *oracle) init(c *Config) {
 }
 
 func (o *oracle) knows(who, of process.ID) int64 {
-	if v := o.known.get(pair(int32(who), int32(of))); v != 0 {
-		return v
+	v := o.known.get(pair(int32(who), int32(of)))
+	if v>>lifeShift == o.life(who) && v != 0 {
+		return v & (1<<lifeShift - 1)
 	}
-	return 2
+	return 2 * o.met(who, of)
 }
 
 func (o *oracle) learn(who, of process.ID, v int64) {
-	o.known.set(pair(int32(who), int32(of)), v, nil)
+	o.known.set(pair(int32(who), int32(of)), o.life(who)<<lifeShift|v, nil)
+}
+
+// life returns how often a process has come back.
+func (o *oracle) life(p process.ID) int64 {
+	if o.returns == nil {
+		return 0
+	}
+	return int64(len(o.returns[p]))
+}
+
+// met returns the incarnation in which a process was when another one started.
+// Earlier ones are over: they were before the newcomer's time.
+func (o *oracle) met(who, of process.ID) int64 {
+	if o.life(who) == 0 {
+		return 1
+	}
+	start := o.returns[who][len(o.returns[who])-1]
+	before, _ := slices.BinarySearch(o.returns[of], start)
+	return 1 + int64(before)
 }
 
 // addressee returns the incarnation of a receiver that a sender means.
@@ -93,16 +123,13 @@ func (w *World) noticeCrash(p process.ID) {
 	w.find(p, foundCrash)
 }
 
-// noticeRestart also lets the newcomer know which incarnations are over: they
-// were before its time.
 func (w *World) noticeRestart(p process.ID) {
-	for q := range w.procs {
-		if w.procs[q].incarnation > 1 && process.ID(q) != p {
-			w.oracle.learn(p, process.ID(q), 2*int64(w.procs[q].incarnation))
-		} else {
-			w.oracle.known.remove(pair(int32(p), int32(q)))
-		}
+	o := &w.oracle
+	if o.returns == nil {
+		o.returns = make([][]uint64, w.config.N)
 	}
+	o.returned++
+	o.returns[p] = append(o.returns[p], o.returned)
 	w.find(p, foundRestart)
 }
 
