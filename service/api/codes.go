@@ -37,6 +37,8 @@ var meanings = map[Code]Meaning{
 	Code_CODE_WRONG_CLUSTER: {"WRONG_CLUSTER", codes.FailedPrecondition, 421, 125},
 	Code_CODE_INTERNAL:      {"INTERNAL", codes.Internal, 500, 125},
 	Code_CODE_TIMEOUT:       {"TIMEOUT", codes.DeadlineExceeded, 423, 124},
+	Code_CODE_REVOKED:       {"REVOKED", codes.Aborted, 409, 120},
+	Code_CODE_NOT_FOUND:     {"NOT_FOUND", codes.NotFound, 404, 125},
 }
 
 // MeaningOf returns what c means elsewhere. A code from a newer server means

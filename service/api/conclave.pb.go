@@ -61,6 +61,11 @@ const (
 	Code_CODE_INTERNAL Code = 13
 	// The wait ended before the grant; the request has left the queue.
 	Code_CODE_TIMEOUT Code = 14
+	// The holder is asked to leave: a second reply to the request that was
+	// granted. It holds until it releases, for one TTL of its session at most.
+	Code_CODE_REVOKED Code = 15
+	// Nobody holds the resource, or no such candidate waits.
+	Code_CODE_NOT_FOUND Code = 16
 )
 
 // Enum value maps for Code.
@@ -81,6 +86,8 @@ var (
 		12: "CODE_WRONG_CLUSTER",
 		13: "CODE_INTERNAL",
 		14: "CODE_TIMEOUT",
+		15: "CODE_REVOKED",
+		16: "CODE_NOT_FOUND",
 	}
 	Code_value = map[string]int32{
 		"CODE_UNSPECIFIED":   0,
@@ -98,6 +105,8 @@ var (
 		"CODE_WRONG_CLUSTER": 12,
 		"CODE_INTERNAL":      13,
 		"CODE_TIMEOUT":       14,
+		"CODE_REVOKED":       15,
+		"CODE_NOT_FOUND":     16,
 	}
 )
 
@@ -174,6 +183,70 @@ func (x Class) Number() protoreflect.EnumNumber {
 // Deprecated: Use Class.Descriptor instead.
 func (Class) EnumDescriptor() ([]byte, []int) {
 	return file_service_api_conclave_proto_rawDescGZIP(), []int{1}
+}
+
+// Ending is how a hold ended. Numbers are append-only.
+type Ending int32
+
+const (
+	Ending_ENDING_UNSPECIFIED Ending = 0
+	// Its holder released it.
+	Ending_ENDING_RELEASED Ending = 1
+	// Its holder closed the session.
+	Ending_ENDING_CLOSED Ending = 2
+	// The session was not renewed in time.
+	Ending_ENDING_EXPIRED Ending = 3
+	// The leader handed over to a candidate.
+	Ending_ENDING_TRANSFERRED Ending = 4
+	// The holder was asked to leave, and did not in time.
+	Ending_ENDING_DROPPED Ending = 5
+)
+
+// Enum value maps for Ending.
+var (
+	Ending_name = map[int32]string{
+		0: "ENDING_UNSPECIFIED",
+		1: "ENDING_RELEASED",
+		2: "ENDING_CLOSED",
+		3: "ENDING_EXPIRED",
+		4: "ENDING_TRANSFERRED",
+		5: "ENDING_DROPPED",
+	}
+	Ending_value = map[string]int32{
+		"ENDING_UNSPECIFIED": 0,
+		"ENDING_RELEASED":    1,
+		"ENDING_CLOSED":      2,
+		"ENDING_EXPIRED":     3,
+		"ENDING_TRANSFERRED": 4,
+		"ENDING_DROPPED":     5,
+	}
+)
+
+func (x Ending) Enum() *Ending {
+	p := new(Ending)
+	*p = x
+	return p
+}
+
+func (x Ending) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Ending) Descriptor() protoreflect.EnumDescriptor {
+	return file_service_api_conclave_proto_enumTypes[2].Descriptor()
+}
+
+func (Ending) Type() protoreflect.EnumType {
+	return &file_service_api_conclave_proto_enumTypes[2]
+}
+
+func (x Ending) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Ending.Descriptor instead.
+func (Ending) EnumDescriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{2}
 }
 
 // ClientFrame carries requests, in order.
@@ -430,6 +503,8 @@ type Request struct {
 	//	*Request_Release
 	//	*Request_Cancel
 	//	*Request_Update
+	//	*Request_Revoke
+	//	*Request_Transfer
 	Op            isRequest_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -556,6 +631,24 @@ func (x *Request) GetUpdate() *Update {
 	return nil
 }
 
+func (x *Request) GetRevoke() *Revoke {
+	if x != nil {
+		if x, ok := x.Op.(*Request_Revoke); ok {
+			return x.Revoke
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetTransfer() *Transfer {
+	if x != nil {
+		if x, ok := x.Op.(*Request_Transfer); ok {
+			return x.Transfer
+		}
+	}
+	return nil
+}
+
 type isRequest_Op interface {
 	isRequest_Op()
 }
@@ -588,6 +681,14 @@ type Request_Update struct {
 	Update *Update `protobuf:"bytes,16,opt,name=update,proto3,oneof"`
 }
 
+type Request_Revoke struct {
+	Revoke *Revoke `protobuf:"bytes,17,opt,name=revoke,proto3,oneof"`
+}
+
+type Request_Transfer struct {
+	Transfer *Transfer `protobuf:"bytes,18,opt,name=transfer,proto3,oneof"`
+}
+
 func (*Request_Open) isRequest_Op() {}
 
 func (*Request_Renew) isRequest_Op() {}
@@ -601,6 +702,10 @@ func (*Request_Release) isRequest_Op() {}
 func (*Request_Cancel) isRequest_Op() {}
 
 func (*Request_Update) isRequest_Op() {}
+
+func (*Request_Revoke) isRequest_Op() {}
+
+func (*Request_Transfer) isRequest_Op() {}
 
 // Open opens the session. Opened again under the same id, it renews.
 type Open struct {
@@ -757,7 +862,18 @@ type Acquire struct {
 	// Do not wait: answer HELD if it cannot be granted at once.
 	Try bool `protobuf:"varint,3,opt,name=try,proto3" json:"try,omitempty"`
 	// What observers of an election see of this candidate; at most 64 KiB.
-	Value         []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	Value []byte `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	// How many may hold the resource at a time; 0 means 1. All who claim it name
+	// the same limit while it is held. An election has 1.
+	Limit uint32 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Whether other shared holds fit beside this one.
+	Shared bool `protobuf:"varint,6,opt,name=shared,proto3" json:"shared,omitempty"`
+	// Candidates of an election are elected by priority, higher ones first, and
+	// among equals in the order of arrival.
+	Priority int64 `protobuf:"varint,7,opt,name=priority,proto3" json:"priority,omitempty"`
+	// After how long this candidate takes the place of a leader of lower priority,
+	// which must have led for as long: at most 1 h; 0: never.
+	PatienceNs    int64 `protobuf:"varint,8,opt,name=patience_ns,json=patienceNs,proto3" json:"patience_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -818,6 +934,34 @@ func (x *Acquire) GetValue() []byte {
 		return x.Value
 	}
 	return nil
+}
+
+func (x *Acquire) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *Acquire) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
+func (x *Acquire) GetPriority() int64 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Acquire) GetPatienceNs() int64 {
+	if x != nil {
+		return x.PatienceNs
+	}
+	return 0
 }
 
 // Release gives up a hold.
@@ -966,6 +1110,134 @@ func (x *Update) GetValue() []byte {
 	return nil
 }
 
+// Revoke asks the holders of a resource to leave. Each is told at once, and by
+// every renewal of its session; a hold that is not released is dropped one TTL
+// later. It is answered OK with the fence of a hold, or NOT_FOUND.
+type Revoke struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Class Class                  `protobuf:"varint,1,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Only the hold with this fence; 0: all.
+	Fence uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
+	// Why, for the holder to read; at most 256 bytes.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Revoke) Reset() {
+	*x = Revoke{}
+	mi := &file_service_api_conclave_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Revoke) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Revoke) ProtoMessage() {}
+
+func (x *Revoke) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Revoke.ProtoReflect.Descriptor instead.
+func (*Revoke) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Revoke) GetClass() Class {
+	if x != nil {
+		return x.Class
+	}
+	return Class_CLASS_LOCK
+}
+
+func (x *Revoke) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Revoke) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Revoke) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Transfer hands an election that the session leads to a candidate that waits:
+// to the one with this value, or of the session with these 32 hexadecimal
+// digits. It is answered NOT_FOUND if there is none, and nothing changes.
+type Transfer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hold          uint64                 `protobuf:"varint,1,opt,name=hold,proto3" json:"hold,omitempty"`
+	To            []byte                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transfer) Reset() {
+	*x = Transfer{}
+	mi := &file_service_api_conclave_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transfer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transfer) ProtoMessage() {}
+
+func (x *Transfer) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
+func (*Transfer) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Transfer) GetHold() uint64 {
+	if x != nil {
+		return x.Hold
+	}
+	return 0
+}
+
+func (x *Transfer) GetTo() []byte {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
 // Reply answers a request.
 type Reply struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -984,14 +1256,17 @@ type Reply struct {
 	// Where the leader takes clients, if the code is NOT_LEADER and it is known.
 	Leader string `protobuf:"bytes,8,opt,name=leader,proto3" json:"leader,omitempty"`
 	// Who holds the resource, if the code is HELD.
-	Holder        *Holder `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
+	Holder *Holder `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
+	// Of Open and Renew: the holds of the session that are revoked, by the
+	// sequence numbers of their requests.
+	Revoked       []uint64 `protobuf:"varint,10,rep,packed,name=revoked,proto3" json:"revoked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_service_api_conclave_proto_msgTypes[12]
+	mi := &file_service_api_conclave_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1278,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[12]
+	mi := &file_service_api_conclave_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1291,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{12}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Reply) GetSession() []byte {
@@ -1082,6 +1357,13 @@ func (x *Reply) GetHolder() *Holder {
 	return nil
 }
 
+func (x *Reply) GetRevoked() []uint64 {
+	if x != nil {
+		return x.Revoked
+	}
+	return nil
+}
+
 type PingRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1090,7 +1372,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[13]
+	mi := &file_service_api_conclave_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1384,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[13]
+	mi := &file_service_api_conclave_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1397,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{13}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{15}
 }
 
 type PingResponse struct {
@@ -1126,7 +1408,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[14]
+	mi := &file_service_api_conclave_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1420,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[14]
+	mi := &file_service_api_conclave_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1433,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{14}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{16}
 }
 
 type StatusRequest struct {
@@ -1162,7 +1444,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[15]
+	mi := &file_service_api_conclave_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1456,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[15]
+	mi := &file_service_api_conclave_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1469,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{15}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{17}
 }
 
 type StatusResponse struct {
@@ -1216,7 +1498,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[16]
+	mi := &file_service_api_conclave_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1510,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[16]
+	mi := &file_service_api_conclave_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1523,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{16}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StatusResponse) GetCluster() string {
@@ -1367,7 +1649,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_service_api_conclave_proto_msgTypes[17]
+	mi := &file_service_api_conclave_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1661,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[17]
+	mi := &file_service_api_conclave_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1674,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{17}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Member) GetId() uint64 {
@@ -1462,7 +1744,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[18]
+	mi := &file_service_api_conclave_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1756,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[18]
+	mi := &file_service_api_conclave_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1769,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{18}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListRequest) GetClass() Class {
@@ -1543,7 +1825,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[19]
+	mi := &file_service_api_conclave_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1837,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[19]
+	mi := &file_service_api_conclave_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1850,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{19}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListResponse) GetResources() []*Resource {
@@ -1600,7 +1882,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_service_api_conclave_proto_msgTypes[20]
+	mi := &file_service_api_conclave_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1894,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[20]
+	mi := &file_service_api_conclave_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1907,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{20}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Resource) GetName() string {
@@ -1676,18 +1958,23 @@ type Holder struct {
 	Sequence uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Fence    uint64                 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Nanoseconds since 1970 by the clock of the leader that granted.
-	SinceUnixNs   int64  `protobuf:"varint,4,opt,name=since_unix_ns,json=sinceUnixNs,proto3" json:"since_unix_ns,omitempty"`
-	Host          string `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`
-	Pid           int64  `protobuf:"varint,6,opt,name=pid,proto3" json:"pid,omitempty"`
-	Program       string `protobuf:"bytes,7,opt,name=program,proto3" json:"program,omitempty"`
-	Value         []byte `protobuf:"bytes,8,opt,name=value,proto3" json:"value,omitempty"`
+	SinceUnixNs int64  `protobuf:"varint,4,opt,name=since_unix_ns,json=sinceUnixNs,proto3" json:"since_unix_ns,omitempty"`
+	Host        string `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`
+	Pid         int64  `protobuf:"varint,6,opt,name=pid,proto3" json:"pid,omitempty"`
+	Program     string `protobuf:"bytes,7,opt,name=program,proto3" json:"program,omitempty"`
+	Value       []byte `protobuf:"bytes,8,opt,name=value,proto3" json:"value,omitempty"`
+	Shared      bool   `protobuf:"varint,9,opt,name=shared,proto3" json:"shared,omitempty"`
+	Priority    int64  `protobuf:"varint,10,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Whether the holder is asked to leave, and why.
+	Revoked       bool   `protobuf:"varint,11,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	Reason        string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_service_api_conclave_proto_msgTypes[21]
+	mi := &file_service_api_conclave_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +1986,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[21]
+	mi := &file_service_api_conclave_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +1999,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{21}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Holder) GetSession() []byte {
@@ -1771,6 +2058,34 @@ func (x *Holder) GetValue() []byte {
 	return nil
 }
 
+func (x *Holder) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
+func (x *Holder) GetPriority() int64 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Holder) GetRevoked() bool {
+	if x != nil {
+		return x.Revoked
+	}
+	return false
+}
+
+func (x *Holder) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type Waiter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       []byte                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
@@ -1779,13 +2094,16 @@ type Waiter struct {
 	Host          string                 `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`
 	Pid           int64                  `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
 	Program       string                 `protobuf:"bytes,6,opt,name=program,proto3" json:"program,omitempty"`
+	Value         []byte                 `protobuf:"bytes,7,opt,name=value,proto3" json:"value,omitempty"`
+	Shared        bool                   `protobuf:"varint,8,opt,name=shared,proto3" json:"shared,omitempty"`
+	Priority      int64                  `protobuf:"varint,9,opt,name=priority,proto3" json:"priority,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_service_api_conclave_proto_msgTypes[22]
+	mi := &file_service_api_conclave_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1797,7 +2115,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[22]
+	mi := &file_service_api_conclave_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1810,7 +2128,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{22}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Waiter) GetSession() []byte {
@@ -1855,6 +2173,377 @@ func (x *Waiter) GetProgram() string {
 	return ""
 }
 
+func (x *Waiter) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Waiter) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
+func (x *Waiter) GetPriority() int64 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+type ExplainRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Class Class                  `protobuf:"varint,1,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Answer from the server's own state, which may lag.
+	Stale bool `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"`
+	// At most this many waiters; 0 means 100.
+	Waiters       uint32 `protobuf:"varint,4,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainRequest) Reset() {
+	*x = ExplainRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainRequest) ProtoMessage() {}
+
+func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
+func (*ExplainRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ExplainRequest) GetClass() Class {
+	if x != nil {
+		return x.Class
+	}
+	return Class_CLASS_LOCK
+}
+
+func (x *ExplainRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ExplainRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+func (x *ExplainRequest) GetWaiters() uint32 {
+	if x != nil {
+		return x.Waiters
+	}
+	return 0
+}
+
+type ExplainResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Absent if nobody holds it.
+	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// How its last holds ended, the newest first: at most 16, and none of a
+	// resource if holds of 1,024 others have ended since.
+	Past          []*Ended `protobuf:"bytes,2,rep,name=past,proto3" json:"past,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainResponse) Reset() {
+	*x = ExplainResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainResponse) ProtoMessage() {}
+
+func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
+func (*ExplainResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ExplainResponse) GetResource() *Resource {
+	if x != nil {
+		return x.Resource
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetPast() []*Ended {
+	if x != nil {
+		return x.Past
+	}
+	return nil
+}
+
+type Ended struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Fence       uint64                 `protobuf:"varint,1,opt,name=fence,proto3" json:"fence,omitempty"`
+	SinceUnixNs int64                  `protobuf:"varint,2,opt,name=since_unix_ns,json=sinceUnixNs,proto3" json:"since_unix_ns,omitempty"`
+	UntilUnixNs int64                  `protobuf:"varint,3,opt,name=until_unix_ns,json=untilUnixNs,proto3" json:"until_unix_ns,omitempty"`
+	Host        string                 `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`
+	Pid         int64                  `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
+	Program     string                 `protobuf:"bytes,6,opt,name=program,proto3" json:"program,omitempty"`
+	How         Ending                 `protobuf:"varint,7,opt,name=how,proto3,enum=conclave.v1.Ending" json:"how,omitempty"`
+	// Why the holder was asked to leave, if it was.
+	Reason        string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ended) Reset() {
+	*x = Ended{}
+	mi := &file_service_api_conclave_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ended) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ended) ProtoMessage() {}
+
+func (x *Ended) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ended.ProtoReflect.Descriptor instead.
+func (*Ended) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Ended) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *Ended) GetSinceUnixNs() int64 {
+	if x != nil {
+		return x.SinceUnixNs
+	}
+	return 0
+}
+
+func (x *Ended) GetUntilUnixNs() int64 {
+	if x != nil {
+		return x.UntilUnixNs
+	}
+	return 0
+}
+
+func (x *Ended) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Ended) GetPid() int64 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Ended) GetProgram() string {
+	if x != nil {
+		return x.Program
+	}
+	return ""
+}
+
+func (x *Ended) GetHow() Ending {
+	if x != nil {
+		return x.How
+	}
+	return Ending_ENDING_UNSPECIFIED
+}
+
+func (x *Ended) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type WatchRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Class         Class                  `protobuf:"varint,1,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Prefix        string                 `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRequest) Reset() {
+	*x = WatchRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRequest) ProtoMessage() {}
+
+func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
+func (*WatchRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *WatchRequest) GetClass() Class {
+	if x != nil {
+		return x.Class
+	}
+	return Class_CLASS_LOCK
+}
+
+func (x *WatchRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+// Changes are resources as they are now.
+type Changes struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Resources []*Resource            `protobuf:"bytes,1,rep,name=resources,proto3" json:"resources,omitempty"`
+	// Resources that nobody holds any more.
+	Gone []string `protobuf:"bytes,2,rep,name=gone,proto3" json:"gone,omitempty"`
+	// Forget all that came before: what is held comes now, a page in each message
+	// of which the last has more = false.
+	Reset_        bool `protobuf:"varint,3,opt,name=reset,proto3" json:"reset,omitempty"`
+	More          bool `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Changes) Reset() {
+	*x = Changes{}
+	mi := &file_service_api_conclave_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Changes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Changes) ProtoMessage() {}
+
+func (x *Changes) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Changes.ProtoReflect.Descriptor instead.
+func (*Changes) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Changes) GetResources() []*Resource {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+func (x *Changes) GetGone() []string {
+	if x != nil {
+		return x.Gone
+	}
+	return nil
+}
+
+func (x *Changes) GetReset_() bool {
+	if x != nil {
+		return x.Reset_
+	}
+	return false
+}
+
+func (x *Changes) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 type SessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Sessions after this id, for the next page.
@@ -1868,7 +2557,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[23]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1880,7 +2569,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[23]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1893,7 +2582,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{23}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SessionsRequest) GetAfter() []byte {
@@ -1927,7 +2616,7 @@ type SessionsResponse struct {
 
 func (x *SessionsResponse) Reset() {
 	*x = SessionsResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[24]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +2628,7 @@ func (x *SessionsResponse) String() string {
 func (*SessionsResponse) ProtoMessage() {}
 
 func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[24]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2641,7 @@ func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsResponse.ProtoReflect.Descriptor instead.
 func (*SessionsResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{24}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SessionsResponse) GetSessions() []*Session {
@@ -1987,7 +2676,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2688,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2701,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Session) GetId() []byte {
@@ -2087,7 +2776,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2788,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2112,7 +2801,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -2135,7 +2824,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2836,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2849,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Observation) GetName() string {
@@ -2202,7 +2891,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\bFarewell\x12%\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x11.conclave.v1.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
-	"\x06leader\x18\x03 \x01(\tR\x06leader\"\x9a\x03\n" +
+	"\x06leader\x18\x03 \x01(\tR\x06leader\"\xfe\x03\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x10\n" +
@@ -2214,7 +2903,9 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\aacquire\x18\r \x01(\v2\x14.conclave.v1.AcquireH\x00R\aacquire\x120\n" +
 	"\arelease\x18\x0e \x01(\v2\x14.conclave.v1.ReleaseH\x00R\arelease\x12-\n" +
 	"\x06cancel\x18\x0f \x01(\v2\x13.conclave.v1.CancelH\x00R\x06cancel\x12-\n" +
-	"\x06update\x18\x10 \x01(\v2\x13.conclave.v1.UpdateH\x00R\x06updateB\x04\n" +
+	"\x06update\x18\x10 \x01(\v2\x13.conclave.v1.UpdateH\x00R\x06update\x12-\n" +
+	"\x06revoke\x18\x11 \x01(\v2\x13.conclave.v1.RevokeH\x00R\x06revoke\x123\n" +
+	"\btransfer\x18\x12 \x01(\v2\x15.conclave.v1.TransferH\x00R\btransferB\x04\n" +
 	"\x02op\"]\n" +
 	"\x04Open\x12\x15\n" +
 	"\x06ttl_ns\x18\x01 \x01(\x03R\x05ttlNs\x12\x12\n" +
@@ -2222,19 +2913,32 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x03pid\x18\x03 \x01(\x03R\x03pid\x12\x18\n" +
 	"\aprogram\x18\x04 \x01(\tR\aprogram\"\a\n" +
 	"\x05Renew\"\a\n" +
-	"\x05Close\"o\n" +
+	"\x05Close\"\xda\x01\n" +
 	"\aAcquire\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
 	"\x03try\x18\x03 \x01(\bR\x03try\x12\x14\n" +
-	"\x05value\x18\x04 \x01(\fR\x05value\"\x1d\n" +
+	"\x05value\x18\x04 \x01(\fR\x05value\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\rR\x05limit\x12\x16\n" +
+	"\x06shared\x18\x06 \x01(\bR\x06shared\x12\x1a\n" +
+	"\bpriority\x18\a \x01(\x03R\bpriority\x12\x1f\n" +
+	"\vpatience_ns\x18\b \x01(\x03R\n" +
+	"patienceNs\"\x1d\n" +
 	"\aRelease\x12\x12\n" +
 	"\x04hold\x18\x01 \x01(\x04R\x04hold\"\x1c\n" +
 	"\x06Cancel\x12\x12\n" +
 	"\x04hold\x18\x01 \x01(\x04R\x04hold\"2\n" +
 	"\x06Update\x12\x12\n" +
 	"\x04hold\x18\x01 \x01(\x04R\x04hold\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"\x92\x02\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"t\n" +
+	"\x06Revoke\x12(\n" +
+	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05fence\x18\x03 \x01(\x04R\x05fence\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\".\n" +
+	"\bTransfer\x12\x12\n" +
+	"\x04hold\x18\x01 \x01(\x04R\x04hold\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\fR\x02to\"\xac\x02\n" +
 	"\x05Reply\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12%\n" +
@@ -2244,7 +2948,9 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05ahead\x18\x06 \x01(\rR\x05ahead\x12!\n" +
 	"\fremaining_ns\x18\a \x01(\x03R\vremainingNs\x12\x16\n" +
 	"\x06leader\x18\b \x01(\tR\x06leader\x12+\n" +
-	"\x06holder\x18\t \x01(\v2\x13.conclave.v1.HolderR\x06holder\"\r\n" +
+	"\x06holder\x18\t \x01(\v2\x13.conclave.v1.HolderR\x06holder\x12\x18\n" +
+	"\arevoked\x18\n" +
+	" \x03(\x04R\arevoked\"\r\n" +
 	"\vPingRequest\"\x0e\n" +
 	"\fPingResponse\"\x0f\n" +
 	"\rStatusRequest\"\xc3\x03\n" +
@@ -2290,7 +2996,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12-\n" +
 	"\aholders\x18\x04 \x03(\v2\x13.conclave.v1.HolderR\aholders\x12-\n" +
 	"\awaiters\x18\x05 \x03(\v2\x13.conclave.v1.WaiterR\awaiters\x12!\n" +
-	"\fqueue_length\x18\x06 \x01(\rR\vqueueLength\"\xce\x01\n" +
+	"\fqueue_length\x18\x06 \x01(\rR\vqueueLength\"\xb4\x02\n" +
 	"\x06Holder\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x14\n" +
@@ -2299,14 +3005,47 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x04host\x18\x05 \x01(\tR\x04host\x12\x10\n" +
 	"\x03pid\x18\x06 \x01(\x03R\x03pid\x12\x18\n" +
 	"\aprogram\x18\a \x01(\tR\aprogram\x12\x14\n" +
-	"\x05value\x18\b \x01(\fR\x05value\"\xa2\x01\n" +
+	"\x05value\x18\b \x01(\fR\x05value\x12\x16\n" +
+	"\x06shared\x18\t \x01(\bR\x06shared\x12\x1a\n" +
+	"\bpriority\x18\n" +
+	" \x01(\x03R\bpriority\x12\x18\n" +
+	"\arevoked\x18\v \x01(\bR\arevoked\x12\x16\n" +
+	"\x06reason\x18\f \x01(\tR\x06reason\"\xec\x01\n" +
 	"\x06Waiter\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\"\n" +
 	"\rsince_unix_ns\x18\x03 \x01(\x03R\vsinceUnixNs\x12\x12\n" +
 	"\x04host\x18\x04 \x01(\tR\x04host\x12\x10\n" +
 	"\x03pid\x18\x05 \x01(\x03R\x03pid\x12\x18\n" +
-	"\aprogram\x18\x06 \x01(\tR\aprogram\"S\n" +
+	"\aprogram\x18\x06 \x01(\tR\aprogram\x12\x14\n" +
+	"\x05value\x18\a \x01(\fR\x05value\x12\x16\n" +
+	"\x06shared\x18\b \x01(\bR\x06shared\x12\x1a\n" +
+	"\bpriority\x18\t \x01(\x03R\bpriority\"~\n" +
+	"\x0eExplainRequest\x12(\n" +
+	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05stale\x18\x03 \x01(\bR\x05stale\x12\x18\n" +
+	"\awaiters\x18\x04 \x01(\rR\awaiters\"l\n" +
+	"\x0fExplainResponse\x121\n" +
+	"\bresource\x18\x01 \x01(\v2\x15.conclave.v1.ResourceR\bresource\x12&\n" +
+	"\x04past\x18\x02 \x03(\v2\x12.conclave.v1.EndedR\x04past\"\xe4\x01\n" +
+	"\x05Ended\x12\x14\n" +
+	"\x05fence\x18\x01 \x01(\x04R\x05fence\x12\"\n" +
+	"\rsince_unix_ns\x18\x02 \x01(\x03R\vsinceUnixNs\x12\"\n" +
+	"\runtil_unix_ns\x18\x03 \x01(\x03R\vuntilUnixNs\x12\x12\n" +
+	"\x04host\x18\x04 \x01(\tR\x04host\x12\x10\n" +
+	"\x03pid\x18\x05 \x01(\x03R\x03pid\x12\x18\n" +
+	"\aprogram\x18\x06 \x01(\tR\aprogram\x12%\n" +
+	"\x03how\x18\a \x01(\x0e2\x13.conclave.v1.EndingR\x03how\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\"P\n" +
+	"\fWatchRequest\x12(\n" +
+	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\"|\n" +
+	"\aChanges\x123\n" +
+	"\tresources\x18\x01 \x03(\v2\x15.conclave.v1.ResourceR\tresources\x12\x12\n" +
+	"\x04gone\x18\x02 \x03(\tR\x04gone\x12\x14\n" +
+	"\x05reset\x18\x03 \x01(\bR\x05reset\x12\x12\n" +
+	"\x04more\x18\x04 \x01(\bR\x04more\"S\n" +
 	"\x0fSessionsRequest\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\fR\x05after\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x14\n" +
@@ -2329,7 +3068,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\vObservation\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aelected\x18\x02 \x01(\bR\aelected\x12+\n" +
-	"\x06leader\x18\x03 \x01(\v2\x13.conclave.v1.HolderR\x06leader*\xa5\x02\n" +
+	"\x06leader\x18\x03 \x01(\v2\x13.conclave.v1.HolderR\x06leader*\xcb\x02\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCODE_OK\x10\x01\x12\x0f\n" +
@@ -2347,17 +3086,28 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0eCODE_CANCELLED\x10\v\x12\x16\n" +
 	"\x12CODE_WRONG_CLUSTER\x10\f\x12\x11\n" +
 	"\rCODE_INTERNAL\x10\r\x12\x10\n" +
-	"\fCODE_TIMEOUT\x10\x0e*+\n" +
+	"\fCODE_TIMEOUT\x10\x0e\x12\x10\n" +
+	"\fCODE_REVOKED\x10\x0f\x12\x12\n" +
+	"\x0eCODE_NOT_FOUND\x10\x10*+\n" +
 	"\x05Class\x12\x0e\n" +
 	"\n" +
 	"CLASS_LOCK\x10\x00\x12\x12\n" +
-	"\x0eCLASS_ELECTION\x10\x012\xc6\x03\n" +
+	"\x0eCLASS_ELECTION\x10\x01*\x88\x01\n" +
+	"\x06Ending\x12\x16\n" +
+	"\x12ENDING_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
+	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
+	"\x0eENDING_EXPIRED\x10\x03\x12\x16\n" +
+	"\x12ENDING_TRANSFERRED\x10\x04\x12\x12\n" +
+	"\x0eENDING_DROPPED\x10\x052\xc8\x04\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12;\n" +
 	"\x04Ping\x12\x18.conclave.v1.PingRequest\x1a\x19.conclave.v1.PingResponse\x12.\n" +
 	"\x02Do\x12\x14.conclave.v1.Request\x1a\x12.conclave.v1.Reply\x12A\n" +
 	"\x06Status\x12\x1a.conclave.v1.StatusRequest\x1a\x1b.conclave.v1.StatusResponse\x12;\n" +
-	"\x04List\x12\x18.conclave.v1.ListRequest\x1a\x19.conclave.v1.ListResponse\x12G\n" +
+	"\x04List\x12\x18.conclave.v1.ListRequest\x1a\x19.conclave.v1.ListResponse\x12D\n" +
+	"\aExplain\x12\x1b.conclave.v1.ExplainRequest\x1a\x1c.conclave.v1.ExplainResponse\x12:\n" +
+	"\x05Watch\x12\x19.conclave.v1.WatchRequest\x1a\x14.conclave.v1.Changes0\x01\x12G\n" +
 	"\bSessions\x12\x1c.conclave.v1.SessionsRequest\x1a\x1d.conclave.v1.SessionsResponse\x12B\n" +
 	"\aObserve\x12\x1b.conclave.v1.ObserveRequest\x1a\x18.conclave.v1.Observation0\x01B1Z/github.com/conclave-io/conclave/service/api;apib\x06proto3"
 
@@ -2373,83 +3123,104 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 	return file_service_api_conclave_proto_rawDescData
 }
 
-var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                // 0: conclave.v1.Code
 	(Class)(0),               // 1: conclave.v1.Class
-	(*ClientFrame)(nil),      // 2: conclave.v1.ClientFrame
-	(*ServerFrame)(nil),      // 3: conclave.v1.ServerFrame
-	(*Welcome)(nil),          // 4: conclave.v1.Welcome
-	(*Farewell)(nil),         // 5: conclave.v1.Farewell
-	(*Request)(nil),          // 6: conclave.v1.Request
-	(*Open)(nil),             // 7: conclave.v1.Open
-	(*Renew)(nil),            // 8: conclave.v1.Renew
-	(*Close)(nil),            // 9: conclave.v1.Close
-	(*Acquire)(nil),          // 10: conclave.v1.Acquire
-	(*Release)(nil),          // 11: conclave.v1.Release
-	(*Cancel)(nil),           // 12: conclave.v1.Cancel
-	(*Update)(nil),           // 13: conclave.v1.Update
-	(*Reply)(nil),            // 14: conclave.v1.Reply
-	(*PingRequest)(nil),      // 15: conclave.v1.PingRequest
-	(*PingResponse)(nil),     // 16: conclave.v1.PingResponse
-	(*StatusRequest)(nil),    // 17: conclave.v1.StatusRequest
-	(*StatusResponse)(nil),   // 18: conclave.v1.StatusResponse
-	(*Member)(nil),           // 19: conclave.v1.Member
-	(*ListRequest)(nil),      // 20: conclave.v1.ListRequest
-	(*ListResponse)(nil),     // 21: conclave.v1.ListResponse
-	(*Resource)(nil),         // 22: conclave.v1.Resource
-	(*Holder)(nil),           // 23: conclave.v1.Holder
-	(*Waiter)(nil),           // 24: conclave.v1.Waiter
-	(*SessionsRequest)(nil),  // 25: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil), // 26: conclave.v1.SessionsResponse
-	(*Session)(nil),          // 27: conclave.v1.Session
-	(*ObserveRequest)(nil),   // 28: conclave.v1.ObserveRequest
-	(*Observation)(nil),      // 29: conclave.v1.Observation
+	(Ending)(0),              // 2: conclave.v1.Ending
+	(*ClientFrame)(nil),      // 3: conclave.v1.ClientFrame
+	(*ServerFrame)(nil),      // 4: conclave.v1.ServerFrame
+	(*Welcome)(nil),          // 5: conclave.v1.Welcome
+	(*Farewell)(nil),         // 6: conclave.v1.Farewell
+	(*Request)(nil),          // 7: conclave.v1.Request
+	(*Open)(nil),             // 8: conclave.v1.Open
+	(*Renew)(nil),            // 9: conclave.v1.Renew
+	(*Close)(nil),            // 10: conclave.v1.Close
+	(*Acquire)(nil),          // 11: conclave.v1.Acquire
+	(*Release)(nil),          // 12: conclave.v1.Release
+	(*Cancel)(nil),           // 13: conclave.v1.Cancel
+	(*Update)(nil),           // 14: conclave.v1.Update
+	(*Revoke)(nil),           // 15: conclave.v1.Revoke
+	(*Transfer)(nil),         // 16: conclave.v1.Transfer
+	(*Reply)(nil),            // 17: conclave.v1.Reply
+	(*PingRequest)(nil),      // 18: conclave.v1.PingRequest
+	(*PingResponse)(nil),     // 19: conclave.v1.PingResponse
+	(*StatusRequest)(nil),    // 20: conclave.v1.StatusRequest
+	(*StatusResponse)(nil),   // 21: conclave.v1.StatusResponse
+	(*Member)(nil),           // 22: conclave.v1.Member
+	(*ListRequest)(nil),      // 23: conclave.v1.ListRequest
+	(*ListResponse)(nil),     // 24: conclave.v1.ListResponse
+	(*Resource)(nil),         // 25: conclave.v1.Resource
+	(*Holder)(nil),           // 26: conclave.v1.Holder
+	(*Waiter)(nil),           // 27: conclave.v1.Waiter
+	(*ExplainRequest)(nil),   // 28: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),  // 29: conclave.v1.ExplainResponse
+	(*Ended)(nil),            // 30: conclave.v1.Ended
+	(*WatchRequest)(nil),     // 31: conclave.v1.WatchRequest
+	(*Changes)(nil),          // 32: conclave.v1.Changes
+	(*SessionsRequest)(nil),  // 33: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil), // 34: conclave.v1.SessionsResponse
+	(*Session)(nil),          // 35: conclave.v1.Session
+	(*ObserveRequest)(nil),   // 36: conclave.v1.ObserveRequest
+	(*Observation)(nil),      // 37: conclave.v1.Observation
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
-	6,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
-	4,  // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
-	14, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
-	5,  // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
+	7,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
+	5,  // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
+	17, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
+	6,  // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
 	0,  // 4: conclave.v1.Farewell.code:type_name -> conclave.v1.Code
-	7,  // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
-	8,  // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
-	9,  // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
-	10, // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
-	11, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
-	12, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
-	13, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
-	1,  // 12: conclave.v1.Acquire.class:type_name -> conclave.v1.Class
-	0,  // 13: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	23, // 14: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
-	19, // 15: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	1,  // 16: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	22, // 17: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,  // 18: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	23, // 19: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	24, // 20: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	27, // 21: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	23, // 22: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	2,  // 23: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	15, // 24: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	6,  // 25: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	17, // 26: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	20, // 27: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	25, // 28: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	28, // 29: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	3,  // 30: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	16, // 31: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	14, // 32: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	18, // 33: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	21, // 34: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	26, // 35: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	29, // 36: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	30, // [30:37] is the sub-list for method output_type
-	23, // [23:30] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	8,  // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
+	9,  // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
+	10, // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
+	11, // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
+	12, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
+	13, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
+	14, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
+	15, // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
+	16, // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
+	1,  // 14: conclave.v1.Acquire.class:type_name -> conclave.v1.Class
+	1,  // 15: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
+	0,  // 16: conclave.v1.Reply.code:type_name -> conclave.v1.Code
+	26, // 17: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	22, // 18: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	1,  // 19: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	25, // 20: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	1,  // 21: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	26, // 22: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	27, // 23: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,  // 24: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	25, // 25: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	30, // 26: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	2,  // 27: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,  // 28: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	25, // 29: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	35, // 30: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	26, // 31: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	3,  // 32: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	18, // 33: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	7,  // 34: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	20, // 35: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	23, // 36: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	28, // 37: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	31, // 38: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	33, // 39: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	36, // 40: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	4,  // 41: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	19, // 42: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	17, // 43: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	21, // 44: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	24, // 45: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	29, // 46: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	32, // 47: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	34, // 48: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	37, // 49: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	41, // [41:50] is the sub-list for method output_type
+	32, // [32:41] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -2465,14 +3236,16 @@ func file_service_api_conclave_proto_init() {
 		(*Request_Release)(nil),
 		(*Request_Cancel)(nil),
 		(*Request_Update)(nil),
+		(*Request_Revoke)(nil),
+		(*Request_Transfer)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   28,
+			NumEnums:      3,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,8 @@ const (
 	Conclave_Do_FullMethodName       = "/conclave.v1.Conclave/Do"
 	Conclave_Status_FullMethodName   = "/conclave.v1.Conclave/Status"
 	Conclave_List_FullMethodName     = "/conclave.v1.Conclave/List"
+	Conclave_Explain_FullMethodName  = "/conclave.v1.Conclave/Explain"
+	Conclave_Watch_FullMethodName    = "/conclave.v1.Conclave/Watch"
 	Conclave_Sessions_FullMethodName = "/conclave.v1.Conclave/Sessions"
 	Conclave_Observe_FullMethodName  = "/conclave.v1.Conclave/Observe"
 )
@@ -61,6 +63,13 @@ type ConclaveClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// List returns resources by name, with holders and waiters.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
+	// Explain tells of one resource who holds it, who waits in which order, and
+	// how its last holds ended.
+	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
+	// Watch streams the resources whose names begin with a prefix: first those
+	// that are held, then each change. Changes of one resource that follow one
+	// another faster than they can be sent are merged into the newest.
+	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Changes], error)
 	// Sessions returns the live sessions by id.
 	Sessions(ctx context.Context, in *SessionsRequest, opts ...grpc.CallOption) (*SessionsResponse, error)
 	// Observe streams who leads an election: the present leader first, if there
@@ -130,6 +139,35 @@ func (c *conclaveClient) List(ctx context.Context, in *ListRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *conclaveClient) Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExplainResponse)
+	err := c.cc.Invoke(ctx, Conclave_Explain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *conclaveClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Changes], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[1], Conclave_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchRequest, Changes]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Conclave_WatchClient = grpc.ServerStreamingClient[Changes]
+
 func (c *conclaveClient) Sessions(ctx context.Context, in *SessionsRequest, opts ...grpc.CallOption) (*SessionsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SessionsResponse)
@@ -142,7 +180,7 @@ func (c *conclaveClient) Sessions(ctx context.Context, in *SessionsRequest, opts
 
 func (c *conclaveClient) Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Observation], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[1], Conclave_Observe_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[2], Conclave_Observe_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -187,6 +225,13 @@ type ConclaveServer interface {
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	// List returns resources by name, with holders and waiters.
 	List(context.Context, *ListRequest) (*ListResponse, error)
+	// Explain tells of one resource who holds it, who waits in which order, and
+	// how its last holds ended.
+	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
+	// Watch streams the resources whose names begin with a prefix: first those
+	// that are held, then each change. Changes of one resource that follow one
+	// another faster than they can be sent are merged into the newest.
+	Watch(*WatchRequest, grpc.ServerStreamingServer[Changes]) error
 	// Sessions returns the live sessions by id.
 	Sessions(context.Context, *SessionsRequest) (*SessionsResponse, error)
 	// Observe streams who leads an election: the present leader first, if there
@@ -217,6 +262,12 @@ func (UnimplementedConclaveServer) Status(context.Context, *StatusRequest) (*Sta
 }
 func (UnimplementedConclaveServer) List(context.Context, *ListRequest) (*ListResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedConclaveServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
+}
+func (UnimplementedConclaveServer) Watch(*WatchRequest, grpc.ServerStreamingServer[Changes]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedConclaveServer) Sessions(context.Context, *SessionsRequest) (*SessionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Sessions not implemented")
@@ -324,6 +375,35 @@ func _Conclave_List_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Conclave_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).Explain(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_Explain_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).Explain(ctx, req.(*ExplainRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Conclave_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ConclaveServer).Watch(m, &grpc.GenericServerStream[WatchRequest, Changes]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Conclave_WatchServer = grpc.ServerStreamingServer[Changes]
+
 func _Conclave_Sessions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SessionsRequest)
 	if err := dec(in); err != nil {
@@ -377,6 +457,10 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Conclave_List_Handler,
 		},
 		{
+			MethodName: "Explain",
+			Handler:    _Conclave_Explain_Handler,
+		},
+		{
 			MethodName: "Sessions",
 			Handler:    _Conclave_Sessions_Handler,
 		},
@@ -387,6 +471,11 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Conclave_Attach_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Watch",
+			Handler:       _Conclave_Watch_Handler,
+			ServerStreams: true,
 		},
 		{
 			StreamName:    "Observe",

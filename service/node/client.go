@@ -137,39 +137,3 @@ func (n *Node) Read(ctx context.Context, f func(*replica.Replica)) error {
 		return ErrStopped
 	}
 }
-
-// Watch returns a channel that receives whenever the leader of the election may
-// have changed, and is closed when this server ceases to lead; and a function
-// that ends the watch. Signals that nobody takes are merged.
-func (n *Node) Watch(ctx context.Context, election string) (<-chan struct{}, func(), error) {
-	w := &watcher{election: election, signal: make(chan struct{}, 1)}
-	err := n.call(ctx, func(r *replica.Replica) error {
-		if r == nil || !r.Leading() {
-			return ErrNotLeader
-		}
-		n.watchers[w] = struct{}{}
-		return nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	cancel := func() {
-		_ = n.call(context.Background(), func(*replica.Replica) error {
-			delete(n.watchers, w)
-			return nil
-		})
-	}
-	return w.signal, cancel, nil
-}
-
-type watcher struct {
-	election string
-	signal   chan struct{}
-}
-
-func (w *watcher) notify() {
-	select {
-	case w.signal <- struct{}{}:
-	default: // one is waiting already
-	}
-}

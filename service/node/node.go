@@ -37,7 +37,7 @@ type Node struct {
 	clients    map[uint64]Client
 	reads      map[uint64]func(ok bool)
 	readNumber uint64
-	watchers   map[*watcher]struct{}
+	watchers   map[*Watch]struct{}
 	leader     uint64
 	served     bool // a leader was known once
 	refusals   map[uint64]error
@@ -65,7 +65,7 @@ func Start(cfg Config) (*Node, error) {
 		refusals: make(map[uint64]error),
 		clients:  make(map[uint64]Client),
 		reads:    make(map[uint64]func(bool)),
-		watchers: make(map[*watcher]struct{}),
+		watchers: make(map[*Watch]struct{}),
 		stop:     make(chan struct{}),
 		done:     make(chan struct{}),
 	}
@@ -324,22 +324,6 @@ func (n *Node) depose() {
 	for w := range n.watchers {
 		close(w.signal)
 		delete(n.watchers, w)
-	}
-}
-
-// announce tells the watchers of elections.
-func (n *Node) announce(out *replica.Output) {
-	if len(out.Elections) == 0 {
-		return
-	}
-	changed := make(map[string]bool, len(out.Elections))
-	for _, name := range out.Elections {
-		changed[name] = true
-	}
-	for w := range n.watchers {
-		if changed[w.election] {
-			w.notify()
-		}
 	}
 }
 

@@ -286,7 +286,7 @@ func TestFollowerTakesNoClients(t *testing.T) {
 		if err := n.Read(c.ctx, func(*replica.Replica) {}); err != ErrNotLeader {
 			t.Fatalf("reading at a follower: %v", err)
 		}
-		if _, _, err := n.Watch(c.ctx, "e"); err != ErrNotLeader {
+		if _, err := n.Watch(c.ctx, registry.Election, "e", false); err != ErrNotLeader {
 			t.Fatalf("watching at a follower: %v", err)
 		}
 	}
@@ -298,18 +298,44 @@ func TestFollowerTakesNoClients(t *testing.T) {
 func TestWatchSeesLeadersOfElections(t *testing.T) {
 	c := newCluster(t, 1)
 	c.ok(open(1))
-	signal, cancel, err := c.leader().Watch(c.ctx, "boss")
+	watch, err := c.leader().Watch(c.ctx, registry.Election, "boss", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cancel()
+	defer watch.Close()
 	campaign := acquire(2, "boss")
 	campaign.Class, campaign.Value = registry.Election, "me"
 	c.ok(campaign)
 	select {
-	case <-signal:
+	case <-watch.Signal():
 	case <-time.After(patience):
 		t.Fatal("nobody told of a new leader")
+	}
+}
+
+// A watch of locks hears of those under its prefix, as long as it is open.
+func TestWatchSeesLocksUnderAPrefix(t *testing.T) {
+	c := newCluster(t, 1)
+	c.ok(open(1))
+	watch, err := c.leader().Watch(c.ctx, registry.Lock, "jobs/", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ok(acquire(2, "other"))
+	c.ok(acquire(3, "jobs/b"))
+	c.ok(acquire(4, "jobs/a"))
+	select {
+	case <-watch.Signal():
+	case <-time.After(patience):
+		t.Fatal("nobody told of the locks")
+	}
+	if names, all := watch.Take(); all || !slices.Equal(names, []string{"jobs/a", "jobs/b"}) {
+		t.Errorf("told of %v, all %v", names, all)
+	}
+	watch.Close()
+	c.ok(acquire(5, "jobs/c"))
+	if names, _ := watch.Take(); len(names) > 0 {
+		t.Errorf("a watch that was closed is told of %v", names)
 	}
 }
 

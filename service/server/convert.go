@@ -33,6 +33,10 @@ func commandOf(req *api.Request) (c registry.Command, problem string) {
 		c.Op, c.Hold = registry.OpCancel, op.Cancel.GetHold()
 	case *api.Request_Update:
 		c.Op, c.Hold, c.Value = registry.OpUpdate, op.Update.GetHold(), string(op.Update.GetValue())
+	case *api.Request_Revoke:
+		return revokeOf(c, op.Revoke)
+	case *api.Request_Transfer:
+		c.Op, c.Hold, c.Value = registry.OpTransfer, op.Transfer.GetHold(), string(op.Transfer.GetTo())
 	default:
 		return c, "the request asks for nothing, or for something that this server does not know"
 	}
@@ -40,12 +44,27 @@ func commandOf(req *api.Request) (c registry.Command, problem string) {
 }
 
 func acquireOf(c registry.Command, a *api.Acquire) (registry.Command, string) {
-	if a.GetClass() < 0 || a.GetClass() > api.Class_CLASS_ELECTION {
-		return c, fmt.Sprintf("class %d is unknown: 0 is a lock, 1 an election", a.GetClass())
-	}
-	c.Op, c.Class = registry.OpAcquire, registry.Class(a.GetClass())
+	class, problem := classOf(a.GetClass())
+	c.Op, c.Class = registry.OpAcquire, class
 	c.Name, c.Try, c.Value = a.GetName(), a.GetTry(), string(a.GetValue())
-	return c, ""
+	c.Limit, c.Shared = a.GetLimit(), a.GetShared()
+	c.Priority, c.Patience = a.GetPriority(), a.GetPatienceNs()
+	return c, problem
+}
+
+func revokeOf(c registry.Command, r *api.Revoke) (registry.Command, string) {
+	class, problem := classOf(r.GetClass())
+	c.Op, c.Class = registry.OpRevoke, class
+	c.Name, c.Fence, c.Value = r.GetName(), r.GetFence(), r.GetReason()
+	return c, problem
+}
+
+// classOf translates a class, or reports what is wrong with it.
+func classOf(class api.Class) (registry.Class, string) {
+	if class < 0 || class > api.Class_CLASS_ELECTION {
+		return 0, fmt.Sprintf("class %d is unknown: 0 is a lock, 1 an election", class)
+	}
+	return registry.Class(class), ""
 }
 
 // opNames are the operations as figures name them.
@@ -53,6 +72,7 @@ var opNames = map[registry.Op]string{
 	registry.OpOpen: "open", registry.OpRenew: "renew", registry.OpClose: "close",
 	registry.OpAcquire: "acquire", registry.OpRelease: "release",
 	registry.OpCancel: "cancel", registry.OpUpdate: "update",
+	registry.OpRevoke: "revoke", registry.OpTransfer: "transfer",
 }
 
 // replyOf translates an answer. The codes are those of the protocol.
@@ -61,7 +81,7 @@ func replyOf(o *node.Reply) *api.Reply {
 	reply := &api.Reply{
 		Session: o.Session[:], Sequence: o.Sequence,
 		Code: api.Code(r.Code), Message: r.Message,
-		Fence: r.Fence, Ahead: r.Ahead, RemainingNs: r.Remaining,
+		Fence: r.Fence, Ahead: r.Ahead, RemainingNs: r.Remaining, Revoked: r.Revoked,
 	}
 	if r.Holder != nil {
 		reply.Holder = holderOf(r.Holder)
@@ -78,6 +98,7 @@ func holderOf(h *registry.Holder) *api.Holder {
 	return &api.Holder{
 		Session: h.Session[:], Sequence: h.Sequence, Fence: h.Fence, SinceUnixNs: h.Since,
 		Host: h.Host, Pid: h.PID, Program: h.Program, Value: []byte(h.Value),
+		Shared: h.Shared, Priority: h.Priority, Revoked: h.Revoked, Reason: h.Reason,
 	}
 }
 
@@ -93,9 +114,17 @@ func resourceOf(r *registry.Resource) *api.Resource {
 		res.Waiters = append(res.Waiters, &api.Waiter{
 			Session: w.Session[:], Sequence: w.Sequence, SinceUnixNs: w.Since,
 			Host: w.Host, Pid: w.PID, Program: w.Program,
+			Value: []byte(w.Value), Shared: w.Shared, Priority: w.Priority,
 		})
 	}
 	return res
+}
+
+func endedOf(e *registry.Ended) *api.Ended {
+	return &api.Ended{
+		Fence: e.Fence, SinceUnixNs: e.Since, UntilUnixNs: e.Until,
+		Host: e.Host, Pid: e.PID, Program: e.Program, How: api.Ending(e.How), Reason: e.Reason,
+	}
 }
 
 // sessionOf takes what the session has left from the leader that knows it.

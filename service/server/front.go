@@ -18,14 +18,18 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 <tr><td><a href="/v1/elections">GET /v1/elections</a><td>the same for elections
 <tr><td>GET /v1/elections/{name}<td>who leads
 <tr><td>GET /v1/elections/{name}/watch<td>who leads, now and from now on (server-sent events)
+<tr><td>GET /v1/locks/{name}/why, /v1/elections/{name}/why<td>who holds, who waits in which order, and how the last holds ended
+<tr><td><a href="/v1/watch/locks">GET /v1/watch/locks</a>, <a href="/v1/watch/elections">/v1/watch/elections</a><td>all that changes under <code>?prefix=</code> (server-sent events)
 <tr><td><a href="/v1/sessions">GET /v1/sessions</a><td>live sessions; <code>?after= limit= stale=</code>
 <tr><td>POST /v1/open<td><code>{"ttl":"10s"}</code> opens a session
 <tr><td>POST /v1/renew, /v1/close<td><code>{"session":"..."}</code>
-<tr><td>POST /v1/acquire<td><code>{"session":"...","name":"...","wait":"5s"}</code> or <code>"try":true</code>
+<tr><td>POST /v1/acquire<td><code>{"session":"...","name":"...","wait":"5s"}</code> or <code>"try":true</code>; <code>"limit":3</code> for a semaphore, <code>"shared":true</code> for readers
 <tr><td>POST /v1/release<td><code>{"session":"...","hold":"..."}</code>
-<tr><td>POST /v1/campaign<td><code>{"session":"...","name":"...","value":"..."}</code>
+<tr><td>POST /v1/campaign<td><code>{"session":"...","name":"...","value":"..."}</code>; <code>"priority":1,"patience":"30s"</code>
 <tr><td>POST /v1/update<td><code>{"session":"...","hold":"...","value":"..."}</code>
 <tr><td>POST /v1/resign<td><code>{"session":"...","hold":"..."}</code>
+<tr><td>POST /v1/transfer<td><code>{"session":"...","hold":"...","to":"value of a candidate"}</code>
+<tr><td>POST /v1/revoke<td><code>{"session":"...","lock":"...","reason":"..."}</code> or <code>"election"</code>: asks the holder to leave
 <tr><td><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>, <a href="/metrics">/metrics</a><td>for what watches over servers
 </table>
 <p>Fences and holds are numbers of 64 bits, written as strings: as numbers, many readers of JSON would round them. An error has the body <code>{"code":"NOT_HELD","message":"..."}</code>.</p>

@@ -29,6 +29,13 @@ func (s service) Observe(req *api.ObserveRequest, stream grpc.ServerStreamingSer
 		begun = true
 		return stream.Send(o)
 	})
+	return s.conclude(stream, begun, err)
+}
+
+// conclude ends a stream of news that has begun, or has not, and names the
+// leader if that is why.
+func (s *Server) conclude(stream grpc.ServerStream, begun bool, err error) error {
+	ctx := stream.Context()
 	if !errors.Is(err, node.ErrNotLeader) && !errors.Is(err, node.ErrStopped) {
 		return s.spoken(ctx, err)
 	}
@@ -48,11 +55,11 @@ func (s service) Observe(req *api.ObserveRequest, stream grpc.ServerStreamingSer
 func (s *Server) observe(ctx context.Context, name string, send func(*api.Observation) error) error {
 	ctx, stop := s.live(ctx)
 	defer stop()
-	changed, cancel, err := s.node.Watch(ctx, name)
+	watch, err := s.node.Watch(ctx, registry.Election, name, false)
 	if err != nil {
 		return err
 	}
-	defer cancel()
+	defer watch.Close()
 	s.metrics.watches.Inc()
 	defer s.metrics.watches.Dec()
 	var last *api.Observation
@@ -68,7 +75,7 @@ func (s *Server) observe(ctx context.Context, name string, send func(*api.Observ
 			last = now
 		}
 		select {
-		case _, open := <-changed:
+		case _, open := <-watch.Signal():
 			if !open {
 				return node.ErrNotLeader
 			}

@@ -82,12 +82,13 @@ func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 }
 
 func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
-	if req.GetClass() != api.Class_CLASS_LOCK && req.GetClass() != api.Class_CLASS_ELECTION {
-		return nil, status.Errorf(codes.InvalidArgument, "class %d is unknown: 0 is a lock, 1 an election", req.GetClass())
+	class, problem := classOf(req.GetClass())
+	if problem != "" {
+		return nil, status.Error(codes.InvalidArgument, problem)
 	}
 	answer := new(api.ListResponse)
 	look := func(r *replica.Replica) {
-		page, more := r.Registry().List(registry.Class(req.GetClass()), req.GetPrefix(), req.GetAfter(), page(req.GetLimit()), waiters(req.GetWaiters()))
+		page, more := r.Registry().List(class, req.GetPrefix(), req.GetAfter(), page(req.GetLimit()), waiters(req.GetWaiters()))
 		answer.More = more
 		for i := range page {
 			answer.Resources = append(answer.Resources, resourceOf(&page[i]))
@@ -95,6 +96,35 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	}
 	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ListResponse, error) {
 		return leader.List(ctx, req)
+	})
+}
+
+// Explain tells who holds a resource, who waits, and how its last holds ended.
+func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
+	defer s.metrics.call("explain", time.Now())
+	return s.explain(ctx, req)
+}
+
+func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
+	class, problem := classOf(req.GetClass())
+	if problem == "" {
+		problem = registry.ValidateName(req.GetName())
+	}
+	if problem != "" {
+		return nil, status.Error(codes.InvalidArgument, problem)
+	}
+	answer := new(api.ExplainResponse)
+	look := func(r *replica.Replica) {
+		res, held, past := r.Registry().Explain(class, req.GetName(), waiters(req.GetWaiters()))
+		if held {
+			answer.Resource = resourceOf(&res)
+		}
+		for i := range past {
+			answer.Past = append(answer.Past, endedOf(&past[i]))
+		}
+	}
+	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ExplainResponse, error) {
+		return leader.Explain(ctx, req)
 	})
 }
 

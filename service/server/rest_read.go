@@ -36,6 +36,27 @@ func (s *Server) listJSON(r *http.Request, class api.Class, key string) (any, er
 	return map[string]any{key: resources, "more": page.GetMore()}, nil
 }
 
+func (s *Server) explainLock(r *http.Request) (any, error) {
+	return s.explainJSON(r, api.Class_CLASS_LOCK)
+}
+
+func (s *Server) explainElection(r *http.Request) (any, error) {
+	return s.explainJSON(r, api.Class_CLASS_ELECTION)
+}
+
+func (s *Server) explainJSON(r *http.Request, class api.Class) (any, error) {
+	q := newParameters(r)
+	req := &api.ExplainRequest{Class: class, Name: r.PathValue("name"), Waiters: q.number("waiters"), Stale: q.truth("stale")}
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	answer, err := s.explain(r.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	return explanationToJSON(answer), nil
+}
+
 func (s *Server) getSessions(r *http.Request) (any, error) {
 	q := newParameters(r)
 	req := &api.SessionsRequest{After: q.session("after"), Limit: q.number("limit"), Stale: q.truth("stale")}

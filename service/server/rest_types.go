@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -39,14 +40,26 @@ type holderJSON struct {
 	PID     int64     `json:"pid"`
 	Program string    `json:"program"`
 	valueJSON
+	Shared   bool   `json:"shared,omitempty"`
+	Priority int64  `json:"priority,omitempty"`
+	Revoked  bool   `json:"revoked,omitempty"`
+	Reason   string `json:"reason,omitempty"`
 }
 
 func holderToJSON(h *api.Holder) *holderJSON {
 	return &holderJSON{
 		Session: h.GetSession(), Hold: bigNumber(h.GetSequence()), Fence: bigNumber(h.GetFence()),
 		Since: wallClock(h.GetSinceUnixNs()), Host: h.GetHost(), PID: h.GetPid(), Program: h.GetProgram(),
-		valueJSON: valueToJSON(h.GetValue()),
+		valueJSON: valueToJSON(h.GetValue()), Shared: h.GetShared(), Priority: h.GetPriority(),
+		Revoked: h.GetRevoked(), Reason: h.GetReason(),
 	}
+}
+
+func bigNumbers(numbers []uint64) (big []bigNumber) {
+	for _, n := range numbers {
+		big = append(big, bigNumber(n))
+	}
+	return big
 }
 
 func wallClock(ns int64) time.Time { return time.Unix(0, ns).UTC() }
@@ -57,6 +70,9 @@ type waiterJSON struct {
 	Host    string    `json:"host"`
 	PID     int64     `json:"pid"`
 	Program string    `json:"program"`
+	valueJSON
+	Shared   bool  `json:"shared,omitempty"`
+	Priority int64 `json:"priority,omitempty"`
 }
 
 type resourceJSON struct {
@@ -73,9 +89,46 @@ func resourceToJSON(r *api.Resource) resourceJSON {
 		res.Holders = append(res.Holders, holderToJSON(h))
 	}
 	for _, w := range r.GetWaiters() {
-		res.Waiters = append(res.Waiters, waiterJSON{w.GetSession(), wallClock(w.GetSinceUnixNs()), w.GetHost(), w.GetPid(), w.GetProgram()})
+		res.Waiters = append(res.Waiters, waiterJSON{
+			w.GetSession(), wallClock(w.GetSinceUnixNs()), w.GetHost(), w.GetPid(), w.GetProgram(),
+			valueToJSON(w.GetValue()), w.GetShared(), w.GetPriority(),
+		})
 	}
 	return res
+}
+
+// endedJSON is a hold that has ended.
+type endedJSON struct {
+	Fence   bigNumber `json:"fence"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"`
+	Host    string    `json:"host"`
+	PID     int64     `json:"pid"`
+	Program string    `json:"program"`
+	How     string    `json:"how"`
+	Reason  string    `json:"reason,omitempty"`
+}
+
+// explanationJSON is what is known of a resource.
+type explanationJSON struct {
+	Held *resourceJSON `json:"held,omitempty"`
+	Past []endedJSON   `json:"past"`
+}
+
+func explanationToJSON(e *api.ExplainResponse) explanationJSON {
+	body := explanationJSON{Past: []endedJSON{}}
+	if e.GetResource() != nil {
+		held := resourceToJSON(e.GetResource())
+		body.Held = &held
+	}
+	for _, p := range e.GetPast() {
+		how := strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_"))
+		body.Past = append(body.Past, endedJSON{
+			bigNumber(p.GetFence()), wallClock(p.GetSinceUnixNs()), wallClock(p.GetUntilUnixNs()),
+			p.GetHost(), p.GetPid(), p.GetProgram(), how, p.GetReason(),
+		})
+	}
+	return body
 }
 
 type sessionJSON struct {

@@ -79,28 +79,105 @@ func relay(ctx context.Context, leader api.ConclaveClient, name string, send fun
 
 // watchElection streams the states of an election as server-sent events.
 func (s *Server) watchElection(w http.ResponseWriter, r *http.Request) {
+	s.stream(w, r, func(ctx context.Context, event func(kind string, data any) error) error {
+		return s.follow(ctx, r.PathValue("name"), func(o *api.Observation) error {
+			return event("election", electionToJSON(o))
+		})
+	})
+}
+
+func (s *Server) watchLocks(w http.ResponseWriter, r *http.Request) {
+	s.watchClass(w, r, api.Class_CLASS_LOCK)
+}
+
+func (s *Server) watchElections(w http.ResponseWriter, r *http.Request) {
+	s.watchClass(w, r, api.Class_CLASS_ELECTION)
+}
+
+// changesJSON is what the resources under a prefix have come to.
+type changesJSON struct {
+	Resources []resourceJSON `json:"resources"`
+	Gone      []string       `json:"gone"`
+	// Reset says that all that came before is to be forgotten, More that the
+	// rest of what is held follows.
+	Reset bool `json:"reset,omitempty"`
+	More  bool `json:"more,omitempty"`
+}
+
+// watchClass streams the resources of a class under a prefix as server-sent
+// events: first those that are held, then each change.
+func (s *Server) watchClass(w http.ResponseWriter, r *http.Request, class api.Class) {
+	q := newParameters(r)
+	prefix := q.text("prefix")
+	if err := q.check(); err != nil {
+		writeError(w, err)
+		return
+	}
+	s.stream(w, r, func(ctx context.Context, event func(kind string, data any) error) error {
+		send := func(c *api.Changes) error {
+			body := changesJSON{Resources: []resourceJSON{}, Gone: append([]string{}, c.GetGone()...), Reset: c.GetReset_(), More: c.GetMore()}
+			for _, res := range c.GetResources() {
+				body.Resources = append(body.Resources, resourceToJSON(res))
+			}
+			return event("changes", body)
+		}
+		_, err := onLeader(ctx, s, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, s.watch(ctx, registry.Class(class), prefix, send)
+		}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
+			return struct{}{}, relayChanges(ctx, leader, &api.WatchRequest{Class: class, Prefix: prefix}, send)
+		})
+		return err
+	})
+}
+
+// relayChanges watches through another server.
+func relayChanges(ctx context.Context, leader api.ConclaveClient, req *api.WatchRequest, send func(*api.Changes) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := leader.Watch(ctx, req)
+	if err != nil {
+		return err
+	}
+	for {
+		changes, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := send(changes); err != nil {
+			return err
+		}
+	}
+}
+
+// stream writes what produce tells as server-sent events, and a sign of life
+// now and then.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, produce func(ctx context.Context, event func(kind string, data any) error) error) {
+	type news struct {
+		kind string
+		data any
+	}
 	ctx, cancel := context.WithCancel(r.Context())
-	states := make(chan *api.Observation)
+	defer cancel()
+	states := make(chan news)
 	ended := make(chan error, 1)
 	s.tasks.Go(func() {
-		ended <- s.follow(ctx, r.PathValue("name"), func(o *api.Observation) error {
+		ended <- produce(ctx, func(kind string, data any) error {
 			select {
-			case states <- o:
+			case states <- news{kind, data}:
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 		})
 	})
-	defer cancel()
 	out := &events{w: w, control: http.NewResponseController(w), patience: s.cfg.patience}
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for {
 		var err error
 		select {
-		case o := <-states:
-			err = out.event("election", electionToJSON(o))
+		case n := <-states:
+			err = out.event(n.kind, n.data)
 		case <-alive.C:
 			err = out.comment()
 		case err := <-ended:

@@ -69,7 +69,9 @@ func (s *Server) extend(r *http.Request, id sessionID, req *api.Request) (any, e
 	return struct {
 		Session   sessionID `json:"session"`
 		Remaining spanJSON  `json:"remaining"`
-	}{id, spanJSON(reply.GetRemainingNs())}, nil
+		// Revoked are the holds that the session is asked to leave.
+		Revoked []bigNumber `json:"revoked,omitempty"`
+	}{id, spanJSON(reply.GetRemainingNs()), bigNumbers(reply.GetRevoked())}, nil
 }
 
 func (s *Server) postClose(r *http.Request) (any, error) {
@@ -90,22 +92,30 @@ type claim struct {
 }
 
 func (s *Server) postAcquire(r *http.Request) (any, error) {
-	var body claim
+	var body struct {
+		claim
+		Limit  uint32 `json:"limit"`
+		Shared bool   `json:"shared"`
+	}
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
-	return s.acquire(r, body, &api.Acquire{Class: api.Class_CLASS_LOCK})
+	return s.acquire(r, body.claim, &api.Acquire{Class: api.Class_CLASS_LOCK, Limit: body.Limit, Shared: body.Shared})
 }
 
 func (s *Server) postCampaign(r *http.Request) (any, error) {
 	var body struct {
 		claim
 		valueJSON
+		Priority int64    `json:"priority"`
+		Patience spanJSON `json:"patience"`
 	}
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
-	return s.acquire(r, body.claim, &api.Acquire{Class: api.Class_CLASS_ELECTION, Value: body.bytes()})
+	return s.acquire(r, body.claim, &api.Acquire{
+		Class: api.Class_CLASS_ELECTION, Value: body.bytes(), Priority: body.Priority, PatienceNs: int64(body.Patience),
+	})
 }
 
 // hold is what is held.
@@ -160,4 +170,49 @@ func (s *Server) postUpdate(r *http.Request) (any, error) {
 		Op:      &api.Request_Update{Update: &api.Update{Hold: uint64(body.Hold), Value: body.bytes()}},
 	}, nil)
 	return hold{Session: body.Session, Hold: body.Hold, Fence: bigNumber(reply.GetFence())}, err
+}
+
+// postTransfer hands an election to a candidate.
+func (s *Server) postTransfer(r *http.Request) (any, error) {
+	var body struct {
+		onHold
+		To string `json:"to"`
+	}
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	_, err := s.perform(r.Context(), &api.Request{
+		Session: body.Session,
+		Op:      &api.Request_Transfer{Transfer: &api.Transfer{Hold: uint64(body.Hold), To: []byte(body.To)}},
+	}, nil)
+	return body.onHold, err
+}
+
+// postRevoke asks the holders of a lock or an election to leave.
+func (s *Server) postRevoke(r *http.Request) (any, error) {
+	var body struct {
+		onSession
+		Lock     string    `json:"lock"`
+		Election string    `json:"election"`
+		Fence    bigNumber `json:"fence"`
+		Reason   string    `json:"reason"`
+	}
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	if (body.Lock == "") == (body.Election == "") {
+		return nil, malformed("name either a lock or an election")
+	}
+	revoke := &api.Revoke{Name: body.Lock, Fence: uint64(body.Fence), Reason: body.Reason}
+	if body.Election != "" {
+		revoke.Class, revoke.Name = api.Class_CLASS_ELECTION, body.Election
+	}
+	reply, err := s.perform(r.Context(), &api.Request{Session: body.Session, Op: &api.Request_Revoke{Revoke: revoke}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Name  string    `json:"name"`
+		Fence bigNumber `json:"fence"`
+	}{revoke.GetName(), bigNumber(reply.GetFence())}, nil
 }
