@@ -43,10 +43,10 @@ type Row struct {
 	Theory *float64 `json:"theory"`
 	// Bounds are the least and the largest figure by the Spec, if it has both.
 	Bounds *[2]float64 `json:"bounds"`
-	// Least is the least figure by the Spec, if it has no largest.
-	Least    *float64 `json:"least,omitempty"`
-	Measured float64  `json:"measured"`
+	Measured float64     `json:"measured"`
 
+	// Least is the least figure by the Spec, if it has no largest.
+	Least *float64 `json:"-"`
 	// Cost is what the Spec says, nil if nothing.
 	Cost *process.Cost `json:"-"`
 
