@@ -126,11 +126,23 @@ type Claim struct {
 	Mode     string   // the option value it is about ("mode" option); empty: all
 	When     string   // the condition in words; empty: whenever Needs hold
 	Bound    *Formula // BoundedBypass, ClockBound
+	Since    Since    // BoundedBypass: from when on entries of others are counted
 	Fails    bool     // the algorithm is known not to have it, and says so
 	// Within is how long after the last fault it holds, for StrongCompleteness
 	// and EventualAccuracy; nil: nobody can judge it in a finite run.
 	Within func(c *Config) Duration
 }
+
+// Since is the moment of a request from which on it is counted how often others
+// enter before it.
+type Since uint8
+
+// The moments.
+const (
+	SinceRequest Since = iota
+	SinceArrival       // the coordinator has it
+	SinceKnown         // everyone to whom it was sent has it
+)
 
 // Survival is a fault that an algorithm keeps its claims under.
 type Survival struct {

@@ -109,15 +109,16 @@ func (w *World) violate(v Violation) {
 }
 
 // Claimed returns the judges of the properties that a Spec claims under the given
-// configuration and that can be judged from outside. Bounds on bypassing are not
-// among them, because documents count them from different moments; see Bypass.
+// configuration and that can be judged from outside.
 func Claimed(spec *process.Spec, c *process.Config) []Judge {
 	judges := []Judge{}
 	for _, claim := range spec.Claims.Properties {
 		if claim.Fails || claim.Mode != "" && claim.Mode != spec.Mode(c) {
 			continue
 		}
-		if judge := judgeOf(claim.Property, spec, c); judge != nil {
+		if claim.Property == process.BoundedBypass {
+			judges = append(judges, BypassSince(int(claim.Bound.Eval(process.Params{N: c.N})), claim.Since))
+		} else if judge := judgeOf(claim.Property, spec, c); judge != nil {
 			judges = append(judges, judge)
 		}
 	}
@@ -142,6 +143,10 @@ func judgeOf(property process.Property, spec *process.Spec, c *process.Config) J
 		return TimestampOrder
 	case process.OrderArrival:
 		return ArrivalOrder
+	case process.OneToken:
+		return OneToken
+	case process.Quiescence:
+		return Quiescence
 	case process.LeaderAgreement:
 		return LeaderAgreement
 	case process.LeaderValidity:

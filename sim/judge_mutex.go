@@ -101,26 +101,6 @@ func (w *World) heldUp() bool {
 	return w.meter.inside > 0
 }
 
-// Bypass watches that others enter at most bound times from a request to its
-// entry.
-func Bypass(bound int) Judge {
-	return func(w *World) Watcher {
-		return Watcher{Name: "bounded bypass", Property: process.BoundedBypass, Watch: func(o *Observation) string {
-			if o.Kind != Entered {
-				return ""
-			}
-			for p := range w.clients {
-				c := &w.clients[p]
-				if others := w.meter.entered - c.others; c.phase == clientWaiting && others > uint64(bound) {
-					return fmt.Sprintf("others have entered %d times while %s waits, at most %d are allowed",
-						others, w.config.Text(process.ID(p)), bound)
-				}
-			}
-			return ""
-		}}
-	}
-}
-
 // HappenedBeforeOrder watches that nobody enters while somebody waits whose
 // request happened before.
 func HappenedBeforeOrder(w *World) Watcher {
@@ -185,7 +165,7 @@ func TimestampOrder(w *World) Watcher {
 // the machines of a stack answer by an election of their own. A message that is
 // repeated counts when it comes first.
 func ArrivalOrder(w *World) Watcher {
-	layer, request := requestType(w.cfg.Spec)
+	layer, request := askType(w.cfg.Spec)
 	centre := w.config.Topology.Coordinator
 	sent := make([]uint64, w.config.N)    // number of the latest request
 	arrived := make([]uint64, w.config.N) // its place in the order, 0: not yet

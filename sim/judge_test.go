@@ -33,12 +33,23 @@ func TestJudgesCanFail(t *testing.T) {
 		{"stubborn", sim.Bypass(5), onlyFirst, "others have entered 6 times while 2 waits"},
 		{"alive", sim.Bypass(2), queued(func(turn uint64) uint64 { return turn }), ""},
 		{"one by one", sim.Bypass(0), queued(func(turn uint64) uint64 { return turn }), "others have entered 1 times while 3 waits"},
+		{"one by one, counted from arrival", sim.BypassSince(0, process.SinceArrival), overtakes(0), "others have entered 1 times while 2 waits"},
+		{"overtakes before it arrives", sim.BypassSince(0, process.SinceArrival), overtakes(20 * ms), ""},
+		{"overtakes once it is known", sim.BypassSince(0, process.SinceKnown), overtakes(0), "others have entered 1 times while 2 waits"},
+		{"overtakes before it is known", sim.BypassSince(0, process.SinceKnown), overtakes(20 * ms), ""},
 		{"last first", sim.HappenedBeforeOrder, causal(2, 1), "3 enters, but the request of 2 happened before its own"},
 		{"first first", sim.HappenedBeforeOrder, causal(1, 2), ""},
 		{"last stamp first", sim.TimestampOrder, causal(2, 1), "2 enters with stamp (1,2) after (2,3)"},
 		{"first stamp first", sim.TimestampOrder, causal(1, 2), ""},
 		{"last come", sim.ArrivalOrder, causal(2, 1), "3 enters, but the request of 2 arrived first"},
 		{"first come", sim.ArrivalOrder, causal(1, 2), ""},
+		{"a token of its own", sim.OneToken, tokens(func(m *probe, fx *process.Effects) { m.passOn(2, 1, fx) }), "2 sends a token, and the token is with 1"},
+		{"enters without it", sim.OneToken, tokens(func(_ *probe, fx *process.Effects) { fx.Grant(1) }), "2 enters, and the token is with 1"},
+		{"the token twice", sim.OneToken, tokens(nil, 1, 2), "1 sends a token, and the token is on its way from 1 to 2"},
+		{"the token again", sim.OneToken, tokens(nil, 1, 1), ""},
+		{"the token goes round", sim.OneToken, tokens(nil, 1), ""},
+		{"goes round for ever", sim.Quiescence, circulates(false), "still sends NOTE"},
+		{"goes round for a while", sim.Quiescence, circulates(true), ""},
 		{"grants unasked", nil, unasked, "a grant that nobody waits for"},
 		{"asserts", nil, asserts, "what must not be"},
 		{"two leaders", sim.LeaderAgreement, elects(func(m *probe) process.ID { return m.self }, 1), "2 elects 2 in round 1, another process elected 1"},
@@ -183,6 +194,66 @@ func causal(order ...process.ID) rules {
 	}
 }
 
+// overtakes lets 1 ask by messages that leave some time after its request, and
+// enter 7 ms after that; 2 enters 5 ms after its own request. 0, the coordinator,
+// enters as it likes.
+func overtakes(late process.Duration) rules {
+	return func(m *probe, ev *process.Event, fx *process.Effects) {
+		switch {
+		case m.self == 0:
+			grantAtOnce(m, ev, fx)
+		case ev.Kind == process.Acquire && m.self == 1:
+			fx.Arm(1, late+1, late+1)
+		case ev.Kind == process.Acquire:
+			fx.Arm(1, 5*ms, 5*ms)
+		case ev.Kind == process.Fire && m.self == 1 && m.counted == 0:
+			m.counted++
+			fx.Broadcast(process.Message{Type: request, Seq: 1})
+			fx.Arm(1, 7*ms, 7*ms)
+		case ev.Kind == process.Fire:
+			fx.Grant(1)
+		}
+	}
+}
+
+const token process.Type = 3
+
+func (m *probe) passOn(to process.ID, number uint64, fx *process.Effects) {
+	fx.Send(to, process.Message{Type: token, Seq: number})
+}
+
+// tokens lets 0 send the one token to each of some processes when it asks, and 1
+// do what it should not when it asks. Whoever gets the token keeps it.
+func tokens(wrong func(m *probe, fx *process.Effects), to ...process.ID) rules {
+	return func(m *probe, ev *process.Event, fx *process.Effects) {
+		switch {
+		case ev.Kind != process.Acquire:
+		case m.self == 0:
+			for _, p := range to {
+				m.passOn(p, 1, fx)
+			}
+		case m.self == 1 && wrong != nil:
+			wrong(m, fx)
+		}
+	}
+}
+
+// circulates sends a note around, for ever or a hundred times.
+func circulates(stops bool) rules {
+	return func(m *probe, ev *process.Event, fx *process.Effects) {
+		n := uint64(0)
+		switch {
+		case ev.Kind == process.Deliver:
+			n = ev.Message.Seq
+		case ev.Kind != process.Campaign || m.self != 0:
+			return
+		}
+		if n < 100 || !stops {
+			fx.Send((m.self+1)%3, process.Message{Type: note, Seq: n + 1})
+		}
+	}
+}
+
 func unasked(_ *probe, ev *process.Event, fx *process.Effects) {
 	if ev.Kind == process.Start {
 		fx.Grant(1)
@@ -259,6 +330,39 @@ func TestArrivalOrderEnds(t *testing.T) {
 	cfg.Judges = []sim.Judge{sim.ArrivalOrder}
 	cfg.Faults = []sim.Fault{{At: 5 * ms, Kind: sim.Crash, Process: 0}}
 	checkVerdict(t, run(t, cfg), "")
+}
+
+// A token that is lost is missing at the end; one that may have been lost in a
+// crash is not.
+func TestTokenIsMissing(t *testing.T) {
+	for _, test := range []struct {
+		fault sim.Fault
+		want  string
+	}{
+		{sim.Fault{Kind: sim.Lose, Message: "TOKEN", From: process.None, To: process.None}, "no token is left: the one from 1 to 2 never came"},
+		{sim.Fault{Kind: sim.Crash, Process: 1, At: 1}, "no token is left"},
+		{sim.Fault{Kind: sim.Crash, Process: 1, At: ms + 1}, ""},
+		{sim.Fault{Kind: sim.Crash, Process: 0, At: ms + 1}, ""},
+	} {
+		cfg := judged(tokens(nil, 1))
+		cfg.Judges = []sim.Judge{sim.OneToken}
+		cfg.Faults = []sim.Fault{test.fault}
+		checkVerdict(t, run(t, cfg), test.want)
+	}
+}
+
+// What an algorithm claims about bypassing is watched from the moment that it
+// names.
+func TestBypassAsClaimed(t *testing.T) {
+	for late, want := range map[process.Duration]string{0: "at most 0 are allowed", 20 * ms: ""} {
+		cfg := judged(overtakes(late))
+		cfg.Judges = nil
+		cfg.Spec.Claims.Properties = []process.Claim{{
+			Property: process.BoundedBypass, Since: process.SinceArrival,
+			Bound: &process.Formula{Eval: func(p process.Params) float64 { return float64(p.N - 3) }},
+		}}
+		checkVerdict(t, run(t, cfg), want)
+	}
 }
 
 // Several violations are collected if the run may go on.

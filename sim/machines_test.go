@@ -89,7 +89,7 @@ func probeSpec(rules func(m *probe, ev *process.Event, fx *process.Effects)) *pr
 	}
 	return &process.Spec{
 		Name: "probe", Title: "Probe", Family: process.Mutex,
-		Messages: []process.MessageSpec{{Name: "REQUEST", Fields: value}, {Name: "NOTE", Fields: value}},
+		Messages: []process.MessageSpec{{Name: "REQUEST", Fields: value}, {Name: "NOTE", Fields: value}, {Name: "TOKEN", Fields: value}},
 		Timers:   []string{"t"},
 		New: func(self process.ID, c *process.Config) process.Machine {
 			return &probe{self: self, c: c, rules: rules}

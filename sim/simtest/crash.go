@@ -78,7 +78,7 @@ func hasSpecial(spec *process.Spec) bool {
 	}
 	for layer := range spec.Depth() {
 		for _, m := range spec.Layer(uint8(layer)).Messages {
-			if isToken(m.Name) {
+			if sim.IsToken(m.Name) {
 				return true
 			}
 		}

@@ -63,8 +63,9 @@ func (s *schedule) drawLoad(r *rand.Rand) {
 		load.Regime = sim.Listed
 		return
 	}
+	span := process.Duration((n+1)*[]int{20, 1}[r.IntN(2)]) * d // spread out, or all at once
 	for range 4*n + r.IntN(8*n) {
-		load.Commands = append(load.Commands, s.drawCommand(r))
+		load.Commands = append(load.Commands, s.drawCommand(r, span))
 	}
 }
 
@@ -81,14 +82,18 @@ func detects(spec *process.Spec) bool {
 	return false
 }
 
-func (s *schedule) drawCommand(r *rand.Rand) sim.Command {
+func (s *schedule) drawCommand(r *rand.Rand, span process.Duration) sim.Command {
 	n := s.cfg.Process.N
-	c := sim.Command{Process: process.ID(r.IntN(n)), At: process.Duration(r.Int64N(int64(n+1) * 20 * int64(d)))}
+	c := sim.Command{Process: process.ID(r.IntN(n)), At: process.Duration(r.Int64N(int64(span)))}
 	switch s.plan.family() {
 	case process.Mutex:
 		c.Kind = []process.Kind{process.Acquire, process.Acquire, process.Acquire, process.Release, process.Cancel}[r.IntN(5)]
 	case process.Election:
 		c.Kind = process.Campaign
+	case process.GlobalState:
+		c.Kind = process.Record
+	case process.ClockSync:
+		c.Kind, c.Value = process.Propose, r.Int64N(int64(n+2))-1 // to whom; also everybody or nobody
 	default:
 		c.Kind, c.Value = process.Propose, r.Int64N(100)
 	}

@@ -140,7 +140,7 @@ func (v *witness) crashed(p process.ID) {
 }
 
 func (v *witness) onSent(o *sim.Observation) {
-	if isToken(v.w.Spec().Message(o.Message.Layer, o.Message.Type).Name) {
+	if sim.IsToken(v.w.Spec().Message(o.Message.Layer, o.Message.Type).Name) {
 		v.token = o.Peer
 	}
 	if !v.links {
@@ -183,9 +183,11 @@ func (v *witness) received(o *sim.Observation) {
 // end counts as lost what has not come for very long, though both ends were up.
 // Under a detector a run never falls silent, so it looks here for who still waits.
 func (v *witness) end() string {
+	why, _ := v.w.Ended()
 	for link, letters := range v.sent {
 		for _, l := range letters {
-			if v.w.Now()-l.at > 300*v.w.Config().D() && l.ups == v.ups[link[0]]+v.ups[link[1]] {
+			late := why == sim.Quiet || v.w.Now()-l.at > 300*v.w.Config().D()
+			if late && l.ups == v.ups[link[0]]+v.ups[link[1]] {
 				v.count(process.Loss)
 			}
 		}

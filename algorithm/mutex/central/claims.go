@@ -21,8 +21,8 @@ var claims = process.Claims{
 		{Property: process.OrderArrival, Mode: denyQueue, When: "within a term"},
 		{Property: process.OrderHappenedBefore, Fails: true,
 			When: "two requests, one because of the other, may reach the coordinator reversed"},
-		{Property: process.BoundedBypass, Mode: silent, Bound: othersOnce, When: "counted from arrival at the coordinator"},
-		{Property: process.BoundedBypass, Mode: denyQueue, Bound: othersOnce, When: "counted from arrival at the coordinator"},
+		{Property: process.BoundedBypass, Mode: silent, Bound: othersOnce, Since: process.SinceArrival, When: "counted from arrival at the coordinator"},
+		{Property: process.BoundedBypass, Mode: denyQueue, Bound: othersOnce, Since: process.SinceArrival, When: "counted from arrival at the coordinator"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: silent, When: notCoordinator, Exact: constant("3", 3),

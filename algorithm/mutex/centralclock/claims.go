@@ -16,7 +16,7 @@ var claims = process.Claims{
 		{Property: process.OrderArrival, When: "of ASK at the clock"},
 		{Property: process.OrderHappenedBefore, Fails: true,
 			When: "two requests, one because of the other, may reach the clock reversed"},
-		{Property: process.BoundedBypass, When: "counted from arrival at the clock",
+		{Property: process.BoundedBypass, Since: process.SinceArrival, When: "counted from arrival at the clock",
 			Bound: &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}},
 	},
 	Costs: []process.Cost{

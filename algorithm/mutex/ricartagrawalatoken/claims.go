@@ -16,7 +16,7 @@ var claims = process.Claims{
 		{Property: process.OneToken},
 		{Property: process.FencesGrow},
 		{Property: process.Progress},
-		{Property: process.BoundedBypass, Bound: others, When: "counted from when the request is known everywhere"},
+		{Property: process.BoundedBypass, Bound: others, Since: process.SinceKnown, When: "counted from when the request is known everywhere"},
 		{Property: process.OrderHappenedBefore, Fails: true, When: "the search follows the ranks, not the stamps"},
 	},
 	Costs: []process.Cost{

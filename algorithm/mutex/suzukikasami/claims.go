@@ -14,7 +14,7 @@ var claims = process.Claims{
 		{Property: process.OneToken},
 		{Property: process.FencesGrow},
 		{Property: process.Progress},
-		{Property: process.BoundedBypass, Bound: others, When: "counted from when the request is known everywhere"},
+		{Property: process.BoundedBypass, Bound: others, Since: process.SinceKnown, When: "counted from when the request is known everywhere"},
 		{Property: process.OrderHappenedBefore, Fails: true, When: "the queue is filled by rank, not by time"},
 	},
 	Costs: []process.Cost{
