@@ -42,7 +42,7 @@ type Row struct {
 	// it is the expectation of a figure that chance decides.
 	Theory *float64 `json:"theory"`
 	// Bounds are the least and the largest figure by the Spec, if it has both.
-	Bounds *[2]float64 `json:"bounds"`
+	Bounds   *[2]float64 `json:"bounds"`
 	Measured float64     `json:"measured"`
 
 	// Least is the least figure by the Spec, if it has no largest.
