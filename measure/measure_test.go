@@ -227,6 +227,28 @@ func TestOneMessageTooManyIsSeen(t *testing.T) {
 	}
 }
 
+// TestBoundsHoldForEachEntry: a mean between the bounds does not excuse an entry
+// beyond them.
+func TestBoundsHoldForEachEntry(t *testing.T) {
+	s, err := run(algorithm.Find("maekawa"), 7, setting{regime: sim.Saturated}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.best(process.SyncDelay) // from 1 to 2
+	for _, test := range []struct {
+		f    figure
+		want bool
+	}{
+		{figure{SyncDelay, 1.5, 1, 2}, true},
+		{figure{SyncDelay, 1.5, 1, 3}, false},
+		{figure{SyncDelay, 1.5, 0, 2}, false},
+	} {
+		if r := s.row(test.f, c); r.Within() != test.want {
+			t.Errorf("%v is within %v: %v", test.f, *r.Bounds, !test.want)
+		}
+	}
+}
+
 func TestRowOutsideItsTheoryIsSeen(t *testing.T) {
 	theory := 3.0
 	for _, c := range []struct {
