@@ -26,6 +26,7 @@ algorithm/...:         process
 algorithm/election/ring: process # how elections pass messages along a ring
 algorithm/election/...: process algorithm/election/ring
 algorithm/election/byload: process algorithm/election/ring algorithm/election/... # puts another order into them
+algorithm/broken/...:  process algorithm/... # variants of these, with a rule left out or changed
 algorithm/stack:       process algorithm/... # puts them on top of each other
 algorithm:             process algorithm/...
 

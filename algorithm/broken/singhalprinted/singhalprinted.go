@@ -11,6 +11,8 @@
 //
 // # Rules
 //
+// Those of singhal, but for R6 and for withdrawal:
+//
 //	R1  request: if the token is here, enter. Otherwise count up SN[i], send REQ
 //	    to everyone with SV = R, and wait.
 //	R2  on REQ(sn) from j, unless sn is old: note sn and that j is R. If i is R
@@ -41,37 +43,24 @@
 // it and gives no rules.
 package singhalprinted
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"github.com/conclave-io/conclave/algorithm/mutex/singhal"
+	"github.com/conclave-io/conclave/process"
+)
 
-// Spec describes the algorithm.
+// Spec describes the algorithm: that of singhal, of which nobody asks again (R6).
 var Spec = &process.Spec{
 	Name:      "singhal-printed",
 	Title:     "Singhal's heuristic as commonly printed, which loses a request",
-	Paper:     "M. Singhal: A heuristically-aided algorithm for mutual exclusion in distributed systems, IEEE Transactions on Computers 38(5), 1989",
-	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Paper:     singhal.Spec.Paper,
+	Documents: singhal.Spec.Documents,
 	Family:    process.Mutex,
-	Messages: []process.MessageSpec{
-		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldSeq, Symbol: "sn"}}},
-		{Name: "TOKEN", Fields: []process.FieldUse{
-			{Field: process.FieldIDs, Symbol: "TSV"}, // who is R; all others are N
-			{Field: process.FieldVector, Symbol: "TSN"},
-			{Field: process.FieldFence, Symbol: "fence"}}},
-	},
-	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "request: number it, send REQ to those who seem to request"},
-		{Name: "R1b", Text: "request while the token is here: enter"},
-		{Name: "R2a", Text: "REQ that is not newer than what is known: ignore"},
-		{Name: "R2b", Text: "REQ: note it"},
-		{Name: "R2c", Text: "REQ while requesting, from a process that was not asked: ask it"},
-		{Name: "R2d", Text: "REQ while the token is here and unused: send the token"},
-		{Name: "R3", Text: "TOKEN: enter"},
-		{Name: "R4", Text: "release: holder and token learn from each other"},
-		{Name: "R5", Text: "the token goes to the next process that requests"},
-		{Name: "R5b", Text: "nobody requests: keep the token"},
-	},
-	Needs:  process.Needs{Reliable: true, NoDuplication: true},
-	Claims: claims,
-	New:    newMachine,
+	Messages:  singhal.Spec.Messages,
+	Timers:    singhal.Spec.Timers,
+	Rules:     singhal.Spec.Rules,
+	Needs:     singhal.Spec.Needs,
+	Claims:    claims,
+	New:       singhal.Flaw{NoRetry: true}.New,
 }
 
 var claims = process.Claims{
@@ -96,21 +85,3 @@ var processes = &process.Formula{Text: "N", Eval: func(p process.Params) float64
 func constant(text string, value float64) *process.Formula {
 	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
 }
-
-const (
-	req process.Type = iota + 1
-	token
-)
-
-const (
-	ruleR1 process.Rule = iota + 1
-	ruleR1b
-	ruleR2a
-	ruleR2b
-	ruleR2c
-	ruleR2d
-	ruleR3
-	ruleR4
-	ruleR5
-	ruleR5b
-)

@@ -17,6 +17,7 @@ var stateNames = []string{"N", "R", "E", "H"}
 type machine struct {
 	c          *process.Config
 	self       process.ID
+	flaw       Flaw
 	scratchIDs []process.ID // TSV as a TOKEN carries it
 
 	state state       // executing or holding implies that the token is here
@@ -30,8 +31,19 @@ type machine struct {
 }
 
 func newMachine(self process.ID, c *process.Config) process.Machine {
+	return Flaw{}.New(self, c)
+}
+
+// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
+// none.
+type Flaw struct {
+	NoRetry bool // R6 is missing: nobody asks again
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
-		c: c, self: self,
+		c: c, self: self, flaw: flaw,
 		sv: process.NewSet(c.N), sn: make([]uint64, c.N),
 		tsv: process.NewSet(c.N), tsn: make([]uint64, 0, c.N),
 	}
@@ -79,7 +91,14 @@ func (m *machine) onAcquire(fx *process.Effects) {
 	for p := range m.sv.All() {
 		m.ask(p, fx)
 	}
-	fx.Arm(retryTimer, m.patience(), m.patience())
+	m.await(fx)
+}
+
+// await sets the time for R6.
+func (m *machine) await(fx *process.Effects) {
+	if !m.flaw.NoRetry {
+		fx.Arm(retryTimer, m.patience(), m.patience())
+	}
 }
 
 func (m *machine) ask(p process.ID, fx *process.Effects) {
@@ -190,7 +209,7 @@ func (m *machine) onRetry(fx *process.Effects) {
 	}
 	fx.Rule(ruleR6)
 	fx.Broadcast(process.Message{Type: req, Seq: m.sn[m.self]})
-	fx.Arm(retryTimer, m.patience(), m.patience())
+	m.await(fx)
 }
 
 // onCancel is R7. Others still take the process for one that requests, and the
