@@ -17,6 +17,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/election/changroberts"
 	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
 	"github.com/conclave-io/conclave/algorithm/election/ringlist"
+	"github.com/conclave-io/conclave/algorithm/election/superpeer"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/centralclock"
 	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
@@ -57,6 +58,7 @@ var All = []*process.Spec{
 	byload.List,
 	byload.Ring,
 	byload.Bully,
+	superpeer.Spec,
 
 	heartbeat.Spec,
 	heartbeat.Reliable,
