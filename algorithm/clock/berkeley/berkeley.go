@@ -1,0 +1,344 @@
+// Package berkeley sets clocks to their average, after Gusella and Zatti.
+//
+// # Problem and idea
+//
+// Nobody has the right time, but all want the same. A master asks everybody for
+// their clocks, averages them, and tells each by how much to correct its own. It
+// tells a difference and not a time, because a difference does not grow old on its
+// way. A clock that is far from the others would spoil the average, so it is left
+// out of it; but it is told its correction like all.
+//
+// # Rules
+//
+//	R1  the master, every interval: send POLL(n) to everyone.
+//	R2  on POLL(n): answer CLOCK(n, c) with the own clock.
+//	R3  on CLOCK(n, c) of this round, with half of the time since POLL as its age:
+//	    note by how much the other is ahead. An answer of another round is late.
+//	R4  everyone has answered or crashed, or the limit is over: average the largest
+//	    set of clocks that are within gamma of each other, the own one among those
+//	    to choose from. Send ADJUST(delta) to each that has answered, and correct
+//	    the own clock likewise.
+//	R5  on ADJUST(delta) of the last POLL: correct the clock by it.
+//	R6  the master has crashed: call an election.
+//	R7  elected: the winner is the master, and polls.
+//
+// # What it promises
+//
+// A clock is read to within (t-t')/2, t and t' being the delays of POLL and CLOCK,
+// and all are told to go to the same average. So two clocks differ afterwards by
+// at most the difference between the longest and the shortest delay, and then
+// drift apart until the next round. The average may drift away from the true time.
+//
+// # Cost
+//
+// 3(N-1) messages per round.
+//
+// # Assumptions and deviations
+//
+// Delays are bounded, and a reliable detector tells of crashes; the election is a
+// layer below. An answer that takes longer than the limit is left out of the round,
+// and its clock gets no correction. 004_cdcb4f7ac3f80204.txt names the algorithm as
+// one that needs an election.
+//
+// Sources: R. Gusella, S. Zatti: The Accuracy of the Clock Synchronization Achieved by
+// TEMPO in Berkeley UNIX 4.3BSD, IEEE Transactions on Software Engineering 15(7),
+// 1989; 004_cdcb4f7ac3f80204.txt (outline, and as a use of elections).
+package berkeley
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "berkeley",
+	Title:     "Berkeley clock synchronization",
+	Paper:     "R. Gusella, S. Zatti: The Accuracy of the Clock Synchronization Achieved by TEMPO in Berkeley UNIX 4.3BSD, IEEE Transactions on Software Engineering 15(7), 1989",
+	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Family:    process.ClockSync,
+	Messages: []process.MessageSpec{
+		{Name: "POLL", Fields: []process.FieldUse{number}},
+		{Name: "CLOCK", Fields: []process.FieldUse{number, {Field: process.FieldValue, Symbol: "c"}}},
+		{Name: "ADJUST", Fields: []process.FieldUse{number, {Field: process.FieldValue, Symbol: "delta"}}},
+	},
+	Timers: []string{"round", "limit"},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "the master, every interval: send POLL to everyone"},
+		{Name: "R2", Text: "POLL: answer CLOCK with the own clock"},
+		{Name: "R3", Text: "CLOCK: note by how much it is ahead, half of the wait being its age"},
+		{Name: "R3b", Text: "CLOCK of another round: it is late"},
+		{Name: "R4", Text: "all have answered, or the limit is over: average the largest set within gamma, send ADJUST to each"},
+		{Name: "R5", Text: "ADJUST: correct the clock"},
+		{Name: "R6", Text: "the master has crashed: call an election"},
+		{Name: "R7", Text: "elected: the winner is the master"},
+	},
+	Options: []process.Option{
+		{Name: "interval", Default: "100", Min: 1, Max: 1_000_000, Text: "time between rounds, in D"},
+		{Name: "limit", Default: "4", Min: 1, Max: 1_000_000, Text: "how long to wait for answers, in D"},
+		{Name: "gamma", Default: "10000", Min: 0, Max: 1_000_000_000, Text: "how far clocks may differ that are averaged, in microseconds"},
+	},
+	Needs: process.Needs{
+		Clock: true, Synchrony: true, Reliable: true, Elector: true,
+		Detector: process.ReliableDetector, Topology: process.Centre,
+	},
+	Claims: claims,
+	New:    newMachine,
+}
+
+var number = process.FieldUse{Field: process.FieldSeq, Symbol: "n"}
+
+const (
+	poll process.Type = iota + 1
+	clock
+	adjust
+)
+
+const (
+	roundTimer process.Timer = iota + 1
+	limitTimer
+)
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR3
+	ruleR3b
+	ruleR4
+	ruleR5
+	ruleR6
+	ruleR7
+)
+
+// answer is by how much a clock is ahead of the master's, in nanoseconds.
+type answer struct {
+	id    process.ID
+	ahead int64
+}
+
+type machine struct {
+	c        *process.Config
+	self     process.ID
+	interval process.Duration
+	limit    process.Duration
+	gamma    int64
+
+	master process.ID
+	failed process.Set // known to have crashed
+	number uint64      // of the last POLL, sent or received
+	polled bool        // it was answered, and no ADJUST came
+
+	// The round of the master, from R1 to R4.
+	open    bool
+	asked   int64 // the own clock at POLL
+	missing process.Set
+	answers []answer // in order of arrival
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self,
+		interval: process.Duration(c.IntOption("interval", 100)) * c.D(),
+		limit:    process.Duration(c.IntOption("limit", 4)) * c.D(),
+		gamma:    int64(c.IntOption("gamma", 10_000)) * int64(process.Microsecond),
+		master:   c.Topology.Coordinator,
+		failed:   process.NewSet(c.N), missing: process.NewSet(c.N),
+	}
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		m.onStart(ev.Now, fx)
+	case process.Restart:
+		m.master = process.None // somebody else may be by now
+		fx.Campaign()
+	case process.Deliver:
+		m.onMessage(ev.Message, ev.Now, fx)
+	case process.Fire:
+		if ev.Timer == roundTimer {
+			m.onStart(ev.Now, fx)
+		} else {
+			m.close(fx)
+		}
+	case process.Fail:
+		m.onFail(ev.Peer, fx)
+	case process.Rejoin:
+		m.onRejoin(ev.Peer, fx)
+	case process.Elected:
+		m.onElected(ev.Peer, ev.Now, fx)
+	}
+}
+
+func (m *machine) onMessage(msg *process.Message, now process.Duration, fx *process.Effects) {
+	switch msg.Type {
+	case poll:
+		m.onPoll(msg, now, fx)
+	case clock:
+		m.onClock(msg, now, fx)
+	case adjust:
+		m.onAdjust(msg, fx)
+	}
+}
+
+// onStart is R1, at the master.
+func (m *machine) onStart(now process.Duration, fx *process.Effects) {
+	if m.self != m.master || m.c.N == 1 {
+		return
+	}
+	fx.Rule(ruleR1)
+	m.number++
+	m.open, m.asked, m.answers = true, int64(now), m.answers[:0]
+	m.missing.FillOthers(m.c.N, m.self)
+	for p := range m.failed.All() {
+		m.missing.Remove(p)
+	}
+	for p := range m.missing.All() {
+		fx.Send(p, process.Message{Type: poll, Seq: m.number})
+	}
+	fx.Arm(roundTimer, m.interval, m.interval)
+	fx.Arm(limitTimer, m.limit, m.limit)
+}
+
+// onPoll is R2. A POLL of a number that was seen is a copy, or of a master that is
+// none any more.
+func (m *machine) onPoll(msg *process.Message, now process.Duration, fx *process.Effects) {
+	if msg.From != m.master || msg.Seq <= m.number {
+		return
+	}
+	fx.Rule(ruleR2)
+	m.number, m.polled = msg.Seq, true
+	fx.Send(msg.From, process.Message{Type: clock, Seq: msg.Seq, Value: int64(now)})
+}
+
+// onClock is R3.
+func (m *machine) onClock(msg *process.Message, now process.Duration, fx *process.Effects) {
+	if !m.open || msg.Seq != m.number || !m.missing.Has(msg.From) {
+		fx.Rule(ruleR3b)
+		return
+	}
+	fx.Rule(ruleR3)
+	m.missing.Remove(msg.From)
+	age := (int64(now) - m.asked) / 2
+	m.answers = append(m.answers, answer{msg.From, msg.Value + age - int64(now)})
+	m.closeIfComplete(fx)
+}
+
+func (m *machine) closeIfComplete(fx *process.Effects) {
+	if m.open && m.missing.Empty() {
+		fx.Disarm(limitTimer)
+		m.close(fx)
+	}
+}
+
+// close is R4.
+func (m *machine) close(fx *process.Effects) {
+	if !m.open {
+		return
+	}
+	fx.Rule(ruleR4)
+	m.open = false
+	m.missing.Clear()
+	middle := average(m.answers, m.gamma)
+	for _, a := range m.answers {
+		if !m.failed.Has(a.id) {
+			fx.Send(a.id, process.Message{Type: adjust, Seq: m.number, Value: middle - a.ahead})
+		}
+	}
+	fx.Adjust(process.Duration(middle))
+	m.answers = m.answers[:0]
+}
+
+// average is the mean of the largest set of clocks within gamma of each other, as
+// a difference from the master's, which is one of them to choose from. Of equally
+// large sets it is the one of the slowest clocks.
+func average(answers []answer, gamma int64) int64 {
+	ahead := []int64{0}
+	for _, a := range answers {
+		ahead = append(ahead, a.ahead)
+	}
+	slices.Sort(ahead)
+	from, size := 0, 0
+	for i := range ahead {
+		j := i
+		for j < len(ahead) && uint64(ahead[j]-ahead[i]) <= uint64(gamma) {
+			j++
+		}
+		if j-i > size {
+			from, size = i, j-i
+		}
+	}
+	sum := int64(0)
+	for _, v := range ahead[from : from+size] {
+		sum += v - ahead[from]
+	}
+	return ahead[from] + sum/int64(size)
+}
+
+// onAdjust is R5. What is not for the last POLL that was answered is a copy or of
+// an earlier master.
+func (m *machine) onAdjust(msg *process.Message, fx *process.Effects) {
+	if msg.From != m.master || msg.Seq != m.number || !m.polled {
+		return
+	}
+	fx.Rule(ruleR5)
+	m.polled = false
+	fx.Adjust(process.Duration(msg.Value))
+}
+
+// onFail is R6.
+func (m *machine) onFail(p process.ID, fx *process.Effects) {
+	m.failed.Add(p)
+	m.missing.Remove(p)
+	m.closeIfComplete(fx)
+	if p == m.master {
+		fx.Rule(ruleR6)
+		fx.Campaign()
+	}
+}
+
+// onRejoin polls a peer again that is back. If it was the master, it has forgotten
+// that it was.
+func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
+	m.failed.Remove(p)
+	m.missing.Remove(p)
+	m.closeIfComplete(fx)
+	if p == m.master {
+		fx.Rule(ruleR6)
+		fx.Campaign()
+	}
+}
+
+// onElected is R7. Numbers of another master mean nothing, and a master that was
+// replaced stops.
+func (m *machine) onElected(p process.ID, now process.Duration, fx *process.Effects) {
+	fx.Rule(ruleR7)
+	if p == m.master && m.open {
+		return
+	}
+	m.master, m.number, m.polled, m.open = p, 0, false, false
+	m.missing.Clear()
+	m.failed.Remove(p)
+	fx.Disarm(roundTimer)
+	fx.Disarm(limitTimer)
+	m.onStart(now, fx)
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	f.ID("master", &m.master)
+	f.Set("failed", m.failed)
+	f.Seq("n", &m.number)
+	f.Bool("polled", &m.polled)
+	f.Bool("open", &m.open)
+	f.Int("asked", &m.asked)
+	f.Set("missing", m.missing)
+	process.List(f, "answers", &m.answers, answerFields)
+}
+
+func answerFields(f *process.Fields, a *answer) {
+	f.ID("id", &a.id)
+	f.Int("ahead", &a.ahead)
+}

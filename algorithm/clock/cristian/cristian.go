@@ -1,0 +1,192 @@
+// Package cristian sets clocks by asking a time server, after Cristian.
+//
+// # Problem and idea
+//
+// A client wants the time of a server whose clock is right. What the server says
+// is old when it arrives. The client measures how long it waited, supposes that
+// the answer took half of that, and knows how wrong this can be: if no message
+// takes less than min, the answer took between min and the whole wait less min.
+//
+// # Rules
+//
+//	R1  every interval: send TIMEREQ(n), and note the own clock as T0.
+//	R2  the server, on TIMEREQ(n): answer TIME(n, S) with its clock.
+//	R3  on TIME(n, S), if it answers the last TIMEREQ: with T1 the own clock, the
+//	    server is ahead by S + (T1-T0)/2 - T1.
+//	    R3a T1-T0 > limit: the answer is not good enough. Ask again.
+//	    R3b fewer than the samples wanted: keep the one with the least wait, and ask
+//	        again.
+//	R4  with all samples: correct the clock by the one of the least wait.
+//
+// # What it promises
+//
+// A measurement is wrong by at most (T1-T0)/2 - min: that is how far the middle of
+// the wait is from its ends, less min. It is really wrong by half the difference
+// of the two delays. Between corrections the two clocks drift apart. The clock is
+// never set: the host makes it gain or lose until the correction is worked in, so
+// it never runs backwards.
+//
+// # Cost
+//
+// Two messages for a measurement, 2(N-1) for one of everybody.
+//
+// # Assumptions and deviations
+//
+// The server's clock is right by definition, and does not crash; no one replaces
+// it. Drift is small against the rate at which the host works in a correction.
+// A lost message costs one round. 004_cdcb4f7ac3f80204.txt only names the method.
+//
+// Sources: F. Cristian: Probabilistic clock synchronization, Distributed Computing
+// 3, 1989; 004_cdcb4f7ac3f80204.txt (outline).
+package cristian
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "cristian",
+	Title:     "Cristian's clock synchronization",
+	Paper:     "F. Cristian: Probabilistic clock synchronization, Distributed Computing 3, 1989",
+	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Family:    process.ClockSync,
+	Messages: []process.MessageSpec{
+		{Name: "TIMEREQ", Fields: []process.FieldUse{number}},
+		{Name: "TIME", Fields: []process.FieldUse{number, {Field: process.FieldValue, Symbol: "S"}}},
+	},
+	Timers: []string{"round"},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "every interval: send TIMEREQ, and note the own clock as T0"},
+		{Name: "R2", Text: "TIMEREQ: answer TIME with the server's clock"},
+		{Name: "R3", Text: "TIME at T1: the server is ahead by S + (T1-T0)/2 - T1"},
+		{Name: "R3a", Text: "the wait exceeds the limit: ask again"},
+		{Name: "R3b", Text: "more samples are wanted: keep the best, ask again"},
+		{Name: "R4", Text: "correct the clock by the sample of the least wait"},
+	},
+	Options: []process.Option{
+		{Name: "interval", Default: "100", Min: 1, Max: 1_000_000, Text: "time between rounds, in D"},
+		{Name: "limit", Default: "4", Min: 1, Max: 1_000_000, Text: "longest wait for an answer that counts, in D"},
+		{Name: "samples", Default: "1", Min: 1, Max: 100, Text: "how many answers to choose from"},
+	},
+	Needs:  process.Needs{Clock: true, Synchrony: true, Topology: process.Centre},
+	Claims: claims,
+	New:    newMachine,
+}
+
+var number = process.FieldUse{Field: process.FieldSeq, Symbol: "n"}
+
+const (
+	timeReq process.Type = iota + 1
+	timeIs
+)
+
+const roundTimer process.Timer = 1
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR3
+	ruleR3a
+	ruleR3b
+	ruleR4
+)
+
+// sample is what a measurement found.
+type sample struct {
+	ahead int64 // of the server, in nanoseconds
+	wait  int64
+}
+
+type machine struct {
+	c        *process.Config
+	self     process.ID
+	interval process.Duration
+	limit    process.Duration
+	samples  int
+
+	number  uint64 // of the last TIMEREQ
+	asking  bool   // it is not answered
+	asked   int64  // T0: the own clock at it
+	answers int    // that count, of this round
+	best    sample // of these, if there are any
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{
+		c: c, self: self,
+		interval: process.Duration(c.IntOption("interval", 100)) * c.D(),
+		limit:    process.Duration(c.IntOption("limit", 4)) * c.D(),
+		samples:  c.IntOption("samples", 1),
+	}
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	server := m.self == m.c.Topology.Coordinator
+	switch {
+	case ev.Kind == process.Deliver && ev.Message.Type == timeReq:
+		fx.Rule(ruleR2)
+		fx.Send(ev.Message.From, process.Message{Type: timeIs, Seq: ev.Message.Seq, Value: int64(ev.Now)})
+	case server:
+	case ev.Kind == process.Start, ev.Kind == process.Restart, ev.Kind == process.Fire:
+		m.begin(ev.Now, fx)
+	case ev.Kind == process.Deliver:
+		m.onTime(ev.Message, ev.Now, fx)
+	}
+}
+
+// begin starts a round, whatever became of the one before.
+func (m *machine) begin(now process.Duration, fx *process.Effects) {
+	m.answers, m.best = 0, sample{}
+	fx.Arm(roundTimer, m.interval, m.interval)
+	m.ask(now, fx)
+}
+
+// ask is R1.
+func (m *machine) ask(now process.Duration, fx *process.Effects) {
+	fx.Rule(ruleR1)
+	m.number++
+	m.asking, m.asked = true, int64(now)
+	fx.Send(m.c.Topology.Coordinator, process.Message{Type: timeReq, Seq: m.number})
+}
+
+// onTime is R3.
+func (m *machine) onTime(msg *process.Message, now process.Duration, fx *process.Effects) {
+	if !m.asking || msg.Seq != m.number {
+		return
+	}
+	m.asking = false
+	s := measure(m.asked, int64(now), msg.Value)
+	if s.wait > int64(m.limit) {
+		fx.Rule(ruleR3a)
+		m.ask(now, fx)
+		return
+	}
+	fx.Rule(ruleR3)
+	if m.answers == 0 || s.wait < m.best.wait {
+		m.best = s
+	}
+	if m.answers++; m.answers < m.samples {
+		fx.Rule(ruleR3b)
+		m.ask(now, fx)
+		return
+	}
+	fx.Rule(ruleR4)
+	fx.Adjust(process.Duration(m.best.ahead))
+}
+
+// measure returns how far a clock is ahead that showed server at some moment
+// between asked and answered.
+func measure(asked, answered, server int64) sample {
+	wait := answered - asked
+	return sample{ahead: server + wait/2 - answered, wait: wait}
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	f.Seq("n", &m.number)
+	f.Bool("asking", &m.asking)
+	f.Int("T0", &m.asked)
+	f.Count("answers", &m.answers)
+	f.Int("ahead", &m.best.ahead)
+	f.Int("wait", &m.best.wait)
+}
