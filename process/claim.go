@@ -270,6 +270,13 @@ type Params struct {
 	Starters int
 	Distance int // hops from the requester to the token, or from the starter to the maximum
 	Polls    int // requests sent for one entry
+
+	// For clocks, times in D: the least and the largest delay of a message, how
+	// fast a clock runs wrong and how fast it works in a correction, both as a
+	// part of the time, and the time between rounds.
+	MinDelay, MaxDelay float64
+	Drift, Slew        float64
+	Interval           float64
 }
 
 // Formula is a closed form over Params. It is for tables and tests; no machine
