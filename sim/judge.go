@@ -91,6 +91,9 @@ func (w *World) observe(o Observation) {
 			w.accuse(watcher, o.Process, text)
 		}
 	}
+	if o.Kind == Sent || o.Kind == Received {
+		w.observeCarried(o)
+	}
 }
 
 func (w *World) accuse(by *Watcher, p process.ID, text string) {
@@ -126,51 +129,46 @@ func Claimed(spec *process.Spec, c *process.Config) []Judge {
 }
 
 func judgeOf(property process.Property, spec *process.Spec, c *process.Config) Judge {
-	switch property {
-	case process.MutualExclusion:
-		return AtMost(1)
-	case process.AtMostK:
+	if property == process.ClockBound {
+		return ClockBound(boundOf(spec, property))
+	}
+	if property == process.AtMostK {
 		return AtMost(c.IntOption("k", defaultK(spec)))
-	case process.FencesGrow:
-		return FencesGrow
-	case process.FencesGrowCausally:
-		return FencesGrowCausally
-	case process.Progress:
-		return Progress
-	case process.OrderHappenedBefore:
-		return HappenedBeforeOrder
-	case process.OrderTimestamp:
-		return TimestampOrder
-	case process.OrderArrival:
-		return ArrivalOrder
-	case process.OneToken:
-		return OneToken
-	case process.Quiescence:
-		return Quiescence
-	case process.LeaderAgreement:
-		return LeaderAgreement
-	case process.LeaderValidity:
-		return LeaderValidity
-	case process.LeaderTermination:
-		return LeaderTermination
-	case process.ValueAgreement:
-		return ValueAgreement
-	case process.StrongAccuracy:
-		return StrongAccuracy
-	case process.MulticastAgreement:
-		return MulticastAgreement
-	case process.OrderFIFO:
-		return OrderFIFO
-	case process.OrderCausal:
-		return OrderCausal
-	case process.OrderTotal:
-		return OrderTotal
-	case process.StrongCompleteness:
-		return StrongCompleteness
-	case process.EventualAccuracy:
-		return EventualAccuracy
+	}
+	if judge := JudgeOf(property); judge != nil {
+		return judge
 	}
 	return superPeerJudge(property)
+}
+
+// JudgeOf returns the judge of a property that needs no number, or nil if nobody
+// can judge it from outside.
+func JudgeOf(property process.Property) Judge { return judges[property] }
+
+var judges = map[process.Property]Judge{
+	process.MutualExclusion:     AtMost(1),
+	process.FencesGrow:          FencesGrow,
+	process.FencesGrowCausally:  FencesGrowCausally,
+	process.Progress:            Progress,
+	process.OrderHappenedBefore: HappenedBeforeOrder,
+	process.OrderTimestamp:      TimestampOrder,
+	process.OrderArrival:        ArrivalOrder,
+	process.OneToken:            OneToken,
+	process.Quiescence:          Quiescence,
+	process.LeaderAgreement:     LeaderAgreement,
+	process.LeaderValidity:      LeaderValidity,
+	process.LeaderTermination:   LeaderTermination,
+	process.ValueAgreement:      ValueAgreement,
+	process.StrongAccuracy:      StrongAccuracy,
+	process.MulticastAgreement:  MulticastAgreement,
+	process.OrderFIFO:           OrderFIFO,
+	process.OrderCausal:         OrderCausal,
+	process.OrderTotal:          OrderTotal,
+	process.StrongCompleteness:  StrongCompleteness,
+	process.EventualAccuracy:    EventualAccuracy,
+	process.ClockCondition:      ClockCondition,
+	process.StrongClock:         StrongClock,
+	process.ConsistentCut:       ConsistentCut,
 }
 
 func defaultK(spec *process.Spec) int {
