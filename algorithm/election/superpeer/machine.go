@@ -28,7 +28,8 @@ const (
 )
 
 // machine is one node. A super-peer has clients and no super-peer; a client the
-// other way round; who searches has neither.
+// other way round; who searches has neither. A super-peer stands before its
+// clients, since a search only goes to those that stand before who searches.
 type machine struct {
 	ring ring
 	self process.ID

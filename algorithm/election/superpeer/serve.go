@@ -6,13 +6,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// onAttach is R5 at the one that is asked.
+// onAttach is R5 at the one that is asked, which always stands before the asker.
 func (m *machine) onAttach(msg *process.Message, fx *process.Effects) {
 	switch {
 	case m.is(super):
-		m.serve(msg, attachedType, fx)
-	case m.is(client) && m.sp == msg.From:
-		m.become(fx) // the super-peer itself asks, so this one stands before it
 		m.serve(msg, attachedType, fx)
 	case m.is(client):
 		fx.Rule(ruleR5a)
