@@ -41,7 +41,9 @@
 //	faults      a list, see below
 //	seed        a number
 //	limit       time, events, entries, warmup
-//	watch       [properties] that are judged in place of what the algorithm claims
+//	watch       [properties] that are judged in place of what the algorithm claims;
+//	            {at most k inside: number} and {bounded bypass: number, since:
+//	            request, arrival or known}
 //	expect      see below
 //
 // A delay is a time, a list of times taken in turn, {uniform: [least, most]} or

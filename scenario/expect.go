@@ -171,37 +171,3 @@ func (e *expect) unmet(o *Outcome) []string {
 	}
 	return unmet
 }
-
-// judges are of the properties that can be asked for by watch.
-var judges = map[process.Property]sim.Judge{
-	process.MutualExclusion:     sim.AtMost(1),
-	process.FencesGrow:          sim.FencesGrow,
-	process.FencesGrowCausally:  sim.FencesGrowCausally,
-	process.Progress:            sim.Progress,
-	process.OrderHappenedBefore: sim.HappenedBeforeOrder,
-	process.OrderTimestamp:      sim.TimestampOrder,
-	process.OrderArrival:        sim.ArrivalOrder,
-	process.LeaderAgreement:     sim.LeaderAgreement,
-	process.LeaderValidity:      sim.LeaderValidity,
-	process.LeaderTermination:   sim.LeaderTermination,
-	process.ValueAgreement:      sim.ValueAgreement,
-	process.StrongAccuracy:      sim.StrongAccuracy,
-	process.MulticastAgreement:  sim.MulticastAgreement,
-	process.OrderFIFO:           sim.OrderFIFO,
-	process.OrderCausal:         sim.OrderCausal,
-	process.OrderTotal:          sim.OrderTotal,
-	process.StrongCompleteness:  sim.StrongCompleteness,
-	process.EventualAccuracy:    sim.EventualAccuracy,
-}
-
-func (r *reader) watch(n *yaml.Node) {
-	r.cfg.Judges = []sim.Judge{}
-	for _, item := range r.items(n, "watch") {
-		property := r.property(item, "")
-		judge := judges[property]
-		if judge == nil {
-			r.complain(item, "nobody can watch %s from outside", property)
-		}
-		r.cfg.Judges = append(r.cfg.Judges, judge)
-	}
-}

@@ -71,7 +71,14 @@ func TestErrorsNameTheLine(t *testing.T) {
 			"f.yaml:5: fault 2, partition: side is empty, it must name the processes that are cut off"},
 		{"heal of one", "algorithm: lamport\nn: 3\nfaults:\n  - {at: 1, heal: 3}", `f.yaml:4: heal is "3", it must be all: partitions heal together`},
 		{"property", "algorithm: lamport\nn: 3\nexpect: {violation: mutual exlusion}", `f.yaml:3: there is no property "mutual exlusion"; did you mean "mutual exclusion"?`},
-		{"unwatchable", "algorithm: lamport\nn: 3\nwatch: [causal order]", "f.yaml:3: nobody can watch causal order from outside"},
+		{"unwatchable", "algorithm: lamport\nn: 3\nwatch: [clock bound]", "f.yaml:3: nobody can watch clock bound from outside"},
+		{"watch without a number", "algorithm: lamport\nn: 3\nwatch:\n  - at most k inside", "f.yaml:4: at most k inside needs a number: {at most k inside: 2}"},
+		{"watch bypass without a number", "algorithm: lamport\nn: 3\nwatch: [bounded bypass]", "f.yaml:3: bounded bypass needs a number: {bounded bypass: 2, since: request}"},
+		{"watch with a bad number", "algorithm: lamport\nn: 3\nwatch:\n  - progress\n  - {at most k inside: 0}", "f.yaml:5: at most k inside is"},
+		{"watch from a moment", "algorithm: lamport\nn: 3\nwatch:\n  - {bounded bypass: 2,\n     since: arival}", `f.yaml:5: there is no moment "arival"; did you mean "arrival"?`},
+		{"watch both", "algorithm: lamport\nn: 3\nwatch: [{at most k inside: 2, bounded bypass: 2}]", "f.yaml:3: a promise to watch must be {at most k inside: number} or {bounded bypass: number}"},
+		{"watch k from a moment", "algorithm: lamport\nn: 3\nwatch:\n  - {at most k inside: 2,\n     since: known}", "f.yaml:5: since is for bounded bypass, not for at most k inside"},
+		{"watch progress with a number", "algorithm: lamport\nn: 3\nwatch: [{progress: 2}]", `f.yaml:3: a promise to watch has no key "progress"`},
 		{"expected message", "algorithm: lamport\nn: 3\nexpect:\n  messages: {RQ: 3}", `f.yaml:4: messages of lamport has no key "RQ"; did you mean "REQ"?`},
 		{"reason", "algorithm: lamport\nn: 3\nexpect: {reason: done}", `f.yaml:3: no run ends because of "done"; there are quiet, limit, stalled, violated`},
 	} {
@@ -123,6 +130,31 @@ seed: 18446744073709551615
 limit: {time: 100, events: 1000, entries: 5, warmup: 1}
 watch: [mutual exclusion]
 `
+
+// Promises with a number are watched with that number.
+func TestWatchWithANumber(t *testing.T) {
+	const file = "algorithm: k-ricart-agrawala\noptions: {k: 3}\nn: 5\nworkload: {regime: saturated, section: 3}\nlimit: {entries: 30}\nwatch: ["
+	for watch, want := range map[string]process.Property{
+		"{at most k inside: 2}": process.AtMostK, "{at most k inside: 3}": 0,
+		"{bounded bypass: 0}": process.BoundedBypass, "{bounded bypass: 30}": 0, "{bounded bypass: 30, since: known}": 0,
+	} {
+		s, err := scenario.Parse("f.yaml", []byte(file+watch+"]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcome, err := s.Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got process.Property
+		if v := outcome.Result.Violations; len(v) > 0 {
+			got = v[0].Property
+		}
+		if got != want {
+			t.Errorf("watch %s: violated is %q, want %q", watch, got, want)
+		}
+	}
+}
 
 // A file says all that the simulator can do; times are in units of D.
 func TestEveryKey(t *testing.T) {
