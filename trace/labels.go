@@ -153,27 +153,29 @@ func (g grid) remove(points []point) {
 	}
 }
 
-// near counts the points of the grid within a distance of any of these.
+// near counts the points of the grid within a distance of any of these. The
+// distance is less than a cell.
 func (g grid) near(points []point, distance int) int {
 	count := 0
 	for _, at := range points {
-		for _, other := range g.around(at.cell()) {
-			if abs(other.x-at.x) < distance && abs(other.y-at.y) < distance {
-				count++
+		c := at.cell()
+		for x := c.x - 1; x <= c.x+1; x++ {
+			for y := c.y - 1; y <= c.y+1; y++ {
+				count += within(g[point{x, y}], at, distance)
 			}
 		}
 	}
 	return count
 }
 
-func (g grid) around(c point) []point {
-	var points []point
-	for dx := -1; dx <= 1; dx++ {
-		for dy := -1; dy <= 1; dy++ {
-			points = append(points, g[point{c.x + dx, c.y + dy}]...)
+func within(points []point, at point, distance int) int {
+	count := 0
+	for _, other := range points {
+		if abs(other.x-at.x) < distance && abs(other.y-at.y) < distance {
+			count++
 		}
 	}
-	return points
+	return count
 }
 
 // cell returns the cell of a point. All points are right of and below 0.
