@@ -23,15 +23,19 @@ type stamps struct {
 	events [][]stamped
 }
 
-// clockLayer finds the highest logical clock of a stack: a layer that reports
-// messages called EVENT.
+// clockLayer finds the logical clock of a stack: a layer that reports messages
+// called EVENT. A clock over another carrier is not judged: its messages leave
+// later in the step than it gave them their times.
 func clockLayer(spec *process.Spec) (layer uint8, event process.Type, vector bool) {
-	for l := spec.Depth() - 1; l >= 0; l-- {
+	for l := range spec.Depth() {
 		one := spec.Layer(uint8(l))
 		for i, m := range one.Messages {
 			if one.Family == process.ClockSync && m.Name == "EVENT" {
 				return uint8(l), process.Type(i + 1), m.FieldSet().Has(process.FieldVector)
 			}
+		}
+		if one.Carrier {
+			break
 		}
 	}
 	return 0, 0, false
