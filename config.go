@@ -25,6 +25,8 @@ const (
 	MaxTTL = time.Hour
 	// MaxName is the longest name of a lock or an election, in bytes.
 	MaxName = 512
+	// MaxLimit is the largest limit of a lock.
+	MaxLimit = 1 << 20
 	// MaxValue is the longest value of an election, in bytes.
 	MaxValue = 64 << 10
 )

@@ -3,19 +3,39 @@ package conclave
 import (
 	"context"
 	"time"
+
+	"github.com/conclave-io/conclave/service/api"
 )
 
 // Leadership is a handle on an election that is, or was, won. Its methods may
 // be called by many goroutines at once.
 type Leadership struct{ h *hold }
 
+// CampaignOption says how to campaign.
+type CampaignOption struct{ set func(*api.Acquire) }
+
+// Priority puts this candidate before those of lower priority that wait. The
+// default is 0.
+func Priority(p int64) CampaignOption {
+	return CampaignOption{func(a *api.Acquire) { a.Priority = p }}
+}
+
+// Patience makes this candidate take the place of a leader of lower priority: when
+// it has waited, and that leader has led, for so long, the leader is asked to
+// leave. A favourite that comes and goes more often than that unseats nobody. At
+// most 1 h; the default, 0, is never.
+func Patience(d time.Duration) CampaignOption {
+	return CampaignOption{func(a *api.Acquire) { a.PatienceNs = int64(d) }}
+}
+
 // Campaign waits until this candidate is elected, and returns a handle on its
-// leadership. Candidates are elected in the order in which they came. Observers
+// leadership. Candidates are elected by priority, and in the order in which they
+// came if that is equal. Observers
 // see value, of at most 64 KiB. As for Lock, the place in the queue survives
 // reconnects and changes of the servers' leader, and a candidate whose session
 // is lost queues again at the end.
-func (c *Client) Campaign(ctx context.Context, name string, value []byte) (*Leadership, error) {
-	h, err := c.acquire(ctx, electionOf(name, value))
+func (c *Client) Campaign(ctx context.Context, name string, value []byte, options ...CampaignOption) (*Leadership, error) {
+	h, err := c.acquire(ctx, electionOf(name, value, options))
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +59,13 @@ func (l *Leadership) Renewed() <-chan struct{} { return l.h.renewed() }
 
 // Resign ends Context and then gives the leadership up, as Lock.Unlock does.
 func (l *Leadership) Resign(ctx context.Context) error { return l.h.release(ctx) }
+
+// Transfer hands the leadership to the candidate that campaigns with the given
+// value, or whose session has that id: it ends Context and gives the leadership
+// up, so that nobody leads before this leader has stopped. Other candidates keep
+// their places. If no such candidate waits the error is ErrNotFound, and this
+// leader goes on to lead.
+func (l *Leadership) Transfer(ctx context.Context, to string) error { return l.h.transfer(ctx, to) }
 
 // SetValue changes what observers see of this leader. If ctx ends before the
 // server answers, the change may or may not be made. SetValue returns

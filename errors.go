@@ -21,6 +21,16 @@ var (
 	// It is also the cause of a handle's Context that ended so.
 	ErrLost = errors.New("the hold is lost: its session was not renewed in time, or was ended by the server")
 
+	// ErrRevoked says that the holder was asked to leave, by an operator or for a
+	// candidate of higher priority. The error that matches it is a
+	// *RevokedError, which says why. Nobody else gets the hold before it is
+	// given up, or one TTL has passed: stop, and then call Unlock or Resign.
+	ErrRevoked = errors.New("the holder was asked to leave")
+
+	// ErrNotFound says that nobody holds what was to be revoked, or that no such
+	// candidate waits.
+	ErrNotFound = errors.New("not found")
+
 	// ErrReleased is the cause of a handle's Context that ended because the
 	// handle was given up by Unlock or Resign, or because its Client was closed.
 	ErrReleased = errors.New("the hold was released")
@@ -58,6 +68,21 @@ func (e *HeldError) Error() string {
 
 // Is makes errors.Is(err, ErrHeld) true.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// RevokedError says why a holder was asked to leave. It is the cause of its
+// Context.
+type RevokedError struct{ Reason string }
+
+func (e *RevokedError) Error() string {
+	if e.Reason == "" {
+		return "the holder was asked to leave"
+	}
+	return "the holder was asked to leave: " + e.Reason
+}
+
+// Is makes errors.Is true for ErrRevoked, and for ErrLost: whoever asks only
+// whether it may go on need not know of revocation.
+func (e *RevokedError) Is(target error) bool { return target == ErrRevoked || target == ErrLost }
 
 // NameError says why a name is not one.
 type NameError struct {
@@ -98,9 +123,10 @@ func (e *RequestError) Error() string {
 	return fmt.Sprintf("conclave: %s %q: %s (%s)", e.Op, e.Name, e.Message, code)
 }
 
-// Is makes errors.Is(err, ErrExhausted) true for a full queue.
+// Is makes errors.Is true for ErrExhausted, of a full queue, and for ErrNotFound.
 func (e *RequestError) Is(target error) bool {
-	return target == ErrExhausted && e.Code == api.Code_CODE_EXHAUSTED
+	return target == ErrExhausted && e.Code == api.Code_CODE_EXHAUSTED ||
+		target == ErrNotFound && e.Code == api.Code_CODE_NOT_FOUND
 }
 
 // DialError says what became of each server that Dial tried.

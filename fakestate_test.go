@@ -22,6 +22,8 @@ type state struct {
 	// opened counts sessions ever made, applied requests carried out by kind.
 	opened int
 	closed int
+	// quiet: a revocation is told by renewals alone.
+	quiet bool
 }
 
 type fakeSession struct {
@@ -39,6 +41,7 @@ type claim struct {
 	acquire  *api.Acquire
 	value    []byte
 	fence    uint64 // 0 while it waits
+	revoked  bool
 }
 
 // fakeResource has its holder first, then the queue.
@@ -71,6 +74,11 @@ func (st *state) apply(req *api.Request, now boottime.Time) []*api.Reply {
 		s.until = max(s.until, now.Add(s.ttl))
 		rep := answer(id, req.Sequence, api.Code_CODE_OK)
 		rep.RemainingNs = int64(s.ttl)
+		for _, seq := range slices.Sorted(maps.Keys(s.claims)) {
+			if s.claims[seq].revoked {
+				rep.Revoked = append(rep.Revoked, seq)
+			}
+		}
 		return []*api.Reply{rep}
 	}
 	s.low = max(s.low, req.Low)
@@ -129,8 +137,27 @@ func (st *state) carryOut(id string, s *fakeSession, req *api.Request) []*api.Re
 		} else {
 			c.value = op.Update.Value
 		}
+	case *api.Request_Revoke:
+		return st.revoke(own, op.Revoke)
 	}
 	return []*api.Reply{own}
+}
+
+// revoke asks the holder to leave.
+func (st *state) revoke(own *api.Reply, r *api.Revoke) []*api.Reply {
+	res := st.resources[r.Class.String()+r.Name]
+	if res == nil {
+		own.Code = api.Code_CODE_NOT_FOUND
+		return []*api.Reply{own}
+	}
+	c := res.queue[0]
+	c.revoked, own.Fence = true, c.fence
+	if st.quiet {
+		return []*api.Reply{own}
+	}
+	told := answer(c.session, c.sequence, api.Code_CODE_REVOKED)
+	told.Message = r.Reason
+	return []*api.Reply{own, told}
 }
 
 func (st *state) cancel(own *api.Reply, s *fakeSession, hold uint64) []*api.Reply {

@@ -2,6 +2,7 @@ package conclave
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,12 +30,20 @@ type acquisition struct {
 	message *api.Acquire
 }
 
-func lockOf(name string, try bool) acquisition {
-	return acquisition{"lock", &api.Acquire{Class: api.Class_CLASS_LOCK, Name: name, Try: try}}
+func lockOf(name string, try bool, options []LockOption) acquisition {
+	a := &api.Acquire{Class: api.Class_CLASS_LOCK, Name: name, Try: try}
+	for _, option := range options {
+		option.set(a)
+	}
+	return acquisition{"lock", a}
 }
 
-func electionOf(name string, value []byte) acquisition {
-	return acquisition{"election", &api.Acquire{Class: api.Class_CLASS_ELECTION, Name: name, Value: value}}
+func electionOf(name string, value []byte, options []CampaignOption) acquisition {
+	a := &api.Acquire{Class: api.Class_CLASS_ELECTION, Name: name, Value: value}
+	for _, option := range options {
+		option.set(a)
+	}
+	return acquisition{"election", a}
 }
 
 func releaseOf(hold uint64) *api.Request {
@@ -45,6 +54,14 @@ func releaseOf(hold uint64) *api.Request {
 func (a acquisition) validate() error {
 	if err := ValidateName(a.message.GetName()); err != nil {
 		return err
+	}
+	switch name, limit := a.message.GetName(), a.message.GetLimit(); {
+	case limit > MaxLimit:
+		return fmt.Errorf("conclave: lock %q: the limit is %d; give 1 to %d", name, limit, MaxLimit)
+	case limit > 1 && a.message.GetShared():
+		return fmt.Errorf("conclave: lock %q: it is shared and has the limit %d; give one of them", name, limit)
+	case a.message.GetPatienceNs() < 0 || a.message.GetPatienceNs() > int64(MaxTTL):
+		return fmt.Errorf("conclave: election %q: the patience is %v; give 0 to %v", name, time.Duration(a.message.GetPatienceNs()), MaxTTL)
 	}
 	return validateValue(a.message.GetName(), a.message.GetValue())
 }
@@ -119,6 +136,10 @@ func (c *Client) handOut(a acquisition, r *request, fence uint64) *hold {
 		ctx: newHoldContext(s.lease), moved: make(chan struct{}, 1),
 	}
 	s.grants[r.sequence] = h
+	if reason, asked := s.asked[r.sequence]; asked {
+		delete(s.asked, r.sequence)
+		h.ctx.end(&RevokedError{reason})
+	}
 	return h
 }
 
@@ -145,16 +166,16 @@ func (h *hold) fenced() (uint64, error) {
 	if h.ctx.Err() == nil {
 		return h.fence, nil
 	}
-	if context.Cause(h.ctx) == ErrLost {
-		return 0, fmt.Errorf("conclave: %s %q: %w", h.kind, h.name, ErrLost)
+	if cause := context.Cause(h.ctx); errors.Is(cause, ErrLost) {
+		return 0, fmt.Errorf("conclave: %s %q: %w", h.kind, h.name, cause)
 	}
 	return 0, h.notHeld()
 }
 
 // notHeld says why a handle holds nothing any more.
 func (h *hold) notHeld() error {
-	if context.Cause(h.ctx) == ErrLost {
-		return fmt.Errorf("conclave: %s %q: %w: %w", h.kind, h.name, ErrNotHeld, ErrLost)
+	if cause := context.Cause(h.ctx); errors.Is(cause, ErrLost) {
+		return fmt.Errorf("conclave: %s %q: %w: %w", h.kind, h.name, ErrNotHeld, cause)
 	}
 	return fmt.Errorf("conclave: %s %q: %w: it was released before", h.kind, h.name, ErrNotHeld)
 }
@@ -179,9 +200,10 @@ func (h *hold) release(ctx context.Context) error {
 	}
 }
 
-// giveUp reports whether the hold was held until now.
+// giveUp reports whether the hold was held until now. One whose holder is asked
+// to leave is, until it is given up, or lost as any other.
 func (h *hold) giveUp() bool {
-	held := h.ctx.Err() == nil
+	held := h.ctx.Err() == nil || errors.Is(context.Cause(h.ctx), ErrRevoked) && h.session.lease.valid()
 	h.client.mu.Lock()
 	defer h.client.mu.Unlock()
 	if !held || h.released || h.session.gone {
@@ -228,5 +250,26 @@ func (h *hold) update(ctx context.Context, value []byte) error {
 		return nil
 	default:
 		return refusal("update "+h.kind, h.name, o.reply)
+	}
+}
+
+// transfer names the candidate that is to lead next, then gives the leadership
+// up. The servers ask this leader to leave, so nobody leads before it has.
+func (h *hold) transfer(ctx context.Context, to string) error {
+	if h.ctx.Err() != nil {
+		return h.notHeld()
+	}
+	message := &api.Request{Op: &api.Request_Transfer{Transfer: &api.Transfer{Hold: h.sequence, To: []byte(to)}}}
+	o, err := h.call(ctx, "transfer", message)
+	if err != nil {
+		return err
+	}
+	switch code := o.reply.GetCode(); {
+	case o.err != nil || code == api.Code_CODE_NOT_HELD:
+		return h.notHeld()
+	case code == api.Code_CODE_OK || code == api.Code_CODE_STALE:
+		return h.release(ctx)
+	default:
+		return refusal("transfer "+h.kind, h.name, o.reply)
 	}
 }

@@ -3,11 +3,29 @@ package conclave
 import (
 	"context"
 	"time"
+
+	"github.com/conclave-io/conclave/service/api"
 )
 
 // Lock is a handle on a lock that is, or was, held. Its methods may be called
 // by many goroutines at once.
 type Lock struct{ h *hold }
+
+// LockOption says how to lock. Without any, a lock excludes all others.
+type LockOption struct{ set func(*api.Acquire) }
+
+// Shared lets other shared holds of the same lock in beside this one: a lock for
+// readers. Those who come wait behind those who wait, so neither readers nor
+// writers starve.
+func Shared() LockOption {
+	return LockOption{func(a *api.Acquire) { a.Shared = true }}
+}
+
+// Limit lets up to n hold the lock at a time: a semaphore. All who ask name the
+// same n, of 1 to MaxLimit, while somebody holds.
+func Limit(n uint32) LockOption {
+	return LockOption{func(a *api.Acquire) { a.Limit = n }}
+}
 
 // Lock waits in the lock's queue until the lock is granted, and returns a
 // handle on it. Two calls for one name exclude each other even within one
@@ -17,8 +35,8 @@ type Lock struct{ h *hold }
 // The place in the queue survives reconnects and changes of leader. If the
 // session is lost while Lock waits, Lock queues again in a new session, at the
 // end.
-func (c *Client) Lock(ctx context.Context, name string) (*Lock, error) {
-	h, err := c.acquire(ctx, lockOf(name, false))
+func (c *Client) Lock(ctx context.Context, name string, options ...LockOption) (*Lock, error) {
+	h, err := c.acquire(ctx, lockOf(name, false, options))
 	if err != nil {
 		return nil, err
 	}
@@ -27,8 +45,8 @@ func (c *Client) Lock(ctx context.Context, name string) (*Lock, error) {
 
 // TryLock is like Lock but does not wait: if the lock is held, the error is a
 // *HeldError that names the holder, and errors.Is(err, ErrHeld).
-func (c *Client) TryLock(ctx context.Context, name string) (*Lock, error) {
-	h, err := c.acquire(ctx, lockOf(name, true))
+func (c *Client) TryLock(ctx context.Context, name string, options ...LockOption) (*Lock, error) {
+	h, err := c.acquire(ctx, lockOf(name, true, options))
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +63,9 @@ func (l *Lock) Name() string { return l.h.name }
 func (l *Lock) Fence() (uint64, error) { return l.h.fenced() }
 
 // Context ends no later than the hold does: when the deadline passes or the
-// server ends the session (context.Cause says ErrLost), and at the beginning of
-// Unlock or Client.Close (ErrReleased). Its Err reads the clock. Its Deadline
+// server ends the session (context.Cause says ErrLost), when the holder is asked
+// to leave (a *RevokedError: stop, then Unlock), and at the beginning of Unlock or
+// Client.Close (ErrReleased). Its Err reads the clock. Its Deadline
 // reports none, because renewals move it.
 func (l *Lock) Context() context.Context { return l.h.ctx }
 

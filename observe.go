@@ -50,10 +50,14 @@ type observer struct {
 	fence  uint64 // the largest seen
 }
 
-func (o *observer) run(ctx context.Context) {
+func (o *observer) run(ctx context.Context) { o.client.roam(ctx, o.follow) }
+
+// roam follows what one server after the other has to tell, until ctx ends.
+// follow returns when there is no more, and reports whether anything came.
+func (c *Client) roam(ctx context.Context, follow func(ctx context.Context, address string) bool) {
 	for failures := 1; ; failures++ {
-		for _, address := range o.client.addresses() {
-			if o.follow(ctx, address) {
+		for _, address := range c.addresses() {
+			if follow(ctx, address) {
 				failures = 1
 			}
 			if ctx.Err() != nil {

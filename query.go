@@ -66,6 +66,29 @@ func (c *Client) list(ctx context.Context, class api.Class, prefix string) ([]Re
 	return all, nil
 }
 
+// Explain returns who holds a lock, who waits for it in which order, and how its
+// last holds ended.
+func (c *Client) Explain(ctx context.Context, name string) (Explanation, error) {
+	return c.explain(ctx, api.Class_CLASS_LOCK, name)
+}
+
+// ExplainElection is like Explain, for an election.
+func (c *Client) ExplainElection(ctx context.Context, name string) (Explanation, error) {
+	return c.explain(ctx, api.Class_CLASS_ELECTION, name)
+}
+
+func (c *Client) explain(ctx context.Context, class api.Class, name string) (answer Explanation, err error) {
+	if err := ValidateName(name); err != nil {
+		return answer, err
+	}
+	err = c.ask(ctx, "explain", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+		e, err := server.Explain(ctx, &api.ExplainRequest{Class: class, Name: name})
+		answer = explanationOf(e)
+		return err
+	})
+	return answer, err
+}
+
 // Sessions returns the live sessions by id.
 func (c *Client) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	ctx, cancel := bounded(ctx)

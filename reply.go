@@ -23,6 +23,8 @@ func (s *session) reply(rep *api.Reply, now boottime.Time) {
 		// It stays pending; the connection is given up, and that resends it.
 	case rep.GetCode() == api.Code_CODE_SESSION_GONE:
 		s.goneReply(r, now)
+	case rep.GetCode() == api.Code_CODE_REVOKED:
+		s.revoke(rep.GetSequence(), rep.GetMessage())
 	case r == nil:
 		s.strayReply(rep)
 	case rep.GetCode() == api.Code_CODE_QUEUED:
@@ -118,6 +120,9 @@ func (s *session) extended(r *request, rep *api.Reply, now boottime.Time) {
 		close(s.ready)
 	case rep.GetCode() == api.Code_CODE_OK && s.lease.extend(until):
 		s.announce()
+	}
+	for _, hold := range rep.GetRevoked() {
+		s.revoke(hold, "")
 	}
 	s.check(now)
 }

@@ -89,6 +89,8 @@ type session struct {
 	// grants holds what the servers granted to the session and the client has
 	// not given back; the hold is nil until the caller has its handle.
 	grants map[uint64]*hold
+	// asked holds why to leave, for grants that the caller has no handle of yet.
+	asked map[uint64]string
 	// gone: the session is lost or closed, and takes no more requests.
 	gone    bool
 	retired boottime.Time
@@ -99,7 +101,7 @@ func newSession(cfg *Config, transmit func(*request)) *session {
 	rand.Read(id) // it never fails
 	return &session{
 		id: id, config: cfg, transmit: transmit, next: 1,
-		pending: make(map[uint64]*request), grants: make(map[uint64]*hold), ready: make(chan struct{}),
+		pending: make(map[uint64]*request), grants: make(map[uint64]*hold), asked: make(map[uint64]string), ready: make(chan struct{}),
 	}
 }
 
@@ -140,6 +142,7 @@ func (s *session) submit(r *request) {
 	if release := r.message.GetRelease(); release != nil {
 		// Forgotten only now: until here, a duplicate of the grant is no stray.
 		delete(s.grants, release.GetHold())
+		delete(s.asked, release.GetHold())
 	}
 	if len(s.backlog) > 0 || s.next-s.low() >= window {
 		s.backlog = append(s.backlog, r)
@@ -244,6 +247,20 @@ func (s *session) giveBack(hold uint64) {
 	s.submit(&request{message: releaseOf(hold)})
 }
 
+// revoke ends the context of a hold that the servers want back. If its handle is
+// still to be made, or its grant still to arrive, it will begin so.
+func (s *session) revoke(sequence uint64, reason string) {
+	h, granted := s.grants[sequence]
+	switch r := s.pending[sequence]; {
+	case h != nil:
+		h.ctx.end(&RevokedError{reason})
+	case granted, r != nil && r.message.GetAcquire() != nil:
+		if s.asked[sequence] == "" {
+			s.asked[sequence] = reason
+		}
+	}
+}
+
 // retire ends the session on this side: all handles are lost, all calls get
 // cause, and later requests are refused. Unless the servers have ended it, a
 // Close is submitted and returned, so that they do before its TTL is over.
@@ -282,5 +299,6 @@ func (s *session) clear(err error) {
 	}
 	clear(s.pending)
 	clear(s.grants)
+	clear(s.asked)
 	s.awaited, s.backlog, s.extensions = nil, nil, nil
 }

@@ -2,6 +2,7 @@ package conclave
 
 import (
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/conclave-io/conclave/service/api"
@@ -68,6 +69,13 @@ type Holder struct {
 	Program string
 	// Value is what the leader of an election published.
 	Value []byte
+	// Shared says that other shared holds may be beside this one.
+	Shared bool
+	// Priority is that of the leader of an election.
+	Priority int64
+	// Revoked says that the holder is asked to leave, and Reason why.
+	Revoked bool
+	Reason  string
 }
 
 // Waiter is who waits for a lock or an election.
@@ -78,6 +86,36 @@ type Waiter struct {
 	Host     string
 	PID      int64
 	Program  string
+	// Value and Priority are those of a candidate.
+	Value    []byte
+	Priority int64
+	// Shared says that it waits for a shared hold.
+	Shared bool
+}
+
+// Explanation is what is known of a lock or an election.
+type Explanation struct {
+	// Held says that somebody holds it. Resource is then who, and who waits.
+	Held     bool
+	Resource Resource
+	// Past is how its last holds ended, the newest first: at most 16, and none if
+	// holds of 1,024 other names have ended since.
+	Past []Ended
+}
+
+// Ended is a hold that has ended.
+type Ended struct {
+	Fence uint64
+	// Since and Until are readings of the clock of the leader of the servers.
+	Since, Until time.Time
+	Host         string
+	PID          int64
+	Program      string
+	// How is "released", "closed" (with its session), "expired" (with its session,
+	// which was not renewed) or "dropped" (asked to leave, and not released).
+	How string
+	// Reason is why the holder was asked to leave, if it was.
+	Reason string
 }
 
 // SessionInfo describes a live session.
@@ -128,6 +166,7 @@ func resourceOf(r *api.Resource) Resource {
 		res.Waiters = append(res.Waiters, Waiter{
 			Session: hex.EncodeToString(w.GetSession()), Sequence: w.GetSequence(), Since: time.Unix(0, w.GetSinceUnixNs()),
 			Host: w.GetHost(), PID: w.GetPid(), Program: w.GetProgram(),
+			Value: w.GetValue(), Priority: w.GetPriority(), Shared: w.GetShared(),
 		})
 	}
 	return res
@@ -141,7 +180,23 @@ func holderOf(h *api.Holder) Holder {
 	return Holder{
 		Session: hex.EncodeToString(h.GetSession()), Sequence: h.GetSequence(), Fence: h.GetFence(),
 		Since: time.Unix(0, h.GetSinceUnixNs()), Host: h.GetHost(), PID: h.GetPid(), Program: h.GetProgram(), Value: h.GetValue(),
+		Shared: h.GetShared(), Priority: h.GetPriority(), Revoked: h.GetRevoked(), Reason: h.GetReason(),
 	}
+}
+
+func explanationOf(e *api.ExplainResponse) Explanation {
+	x := Explanation{Held: e.GetResource() != nil}
+	if x.Held {
+		x.Resource = resourceOf(e.GetResource())
+	}
+	for _, p := range e.GetPast() {
+		x.Past = append(x.Past, Ended{
+			Fence: p.GetFence(), Since: time.Unix(0, p.GetSinceUnixNs()), Until: time.Unix(0, p.GetUntilUnixNs()),
+			Host: p.GetHost(), PID: p.GetPid(), Program: p.GetProgram(),
+			How: strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_")), Reason: p.GetReason(),
+		})
+	}
+	return x
 }
 
 func sessionInfoOf(s *api.Session) SessionInfo {

@@ -1,0 +1,56 @@
+package conclave
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// maxReason is the longest reason that servers take, in bytes.
+const maxReason = 256
+
+// Revoke asks the holders of a lock to leave, and says why: their Contexts end
+// with a *RevokedError. Each holds until it has unlocked, or for one TTL of its
+// session if it does not, so that nobody else enters while it may still be at
+// work. Revoke returns the fence of a hold, or ErrNotFound if nobody holds.
+func (c *Client) Revoke(ctx context.Context, name, reason string) (fence uint64, err error) {
+	return c.revoke(ctx, "lock", api.Class_CLASS_LOCK, name, reason)
+}
+
+// RevokeElection is like Revoke, for the leader of an election.
+func (c *Client) RevokeElection(ctx context.Context, name, reason string) (fence uint64, err error) {
+	return c.revoke(ctx, "election", api.Class_CLASS_ELECTION, name, reason)
+}
+
+func (c *Client) revoke(ctx context.Context, kind string, class api.Class, name, reason string) (uint64, error) {
+	if err := ValidateName(name); err != nil {
+		return 0, err
+	}
+	if len(reason) > maxReason {
+		return 0, fmt.Errorf("conclave: revoke %s %q: the reason has %d bytes; give at most %d", kind, name, len(reason), maxReason)
+	}
+	message := &api.Request{Op: &api.Request_Revoke{Revoke: &api.Revoke{Class: class, Name: name, Reason: reason}}}
+	for {
+		s, err := c.opened(ctx, "revoke "+kind, name)
+		if err != nil {
+			return 0, err
+		}
+		done := make(chan outcome, 1)
+		c.submit(s, &request{message: message, done: done})
+		select {
+		case o := <-done:
+			switch {
+			case o.err == errSessionGone:
+				continue // asked again in a new session: to ask twice does no harm
+			case o.err != nil:
+				return 0, fmt.Errorf("conclave: revoke %s %q: %w", kind, name, o.err)
+			case o.reply.GetCode() != api.Code_CODE_OK:
+				return 0, refusal("revoke "+kind, name, o.reply)
+			}
+			return o.reply.GetFence(), nil
+		case <-ctx.Done():
+			return 0, interrupted(ctx, "revoke "+kind, name, c.trouble())
+		}
+	}
+}

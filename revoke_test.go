@@ -1,0 +1,85 @@
+package conclave
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A holder that is asked to leave stops, and nobody else enters before it says
+// that it has.
+func TestRevokedHolderLeavesInItsOwnTime(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 3)
+		holder, operator := cl.connect(), cl.connect()
+		l := mustLock(t, holder, "a")
+		fence, _ := l.Fence()
+		revoked, err := operator.Revoke(t.Context(), "a", "maintenance")
+		if err != nil || revoked != fence {
+			t.Fatalf("revoked the fence %d, %v; want %d", revoked, err, fence)
+		}
+		synctest.Wait()
+		var why *RevokedError
+		if cause := context.Cause(l.Context()); !errors.As(cause, &why) || why.Reason != "maintenance" || !errors.Is(cause, ErrLost) {
+			t.Fatalf("the cause is %v", cause)
+		}
+		if _, err := l.Fence(); !errors.Is(err, ErrRevoked) || !strings.Contains(err.Error(), "maintenance") {
+			t.Fatalf("the fence is refused with %v", err)
+		}
+		if _, err := operator.TryLock(t.Context(), "a"); !errors.Is(err, ErrHeld) {
+			t.Fatalf("before the holder has left: %v", err)
+		}
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Unlock(t.Context()); !errors.Is(err, ErrNotHeld) {
+			t.Fatalf("unlocked twice: %v", err)
+		}
+		if err := mustLock(t, operator, "a").Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := operator.Revoke(t.Context(), "a", ""); !errors.Is(err, ErrNotFound) {
+			t.Fatalf("nobody holds: %v", err)
+		}
+	})
+}
+
+// If nobody tells the holder at once, the next renewal does.
+func TestRenewalTellsOfARevocation(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 1)
+		cl.inspect(func(st *state) { st.quiet = true })
+		holder, operator := cl.connect(), cl.connect()
+		l := mustLock(t, holder, "a")
+		if _, err := operator.Revoke(t.Context(), "a", "unheard"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if l.Context().Err() != nil {
+			t.Fatal("it was told by nobody and knows")
+		}
+		time.Sleep(DefaultTTL/4 + time.Second)
+		if cause := context.Cause(l.Context()); !errors.Is(cause, ErrRevoked) {
+			t.Fatalf("after a renewal the cause is %v", cause)
+		}
+	})
+}
+
+func TestWrongOptionsAreRefusedHere(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCluster(t, 1).connect()
+		for want, call := range map[string]func() error{
+			"shared and has the limit 3": func() error { _, err := c.Lock(t.Context(), "a", Shared(), Limit(3)); return err },
+			"give 1 to 1048576":          func() error { _, err := c.TryLock(t.Context(), "a", Limit(MaxLimit+1)); return err },
+			"give 0 to 1h0m0s":           func() error { _, err := c.Campaign(t.Context(), "a", nil, Patience(-1)); return err },
+			"give at most 256":           func() error { _, err := c.Revoke(t.Context(), "a", strings.Repeat("x", 257)); return err },
+		} {
+			if err := call(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+	})
+}
