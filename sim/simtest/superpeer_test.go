@@ -55,6 +55,44 @@ func TestSuperPeers(t *testing.T) {
 	}
 }
 
+// TestSuperPeersHeal breaks what the algorithm needs, for a while: links are cut and
+// // lose messages, nodes are slow. Once that is over everything comes right. Meanwhile a
+// super-peer may have forgotten a client that was silent and has not noticed.
+func TestSuperPeersHeal(t *testing.T) {
+	const n = 12
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		cfg := sim.Config{
+			Spec: superpeer.Spec, Seed: seed, Limit: sim.Limit{Until: 800 * ms},
+			Process: process.Config{N: n, Delay: ms, Labels: identifiers(r, n, 8), Options: []process.OptionValue{
+				option("bits", 8), option("prefix", r.IntN(3)), option("cap", 2+r.IntN(n)),
+			}},
+			Links:  sim.Links{Link: sim.Link{Delay: sim.Uniform(ms/2, ms)}},
+			Judges: []sim.Judge{sim.SuperPeerPlace, sim.SuperPeerSpread},
+			Faults: []sim.Fault{{Kind: sim.Lose, At: 250 * ms, Count: 1 + r.IntN(60)}},
+		}
+		var side []process.ID
+		for p := range process.ID(n) {
+			if r.IntN(2) == 0 {
+				side = append(side, p)
+			}
+			if r.IntN(4) == 0 {
+				cfg.Faults = append(cfg.Faults, sim.Fault{Kind: sim.Pause, Process: p, At: 100 * ms, For: 120 * ms})
+			}
+		}
+		if 0 < len(side) && len(side) < n {
+			cfg.Faults = append(cfg.Faults, sim.Fault{Kind: sim.Partition, Side: side, At: 60 * ms, For: 120 * ms})
+		}
+		result, err := sim.Run(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range result.Violations {
+			t.Errorf("seed %d: %s", seed, v)
+		}
+	}
+}
+
 // churn is a network of n nodes that all want to join at the start, of which a
 // tenth is not there yet and comes later, a tenth crashes, half of these come back,
 // and a tenth leaves.

@@ -59,7 +59,8 @@
 // few periods, everyone has a live super-peer, which is the first live node of one
 // of its segments, k bits or narrower. Meanwhile a segment may have two
 // super-peers, or for a time none: there is no agreement on a leader in the sense of
-// an election. No super-peer ever takes more clients than it may have.
+// an election. No super-peer ever takes more clients than it may have, not counting
+// those that were silent for three periods.
 //
 // # Cost
 //
