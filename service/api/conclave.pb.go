@@ -196,10 +196,8 @@ const (
 	Ending_ENDING_CLOSED Ending = 2
 	// The session was not renewed in time.
 	Ending_ENDING_EXPIRED Ending = 3
-	// The leader handed over to a candidate.
-	Ending_ENDING_TRANSFERRED Ending = 4
 	// The holder was asked to leave, and did not in time.
-	Ending_ENDING_DROPPED Ending = 5
+	Ending_ENDING_DROPPED Ending = 4
 )
 
 // Enum value maps for Ending.
@@ -209,16 +207,14 @@ var (
 		1: "ENDING_RELEASED",
 		2: "ENDING_CLOSED",
 		3: "ENDING_EXPIRED",
-		4: "ENDING_TRANSFERRED",
-		5: "ENDING_DROPPED",
+		4: "ENDING_DROPPED",
 	}
 	Ending_value = map[string]int32{
 		"ENDING_UNSPECIFIED": 0,
 		"ENDING_RELEASED":    1,
 		"ENDING_CLOSED":      2,
 		"ENDING_EXPIRED":     3,
-		"ENDING_TRANSFERRED": 4,
-		"ENDING_DROPPED":     5,
+		"ENDING_DROPPED":     4,
 	}
 )
 
@@ -1183,9 +1179,10 @@ func (x *Revoke) GetReason() string {
 	return ""
 }
 
-// Transfer hands an election that the session leads to a candidate that waits:
-// to the one with this value, or of the session with these 32 hexadecimal
-// digits. It is answered NOT_FOUND if there is none, and nothing changes.
+// Transfer names the candidate that is to lead next: the one with this value, or
+// of the session with these 32 hexadecimal digits. The leader, whose session this
+// is, is then asked to leave as by Revoke, and hands over by its Release. It is
+// answered NOT_FOUND if no such candidate waits, and nothing changes.
 type Transfer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hold          uint64                 `protobuf:"varint,1,opt,name=hold,proto3" json:"hold,omitempty"`
@@ -3092,14 +3089,13 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05Class\x12\x0e\n" +
 	"\n" +
 	"CLASS_LOCK\x10\x00\x12\x12\n" +
-	"\x0eCLASS_ELECTION\x10\x01*\x88\x01\n" +
+	"\x0eCLASS_ELECTION\x10\x01*p\n" +
 	"\x06Ending\x12\x16\n" +
 	"\x12ENDING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
-	"\x0eENDING_EXPIRED\x10\x03\x12\x16\n" +
-	"\x12ENDING_TRANSFERRED\x10\x04\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x052\xc8\x04\n" +
+	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
+	"\x0eENDING_DROPPED\x10\x042\xc8\x04\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12;\n" +
 	"\x04Ping\x12\x18.conclave.v1.PingRequest\x1a\x19.conclave.v1.PingResponse\x12.\n" +

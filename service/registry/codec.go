@@ -75,6 +75,10 @@ func (c *Command) append(b []byte) []byte {
 	b = append(b, c.Session[:]...)
 	b = wire.AppendUint(b, c.Sequence)
 	b = wire.AppendUint(b, c.Low)
+	return c.appendOperands(b)
+}
+
+func (c *Command) appendOperands(b []byte) []byte {
 	switch c.Op {
 	case OpOpen:
 		b = wire.AppendInt(b, c.TTL)

@@ -15,6 +15,7 @@ type naive struct {
 	grants   uint64
 	renewals uint64
 	now      int64
+	turn     int
 
 	fx Effects // of the present step
 }
@@ -42,6 +43,7 @@ type naiveClaim struct {
 	since    int64
 	revoked  bool
 	reason   string
+	named    int // the turn in which a leader named it last, or 0
 }
 
 func (m *naive) step(term uint64, now int64, c *Command) {
@@ -166,14 +168,20 @@ func (m *naive) claim(id SessionID, sequence uint64) *naiveClaim {
 	return nil
 }
 
-// queue returns those that wait: by priority, and then in the order of arrival.
+// queue returns those that wait: those that were named, the last one first, then
+// the others by priority, and then in the order of arrival.
 func (m *naive) queue(k key) (waiting []*naiveClaim) {
 	for _, claim := range m.claims {
 		if claim.key == k && claim.fence == 0 {
 			waiting = append(waiting, claim)
 		}
 	}
-	slices.SortStableFunc(waiting, func(a, b *naiveClaim) int { return int(b.priority - a.priority) })
+	slices.SortStableFunc(waiting, func(a, b *naiveClaim) int {
+		if a.named != b.named {
+			return b.named - a.named
+		}
+		return int(b.priority - a.priority)
+	})
 	return waiting
 }
 
@@ -282,10 +290,10 @@ func (m *naive) transfer(s *naiveSession, c *Command, led *naiveClaim) Result {
 	}
 	for _, heir := range m.queue(led.key) {
 		if heir.value == c.Value || heir.session.String() == c.Value {
-			m.lose(led)
-			m.grant(heir)
-			m.tell(heir.session, heir.sequence, Result{Code: OK, Fence: heir.fence})
-			return Result{Code: OK}
+			m.turn++
+			heir.named = m.turn
+			m.ask(led, "")
+			return Result{Code: OK, Fence: led.fence}
 		}
 	}
 	return Result{Code: NotFound}
@@ -297,7 +305,7 @@ func (m *naive) overtake(k key) {
 		return
 	}
 	first, leader := waiting[0], holding[0]
-	patient := first.patience > 0 && m.now >= first.since+first.patience && m.now >= leader.since+first.patience
+	patient := first.patience > 0 && first.named == 0 && m.now >= first.since+first.patience && m.now >= leader.since+first.patience
 	if patient && first.priority > leader.priority {
 		m.ask(leader, "")
 	}

@@ -19,11 +19,10 @@ type Ending uint8
 
 // The endings.
 const (
-	Released    Ending = 1 + iota // by its holder
-	Closed                        // with its session, by its holder
-	Expired                       // with its session, for want of renewals
-	Transferred                   // to another candidate
-	Dropped                       // the holder was asked to leave, and did not in time
+	Released Ending = 1 + iota // by its holder
+	Closed                     // with its session, by its holder
+	Expired                    // with its session, for want of renewals
+	Dropped                    // the holder was asked to leave, and did not in time
 
 	endings
 )

@@ -239,6 +239,9 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	c.since = r.now
 	c.resource.holders = append(c.resource.holders, c)
 	delete(r.eager, c.id())
+	if c.named {
+		c.amend(func(t *terms) { t.named = false })
+	}
 	fx.changed(c.resource)
 }
 

@@ -33,6 +33,8 @@ type terms struct {
 	value    string
 	priority int64
 	patience int64
+	// named says that the leader wants this candidate to be the next.
+	named bool
 	// revoked says that the holder is asked to leave, and reason why.
 	revoked bool
 	reason  string
@@ -75,14 +77,22 @@ func (res *resource) fits(t *terms) bool {
 // a reader that fits beside other readers waits behind the writer that does not.
 func (res *resource) admits(t *terms) bool { return len(res.queue) == 0 && res.fits(t) }
 
-// enqueue gives c its place: behind all of its priority or a higher one.
+// enqueue gives c its place: behind all of its priority or a higher one, and
+// behind one that is named.
 func (res *resource) enqueue(c *claim) (ahead uint32) {
 	at := len(res.queue)
-	for at > 0 && res.queue[at-1].priority < c.priority {
+	for at > 0 && res.queue[at-1].priority < c.priority && !res.queue[at-1].named {
 		at--
 	}
 	res.queue = slices.Insert(res.queue, at, c)
 	return uint32(at)
+}
+
+// prefer moves a waiter to the front, where it stays.
+func (res *resource) prefer(at int) {
+	heir := res.queue[at]
+	heir.amend(func(t *terms) { t.named = true })
+	res.queue = slices.Insert(slices.Delete(res.queue, at, at+1), 0, heir)
 }
 
 // ahead counts the waiters before c.

@@ -79,8 +79,9 @@ func (r *Registry) Asked(id SessionID) []uint64 {
 	return nil
 }
 
-// transfer hands an election to a candidate: the one with the value, or of the
-// session, that is named.
+// transfer names the candidate that is to lead next, the one with a value or of
+// a session, and asks the leader, who wants it so, to leave. It leaves when it has
+// stopped: until then nobody else leads.
 func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 	made := s.claims[c.Hold]
 	if made == nil || !made.held() || made.resource.class != Election {
@@ -93,11 +94,9 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 	if at < 0 {
 		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %q waits to lead %q", c.Value, res.name)}
 	}
-	heir := res.queue[at]
-	res.queue = slices.Insert(slices.Delete(res.queue, at, at+1), 0, heir)
-	r.drop(made, Stale, Transferred)
-	r.settle(res, fx)
-	return Result{Code: OK}
+	res.prefer(at)
+	r.ask(made, fmt.Sprintf("it hands over to %q", c.Value), fx)
+	return Result{Code: OK, Fence: made.fence}
 }
 
 // overtake asks the leader of an election to leave if a candidate may take its
@@ -118,7 +117,7 @@ func (r *Registry) overtaker(name string, now int64) *claim {
 		return nil
 	}
 	first, leader := res.queue[0], res.holders[0]
-	if first.patience == 0 || first.priority <= leader.priority || leader.revoked || now-max(first.since, leader.since) < first.patience {
+	if first.patience == 0 || first.named || first.priority <= leader.priority || leader.revoked || now-max(first.since, leader.since) < first.patience {
 		return nil
 	}
 	return first

@@ -181,7 +181,7 @@ func (s *script) past(w *words) {
 	}
 	_, _, past := s.reg.Explain(class, w.at(1), 0)
 	for _, e := range past {
-		how := [...]string{"", "released", "closed", "expired", "transferred", "dropped"}[e.How]
+		how := [...]string{"", "released", "closed", "expired", "dropped"}[e.How]
 		fmt.Fprintf(&s.out, "  %s %s-%s %s %s on %s, pid %d %s\n", fenceText(e.Fence), durationText(e.Since), durationText(e.Until), how, e.Program, e.Host, e.PID, e.Reason)
 	}
 	if len(past) == 0 {

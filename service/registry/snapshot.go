@@ -123,7 +123,7 @@ func (res *Result) append(b []byte) []byte {
 	b = wire.AppendBytes(b, h.Host)
 	b = wire.AppendInt(b, h.PID)
 	b = wire.AppendBytes(b, h.Program)
-	return (&terms{h.Shared, h.Value, h.Priority, 0, h.Revoked, h.Reason}).append(b)
+	return (&terms{shared: h.Shared, value: h.Value, priority: h.Priority, revoked: h.Revoked, reason: h.Reason}).append(b)
 }
 
 func readResult(rd *wire.Reader) Result {
@@ -163,6 +163,7 @@ const (
 	hasShared    = 1 << iota
 	hasCandidacy // value, priority and patience
 	hasRevocation
+	hasName // is named
 )
 
 func (t *terms) append(b []byte) []byte {
@@ -175,6 +176,9 @@ func (t *terms) append(b []byte) []byte {
 	}
 	if t.revoked {
 		has |= hasRevocation
+	}
+	if t.named {
+		has |= hasName
 	}
 	b = append(b, has)
 	if has&hasCandidacy != 0 {
@@ -195,11 +199,11 @@ func readTerms(rd *wire.Reader) *terms {
 		return plain
 	case has == hasShared:
 		return shared
-	case has >= hasRevocation<<1:
+	case has >= hasName<<1:
 		rd.Fail(fmt.Errorf("the terms %#x of a claim are unknown", has))
 		return plain
 	}
-	t := &terms{shared: has&hasShared != 0}
+	t := &terms{shared: has&hasShared != 0, named: has&hasName != 0}
 	if has&hasCandidacy != 0 {
 		t.value, t.priority, t.patience = rd.String(), rd.Int(), rd.Int()
 	}

@@ -99,6 +99,8 @@ func TestTransferNamesTheSuccessor(t *testing.T) {
 		t.Errorf("to nobody: %v", r)
 	}
 	leader.do(transfer(led.GetSequence(), "three"), api.Code_CODE_OK)
+	leader.expect(led.GetSequence(), api.Code_CODE_REVOKED)
+	leader.do(release(led.GetSequence()), api.Code_CODE_OK)
 	third.expect(heir, api.Code_CODE_QUEUED)
 	third.expect(heir, api.Code_CODE_OK)
 }
