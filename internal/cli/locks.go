@@ -64,7 +64,7 @@ type resourceView struct {
 	Name    string       `json:"name"`
 	Limit   uint32       `json:"limit"`
 	Holders []holderView `json:"holders"`
-	Waiters []partyView  `json:"waiters"`
+	Waiters []waiterView `json:"waiters"`
 	// QueueLength counts all waiters; Waiters are the first of them.
 	QueueLength uint32 `json:"queue_length"`
 }
@@ -80,24 +80,41 @@ type partyView struct {
 
 type holderView struct {
 	partyView
-	Fence uint64 `json:"fence"`
-	Value string `json:"value,omitempty"`
+	Fence    uint64 `json:"fence"`
+	Value    string `json:"value,omitempty"`
+	Shared   bool   `json:"shared,omitempty"`
+	Priority int64  `json:"priority,omitempty"`
+	// Revoked says that the holder is asked to leave, and Reason why.
+	Revoked bool   `json:"revoked,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+type waiterView struct {
+	partyView
+	Value    string `json:"value,omitempty"`
+	Shared   bool   `json:"shared,omitempty"`
+	Priority int64  `json:"priority,omitempty"`
 }
 
 func resourcesJSON(found []conclave.Resource) []resourceView {
 	views := []resourceView{}
-	for _, r := range found {
-		v := resourceView{Name: r.Name, Limit: r.Limit, Holders: []holderView{}, Waiters: []partyView{}, QueueLength: r.QueueLength}
-		for _, h := range r.Holders {
-			party := partyView{h.Session, h.Sequence, h.Since, h.Host, h.PID, h.Program}
-			v.Holders = append(v.Holders, holderView{party, h.Fence, string(h.Value)})
-		}
-		for _, w := range r.Waiters {
-			v.Waiters = append(v.Waiters, partyView(w))
-		}
-		views = append(views, v)
+	for i := range found {
+		views = append(views, resourceJSON(&found[i]))
 	}
 	return views
+}
+
+func resourceJSON(r *conclave.Resource) resourceView {
+	v := resourceView{Name: r.Name, Limit: r.Limit, Holders: []holderView{}, Waiters: []waiterView{}, QueueLength: r.QueueLength}
+	for _, h := range r.Holders {
+		party := partyView{h.Session, h.Sequence, h.Since, h.Host, h.PID, h.Program}
+		v.Holders = append(v.Holders, holderView{party, h.Fence, string(h.Value), h.Shared, h.Priority, h.Revoked, h.Reason})
+	}
+	for _, w := range r.Waiters {
+		party := partyView{w.Session, w.Sequence, w.Since, w.Host, w.PID, w.Program}
+		v.Waiters = append(v.Waiters, waiterView{party, string(w.Value), w.Shared, w.Priority})
+	}
+	return v
 }
 
 // resourcesTable has a row for each holder. Only elections have values.
