@@ -137,6 +137,11 @@ comparison: go-version ## write docs/comparison.md: what the algorithms cost, me
 	$(GO) run ./cmd/conclave compare -n 10 --markdown > docs/comparison.md.new
 	mv docs/comparison.md.new docs/comparison.md
 
+.PHONY: elections
+elections: go-version ## write docs/elections.md: what the elections cost, measured
+	$(GO) run ./cmd/conclave compare --elections -n 8 --markdown > docs/elections.md.new
+	mv docs/elections.md.new docs/elections.md
+
 .PHONY: resets
 resets: go-version ## write docs/majority-resets.md: how often forgetful coordinators let two in
 	$(GO) run ./cmd/conclave compare --resets > docs/majority-resets.md.new

@@ -19,6 +19,8 @@ var titles = []struct{ metric, title, unit string }{
 	{SyncDelay, "Synchronization delay", "message delays D from an exit to the next entry, when somebody waits"},
 	{Throughput, "Throughput", "entries per message delay D, the critical section taking no time"},
 	{Jain, "Fairness", "Jain's index over the entries of the processes: 1 if all are equal"},
+	{Messages, "Messages", "messages for one election"},
+	{Time, "Time", "message delays D from the start to the moment when everyone knows who leads"},
 }
 
 // table is one metric of the report.
@@ -80,6 +82,8 @@ func (r *Row) formula() string {
 		return "-"
 	case r.Cost.Exact != nil:
 		return r.Cost.Exact.Text
+	case r.Cost.Mean != nil && r.Theory != nil:
+		return r.Cost.Mean.Text
 	case r.Cost.Lo != nil && r.Cost.Hi != nil:
 		return r.Cost.Lo.Text + " to " + r.Cost.Hi.Text
 	case r.Cost.Hi != nil:
@@ -185,7 +189,9 @@ simulator measures.
 `
 
 // Markdown writes the report for the documentation.
-func Markdown(w io.Writer, rows []Row) error {
+func Markdown(w io.Writer, rows []Row) error { return markdown(w, intro, rows) }
+
+func markdown(w io.Writer, intro string, rows []Row) error {
 	fmt.Fprint(w, intro)
 	for _, t := range tables(rows) {
 		fmt.Fprintf(w, "## %s\n\nIn %s.\n\n| %s |\n|%s\n", t.title, t.unit, strings.Join(t.head, " | "), strings.Repeat("---|", len(t.head)))

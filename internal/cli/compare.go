@@ -32,6 +32,7 @@ lecture documents say, with the reason where a document is off.`,
   conclave compare -n 25 --algorithms ricart-agrawala,maekawa
   conclave compare --sweep 3,5,10,30,100,300,1000 --plot sweep.svg --regime saturated
   conclave compare -n 10 --json
+  conclave compare --elections -n 8
   conclave compare --resets`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run() },
@@ -44,6 +45,7 @@ lecture documents say, with the reason where a document is off.`,
 	flags.StringVar(&c.regime, "regime", "saturated", "the regime that --plot shows: idle or saturated")
 	flags.BoolVar(&c.markdown, "markdown", false, "print Markdown")
 	flags.BoolVar(&c.resets, "resets", false, "instead: how often majority voting is violated when coordinators forget")
+	flags.BoolVar(&c.elections, "elections", false, "instead: what the elections cost, with one starter, when all start, and at worst")
 	a.addJSON(cmd)
 	return cmd
 }
@@ -55,11 +57,15 @@ type comparison struct {
 	plot, regime string
 	markdown     bool
 	resets       bool
+	elections    bool
 }
 
 func (c *comparison) run() error {
 	if c.resets {
 		return c.runResets()
+	}
+	if c.elections {
+		return c.runElections()
 	}
 	specs, err := c.specs()
 	if err != nil {
@@ -104,8 +110,10 @@ func (c *comparison) runResets() error {
 	return c.print(rows, func(w io.Writer) error { return measure.ResetsText(w, rows) })
 }
 
-func (c *comparison) specs() ([]*process.Spec, error) {
-	all := measure.Mutex(algorithm.All)
+func (c *comparison) specs() ([]*process.Spec, error) { return c.among(measure.Mutex(algorithm.All)) }
+
+// among returns those of the algorithms that were asked for.
+func (c *comparison) among(all []*process.Spec) ([]*process.Spec, error) {
 	if c.names == nil {
 		return all, nil
 	}
@@ -136,9 +144,9 @@ func (c *comparison) draw(rows []measure.Row) error {
 	return file.Close()
 }
 
-// measureAll measures on all processors. The order of the rows does not depend
+// measureWith measures on all processors. The order of the rows does not depend
 // on how many there are.
-func measureAll(specs []*process.Spec, sizes []int) ([]measure.Row, error) {
+func measureWith(one func(*process.Spec, int) ([]measure.Row, error), specs []*process.Spec, sizes []int) ([]measure.Row, error) {
 	type job struct {
 		rows []measure.Row
 		err  error
@@ -150,7 +158,7 @@ func measureAll(specs []*process.Spec, sizes []int) ([]measure.Row, error) {
 		running.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			jobs[i].rows, jobs[i].err = measure.Algorithm(specs[i/len(sizes)], sizes[i%len(sizes)])
+			jobs[i].rows, jobs[i].err = one(specs[i/len(sizes)], sizes[i%len(sizes)])
 		})
 	}
 	running.Wait()

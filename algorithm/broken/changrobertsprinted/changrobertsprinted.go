@@ -70,7 +70,7 @@ var Spec = &process.Spec{
 		Costs: []process.Cost{
 			{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: "N >= 2", Exact: &process.Formula{
 				Text: "2N", Eval: func(p process.Params) float64 { return 2 * float64(p.N) }},
-				Said: []process.Figure{{Document: doc001, Text: "2N to 3N-1", Wrong: "is of the algorithm that is meant"}}},
+				Said: []process.Figure{{Document: doc001, Text: "2N to 3N-1", Wrong: "that is of the algorithm that is meant"}}},
 		},
 	},
 	New: newMachine,

@@ -35,7 +35,7 @@ var claims = process.Claims{
 			Exact: &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}},
 		{Metric: process.ElectionTime, Regime: process.OneStarter, When: unitDelays, Exact: timeFromRank},
 		{Metric: process.ElectionTime, Regime: process.AllStart, When: unitDelays, Exact: &process.Formula{
-			Text: "T+D = 4", Eval: func(process.Params) float64 { return 4 }}},
+			Text: "T+D = 4", Eval: timeOfBest}},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "rounds"},
@@ -58,7 +58,15 @@ var everyone = &process.Formula{Text: "N^2-N-1", Eval: func(p process.Params) fl
 
 var timeFromRank = &process.Formula{Text: "T+2D = 5; T+D = 4 if r = N-1", Eval: func(p process.Params) float64 {
 	if p.Rank == p.N-1 {
-		return 4
+		return timeOfBest(p)
 	}
 	return 5
 }}
+
+// timeOfBest: of two processes the one that is up has nobody to tell.
+func timeOfBest(p process.Params) float64 {
+	if p.N == 2 {
+		return 3
+	}
+	return 4
+}

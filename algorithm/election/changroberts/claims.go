@@ -31,8 +31,8 @@ var costs = []process.Cost{
 	{Metric: process.MessagesPerElection, Regime: process.Worst, When: several + ", the labels fall in the direction of sending",
 		Exact: fallingRing,
 		Said: []process.Figure{
-			{Document: doc001, Text: "3N-1", Wrong: "is the most that a single starter costs; several cost up to N(N+1)/2+N"},
-			{Document: doc002, Text: "3N-1", Wrong: "is the most that a single starter costs; several cost up to N(N+1)/2+N"}}},
+			{Document: doc001, Text: "3N-1", Wrong: "that is the most that a single starter costs; several cost up to N(N+1)/2+N"},
+			{Document: doc002, Text: "3N-1", Wrong: "that is the most that a single starter costs; several cost up to N(N+1)/2+N"}}},
 	{Metric: process.ElectionTime, Regime: process.OneStarter, When: single + "; until the last knows who leads", Exact: linear("2N+d-1", 2, -1, 1)},
 	{Metric: process.ElectionTime, Regime: process.AllStart, When: several + "; until the last knows who leads", Exact: linear("2N-1", 2, -1, 0)},
 	{Metric: process.ElectionTime, Regime: process.Worst, When: several + "; until the last knows who leads", Exact: linear("2N-1", 2, -1, 0)},

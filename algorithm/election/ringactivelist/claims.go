@@ -18,7 +18,7 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: square,
-			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "is of the ring with a list of senders; here every label goes round"}}},
+			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "that is of the ring with a list of senders; here every label goes round"}}},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: allUp, Exact: square},
 		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp, Exact: square},
 		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all are up, N >= 2; until the last knows who leads", Exact: &process.Formula{

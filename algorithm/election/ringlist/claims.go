@@ -22,7 +22,7 @@ var claims = process.Claims{
 			Said: []process.Figure{{Document: doc003, Text: "2n"}}},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: allUp, Exact: eachStarter},
 		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp + "; all start", Exact: eachStarter,
-			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "counts one starter; each starter has a circulation of its own"}}},
+			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "that counts one starter; each starter has a circulation of its own"}}},
 		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all are up, N >= 2; until the last knows who leads", Exact: twiceRound},
 		{Metric: process.ElectionTime, Regime: process.AllStart, When: "all are up, N >= 2; until the last knows who leads", Exact: onceRound},
 	},

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/measure"
+	"github.com/conclave-io/conclave/process"
+)
+
+// runElections measures elections instead of locks.
+func (c *comparison) runElections() error {
+	specs, err := c.among(measure.Elections(algorithm.All))
+	if err != nil {
+		return err
+	}
+	if c.sweep != nil {
+		c.sizes = c.sweep
+	}
+	for _, n := range c.sizes {
+		if n < 2 || n > largest {
+			return fmt.Errorf("an election of %d processes: give 2 to %d", n, largest)
+		}
+	}
+	if c.plot != "" {
+		return fmt.Errorf("--plot %q: elections are not drawn", c.plot)
+	}
+	rows, err := measureWith(measure.Election, specs, c.sizes)
+	if err != nil {
+		return err
+	}
+	return c.print(rows, func(w io.Writer) error {
+		if c.markdown {
+			return measure.ElectionsMarkdown(w, rows)
+		}
+		return measure.Text(w, rows)
+	})
+}
+
+// measureAll measures locks.
+func measureAll(specs []*process.Spec, sizes []int) ([]measure.Row, error) {
+	return measureWith(measure.Algorithm, specs, sizes)
+}

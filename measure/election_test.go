@@ -1,0 +1,162 @@
+package measure
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/process"
+)
+
+// TestElectionsCostWhatTheSpecsSay measures every election at every size up to fifty.
+// Where the formula is exact, every single run must cost what it says; where it is a
+// mean, the mean over all rings must up to eight processes, and over many rings above.
+func TestElectionsCostWhatTheSpecsSay(t *testing.T) {
+	for _, spec := range Elections(algorithm.All) {
+		t.Run(spec.Name, func(t *testing.T) {
+			t.Parallel()
+			for n := 2; n <= 50; n++ {
+				if testing.Short() && n > 12 && n < 50 {
+					continue
+				}
+				rows, err := Election(spec, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkElection(t, rows)
+			}
+		})
+	}
+}
+
+func checkElection(t *testing.T, rows []Row) {
+	t.Helper()
+	for i := range rows {
+		r := &rows[i]
+		if !r.Within() {
+			t.Errorf("%s, N = %d, %s, %s: measured %v, theory %s = %s", r.Algorithm, r.N, r.Regime, r.Metric, r.Measured, r.formula(), r.expected())
+		}
+		if r.Theory == nil && r.Metric == Messages {
+			t.Errorf("%s, %s: the Spec says nothing of messages", r.Algorithm, r.Regime)
+		}
+	}
+}
+
+// TestElectionsOfAThousand looks at the regimes that can be run in a second.
+func TestElectionsOfAThousand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends millions of messages")
+	}
+	const n = 1000
+	for _, c := range []struct {
+		name     string
+		regime   process.Regime
+		messages float64
+	}{
+		{"bully", process.Worst, 999*999 + 998}, // N^2-N-1 = 998,999
+		{"chang-roberts", process.OneStarter, 2*n + 499.333},
+		{"chang-roberts", process.Worst, n*(n+1)/2 + n},
+		{"chang-roberts", process.AllStart, 8485},
+		{"ring-list", process.OneStarter, 2 * n},
+		{"ring-active-list", process.AllStart, n * n},
+		{"by-load", process.OneStarter, 2 * n},
+		{"by-load-ring", process.Worst, n*(n+1)/2 + n},
+		{"by-load-bully", process.Worst, (n+1)*(n-1) + n*(n-1)/2},
+	} {
+		t.Run(fmt.Sprintf("%s, %s", c.name, c.regime), func(t *testing.T) {
+			rows, err := electionIn(algorithm.Find(c.name), n, c.regime)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkElection(t, rows)
+			if got := *rows[0].Theory; got < c.messages*0.999 || got > c.messages*1.001 {
+				t.Errorf("theory says %v messages, the literature %v", got, c.messages)
+			}
+		})
+	}
+}
+
+// TestElectionLiterature is the table of elections for eight processes in numbers: a
+// mistake that an algorithm and its Spec have in common shows here.
+func TestElectionLiterature(t *testing.T) {
+	for _, c := range []struct {
+		name, regime, metric string
+		want                 float64
+	}{
+		{"bully", "worst", Messages, 55},
+		{"bully", "all-start", Messages, 55},
+		{"bully", "all-start", Time, 4},
+		{"chang-roberts", "one-starter", Messages, 2*8 + 3.5},
+		{"chang-roberts", "all-start", Messages, 21.742857142857144 + 8},
+		{"chang-roberts", "worst", Messages, 36 + 8},
+		{"ring-list", "one-starter", Messages, 16},
+		{"ring-list", "one-starter", Time, 15},
+		{"ring-list", "all-start", Messages, 128},
+		{"ring-active-list", "one-starter", Messages, 64},
+		{"ring-active-list", "all-start", Messages, 64},
+		{"by-load", "one-starter", Messages, 16},
+		{"by-load-ring", "worst", Messages, 44},
+		{"by-load-bully", "worst", Messages, 9*7 + 28},
+	} {
+		rows, err := Election(algorithm.Find(c.name), 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, r := range rows {
+			if r.Regime == c.regime && r.Metric == c.metric {
+				found = true
+				if abs(r.Measured-c.want) > 1e-9 {
+					t.Errorf("%s, %s, %s: %v, want %v", c.name, c.regime, c.metric, r.Measured, c.want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s has no row for %s, %s", c.name, c.regime, c.metric)
+		}
+	}
+}
+
+// TestAnElectionThatCostsMoreIsSeen: a Spec that says less than the algorithm costs
+// does not get away with it, not even if the mean is right.
+func TestAnElectionThatCostsMoreIsSeen(t *testing.T) {
+	honest := algorithm.Find("chang-roberts")
+	for name, formula := range map[string]*process.Formula{
+		"too little":    {Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }},
+		"only the mean": {Text: "2.5 N-0.5", Eval: func(p process.Params) float64 { return 2.5*float64(p.N) - 0.5 }},
+	} {
+		spec := *honest
+		spec.Claims.Costs = []process.Cost{{Metric: process.MessagesPerElection, Regime: process.OneStarter, Exact: formula}}
+		rows, err := electionIn(&spec, 5, process.OneStarter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows[0].Within() {
+			t.Errorf("%s: %v messages are within %v", name, rows[0].Measured, *rows[0].Theory)
+		}
+	}
+}
+
+func TestElectionReport(t *testing.T) {
+	rows, err := Election(algorithm.Find("chang-roberts"), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, markdown bytes.Buffer
+	if err := Text(&text, rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := ElectionsMarkdown(&markdown, rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"chang-roberts", "N H_N+N", "2N+d", "3N-1", "all-start", "several cost up to"} {
+		if !strings.Contains(text.String(), want) || !strings.Contains(markdown.String(), want) {
+			t.Errorf("the reports lack %q:\n%s\n%s", want, text.String(), markdown.String())
+		}
+	}
+	if _, err := Election(algorithm.Find("bully"), 1); err == nil {
+		t.Error("an election of one has a cost")
+	}
+}
