@@ -18,6 +18,11 @@ import (
 	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
 	"github.com/conclave-io/conclave/algorithm/election/ringlist"
 	"github.com/conclave-io/conclave/algorithm/election/superpeer"
+	"github.com/conclave-io/conclave/algorithm/multicast/causal"
+	"github.com/conclave-io/conclave/algorithm/multicast/fifo"
+	"github.com/conclave-io/conclave/algorithm/multicast/reliable"
+	"github.com/conclave-io/conclave/algorithm/multicast/totallamport"
+	"github.com/conclave-io/conclave/algorithm/multicast/totalsequencer"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/centralclock"
 	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
@@ -64,6 +69,13 @@ var All = []*process.Spec{
 	heartbeat.Reliable,
 	phiaccrual.Spec,
 	swim.Spec,
+
+	reliable.Spec,
+	fifo.Spec,
+	causal.Spec,
+	totallamport.Spec,
+	totalsequencer.Spec,
+
 	stack.CentralRecovering,
 	stack.TokenRingRecovering,
 	stack.CentralSwim,
@@ -72,6 +84,8 @@ var All = []*process.Spec{
 	stack.BullyReliable,
 	stack.BullyPhi,
 	stack.BullySwim,
+	stack.TotalOrder,
+	stack.TotalOrderSequencer,
 	singhalprinted.Spec,
 	maekawaslides.Spec,
 	changrobertsprinted.Spec,

@@ -10,7 +10,9 @@ import (
 )
 
 // TotalOrder is mutual exclusion over totally ordered multicast by Lamport's clocks.
+// Of two processes the one that gets a multicast waits for nobody else.
 var TotalOrder = ordered("total-order", "Mutual exclusion over totally ordered multicast", totallamport.Spec, "N >= 2",
+	&process.Formula{Text: "min(2, N-1)", Eval: func(p process.Params) float64 { return float64(min(2, p.N-1)) }},
 	process.Claim{Property: process.OrderHappenedBefore},
 	process.Claim{
 		Property: process.BoundedBypass, When: "counted from the request",
@@ -19,17 +21,18 @@ var TotalOrder = ordered("total-order", "Mutual exclusion over totally ordered m
 
 // TotalOrderSequencer is the same queue over a sequencer.
 var TotalOrderSequencer = ordered("total-order-sequencer", "Mutual exclusion over a sequencer", totalsequencer.Spec,
-	"the client is not the sequencer, and N >= 2")
+	"the client is not the sequencer, and N >= 2",
+	&process.Formula{Text: "2", Eval: func(process.Params) float64 { return 2 }})
 
 // ordered puts the queue over a total order. It survives what the order survives:
 // the queue itself asks for no more than that crashes are told.
-func ordered(name, title string, order *process.Spec, when string, more ...process.Claim) *process.Spec {
+func ordered(name, title string, order *process.Spec, when string, others *process.Formula, more ...process.Claim) *process.Spec {
 	s := process.Compose(name, title, order, totalorder.Spec)
 	i := slices.IndexFunc(order.Claims.Costs, func(c process.Cost) bool {
 		return c.Metric == process.MessagesPerMulticast && c.Exact != nil
 	})
 	s.Claims.Properties = slices.Concat(s.Claims.Properties, more)
-	s.Claims.Costs = totalorder.Costs(when, order.Claims.Costs[i].Exact)
+	s.Claims.Costs = totalorder.Costs(when, order.Claims.Costs[i].Exact, others)
 	s.Claims.Survives = order.Claims.Survives
 	return s
 }

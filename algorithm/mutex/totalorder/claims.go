@@ -17,8 +17,9 @@ var claims = process.Claims{
 }
 
 // Costs returns what an entry costs above a layer that takes the given number of
-// messages for a multicast and two delays for a delivery.
-func Costs(when string, multicast *process.Formula) []process.Cost {
+// messages for a multicast, two delays until its sender delivers it, and the given
+// number until others do.
+func Costs(when string, multicast, others *process.Formula) []process.Cost {
 	entry := &process.Formula{
 		Text: "2" + multicast.Text,
 		Eval: func(p process.Params) float64 { return 2 * multicast.Eval(p) },
@@ -29,8 +30,11 @@ func Costs(when string, multicast *process.Formula) []process.Cost {
 				{Document: doc000, Text: "2 (N-1)", Wrong: "of the algorithm of permissions that is headed totally ordered multicast and delivers nothing in order"},
 			}},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: when, Exact: constant("2", 2)},
-		{Metric: process.SyncDelay, Regime: process.Saturated, When: when, Exact: constant("2", 2)},
-		{Metric: process.Throughput, Regime: process.Saturated, When: when, Exact: constant("1/2", 0.5)},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: when, Exact: others},
+		{Metric: process.Throughput, Regime: process.Saturated, When: when, Exact: &process.Formula{
+			Text: "1/" + others.Text,
+			Eval: func(p process.Params) float64 { return 1 / others.Eval(p) },
+		}},
 	}
 }
 

@@ -1,0 +1,105 @@
+package measure
+
+import (
+	"testing"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/process"
+)
+
+// delays are those from a multicast to its last delivery, in D, by sender: the
+// coordinator of the topology, or another process.
+var delays = map[string]struct{ coordinator, other float64 }{
+	"reliable-multicast": {1, 1},
+	"fifo-multicast":     {1, 1},
+	"causal-multicast":   {1, 1},
+	"total-lamport":      {2, 2},
+	"total-sequencer":    {1, 2},
+}
+
+// TestMulticastsCostWhatTheSpecsSay measures one multicast of every algorithm in
+// every mode, at every size that costs little, by the coordinator and by another
+// process.
+func TestMulticastsCostWhatTheSpecsSay(t *testing.T) {
+	for _, spec := range algorithm.All {
+		if spec.Family != process.Multicast {
+			continue
+		}
+		t.Run(spec.Name, func(t *testing.T) {
+			t.Parallel()
+			if _, known := delays[spec.Name]; !known {
+				t.Fatalf("nobody says how long a delivery of %s takes", spec.Name)
+			}
+			for _, mode := range spec.Modes() {
+				for n := 2; n <= 50; n++ {
+					checkMulticast(t, spec, n, mode)
+				}
+				checkMulticast(t, spec, 100, mode)
+			}
+		})
+	}
+}
+
+func checkMulticast(t *testing.T, spec *process.Spec, n int, mode string) {
+	t.Helper()
+	for by, want := range []float64{delays[spec.Name].coordinator, delays[spec.Name].other} {
+		got, err := Multicast(spec, n, mode, process.ID(by))
+		if err != nil {
+			t.Fatal(err)
+		}
+		theory := multicastTheory(t, spec, n, mode, by == 0)
+		if float64(got.Messages) != theory || got.Delay != want {
+			t.Errorf("N = %d, mode %q, by %d: %d messages and %v D, theory %v and %v", n, mode, by+1, got.Messages, got.Delay, theory, want)
+		}
+	}
+}
+
+// multicastTheory is what the Spec says of a mode. Where there is a sequencer it says
+// it twice: exactly for the others, and by equal bounds for the sequencer.
+func multicastTheory(t *testing.T, spec *process.Spec, n int, mode string, coordinator bool) float64 {
+	t.Helper()
+	for _, c := range spec.Claims.Costs {
+		if c.Metric != process.MessagesPerMulticast || c.Mode != "" && c.Mode != mode {
+			continue
+		}
+		formula := c.Exact
+		if coordinator && spec.Needs.Topology == process.Centre {
+			formula = c.Lo
+		}
+		if formula != nil {
+			return formula.Eval(process.Params{N: n})
+		}
+	}
+	t.Fatalf("%s says nothing of mode %q", spec.Name, mode)
+	return 0
+}
+
+// TestTotalOrdersCostWhatTheySay measures mutual exclusion over each total order. Its
+// messages grow with the square of the processes, so that the windows are short.
+func TestTotalOrdersCostWhatTheySay(t *testing.T) {
+	var sizes []int
+	for n := 2; n <= 50; n++ {
+		sizes = append(sizes, n)
+	}
+	if !testing.Short() {
+		sizes = append(sizes, 100)
+	}
+	for _, spec := range []*process.Spec{stack.TotalOrder, stack.TotalOrderSequencer} {
+		t.Run(spec.Name, func(t *testing.T) {
+			t.Parallel()
+			for _, n := range sizes {
+				rows, err := Costs(spec, n, true)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, complaint := range outside(rows) {
+					t.Error(complaint)
+				}
+				if len(rows) < 4 && n > 2 { // messages twice, both delays
+					t.Errorf("N = %d: only %d figures", n, len(rows))
+				}
+			}
+		})
+	}
+}
