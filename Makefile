@@ -152,6 +152,11 @@ NEW ?=
 pages: go-version ## write docs/algorithms from the Specs; new pages for all, or those in NEW
 	$(GO) run ./internal/pages/cmd $(NEW)
 
+.PHONY: detectors
+detectors: go-version ## write docs/detectors.md: what the failure detectors cost, measured
+	$(GO) run ./cmd/conclave compare --detectors -n 10 --markdown > docs/detectors.md.new
+	mv docs/detectors.md.new docs/detectors.md
+
 .PHONY: sim
 SEEDS ?= 10000
 sim: go-version ## SEEDS (10000) random schedules of every algorithm in the simulator

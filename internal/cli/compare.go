@@ -33,6 +33,7 @@ lecture documents say, with the reason where a document is off.`,
   conclave compare --sweep 3,5,10,30,100,300,1000 --plot sweep.svg --regime saturated
   conclave compare -n 10 --json
   conclave compare --elections -n 8
+  conclave compare --detectors
   conclave compare --resets`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run() },
@@ -46,6 +47,7 @@ lecture documents say, with the reason where a document is off.`,
 	flags.BoolVar(&c.markdown, "markdown", false, "print Markdown")
 	flags.BoolVar(&c.resets, "resets", false, "instead: how often majority voting is violated when coordinators forget")
 	flags.BoolVar(&c.elections, "elections", false, "instead: what the elections cost, with one starter, when all start, and at worst")
+	flags.BoolVar(&c.detectors, "detectors", false, "instead: how soon the failure detectors notice a crash, how often they are wrong, and what they cost")
 	a.addJSON(cmd)
 	return cmd
 }
@@ -57,12 +59,16 @@ type comparison struct {
 	plot, regime string
 	markdown     bool
 	resets       bool
+	detectors    bool
 	elections    bool
 }
 
 func (c *comparison) run() error {
 	if c.resets {
 		return c.runResets()
+	}
+	if c.detectors {
+		return c.runDetectors()
 	}
 	if c.elections {
 		return c.runElections()
