@@ -64,15 +64,18 @@ type comparison struct {
 }
 
 func (c *comparison) run() error {
-	if c.resets {
+	switch {
+	case c.resets:
 		return c.runResets()
-	}
-	if c.detectors {
+	case c.elections:
+		return c.runElections()
+	case c.detectors:
 		return c.runDetectors()
 	}
-	if c.elections {
-		return c.runElections()
-	}
+	return c.runLocks()
+}
+
+func (c *comparison) runLocks() error {
 	specs, err := c.specs()
 	if err != nil {
 		return err
