@@ -11,7 +11,6 @@ var claims = process.Claims{
 			Exact: &process.Formula{Text: "3(N-1)", Eval: func(p process.Params) float64 { return float64(3 * (p.N - 1)) }}},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Reorder, How: "answers name their round"},
 		{Fault: process.Duplication, How: "an answer and an ADJUST count once"},
 		{Fault: process.CrashBystander, How: "its answer is not waited for; without a detector, the limit ends the round"},
 		{Fault: process.CrashSpecial, How: "R6, with a reliable detector and an election"},
