@@ -5,10 +5,16 @@ package algorithm
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/conclave-io/conclave/algorithm/broken/changrobertsprinted"
 	"github.com/conclave-io/conclave/algorithm/broken/maekawaslides"
 	"github.com/conclave-io/conclave/algorithm/broken/singhalprinted"
+	"github.com/conclave-io/conclave/algorithm/clock/berkeley"
+	"github.com/conclave-io/conclave/algorithm/clock/cristian"
+	clocklamport "github.com/conclave-io/conclave/algorithm/clock/lamport"
+	"github.com/conclave-io/conclave/algorithm/clock/ntp"
+	"github.com/conclave-io/conclave/algorithm/clock/vector"
 	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
 	"github.com/conclave-io/conclave/algorithm/detector/phiaccrual"
 	"github.com/conclave-io/conclave/algorithm/detector/swim"
@@ -18,6 +24,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
 	"github.com/conclave-io/conclave/algorithm/election/ringlist"
 	"github.com/conclave-io/conclave/algorithm/election/superpeer"
+	"github.com/conclave-io/conclave/algorithm/globalstate"
 	"github.com/conclave-io/conclave/algorithm/multicast/causal"
 	"github.com/conclave-io/conclave/algorithm/multicast/fifo"
 	"github.com/conclave-io/conclave/algorithm/multicast/reliable"
@@ -76,14 +83,17 @@ var All = []*process.Spec{
 	totallamport.Spec,
 	totalsequencer.Spec,
 
+	clocklamport.Spec,
+	vector.Spec,
+	cristian.Spec,
+	berkeley.Spec,
+	ntp.Spec,
+	globalstate.Spec,
+
 	stack.CentralRecovering,
 	stack.TokenRingRecovering,
 	stack.CentralSwim,
 	stack.TokenRingSwim,
-	stack.BullyHeartbeat,
-	stack.BullyReliable,
-	stack.BullyPhi,
-	stack.BullySwim,
 	stack.TotalOrder,
 	stack.TotalOrderSequencer,
 	singhalprinted.Spec,
@@ -91,11 +101,42 @@ var All = []*process.Spec{
 	changrobertsprinted.Spec,
 }
 
-// Find returns the algorithm with the given name, or nil if there is none.
+// Find returns the algorithm with the given name, or nil if there is none. Names
+// that are joined by plus signs are those of a stack, bottom first, such as
+// chandy-lamport+token-ring; see stack.Over for what can stand over what.
 func Find(name string) *process.Spec {
+	if below, top, joined := cutLast(name, "+"); joined {
+		return findStack(strings.Split(below, "+"), top)
+	}
 	i := slices.IndexFunc(All, func(s *process.Spec) bool { return s.Name == name })
 	if i < 0 {
 		return nil
 	}
 	return All[i]
+}
+
+// cutLast is strings.Cut at the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return "", s, false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// findStack puts an algorithm over others, each of which may be there once.
+func findStack(below []string, top string) *process.Spec {
+	all := append(below, top)
+	specs := make([]*process.Spec, len(all))
+	for i, name := range all {
+		specs[i] = Find(name)
+		if specs[i] == nil || slices.Contains(specs[:i], specs[i]) || specs[i].Layers != nil && i < len(below) {
+			return nil
+		}
+	}
+	s, err := stack.Over(specs[len(below)], specs[:len(below)]...)
+	if err != nil {
+		return nil
+	}
+	return s
 }
