@@ -17,8 +17,7 @@ var claims = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, When: "the sender is not the sequencer, and N >= 2",
 			Exact: &process.Formula{Text: "N", Eval: func(p process.Params) float64 { return float64(p.N) }}},
-		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, When: "the sender is the sequencer",
-			Lo: lessOne, Hi: lessOne},
+		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, When: "the sender is the sequencer", Exact: lessOne},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "numbers; what comes early is kept"},
