@@ -56,6 +56,9 @@ func choose(n, k int) float64 {
 	return ways
 }
 
+// ResetTrials is how many runs stand behind each line of docs/majority-resets.md.
+const ResetTrials = 1000
+
 // Votes are the pairs of n and m that [Resets] goes through: the least majority, one
 // of three quarters, and the example of 003_8fa077ede16d71a0.txt.
 var Votes = [][2]int{{3, 2}, {8, 5}, {8, 6}, {10, 7}}

@@ -9,13 +9,10 @@ import (
 	"github.com/conclave-io/conclave/measure"
 )
 
-// resetTrials is how many runs stand behind each line of docs/majority-resets.md.
-const resetTrials = 1000
-
 // What was measured is what the formula says, to within four standard errors, and
 // the page is what is measured.
 func TestResets(t *testing.T) {
-	rows, err := measure.Resets(resetTrials)
+	rows, err := measure.Resets(measure.ResetTrials)
 	if err != nil {
 		t.Fatal(err)
 	}

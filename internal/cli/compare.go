@@ -108,11 +108,8 @@ func (c *comparison) runLocks() error {
 	})
 }
 
-// resetTrials is how many runs stand behind each line of docs/majority-resets.md.
-const resetTrials = 1000
-
 func (c *comparison) runResets() error {
-	rows, err := measure.Resets(resetTrials)
+	rows, err := measure.Resets(measure.ResetTrials)
 	if err != nil {
 		return err
 	}

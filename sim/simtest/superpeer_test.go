@@ -56,7 +56,7 @@ func TestSuperPeers(t *testing.T) {
 }
 
 // TestSuperPeersHeal breaks what the algorithm needs, for a while: links are cut and
-// // lose messages, nodes are slow. Once that is over everything comes right. Meanwhile a
+// lose messages, nodes are slow. Once that is over everything comes right. Meanwhile a
 // super-peer may have forgotten a client that was silent and has not noticed.
 func TestSuperPeersHeal(t *testing.T) {
 	const n = 12
