@@ -63,7 +63,8 @@ var CentralSwim = recovering("central-swim", "Central coordinator that is replac
 var TokenRingSwim = recovering("token-ring-swim", "Token ring that makes a token anew that SWIM finds lost", tokenring.Spec, swim.Spec)
 
 // The election over each of the detectors: a leader that crashes is replaced
-// without anybody having to ask.
+// without anybody having to ask. They are not in the list of algorithms, as they
+// add nothing to their layers; swim+bully and its like name them too.
 var (
 	BullyHeartbeat = watchful("bully-heartbeat", "Bully election over heartbeats", heartbeat.Spec)
 	BullyReliable  = watchful("bully-reliable", "Bully election over reliable heartbeats", heartbeat.Reliable)
