@@ -1,0 +1,126 @@
+package trace
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Causality answers what happened before what in a run: a record happened before
+// another if a chain leads from it to the other, each link of which is either to
+// the next record at the same process or from the record that sent a message to
+// the one that received it. It is a sink of records.
+type Causality struct {
+	records []Record
+	places  map[uint64]int        // of a record, by its number
+	before  []int                 // of each: the place of the one before it at its process, or -1
+	last    map[process.Label]int // the place of the last record at a process
+}
+
+// NewCausality returns one that knows of no records.
+func NewCausality() *Causality {
+	return &Causality{places: map[uint64]int{}, last: map[process.Label]int{}}
+}
+
+// Write adds the next record of a run. What happens to a message on its way is at
+// no process.
+func (c *Causality) Write(r *Record) error {
+	if _, twice := c.places[r.ID]; twice {
+		return fmt.Errorf("trace: two records have the number %d", r.ID)
+	}
+	place, previous := len(c.records), -1
+	if !r.ofNetwork() {
+		if at, known := c.last[r.Process]; known {
+			previous = at
+		}
+		c.last[r.Process] = place
+	}
+	c.places[r.ID] = place
+	c.records, c.before = append(c.records, *r), append(c.before, previous)
+	return nil
+}
+
+// Record returns the record of a number, or nil if there is none.
+func (c *Causality) Record(id uint64) *Record {
+	if place, known := c.places[id]; known {
+		return &c.records[place]
+	}
+	return nil
+}
+
+// Before reports whether one record happened before another.
+func (c *Causality) Before(a, b uint64) bool { return a != b && c.Chain(a, b) != nil }
+
+// Concurrent reports whether neither of two records happened before the other.
+func (c *Causality) Concurrent(a, b uint64) bool {
+	return a != b && c.Record(a) != nil && c.Record(b) != nil && !c.Before(a, b) && !c.Before(b, a)
+}
+
+// Past returns the numbers of all records that happened before one, in their
+// order.
+func (c *Causality) Past(id uint64) []uint64 {
+	end, known := c.places[id]
+	if !known {
+		return nil
+	}
+	next := c.walk(end, -1)
+	var past []uint64
+	for place := range end {
+		if next[place] >= 0 {
+			past = append(past, c.records[place].ID)
+		}
+	}
+	return past
+}
+
+// Chain returns the numbers of a shortest chain of records from one to another,
+// or nil if there is none.
+func (c *Causality) Chain(a, b uint64) []uint64 {
+	from, known := c.places[a]
+	to, alsoKnown := c.places[b]
+	if !known || !alsoKnown || from > to {
+		return nil
+	}
+	next := c.walk(to, from)
+	if from != to && next[from] < 0 {
+		return nil
+	}
+	chain := []uint64{a}
+	for from != to {
+		from = next[from]
+		chain = append(chain, c.records[from].ID)
+	}
+	return chain
+}
+
+// walk goes back from a record, in breadth, until it comes to the wanted one. It
+// returns for each that it has come to the next one on the way to the end, and -1
+// for all others. A record comes after all that lead to it.
+func (c *Causality) walk(end, wanted int) []int {
+	next := slices.Repeat([]int{-1}, end+1)
+	queue := []int{end}
+	for len(queue) > 0 && queue[0] != wanted {
+		place := queue[0]
+		queue = queue[1:]
+		for _, cause := range c.causes(place) {
+			if next[cause] < 0 {
+				next[cause] = place
+				queue = append(queue, cause)
+			}
+		}
+	}
+	return next
+}
+
+// causes returns the places of what directly precedes a record.
+func (c *Causality) causes(place int) []int {
+	var causes []int
+	if sender, known := c.places[c.records[place].Cause]; known && sender < place {
+		causes = append(causes, sender)
+	}
+	if c.before[place] >= 0 {
+		causes = append(causes, c.before[place])
+	}
+	return causes
+}
