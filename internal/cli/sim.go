@@ -59,6 +59,7 @@ type simulation struct {
 	warmup         int
 	options        []string
 	format, out    string
+	causal
 }
 
 // worldFlags say what a file says otherwise.
@@ -79,6 +80,8 @@ func (s *simulation) register(cmd *cobra.Command) {
 	flags.StringArrayVarP(&s.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")
 	flags.StringVar(&s.format, "trace", "", "write the run, as "+strings.Join(trace.Formats(), ", ")+"; the result then goes to standard error")
 	flags.StringVar(&s.out, "out", "", "write the trace to this file")
+	flags.Uint64Var(&s.past, "past", 0, "print all that happened before this record of the run, instead of the result")
+	flags.UintSliceVar(&s.before, "before", nil, "print which of two records, as 5,12, happened before the other, and by what chain")
 }
 
 func (s *simulation) validateArguments(args []string) error {
@@ -94,13 +97,16 @@ func (s *simulation) validateArguments(args []string) error {
 	case s.format != "" && !slices.Contains(trace.Formats(), s.format):
 		return fmt.Errorf("--trace %q: give one of %s", s.format, strings.Join(trace.Formats(), ", "))
 	}
-	return nil
+	return s.causal.validate(len(args), s.format)
 }
 
 func (s *simulation) run(cmd *cobra.Command, args []string) error {
 	scenarios, err := s.scenarios(cmd, args)
 	if err != nil {
 		return err
+	}
+	if s.causal.asked() {
+		return s.answer(scenarios[0])
 	}
 	views := make([]runView, 0, len(scenarios))
 	for _, sc := range scenarios {

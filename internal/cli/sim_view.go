@@ -37,8 +37,9 @@ type runView struct {
 	Refused int          `json:"refused"`
 	Leaders []leaderView `json:"leaders"`
 
-	Violations []violationView `json:"violations"`
-	Unmet      []string        `json:"unmet"`
+	GlobalStates []globalStateView `json:"global_states"`
+	Violations   []violationView   `json:"violations"`
+	Unmet        []string          `json:"unmet"`
 }
 
 type messageView struct {
@@ -78,7 +79,7 @@ func viewRun(sc *scenario.Scenario, o *scenario.Outcome) runView {
 		Reason: r.Reason.String(), Time: inD(r, r.Time), Events: r.Events, Entries: r.Entries, Messages: []messageView{},
 		Wait: viewSummary(r.Wait), SyncDelay: viewSummary(r.Sync), Bypass: viewSummary(r.Bypass),
 		Throughput: r.Throughput(), Jain: r.Jain(), Waiting: r.Waiting, Inside: r.Inside, Refused: r.Refused,
-		Leaders: []leaderView{}, Violations: []violationView{}, Unmet: append([]string{}, o.Unmet...),
+		Leaders: []leaderView{}, GlobalStates: viewGlobalStates(&cfg, r.GlobalStates), Violations: []violationView{}, Unmet: append([]string{}, o.Unmet...),
 	}
 	if r.Entries > 0 {
 		perEntry := r.MessagesPerEntry()
@@ -137,6 +138,7 @@ func (v *runView) write(w io.Writer) error {
 	for _, l := range v.Leaders {
 		t.row("leader", fmt.Sprintf("%s says %s, round %d, at %s D", l.Process, l.Leader, l.Round, short(l.At)))
 	}
+	v.writeGlobalStates(t)
 	v.writeVerdict(t)
 	return t.flush()
 }
