@@ -18,7 +18,7 @@ func files(t *testing.T) []string {
 	t.Helper()
 	var paths []string
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
+		if err == nil && filepath.Ext(path) == ".yaml" {
 			paths = append(paths, path)
 		}
 		return err
