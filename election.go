@@ -42,6 +42,18 @@ func (c *Client) Campaign(ctx context.Context, name string, value []byte, option
 	return &Leadership{h}, nil
 }
 
+// TryCampaign is like Campaign but does not wait: if somebody leads, the error is
+// a *HeldError that names the leader, and errors.Is(err, ErrHeld).
+func (c *Client) TryCampaign(ctx context.Context, name string, value []byte, options ...CampaignOption) (*Leadership, error) {
+	a := electionOf(name, value, options)
+	a.message.Try = true
+	h, err := c.acquire(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return &Leadership{h}, nil
+}
+
 // Name returns the name of the election.
 func (l *Leadership) Name() string { return l.h.name }
 

@@ -50,20 +50,26 @@ var (
 	ErrExhausted = errors.New("a queue of the server is full")
 )
 
-// HeldError says who holds the lock that a try did not get.
+// HeldError says who holds the lock, or leads the election, that a try did not
+// get.
 type HeldError struct {
 	Name   string
 	Holder Holder
+	// election tells apart what Name is the name of.
+	election bool
 }
 
 // Error names the lock, and its holder as far as the server told.
 func (e *HeldError) Error() string {
-	h := e.Holder
-	if h.Fence == 0 {
-		return fmt.Sprintf("conclave: lock %q is held", e.Name)
+	h, held := e.Holder, fmt.Sprintf("lock %q is held", e.Name)
+	if e.election {
+		held = fmt.Sprintf("election %q is led", e.Name)
 	}
-	return fmt.Sprintf("conclave: lock %q is held by process %d (%s) on %s since %s, fence %d",
-		e.Name, h.PID, h.Program, h.Host, h.Since.Format(time.RFC3339), h.Fence)
+	if h.Fence == 0 {
+		return "conclave: " + held
+	}
+	return fmt.Sprintf("conclave: %s by process %d (%s) on %s since %s, fence %d",
+		held, h.PID, h.Program, h.Host, h.Since.Format(time.RFC3339), h.Fence)
 }
 
 // Is makes errors.Is(err, ErrHeld) true.

@@ -114,7 +114,8 @@ func (c *Client) settle(ctx context.Context, a acquisition, r *request, o outcom
 		h = c.handOut(a, r, o.reply.GetFence())
 		return h, nil, h != nil
 	case code == api.Code_CODE_HELD:
-		return nil, &HeldError{Name: a.message.GetName(), Holder: holderOf(o.reply.GetHolder())}, true
+		held := &HeldError{Name: a.message.GetName(), Holder: holderOf(o.reply.GetHolder()), election: a.message.GetClass() == api.Class_CLASS_ELECTION}
+		return nil, held, true
 	default:
 		return nil, refusal(a.kind, a.message.GetName(), o.reply), true
 	}

@@ -110,6 +110,11 @@ func (s *session) cancelled(target *request, rep *api.Reply) {
 func (s *session) extended(r *request, rep *api.Reply, now boottime.Time) {
 	s.extensions = slices.DeleteFunc(s.extensions, func(e *request) bool { return e == r })
 	until := r.first.Add(time.Duration(rep.GetRemainingNs()) - margin(s.config.TTL))
+	// Before the deadline moves: whoever sees the new one sees that the hold is
+	// revoked, and does not take it for a deadline of the hold.
+	for _, hold := range rep.GetRevoked() {
+		s.revoke(hold, "")
+	}
 	switch {
 	case s.lease == nil && rep.GetCode() != api.Code_CODE_OK:
 		s.retire(now, refusal("open a session", "", rep), true)
@@ -120,9 +125,6 @@ func (s *session) extended(r *request, rep *api.Reply, now boottime.Time) {
 		close(s.ready)
 	case rep.GetCode() == api.Code_CODE_OK && s.lease.extend(until):
 		s.announce()
-	}
-	for _, hold := range rep.GetRevoked() {
-		s.revoke(hold, "")
 	}
 	s.check(now)
 }
