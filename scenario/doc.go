@@ -21,7 +21,8 @@
 //
 // The keys, all but algorithm optional:
 //
-//	algorithm   its name
+//	algorithm   its name, or the names of a stack, bottom first, joined by plus
+//	            signs: chandy-lamport+token-ring
 //	about       for people
 //	n           how many processes; absent: one for each label
 //	labels      the numbers by which they go; absent: 1 to n
@@ -50,7 +51,8 @@
 // {exponential: mean, least: time}.
 //
 // A command has a time at and one of acquire, cancel, release, campaign, resign,
-// leave and record, each with the label of the process. Acquire may have hold, a time or
+// leave and record (a global state, of a recorder in the stack), each with the
+// label of the process. Acquire may have hold, a time or
 // "release" for until it is released. Suspect, trust, fail, rejoin and neighbor
 // name a peer and say in to which process is told; elected names a leader, with
 // to and round. Propose and load have a value, and by which process.
