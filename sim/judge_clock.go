@@ -159,7 +159,8 @@ type clockBound struct {
 func ClockBound(bound *process.Formula) Judge {
 	return func(w *World) Watcher {
 		watcher := Watcher{Name: "clock bound", Property: process.ClockBound, Messages: true, Watch: func(*Observation) string { return "" }}
-		b := &clockBound{w: w, bound: bound, internal: w.cfg.Spec.Needs.Elector}
+		top := w.cfg.Spec.Layer(uint8(w.cfg.Spec.Depth() - 1)) // the stack may have the election
+		b := &clockBound{w: w, bound: bound, internal: top.Needs.Elector}
 		if w.clocks == nil || !b.measure() {
 			return watcher
 		}
