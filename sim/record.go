@@ -8,7 +8,7 @@ import (
 )
 
 // stepTraced takes a step and writes its record. Effects that a crash cuts off
-// stand in it too: they are what the step asked for.
+// stand in it too, and are marked.
 func (w *World) stepTraced(p process.ID, ev *process.Event, cause uint64) {
 	m := w.procs[p].machine
 	id := w.records
@@ -17,7 +17,46 @@ func (w *World) stepTraced(p process.ID, ev *process.Event, cause uint64) {
 	m.Step(ev, &w.fx)
 	r := w.describer.Step(p, ev, &w.fx, before, process.View(m, w.config))
 	r.Cause = cause
+	if i := w.doom(p); i >= 0 {
+		w.markCut(r.Effects, w.doomed[i].Effects)
+	}
 	w.write(&r, id)
+}
+
+// markCut marks which effects of the present step do not happen if only so many
+// do. It counts as interpret does. What the machine has chosen stands: that was
+// part of the step.
+func (w *World) markCut(described []trace.Effect, budget int) {
+	saved := w.savesAt() < budget
+	for i := range w.fx.Len() {
+		e := w.fx.At(i)
+		if e.Kind == process.EffectRule {
+			continue
+		}
+		d := &described[0]
+		described = described[1:]
+		weight := w.weight(e)
+		sends := e.Kind == process.EffectSend || e.Kind == process.EffectBroadcast
+		happen := min(max(budget, 0), weight)
+		if budget -= weight; sends && !saved {
+			happen = 0
+		}
+		d.Cut = happen < weight && e.Kind != process.EffectChoose
+		if d.Cut && e.Kind == process.EffectBroadcast {
+			d.Reached = w.others(w.fx.Message(e).From)[:happen]
+		}
+	}
+}
+
+// others returns the labels of all processes but one, in the order of ranks.
+func (w *World) others(p process.ID) []process.Label {
+	labels := make([]process.Label, 0, w.config.N-1)
+	for q := range process.ID(w.config.N) {
+		if q != p {
+			labels = append(labels, w.config.Label(q))
+		}
+	}
+	return labels
 }
 
 // record writes what happens to a process rather than in it.

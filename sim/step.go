@@ -42,14 +42,7 @@ func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
 // steps are on disk; so a step that is cut before its Save has sent nothing.
 func (w *World) interpretSlowly(p process.ID, pr *proc) {
 	budget, crash := w.budget(p)
-	saveAt, effects := -1, 0
-	for i := range w.fx.Len() {
-		e := w.fx.At(i)
-		if e.Kind == process.EffectSave && !e.Internal {
-			saveAt = effects
-		}
-		effects += w.weight(e)
-	}
+	saveAt := w.savesAt()
 	if saveAt >= 0 && saveAt < budget {
 		pr.diskFree = max(pr.diskFree, w.now) + w.links.disk(p, &w.diskDice)
 	}
@@ -61,6 +54,20 @@ func (w *World) interpretSlowly(p process.ID, pr *proc) {
 	if crash != nil {
 		w.crash(p, crash.For)
 	}
+}
+
+// savesAt returns how many effects of the present step come before its last Save,
+// or -1 if it has none.
+func (w *World) savesAt() int {
+	saveAt, effects := -1, 0
+	for i := range w.fx.Len() {
+		e := w.fx.At(i)
+		if e.Kind == process.EffectSave && !e.Internal {
+			saveAt = effects
+		}
+		effects += w.weight(e)
+	}
+	return saveAt
 }
 
 // never is the departure of messages whose step did not come to its Save.
@@ -81,15 +88,25 @@ func (w *World) weight(e *process.Effect) int {
 // budget returns how many effects of the present step of p happen, and the crash
 // that limits them, if any.
 func (w *World) budget(p process.ID) (int, *Fault) {
+	i := w.doom(p)
+	if i < 0 {
+		return math.MaxInt, nil
+	}
+	f := w.doomed[i]
+	w.doomed = append(w.doomed[:i], w.doomed[i+1:]...)
+	return f.Effects, &f
+}
+
+// doom returns the position of the crash that the present step of p is to meet, or
+// -1.
+func (w *World) doom(p process.ID) int {
 	for i := range w.doomed {
-		f := w.doomed[i]
-		due := f.Step == 0 && f.At <= w.now || f.Step != 0 && f.Step == w.procs[p].steps
-		if f.Process == p && due {
-			w.doomed = append(w.doomed[:i], w.doomed[i+1:]...)
-			return f.Effects, &f
+		f := &w.doomed[i]
+		if f.Process == p && (f.Step == 0 && f.At <= w.now || f.Step != 0 && f.Step == w.procs[p].steps) {
+			return i
 		}
 	}
-	return math.MaxInt, nil
+	return -1
 }
 
 // interpret does what the step asked for, up to a number of effects.

@@ -37,6 +37,9 @@ func (s *sequence) accept(r *Record) error {
 			labels = append(labels, *m.To)
 		}
 	}
+	for i := range r.Effects {
+		labels = append(labels, r.Effects[i].Reached...)
+	}
 	for _, label := range labels {
 		if _, known := s.lanes[label]; !known {
 			return fmt.Errorf("trace: record %d speaks of process %d, the header does not name it", r.ID, label)
@@ -109,7 +112,7 @@ func (f *flights) leave(r *Record) {
 		if e.Internal || e.Message == nil || !sends {
 			continue
 		}
-		for _, to := range e.Message.receivers(f.labels) {
+		for _, to := range e.receivers(f.labels) {
 			sent := newFlight(r.ID, e.Message, to)
 			f.sent = append(f.sent, sent)
 			f.left[sent]++
@@ -117,13 +120,17 @@ func (f *flights) leave(r *Record) {
 	}
 }
 
-func (m *Message) receivers(all []process.Label) []process.Label {
-	if m.To != nil {
-		return []process.Label{*m.To}
+// receivers returns to whom the message of an effect was sent.
+func (e *Effect) receivers(all []process.Label) []process.Label {
+	switch {
+	case e.Cut:
+		return e.Reached
+	case e.Message.To != nil:
+		return []process.Label{*e.Message.To}
 	}
 	var others []process.Label
 	for _, label := range all {
-		if label != m.From {
+		if label != e.Message.From {
 			others = append(others, label)
 		}
 	}
@@ -141,8 +148,7 @@ func (f *flights) land(arrived flight) (copied bool) {
 }
 
 // pending returns, in the order in which they were sent, the messages of which
-// no end is known. Those that a crash cut off are among them: a trace does not
-// tell whether they left.
+// no end is known.
 func (f *flights) pending() []flight {
 	var pending []flight
 	for _, sent := range f.sent {
@@ -169,12 +175,16 @@ func (r *Record) news() []string {
 		news = append(news, r.Note)
 	}
 	for i := range r.Effects {
-		if e := &r.Effects[i]; !e.Internal && e.newsworthy() {
+		if e := &r.Effects[i]; e.seen() && e.newsworthy() {
 			news = append(news, e.text(r.Process))
 		}
 	}
 	return news
 }
+
+// seen reports whether an effect left its process: no other layer took it, and
+// no crash came before it.
+func (e *Effect) seen() bool { return !e.Internal && !e.Cut }
 
 func (e *Effect) newsworthy() bool {
 	switch process.EffectKindByName(e.Kind) {
@@ -188,7 +198,7 @@ func (e *Effect) newsworthy() bool {
 // grant returns the fence with which a step lets its client enter.
 func (r *Record) grant() (fence string, granted bool) {
 	for i := range r.Effects {
-		if e := &r.Effects[i]; !e.Internal && e.Kind == process.EffectGrant.String() {
+		if e := &r.Effects[i]; e.seen() && e.Kind == process.EffectGrant.String() {
 			return e.Fence, true
 		}
 	}
@@ -198,7 +208,7 @@ func (r *Record) grant() (fence string, granted bool) {
 // has reports whether a step has an effect of a kind.
 func (r *Record) has(kind process.EffectKind) bool {
 	for i := range r.Effects {
-		if e := &r.Effects[i]; !e.Internal && e.Kind == kind.String() {
+		if e := &r.Effects[i]; e.seen() && e.Kind == kind.String() {
 			return true
 		}
 	}

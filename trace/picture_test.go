@@ -122,6 +122,9 @@ func anyRun(t *rapid.T) []trace.Record {
 			case "grant":
 				e.Fence = "1.5"
 			}
+			if e.Cut = rapid.Bool().Draw(t, "cut"); e.Cut && e.Kind == "broadcast" {
+				e.Reached = rapid.SliceOfNDistinct(label, 0, 3, rapid.ID).Draw(t, "reached")
+			}
 			r.Effects = append(r.Effects, e)
 		}
 		run[i] = r
@@ -187,6 +190,26 @@ func TestAnyRunHasAPicture(t *testing.T) {
 	})
 }
 
+// What a crash cut off is not news: nobody entered, nobody was elected.
+func TestPicturesLeaveOutWhatWasCut(t *testing.T) {
+	h := trace.Header{Algorithm: "central", Labels: []process.Label{1, 2}}
+	run := []trace.Record{{ID: 1, Process: 1, Kind: "start", Effects: []trace.Effect{
+		{Kind: "grant", Fence: "1.5", Cut: true}, {Kind: "elect", Peer: &h.Labels[1], Cut: true},
+		{Kind: "send", Message: &trace.Message{Name: "ASK", From: 1, To: &h.Labels[1], Text: "ASK"}, Cut: true},
+	}}}
+	for _, format := range []string{"mermaid", "svg"} {
+		drawn, err := picture(format, h, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"1.5", "elect", "ASK"} {
+			if strings.Contains(drawn, word) {
+				t.Errorf("%s shows %q, which was cut off:\n%s", format, word, drawn)
+			}
+		}
+	}
+}
+
 func TestFormatsRefuse(t *testing.T) {
 	wide := make([]process.Label, 33)
 	long := make([]trace.Record, 3000)
@@ -214,6 +237,8 @@ func TestFormatsRefuse(t *testing.T) {
 		"record 1 speaks of process 2, the header does not name it":                      {"shiviz", one, []trace.Record{{ID: 1, Process: 2}}},
 		"record 3 speaks of process 9": {"mermaid", one,
 			[]trace.Record{{ID: 3, Process: 1, Message: &trace.Message{From: 1, To: &stranger}}}},
+		"record 4 speaks of process 9": {"svg", one, []trace.Record{{ID: 4, Process: 1, Effects: []trace.Effect{
+			{Kind: "broadcast", Message: &trace.Message{From: 1}, Cut: true, Reached: []process.Label{9}}}}}},
 		"record 2 has cause 2, a cause comes first": {"svg", one, []trace.Record{{ID: 2, Cause: 2, Process: 1}}},
 	}
 	for want, c := range cases {

@@ -73,8 +73,13 @@ func (e *Effect) text(p process.Label) string {
 	default:
 		text = e.Kind + optional(" ", e.Peer) + roundText(e.Round) + valueText(e.Value)
 	}
-	if e.Internal {
+	switch {
+	case e.Internal:
 		text += " (to another layer)"
+	case len(e.Reached) > 0:
+		text += " (cut off after " + strings.Trim(fmt.Sprint(e.Reached), "[]") + ")"
+	case e.Cut:
+		text += " (cut off)"
 	}
 	return text
 }

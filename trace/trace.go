@@ -89,6 +89,7 @@ type Message struct {
 }
 
 // Effect is one thing that a step asked for. Rules stand in Record.Rules instead.
+// Whether it happened, Cut says: a crash may end a step after any of its effects.
 type Effect struct {
 	Kind     string         `json:"kind"`
 	Layer    int            `json:"layer,omitempty"`
@@ -101,6 +102,9 @@ type Effect struct {
 	Fence    string         `json:"fence,omitempty"`
 	Value    int64          `json:"value,omitempty"`
 	Message  *Message       `json:"msg,omitempty"`
+
+	Cut     bool            `json:"cut,omitempty"`     // a crash in the step kept it from happening
+	Reached []process.Label `json:"reached,omitempty"` // of a broadcast that was cut: to whom it was still sent
 }
 
 // Change is a field of the state that the step changed.
