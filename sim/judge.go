@@ -91,6 +91,9 @@ func (w *World) observe(o Observation) {
 			w.accuse(watcher, o.Process, text)
 		}
 	}
+	if o.Kind == Sent || o.Kind == Received {
+		w.observeCarried(o)
+	}
 }
 
 func (w *World) accuse(by *Watcher, p process.ID, text string) {
@@ -126,6 +129,9 @@ func Claimed(spec *process.Spec, c *process.Config) []Judge {
 }
 
 func judgeOf(property process.Property, spec *process.Spec, c *process.Config) Judge {
+	if property == process.ClockBound {
+		return ClockBound(boundOf(spec, property))
+	}
 	if property == process.AtMostK {
 		return AtMost(c.IntOption("k", defaultK(spec)))
 	}
@@ -160,6 +166,9 @@ var judges = map[process.Property]Judge{
 	process.OrderTotal:          OrderTotal,
 	process.StrongCompleteness:  StrongCompleteness,
 	process.EventualAccuracy:    EventualAccuracy,
+	process.ClockCondition:      ClockCondition,
+	process.StrongClock:         StrongClock,
+	process.ConsistentCut:       ConsistentCut,
 }
 
 func defaultK(spec *process.Spec) int {
