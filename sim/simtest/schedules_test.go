@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/election/superpeer"
 	"github.com/conclave-io/conclave/algorithm/mutex/majority"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/sim"
@@ -25,6 +26,9 @@ func TestAlgorithms(t *testing.T) {
 					votersOfNobody(&plan)
 				case spec == majority.Spec:
 					fewCoordinators(&plan)
+				case spec == superpeer.Spec:
+					// One segment, or so few nodes would all be super-peers and silent.
+					plan.Process.Options = []process.OptionValue{option("prefix", 0)}
 				}
 				plan.Run(t)
 			})
