@@ -19,6 +19,8 @@ import (
 
 // Exit statuses that are Conclave's own.
 const (
+	// StatusNo is the answer no: nobody leads, nobody holds.
+	StatusNo = 1
 	// StatusLost says that the lock or the leadership was lost while the
 	// command ran; the command was ended.
 	StatusLost = 120

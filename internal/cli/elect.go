@@ -2,43 +2,81 @@ package cli
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/conclave-io/conclave"
 )
 
+const electHelp = `Campaign in the election NAME, run a command while leading, and resign. Observers
+see --value of the leader (conclave leader NAME).
+
+Candidates are elected by --priority, higher ones first, and among equals in the
+order in which they came. A leader stays when a better candidate comes, unless
+that one has --patience: when it has waited so long, and the leader has led so
+long, the leader is asked to leave. So a favourite that comes back takes over
+once it has been there for a while, and one that comes and goes more often than
+that, because its machine or network is failing, unseats nobody.
+`
+
 func newElect(a *app) *cobra.Command {
 	s := &seeker{app: a, kind: "election"}
-	var value string
+	var c candidacy
 	cmd := &cobra.Command{
 		Use:   "elect NAME [flags] -- COMMAND [ARGUMENTS]",
 		Short: "Run a command while leading an election",
-		Long: "Campaign in the election NAME, run a command while leading, and resign. Candidates\nare elected in the order in which they came; observers see --value of the leader.\n" +
-			helpFor("the leadership"),
+		Long:  electHelp + helpFor("the leadership"),
 		Example: `  conclave elect scheduler --value "$(hostname):8080" -- ./scheduler
   conclave elect scheduler --repeat -- ./scheduler    # after a loss, stand again
-  conclave elections scheduler                        # who leads?`,
+  conclave elect scheduler --try -- ./scheduler       # do nothing if another leads
+  conclave elect db --priority 10 --patience 30s --repeat -- ./primary  # the favourite
+  conclave leader scheduler                           # who leads?`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(value) > conclave.MaxValue {
-				return failure(StatusError, "--value has %d bytes; give at most %d", len(value), conclave.MaxValue)
+			if err := c.check(); err != nil {
+				return err
+			}
+			s.acquire = func(ctx context.Context, client *conclave.Client) (hold, error) {
+				options := []conclave.CampaignOption{conclave.Priority(c.priority), conclave.Patience(time.Duration(c.patience))}
+				if s.try {
+					return holdOf(client.TryCampaign(ctx, s.name, []byte(c.value), options...))
+				}
+				return holdOf(client.Campaign(ctx, s.name, []byte(c.value), options...))
 			}
 			return s.main(cmd, args)
 		},
-	}
-	s.acquire = func(ctx context.Context, client *conclave.Client) (hold, error) {
-		l, err := client.Campaign(ctx, s.name, []byte(value))
-		if err != nil {
-			return nil, err
-		}
-		return l, nil
 	}
 	s.release = func(ctx context.Context, h hold) error { return h.(*conclave.Leadership).Resign(ctx) }
 	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, error) {
 		return client.ListElections(ctx, s.name)
 	}
 	s.register(cmd)
-	cmd.Flags().StringVar(&value, "value", "", "what observers see of this leader, such as its address")
+	c.register(cmd.Flags())
 	cmd.Flags().BoolVar(&s.repeat, "repeat", false, "campaign again if the leadership is lost, instead of ending with status 120")
 	return cmd
+}
+
+// candidacy says who stands for election.
+type candidacy struct {
+	value    string
+	priority int64
+	patience duration
+}
+
+func (c *candidacy) register(flags *pflag.FlagSet) {
+	flags.StringVar(&c.value, "value", "", "what observers see of this leader, such as its address")
+	flags.Int64Var(&c.priority, "priority", 0, "be elected before waiting candidates of lower priority")
+	flags.Var(&c.patience, "patience", "after waiting so long, take the place of a leader of lower priority who has led so long, up to 1h (default: never)")
+	flags.Lookup("patience").DefValue = ""
+}
+
+func (c *candidacy) check() error {
+	if len(c.value) > conclave.MaxValue {
+		return failure(StatusError, "--value has %d bytes; give at most %d", len(c.value), conclave.MaxValue)
+	}
+	if d := time.Duration(c.patience); d < 0 || d > conclave.MaxTTL {
+		return failure(StatusError, "--patience %v is out of range; give 0s to %v", d, conclave.MaxTTL)
+	}
+	return nil
 }

@@ -5,27 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/guard"
 )
 
 const runHelp = `
 The command finds CONCLAVE_FENCE and CONCLAVE_RESOURCE in its environment; it
 should hand the fence to whatever it writes to. If %[1]s is lost, because
 this machine cannot reach the cluster, or because conclave was killed or
-stopped, the command and all that it has started are ended before anyone else
-can get it: TERM first, KILL after --grace. %[2]s is given up only when
-nothing of the command is left, so also after its background processes.
+stopped, or if its holder is asked to leave (conclave release --force), the
+command and all that it has started are ended before anyone else can get it:
+TERM first, KILL after --grace. %[2]s is given up only when nothing of the
+command is left, so also after its background processes.
 
 Signals TERM, INT, HUP, QUIT, USR1, USR2 and WINCH are passed on. A command that
 is suspended (Ctrl-Z) for longer than --ttl is lost.
 
 Exit status: that of the command, or 128+n if signal n ended it;
-  120  lost; the command was ended
+  120  lost, or asked to leave; the command was ended
   124  not acquired in time
   125  conclave itself failed, or was called wrongly
   126  the command cannot be executed
@@ -35,42 +35,34 @@ func helpFor(it string) string {
 	return fmt.Sprintf(runHelp, it, strings.ToUpper(it[:1])+it[1:])
 }
 
-// seeker waits for a lock or a leadership, runs a command under it, and gives it
-// up.
-type seeker struct {
-	app  *app
-	kind string // "lock" or "election"
-	name string
-	argv []string
-	// repeat makes it start over after a loss.
-	repeat bool
-	runFlags
-	// until is when the time to wait is over, if --wait bounds it.
-	until time.Time
-
-	acquire func(ctx context.Context, client *conclave.Client) (hold, error)
-	release func(ctx context.Context, h hold) error
-	list    func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, error)
-}
-
 func newLock(a *app) *cobra.Command {
 	s := &seeker{app: a, kind: "lock"}
-	var try bool
+	var kind lockKind
 	cmd := &cobra.Command{
 		Use:   "lock NAME [flags] -- COMMAND [ARGUMENTS]",
 		Short: "Run a command while holding a lock",
-		Long:  "Wait for the lock NAME, run a command while holding it, and release it.\n" + helpFor("the lock"),
+		Long: "Wait for the lock NAME, run a command while holding it, and release it.\n" + helpFor("the lock") + `
+
+With --shared, other shared holders come in beside this one: a lock for readers,
+whose writers take it without the flag. With --limit N, up to N hold it at a time,
+all of whom give the same N. Who comes waits behind those who wait.`,
 		Example: `  conclave lock nightly-report -- ./report.sh
   conclave lock backup --try -- ./backup.sh        # do nothing if it is held
   conclave lock deploy --wait 5m -- make deploy    # wait 5 minutes at most
   conclave lock db -- sh -c 'echo "fence $CONCLAVE_FENCE"'
+  conclave lock catalogue --shared -- ./read.sh    # beside other readers
+  conclave lock crawlers --limit 4 -- ./crawl.sh   # four at a time
   conclave lock lab -- bash                        # a shell that holds the lock`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if try && cmd.Flags().Changed("wait") {
-				return errors.New("--try and --wait: give one of them")
+			options, err := kind.options(cmd.Flags())
+			if err != nil {
+				return err
 			}
 			s.acquire = func(ctx context.Context, client *conclave.Client) (hold, error) {
-				return lockOrTry(ctx, client, s.name, try, time.Duration(a.client.timeout))
+				if s.try {
+					return holdOf(client.TryLock(ctx, s.name, options...))
+				}
+				return holdOf(client.Lock(ctx, s.name, options...))
 			}
 			return s.main(cmd, args)
 		},
@@ -80,187 +72,40 @@ func newLock(a *app) *cobra.Command {
 		return client.List(ctx, s.name)
 	}
 	s.register(cmd)
-	cmd.Flags().BoolVar(&try, "try", false, "do not wait: end with status 124 if the lock is held")
+	kind.register(cmd.Flags())
 	return cmd
 }
 
-// lockOrTry returns a nil interface, not a nil *Lock, along with an error.
-func lockOrTry(ctx context.Context, client *conclave.Client, name string, try bool, patience time.Duration) (hold, error) {
-	if !try {
-		l, err := client.Lock(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		return l, nil
+// lockKind says who else may hold the lock.
+type lockKind struct {
+	shared bool
+	limit  int64
+}
+
+func (k *lockKind) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&k.shared, "shared", false, "let other shared holders in: a lock for readers")
+	flags.Int64Var(&k.limit, "limit", 1, "let so many hold it at a time: a semaphore; all give the same number")
+}
+
+func (k *lockKind) options(flags interface{ Changed(string) bool }) ([]conclave.LockOption, error) {
+	switch {
+	case k.shared && flags.Changed("limit"):
+		return nil, errors.New("--shared and --limit: give one of them")
+	case k.limit < 1 || k.limit > conclave.MaxLimit:
+		return nil, failure(StatusError, "--limit %d is out of range; give 1 to %d", k.limit, conclave.MaxLimit)
+	case k.shared:
+		return []conclave.LockOption{conclave.Shared()}, nil
+	case k.limit == 1:
+		return nil, nil
 	}
-	answer, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	l, err := client.TryLock(answer, name)
+	return []conclave.LockOption{conclave.Limit(uint32(k.limit))}, nil
+}
+
+// holdOf returns a nil interface, not one with a nil *Lock in it, along with an
+// error.
+func holdOf[H hold](h H, err error) (hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l, nil
-}
-
-func (s *seeker) main(cmd *cobra.Command, args []string) error {
-	if err := s.resolve(cmd.Flags()); err != nil {
-		return err
-	}
-	var err error
-	if s.name, s.argv, err = split(cmd, args); err != nil {
-		return err
-	}
-	cfg, err := s.app.client.config()
-	if err != nil {
-		return err
-	}
-	cfg.TTL, cfg.Program = time.Duration(s.ttl), s.argv[0]
-	if !guard.Complete {
-		s.app.say("on this system only the command's own process group is ended if the %s is lost", s.kind)
-	}
-	result, err := s.seek(cmd.Context(), cfg)
-	var gaveUp *interruption
-	if errors.As(err, &gaveUp) {
-		yield(gaveUp.sig)
-		s.app.status = signalStatus(gaveUp.sig)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s.app.status = result.Status
-	if result.Foreground {
-		share(result.Signal)
-	}
-	return nil
-}
-
-// seek is everything between the first and the last packet.
-func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Result, err error) {
-	arrived := catchSignals()
-	defer arrived.stop()
-	var client *conclave.Client
-	late := false
-	s.until = time.Now().Add(time.Duration(s.runFlags.wait))
-	sig := arrived.during(ctx, func(ctx context.Context) {
-		ctx, cancel := s.bounded(ctx)
-		defer cancel()
-		client, err = s.app.dialReady(ctx, cfg)
-		late = errors.Is(ctx.Err(), context.DeadlineExceeded)
-	})
-	if client != nil {
-		defer hangUp(client)
-	}
-	switch {
-	case sig != nil:
-		return result, &interruption{sig}
-	case err != nil && late:
-		return result, failure(StatusNotAcquired, "%s %q not acquired within %v: %w", s.kind, s.name, &s.runFlags.wait, err)
-	case err != nil:
-		return result, err
-	}
-	return s.turns(ctx, client, arrived)
-}
-
-// bounded ends a context when the time to wait is over, if it is bounded.
-func (s *seeker) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.runFlags.wait <= 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadline(ctx, s.until)
-}
-
-// hangUp closes the session. If no server hears it in time, it ends by itself.
-func hangUp(client *conclave.Client) {
-	closed := make(chan struct{})
-	go func() {
-		client.Close()
-		close(closed)
-	}()
-	select {
-	case <-closed:
-	case <-time.After(closePatience):
-	}
-}
-
-// closePatience is how long a session that ends may keep its command from
-// returning.
-const closePatience = 500 * time.Millisecond
-
-// turns takes one turn, or with repeat as many as it takes.
-func (s *seeker) turns(ctx context.Context, client *conclave.Client, arrived signals) (guard.Result, error) {
-	for {
-		result, err := s.turn(ctx, client, arrived)
-		if !s.repeat || !errors.Is(err, errLost) {
-			return result, err
-		}
-		s.app.say("%s; waiting to get it again", oneLine(err.Error()))
-		s.until = time.Now().Add(time.Duration(s.runFlags.wait))
-	}
-}
-
-// turn waits once, and runs the command once.
-func (s *seeker) turn(ctx context.Context, client *conclave.Client, arrived signals) (guard.Result, error) {
-	h, err := s.wait(ctx, client, arrived)
-	if err != nil {
-		return guard.Result{}, err
-	}
-	return s.hold(h, arrived)
-}
-
-// wait returns a hold, or why there is none.
-func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived signals) (h hold, err error) {
-	sig := arrived.during(ctx, func(ctx context.Context) {
-		ctx, cancel := s.bounded(ctx)
-		defer cancel()
-		h, err = s.acquire(ctx, client)
-	})
-	var held *conclave.HeldError
-	switch {
-	case sig != nil:
-		// A hold that came with the signal ends with the session.
-		return nil, &interruption{sig}
-	case errors.As(err, &held):
-		return nil, failure(StatusNotAcquired, "%s %q is held%s", s.kind, s.name, by(held.Holder))
-	case errors.Is(err, context.DeadlineExceeded) && s.runFlags.wait > 0:
-		return nil, failure(StatusNotAcquired, "%s %q not acquired within %v%s", s.kind, s.name, &s.runFlags.wait, s.holder(ctx, client))
-	case errors.Is(err, context.DeadlineExceeded):
-		return nil, failure(StatusError, "%s %q: no answer of the cluster within %v: %v", s.kind, s.name, &s.app.client.timeout, err)
-	}
-	return h, err
-}
-
-// hold runs the command and gives up what was held.
-func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
-	result, err := s.app.runUnder(h, s.argv, &s.runFlags, arrived)
-	if errors.Is(err, errLost) {
-		return result, failure(StatusLost, "%s %q lost: %w; the command was ended", s.kind, s.name, err)
-	}
-	// Not the command's context: the release is due however the command ended.
-	ctx, cancel := context.WithTimeout(context.Background(), releasePatience)
-	defer cancel()
-	if r := s.release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
-		s.app.say("%s %q will be free within %v: %s", s.kind, s.name, &s.ttl, oneLine(r.Error()))
-	}
-	return result, err
-}
-
-// releasePatience is how long a release is waited for; without one the session
-// runs out by itself.
-const releasePatience = 5 * time.Second
-
-// holder says who holds what was not acquired, if that can be learnt at once.
-func (s *seeker) holder(ctx context.Context, client *conclave.Client) string {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	resources, err := s.list(ctx, client)
-	if err != nil {
-		return ""
-	}
-	for _, r := range resources {
-		if r.Name == s.name && len(r.Holders) > 0 {
-			return ": held" + by(r.Holders[0])
-		}
-	}
-	return ""
+	return h, nil
 }

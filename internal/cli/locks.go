@@ -69,9 +69,11 @@ type resourceView struct {
 	QueueLength uint32 `json:"queue_length"`
 }
 
+// Numbers of 64 bits are strings, as over HTTP: many readers of JSON round those
+// above 2^53.
 type partyView struct {
 	Session  string    `json:"session"`
-	Sequence uint64    `json:"sequence"`
+	Sequence uint64    `json:"sequence,string"`
 	Since    time.Time `json:"since"`
 	Host     string    `json:"host"`
 	PID      int64     `json:"pid"`
@@ -80,7 +82,7 @@ type partyView struct {
 
 type holderView struct {
 	partyView
-	Fence    uint64 `json:"fence"`
+	Fence    uint64 `json:"fence,string"`
 	Value    string `json:"value,omitempty"`
 	Shared   bool   `json:"shared,omitempty"`
 	Priority int64  `json:"priority,omitempty"`

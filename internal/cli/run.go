@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"strconv"
@@ -153,11 +154,31 @@ func signalStatus(sig os.Signal) int {
 	return StatusError
 }
 
-// errLost is the end of a command whose lock or leadership was lost.
-var errLost = errors.New("its session was not renewed in time, or was ended by the servers")
+// errLost is the end of a command whose lock or leadership was lost, and
+// errRevoked of one whose holder was asked to leave: it stands until it is
+// released, and that is due when nothing of the command is left.
+var (
+	errLost    = errors.New("its session was not renewed in time, or was ended by the servers")
+	errRevoked = errors.New("its holder was asked to leave")
+)
+
+// endOf says why a hold ended that was not given up.
+func endOf(h hold) error {
+	var revoked *conclave.RevokedError
+	switch {
+	case !errors.As(context.Cause(h.Context()), &revoked):
+		return errLost
+	case revoked.Reason == "":
+		return errRevoked
+	}
+	return fmt.Errorf("%w (%s)", errRevoked, shown(revoked.Reason))
+}
+
+// stands says whether a hold is still there to be given up.
+func stands(h hold) bool { return h.Context().Err() == nil || errors.Is(endOf(h), errRevoked) }
 
 // runUnder runs a command while h holds, and returns when nothing of it is left.
-// The error is errLost, or why there is no result.
+// The error is errLost or errRevoked, or why there is no result.
 func (a *app) runUnder(h hold, argv []string, f *runFlags, arrived signals) (guard.Result, error) {
 	handle, err := a.startUnder(h, argv, f)
 	if err != nil {
@@ -174,14 +195,18 @@ func (a *app) runUnder(h hold, argv []string, f *runFlags, arrived signals) (gua
 		select {
 		case <-ended:
 			if result.Lost || lost == nil {
-				return result, errLost
+				return result, endOf(h)
 			}
 			return result, err
 		case <-lost:
 			lost = nil
 			handle.Stop()
 		case <-h.Renewed():
-			handle.Extend(boottime.Time(h.Deadline()))
+			// A hold that is revoked is dropped in time, renewed or not: only the
+			// deadlines from before are its own.
+			if deadline := h.Deadline(); h.Context().Err() == nil {
+				handle.Extend(boottime.Time(deadline))
+			}
 		case sig := <-arrived:
 			if n, ok := sig.(syscall.Signal); ok {
 				handle.Signal(n)
@@ -196,7 +221,7 @@ func (a *app) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, err
 	for {
 		fence, err := h.Fence()
 		if err != nil {
-			return nil, errLost
+			return nil, endOf(h)
 		}
 		handle, err := guard.Start(guard.Spec{
 			Argv:     argv,
@@ -214,7 +239,7 @@ func (a *app) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, err
 		select {
 		case <-h.Renewed():
 		case <-h.Context().Done():
-			return nil, errLost
+			return nil, endOf(h)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -152,6 +153,80 @@ func TestLostBeforeTheStart(t *testing.T) {
 	g.lose(conclave.ErrLost)
 	_, err := newTrial("true").run(g)
 	wantStatus(t, err, StatusLost, lostLine)
+}
+
+// A hold whose holder is asked to leave is given up, but only once nothing of
+// the command is left.
+func TestRevocationEndsTheCommandAndThenReleases(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "left")
+	g := newGrant(time.Hour)
+	tr := newTrial("sh", "-c", `trap 'echo left > "$0"; exit 0' TERM; echo ready > "$0"; while :; do sleep 0.01; done`, file)
+	tr.release = func(context.Context, hold) error {
+		tr.released++
+		if text, _ := os.ReadFile(file); string(text) != "left\n" {
+			t.Errorf("at the release the command has written %q", text)
+		}
+		return nil
+	}
+	go func() {
+		for text := []byte(nil); len(text) == 0; text, _ = os.ReadFile(file) {
+			runtime.Gosched()
+		}
+		g.lose(&conclave.RevokedError{Reason: "maintenance\nof db1"})
+	}()
+	_, err := tr.run(g)
+	wantStatus(t, err, StatusLost, `lock "some/name" revoked: its holder was asked to leave ("maintenance\nof db1"); the command was ended`)
+	if tr.released != 1 {
+		t.Errorf("%d releases, want 1", tr.released)
+	}
+}
+
+func TestRevokedBeforeTheStart(t *testing.T) {
+	g := newGrant(time.Hour)
+	g.lose(&conclave.RevokedError{})
+	tr := newTrial("true")
+	_, err := tr.run(g)
+	wantStatus(t, err, StatusLost, `lock "some/name" revoked: its holder was asked to leave; the command was ended`)
+	if tr.released != 1 {
+		t.Errorf("%d releases, want 1", tr.released)
+	}
+}
+
+// TestRenewalDoesNotKeepARevokedCommand has a command that ignores TERM, and a
+// grace so long that only the deadline from before the revocation can end it.
+func TestRenewalDoesNotKeepARevokedCommand(t *testing.T) {
+	t.Parallel()
+	g := newGrant(4 * time.Second)
+	tr := newTrial("sh", "-c", `trap "" TERM; while :; do sleep 0.05; done`)
+	tr.grace = duration(2 * time.Second)
+	before := boottime.Time(g.Deadline())
+	revocation := time.AfterFunc(500*time.Millisecond, func() {
+		g.lose(&conclave.RevokedError{})
+		g.renew(time.Hour)
+	})
+	defer revocation.Stop()
+	_, err := tr.run(g)
+	wantStatus(t, err, StatusLost, `lock "some/name" revoked: its holder was asked to leave; the command was ended`)
+	if late := boottime.Now().Sub(before); late > 0 {
+		t.Errorf("the command ended %v after the deadline", late)
+	}
+}
+
+func TestRepeatStandsAgainAfterARevocation(t *testing.T) {
+	tr := newTrial("sh", "-c", "exit 3")
+	revoked := newGrant(time.Hour)
+	revoked.lose(&conclave.RevokedError{Reason: "a better candidate"})
+	grants := []*grant{revoked, newGrant(time.Hour)}
+	tr.acquire = func(context.Context, *conclave.Client) (hold, error) {
+		g := grants[0]
+		grants = grants[1:]
+		return g, nil
+	}
+	tr.repeat = true
+	result, err := tr.turns(context.Background(), nil, make(signals))
+	if err != nil || result.Status != 3 || tr.released != 2 || !strings.Contains(tr.said.String(), "(a better candidate)") {
+		t.Errorf("got %+v, %v, %d releases and %q, want status 3 and two releases", result, err, tr.released, tr.said)
+	}
 }
 
 func TestSignalReachesTheCommand(t *testing.T) {

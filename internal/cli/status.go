@@ -36,15 +36,15 @@ type statusView struct {
 	Cluster       string       `json:"cluster"`
 	Server        uint64       `json:"server"`
 	Leader        uint64       `json:"leader"`
-	Term          uint64       `json:"term"`
-	CommitIndex   uint64       `json:"commit_index"`
-	AppliedIndex  uint64       `json:"applied_index"`
-	SnapshotIndex uint64       `json:"snapshot_index"`
+	Term          uint64       `json:"term,string"`
+	CommitIndex   uint64       `json:"commit_index,string"`
+	AppliedIndex  uint64       `json:"applied_index,string"`
+	SnapshotIndex uint64       `json:"snapshot_index,string"`
 	Sessions      uint64       `json:"sessions"`
 	Locks         uint64       `json:"locks"`
 	Elections     uint64       `json:"elections"`
 	Waiters       uint64       `json:"waiters"`
-	Fence         uint64       `json:"fence"`
+	Fence         uint64       `json:"fence,string"`
 	Version       string       `json:"version"`
 	UptimeMS      int64        `json:"uptime_ms"`
 	Members       []memberView `json:"members"`
@@ -57,7 +57,7 @@ type memberView struct {
 	Voter         bool   `json:"voter"`
 	Leader        bool   `json:"leader"`
 	Connected     bool   `json:"connected"`
-	MatchIndex    uint64 `json:"match_index"`
+	MatchIndex    uint64 `json:"match_index,string"`
 }
 
 func statusJSON(s conclave.Status) statusView {

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/guard"
+)
+
+// seeker waits for a lock or a leadership, runs a command under it, and gives it
+// up.
+type seeker struct {
+	app  *app
+	kind string // "lock" or "election"
+	name string
+	argv []string
+	// try makes it not wait, and repeat start over after a loss.
+	try, repeat bool
+	runFlags
+	// until is when the time to wait is over, if --wait bounds it.
+	until time.Time
+
+	acquire func(ctx context.Context, client *conclave.Client) (hold, error)
+	release func(ctx context.Context, h hold) error
+	list    func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, error)
+}
+
+// register adds the flags of all commands that run another.
+func (s *seeker) register(cmd *cobra.Command) {
+	s.runFlags.register(cmd)
+	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: end with status 124 if somebody else has it")
+}
+
+func (s *seeker) main(cmd *cobra.Command, args []string) error {
+	if err := s.resolve(cmd.Flags()); err != nil {
+		return err
+	}
+	if s.try && cmd.Flags().Changed("wait") {
+		return errors.New("--try and --wait: give one of them")
+	}
+	var err error
+	if s.name, s.argv, err = split(cmd, args); err != nil {
+		return err
+	}
+	cfg, err := s.app.client.config()
+	if err != nil {
+		return err
+	}
+	cfg.TTL, cfg.Program = time.Duration(s.ttl), s.argv[0]
+	if !guard.Complete {
+		s.app.say("on this system only the command's own process group is ended if the %s is lost", s.kind)
+	}
+	result, err := s.seek(cmd.Context(), cfg)
+	var gaveUp *interruption
+	if errors.As(err, &gaveUp) {
+		yield(gaveUp.sig)
+		s.app.status = signalStatus(gaveUp.sig)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.app.status = result.Status
+	if result.Foreground {
+		share(result.Signal)
+	}
+	return nil
+}
+
+// seek is everything between the first and the last packet.
+func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Result, err error) {
+	arrived := catchSignals()
+	defer arrived.stop()
+	var client *conclave.Client
+	late := false
+	s.until = time.Now().Add(time.Duration(s.runFlags.wait))
+	sig := arrived.during(ctx, func(ctx context.Context) {
+		ctx, cancel := s.bounded(ctx)
+		defer cancel()
+		client, err = s.app.dialReady(ctx, cfg)
+		late = errors.Is(ctx.Err(), context.DeadlineExceeded)
+	})
+	if client != nil {
+		defer hangUp(client)
+	}
+	switch {
+	case sig != nil:
+		return result, &interruption{sig}
+	case err != nil && late:
+		return result, failure(StatusNotAcquired, "%s %q not acquired within %v: %w", s.kind, s.name, &s.runFlags.wait, err)
+	case err != nil:
+		return result, err
+	}
+	return s.turns(ctx, client, arrived)
+}
+
+// bounded ends a context when the time to wait is over, if it is bounded.
+func (s *seeker) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.runFlags.wait <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, s.until)
+}
+
+// hangUp closes the session. If no server hears it in time, it ends by itself.
+func hangUp(client *conclave.Client) {
+	closed := make(chan struct{})
+	go func() {
+		client.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closePatience):
+	}
+}
+
+// closePatience is how long a session that ends may keep its command from
+// returning.
+const closePatience = 500 * time.Millisecond
+
+// turns takes one turn, or with repeat as many as it takes.
+func (s *seeker) turns(ctx context.Context, client *conclave.Client, arrived signals) (guard.Result, error) {
+	for {
+		result, err := s.turn(ctx, client, arrived)
+		if !s.repeat || !errors.Is(err, errLost) && !errors.Is(err, errRevoked) {
+			return result, err
+		}
+		s.app.say("%s; waiting to get it again", oneLine(err.Error()))
+		s.until = time.Now().Add(time.Duration(s.runFlags.wait))
+	}
+}
+
+// turn waits once, and runs the command once.
+func (s *seeker) turn(ctx context.Context, client *conclave.Client, arrived signals) (guard.Result, error) {
+	h, err := s.wait(ctx, client, arrived)
+	if err != nil {
+		return guard.Result{}, err
+	}
+	return s.hold(h, arrived)
+}
+
+// wait returns a hold, or why there is none.
+func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived signals) (h hold, err error) {
+	sig := arrived.during(ctx, func(ctx context.Context) {
+		ctx, cancel := s.bounded(ctx)
+		if s.try { // only the answer is waited for
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(s.app.client.timeout))
+		}
+		defer cancel()
+		h, err = s.acquire(ctx, client)
+	})
+	var held *conclave.HeldError
+	switch {
+	case sig != nil:
+		// A hold that came with the signal ends with the session.
+		return nil, &interruption{sig}
+	case errors.As(err, &held):
+		return nil, failure(StatusNotAcquired, "%s %q is %s%s", s.kind, s.name, s.taken(), by(held.Holder))
+	case errors.Is(err, context.DeadlineExceeded) && s.runFlags.wait > 0:
+		return nil, failure(StatusNotAcquired, "%s %q not acquired within %v%s", s.kind, s.name, &s.runFlags.wait, s.holder(ctx, client))
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, failure(StatusError, "%s %q: no answer of the cluster within %v: %v", s.kind, s.name, &s.app.client.timeout, err)
+	}
+	return h, err
+}
+
+// hold runs the command and gives up what was held. Nothing of the command is
+// left then, however it ended.
+func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
+	result, err := s.app.runUnder(h, s.argv, &s.runFlags, arrived)
+	if stands(h) {
+		// Not the command's context: the release is due however the command ended.
+		ctx, cancel := context.WithTimeout(context.Background(), releasePatience)
+		defer cancel()
+		if r := s.release(ctx, h); r != nil && !errors.Is(r, conclave.ErrNotHeld) {
+			s.app.say("%s %q will be free within %v: %s", s.kind, s.name, &s.ttl, oneLine(r.Error()))
+		}
+	}
+	switch {
+	case errors.Is(err, errRevoked):
+		return result, failure(StatusLost, "%s %q revoked: %w; the command was ended", s.kind, s.name, err)
+	case errors.Is(err, errLost):
+		return result, failure(StatusLost, "%s %q lost: %w; the command was ended", s.kind, s.name, err)
+	}
+	return result, err
+}
+
+// releasePatience is how long a release is waited for; without one the session
+// runs out by itself.
+const releasePatience = 5 * time.Second
+
+// holder says who holds what was not acquired, if that can be learnt at once.
+func (s *seeker) holder(ctx context.Context, client *conclave.Client) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	resources, err := s.list(ctx, client)
+	if err != nil {
+		return ""
+	}
+	for _, r := range resources {
+		if r.Name == s.name && len(r.Holders) > 0 {
+			return ": " + s.taken() + by(r.Holders[0])
+		}
+	}
+	return ""
+}
+
+// taken is what a resource is that somebody else has.
+func (s *seeker) taken() string {
+	if s.kind == "election" {
+		return "led"
+	}
+	return "held"
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+)
+
+func newWatch(a *app) *cobra.Command {
+	var of resourceKind
+	cmd := &cobra.Command{
+		Use:   "watch [PREFIX]",
+		Short: "Print each change of locks, or of elections, as it happens",
+		Long: `Print the locks whose names begin with PREFIX, or all, and then a line whenever one
+changes: who holds it, who is asked to leave, how many wait. With --elections, the
+same for elections. What changes faster than it can be printed is merged into the
+newest state. Ends with Ctrl-C, or when nobody reads any more.
+
+With --json each line is an object with "at" (when it was seen), "name", and "held",
+which is as in the output of conclave locks, and absent when nobody holds.`,
+		Example: `  conclave watch
+  conclave watch reports/ --json
+  conclave watch --elections`,
+		Args: atMostOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			prefix := strings.Join(args, "")
+			return a.follow(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+				changes, err := of.watch(ctx, client, prefix)
+				if err != nil {
+					return err
+				}
+				return a.printChanges(of, changes)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&of.election, "elections", false, "watch elections, not locks")
+	a.addJSON(cmd)
+	return cmd
+}
+
+func (k resourceKind) watch(ctx context.Context, client *conclave.Client, prefix string) (<-chan conclave.Changes, error) {
+	if k.election {
+		return client.WatchElections(ctx, prefix)
+	}
+	return client.Watch(ctx, prefix)
+}
+
+// follow is like ask, for what goes on without an end.
+func (a *app) follow(ctx context.Context, question func(context.Context, *conclave.Client) error) error {
+	cfg, err := a.client.config()
+	if err != nil {
+		return err
+	}
+	client, err := a.dial(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return question(ctx, client)
+}
+
+// line prints one JSON object, or one line for people.
+func (a *app) line(value any, text string) error {
+	if !a.json {
+		_, err := fmt.Fprintln(a.stdout, text)
+		return err
+	}
+	out := json.NewEncoder(a.stdout)
+	out.SetEscapeHTML(false)
+	return out.Encode(value)
+}
+
+type changeView struct {
+	At   time.Time     `json:"at"`
+	Name string        `json:"name"`
+	Held *resourceView `json:"held,omitempty"`
+}
+
+func (a *app) printChanges(of resourceKind, changes <-chan conclave.Changes) error {
+	news := newNews()
+	for c := range changes {
+		if c.Reset && news.begun {
+			a.say("the server that was watched is gone; going on with another")
+		}
+		for _, r := range news.take(c) {
+			at := time.Now()
+			view := changeView{At: at, Name: r.Name}
+			if len(r.Holders) > 0 {
+				held := resourceJSON(&r)
+				view.Held = &held
+			}
+			if err := a.line(view, at.Format(time.TimeOnly)+"  "+of.sentence(r)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// news tells what is new in the changes that a watch reports. After a reset it
+// compares what is there with what was known, so that nothing is told twice and
+// no end is missed.
+type news struct {
+	known map[string]string // how a resource was told last
+	begun bool
+	fresh map[string]bool // those seen since a reset, until all have come
+}
+
+func newNews() *news { return &news{known: make(map[string]string)} }
+
+// take returns the resources that changed, without holders if nobody holds.
+func (n *news) take(c conclave.Changes) (changed []conclave.Resource) {
+	if c.Reset {
+		n.fresh, n.begun = make(map[string]bool), true
+	}
+	for _, r := range c.Resources {
+		if n.fresh != nil {
+			n.fresh[r.Name] = true
+		}
+		if text := fingerprint(&r); n.known[r.Name] != text {
+			n.known[r.Name] = text
+			changed = append(changed, r)
+		}
+	}
+	gone := c.Gone
+	if n.fresh != nil && !c.More {
+		for _, name := range slices.Sorted(maps.Keys(n.known)) {
+			if !n.fresh[name] {
+				gone = append(gone, name)
+			}
+		}
+		n.fresh = nil
+	}
+	for _, name := range gone {
+		if _, known := n.known[name]; known {
+			delete(n.known, name)
+			changed = append(changed, conclave.Resource{Name: name})
+		}
+	}
+	return changed
+}
+
+// fingerprint has all that a line, for people or for programs, says.
+func fingerprint(r *conclave.Resource) string {
+	text, err := json.Marshal(resourceJSON(r))
+	if err != nil {
+		panic(err) // there is nothing in it that JSON cannot say
+	}
+	return string(text)
+}
+
+// sentence says how a lock or an election is now.
+func (k resourceKind) sentence(r conclave.Resource) string {
+	var b strings.Builder
+	b.WriteString(shown(r.Name) + ":")
+	if len(r.Holders) == 0 {
+		if k.election {
+			return b.String() + " nobody leads"
+		}
+		return b.String() + " free"
+	}
+	for i, h := range r.Holders {
+		k.holder(&b, i, r.Limit, h)
+	}
+	if r.QueueLength > 0 {
+		fmt.Fprintf(&b, "; %d waiting", r.QueueLength)
+	}
+	return b.String()
+}
+
+func (k resourceKind) holder(w io.Writer, i int, limit uint32, h conclave.Holder) {
+	switch {
+	case i > 0:
+		fmt.Fprint(w, " and")
+	case k.election:
+		fmt.Fprint(w, " led")
+	case h.Shared:
+		fmt.Fprint(w, " shared")
+	case limit > 1:
+		fmt.Fprintf(w, " held (at most %d)", limit)
+	default:
+		fmt.Fprint(w, " held")
+	}
+	fmt.Fprintf(w, " by process %d (%s) on %s, fence %d", h.PID, shown(h.Program), shown(h.Host), h.Fence)
+	if len(h.Value) > 0 {
+		fmt.Fprintf(w, ", value %s", shown(string(h.Value)))
+	}
+	if h.Revoked {
+		fmt.Fprint(w, ", asked to leave")
+		if h.Reason != "" {
+			fmt.Fprintf(w, " (%s)", shown(h.Reason))
+		}
+	}
+}

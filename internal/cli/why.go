@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+)
+
+func newWhy(a *app) *cobra.Command {
+	var of resourceKind
+	cmd := &cobra.Command{
+		Use:   "why NAME",
+		Short: "Explain a lock: who holds it, who waits, how the last holds ended",
+		Long: `Explain why a lock, or with --election an election, is as it is: who holds it, since
+when, and whether they are asked to leave; who waits, in the order in which they
+will get it; and how the last 16 holds ended, the newest first.
+
+A name that nobody holds, and of which no hold is remembered, is as good as any
+other: it is said, and the exit status is 0.`,
+		Example: `  conclave why nightly-report
+  conclave why scheduler --election
+  conclave why nightly-report --json`,
+		Args:              oneName,
+		ValidArgsFunction: a.completeNames(&of),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+				x, err := of.explain(ctx, client, args[0])
+				if err != nil {
+					return err
+				}
+				return a.print(explanationJSON(args[0], x), func(w io.Writer) error { return of.tell(w, args[0], x) })
+			})
+		},
+	}
+	of.register(cmd, "explain an election, not a lock")
+	a.addJSON(cmd)
+	return cmd
+}
+
+// resourceKind tells apart what a name is the name of.
+type resourceKind struct{ election bool }
+
+func (k *resourceKind) register(cmd *cobra.Command, usage string) {
+	cmd.Flags().BoolVar(&k.election, "election", false, usage)
+}
+
+func (k resourceKind) String() string {
+	if k.election {
+		return "election"
+	}
+	return "lock"
+}
+
+func (k resourceKind) explain(ctx context.Context, client *conclave.Client, name string) (conclave.Explanation, error) {
+	if k.election {
+		return client.ExplainElection(ctx, name)
+	}
+	return client.Explain(ctx, name)
+}
+
+func (k resourceKind) listAll(ctx context.Context, client *conclave.Client, prefix string) ([]conclave.Resource, error) {
+	if k.election {
+		return client.ListElections(ctx, prefix)
+	}
+	return client.List(ctx, prefix)
+}
+
+type explanationView struct {
+	Name string `json:"name"`
+	// Held is absent if nobody holds.
+	Held *resourceView `json:"held,omitempty"`
+	Past []endedView   `json:"past"`
+}
+
+type endedView struct {
+	Fence   uint64    `json:"fence,string"`
+	Since   time.Time `json:"since"`
+	Until   time.Time `json:"until"`
+	Host    string    `json:"host"`
+	PID     int64     `json:"pid"`
+	Program string    `json:"program"`
+	How     string    `json:"how"`
+	Reason  string    `json:"reason,omitempty"`
+}
+
+func explanationJSON(name string, x conclave.Explanation) explanationView {
+	v := explanationView{Name: name, Past: []endedView{}}
+	if x.Held {
+		held := resourceJSON(&x.Resource)
+		v.Held = &held
+	}
+	for _, p := range x.Past {
+		v.Past = append(v.Past, endedView(p))
+	}
+	return v
+}
+
+// tell writes an explanation for people.
+func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation) error {
+	if !x.Held {
+		memory := "; its last holds:"
+		if len(x.Past) == 0 {
+			memory = ", and no hold of it is remembered"
+		}
+		if _, err := fmt.Fprintf(w, "nobody %s %s %q%s\n", k.has(), k, name, memory); err != nil {
+			return err
+		}
+	} else if err := k.tellHeld(w, name, &x.Resource); err != nil {
+		return err
+	}
+	if len(x.Past) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := newTable(w, "PAST FENCE", "HOST", "PID", "PROGRAM", "ENDED", "HELD FOR", "HOW")
+	for _, p := range x.Past {
+		t.row(number(p.Fence), shown(p.Host), number(p.PID), shown(p.Program), since(p.Until), span(p.Since, p.Until), howEnded(p))
+	}
+	return t.flush()
+}
+
+func (k resourceKind) has() string {
+	if k.election {
+		return "leads"
+	}
+	return "holds"
+}
+
+func (k resourceKind) tellHeld(w io.Writer, name string, r *conclave.Resource) error {
+	limit := ""
+	if r.Limit > 1 {
+		limit = fmt.Sprintf(" of %d", r.Limit)
+	}
+	verb := "held"
+	if k.election {
+		verb = "led"
+	}
+	fmt.Fprintf(w, "%s %q is %s by %d%s, and %d wait\n\n", k, name, verb, len(r.Holders), limit, r.QueueLength)
+	t := newTable(w, k.head("HOLDER FENCE", "HOST", "PID", "PROGRAM", "SINCE", "ASKED TO LEAVE")...)
+	for _, h := range r.Holders {
+		t.row(k.row(h.Shared, h.Priority, h.Value, number(h.Fence), shown(h.Host), number(h.PID), shown(h.Program), since(h.Since), asked(h))...)
+	}
+	if err := t.flush(); err != nil || len(r.Waiters) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	t = newTable(w, k.head("QUEUE", "HOST", "PID", "PROGRAM", "SINCE")...)
+	for i, q := range r.Waiters {
+		t.row(k.row(q.Shared, q.Priority, q.Value, number(uint32(i+1)), shown(q.Host), number(q.PID), shown(q.Program), since(q.Since))...)
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	if more := int(r.QueueLength) - len(r.Waiters); more > 0 {
+		fmt.Fprintf(w, "and %d more\n", more)
+	}
+	return nil
+}
+
+// head and row put what only locks, or only elections, have after the rest.
+func (k resourceKind) head(columns ...string) []string {
+	if k.election {
+		return append(columns, "PRIORITY", "VALUE")
+	}
+	return append(columns, "SHARED")
+}
+
+func (k resourceKind) row(shared bool, priority int64, value []byte, cells ...string) []string {
+	if k.election {
+		return append(cells, number(priority), shown(string(value)))
+	}
+	return append(cells, yes(shared))
+}
+
+// asked says whether and why a holder is asked to leave.
+func asked(h conclave.Holder) string {
+	switch {
+	case !h.Revoked:
+		return "no"
+	case h.Reason == "":
+		return "yes"
+	}
+	return "yes: " + shown(h.Reason)
+}
+
+// howEnded says how a hold ended.
+func howEnded(p conclave.Ended) string {
+	text := shown(p.How)
+	switch p.How {
+	case "closed":
+		text = "closed with its session"
+	case "expired":
+		text = "its session was not renewed in time"
+	case "dropped":
+		text = "taken away: it did not leave in time"
+	}
+	if p.Reason != "" {
+		text += ", asked to leave: " + shown(p.Reason)
+	}
+	return text
+}
+
+// span tells how long something took, in a precision that people read.
+func span(from, to time.Time) string {
+	d := max(to.Sub(from), 0)
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

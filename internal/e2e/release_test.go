@@ -1,0 +1,250 @@
+//go:build linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/conclave-io/conclave"
+)
+
+// TestRevokedCommandIsDeadBeforeTheNextHolderWrites has an operator ask the
+// holder to leave, again and again: its command, and what that has started, are
+// dead before the next holder begins, and the lock was given up, not lost.
+func TestRevokedCommandIsDeadBeforeTheNextHolderWrites(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 3)
+	for name, child := range map[string][]string{"child": nil, "grandchild in a session of its own": {"setsid"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			slots := make(chan struct{}, 2)
+			for i := range trials {
+				t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+					t.Parallel()
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					lock := fmt.Sprintf("revoked-%s-%d", name, i)
+					tr := &trial{child: child, servers: cluster.Addresses(), direct: cluster}
+					tr.strike = func(t *testing.T, first *exec.Cmd) {
+						t.Helper()
+						release(t, tr.servers, lock)
+						if err := first.Wait(); first.ProcessState.ExitCode() != 120 {
+							t.Errorf("the wrapper ends with %v, want status 120", err)
+						}
+					}
+					tr.run(t, lock)
+					leftByItself(t, tr.servers, lock)
+				})
+			}
+		})
+	}
+}
+
+func release(t *testing.T, servers []string, lock string) {
+	t.Helper()
+	output, err := exec.Command(binary, "release", lock, "--force", "--reason", "trial", "--servers", strings.Join(servers, ",")).CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "to leave lock "+fmt.Sprintf("%q", lock)) {
+		t.Fatalf("release: %v, %s", err, output)
+	}
+}
+
+// leftByItself fails unless the newest hold that ended was released by its
+// holder, who had been asked to leave.
+func leftByItself(t *testing.T, servers []string, lock string) {
+	t.Helper()
+	output, err := exec.Command(binary, "why", lock, "--json", "--servers", strings.Join(servers, ",")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var why struct {
+		Past []struct{ How, Reason string }
+	}
+	if err := json.Unmarshal(output, &why); err != nil {
+		t.Fatal(err)
+	}
+	if len(why.Past) == 0 || why.Past[0].How != "released" || why.Past[0].Reason != "trial" {
+		t.Errorf("the hold ended as %+v", why.Past)
+	}
+}
+
+// TestFacesOfOneLock follows one lock and one election through what an operator
+// can ask and do.
+func TestFacesOfOneLock(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 1)
+	client := dial(t, conclave.Config{Servers: cluster.Addresses(), Program: "tester"})
+	lock, err := client.Lock(within(t), "a", conclave.Shared())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := client.Lock(within(t), "a", conclave.Shared())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lead, err := client.Campaign(within(t), "e", []byte("10.0.0.1:80"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence, _ := second.Fence()
+	leading, _ := lead.Fence()
+	on := func(status int, want string, args ...string) {
+		t.Helper()
+		got, output, said := call(t, append([]string{"--servers", cluster.Addresses()[0]}, args...)...)
+		if got != status || !strings.Contains(output+said, want) {
+			t.Errorf("conclave %v: status %d, %s%s\nwant status %d and %q", args, got, output, said, status, want)
+		}
+	}
+	on(0, `lock "a" is held by 2, and 0 wait`, "why", "a")
+	on(0, fmt.Sprintf(`"fence": "%d"`, fence), "why", "a", "--json")
+	on(0, `nobody holds lock "b", and no hold of it is remembered`, "why", "b")
+	on(0, `election "e" is led by 1, and 0 wait`, "why", "e", "--election")
+	on(0, "10.0.0.1:80\tprocess ", "leader", "e")
+	on(0, `"value": "10.0.0.1:80"`, "leader", "e", "--json")
+	on(1, `nobody leads election "a"`, "leader", "a")
+	on(1, `"elected": false`, "leader", "a", "--json")
+	on(124, `lock "a" is held by process `, "lock", "a", "--try", "--", "true")
+	on(0, "", "lock", "a", "--shared", "--try", "--", "true")
+	on(124, `election "e" is led by process `, "elect", "e", "--try", "--", "true")
+	on(1, `nobody holds lock "b"`, "release", "b", "--force")
+	on(1, `nobody holds lock "a" with the fence 1`, "release", "a", "--force", "--fence", "1")
+
+	on(0, "(tester) on ", "release", "a", "--force", "--fence", fmt.Sprint(fence), "--reason", "first")
+	<-second.Context().Done()
+	if lock.Context().Err() != nil {
+		t.Error("the hold with the other fence is revoked, too")
+	}
+	on(0, "yes: first", "why", "a")
+	on(124, "it is still held by process ", "release", "a", "--force", "--fence", fmt.Sprint(fence), "--wait", "100ms")
+	if err := second.Unlock(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	on(0, "released, asked to leave: first", "why", "a")
+
+	given := make(chan error, 1)
+	go func() {
+		<-lead.Context().Done()
+		given <- lead.Resign(within(t))
+	}()
+	on(0, fmt.Sprintf("fence %d: released", leading), "release", "e", "--election", "--force", "--wait", "10s")
+	if err := <-given; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSemaphoreLetsInAsManyAsItsLimit counts how many commands run at a time.
+func TestSemaphoreLetsInAsManyAsItsLimit(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 1)
+	client := dial(t, conclave.Config{Servers: cluster.Addresses()})
+	start := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(binary, append([]string{"lock", "s", "--servers", cluster.Addresses()[0]}, args...)...)
+		stdin, err := cmd.StdinPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			stdin.Close() // ends cat
+			cmd.Wait()
+		})
+		return cmd
+	}
+	for range 4 {
+		start("--limit", "3", "--", "cat")
+	}
+	until(t, "three hold and one waits", func() bool {
+		x, err := client.Explain(within(t), "s")
+		return err == nil && len(x.Resource.Holders) == 3 && x.Resource.Limit == 3 && x.Resource.QueueLength == 1
+	})
+}
+
+// TestWatchTellsEachChange follows a lock from its grant to its end.
+func TestWatchTellsEachChange(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 1)
+	client := dial(t, conclave.Config{Servers: cluster.Addresses(), Program: "tester"})
+	// Two watches: one for people, one for programs.
+	text := attend(t, cluster.Addresses()[0], "watch", "w/")
+	objects := attend(t, cluster.Addresses()[0], "watch", "w/", "--json")
+	leaders := attend(t, cluster.Addresses()[0], "leader", "e", "--watch")
+	leaders.await(t, "-\tnobody leads")
+	lock, err := client.Lock(within(t), "w/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text.await(t, "w/a: held by process ")
+	objects.await(t, `"name":"w/a","held":{`)
+	if _, err := client.Revoke(within(t), "w/a", "why not"); err != nil {
+		t.Fatal(err)
+	}
+	text.await(t, "asked to leave (why not)")
+	objects.await(t, `"revoked":true,"reason":"why not"`)
+	if err := lock.Unlock(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	text.await(t, "w/a: free")
+	objects.await(t, `"name":"w/a"}`)
+	lead, err := client.Campaign(within(t), "e", []byte("here:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaders.await(t, "here:1\tprocess ")
+	if err := lead.Resign(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	leaders.await(t, "-\tnobody leads")
+}
+
+// attendance is a process that goes on, and what it has printed.
+type attendance struct {
+	mu   sync.Mutex
+	text strings.Builder
+	seen int // how much of the text was awaited
+}
+
+func attend(t *testing.T, server string, args ...string) *attendance {
+	t.Helper()
+	a := &attendance{}
+	cmd := exec.Command(binary, append([]string{"--servers", server}, args...)...)
+	cmd.Stdout, cmd.Stderr = a, a
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return a
+}
+
+func (a *attendance) Write(b []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.text.Write(b)
+}
+
+// await waits until text appears after what was awaited before.
+func (a *attendance) await(t *testing.T, text string) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("it says:\n%s", a.text.String())
+		}
+	}()
+	until(t, fmt.Sprintf("it says %q", text), func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		i := strings.Index(a.text.String()[a.seen:], text)
+		if i >= 0 {
+			a.seen += i + len(text)
+		}
+		return i >= 0
+	})
+}
