@@ -19,9 +19,14 @@ type Config struct {
 	// Cluster identifies the cluster: the same number on all its servers, and
 	// never that of another.
 	Cluster uint64
-	// Peers are the addresses at which all servers take each other's
-	// connections, this one included.
+	// Peers are the addresses at which servers take each other's connections,
+	// this one included. Those of a founder are all founders. Others that join
+	// later, or move, are found in the log.
 	Peers map[uint64]string
+	// Joined says that this server joined a cluster that was there before it, and
+	// UID is the number under which it asked.
+	Joined bool
+	UID    uint64
 	// Dir is the data directory.
 	Dir string
 	// PeerListener takes the connections of the other servers. Start closes it
@@ -93,6 +98,7 @@ func (c Config) tick() time.Duration { return c.Heartbeat / heartbeatTicks }
 func (c Config) replica() replica.Config {
 	limits := c.Limits
 	limits.ID = c.ID
+	limits.PeerAddress, limits.ClientAddress = c.Peers[c.ID], c.ClientAddress
 	limits.Tick = int64(c.tick())
 	limits.HeartbeatTicks = heartbeatTicks
 	limits.ElectionTicks = int(c.Election / c.tick())

@@ -18,12 +18,13 @@ import (
 // begin makes the replica from what the disk holds. A server with an empty
 // data directory is either a founder of the cluster or one that lost its data,
 // and must find out first: a founder may vote, the other has forgotten its vote
-// and what it acknowledged, and waits until the others take it back.
+// and what it acknowledged, and waits until the others take it back. One that
+// joined is no founder, and waits as well.
 //
 // It leaves the replica nil if the node is stopped meanwhile.
 func (n *Node) begin() error {
 	disk := agreement.Disk{HardState: n.found.HardState, Snapshot: n.found.Snapshot, Entries: n.found.Entries}
-	if n.found.Fresh {
+	if n.found.Fresh && !n.cfg.Joined {
 		founder, err := n.isFounder()
 		if err != nil || n.stopping() {
 			return err
@@ -42,9 +43,10 @@ func (n *Node) begin() error {
 		return err
 	}
 	n.replica = made
-	for id, uid := range n.records.all() {
-		n.replica.Met(id, uid)
+	for _, hello := range n.records.all() {
+		n.replica.Met(memberOf(hello))
 	}
+	n.acquaint()
 	return nil
 }
 
@@ -137,8 +139,9 @@ type records struct {
 	mu sync.Mutex
 	// hellos are the newest introductions of each server.
 	hellos map[uint64]transport.Hello
-	// agreed is what the registry has on record.
-	agreed map[uint64]uint64
+	// agreed is what the registry has on record, and gone who was removed.
+	agreed map[uint64]registry.Member
+	gone   map[uint64]bool
 }
 
 func (r *records) met(hello transport.Hello) {
@@ -155,7 +158,7 @@ func (r *records) met(hello transport.Hello) {
 func (r *records) uid(server uint64) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if agreed := r.agreed[server]; agreed != 0 {
+	if agreed := r.agreed[server].UID; agreed != 0 {
 		return agreed
 	}
 	return r.hellos[server].UID
@@ -173,27 +176,47 @@ func (r *records) opinions() map[uint64]uint64 {
 	return opinions
 }
 
-// all returns the UIDs of the servers that introduced themselves.
-func (r *records) all() map[uint64]uint64 {
+// all returns the introductions of the other servers, by id.
+func (r *records) all() []transport.Hello {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	uids := make(map[uint64]uint64)
-	for id, hello := range r.hellos {
-		uids[id] = hello.UID
+	var all []transport.Hello
+	for _, id := range slices.Sorted(maps.Keys(r.hellos)) {
+		all = append(all, r.hellos[id])
 	}
-	return uids
+	return all
 }
 
-// update takes over what the registry has on record.
-func (r *records) update(reg *registry.Registry, peers map[uint64]string) {
+// update takes over what is on record.
+func (r *records) update(members []replica.Member, gone []uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.agreed == nil {
-		r.agreed = make(map[uint64]uint64)
+	r.agreed, r.gone = make(map[uint64]registry.Member), make(map[uint64]bool)
+	for _, m := range members {
+		r.agreed[m.ID] = m.Member
 	}
-	for id := range peers {
-		if m, known := reg.Member(id); known {
-			r.agreed[id] = m.UID
-		}
+	for _, id := range gone {
+		r.gone[id] = true
 	}
+}
+
+// removed reports whether a server was removed for good.
+func (r *records) removed(server uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gone[server]
+}
+
+// clientAddress returns where a server takes clients, if that is on record.
+func (r *records) clientAddress(server uint64) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.agreed[server].ClientAddress
+}
+
+// size returns how many servers are on record.
+func (r *records) size() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.agreed)
 }

@@ -84,7 +84,7 @@ func (n *Node) open() error {
 		return err
 	}
 	var err error
-	identity := store.Identity{Cluster: n.cfg.Cluster, Server: n.cfg.ID}
+	identity := store.Identity{Cluster: n.cfg.Cluster, Server: n.cfg.ID, UID: n.cfg.UID}
 	if n.store, n.found, err = store.Open(n.cfg.Dir, identity, n.log); err != nil {
 		return err
 	}
@@ -97,9 +97,9 @@ func (n *Node) open() error {
 		Listener:  n.cfg.PeerListener,
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
-		KnownUID: n.records.uid,
-		Handler:  &handler{n},
-		Log:      n.log,
+		KnownUID: n.records.uid, Removed: n.records.removed,
+		Handler: &handler{n},
+		Log:     n.log,
 	})
 	if err != nil {
 		n.store.Close()
@@ -166,7 +166,10 @@ func (n *Node) ClientAddress(server uint64) string {
 	if server == n.cfg.ID {
 		return n.cfg.ClientAddress
 	}
-	return n.net.ClientAddress(server)
+	if address := n.net.ClientAddress(server); address != "" {
+		return address
+	}
+	return n.records.clientAddress(server)
 }
 
 // Connected returns the servers that this one has a connection to.
@@ -289,6 +292,9 @@ func (n *Node) carryOut(out *replica.Output) error {
 		n.depose()
 	}
 	n.announce(out)
+	if out.Members {
+		n.acquaint()
+	}
 	n.observe()
 	n.replica.Clear()
 	return nil
@@ -329,7 +335,6 @@ func (n *Node) depose() {
 
 // observe notes who leads, for the log and the figures.
 func (n *Node) observe() {
-	n.records.update(n.replica.Registry(), n.cfg.Peers)
 	n.metrics.Applied.Store(n.replica.Applied())
 	leader := n.replica.Leader()
 	if leader == n.leader {
@@ -381,7 +386,7 @@ func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
 	h.tell(func(r *replica.Replica) {
 		delete(h.node.refusals, hello.Server)
-		r.Met(hello.Server, hello.UID)
+		r.Met(memberOf(hello))
 	})
 }
 

@@ -65,8 +65,7 @@ func (c *Command) append(b []byte) []byte {
 	case OpExpire, OpSilence:
 		return c.appendLeases(b)
 	case OpMember:
-		b = wire.AppendUint(b, c.Member.ID)
-		return wire.AppendUint(b, c.Member.UID)
+		return c.Member.append(b)
 	case OpDrop:
 		return c.appendClaims(b)
 	case OpOvertake:
@@ -136,7 +135,7 @@ func readCommand(r *wire.Reader) Command {
 		readLeases(r, &c)
 		return c
 	case OpMember:
-		c.Member = Member{ID: r.Uint(), UID: r.Uint()}
+		c.Member = readMember(r)
 		return c
 	case OpDrop:
 		readClaimIDs(r, &c)

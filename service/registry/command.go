@@ -50,7 +50,7 @@ const (
 	OpExpire
 	// OpSilence records how much time silent sessions have left.
 	OpSilence
-	// OpMember records the identity of a server.
+	// OpMember records what is known of a server, and what it is meant to be.
 	OpMember
 
 	// OpRevoke, of a client, asks the holders of a resource to leave.
@@ -134,14 +134,6 @@ type Lease struct {
 type ClaimID struct {
 	Session  SessionID
 	Sequence uint64
-}
-
-// Member is what the cluster knows of a server for good: the number that its
-// data directory drew when it was made. A server that comes back under the same
-// id with another number has lost its data.
-type Member struct {
-	ID  uint64
-	UID uint64
 }
 
 // Code says how a request ended. The numbers are those of the public

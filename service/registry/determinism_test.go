@@ -108,7 +108,10 @@ func drawCommand(t *rapid.T) Command {
 		c.Leases = rapid.SliceOfN(rapid.Custom(drawLease), 1, 3).Draw(t, "leases")
 		return c
 	case OpMember:
-		c.Member = Member{number.Draw(t, "id"), rapid.Uint64().Draw(t, "uid")}
+		c.Member = Member{
+			ID: number.Draw(t, "id"), UID: rapid.Uint64().Draw(t, "uid"), PeerAddress: rapid.String().Draw(t, "peer address"),
+			ClientAddress: rapid.String().Draw(t, "client address"), Standing: Standing(rapid.IntRange(0, 2).Draw(t, "standing")),
+		}
 		return c
 	}
 	c.Session, c.Sequence, c.Low = drawSession(t), number.Draw(t, "sequence"), rapid.SampledFrom([]uint64{0, 0, 0, 3, 9}).Draw(t, "low")

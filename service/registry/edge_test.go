@@ -133,7 +133,7 @@ func TestVersionsAreRefused(t *testing.T) {
 // Every prefix of what is written is damaged.
 func TestTruncation(t *testing.T) {
 	r := New()
-	applyAll(r, open("a"), open("b"), acquire("a", 1, "n"), acquire("b", 1, "n"), Command{Op: OpMember, Member: Member{1, 2}})
+	applyAll(r, open("a"), open("b"), acquire("a", 1, "n"), acquire("b", 1, "n"), Command{Op: OpMember, Member: Member{ID: 1, UID: 2}})
 	snapshot := r.Encode()
 	for n := range snapshot {
 		if _, err := Decode(snapshot[:n]); err == nil {

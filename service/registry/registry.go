@@ -66,6 +66,8 @@ type Effects struct {
 	// WatchLocks asks for them.
 	Locks      []string
 	WatchLocks bool
+	// Members says that a server was put on record.
+	Members bool
 }
 
 // Reset empties fx and keeps its memory.
@@ -76,6 +78,7 @@ func (fx *Effects) Reset() {
 	fx.Ended = fx.Ended[:0]
 	fx.Elections = fx.Elections[:0]
 	fx.Locks = fx.Locks[:0]
+	fx.Members = false
 }
 
 // Apply carries out the commands of a log entry of the given term and adds
@@ -98,7 +101,7 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 			r.silence(c.Leases)
 		}
 	case OpMember:
-		r.members[c.Member.ID] = c.Member
+		r.record(c.Member, fx)
 	case OpDrop:
 		if c.Term == term {
 			r.dropOverdue(c.Claims, fx)

@@ -20,8 +20,7 @@ func (r *Registry) Encode() []byte {
 
 	b = wire.AppendUint(b, uint64(len(r.members)))
 	for _, id := range slices.Sorted(maps.Keys(r.members)) {
-		b = wire.AppendUint(b, id)
-		b = wire.AppendUint(b, r.members[id].UID)
+		b = r.members[id].append(b)
 	}
 	b = wire.AppendUint(b, uint64(len(r.sessions)))
 	for _, s := range r.sortedSessions() {
@@ -43,8 +42,11 @@ func Decode(data []byte) (*Registry, error) {
 	r := New()
 	r.epoch, r.counter, r.now, r.renewals = rd.Uint(), rd.Uint(), rd.Int(), rd.Uint()
 	each(rd, func() {
-		id := rd.Uint()
-		r.members[id] = Member{ID: id, UID: rd.Uint()}
+		m := readMember(rd)
+		if _, known := r.members[m.ID]; known {
+			rd.Fail(fmt.Errorf("server %d is there twice", m.ID))
+		}
+		r.members[m.ID] = m
 	})
 	each(rd, func() { r.readSession(rd) })
 	each(rd, func() { r.readResource(rd) })

@@ -184,12 +184,6 @@ func (r *Registry) Leader(name string) (Holder, bool) {
 	return res.holders[0].holder(), true
 }
 
-// Member returns what is known of a server.
-func (r *Registry) Member(id uint64) (Member, bool) {
-	m, ok := r.members[id]
-	return m, ok
-}
-
 // Counts returns the sums.
 func (r *Registry) Counts() Counts {
 	counts := Counts{Sessions: len(r.sessions), Waiters: r.waiters}

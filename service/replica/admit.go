@@ -10,52 +10,80 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Met tells that a peer introduced itself with the UID of its data directory.
-func (r *Replica) Met(peer, uid uint64) { r.met[peer] = uid }
+// Met tells that a server introduced itself, with the UID of its data directory
+// and its addresses.
+func (r *Replica) Met(server registry.Member) { r.met[server.ID] = server }
 
-// admit puts the identities of members on record, and takes back a member that
-// lost its data. It takes one step at a time and goes on when that is applied:
+// admit puts what servers say of themselves on record, and brings the
+// configuration of the agreement to what the record says. It takes one step at a
+// time and goes on when that is applied, so that whoever leads next finds in the
+// record what is left to do:
 //
 //	member, not on record          record it
 //	member, another UID on record  remove it: the votes and entries that the
 //	                               old one promised to keep are gone
-//	removed, another UID on record record the new one
-//	removed, on record             add it as a learner, which has no vote
-//	learner, caught up             make it a voter
+//	absent, another UID on record  record the new one
+//	absent, on record              add it as a learner, which has no vote
+//	learner, meant to vote, which  make it a voter
+//	has caught up
+//	member, removed on record      remove it; if it leads, hand over first
+//	on record at another address   record the new one
 func (r *Replica) admit() {
 	if r.idle++; r.changing || r.idle < r.cfg.HeartbeatTicks {
 		return
 	}
 	r.idle = 0
 	status := r.core.Status()
-	for _, peer := range slices.Sorted(maps.Keys(r.met)) {
-		if r.admitPeer(&status, peer, r.met[peer]) {
+	ids := slices.Sorted(maps.Keys(r.met))
+	ids = append(ids, status.Voters...)
+	ids = append(ids, status.Learners...)
+	for _, id := range ids {
+		if r.admitPeer(&status, id) {
 			return
 		}
 	}
 }
 
-// admitPeer takes the next step for one peer and reports whether there is one.
-func (r *Replica) admitPeer(status *agreement.Status, peer, uid uint64) bool {
+// admitPeer takes the next step for one server and reports whether there is one.
+func (r *Replica) admitPeer(status *agreement.Status, peer uint64) bool {
 	voter := slices.Contains(status.Voters, peer)
 	learner := slices.Contains(status.Learners, peer)
 	known, recorded := r.reg.Member(peer)
-	same := recorded && known.UID == uid
+	here, met := r.met[peer]
+	same := recorded && known.UID == here.UID
 	switch {
+	case known.Standing == registry.Removed:
+		return (voter || learner) && r.dismiss(status, peer)
+	case !met || recorded && known.Reserved():
+		return false
 	case (voter || learner) && recorded && !same:
 		return r.change(raftpb.ConfChangeRemoveNode, peer)
 	case (voter || learner) && !recorded, recorded && !same:
-		return r.record(peer, uid)
+		here.Standing = known.Standing
+		return r.record(here)
 	case !voter && !learner && same:
 		return r.change(raftpb.ConfChangeAddLearnerNode, peer)
-	case learner && caughtUp(status, peer):
+	case learner && known.Standing == registry.Voter && caughtUp(status, peer):
 		return r.change(raftpb.ConfChangeAddNode, peer)
+	case same && (known.PeerAddress != here.PeerAddress || known.ClientAddress != here.ClientAddress):
+		here.Standing = known.Standing
+		return r.record(here)
 	}
 	return false
 }
 
-func (r *Replica) record(peer, uid uint64) bool {
-	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpMember, Member: registry.Member{ID: peer, UID: uid}})
+// dismiss takes a removed server out of the configuration. A leader would have to
+// count without its own vote: it hands over, and its successor does this.
+func (r *Replica) dismiss(status *agreement.Status, peer uint64) bool {
+	if peer == r.cfg.ID {
+		r.handOver(status)
+		return true
+	}
+	return r.change(raftpb.ConfChangeRemoveNode, peer)
+}
+
+func (r *Replica) record(m registry.Member) bool {
+	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpMember, Member: m})
 	r.changing = true
 	return true
 }
@@ -75,4 +103,25 @@ func caughtUp(status *agreement.Status, learner uint64) bool {
 		}
 	}
 	return false
+}
+
+// live reports whether a server was heard from of late.
+func (r *Replica) live(id uint64) bool {
+	heard, known := r.heard[id]
+	return id == r.cfg.ID || known && r.now-heard <= 2*r.electionTimeout()
+}
+
+// handOver passes leadership to the voter that is closest behind, if there is one
+// that stays. If it does not come off, the others elect one by themselves.
+func (r *Replica) handOver(status *agreement.Status) {
+	var best, match uint64
+	for _, p := range status.Peers {
+		m, _ := r.reg.Member(p.ID)
+		if p.ID != r.cfg.ID && !p.Learner && r.live(p.ID) && m.Standing != registry.Removed && p.Match > match {
+			best, match = p.ID, p.Match
+		}
+	}
+	if best != 0 {
+		_ = r.core.TransferLeader(best)
+	}
 }

@@ -102,6 +102,10 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 		if _, err := r.core.ApplyChange(entry); err != nil {
 			return err
 		}
+		r.out.Members = true
+		if err := r.checkGone(); err != nil {
+			return err
+		}
 	case len(entry.GetData()) == 0:
 		// The first entry of a leader, or a change of members that raft did not
 		// take.
@@ -153,6 +157,7 @@ func (r *Replica) publish() {
 	}
 	r.out.Elections = append(r.out.Elections, r.fx.Elections...)
 	r.out.Locks = append(r.out.Locks, r.fx.Locks...)
+	r.out.Members = r.out.Members || r.fx.Members
 	r.fx.Reset()
 }
 
@@ -200,7 +205,7 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 		return
 	}
 	r.reg, r.applied, r.logged = restored, snapshot.GetMetadata().GetIndex(), 0
-	r.out.Restored = true
+	r.out.Restored, r.out.Members = true, true
 }
 
 // snapshot makes a snapshot when the log has grown enough or a peer needs one,

@@ -1,7 +1,10 @@
 package replica
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/cryptotest"
 
@@ -50,6 +53,7 @@ type server struct {
 	replica *Replica // nil while it is down
 	paused  bool
 	cut     bool // no message reaches or leaves it
+	removed bool // from the cluster: it is down for good
 	ticked  int64
 
 	durable agreement.Disk
@@ -83,10 +87,15 @@ func newCluster(t *testing.T, n int, seed uint64) *cluster {
 // start brings up all servers that are down.
 func (c *cluster) start() {
 	for _, s := range c.each() {
-		if s.replica == nil {
+		if s.replica == nil && !s.removed {
 			c.restart(s)
 		}
 	}
+}
+
+// said is what a server says of itself.
+func (s *server) said() registry.Member {
+	return registry.Member{ID: s.id, UID: s.uid, PeerAddress: fmt.Sprint("peer-", s.id), ClientAddress: fmt.Sprint("client-", s.id)}
 }
 
 // each returns the servers by id: no test may depend on the order of a map.
@@ -98,11 +107,21 @@ func (c *cluster) each() []*server {
 	return all
 }
 
+// members returns the servers that were not told to stop for good.
+func (c *cluster) members() []*server {
+	return slices.DeleteFunc(c.each(), func(s *server) bool { return s.removed })
+}
+
 func (c *cluster) restart(s *server) {
 	c.t.Helper()
 	cfg := c.cfg
-	cfg.ID, cfg.UID = s.id, s.uid
+	cfg.ID, cfg.UID, cfg.PeerAddress, cfg.ClientAddress = s.id, s.uid, s.said().PeerAddress, s.said().ClientAddress
 	made, err := New(cfg, s.durable)
+	var gone *RemovedError
+	if errors.As(err, &gone) {
+		c.stopRemoved(s)
+		return
+	}
 	if err != nil {
 		c.t.Fatalf("server %d does not start: %v", s.id, err)
 	}
@@ -110,9 +129,9 @@ func (c *cluster) restart(s *server) {
 	s.alive = make(map[registry.SessionID]bool)
 	for _, other := range c.each() {
 		if other != s {
-			made.Met(other.id, other.uid)
+			made.Met(other.said())
 			if other.replica != nil {
-				other.replica.Met(s.id, s.uid)
+				other.replica.Met(s.said())
 			}
 		}
 	}
@@ -120,6 +139,28 @@ func (c *cluster) restart(s *server) {
 
 // crash takes a server down; what its disk has not finished is lost.
 func (c *cluster) crash(s *server) { s.replica, s.writing = nil, nil }
+
+// shakeHands tells servers that they were removed, as a transport does: everybody
+// tries to reach everybody all the time.
+func (c *cluster) shakeHands() {
+	reached := func(s *server) bool { return s.replica != nil && !s.cut && !s.paused }
+	for _, s := range c.each() {
+		if !reached(s) {
+			continue
+		}
+		for _, id := range s.replica.Gone() {
+			if other := c.servers[id]; other != nil && reached(other) {
+				c.stopRemoved(other)
+			}
+		}
+	}
+}
+
+// stopRemoved takes a server down for good.
+func (c *cluster) stopRemoved(s *server) {
+	c.crash(s)
+	s.removed = true
+}
 
 // wipe empties the disk of a server that is down, which gives it a new UID.
 func (c *cluster) wipe(s *server) {
@@ -133,6 +174,9 @@ func (c *cluster) run(d int64) {
 	for end := c.now + d; c.now < end; {
 		c.now += ms
 		c.deliver()
+		if c.now%(20*ms) == 0 {
+			c.shakeHands()
+		}
 		for _, s := range c.each() {
 			if s.replica == nil || s.paused {
 				continue
@@ -184,6 +228,11 @@ func (c *cluster) finishWrites(s *server) {
 func (c *cluster) carryOut(s *server) {
 	c.t.Helper()
 	out := s.replica.Output(c.now)
+	var gone *RemovedError
+	if errors.As(out.Err, &gone) {
+		c.stopRemoved(s)
+		return
+	}
 	if out.Err != nil {
 		c.t.Fatalf("server %d stops: %v", s.id, out.Err)
 	}

@@ -1,10 +1,13 @@
 package replica
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -21,6 +24,9 @@ type caller struct {
 	promised int64 // the session must live until then
 
 	sent map[uint64]int64 // when each request was first sent
+	// warned are the holds that it was asked to leave before it heard of their
+	// grants.
+	warned map[uint64]bool
 	// open is the request under way that is not a renewal, if any.
 	open  *registry.Command
 	retry int64
@@ -30,16 +36,20 @@ type caller struct {
 }
 
 // TestPromisesHold runs clusters under crashes, pauses, cuts and losses, and
-// checks what clients rely on: a session lives as long as it was promised, a
+// checks what clients rely on, while servers join and are removed: a session lives as long as it was promised, a
 // hold that was acknowledged stays, unless the holder was asked to leave and
 // knows it, no fence is given twice, and in the end all servers agree.
 func TestPromisesHold(t *testing.T) {
-	told, dropped := 0, 0
+	told, dropped, changes := 0, 0, 0
 	for seed := range uint64(*seeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			asked, gone := keepPromises(t, seed)
-			told, dropped = told+asked, dropped+gone
+			w := keepPromises(t, seed)
+			told, dropped, changes = told+w.told, dropped+len(w.dropped), changes+w.changes
 		})
+	}
+	t.Logf("%d changes of the members, %d holders asked to leave, %d holds dropped", changes, told, dropped)
+	if changes < 2**seeds {
+		t.Errorf("%d changes of the members in %d histories: that shows nothing", changes, *seeds)
 	}
 	if told < *seeds || dropped < *seeds/2 {
 		t.Errorf("%d holders were asked to leave and %d holds were dropped in %d histories: that shows nothing", told, dropped, *seeds)
@@ -53,9 +63,11 @@ type world struct {
 	told    int               // holders that were asked to leave
 	dropped map[uint64]bool   // the fences of holds that were taken away
 	fences  map[uint64]string // who was granted each fence
+	asking  *Change           // the change of the members that is asked for, if any
+	changes int               // those that were made
 }
 
-func keepPromises(t *testing.T, seed uint64) (told, dropped int) {
+func keepPromises(t *testing.T, seed uint64) *world {
 	w := &world{cluster: newCluster(t, 3+2*int(seed%2), seed), fences: make(map[uint64]string), dropped: make(map[uint64]bool)}
 	w.cfg = Config{SnapshotBytes: 4000, TailEntries: 20}
 	w.onReply = w.hear
@@ -63,12 +75,13 @@ func keepPromises(t *testing.T, seed uint64) (told, dropped int) {
 	w.await()
 	for n := byte(1); n <= 5; n++ {
 		ttl := []int64{300, 1000, 1500, 2000, 4000}[n-1] * ms
-		w.callers = append(w.callers, &caller{id: id(n), ttl: ttl, next: 1, sent: make(map[uint64]int64)})
+		w.callers = append(w.callers, &caller{id: id(n), ttl: ttl, next: 1, sent: make(map[uint64]int64), warned: make(map[uint64]bool)})
 	}
 	for range 400 {
 		w.fault()
 		for range 10 {
 			w.act()
+			w.reshape()
 			w.run(10 * ms)
 			w.check()
 		}
@@ -77,11 +90,12 @@ func keepPromises(t *testing.T, seed uint64) (told, dropped int) {
 	w.run(8000 * ms)
 	w.check()
 	w.same()
+	w.checkMembers()
 	w.checkHolds()
 	if w.past == 0 || len(w.fences) < 20 {
 		w.t.Fatalf("%d sessions ended and %d holds were granted: this history shows nothing", w.past, len(w.fences))
 	}
-	return w.told, len(w.dropped)
+	return w
 }
 
 // fault does something to a server, seldom enough that there is mostly a
@@ -90,7 +104,8 @@ func (w *world) fault() {
 	if w.rng.IntN(3) > 0 {
 		return
 	}
-	s := w.servers[1+w.rng.Uint64N(uint64(len(w.servers)))]
+	members := w.members()
+	s := members[w.rng.IntN(len(members))]
 	switch w.rng.IntN(8) {
 	case 0:
 		w.crash(s)
@@ -104,12 +119,12 @@ func (w *world) fault() {
 		w.mend(s)
 	}
 	down := 0
-	for _, s := range w.each() {
+	for _, s := range members {
 		if s.replica == nil || s.cut || s.paused {
 			down++
 		}
 	}
-	if 2*down >= len(w.servers) && w.rng.IntN(3) > 0 {
+	if 2*down >= len(members) && w.rng.IntN(3) > 0 {
 		w.heal()
 	}
 }
@@ -123,7 +138,7 @@ func (w *world) mend(s *server) {
 
 func (w *world) heal() {
 	w.loss = 0
-	for _, s := range w.each() {
+	for _, s := range w.members() {
 		w.mend(s)
 	}
 }
@@ -200,6 +215,8 @@ func (w *world) hear(r received) {
 		if w.rng.IntN(2) == 0 { // else it is lost on its way, and a renewal tells
 			w.asked(c, r.Sequence)
 		}
+	case r.Result.Remaining > 0 && c.promised == 0 && w.ended[c.id] != 0:
+		w.beginAnew(c) // opened, and ended, and opened again, before it heard anything
 	case r.Result.Remaining > 0:
 		c.promised = max(c.promised, c.sent[r.Sequence]+r.Result.Remaining)
 		for _, hold := range r.Result.Revoked {
@@ -216,6 +233,7 @@ func (w *world) hear(r received) {
 // asked tells a client to leave. Some do, others stop and never say so.
 func (w *world) asked(c *caller, hold uint64) {
 	if hold != c.hold {
+		c.warned[hold] = true
 		return
 	}
 	w.told++
@@ -234,6 +252,9 @@ func (w *world) granted(c *caller, r received) {
 		w.t.Fatalf("the fence %d was given to %s and to %s", c.fence, other, who)
 	}
 	w.fences[c.fence] = who
+	if c.warned[c.hold] {
+		w.asked(c, c.hold)
+	}
 }
 
 // reopen gives the client a new session, as a program would.
@@ -243,9 +264,15 @@ func (w *world) reopen(c *caller) {
 	}
 	w.checkEnd(c)
 	w.past++
+	w.beginAnew(c)
+}
+
+// beginAnew lets the client begin anew, under another id.
+func (w *world) beginAnew(c *caller) {
 	c.id[0]++
 	c.next, c.renewAt, c.promised, c.retry, c.hold, c.open = 1, 0, 0, 0, 0, nil
 	clear(c.sent)
+	clear(c.warned)
 }
 
 // check compares the ends of sessions with what was promised.
@@ -298,6 +325,51 @@ func (w *world) checkHolds() {
 		_, over := w.ended[c.id]
 		if got := holders[fmt.Sprint(c.name, c.id)]; !over && c.hold != 0 && got != c.fence {
 			w.t.Fatalf("session %v was granted %q with fence %d; it is held with fence %d", c.id, c.name, c.fence, got)
+		}
+	}
+}
+
+// reshape asks for a change of the members now and then, of whoever leads, until
+// it is made or refused.
+func (w *world) reshape() {
+	if w.asking == nil && w.rng.IntN(100) == 0 {
+		members := w.members()
+		w.asking = &Change{Kind: Remove, ID: members[w.rng.IntN(len(members))].id}
+		if len(members) < 4+w.rng.IntN(2) {
+			w.asking = &Change{Kind: Join, Server: newcomer(uint64(len(w.servers)) + 1)}
+		}
+	}
+	leader := w.leader()
+	if w.asking == nil || leader == nil {
+		return
+	}
+	id, done, err := leader.replica.Change(w.now, *w.asking)
+	switch {
+	case err != nil && !errors.Is(err, agreement.ErrNotLeader):
+		w.asking = nil
+	case done:
+		w.changes++
+		if w.asking.Kind == Join {
+			w.servers[id] = &server{id: id, uid: w.asking.Server.UID}
+			w.restart(w.servers[id])
+		}
+		w.asking = nil
+	}
+}
+
+// checkMembers requires that all changes came to their end: whoever is on record is
+// a voter and runs, and whoever was removed has stopped.
+func (w *world) checkMembers() {
+	w.t.Helper()
+	r := w.await().replica
+	voters := r.Status().Voters
+	for _, m := range r.Registry().Members() {
+		s := w.servers[m.ID]
+		if s == nil && !slices.Contains(voters, m.ID) {
+			continue // its id was given to it, and the answer lost
+		}
+		if removed := m.Standing == registry.Removed; removed != s.removed || removed == slices.Contains(voters, m.ID) {
+			w.t.Fatalf("server %d is on record as %+v, has stopped for good: %v; the voters are %v", m.ID, m, s.removed, voters)
 		}
 	}
 }

@@ -15,6 +15,9 @@ type Config struct {
 	// ID is that of this server, from 1 up, and UID the number that its data
 	// directory drew when it was made.
 	ID, UID uint64
+	// PeerAddress and ClientAddress are where it takes servers and clients, for
+	// the record.
+	PeerAddress, ClientAddress string
 	// Tick is the time between two calls of Tick in ns [10 ms].
 	Tick int64
 	// HeartbeatTicks is the time between two heartbeats of the leader [50 ms].
@@ -95,6 +98,8 @@ type Output struct {
 	Locks     []string
 	// Restored says that the registry was replaced by a snapshot.
 	Restored bool
+	// Members says that what Members and Gone return may have changed.
+	Members bool
 	// Err is why this server must stop.
 	Err error
 }
@@ -143,9 +148,10 @@ type Replica struct {
 	looked   int                        // ticks since elections were last looked at
 	rounds   rounds
 
-	met      map[uint64]uint64 // the UID that each server gave when last met
-	changing bool              // a change of members is under way
-	idle     int               // ticks since the members were last looked at
+	met      map[uint64]registry.Member // what each server said of itself when last met
+	heard    map[uint64]int64           // when each last sent something
+	changing bool                       // a step of a change of members is under way
+	idle     int                        // ticks since the members were last looked at
 
 	logged       int    // bytes of log since the last snapshot
 	wanted       bool   // a peer needs a snapshot newer than the last
@@ -160,7 +166,8 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 		cfg: cfg, reg: registry.New(),
 		routes: make(map[routeKey]uint64), homes: make(map[registry.SessionID]uint64),
 		leases: newLeases(), ousted: make(map[registry.ClaimID]int64),
-		met: map[uint64]uint64{cfg.ID: cfg.UID},
+		met:   map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
+		heard: make(map[uint64]int64),
 	}
 	if meta := disk.Snapshot.GetMetadata(); meta.GetIndex() > 0 {
 		restored, err := registry.Decode(disk.Snapshot.GetData())
@@ -177,7 +184,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 		return nil, err
 	}
 	r.core = core
-	return r, nil
+	return r, r.checkGone()
 }
 
 // Bootstrap returns the snapshot from which every founding member starts.
@@ -236,6 +243,7 @@ func (r *Replica) electionTimeout() int64 { return int64(r.cfg.ElectionTicks) * 
 // Receive takes a message from a peer.
 func (r *Replica) Receive(now int64, m *raftpb.Message) {
 	r.now = now
+	r.heard[m.GetFrom()] = now
 	var lost *agreement.LostLogError
 	if err := r.core.Receive(m); errors.As(err, &lost) && !r.core.Blank() {
 		r.out.Err = lost
@@ -307,17 +315,8 @@ func (r *Replica) SnapshotSent(peer uint64, ok bool) { r.core.ReportSnapshot(pee
 
 // Resign hands leadership to the peer that is closest behind, if there is one.
 func (r *Replica) Resign() {
-	var best, match uint64
-	for _, p := range r.core.Status().Peers {
-		if p.ID != r.cfg.ID && !p.Learner && p.Active && p.Match > match {
-			best, match = p.ID, p.Match
-		}
-	}
-	if best == 0 {
-		return
-	}
-	// If it does not come off, the others elect one by themselves.
-	_ = r.core.TransferLeader(best)
+	status := r.core.Status()
+	r.handOver(&status)
 }
 
 // Output returns what came of the inputs since the last call. The wall clock,

@@ -25,6 +25,9 @@ const metaName = "meta.json"
 type Identity struct {
 	Cluster uint64
 	Server  uint64
+	// UID is that of the directory, if it was drawn before the directory was
+	// made; 0 leaves it to Open.
+	UID uint64
 }
 
 // meta is the content of the meta file. The same bytes head every segment of
@@ -46,9 +49,13 @@ type metaJSON struct {
 }
 
 func newMeta(id Identity) meta {
-	var uid [8]byte
-	rand.Read(uid[:]) // never fails: it ends the process instead
-	return meta{Format: formatVersion, Cluster: id.Cluster, Server: id.Server, UID: binary.BigEndian.Uint64(uid[:])}
+	m := meta{Format: formatVersion, Cluster: id.Cluster, Server: id.Server, UID: id.UID}
+	if m.UID == 0 {
+		var uid [8]byte
+		rand.Read(uid[:]) // never fails: it ends the process instead
+		m.UID = binary.BigEndian.Uint64(uid[:])
+	}
+	return m
 }
 
 func (m meta) encode() []byte {
@@ -112,6 +119,8 @@ func (m meta) check(dir string, id Identity) error {
 		return &ClusterError{Dir: dir, Have: m.Cluster, Want: id.Cluster}
 	case m.Server != id.Server:
 		return &ServerError{Dir: dir, Have: m.Server, Want: id.Server}
+	case id.UID != 0 && m.UID != id.UID:
+		return fmt.Errorf("store: data directory %s has the uid %016x in %s and %016x in %s; files of two directories were mixed", dir, m.UID, metaName, id.UID, joinName)
 	}
 	return nil
 }
@@ -146,21 +155,22 @@ func jsonOffset(err error) int64 {
 	return 0
 }
 
-// writeMeta replaces the meta file in one step: it is either the old one or
-// the new one, whole, whenever the machine stops.
-func writeMeta(dir string, m meta) error {
-	path := filepath.Join(dir, metaName)
+func writeMeta(dir string, m meta) error { return replace(filepath.Join(dir, metaName), m.encode()) }
+
+// replace writes a small file in one step: it is either the old one or the new
+// one, whole, whenever the machine stops.
+func replace(path string, content []byte) error {
 	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	_, err = f.Write(append(m.encode(), '\n'))
+	_, err = f.Write(append(content, '\n'))
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(path+".tmp", path)
 	}
 	if err == nil {
-		err = syncDirectory(dir)
+		err = syncDirectory(filepath.Dir(path))
 	}
 	if err != nil {
 		return fmt.Errorf("store: write %s: %w", path, err)

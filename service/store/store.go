@@ -3,6 +3,7 @@
 //
 //	LOCK       held while a process uses the directory; names that process
 //	meta.json  format version, cluster, server, and a random id of the directory
+//	join.json  of a server that joined: what the cluster told it
 //	wal/       the log, in segments, written by etcd's wal package
 //	snap/      the two newest snapshots, written by etcd's snap package
 //
@@ -138,7 +139,7 @@ func (s *Store) create(id Identity) (meta, error) {
 
 // own are the names that a data directory may have before it is complete; a file
 // system of its own has lost+found as well.
-var own = []string{"LOCK", "wal", "wal.tmp", "snap", "rejoining", "lost+found", metaName + ".tmp"}
+var own = []string{"LOCK", "wal", "wal.tmp", "snap", "rejoining", "lost+found", metaName + ".tmp", joinName, joinName + ".tmp"}
 
 // checkOurs refuses a directory that has things of others in it and nothing
 // complete of ours: a slip of the pen must not strew files into it.

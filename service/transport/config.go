@@ -55,6 +55,9 @@ type Config struct {
 	// KnownUID returns the UID on record for a peer, 0 if there is none. It is
 	// called by many goroutines. Nil means that there are no records.
 	KnownUID func(peer uint64) uint64
+	// Removed reports whether a server was removed from the cluster for good. It
+	// is called by many goroutines. Nil means that none was.
+	Removed func(server uint64) bool
 	// Handler takes what arrives.
 	Handler Handler
 	// Log receives what an operator should know [slog.Default()].
@@ -118,6 +121,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.KnownUID == nil {
 		c.KnownUID = func(uint64) uint64 { return 0 }
+	}
+	if c.Removed == nil {
+		c.Removed = func(uint64) bool { return false }
 	}
 	if c.Dial == nil {
 		c.Dial = dialTCP

@@ -25,11 +25,14 @@ const (
 	NewerVersion
 	// WrongServer means that the dialler reached another server than it meant.
 	WrongServer
+	// Removed means that the dialler was removed from the cluster for good.
+	Removed
 )
 
 var codeNames = [...]string{
 	Busy: "busy", OtherCluster: "other cluster", UnknownServer: "unknown server", OwnID: "own id",
 	Duplicate: "duplicate id", NewerVersion: "newer version", WrongServer: "wrong server",
+	Removed: "removed",
 }
 
 func (c Code) String() string {
@@ -90,6 +93,9 @@ func (t *Transport) examine(h Hello) *Refusal {
 	case h.Receiver != self.Server || h.Server == self.Server:
 		return refuse(WrongServer, "server %d reached server %d at %s where it expected server %d: the address of server %d in --peers points to the wrong server",
 			h.Server, self.Server, self.PeerAddress, h.Receiver, h.Receiver)
+	case t.cfg.Removed(h.Server):
+		return refuse(Removed, "server %d was removed from the cluster, says server %d at %s: its data directory is kept, and of no more use to the cluster",
+			h.Server, self.Server, self.PeerAddress)
 	case t.peer(h.Server) == nil:
 		return t.stranger(h)
 	}

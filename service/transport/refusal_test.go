@@ -32,7 +32,7 @@ func refusedAs(t *testing.T, s *server, h Hello) *Refusal {
 }
 
 func TestRefusals(t *testing.T) {
-	s := alone(t, nil)
+	s := alone(t, func(c *Config) { c.Removed = func(server uint64) bool { return server == 8 } })
 	for want, c := range map[Code]struct {
 		change func(*Hello)
 		text   string
@@ -45,6 +45,8 @@ func TestRefusals(t *testing.T) {
 			"two servers have the id 1: one at 127.0.0.1:7502, one at %s; give each its own id"},
 		UnknownServer: {func(h *Hello) { h.Server = 7 },
 			"server 7 at 127.0.0.1:7502 is not a member that server 1 at %s knows: check --peers"},
+		Removed: {func(h *Hello) { h.Server = 8 },
+			"server 8 was removed from the cluster, says server 1 at %s: its data directory is kept, and of no more use to the cluster"},
 		WrongServer: {func(h *Hello) { h.Receiver = 3 },
 			"server 2 reached server 1 at %s where it expected server 3: the address of server 3 in --peers points to the wrong server"},
 	} {
@@ -255,11 +257,11 @@ func TestDiallerChecksWhoAnswers(t *testing.T) {
 
 func TestCodesArePermanent(t *testing.T) {
 	var names []string
-	for c := range Code(9) {
+	for c := range Code(10) {
 		names = append(names, c.String())
 	}
 	want := []string{
-		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "code 8",
+		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "removed", "code 9",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("codes are %q, want %q: they travel on the wire", names, want)

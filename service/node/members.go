@@ -1,0 +1,65 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/transport"
+)
+
+// Change has a change of the members made, and returns the id of the server that it
+// is about once the change is committed. ErrNotLeader says that this server does
+// not lead; asking again is harmless. Why a change is refused is told by a
+// *replica.ChangeError.
+func (n *Node) Change(ctx context.Context, c replica.Change) (uint64, error) {
+	tick := time.NewTicker(n.cfg.tick())
+	defer tick.Stop()
+	for {
+		var (
+			id   uint64
+			done bool
+		)
+		err := n.call(ctx, func(r *replica.Replica) (err error) {
+			if r == nil {
+				return ErrNotLeader
+			}
+			id, done, err = r.Change(now(), c)
+			return err
+		})
+		switch {
+		case errors.Is(err, agreement.ErrNotLeader):
+			return 0, ErrNotLeader
+		case err != nil || done:
+			return id, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// acquaint brings what this server knows of the others to what is on record: who
+// they are, where they are, and who is not one of them any more.
+func (n *Node) acquaint() {
+	members, gone := n.replica.Members(), n.replica.Gone()
+	n.records.update(members, gone)
+	for _, id := range gone {
+		n.net.RemovePeer(id)
+	}
+	for _, m := range members {
+		if m.PeerAddress != "" && m.ID != n.cfg.ID && !m.Reserved() {
+			n.net.SetPeer(m.ID, m.PeerAddress)
+		}
+	}
+}
+
+// memberOf is what a server said of itself, as the replica takes it.
+func memberOf(h transport.Hello) registry.Member {
+	return registry.Member{ID: h.Server, UID: h.UID, PeerAddress: h.PeerAddress, ClientAddress: h.ClientAddress}
+}

@@ -1,0 +1,87 @@
+package registry
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/conclave-io/conclave/internal/wire"
+)
+
+// Standing is what a server is meant to be. The leader brings the agreement's
+// configuration there, one step at a time.
+type Standing uint8
+
+// The standings. Numbers are part of the log's format: append only.
+const (
+	// Voter is a member that votes, or will once it has caught up.
+	Voter Standing = iota
+	// Learner is a member that receives the log and has no vote.
+	Learner
+	// Removed is a server that was a member, or was to be one, and never will
+	// be again: its id is not given to another.
+	Removed
+
+	standings
+)
+
+// MaxAddress bounds an address of a server, in bytes.
+const MaxAddress = 1024
+
+// Member is what the cluster knows of a server for good.
+type Member struct {
+	ID uint64
+	// UID is the number that the server's data directory drew when it was made.
+	// One that comes back under the same id with another number has lost its
+	// data. It is 0 while an id is only reserved.
+	UID uint64
+	// PeerAddress and ClientAddress are where it takes servers and clients, as
+	// far as it is known.
+	PeerAddress, ClientAddress string
+	Standing                   Standing
+}
+
+// Reserved reports, of a server that is on record, whether its id is only kept
+// for it. A founder that nobody met yet has no record at all.
+func (m Member) Reserved() bool { return m.UID == 0 && m.Standing != Removed }
+
+func (m Member) append(b []byte) []byte {
+	b = wire.AppendUint(b, m.ID)
+	b = wire.AppendUint(b, m.UID)
+	b = wire.AppendBytes(b, m.PeerAddress)
+	b = wire.AppendBytes(b, m.ClientAddress)
+	return append(b, byte(m.Standing))
+}
+
+func readMember(rd *wire.Reader) Member {
+	m := Member{ID: rd.Uint(), UID: rd.Uint(), PeerAddress: rd.String(), ClientAddress: rd.String(), Standing: Standing(rd.Byte())}
+	if m.Standing >= standings {
+		rd.Fail(fmt.Errorf("the standing %d of server %d is unknown", m.Standing, m.ID))
+	}
+	return m
+}
+
+// record notes what is known of a server. A removal is for good, whatever was
+// under way when it was decided.
+func (r *Registry) record(m Member, fx *Effects) {
+	if r.members[m.ID].Standing == Removed {
+		return
+	}
+	r.members[m.ID] = m
+	fx.Members = true
+}
+
+// Member returns what is known of a server.
+func (r *Registry) Member(id uint64) (Member, bool) {
+	m, ok := r.members[id]
+	return m, ok
+}
+
+// Members returns all servers that are on record, the removed ones too, by id.
+func (r *Registry) Members() []Member {
+	all := make([]Member, 0, len(r.members))
+	for _, id := range slices.Sorted(maps.Keys(r.members)) {
+		all = append(all, r.members[id])
+	}
+	return all
+}

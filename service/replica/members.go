@@ -1,0 +1,325 @@
+package replica
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// Kind is what a change of the members does.
+type Kind uint8
+
+// The kinds of change.
+const (
+	// Add reserves an id for a server that is to come at Server.PeerAddress.
+	Add Kind = 1 + iota
+	// Join takes Server in, as a learner first.
+	Join
+	// Promote makes a voter of a learner.
+	Promote
+	// Remove takes a server out for good.
+	Remove
+)
+
+// Change is a change of the members that somebody asks for.
+type Change struct {
+	Kind Kind
+	// Server is who comes (Add, Join): UID, addresses, and whether it is to stay
+	// a learner.
+	Server registry.Member
+	// ID is the server spoken of (Promote, Remove).
+	ID uint64
+	// Force removes a server though the others will have no quorum.
+	Force bool
+}
+
+// ChangeError is why a change is not made.
+type ChangeError struct {
+	// Busy says that another change is under way: try again later.
+	Busy bool
+	Text string
+}
+
+func (e *ChangeError) Error() string { return e.Text }
+
+func refuse(format string, args ...any) error {
+	return &ChangeError{Text: fmt.Sprintf(format, args...)}
+}
+
+// RemovedError is why a server stops that was removed from the cluster.
+type RemovedError struct{ ID uint64 }
+
+func (e *RemovedError) Error() string {
+	return fmt.Sprintf("server %d was removed from the cluster; its data directory is kept, and of no more use to the cluster", e.ID)
+}
+
+// Change brings a change of the members on its way, or finds that it is made: then
+// done is true, and id is that of the server. It is to be called again and again
+// until then, or until it says why not. Only what is committed counts, so that it
+// does not matter which leader is asked how often, nor which of them crash.
+func (r *Replica) Change(now int64, c Change) (id uint64, done bool, err error) {
+	r.now = max(r.now, now)
+	if !r.ready {
+		return 0, false, agreement.ErrNotLeader
+	}
+	if r.changing {
+		return 0, false, nil // a step of some change is under way: see how it ends
+	}
+	status := r.core.Status()
+	switch c.Kind {
+	case Add:
+		return r.reserve(&status, c.Server)
+	case Join:
+		return r.join(&status, c.Server)
+	case Promote:
+		return r.promoteMember(&status, c.ID)
+	case Remove:
+		return r.removeMember(&status, c.ID, c.Force)
+	}
+	return 0, false, refuse("a change of the members of the unknown kind %d", c.Kind)
+}
+
+// at finds the server that has a peer address, if one does that was not removed.
+func (r *Replica) at(address string) (registry.Member, bool) {
+	for _, m := range r.reg.Members() {
+		if m.Standing != registry.Removed && m.PeerAddress == address {
+			return m, true
+		}
+	}
+	return registry.Member{}, false
+}
+
+// reserve keeps an id for a server to come. That alone changes nothing, and may be
+// done while something else is under way.
+func (r *Replica) reserve(status *agreement.Status, s registry.Member) (uint64, bool, error) {
+	known, taken := r.at(s.PeerAddress)
+	switch {
+	case taken && known.Reserved() && known.Standing == s.Standing:
+		return known.ID, true, nil
+	case taken && known.Reserved():
+		s.ID = known.ID
+	case taken:
+		return 0, false, refuse("server %d is a member at %s already: give the new server an address of its own", known.ID, s.PeerAddress)
+	default:
+		s.ID = r.nextID(status)
+	}
+	s.UID = 0
+	r.record(s)
+	return 0, false, nil
+}
+
+// nextID returns an id that no server ever had.
+func (r *Replica) nextID(status *agreement.Status) uint64 {
+	last := uint64(0)
+	for _, m := range r.reg.Members() {
+		last = max(last, m.ID)
+	}
+	return max(last, slices.Max(append(status.Learners, status.Voters...))) + 1
+}
+
+// join gives a server its id. One that asked before gets the same again, and one
+// that lost its data that which it had: it is taken back as an emptied member.
+func (r *Replica) join(status *agreement.Status, s registry.Member) (uint64, bool, error) {
+	for _, m := range r.reg.Members() {
+		switch {
+		case m.UID != s.UID:
+		case m.Standing == registry.Removed:
+			return 0, false, refuse("the data directory is that of server %d, which was removed from the cluster: join with an empty one", m.ID)
+		default:
+			return m.ID, true, nil
+		}
+	}
+	known, taken := r.at(s.PeerAddress)
+	switch {
+	case taken && known.Reserved():
+		s.ID, s.Standing = known.ID, max(s.Standing, known.Standing)
+	case taken && r.live(known.ID):
+		return 0, false, refuse("server %d is a member at %s, and is up: give the new server an address of its own", known.ID, s.PeerAddress)
+	case taken:
+		return known.ID, true, nil
+	default:
+		s.ID = r.nextID(status)
+	}
+	if err := r.underway(status, s.ID); err != nil {
+		return 0, false, err
+	}
+	r.record(s)
+	return 0, false, nil
+}
+
+// promoteMember gives a learner a vote. One that is meant to vote gets it without
+// being promoted, as soon as it has caught up.
+func (r *Replica) promoteMember(status *agreement.Status, id uint64) (uint64, bool, error) {
+	m, recorded := r.reg.Member(id)
+	switch {
+	case slices.Contains(status.Voters, id) && m.Standing == registry.Voter:
+		return id, true, nil
+	case !recorded || m.Standing == registry.Removed:
+		return 0, false, r.unknown(status, id)
+	case m.Reserved() || !slices.Contains(status.Learners, id):
+		return 0, false, refuse("server %d has not come yet: start it, and wait until it has caught up", id)
+	case !caughtUp(status, id) && (m.Standing == registry.Learner || !r.live(id)):
+		return 0, false, refuse("server %d lacks %d entries of the log: wait until it has caught up", id, behind(status, id))
+	}
+	if err := r.underway(status, id); err != nil {
+		return 0, false, err
+	}
+	if m.Standing == registry.Learner {
+		m.Standing = registry.Voter
+		r.record(m)
+	}
+	return 0, false, nil
+}
+
+// removeMember takes a server out for good.
+func (r *Replica) removeMember(status *agreement.Status, id uint64, force bool) (uint64, bool, error) {
+	m, recorded := r.reg.Member(id)
+	voter := slices.Contains(status.Voters, id)
+	member := voter || slices.Contains(status.Learners, id)
+	switch {
+	case !recorded && !member:
+		return 0, false, r.unknown(status, id)
+	case m.Standing == registry.Removed:
+		return id, !member, nil
+	}
+	if err := r.underway(status, id); err != nil && !(recorded && m.Reserved()) {
+		return 0, false, err
+	}
+	if voter {
+		if err := r.spare(status, id, force); err != nil {
+			return 0, false, err
+		}
+	}
+	if !recorded {
+		m = r.met[id]
+	}
+	m.ID, m.Standing = id, registry.Removed
+	r.record(m)
+	return 0, false, nil
+}
+
+// spare refuses to remove a voter that the others cannot do without.
+func (r *Replica) spare(status *agreement.Status, id uint64, force bool) error {
+	live, rest := 0, len(status.Voters)-1
+	for _, other := range status.Voters {
+		if other != id && r.live(other) {
+			live++
+		}
+	}
+	switch {
+	case rest == 0:
+		return refuse("server %d is the only voter: without it there is no cluster", id)
+	case live <= rest/2 && !force:
+		return refuse("without server %d, %d of %d voters would be up, which is no quorum: start the others first, or force it with --force", id, live, rest)
+	}
+	return nil
+}
+
+// underway names the change that has to be finished, or given up, before one of
+// another server can begin.
+func (r *Replica) underway(status *agreement.Status, but uint64) error {
+	for _, m := range r.reg.Members() {
+		if m.ID == but || m.Reserved() {
+			continue
+		}
+		voter, learner := slices.Contains(status.Voters, m.ID), slices.Contains(status.Learners, m.ID)
+		what := ""
+		switch {
+		case m.Standing == registry.Removed && (voter || learner):
+			what = fmt.Sprintf("server %d is being removed: wait until that is done", m.ID)
+		case m.Standing == registry.Removed || voter || learner && m.Standing == registry.Learner:
+			continue
+		case learner:
+			what = fmt.Sprintf("server %[1]d is joining, and lacks %[2]d entries of the log: wait for it, or give it up with `conclave member remove %[1]d`", m.ID, behind(status, m.ID))
+		default:
+			what = fmt.Sprintf("server %[1]d is joining, and has not come yet: wait for it, or give it up with `conclave member remove %[1]d`", m.ID)
+		}
+		return &ChangeError{Busy: true, Text: "another change of the members is under way: " + what}
+	}
+	return nil
+}
+
+func (r *Replica) unknown(status *agreement.Status, id uint64) error {
+	return refuse("server %d is not a member of the cluster: its members are %v", id, append(status.Voters, status.Learners...))
+}
+
+// behind returns how many committed entries a server is not known to have.
+func behind(status *agreement.Status, id uint64) uint64 {
+	for _, p := range status.Peers {
+		if p.ID == id && p.Match < status.Commit {
+			return status.Commit - p.Match
+		}
+	}
+	return 0
+}
+
+// Member is a server as this one sees it.
+type Member struct {
+	registry.Member
+	// Voter and Learner say what it is now, which may not be yet, or no longer,
+	// what it is meant to be.
+	Voter, Learner, Leader bool
+	// Match is the last entry that it is known to have, and Behind how many
+	// committed ones it is not known to have. Only the leader knows.
+	Match, Behind uint64
+}
+
+// Members returns all servers, by id, but for those that are gone for good.
+func (r *Replica) Members() []Member {
+	status := r.core.Status()
+	all := make(map[uint64]Member)
+	for _, m := range r.reg.Members() {
+		all[m.ID] = Member{Member: m}
+	}
+	for _, id := range append(status.Voters, status.Learners...) {
+		m := all[id]
+		m.ID = id
+		m.Voter, m.Learner = slices.Contains(status.Voters, id), slices.Contains(status.Learners, id)
+		all[id] = m
+	}
+	var members []Member
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		m := all[id]
+		if m.Gone() {
+			continue
+		}
+		m.Leader = id == status.Leader
+		for _, p := range status.Peers {
+			if p.ID == id {
+				m.Match, m.Behind = p.Match, behind(&status, id)
+			}
+		}
+		members = append(members, m)
+	}
+	return members
+}
+
+// Gone reports whether a server was removed and nothing is left to do about it.
+func (m *Member) Gone() bool {
+	return m.Standing == registry.Removed && !m.Voter && !m.Learner
+}
+
+// Gone returns the servers that were removed, by id, and have no more part in the
+// agreement.
+func (r *Replica) Gone() []uint64 {
+	status := r.core.Status()
+	var gone []uint64
+	for _, m := range r.reg.Members() {
+		if m.Standing == registry.Removed && !slices.Contains(status.Voters, m.ID) && !slices.Contains(status.Learners, m.ID) {
+			gone = append(gone, m.ID)
+		}
+	}
+	return gone
+}
+
+// checkGone stops this server when its removal is complete. Before that it may be
+// needed to commit it.
+func (r *Replica) checkGone() error {
+	if slices.Contains(r.Gone(), r.cfg.ID) {
+		return &RemovedError{r.cfg.ID}
+	}
+	return nil
+}

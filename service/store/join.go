@@ -1,0 +1,128 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+const joinName = "join.json"
+
+// Joined is what a server was told that joined a cluster which was there before
+// it.
+type Joined struct {
+	Identity
+	// Peers are where the other servers took each other at the time. Where they do
+	// now is in the log, once this server has it.
+	Peers map[uint64]string
+}
+
+// joinJSON is the content of the join file. Until the cluster has answered there
+// is only the UID.
+type joinJSON struct {
+	Format  int               `json:"format"`
+	UID     string            `json:"uid"`
+	Cluster string            `json:"cluster,omitempty"`
+	Server  uint64            `json:"server,omitempty"`
+	Peers   map[string]string `json:"peers,omitempty"`
+}
+
+// Join returns what a server was told when it joined the cluster. If it has not
+// been told yet, ask does so; it gets the UID that the directory will have. That
+// is on disk before, and so is what the cluster answers before Join returns: the
+// server asks under one UID, however often it crashes, and gets one id.
+func Join(dir string, ask func(uid uint64) (Joined, error)) (Joined, error) {
+	if err := checkOurs(dir); err != nil {
+		return Joined{}, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return Joined{}, fmt.Errorf("store: create data directory: %w", err)
+	}
+	lock, err := lockDirectory(dir)
+	if err != nil {
+		return Joined{}, err
+	}
+	joined, err := join(dir, ask)
+	return joined, errors.Join(err, lock.Close())
+}
+
+func join(dir string, ask func(uid uint64) (Joined, error)) (Joined, error) {
+	told, err := readJoin(dir)
+	switch {
+	case err == nil && told.Server != 0:
+		return told, nil
+	case errors.Is(err, os.ErrNotExist):
+		if _, err := os.Stat(filepath.Join(dir, metaName)); err == nil {
+			return Joined{}, fmt.Errorf("store: data directory %s is that of a server which did not join by --join; start it with the peers it was created with, or join with an empty directory", dir)
+		}
+		var uid [8]byte
+		rand.Read(uid[:]) // never fails: it ends the process instead
+		told.UID = binary.BigEndian.Uint64(uid[:])
+		if err := writeJoin(dir, told); err != nil {
+			return Joined{}, err
+		}
+	case err != nil:
+		return Joined{}, err
+	}
+	uid := told.UID
+	if told, err = ask(uid); err != nil {
+		return Joined{}, err
+	}
+	told.UID = uid
+	return told, writeJoin(dir, told)
+}
+
+func readJoin(dir string) (Joined, error) {
+	path := filepath.Join(dir, joinName)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return Joined{}, fmt.Errorf("store: %w", err)
+	}
+	var j joinJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return Joined{}, &CorruptError{Path: path, Offset: jsonOffset(err), Reason: err.Error()}
+	}
+	if j.Format != formatVersion {
+		return Joined{}, &FormatError{Path: path, Have: uint64(j.Format), Want: formatVersion}
+	}
+	told := Joined{Identity: Identity{Server: j.Server}, Peers: make(map[uint64]string)}
+	var errs []error
+	parse := func(text string, base int) uint64 {
+		n, err := strconv.ParseUint(text, base, 64)
+		errs = append(errs, err)
+		return n
+	}
+	told.UID = parse(j.UID, 16)
+	if j.Server != 0 {
+		told.Cluster = parse(j.Cluster, 16)
+	}
+	for _, id := range slices.Sorted(maps.Keys(j.Peers)) {
+		told.Peers[parse(id, 10)] = j.Peers[id]
+	}
+	if err := errors.Join(errs...); err != nil || told.UID == 0 {
+		return Joined{}, &CorruptError{Path: path, Reason: "it was edited; its content must be as this program wrote it"}
+	}
+	return told, nil
+}
+
+func writeJoin(dir string, told Joined) error {
+	j := joinJSON{Format: formatVersion, UID: hex(told.UID), Server: told.Server}
+	if told.Server != 0 {
+		j.Cluster, j.Peers = hex(told.Cluster), make(map[string]string)
+		for id, address := range told.Peers {
+			j.Peers[strconv.FormatUint(id, 10)] = address
+		}
+	}
+	b, err := json.Marshal(j)
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	return replace(filepath.Join(dir, joinName), b)
+}
