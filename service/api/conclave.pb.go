@@ -185,6 +185,63 @@ func (Class) EnumDescriptor() ([]byte, []int) {
 	return file_service_api_conclave_proto_rawDescGZIP(), []int{1}
 }
 
+// Stage is how far a server has come, or gone.
+type Stage int32
+
+const (
+	// It is what it is meant to be.
+	Stage_STAGE_SETTLED Stage = 0
+	// Its id is reserved, and it has not asked to join.
+	Stage_STAGE_RESERVED Stage = 1
+	// It has its id, and has not come or caught up yet.
+	Stage_STAGE_JOINING Stage = 2
+	// It is being removed.
+	Stage_STAGE_LEAVING Stage = 3
+)
+
+// Enum value maps for Stage.
+var (
+	Stage_name = map[int32]string{
+		0: "STAGE_SETTLED",
+		1: "STAGE_RESERVED",
+		2: "STAGE_JOINING",
+		3: "STAGE_LEAVING",
+	}
+	Stage_value = map[string]int32{
+		"STAGE_SETTLED":  0,
+		"STAGE_RESERVED": 1,
+		"STAGE_JOINING":  2,
+		"STAGE_LEAVING":  3,
+	}
+)
+
+func (x Stage) Enum() *Stage {
+	p := new(Stage)
+	*p = x
+	return p
+}
+
+func (x Stage) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Stage) Descriptor() protoreflect.EnumDescriptor {
+	return file_service_api_conclave_proto_enumTypes[2].Descriptor()
+}
+
+func (Stage) Type() protoreflect.EnumType {
+	return &file_service_api_conclave_proto_enumTypes[2]
+}
+
+func (x Stage) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Stage.Descriptor instead.
+func (Stage) EnumDescriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{2}
+}
+
 // Ending is how a hold ended. Numbers are append-only.
 type Ending int32
 
@@ -229,11 +286,11 @@ func (x Ending) String() string {
 }
 
 func (Ending) Descriptor() protoreflect.EnumDescriptor {
-	return file_service_api_conclave_proto_enumTypes[2].Descriptor()
+	return file_service_api_conclave_proto_enumTypes[3].Descriptor()
 }
 
 func (Ending) Type() protoreflect.EnumType {
-	return &file_service_api_conclave_proto_enumTypes[2]
+	return &file_service_api_conclave_proto_enumTypes[3]
 }
 
 func (x Ending) Number() protoreflect.EnumNumber {
@@ -242,7 +299,7 @@ func (x Ending) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Ending.Descriptor instead.
 func (Ending) EnumDescriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{2}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{3}
 }
 
 // ClientFrame carries requests, in order.
@@ -361,7 +418,9 @@ type Welcome struct {
 	// The id of the answering server.
 	Server uint64 `protobuf:"varint,2,opt,name=server,proto3" json:"server,omitempty"`
 	// The version of this interface that the server speaks: 1.
-	Version       uint32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	Version uint32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// Where the servers of the cluster take clients, as far as this one knows.
+	Servers       []string `protobuf:"bytes,4,rep,name=servers,proto3" json:"servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -415,6 +474,13 @@ func (x *Welcome) GetVersion() uint32 {
 		return x.Version
 	}
 	return 0
+}
+
+func (x *Welcome) GetServers() []string {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
 }
 
 // Farewell ends a stream.
@@ -1639,7 +1705,12 @@ type Member struct {
 	// Whether the answering server has a connection to it.
 	Connected bool `protobuf:"varint,6,opt,name=connected,proto3" json:"connected,omitempty"`
 	// The last log index known to be on the member's disk; the leader knows it.
-	MatchIndex    uint64 `protobuf:"varint,7,opt,name=match_index,json=matchIndex,proto3" json:"match_index,omitempty"`
+	MatchIndex uint64 `protobuf:"varint,7,opt,name=match_index,json=matchIndex,proto3" json:"match_index,omitempty"`
+	// It receives the log and has no vote.
+	Learner bool `protobuf:"varint,8,opt,name=learner,proto3" json:"learner,omitempty"`
+	// How many committed entries it is not known to have; the leader knows it.
+	Behind        uint64 `protobuf:"varint,9,opt,name=behind,proto3" json:"behind,omitempty"`
+	Stage         Stage  `protobuf:"varint,10,opt,name=stage,proto3,enum=conclave.v1.Stage" json:"stage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1721,6 +1792,27 @@ func (x *Member) GetMatchIndex() uint64 {
 		return x.MatchIndex
 	}
 	return 0
+}
+
+func (x *Member) GetLearner() bool {
+	if x != nil {
+		return x.Learner
+	}
+	return false
+}
+
+func (x *Member) GetBehind() uint64 {
+	if x != nil {
+		return x.Behind
+	}
+	return 0
+}
+
+func (x *Member) GetStage() Stage {
+	if x != nil {
+		return x.Stage
+	}
+	return Stage_STAGE_SETTLED
 }
 
 type ListRequest struct {
@@ -2870,6 +2962,523 @@ func (x *Observation) GetLeader() *Holder {
 	return nil
 }
 
+type MembersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersRequest) Reset() {
+	*x = MembersRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersRequest) ProtoMessage() {}
+
+func (x *MembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
+func (*MembersRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
+}
+
+type MembersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Members       []*Member              `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MembersResponse) Reset() {
+	*x = MembersResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MembersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MembersResponse) ProtoMessage() {}
+
+func (x *MembersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
+func (*MembersResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *MembersResponse) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *MembersResponse) GetMembers() []*Member {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+type ChangeMembersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Change:
+	//
+	//	*ChangeMembersRequest_Add
+	//	*ChangeMembersRequest_Promote
+	//	*ChangeMembersRequest_Remove
+	Change        isChangeMembersRequest_Change `protobuf_oneof:"change"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeMembersRequest) Reset() {
+	*x = ChangeMembersRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeMembersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeMembersRequest) ProtoMessage() {}
+
+func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
+func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
+	if x != nil {
+		return x.Change
+	}
+	return nil
+}
+
+func (x *ChangeMembersRequest) GetAdd() *AddMember {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeMembersRequest_Add); ok {
+			return x.Add
+		}
+	}
+	return nil
+}
+
+func (x *ChangeMembersRequest) GetPromote() *PromoteMember {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeMembersRequest_Promote); ok {
+			return x.Promote
+		}
+	}
+	return nil
+}
+
+func (x *ChangeMembersRequest) GetRemove() *RemoveMember {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeMembersRequest_Remove); ok {
+			return x.Remove
+		}
+	}
+	return nil
+}
+
+type isChangeMembersRequest_Change interface {
+	isChangeMembersRequest_Change()
+}
+
+type ChangeMembersRequest_Add struct {
+	Add *AddMember `protobuf:"bytes,1,opt,name=add,proto3,oneof"`
+}
+
+type ChangeMembersRequest_Promote struct {
+	Promote *PromoteMember `protobuf:"bytes,2,opt,name=promote,proto3,oneof"`
+}
+
+type ChangeMembersRequest_Remove struct {
+	Remove *RemoveMember `protobuf:"bytes,3,opt,name=remove,proto3,oneof"`
+}
+
+func (*ChangeMembersRequest_Add) isChangeMembersRequest_Change() {}
+
+func (*ChangeMembersRequest_Promote) isChangeMembersRequest_Change() {}
+
+func (*ChangeMembersRequest_Remove) isChangeMembersRequest_Change() {}
+
+// AddMember reserves an id. It is that of the server which joins with this peer
+// address.
+type AddMember struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	PeerAddress string                 `protobuf:"bytes,1,opt,name=peer_address,json=peerAddress,proto3" json:"peer_address,omitempty"`
+	// It is to stay a learner until it is promoted.
+	Learner       bool `protobuf:"varint,2,opt,name=learner,proto3" json:"learner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddMember) Reset() {
+	*x = AddMember{}
+	mi := &file_service_api_conclave_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddMember) ProtoMessage() {}
+
+func (x *AddMember) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
+func (*AddMember) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *AddMember) GetPeerAddress() string {
+	if x != nil {
+		return x.PeerAddress
+	}
+	return ""
+}
+
+func (x *AddMember) GetLearner() bool {
+	if x != nil {
+		return x.Learner
+	}
+	return false
+}
+
+type PromoteMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteMember) Reset() {
+	*x = PromoteMember{}
+	mi := &file_service_api_conclave_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteMember) ProtoMessage() {}
+
+func (x *PromoteMember) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
+func (*PromoteMember) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *PromoteMember) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+// RemoveMember removes a server for good: its id is never used again. A leader
+// hands over first.
+type RemoveMember struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Remove it though the voters that are left and up are no quorum.
+	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveMember) Reset() {
+	*x = RemoveMember{}
+	mi := &file_service_api_conclave_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveMember) ProtoMessage() {}
+
+func (x *RemoveMember) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
+func (*RemoveMember) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *RemoveMember) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *RemoveMember) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+type ChangeMembersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The server that was spoken of.
+	Id            uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeMembersResponse) Reset() {
+	*x = ChangeMembersResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeMembersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeMembersResponse) ProtoMessage() {}
+
+func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
+func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ChangeMembersResponse) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+type JoinRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Drawn at random when the data directory of the server was made; not 0.
+	Uid uint64 `protobuf:"varint,1,opt,name=uid,proto3" json:"uid,omitempty"`
+	// Where the server takes other servers, and where clients.
+	PeerAddress   string `protobuf:"bytes,2,opt,name=peer_address,json=peerAddress,proto3" json:"peer_address,omitempty"`
+	ClientAddress string `protobuf:"bytes,3,opt,name=client_address,json=clientAddress,proto3" json:"client_address,omitempty"`
+	// It is to stay a learner until it is promoted.
+	Learner       bool `protobuf:"varint,4,opt,name=learner,proto3" json:"learner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinRequest) Reset() {
+	*x = JoinRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinRequest) ProtoMessage() {}
+
+func (x *JoinRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
+func (*JoinRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *JoinRequest) GetUid() uint64 {
+	if x != nil {
+		return x.Uid
+	}
+	return 0
+}
+
+func (x *JoinRequest) GetPeerAddress() string {
+	if x != nil {
+		return x.PeerAddress
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetClientAddress() string {
+	if x != nil {
+		return x.ClientAddress
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetLearner() bool {
+	if x != nil {
+		return x.Learner
+	}
+	return false
+}
+
+type JoinResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Cluster string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// The id of the server that joins.
+	Id            uint64    `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	Members       []*Member `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinResponse) Reset() {
+	*x = JoinResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinResponse) ProtoMessage() {}
+
+func (x *JoinResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
+func (*JoinResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *JoinResponse) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *JoinResponse) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *JoinResponse) GetMembers() []*Member {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
 var File_service_api_conclave_proto protoreflect.FileDescriptor
 
 const file_service_api_conclave_proto_rawDesc = "" +
@@ -2880,11 +3489,12 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\vServerFrame\x12.\n" +
 	"\awelcome\x18\x01 \x01(\v2\x14.conclave.v1.WelcomeR\awelcome\x12,\n" +
 	"\areplies\x18\x02 \x03(\v2\x12.conclave.v1.ReplyR\areplies\x121\n" +
-	"\bfarewell\x18\x03 \x01(\v2\x15.conclave.v1.FarewellR\bfarewell\"U\n" +
+	"\bfarewell\x18\x03 \x01(\v2\x15.conclave.v1.FarewellR\bfarewell\"o\n" +
 	"\aWelcome\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\rR\aversion\"c\n" +
+	"\aversion\x18\x03 \x01(\rR\aversion\x12\x18\n" +
+	"\aservers\x18\x04 \x03(\tR\aservers\"c\n" +
 	"\bFarewell\x12%\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x11.conclave.v1.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
@@ -2967,7 +3577,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05fence\x18\f \x01(\x04R\x05fence\x12\x18\n" +
 	"\aversion\x18\r \x01(\tR\aversion\x12\x1b\n" +
 	"\tuptime_ns\x18\x0e \x01(\x03R\buptimeNs\x12%\n" +
-	"\x0esnapshot_index\x18\x0f \x01(\x04R\rsnapshotIndex\"\xcf\x01\n" +
+	"\x0esnapshot_index\x18\x0f \x01(\x04R\rsnapshotIndex\"\xab\x02\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12!\n" +
 	"\fpeer_address\x18\x02 \x01(\tR\vpeerAddress\x12%\n" +
@@ -2976,7 +3586,11 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x06leader\x18\x05 \x01(\bR\x06leader\x12\x1c\n" +
 	"\tconnected\x18\x06 \x01(\bR\tconnected\x12\x1f\n" +
 	"\vmatch_index\x18\a \x01(\x04R\n" +
-	"matchIndex\"\xab\x01\n" +
+	"matchIndex\x12\x18\n" +
+	"\alearner\x18\b \x01(\bR\alearner\x12\x16\n" +
+	"\x06behind\x18\t \x01(\x04R\x06behind\x12(\n" +
+	"\x05stage\x18\n" +
+	" \x01(\x0e2\x12.conclave.v1.StageR\x05stage\"\xab\x01\n" +
 	"\vListRequest\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x14\n" +
@@ -3065,7 +3679,35 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\vObservation\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aelected\x18\x02 \x01(\bR\aelected\x12+\n" +
-	"\x06leader\x18\x03 \x01(\v2\x13.conclave.v1.HolderR\x06leader*\xcb\x02\n" +
+	"\x06leader\x18\x03 \x01(\v2\x13.conclave.v1.HolderR\x06leader\"\x10\n" +
+	"\x0eMembersRequest\"Z\n" +
+	"\x0fMembersResponse\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12-\n" +
+	"\amembers\x18\x02 \x03(\v2\x13.conclave.v1.MemberR\amembers\"\xb9\x01\n" +
+	"\x14ChangeMembersRequest\x12*\n" +
+	"\x03add\x18\x01 \x01(\v2\x16.conclave.v1.AddMemberH\x00R\x03add\x126\n" +
+	"\apromote\x18\x02 \x01(\v2\x1a.conclave.v1.PromoteMemberH\x00R\apromote\x123\n" +
+	"\x06remove\x18\x03 \x01(\v2\x19.conclave.v1.RemoveMemberH\x00R\x06removeB\b\n" +
+	"\x06change\"H\n" +
+	"\tAddMember\x12!\n" +
+	"\fpeer_address\x18\x01 \x01(\tR\vpeerAddress\x12\x18\n" +
+	"\alearner\x18\x02 \x01(\bR\alearner\"\x1f\n" +
+	"\rPromoteMember\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\"4\n" +
+	"\fRemoveMember\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"'\n" +
+	"\x15ChangeMembersResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\"\x83\x01\n" +
+	"\vJoinRequest\x12\x10\n" +
+	"\x03uid\x18\x01 \x01(\x04R\x03uid\x12!\n" +
+	"\fpeer_address\x18\x02 \x01(\tR\vpeerAddress\x12%\n" +
+	"\x0eclient_address\x18\x03 \x01(\tR\rclientAddress\x12\x18\n" +
+	"\alearner\x18\x04 \x01(\bR\alearner\"g\n" +
+	"\fJoinResponse\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\x04R\x02id\x12-\n" +
+	"\amembers\x18\x03 \x03(\v2\x13.conclave.v1.MemberR\amembers*\xcb\x02\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCODE_OK\x10\x01\x12\x0f\n" +
@@ -3089,13 +3731,18 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05Class\x12\x0e\n" +
 	"\n" +
 	"CLASS_LOCK\x10\x00\x12\x12\n" +
-	"\x0eCLASS_ELECTION\x10\x01*p\n" +
+	"\x0eCLASS_ELECTION\x10\x01*T\n" +
+	"\x05Stage\x12\x11\n" +
+	"\rSTAGE_SETTLED\x10\x00\x12\x12\n" +
+	"\x0eSTAGE_RESERVED\x10\x01\x12\x11\n" +
+	"\rSTAGE_JOINING\x10\x02\x12\x11\n" +
+	"\rSTAGE_LEAVING\x10\x03*p\n" +
 	"\x06Ending\x12\x16\n" +
 	"\x12ENDING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\xc8\x04\n" +
+	"\x0eENDING_DROPPED\x10\x042\xa3\x06\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12;\n" +
 	"\x04Ping\x12\x18.conclave.v1.PingRequest\x1a\x19.conclave.v1.PingResponse\x12.\n" +
@@ -3105,7 +3752,10 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\aExplain\x12\x1b.conclave.v1.ExplainRequest\x1a\x1c.conclave.v1.ExplainResponse\x12:\n" +
 	"\x05Watch\x12\x19.conclave.v1.WatchRequest\x1a\x14.conclave.v1.Changes0\x01\x12G\n" +
 	"\bSessions\x12\x1c.conclave.v1.SessionsRequest\x1a\x1d.conclave.v1.SessionsResponse\x12B\n" +
-	"\aObserve\x12\x1b.conclave.v1.ObserveRequest\x1a\x18.conclave.v1.Observation0\x01B1Z/github.com/conclave-io/conclave/service/api;apib\x06proto3"
+	"\aObserve\x12\x1b.conclave.v1.ObserveRequest\x1a\x18.conclave.v1.Observation0\x01\x12D\n" +
+	"\aMembers\x12\x1b.conclave.v1.MembersRequest\x1a\x1c.conclave.v1.MembersResponse\x12V\n" +
+	"\rChangeMembers\x12!.conclave.v1.ChangeMembersRequest\x1a\".conclave.v1.ChangeMembersResponse\x12;\n" +
+	"\x04Join\x12\x18.conclave.v1.JoinRequest\x1a\x19.conclave.v1.JoinResponseB1Z/github.com/conclave-io/conclave/service/api;apib\x06proto3"
 
 var (
 	file_service_api_conclave_proto_rawDescOnce sync.Once
@@ -3119,104 +3769,126 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 	return file_service_api_conclave_proto_rawDescData
 }
 
-var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_service_api_conclave_proto_goTypes = []any{
-	(Code)(0),                // 0: conclave.v1.Code
-	(Class)(0),               // 1: conclave.v1.Class
-	(Ending)(0),              // 2: conclave.v1.Ending
-	(*ClientFrame)(nil),      // 3: conclave.v1.ClientFrame
-	(*ServerFrame)(nil),      // 4: conclave.v1.ServerFrame
-	(*Welcome)(nil),          // 5: conclave.v1.Welcome
-	(*Farewell)(nil),         // 6: conclave.v1.Farewell
-	(*Request)(nil),          // 7: conclave.v1.Request
-	(*Open)(nil),             // 8: conclave.v1.Open
-	(*Renew)(nil),            // 9: conclave.v1.Renew
-	(*Close)(nil),            // 10: conclave.v1.Close
-	(*Acquire)(nil),          // 11: conclave.v1.Acquire
-	(*Release)(nil),          // 12: conclave.v1.Release
-	(*Cancel)(nil),           // 13: conclave.v1.Cancel
-	(*Update)(nil),           // 14: conclave.v1.Update
-	(*Revoke)(nil),           // 15: conclave.v1.Revoke
-	(*Transfer)(nil),         // 16: conclave.v1.Transfer
-	(*Reply)(nil),            // 17: conclave.v1.Reply
-	(*PingRequest)(nil),      // 18: conclave.v1.PingRequest
-	(*PingResponse)(nil),     // 19: conclave.v1.PingResponse
-	(*StatusRequest)(nil),    // 20: conclave.v1.StatusRequest
-	(*StatusResponse)(nil),   // 21: conclave.v1.StatusResponse
-	(*Member)(nil),           // 22: conclave.v1.Member
-	(*ListRequest)(nil),      // 23: conclave.v1.ListRequest
-	(*ListResponse)(nil),     // 24: conclave.v1.ListResponse
-	(*Resource)(nil),         // 25: conclave.v1.Resource
-	(*Holder)(nil),           // 26: conclave.v1.Holder
-	(*Waiter)(nil),           // 27: conclave.v1.Waiter
-	(*ExplainRequest)(nil),   // 28: conclave.v1.ExplainRequest
-	(*ExplainResponse)(nil),  // 29: conclave.v1.ExplainResponse
-	(*Ended)(nil),            // 30: conclave.v1.Ended
-	(*WatchRequest)(nil),     // 31: conclave.v1.WatchRequest
-	(*Changes)(nil),          // 32: conclave.v1.Changes
-	(*SessionsRequest)(nil),  // 33: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil), // 34: conclave.v1.SessionsResponse
-	(*Session)(nil),          // 35: conclave.v1.Session
-	(*ObserveRequest)(nil),   // 36: conclave.v1.ObserveRequest
-	(*Observation)(nil),      // 37: conclave.v1.Observation
+	(Code)(0),                     // 0: conclave.v1.Code
+	(Class)(0),                    // 1: conclave.v1.Class
+	(Stage)(0),                    // 2: conclave.v1.Stage
+	(Ending)(0),                   // 3: conclave.v1.Ending
+	(*ClientFrame)(nil),           // 4: conclave.v1.ClientFrame
+	(*ServerFrame)(nil),           // 5: conclave.v1.ServerFrame
+	(*Welcome)(nil),               // 6: conclave.v1.Welcome
+	(*Farewell)(nil),              // 7: conclave.v1.Farewell
+	(*Request)(nil),               // 8: conclave.v1.Request
+	(*Open)(nil),                  // 9: conclave.v1.Open
+	(*Renew)(nil),                 // 10: conclave.v1.Renew
+	(*Close)(nil),                 // 11: conclave.v1.Close
+	(*Acquire)(nil),               // 12: conclave.v1.Acquire
+	(*Release)(nil),               // 13: conclave.v1.Release
+	(*Cancel)(nil),                // 14: conclave.v1.Cancel
+	(*Update)(nil),                // 15: conclave.v1.Update
+	(*Revoke)(nil),                // 16: conclave.v1.Revoke
+	(*Transfer)(nil),              // 17: conclave.v1.Transfer
+	(*Reply)(nil),                 // 18: conclave.v1.Reply
+	(*PingRequest)(nil),           // 19: conclave.v1.PingRequest
+	(*PingResponse)(nil),          // 20: conclave.v1.PingResponse
+	(*StatusRequest)(nil),         // 21: conclave.v1.StatusRequest
+	(*StatusResponse)(nil),        // 22: conclave.v1.StatusResponse
+	(*Member)(nil),                // 23: conclave.v1.Member
+	(*ListRequest)(nil),           // 24: conclave.v1.ListRequest
+	(*ListResponse)(nil),          // 25: conclave.v1.ListResponse
+	(*Resource)(nil),              // 26: conclave.v1.Resource
+	(*Holder)(nil),                // 27: conclave.v1.Holder
+	(*Waiter)(nil),                // 28: conclave.v1.Waiter
+	(*ExplainRequest)(nil),        // 29: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 30: conclave.v1.ExplainResponse
+	(*Ended)(nil),                 // 31: conclave.v1.Ended
+	(*WatchRequest)(nil),          // 32: conclave.v1.WatchRequest
+	(*Changes)(nil),               // 33: conclave.v1.Changes
+	(*SessionsRequest)(nil),       // 34: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil),      // 35: conclave.v1.SessionsResponse
+	(*Session)(nil),               // 36: conclave.v1.Session
+	(*ObserveRequest)(nil),        // 37: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 38: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 39: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 40: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 41: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 42: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 43: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 44: conclave.v1.RemoveMember
+	(*ChangeMembersResponse)(nil), // 45: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 46: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 47: conclave.v1.JoinResponse
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
-	7,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
-	5,  // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
-	17, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
-	6,  // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
+	8,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
+	6,  // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
+	18, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
+	7,  // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
 	0,  // 4: conclave.v1.Farewell.code:type_name -> conclave.v1.Code
-	8,  // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
-	9,  // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
-	10, // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
-	11, // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
-	12, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
-	13, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
-	14, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
-	15, // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
-	16, // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
+	9,  // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
+	10, // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
+	11, // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
+	12, // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
+	13, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
+	14, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
+	15, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
+	16, // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
+	17, // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
 	1,  // 14: conclave.v1.Acquire.class:type_name -> conclave.v1.Class
 	1,  // 15: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
 	0,  // 16: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	26, // 17: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
-	22, // 18: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	1,  // 19: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	25, // 20: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,  // 21: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	26, // 22: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	27, // 23: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,  // 24: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	25, // 25: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	30, // 26: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	2,  // 27: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,  // 28: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	25, // 29: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	35, // 30: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	26, // 31: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	3,  // 32: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	18, // 33: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	7,  // 34: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	20, // 35: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	23, // 36: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	28, // 37: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	31, // 38: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	33, // 39: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	36, // 40: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	4,  // 41: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	19, // 42: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	17, // 43: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	21, // 44: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	24, // 45: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	29, // 46: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	32, // 47: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	34, // 48: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	37, // 49: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	41, // [41:50] is the sub-list for method output_type
-	32, // [32:41] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	27, // 17: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	23, // 18: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	2,  // 19: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
+	1,  // 20: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	26, // 21: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	1,  // 22: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	27, // 23: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	28, // 24: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,  // 25: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	26, // 26: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	31, // 27: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	3,  // 28: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,  // 29: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	26, // 30: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	36, // 31: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	27, // 32: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	23, // 33: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	42, // 34: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	43, // 35: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	44, // 36: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	23, // 37: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	4,  // 38: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	19, // 39: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	8,  // 40: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	21, // 41: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	24, // 42: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	29, // 43: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	32, // 44: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	34, // 45: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	37, // 46: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	39, // 47: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	41, // 48: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	46, // 49: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	5,  // 50: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	20, // 51: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	18, // 52: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	22, // 53: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	25, // 54: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	30, // 55: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	33, // 56: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	35, // 57: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	38, // 58: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	40, // 59: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	45, // 60: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	47, // 61: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	50, // [50:62] is the sub-list for method output_type
+	38, // [38:50] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -3235,13 +3907,18 @@ func file_service_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
+	file_service_api_conclave_proto_msgTypes[37].OneofWrappers = []any{
+		(*ChangeMembersRequest_Add)(nil),
+		(*ChangeMembersRequest_Promote)(nil),
+		(*ChangeMembersRequest_Remove)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   35,
+			NumEnums:      4,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,15 +24,18 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Conclave_Attach_FullMethodName   = "/conclave.v1.Conclave/Attach"
-	Conclave_Ping_FullMethodName     = "/conclave.v1.Conclave/Ping"
-	Conclave_Do_FullMethodName       = "/conclave.v1.Conclave/Do"
-	Conclave_Status_FullMethodName   = "/conclave.v1.Conclave/Status"
-	Conclave_List_FullMethodName     = "/conclave.v1.Conclave/List"
-	Conclave_Explain_FullMethodName  = "/conclave.v1.Conclave/Explain"
-	Conclave_Watch_FullMethodName    = "/conclave.v1.Conclave/Watch"
-	Conclave_Sessions_FullMethodName = "/conclave.v1.Conclave/Sessions"
-	Conclave_Observe_FullMethodName  = "/conclave.v1.Conclave/Observe"
+	Conclave_Attach_FullMethodName        = "/conclave.v1.Conclave/Attach"
+	Conclave_Ping_FullMethodName          = "/conclave.v1.Conclave/Ping"
+	Conclave_Do_FullMethodName            = "/conclave.v1.Conclave/Do"
+	Conclave_Status_FullMethodName        = "/conclave.v1.Conclave/Status"
+	Conclave_List_FullMethodName          = "/conclave.v1.Conclave/List"
+	Conclave_Explain_FullMethodName       = "/conclave.v1.Conclave/Explain"
+	Conclave_Watch_FullMethodName         = "/conclave.v1.Conclave/Watch"
+	Conclave_Sessions_FullMethodName      = "/conclave.v1.Conclave/Sessions"
+	Conclave_Observe_FullMethodName       = "/conclave.v1.Conclave/Observe"
+	Conclave_Members_FullMethodName       = "/conclave.v1.Conclave/Members"
+	Conclave_ChangeMembers_FullMethodName = "/conclave.v1.Conclave/ChangeMembers"
+	Conclave_Join_FullMethodName          = "/conclave.v1.Conclave/Join"
 )
 
 // ConclaveClient is the client API for Conclave service.
@@ -76,6 +79,18 @@ type ConclaveClient interface {
 	// is one, then each change. Changes that follow one another faster than they
 	// can be sent are merged into the newest.
 	Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Observation], error)
+	// Members returns the servers of the cluster as the leader sees them.
+	Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersResponse, error)
+	// ChangeMembers reserves an id for a server to come, gives a learner a vote, or
+	// removes a server. It returns when that is committed; asking again is
+	// harmless. One change is made at a time: while another is under way, the call
+	// fails with ABORTED and names that one. What cannot be done fails with
+	// INVALID_ARGUMENT.
+	ChangeMembers(ctx context.Context, in *ChangeMembersRequest, opts ...grpc.CallOption) (*ChangeMembersResponse, error)
+	// Join is what a server asks for that is to become a member: it gets its id,
+	// and the same again when it asks again under its UID. It fails as
+	// ChangeMembers does.
+	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 }
 
 type conclaveClient struct {
@@ -197,6 +212,36 @@ func (c *conclaveClient) Observe(ctx context.Context, in *ObserveRequest, opts .
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Conclave_ObserveClient = grpc.ServerStreamingClient[Observation]
 
+func (c *conclaveClient) Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MembersResponse)
+	err := c.cc.Invoke(ctx, Conclave_Members_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *conclaveClient) ChangeMembers(ctx context.Context, in *ChangeMembersRequest, opts ...grpc.CallOption) (*ChangeMembersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeMembersResponse)
+	err := c.cc.Invoke(ctx, Conclave_ChangeMembers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *conclaveClient) Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(JoinResponse)
+	err := c.cc.Invoke(ctx, Conclave_Join_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ConclaveServer is the server API for Conclave service.
 // All implementations must embed UnimplementedConclaveServer
 // for forward compatibility.
@@ -238,6 +283,18 @@ type ConclaveServer interface {
 	// is one, then each change. Changes that follow one another faster than they
 	// can be sent are merged into the newest.
 	Observe(*ObserveRequest, grpc.ServerStreamingServer[Observation]) error
+	// Members returns the servers of the cluster as the leader sees them.
+	Members(context.Context, *MembersRequest) (*MembersResponse, error)
+	// ChangeMembers reserves an id for a server to come, gives a learner a vote, or
+	// removes a server. It returns when that is committed; asking again is
+	// harmless. One change is made at a time: while another is under way, the call
+	// fails with ABORTED and names that one. What cannot be done fails with
+	// INVALID_ARGUMENT.
+	ChangeMembers(context.Context, *ChangeMembersRequest) (*ChangeMembersResponse, error)
+	// Join is what a server asks for that is to become a member: it gets its id,
+	// and the same again when it asks again under its UID. It fails as
+	// ChangeMembers does.
+	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	mustEmbedUnimplementedConclaveServer()
 }
 
@@ -274,6 +331,15 @@ func (UnimplementedConclaveServer) Sessions(context.Context, *SessionsRequest) (
 }
 func (UnimplementedConclaveServer) Observe(*ObserveRequest, grpc.ServerStreamingServer[Observation]) error {
 	return status.Error(codes.Unimplemented, "method Observe not implemented")
+}
+func (UnimplementedConclaveServer) Members(context.Context, *MembersRequest) (*MembersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Members not implemented")
+}
+func (UnimplementedConclaveServer) ChangeMembers(context.Context, *ChangeMembersRequest) (*ChangeMembersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangeMembers not implemented")
+}
+func (UnimplementedConclaveServer) Join(context.Context, *JoinRequest) (*JoinResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
 }
 func (UnimplementedConclaveServer) mustEmbedUnimplementedConclaveServer() {}
 func (UnimplementedConclaveServer) testEmbeddedByValue()                  {}
@@ -433,6 +499,60 @@ func _Conclave_Observe_Handler(srv interface{}, stream grpc.ServerStream) error 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Conclave_ObserveServer = grpc.ServerStreamingServer[Observation]
 
+func _Conclave_Members_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MembersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).Members(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_Members_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).Members(ctx, req.(*MembersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Conclave_ChangeMembers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeMembersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).ChangeMembers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_ChangeMembers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).ChangeMembers(ctx, req.(*ChangeMembersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Conclave_Join_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(JoinRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).Join(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_Join_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).Join(ctx, req.(*JoinRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Conclave_ServiceDesc is the grpc.ServiceDesc for Conclave service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -463,6 +583,18 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Sessions",
 			Handler:    _Conclave_Sessions_Handler,
+		},
+		{
+			MethodName: "Members",
+			Handler:    _Conclave_Members_Handler,
+		},
+		{
+			MethodName: "ChangeMembers",
+			Handler:    _Conclave_ChangeMembers_Handler,
+		},
+		{
+			MethodName: "Join",
+			Handler:    _Conclave_Join_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
