@@ -19,24 +19,31 @@ import (
 )
 
 func newBench(a *app) *cobra.Command {
-	run := benchRun{app: a, workload: bench.Uncontended, clients: 1, connections: 1, seconds: 10}
+	run := benchRun{app: a, workload: bench.Uncontended, clients: 1, connections: 1, limit: 4, seconds: 10}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a cluster beside what the machine itself takes",
 		Long: `Bench lets clients acquire and release, and prints how many operations per
 second the cluster carried and how long they took. In the same run it measures
 what the machine takes for a write to disk, done by three processes at once, and
-for the round trip of an empty call: compare ratios, not milliseconds.`,
+for the round trip of an empty call: compare ratios, not milliseconds.
+
+The workloads: uncontended, each client has a lock of its own; contended, all
+want one lock; shared, all share one lock as readers do; semaphore, all want one
+lock that --limit of them may hold. A server may die meanwhile: what failed is
+counted, and said on standard error.`,
 		Example: `  conclave bench --cluster 3
   conclave bench --cluster 3 --workload contended --clients 64 --seconds 10 --json
+  conclave bench --cluster 3 --workload semaphore --limit 8 --clients 64
   conclave bench --servers db1:7400,db2:7400,db3:7400 --clients 128 --connections 16`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run.run(cmd.Flags().Changed("servers")) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&run.workload, "workload", run.workload, "what the clients do: "+strings.Join(bench.Workloads, " or "))
+	flags.StringVar(&run.workload, "workload", run.workload, "what the clients do: "+strings.Join(bench.Workloads, ", "))
 	flags.IntVar(&run.clients, "clients", run.clients, "how many acquire at the same time")
 	flags.IntVar(&run.connections, "connections", run.connections, "how many connections they share")
+	flags.IntVar(&run.limit, "limit", run.limit, "how many hold at a time in the workload semaphore")
 	flags.Float64Var(&run.seconds, "seconds", run.seconds, "how long to load the cluster")
 	flags.IntVar(&run.cluster, "cluster", 0, "start a cluster of this many servers on this machine for it")
 	flags.StringVar(&run.dir, "dir", "", "where to measure the disk, and to keep the data of --cluster (default: a temporary directory)")
@@ -44,10 +51,14 @@ for the round trip of an empty call: compare ratios, not milliseconds.`,
 	return cmd
 }
 
+// longest is how many seconds a load may take: a day.
+const longest = 86400.0
+
 type benchRun struct {
 	*app
 	workload             string
 	clients, connections int
+	limit                int
 	seconds              float64
 	cluster              int
 	dir                  string
@@ -56,6 +67,9 @@ type benchRun struct {
 func (b *benchRun) run(servers bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if !(b.seconds > 0 && b.seconds <= longest) { // which no NaN is
+		return fmt.Errorf("--seconds %v: give more than 0 and at most %v", b.seconds, longest)
+	}
 	binary, err := os.Executable()
 	if err != nil {
 		return err
@@ -66,7 +80,7 @@ func (b *benchRun) run(servers bool) error {
 	}
 	defer clear()
 	cfg := bench.Config{
-		Workload: b.workload, Clients: b.clients, Connections: b.connections,
+		Workload: b.workload, Clients: b.clients, Connections: b.connections, Limit: b.limit,
 		Duration: time.Duration(b.seconds * float64(time.Second)), Binary: binary, Dir: dir,
 	}
 	if err := cfg.Validate(); err != nil {
@@ -96,6 +110,7 @@ func (b *benchRun) measure(ctx context.Context, cfg bench.Config) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprint(b.stderr, report.Warnings())
 	if b.json {
 		return json.NewEncoder(b.stdout).Encode(report)
 	}

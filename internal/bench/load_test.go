@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/server/servertest"
+)
+
+// book counts who is inside which lock.
+type book struct {
+	mu     sync.Mutex
+	inside map[string]int
+	most   map[string]int
+}
+
+func (b *book) keep(lock Locker) Locker {
+	note := func(name string, change int) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.inside[name] += change
+		b.most[name] = max(b.most[name], b.inside[name])
+	}
+	return func(ctx context.Context, name string) (Release, error) {
+		release, err := lock(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		note(name, 1)
+		return func(ctx context.Context) error {
+			note(name, -1)
+			return release(ctx)
+		}, nil
+	}
+}
+
+// TestWorkloads lays every workload on a cluster and looks how many were inside.
+func TestWorkloads(t *testing.T) {
+	cluster := servertest.Start(t, 1)
+	connections, err := Connect(t.Context(), conclave.Config{Servers: cluster.Addresses()}, 2)
+	for _, c := range connections {
+		t.Cleanup(func() { c.Close() })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for workload, want := range map[string]struct{ names, together int }{
+		Uncontended: {6, 1}, Contended: {1, 1}, Shared: {1, 6}, Semaphore: {1, 3},
+	} {
+		b := &book{inside: make(map[string]int), most: make(map[string]int)}
+		l := Load{Workload: workload, Limit: 3, Duration: 300 * time.Millisecond}
+		for i := range 6 {
+			l.Clients = append(l.Clients, b.keep(LockerOf(connections[i%2], workload, 3)))
+		}
+		f, err := l.Run(t.Context())
+		if err != nil || f.Failed > 0 {
+			t.Fatalf("%s: %d failed, %v, %v", workload, f.Failed, f.Failure, err)
+		}
+		if len(b.most) != want.names {
+			t.Errorf("%s: %d locks, want %d", workload, len(b.most), want.names)
+		}
+		for name, most := range b.most {
+			if most > want.together || workload == Shared && most < 2 {
+				t.Errorf("%s: %d were in %s together, want %d", workload, most, name, want.together)
+			}
+		}
+		if waits := workload == Contended || workload == Semaphore; waits != (f.Handoff(50) != nil) {
+			t.Errorf("%s: the hand-off is %v", workload, f.Handoff(50))
+		}
+		if f.Done == 0 || f.Acquire(50) == nil || len(f.Entries) != 6 || f.MaxMin() == nil || f.Rate() <= 0 {
+			t.Errorf("%s: %+v", workload, f)
+		}
+	}
+}
+
+// TestLoadSurvivesTheLeader takes the leader away under the load.
+func TestLoadSurvivesTheLeader(t *testing.T) {
+	cluster := servertest.Start(t, 3)
+	connections, err := Connect(t.Context(), conclave.Config{Servers: cluster.Addresses()}, 1)
+	for _, c := range connections {
+		t.Cleanup(func() { c.Close() })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := 0, 0
+	first := cluster.Leader()
+	lock := LockerOf(connections[0], Uncontended, 0)
+	f, err := Load{Workload: Uncontended, Duration: 3 * time.Second, Clients: []Locker{func(ctx context.Context, name string) (Release, error) {
+		if before++; before == 20 {
+			cluster.Stop(first)
+		}
+		if before > 20 {
+			after++
+		}
+		return lock(ctx, name)
+	}}}.Run(t.Context())
+	if err != nil || after < 20 || f.Done < 20 {
+		t.Fatalf("%d operations before the leader went and %d after, %d failed, %v, %v", before-after, after, f.Failed, f.Failure, err)
+	}
+}
+
+func TestRun(t *testing.T) {
+	cluster := servertest.Start(t, 1)
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), Config{
+		Client: conclave.Config{Servers: cluster.Addresses()}, Workload: Uncontended, Clients: 4, Connections: 2,
+		Duration: 200 * time.Millisecond, Binary: binary, Dir: t.TempDir(), glance: 100 * time.Millisecond,
+	})
+	if err != nil || r.Remark != "" || r.RPCMSP50 <= 0 || r.FdatasyncMSP50 != 0.25 || r.OpsPerSecond <= 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if r.HandoffMSP50 != nil || r.Ratio() <= 0 || !strings.Contains(r.Text(), "times (fdatasync + round trip)") {
+		t.Errorf("%+v", r)
+	}
+}
+
+var errRefused = errors.New("refused")
+
+func free(context.Context) error { return nil }
+
+// TestFailuresAreCounted refuses a third of the operations, half of them at the
+// release.
+func TestFailuresAreCounted(t *testing.T) {
+	tries := 0
+	lock := func(context.Context, string) (Release, error) {
+		switch tries++; tries % 6 {
+		case 0:
+			return nil, errRefused
+		case 3:
+			return func(context.Context) error { return errRefused }, nil
+		}
+		return free, nil
+	}
+	f, err := Load{Workload: Uncontended, Clients: []Locker{lock}, Duration: 200 * time.Millisecond}.Run(t.Context())
+	if err != nil || f.Failed == 0 || f.Failure != errRefused {
+		t.Fatalf("%d failed, %v, %v", f.Failed, f.Failure, err)
+	}
+	if f.Done+f.Failed != int64(tries) || f.Failed != int64(tries/3) {
+		t.Errorf("%d tries, %d done, %d failed", tries, f.Done, f.Failed)
+	}
+	if f.MaxMin() != nil {
+		t.Error("one client is fair to itself")
+	}
+}
+
+func TestNothingDoneIsAnError(t *testing.T) {
+	refuse := func(context.Context, string) (Release, error) { return nil, errRefused }
+	wait := func(ctx context.Context, _ string) (Release, error) { <-ctx.Done(); return nil, ctx.Err() }
+	l := Load{Workload: Uncontended, Duration: 20 * time.Millisecond}
+	l.Clients = []Locker{refuse}
+	if _, err := l.Run(t.Context()); !errors.Is(err, errRefused) {
+		t.Error(err)
+	}
+	l.Clients = []Locker{wait}
+	if _, err := l.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "20ms") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l.Clients = slices.Repeat([]Locker{wait}, 3)
+	if _, err := l.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
