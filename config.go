@@ -59,9 +59,12 @@ type Config struct {
 	// sessions lost. By default nothing is logged.
 	Logger *slog.Logger
 
-	// seams for tests: the clock of deadlines, and the network.
-	now  func() boottime.Time
-	dial func(ctx context.Context, address string) (net.Conn, error)
+	// Dialer makes the connections to servers, of which it gets the addresses: for
+	// a tunnel, or a server in this process. By default they are made by TCP.
+	Dialer func(ctx context.Context, address string) (net.Conn, error)
+
+	// now is the clock of deadlines; a seam for tests.
+	now func() boottime.Time
 }
 
 // WithDefaults returns the configuration with every zero field replaced by its
@@ -79,8 +82,8 @@ func (cfg Config) WithDefaults() Config {
 	if cfg.now == nil {
 		cfg.now = boottime.Now
 	}
-	if cfg.dial == nil {
-		cfg.dial = func(ctx context.Context, address string) (net.Conn, error) {
+	if cfg.Dialer == nil {
+		cfg.Dialer = func(ctx context.Context, address string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", address)
 		}
 	}

@@ -102,7 +102,7 @@ func TestServerOfAnotherClusterIsNeverUsed(t *testing.T) {
 		cfg := ours.config()
 		cfg.Servers = append(cfg.Servers, "foreign.test:7400")
 		cfg.Cluster = ours.identity
-		cfg.dial = func(ctx context.Context, address string) (net.Conn, error) {
+		cfg.Dialer = func(ctx context.Context, address string) (net.Conn, error) {
 			if address == "foreign.test:7400" {
 				return foreign.dial(ctx, address)
 			}

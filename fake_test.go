@@ -92,7 +92,7 @@ func (c *cluster) close() {
 func (c *cluster) now() boottime.Time { return boottime.Time(time.Since(c.began)) + 1 }
 
 func (c *cluster) config() Config {
-	cfg := Config{TTL: 2 * time.Second, now: c.now, dial: c.dial, Program: "test"}
+	cfg := Config{TTL: 2 * time.Second, now: c.now, Dialer: c.dial, Program: "test"}
 	for _, s := range c.servers {
 		cfg.Servers = append(cfg.Servers, s.address)
 	}

@@ -1,10 +1,8 @@
 package conclave
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -47,7 +45,7 @@ func newPool(cfg *Config) *pool {
 		conns: make(map[string]*grpc.ClientConn),
 		options: []grpc.DialOption{
 			grpc.WithTransportCredentials(secrecy),
-			grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return cfg.dial(ctx, address) }),
+			grpc.WithContextDialer(cfg.Dialer),
 			grpc.WithNoProxy(),
 			grpc.WithDisableServiceConfig(),
 			grpc.WithConnectParams(grpc.ConnectParams{
