@@ -44,6 +44,7 @@ type Client struct {
 	sessions map[string]*session // by id: that one, and those being closed
 	link     *link               // where requests are sent; nil while no server is found
 	attempts map[string]error    // by address, why the last link to it ended
+	learned  []string            // where servers take clients besides those configured
 }
 
 // Dial attaches to the cluster that cfg names. It returns once a server of the
@@ -249,6 +250,21 @@ func (c *Client) identify(cluster string) error {
 	}
 	c.attach.Do(func() { close(c.attached) })
 	return nil
+}
+
+// learn takes over where the servers of the cluster take clients. They may all be
+// others by now than those that the configuration names.
+func (c *Client) learn(servers []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.learned = slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return slices.Contains(c.cfg.Servers, s) })
+}
+
+// servers returns the addresses that were configured, then those that were learned.
+func (c *Client) servers() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Concat(c.cfg.Servers, c.learned)
 }
 
 // tried returns what became of each server.

@@ -137,7 +137,11 @@ func (l *link) welcome(frame *api.ServerFrame) error {
 	if v := frame.GetWelcome().GetVersion(); v != protocolVersion {
 		return fmt.Errorf("the server speaks version %d of the interface, this client version %d", v, protocolVersion)
 	}
-	return l.client.identify(frame.GetWelcome().GetCluster())
+	if err := l.client.identify(frame.GetWelcome().GetCluster()); err != nil {
+		return err
+	}
+	l.client.learn(frame.GetWelcome().GetServers())
+	return nil
 }
 
 // take handles a frame, and returns an error if the stream is of no more use.

@@ -202,7 +202,7 @@ func (p *pursuit) choose() string {
 	if leader != "" && !busy(leader) {
 		return leader
 	}
-	servers := p.client.cfg.Servers
+	servers := p.client.servers()
 	for range servers {
 		p.turn = (p.turn + 1) % len(servers)
 		if !busy(servers[p.turn]) {

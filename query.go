@@ -172,7 +172,7 @@ func elsewhere(err error) bool {
 		return true
 	}
 	switch status.Code(err) {
-	case codes.InvalidArgument, codes.NotFound, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.Internal:
+	case codes.InvalidArgument, codes.NotFound, codes.Aborted, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.Internal:
 		return false
 	default:
 		return true
@@ -185,7 +185,7 @@ func (c *Client) addresses() []string {
 	if inUse := c.Server(); inUse != "" {
 		first = append(first, inUse)
 	}
-	for _, s := range c.cfg.Servers {
+	for _, s := range c.servers() {
 		if len(first) == 0 || s != first[0] {
 			first = append(first, s)
 		}

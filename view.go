@@ -42,7 +42,23 @@ type Member struct {
 	// MatchIndex is the last log index known to be on the member's disk, if the
 	// answering server leads.
 	MatchIndex uint64
+	// Learner says that it receives the log and has no vote.
+	Learner bool
+	// Behind is how many committed entries of the log it is not known to have, if
+	// the answering server leads.
+	Behind uint64
+	Stage  Stage
 }
+
+// Stage is how far a server has come, or gone.
+type Stage string
+
+const (
+	Settled  Stage = "settled"  // it is what it is meant to be
+	Reserved Stage = "reserved" // its id is kept for it, and it has not asked to join
+	Joining  Stage = "joining"  // it has its id, and has not come or caught up yet
+	Leaving  Stage = "leaving"  // it is being removed
+)
 
 // Resource is a lock or an election with those who hold it and wait for it.
 type Resource struct {
@@ -148,13 +164,32 @@ func statusOf(r *api.StatusResponse) Status {
 		Sessions: r.GetSessions(), Locks: r.GetLocks(), Elections: r.GetElections(), Waiters: r.GetWaiters(),
 		Fence: r.GetFence(), Version: r.GetVersion(), Uptime: time.Duration(r.GetUptimeNs()),
 	}
-	for _, m := range r.GetMembers() {
-		s.Members = append(s.Members, Member{
+	s.Members = membersOf(r.GetMembers())
+	return s
+}
+
+func membersOf(all []*api.Member) []Member {
+	var members []Member
+	for _, m := range all {
+		members = append(members, Member{
 			ID: m.GetId(), PeerAddress: m.GetPeerAddress(), ClientAddress: m.GetClientAddress(), Voter: m.GetVoter(),
 			Leader: m.GetLeader(), Connected: m.GetConnected(), MatchIndex: m.GetMatchIndex(),
+			Learner: m.GetLearner(), Behind: m.GetBehind(), Stage: stageOf(m.GetStage()),
 		})
 	}
-	return s
+	return members
+}
+
+func stageOf(s api.Stage) Stage {
+	switch s {
+	case api.Stage_STAGE_RESERVED:
+		return Reserved
+	case api.Stage_STAGE_JOINING:
+		return Joining
+	case api.Stage_STAGE_LEAVING:
+		return Leaving
+	}
+	return Settled
 }
 
 func resourceOf(r *api.Resource) Resource {

@@ -34,6 +34,9 @@ flag's name in capitals with _ for -, or under the flag's name in a TOML file
 before the file. Without any it is a cluster of one, for this machine alone.`,
 		Example: `  conclave serve
   conclave serve --config /etc/conclave.toml
+  conclave serve --join 10.0.0.1:7400 --data /var/lib/conclave --listen 10.0.0.4:7400 \
+    --peer-listen 10.0.0.4:7500 --tls-cert server.pem --tls-key server.key \
+    --peer-cert peer.pem --peer-key peer.key --peer-ca peers-ca.pem
   conclave serve --id 1 --data /var/lib/conclave --listen 10.0.0.1:7400 \
     --peers 1=10.0.0.1:7500,2=10.0.0.2:7500,3=10.0.0.3:7500 \
     --tls-cert server.pem --tls-key server.key \
@@ -119,15 +122,19 @@ func (a *app) serve(cfg server.Config) (err error) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s, err := server.Start(cfg)
+	s, err := server.StartContext(ctx, cfg)
 	if err != nil {
 		return err
 	}
+	cfg = s.Config()
 	fmt.Fprintf(a.stdout, "server %d of cluster %s takes clients at %s and servers at %s, data in %s\n",
 		cfg.ID, s.Cluster(), s.Addr(), s.PeerAddr(), cfg.Data)
 	select {
 	case <-ctx.Done():
 	case <-s.Done():
+		if server.Removed(s.Err()) {
+			return s.Err()
+		}
 		return fmt.Errorf("server %d stopped: %w", cfg.ID, s.Err())
 	}
 	stop() // a second signal ends the process at once

@@ -58,6 +58,10 @@ type memberView struct {
 	Leader        bool   `json:"leader"`
 	Connected     bool   `json:"connected"`
 	MatchIndex    uint64 `json:"match_index,string"`
+	Learner       bool   `json:"learner"`
+	Behind        uint64 `json:"behind,string"`
+	// Stage is settled, reserved, joining or leaving.
+	Stage conclave.Stage `json:"stage"`
 }
 
 func statusJSON(s conclave.Status) statusView {
@@ -99,6 +103,8 @@ func role(m conclave.Member) string {
 		return "leader"
 	case m.Voter:
 		return "follower"
+	case m.Learner:
+		return "learner"
 	}
-	return "learner"
+	return "-"
 }

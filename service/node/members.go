@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/conclave-io/conclave/service/agreement"
@@ -57,6 +59,20 @@ func (n *Node) acquaint() {
 			n.net.SetPeer(m.ID, m.PeerAddress)
 		}
 	}
+}
+
+// ClientAddresses returns where the servers of the cluster take clients, as far as
+// that is on record, by id.
+func (n *Node) ClientAddresses() []string {
+	n.records.mu.Lock()
+	defer n.records.mu.Unlock()
+	var addresses []string
+	for _, id := range slices.Sorted(maps.Keys(n.records.agreed)) {
+		if address := n.records.agreed[id].ClientAddress; address != "" {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses
 }
 
 // memberOf is what a server said of itself, as the replica takes it.

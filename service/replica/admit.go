@@ -63,7 +63,7 @@ func (r *Replica) admitPeer(status *agreement.Status, peer uint64) bool {
 		return r.record(here)
 	case !voter && !learner && same:
 		return r.change(raftpb.ConfChangeAddLearnerNode, peer)
-	case learner && known.Standing == registry.Voter && caughtUp(status, peer):
+	case learner && known.Standing == registry.Voter && r.caughtUp(status, peer):
 		return r.change(raftpb.ConfChangeAddNode, peer)
 	case same && (known.PeerAddress != here.PeerAddress || known.ClientAddress != here.ClientAddress):
 		here.Standing = known.Standing
@@ -95,11 +95,11 @@ func (r *Replica) change(kind raftpb.ConfChangeType, peer uint64) bool {
 }
 
 // caughtUp reports whether a learner has all that is committed, or nearly.
-func caughtUp(status *agreement.Status, learner uint64) bool {
+func (r *Replica) caughtUp(status *agreement.Status, learner uint64) bool {
 	const near = 100 // entries
 	for _, p := range status.Peers {
 		if p.ID == learner {
-			return p.Active && p.Match > 0 && p.Match+near >= status.Commit
+			return r.live(learner) && p.Match > 0 && p.Match+near >= status.Commit
 		}
 	}
 	return false

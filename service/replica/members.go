@@ -161,7 +161,9 @@ func (r *Replica) promoteMember(status *agreement.Status, id uint64) (uint64, bo
 		return 0, false, r.unknown(status, id)
 	case m.Reserved() || !slices.Contains(status.Learners, id):
 		return 0, false, refuse("server %d has not come yet: start it, and wait until it has caught up", id)
-	case !caughtUp(status, id) && (m.Standing == registry.Learner || !r.live(id)):
+	case !r.live(id):
+		return 0, false, refuse("server %d is not up: start it first", id)
+	case !r.caughtUp(status, id):
 		return 0, false, refuse("server %d lacks %d entries of the log: wait until it has caught up", id, behind(status, id))
 	}
 	if err := r.underway(status, id); err != nil {

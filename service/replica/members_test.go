@@ -138,7 +138,7 @@ func TestALearnerStaysOneUntilItIsPromoted(t *testing.T) {
 	}
 	c.crash(c.servers[4])
 	c.run(1000 * ms)
-	c.refused(Change{Kind: Promote, ID: 4}, "server 4 lacks")
+	c.refused(Change{Kind: Promote, ID: 4}, "server 4 is not up")
 	c.restart(c.servers[4])
 	c.run(1000 * ms)
 	c.make(Change{Kind: Promote, ID: 4})

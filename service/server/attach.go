@@ -35,7 +35,7 @@ type service struct {
 // Attach serves one process.
 func (s service) Attach(stream attachStream) error {
 	ctx := stream.Context()
-	welcome := &api.Welcome{Cluster: s.identity, Server: s.cfg.ID, Version: protocolVersion}
+	welcome := &api.Welcome{Cluster: s.identity, Server: s.cfg.ID, Version: protocolVersion, Servers: s.node.ClientAddresses()}
 	if err := stream.Send(&api.ServerFrame{Welcome: welcome}); err != nil {
 		return err
 	}

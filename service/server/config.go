@@ -36,6 +36,12 @@ type Config struct {
 	// Peers are all servers of the cluster, this one included:
 	// "1=host:port,2=host:port,3=host:port" [a cluster of this server alone].
 	Peers string
+	// Join are addresses at which servers of a cluster take clients. With it this
+	// server becomes a member of that cluster, which gives it its id; ID and Peers
+	// stay empty. Once it has joined, Join says no more than that it did.
+	Join string
+	// Learner lets it stay a learner, without a vote, until it is promoted.
+	Learner bool
 
 	// Preset fits the times to the network: "lan", or "wan", which multiplies
 	// their defaults by 10 ["lan"].
@@ -99,7 +105,12 @@ func (c Config) WithDefaults() Config {
 	set(&c.LogFormat, "text")
 	set(&c.Version, "unknown")
 	set(&c.patience, defaultPatience)
-	if c.Peers == "" {
+	switch {
+	case c.Join != "":
+		set(&c.PeerListen, c.PeerAdvertise)
+		set(&c.PeerListen, DefaultPeerListen)
+		set(&c.PeerAdvertise, c.PeerListen)
+	case c.Peers == "":
 		set(&c.ID, 1)
 		set(&c.PeerListen, DefaultPeerListen)
 		set(&c.PeerAdvertise, c.PeerListen)

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -41,9 +40,7 @@ func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 	if errors.Is(err, node.ErrNotLeader) {
 		// It does not know yet what it is: there is no replica to look at.
 		err = nil
-		for _, id := range s.ids {
-			answer.Members = append(answer.Members, s.member(id))
-		}
+		answer.Members = s.founders()
 	}
 	return answer, s.spoken(ctx, err)
 }
@@ -55,23 +52,10 @@ func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
 	answer.Sessions, answer.Waiters = uint64(counts.Sessions), uint64(counts.Waiters)
 	answer.Locks, answer.Elections = uint64(counts.Locks), uint64(counts.Elections)
 	answer.Fence = counts.Fence
-	for _, id := range s.ids {
-		m := s.member(id)
-		m.Voter = slices.Contains(state.Voters, id)
-		m.Leader = id == state.Leader
-		for _, p := range state.Peers {
-			if p.ID == id {
-				m.MatchIndex = p.Match
-			}
+	for _, m := range r.Members() {
+		if m.Voter || m.Learner {
+			answer.Members = append(answer.Members, s.member(&m))
 		}
-		answer.Members = append(answer.Members, m)
-	}
-}
-
-func (s *Server) member(id uint64) *api.Member {
-	return &api.Member{
-		Id: id, PeerAddress: s.peers[id], ClientAddress: s.node.ClientAddress(id),
-		Connected: id == s.cfg.ID || slices.Contains(s.node.Connected(), id),
 	}
 }
 

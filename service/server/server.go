@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -28,8 +26,7 @@ type Server struct {
 	cfg      Config
 	log      *slog.Logger
 	identity string
-	peers    map[uint64]string
-	ids      []uint64 // of all servers, sorted
+	peers    map[uint64]string // the servers that it was told of at the start
 	started  time.Time
 
 	node     *node.Node
@@ -55,7 +52,11 @@ type Server struct {
 
 // Start starts a server. It returns once clients can connect, which may be
 // before the cluster has a leader.
-func Start(cfg Config) (*Server, error) {
+func Start(cfg Config) (*Server, error) { return StartContext(context.Background(), cfg) }
+
+// StartContext starts a server. A server that joins a cluster tries to for as long
+// as ctx lasts, and a minute at most.
+func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		closeAll(cfg.Listener, cfg.PeerListener)
@@ -69,8 +70,13 @@ func Start(cfg Config) (*Server, error) {
 	if cfg, err = cfg.listen(); err != nil {
 		return nil, err
 	}
+	cfg, from, err := cfg.resolve(ctx, secrets)
+	if err != nil {
+		closeAll(cfg.Listener, cfg.PeerListener)
+		return nil, err
+	}
 	s := &Server{cfg: cfg, log: cfg.Log, started: time.Now(), leaving: make(chan struct{}), done: make(chan struct{})}
-	if err := s.startNode(secrets); err != nil {
+	if err := s.startNode(secrets, from); err != nil {
 		closeAll(cfg.Listener)
 		return nil, err
 	}
@@ -100,6 +106,9 @@ func (c Config) listen() (Config, error) {
 	if _, port, _ := splitAddress(c.Advertise); port == 0 {
 		c.Advertise = c.Listener.Addr().String()
 	}
+	if _, port, _ := splitAddress(c.PeerAdvertise); port == 0 && c.Join != "" {
+		c.PeerAdvertise = c.PeerListener.Addr().String()
+	}
 	return c, nil
 }
 
@@ -122,16 +131,10 @@ func closeAll(listeners ...net.Listener) {
 	}
 }
 
-func (s *Server) startNode(secrets secrets) (err error) {
-	cluster, err := s.cfg.Cluster()
-	if err != nil {
-		return err
-	}
-	s.identity = FormatCluster(cluster)
-	s.peers, _ = ParsePeers(s.cfg.Peers) // Validate has read them
-	s.ids = slices.Sorted(maps.Keys(s.peers))
+func (s *Server) startNode(secrets secrets, from origin) (err error) {
+	s.identity, s.peers = FormatCluster(from.cluster), from.peers
 	s.node, err = node.Start(node.Config{
-		ID: s.cfg.ID, Cluster: cluster, Peers: s.peers, Dir: s.cfg.Data,
+		ID: s.cfg.ID, Cluster: from.cluster, Peers: from.peers, Joined: from.joined, UID: from.uid, Dir: s.cfg.Data,
 		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient,
 		ClientAddress: s.cfg.Advertise, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election,
 		Log: s.log, Limits: s.cfg.Limits,

@@ -27,6 +27,9 @@ func (c Config) checkIdentity() error {
 	if strings.ContainsFunc(c.ClusterName, unicode.IsControl) || len(c.ClusterName) > 256 {
 		return fmt.Errorf("cluster-name: %.40q is not a name: give 1 to 256 bytes without control characters", c.ClusterName)
 	}
+	if err := c.checkJoin(); err != nil || c.Join != "" {
+		return err
+	}
 	peers, err := ParsePeers(c.Peers)
 	if err != nil {
 		return fmt.Errorf("peers: %w", err)

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/store"
+)
+
+const (
+	// joinPatience is how long a server tries to join.
+	joinPatience = time.Minute
+	// joinPause is the time between two attempts.
+	joinPause = 250 * time.Millisecond
+)
+
+// origin is what a server knows of its cluster when it starts.
+type origin struct {
+	cluster uint64
+	peers   map[uint64]string
+	// joined says that the cluster was there before this server, and uid is the
+	// number under which it asked.
+	joined bool
+	uid    uint64
+}
+
+// resolve finds out which server of which cluster this is: from the configuration,
+// or, for one that joins, from its data directory or from the cluster.
+func (c Config) resolve(ctx context.Context, secrets secrets) (Config, origin, error) {
+	if c.Join == "" {
+		cluster, err := c.Cluster()
+		peers, _ := ParsePeers(c.Peers) // Validate has read them
+		return c, origin{cluster: cluster, peers: peers}, err
+	}
+	told, err := store.Join(c.Data, func(uid uint64) (store.Joined, error) { return c.join(ctx, secrets, uid) })
+	if err != nil {
+		return c, origin{}, err
+	}
+	c.ID = told.Server
+	peers := maps.Clone(told.Peers)
+	peers[c.ID] = c.PeerAdvertise
+	return c, origin{cluster: told.Cluster, peers: peers, joined: true, uid: told.UID}, nil
+}
+
+// join asks one server of the cluster after the other to be taken in, until one
+// has answered for the leader. While another change is under way it waits.
+func (c Config) join(ctx context.Context, secrets secrets, uid uint64) (store.Joined, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinPatience)
+	defer cancel()
+	pool := newPool(secrets)
+	defer pool.close()
+	told := ""
+	for {
+		var failures []string
+		for _, address := range c.joinAddresses() {
+			joined, err := c.joinBy(ctx, pool, address, uid)
+			switch {
+			case err == nil:
+				c.Log.Info("joined", "server", joined.Server, "cluster", FormatCluster(joined.Cluster), "told by", address)
+				return joined, nil
+			case status.Code(err) == codes.InvalidArgument:
+				return joined, fmt.Errorf("join: %s refuses: %s", address, reason(err))
+			}
+			failures = append(failures, fmt.Sprintf("%s: %s", address, reason(err)))
+		}
+		if why := strings.Join(failures, "; "); why != told {
+			told = why
+			c.Log.Warn("not taken in yet; trying on", "why", why)
+		}
+		select {
+		case <-time.After(joinPause):
+		case <-ctx.Done():
+			return store.Joined{}, fmt.Errorf("join: not taken in within %v: %s", joinPatience, told)
+		}
+	}
+}
+
+func (c Config) joinAddresses() []string {
+	var addresses []string
+	for address := range strings.SplitSeq(c.Join, ",") {
+		addresses = append(addresses, strings.TrimSpace(address))
+	}
+	return addresses
+}
+
+// joinBy asks one server.
+func (c Config) joinBy(ctx context.Context, pool *pool, address string, uid uint64) (joined store.Joined, err error) {
+	ctx, cancel := context.WithTimeout(ctx, defaultDeadline)
+	defer cancel()
+	client, err := pool.get(address)
+	if err != nil {
+		return joined, err
+	}
+	answer, err := client.Join(ctx, &api.JoinRequest{Uid: uid, PeerAddress: c.PeerAdvertise, ClientAddress: c.Advertise, Learner: c.Learner})
+	if err != nil {
+		return joined, err
+	}
+	joined.Server = answer.GetId()
+	joined.Peers = make(map[uint64]string)
+	for _, m := range answer.GetMembers() {
+		if m.GetPeerAddress() != "" && m.GetId() != joined.Server {
+			joined.Peers[m.GetId()] = m.GetPeerAddress()
+		}
+	}
+	if joined.Cluster, err = strconv.ParseUint(answer.GetCluster(), 16, 64); err != nil || joined.Server == 0 || len(joined.Peers) == 0 {
+		return joined, errors.New("its answer makes no sense: is it a server of another release?")
+	}
+	return joined, nil
+}
+
+// checkJoin looks at the settings of a server that joins.
+func (c Config) checkJoin() error {
+	switch {
+	case c.Join == "" && c.Learner:
+		return errors.New("learner: only a server that joins can be one: give --join too")
+	case c.Join == "":
+		return nil
+	case c.ID != 0 || c.Peers != "":
+		return errors.New("join: the cluster tells a server that joins its id and its peers: leave --id and --peers out")
+	}
+	for _, address := range c.joinAddresses() {
+		if err := checkAddress(address); err != nil {
+			return fmt.Errorf("join: %w", err)
+		}
+	}
+	return nil
+}
