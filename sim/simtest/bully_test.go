@@ -135,7 +135,7 @@ func TestBullyKnownFailure(t *testing.T) {
 }
 
 // TestElectionsOutliveAnyStep: one process after the other crashes at every step of an
-// election of all. Whoever is up asks again later, as who needs a leader would.
+// election of all, be the highest up or not. The lowest that is up asks again later, as who needs a leader would.
 func TestElectionsOutliveAnyStep(t *testing.T) {
 	for _, spec := range elections() {
 		if !spec.Survives(process.CrashAny, "") || spec.Needs.Load {
@@ -143,8 +143,10 @@ func TestElectionsOutliveAnyStep(t *testing.T) {
 		}
 		t.Run(spec.Name, func(t *testing.T) {
 			for n := 2; n <= 4; n++ {
-				for victim := range process.ID(n) {
-					for at := uint64(n); outlive(t, spec, n, victim, at); at++ {
+				for up := max(2, n-1); up <= n; up++ {
+					for victim := range process.ID(up) {
+						for at := uint64(n); outlive(t, spec, n, up, victim, at); at++ {
+						}
 					}
 				}
 			}
@@ -152,15 +154,25 @@ func TestElectionsOutliveAnyStep(t *testing.T) {
 	}
 }
 
-// outlive reports whether the election was still on when the victim crashed.
-func outlive(t *testing.T, spec *process.Spec, n int, victim process.ID, at uint64) bool {
+// outlive reports whether the election was still on when the victim crashed. Those
+// above the first few are down from the start.
+func outlive(t *testing.T, spec *process.Spec, n, up int, victim process.ID, at uint64) bool {
 	t.Helper()
 	cfg := sim.Config{Spec: spec, Process: process.Config{N: n, Delay: ms}}
+	campaign := func(p process.ID, at process.Duration) {
+		cfg.Workload.Commands = append(cfg.Workload.Commands, sim.Command{At: at, Process: p, Kind: process.Campaign})
+	}
 	for p := range process.ID(n) {
-		for _, when := range []process.Duration{ms, process.Duration(1000+100*p) * ms} {
-			cfg.Workload.Commands = append(cfg.Workload.Commands, sim.Command{At: when, Process: p, Kind: process.Campaign})
+		campaign(p, ms)
+		if int(p) >= up {
+			cfg.Faults = append(cfg.Faults, sim.Fault{Kind: sim.Crash, Process: p})
 		}
 	}
+	lowest := process.ID(0)
+	if victim == lowest {
+		lowest = 1
+	}
+	campaign(lowest, 1000*ms)
 	w, err := sim.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +187,7 @@ func outlive(t *testing.T, spec *process.Spec, n int, victim process.ID, at uint
 	for w.Step() {
 	}
 	if wrong := wrongLeader(w, make([]int64, n)); wrong != "" || len(w.Result().Violations) > 0 {
-		t.Errorf("N=%d, %d crashes after %d events: %s %v", n, victim, at, wrong, w.Result().Violations)
+		t.Errorf("N=%d, %d up, %d crashes after %d events: %s %v", n, up, victim, at, wrong, w.Result().Violations)
 	}
 	return on
 }
