@@ -29,6 +29,10 @@ type Config struct {
 	UID    uint64
 	// Dir is the data directory.
 	Dir string
+	// Memory keeps nothing on disk, and has no Dir: the state ends with the node.
+	// Only a node that is alone in its cluster can do without, since others would
+	// go by what it has forgotten.
+	Memory bool
 	// PeerListener takes the connections of the other servers. Start closes it
 	// when it fails, Stop when the node stops.
 	PeerListener net.Listener
@@ -81,7 +85,9 @@ func (c Config) Validate() error {
 		return errors.New("the id of a server is 0: it must be 1 or more")
 	case c.Peers[c.ID] == "":
 		return fmt.Errorf("server %d is not among the peers: name its own address there too", c.ID)
-	case c.Dir == "":
+	case c.Memory && len(c.Peers) > 1:
+		return errors.New("a server that has others beside it cannot do without a disk: name a data directory")
+	case c.Dir == "" && !c.Memory:
 		return errors.New("no data directory is named")
 	case c.PeerListener == nil:
 		return errors.New("no listener for peers is given")

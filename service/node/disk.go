@@ -13,10 +13,24 @@ import (
 // no more requests or messages until the disk has caught up.
 const maxBacklog = 256
 
+// keeper keeps what the node must not forget: a *store.Store, or a store.Memory.
+type keeper interface {
+	Save(*raftpb.HardState, []*raftpb.Entry, *raftpb.Snapshot, bool) error
+	Close() error
+}
+
+// open opens what keeps the state of this server, and returns what it holds.
+func (c Config) open(id store.Identity) (keeper, *store.State, error) {
+	if c.Memory {
+		return store.Memory{}, store.InMemory(), nil
+	}
+	return store.Open(c.Dir, id, c.Log)
+}
+
 // disk writes in order, in a goroutine of its own, and lets everything that
 // waits share one fsync.
 type disk struct {
-	store *store.Store
+	store keeper
 	// done receives what was written, in order.
 	done chan written
 
@@ -38,7 +52,7 @@ type written struct {
 	err    error
 }
 
-func newDisk(s *store.Store) *disk {
+func newDisk(s keeper) *disk {
 	d := &disk{store: s, done: make(chan written)}
 	d.wake.L = &d.mu
 	return d

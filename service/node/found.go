@@ -67,6 +67,9 @@ func (n *Node) stopping() bool {
 // down and others that answer never were: that is more loss than a cluster of
 // this size stands.
 func (n *Node) isFounder() (bool, error) {
+	if n.cfg.Memory {
+		return true, nil // it has nobody to ask
+	}
 	marker := filepath.Join(n.cfg.Dir, "rejoining")
 	if _, err := os.Stat(marker); err == nil {
 		return false, nil

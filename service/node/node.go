@@ -21,7 +21,7 @@ import (
 type Node struct {
 	cfg   Config
 	log   *slog.Logger
-	store *store.Store
+	store keeper
 	found *store.State
 	disk  *disk
 	net   *transport.Transport
@@ -85,7 +85,7 @@ func (n *Node) open() error {
 	}
 	var err error
 	identity := store.Identity{Cluster: n.cfg.Cluster, Server: n.cfg.ID, UID: n.cfg.UID}
-	if n.store, n.found, err = store.Open(n.cfg.Dir, identity, n.log); err != nil {
+	if n.store, n.found, err = n.cfg.open(identity); err != nil {
 		return err
 	}
 	n.disk = newDisk(n.store)

@@ -73,6 +73,8 @@ type Config struct {
 	Version string
 	// Log receives what happens [slog.Default()].
 	Log *slog.Logger
+	// Memory keeps everything in memory and nothing in Data, in a cluster of one.
+	Memory bool
 	// Listener and PeerListener, if not nil, are used instead of listening at
 	// Listen and PeerListen.
 	Listener, PeerListener net.Listener

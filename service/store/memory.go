@@ -1,0 +1,28 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+
+	"go.etcd.io/raft/v3/raftpb"
+)
+
+// Memory is what a server has that may forget everything when it stops, in place
+// of a Store. What is saved need not be kept here: raft has it in memory for as
+// long as the process lives, and afterwards nobody asks.
+type Memory struct{}
+
+// InMemory returns the State in which such a server always starts.
+func InMemory() *State { return &State{Fresh: true, UID: drawUID()} }
+
+// Save does nothing.
+func (Memory) Save(*raftpb.HardState, []*raftpb.Entry, *raftpb.Snapshot, bool) error { return nil }
+
+// Close does nothing.
+func (Memory) Close() error { return nil }
+
+func drawUID() uint64 {
+	var uid [8]byte
+	rand.Read(uid[:]) // never fails: it ends the process instead
+	return binary.BigEndian.Uint64(uid[:])
+}
