@@ -57,6 +57,7 @@ service/server/servertest: service/server # for tests only: no line below may na
 
 # Faces: what people touch. The client speaks the protocol and links no server.
 .:                     service/api internal/boottime
+embed:                 . service/server # a server in the user's process, and a client of it
 internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server

@@ -1,0 +1,163 @@
+// Package embed runs a Conclave server inside the process that uses it: a program
+// has locks and elections without anything to install beside it.
+//
+//	client, err := embed.Open(ctx, embed.Config{})
+//	...
+//	defer client.Close()
+//	lock, err := client.Lock(ctx, "reports/nightly")
+//
+// What Open returns has all methods of a [conclave.Client], and they do what they
+// do with a cluster: sessions, deadlines, fences and errors are the same, because
+// the same server answers. A program that outgrows it calls [conclave.Dial]
+// instead, and nothing else changes.
+//
+// # Alone
+//
+// Without Config.Member the server is a cluster of one. It opens no port: client
+// and server talk through memory, and nobody outside of the process can reach it.
+//
+// With a Dir it keeps everything on disk, as any server does. A program that is
+// killed and starts again finds the fences where they were; its locks were of the
+// session that died with it, and are free once that session's TTL is over. One
+// process at a time can open a Dir. Later, `conclave serve --data DIR` makes a
+// server for many programs of it.
+//
+// Without a Dir it keeps everything in memory. Fences then begin anew with each
+// start, so they are of use only for what does not outlive the process either.
+//
+// # As a member
+//
+// With Config.Member the process is one of the servers of a cluster, with the
+// settings of `conclave serve`. It takes other servers and other clients over the
+// network, votes, and is missed when it stops: a cluster of three such processes
+// goes on with one of them down, and stands still with two. Restart them one after
+// the other.
+package embed
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/server"
+)
+
+// stopPatience is how long Close waits for the server to hand leadership over and
+// to say farewell to its clients.
+const stopPatience = 10 * time.Second
+
+// heartbeat of a server that is alone. Nobody hears it: it sets only the pace of
+// the clock, and how soon after its start the server elects itself.
+const heartbeat = 25 * time.Millisecond
+
+// Config says what to run. Its zero value is a server alone, in memory.
+type Config struct {
+	// Dir is the directory for everything on disk. Empty means to keep nothing,
+	// which only a server that is alone can do.
+	Dir string
+
+	// Member makes the server a member of a cluster, with these settings. Its Data
+	// is Dir, unless it has one of its own. Nil means alone.
+	Member *server.Config
+
+	// TTL, Program and Logger are what conclave.Config says of them, and Logger
+	// takes what the server has to say as well. TLS is for connections to the
+	// servers of a cluster that asks for it: to this one too.
+	TTL     time.Duration
+	Program string
+	Logger  *slog.Logger
+	TLS     *tls.Config
+}
+
+// Client is a client of the server in this process, and that server.
+type Client struct {
+	*conclave.Client
+	server *server.Server
+}
+
+// Open starts the server, attaches a client to it, and returns once the server has
+// answered. That is before a member of a cluster knows a leader, for which a
+// majority of the servers must be up: calls wait for it, and conclave.Client.Ready
+// does nothing else. Without a deadline in ctx Open gives up after 10 seconds.
+func Open(ctx context.Context, cfg Config) (*Client, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	settings, client, err := cfg.settings()
+	if err != nil {
+		return nil, fmt.Errorf("embed: %w", err)
+	}
+	s, err := server.Start(settings)
+	if err != nil {
+		return nil, fmt.Errorf("embed: %w", err)
+	}
+	if cfg.Member != nil {
+		client.Servers = []string{s.Config().Advertise}
+	}
+	client.Cluster = s.Cluster()
+	c, err := conclave.Dial(ctx, client)
+	if err != nil {
+		return nil, errors.Join(err, stop(s))
+	}
+	return &Client{c, s}, nil
+}
+
+// settings returns those of the server and of the client.
+func (cfg Config) settings() (server.Config, conclave.Config, error) {
+	client := conclave.Config{TTL: cfg.TTL, Program: cfg.Program, Logger: cfg.Logger, TLS: cfg.TLS}
+	if cfg.Member == nil {
+		settings, dialer := cfg.alone()
+		client.Servers, client.Dialer, client.TLS = []string{address}, dialer, nil
+		return settings, client, client.Validate()
+	}
+	settings := *cfg.Member
+	if settings.Data == "" {
+		settings.Data = cfg.Dir
+	}
+	if settings.Log == nil {
+		settings.Log = cfg.Logger
+	}
+	client.Servers = []string{address}
+	switch {
+	case settings.Data == "":
+		return settings, client, errors.New("Dir: a member of a cluster must not forget what it has promised: name a directory")
+	case settings.TLSCert != "" && cfg.TLS == nil:
+		return settings, client, errors.New("TLS: nil; with a TLSCert the server takes clients by TLS only, this one too")
+	}
+	return settings, client, client.Validate()
+}
+
+// alone returns the settings of a server that only this process reaches. Apart from
+// its listeners they are those of `conclave serve` without flags, so that the one
+// can open the directory of the other.
+func (cfg Config) alone() (server.Config, dialer) {
+	door := newPipes()
+	return server.Config{
+		Data: cfg.Dir, Memory: cfg.Dir == "", Log: cfg.Logger,
+		Listener: door, Advertise: address, PeerListener: newPipes(),
+		Heartbeat: heartbeat, Election: 2 * heartbeat,
+	}, door.dial
+}
+
+// Instance returns the server in this process.
+func (c *Client) Instance() *server.Server { return c.server }
+
+// Done is closed when the server has stopped, be it by Close or by itself: because
+// its disk failed, for example.
+func (c *Client) Done() <-chan struct{} { return c.server.Done() }
+
+// Close ends the session, which releases all that it holds, and stops the server.
+// It returns why the server stopped, if it did so by itself.
+func (c *Client) Close() error {
+	return errors.Join(c.Client.Close(), stop(c.server))
+}
+
+func stop(s *server.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+	defer cancel()
+	return s.Stop(ctx)
+}

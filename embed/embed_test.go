@@ -1,0 +1,241 @@
+package embed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/embed"
+	"github.com/conclave-io/conclave/service/server"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func open(t testing.TB, cfg embed.Config) *embed.Client {
+	t.Helper()
+	client, err := embed.Open(within(t), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func shut(t testing.TB, client *embed.Client) {
+	t.Helper()
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func lock(t testing.TB, client *embed.Client, name string) (*conclave.Lock, uint64) {
+	t.Helper()
+	l, err := client.Lock(within(t), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence, err := l.Fence()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, fence
+}
+
+func TestLocksInMemory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	client := open(t, embed.Config{})
+	held, first := lock(t, client, "a")
+	if _, err := client.TryLock(within(t), "a"); !errors.As(err, new(*conclave.HeldError)) {
+		t.Errorf("a second hold of one lock: %v", err)
+	}
+	if err := held.Unlock(within(t)); err != nil {
+		t.Error(err)
+	}
+	if _, second := lock(t, client, "a"); second <= first {
+		t.Errorf("fence %d after %d", second, first)
+	}
+	shut(t, client)
+	if files, err := os.ReadDir("."); err != nil || len(files) > 0 {
+		t.Errorf("it wrote %v (%v)", files, err)
+	}
+	if held.Context().Err() == nil {
+		t.Error("a lock lives on after its server")
+	}
+}
+
+func TestTwoInOneProcessDoNotMeet(t *testing.T) {
+	one, other := open(t, embed.Config{}), open(t, embed.Config{})
+	defer shut(t, one)
+	defer shut(t, other)
+	lock(t, one, "a")
+	if _, err := other.TryLock(within(t), "a"); err != nil {
+		t.Errorf("a lock of another server: %v", err)
+	}
+}
+
+// Fences go on growing when the process starts again, and a server with a port
+// can take over the directory.
+func TestDirectoryOutlivesTheProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	client := open(t, embed.Config{Dir: dir})
+	_, first := lock(t, client, "a")
+	cluster := client.Cluster()
+	if _, err := embed.Open(within(t), embed.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "is in use by process") {
+		t.Errorf("a directory that is in use: %v", err)
+	}
+	shut(t, client)
+	client = open(t, embed.Config{Dir: dir})
+	_, second := lock(t, client, "a")
+	shut(t, client)
+	if second <= first {
+		t.Errorf("fence %d after %d", second, first)
+	}
+	s, err := server.Start(server.Config{Data: dir, Listener: loopback(t), PeerListener: loopback(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop(within(t))
+	outgrown, err := conclave.Dial(within(t), conclave.Config{Servers: []string{s.Addr().String()}, Cluster: cluster})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outgrown.Close()
+	l, err := outgrown.Lock(within(t), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if third, _ := l.Fence(); third <= second {
+		t.Errorf("fence %d after %d", third, second)
+	}
+}
+
+func loopback(t *testing.T) net.Listener {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Three members of one cluster, in one process here: what one holds the others
+// wait for, and two go on when one is gone.
+func TestMembers(t *testing.T) {
+	var clients, others []net.Listener
+	var peers []string
+	for id := 1; id <= 3; id++ {
+		clients, others = append(clients, loopback(t)), append(others, loopback(t))
+		peers = append(peers, fmt.Sprintf("%d=%s", id, others[id-1].Addr()))
+	}
+	var members []*embed.Client
+	for id := 1; id <= 3; id++ {
+		members = append(members, open(t, embed.Config{Dir: t.TempDir(), Member: &server.Config{
+			ID: uint64(id), Peers: strings.Join(peers, ","), Election: 400 * time.Millisecond,
+			Listen: clients[id-1].Addr().String(), Listener: clients[id-1], PeerListener: others[id-1],
+		}}))
+	}
+	held, first := lock(t, members[0], "a")
+	if _, err := members[1].TryLock(within(t), "a"); !errors.As(err, new(*conclave.HeldError)) {
+		t.Errorf("a hold of another member: %v", err)
+	}
+	if err := held.Unlock(within(t)); err != nil {
+		t.Error(err)
+	}
+	shut(t, members[0])
+	if _, second := lock(t, members[1], "a"); second <= first {
+		t.Errorf("fence %d after %d", second, first)
+	}
+	// A session ends only while there is a quorum.
+	if err := errors.Join(members[1].Client.Close(), members[2].Client.Close()); err != nil {
+		t.Error(err)
+	}
+	shut(t, members[1])
+	shut(t, members[2])
+}
+
+func TestWhatCannotBe(t *testing.T) {
+	peers := "1=127.0.0.1:7501,2=127.0.0.1:7502"
+	for want, cfg := range map[string]embed.Config{
+		"a member of a cluster must not forget": {Member: &server.Config{ID: 1, Peers: peers}},
+		"TTL: 1ms is out of range":              {TTL: time.Millisecond},
+		"with a TLSCert the server takes":       {Dir: t.TempDir(), Member: &server.Config{TLSCert: "a", TLSKey: "b"}},
+		"is not among the peers":                {Dir: t.TempDir(), Member: &server.Config{ID: 3, Peers: peers}},
+		"is no data directory and not empty":    {Dir: "."},
+	} {
+		client, err := embed.Open(within(t), cfg)
+		if err == nil {
+			client.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("want %q, got: %v", want, err)
+		}
+	}
+}
+
+func TestDoneTellsThatItStopped(t *testing.T) {
+	client := open(t, embed.Config{})
+	if err := client.Instance().Stop(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	<-client.Done()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := client.Lock(ctx, "a"); err == nil {
+		t.Error("a lock of a server that has stopped")
+	}
+	shut(t, client)
+}
+
+// BenchmarkLock takes and releases one lock, in memory.
+func BenchmarkLock(b *testing.B) {
+	client := open(b, embed.Config{})
+	defer shut(b, client)
+	if err := client.Ready(within(b)); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		l, err := client.Lock(context.Background(), "a")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := l.Unlock(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLocks does so in many goroutines, each with a lock of its own.
+func BenchmarkLocks(b *testing.B) {
+	client := open(b, embed.Config{})
+	defer shut(b, client)
+	if err := client.Ready(within(b)); err != nil {
+		b.Fatal(err)
+	}
+	b.SetParallelism(32)
+	b.RunParallel(func(p *testing.PB) {
+		name := fmt.Sprintf("%p", p)
+		for p.Next() {
+			l, err := client.Lock(context.Background(), name)
+			if err == nil {
+				err = l.Unlock(context.Background())
+			}
+			if err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
