@@ -113,8 +113,12 @@ func TestLossEndsTheCommand(t *testing.T) {
 func TestDeadlineEndsTheCommand(t *testing.T) {
 	t.Parallel()
 	g := newGrant(3 * time.Second)
-	_, err := newTrial("sleep", "60").run(g)
+	tr := newTrial("sleep", "60")
+	_, err := tr.run(g)
 	wantStatus(t, err, StatusLost, lostLine)
+	if tr.released != 1 {
+		t.Error("what was only about to be lost was not given up: it would be in the way of whoever stands again")
+	}
 	if late := boottime.Now().Sub(boottime.Time(g.Deadline())); late > 0 {
 		t.Errorf("the command ended %v after the deadline", late)
 	}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+)
+
+const (
+	minInterval = 100 * time.Millisecond
+	maxInterval = time.Hour
+	// A round of questions may take this part of the time, of this program's and
+	// of the servers': who has very many locks is asked less often.
+	topShare = 4
+)
+
+func newTop(a *app) *cobra.Command {
+	t := &top{app: a, interval: duration(time.Second)}
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Show the cluster live: servers, rates, the locks with the longest queues",
+		Long: `Show the cluster in the terminal, anew in each --interval: the servers with role and
+lag (entries of the log that are committed and not yet on their disk), totals,
+grants and log entries per second, and the locks with the longest queues, with
+holder, age of the hold and fence. With --elections, elections instead of locks.
+
+q quits. With --once one screen is printed, wherever the output goes; the rates are
+those of one --interval.`,
+		Example: `  conclave top
+  conclave top --elections --interval 5s
+  conclave top --once | head -20`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if i := time.Duration(t.interval); i < minInterval || i > maxInterval {
+				return failure(StatusError, "--interval %v is out of range; give %v to %v", i, minInterval, maxInterval)
+			}
+			if !t.once && !isTerminal(os.Stdout) {
+				return errors.New("standard output is no terminal that can be drawn on; `conclave top --once` prints one screen")
+			}
+			return a.follow(cmd.Context(), t.run)
+		},
+	}
+	cmd.Flags().Var(&t.interval, "interval", "time between two looks, 100ms to 1h")
+	cmd.Flags().BoolVar(&t.once, "once", false, "print one screen and end")
+	cmd.Flags().BoolVar(&t.of.election, "elections", false, "show elections, not locks")
+	return cmd
+}
+
+// top shows a cluster again and again.
+type top struct {
+	app      *app
+	of       resourceKind
+	interval duration
+	once     bool
+}
+
+// sample is what the cluster said at one moment, or why it said nothing.
+type sample struct {
+	at        time.Time
+	status    conclave.Status
+	resources []conclave.Resource
+	err       error
+}
+
+func (t *top) run(ctx context.Context, client *conclave.Client) error {
+	ctx, cancel := context.WithCancel(ctx)
+	samples := make(chan sample)
+	defer func() { // the sampler ends before its client is closed
+		cancel()
+		for range samples {
+		}
+	}()
+	go t.sample(ctx, client, samples)
+	view := &topView{of: t.of, interval: time.Duration(t.interval)}
+	if !t.once {
+		return t.live(samples, view)
+	}
+	for range 2 {
+		s := <-samples
+		if s.err != nil {
+			return s.err
+		}
+		view.take(s)
+	}
+	_, err := fmt.Fprintln(t.app.stdout, strings.Join(view.lines(0, defaultHeight), "\n"))
+	return err
+}
+
+// sample looks at the cluster until ctx ends.
+func (t *top) sample(ctx context.Context, client *conclave.Client, out chan<- sample) {
+	defer close(out)
+	for {
+		s := t.look(ctx, client)
+		select {
+		case out <- s:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(max(time.Duration(t.interval)-time.Since(s.at), topShare*time.Since(s.at))):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (t *top) look(ctx context.Context, client *conclave.Client) sample {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(t.app.client.timeout))
+	defer cancel()
+	s := sample{at: time.Now()}
+	if s.status, s.err = client.Status(ctx); s.err == nil {
+		s.resources, s.err = t.of.listAll(ctx, client, "")
+	}
+	return s
+}
+
+// live draws on the terminal until somebody quits.
+func (t *top) live(samples <-chan sample, view *topView) error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, append(topSignals, passed...)...)
+	defer signal.Stop(signals)
+	c, err := openConsole(os.Stdin, os.Stdout)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	for {
+		if err := c.draw(view.lines); err != nil {
+			return err
+		}
+		select {
+		case s := <-samples:
+			view.take(s)
+		case key := <-c.keys:
+			if key == 'q' || key == 'Q' || key == ctrlC {
+				return nil
+			}
+		case sig := <-signals:
+			if ending(sig) {
+				t.app.status = signalStatus(sig)
+				return nil
+			}
+		}
+	}
+}
+
+const ctrlC = 3

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/conclave-io/conclave"
+)
+
+// defaultHeight is that of a terminal which does not tell its own.
+const (
+	defaultWidth  = 80
+	defaultHeight = 24
+)
+
+// topView is what the last looks at the cluster tell. It draws on nothing.
+type topView struct {
+	of       resourceKind
+	interval time.Duration
+	// before and last are the last two looks that succeeded, and trouble is why
+	// the very last one did not.
+	before, last *sample
+	trouble      error
+}
+
+func (v *topView) take(s sample) {
+	if v.trouble = s.err; s.err == nil {
+		v.before, v.last = v.last, &s
+	}
+}
+
+// lines returns a screen of at most height lines, each at most width runes wide
+// if width is not 0.
+func (v *topView) lines(width, height int) []string {
+	if v.last == nil {
+		text := "waiting for the cluster"
+		if v.trouble != nil {
+			text = oneLine(v.trouble.Error())
+		}
+		return []string{clip("conclave top: "+text, width)}
+	}
+	lines := []string{clip(v.head(), width), clip(v.totals(), width)}
+	lines = append(lines, "")
+	if v.trouble != nil {
+		lines[2] = clip(fmt.Sprintf("not seen since %s: %s", v.last.at.Format(time.TimeOnly), oneLine(v.trouble.Error())), width)
+	}
+	lines = append(lines, aligned(v.servers(), width, 2)...)
+	lines = append(lines, "")
+	rows, more := v.busiest(max(height-len(lines)-2, 0))
+	lines = append(lines, aligned(rows, width, 0, 2)...)
+	if more > 0 {
+		lines = append(lines, clip(fmt.Sprintf("and %d more", more), width))
+	}
+	return lines[:min(len(lines), height)]
+}
+
+func (v *topView) head() string {
+	s := &v.last.status
+	leader := "no leader known"
+	if s.Leader != 0 {
+		leader = fmt.Sprintf("leader %d, term %d", s.Leader, s.Term)
+	}
+	return fmt.Sprintf("conclave %s  %s  %s, every %v  q quits", shown(s.Cluster), leader, v.last.at.Format(time.TimeOnly), v.interval)
+}
+
+func (v *topView) totals() string {
+	s := &v.last.status
+	grants, entries := v.rates()
+	return fmt.Sprintf("%d sessions  %d locks  %d elections  %d waiting  %s grants/s  %s log entries/s",
+		s.Sessions, s.Locks, s.Elections, s.Waiters, grants, entries)
+}
+
+// rates returns how fast fences and the log grew between the last two looks. In
+// another term fences begin at another number, and no rate can be told; another
+// server may be a little behind the one that was asked before.
+func (v *topView) rates() (grants, entries string) {
+	if v.before == nil {
+		return "-", "-"
+	}
+	old, now, took := &v.before.status, &v.last.status, v.last.at.Sub(v.before.at).Seconds()
+	rate := func(from, to uint64) string {
+		if to < from || took <= 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.0f", float64(to-from)/took)
+	}
+	if grants = "-"; old.Term == now.Term {
+		grants = rate(old.Fence, now.Fence)
+	}
+	return grants, rate(old.CommitIndex, now.CommitIndex)
+}
+
+func (v *topView) servers() [][]string {
+	s := &v.last.status
+	rows := [][]string{{"SERVER", "ROLE", "CLIENTS AT", "CONNECTED", "LAG"}}
+	for _, m := range s.Members {
+		connected := m.Connected || m.ID == s.Server
+		lag := "-" // only the leader knows, of those that it hears from
+		if connected && m.MatchIndex > 0 {
+			lag = number(s.CommitIndex - min(m.MatchIndex, s.CommitIndex))
+		}
+		rows = append(rows, []string{number(m.ID), role(m), shown(m.ClientAddress), yes(connected), lag})
+	}
+	return rows
+}
+
+// busiest returns the head and at most limit rows, and how many are left out.
+func (v *topView) busiest(limit int) (rows [][]string, more int) {
+	found := slices.Clone(v.last.resources)
+	slices.SortStableFunc(found, func(a, b conclave.Resource) int {
+		return cmp.Or(cmp.Compare(b.QueueLength, a.QueueLength), oldest(&a).Compare(oldest(&b)), cmp.Compare(a.Name, b.Name))
+	})
+	title := "LOCK"
+	if v.of.election {
+		title = "ELECTION"
+	}
+	rows = [][]string{{title, "WAITING", "HOLDER", "AGE", "FENCE"}}
+	for i := range found[:min(limit, len(found))] {
+		rows = append(rows, v.busy(&found[i]))
+	}
+	return rows, len(found) - len(rows) + 1
+}
+
+func (v *topView) busy(r *conclave.Resource) []string {
+	if len(r.Holders) == 0 {
+		return []string{shown(r.Name), number(r.QueueLength), "-", "-", "-"}
+	}
+	h := r.Holders[0]
+	who := fmt.Sprintf("%s %d on %s", shown(h.Program), h.PID, shown(h.Host))
+	if h.Revoked {
+		who = "(asked to leave) " + who
+	}
+	if more := len(r.Holders) - 1; more > 0 {
+		who = fmt.Sprintf("%s and %d more", who, more)
+	}
+	age := max(v.last.at.Sub(oldest(r)), 0).Truncate(time.Second)
+	return []string{shown(r.Name), number(r.QueueLength), who, age.String(), number(h.Fence)}
+}
+
+// oldest returns since when a resource is held by the one who holds it longest.
+func oldest(r *conclave.Resource) (since time.Time) {
+	for i, h := range r.Holders {
+		if i == 0 || h.Since.Before(since) {
+			since = h.Since
+		}
+	}
+	return since
+}
+
+// narrow is how much of a column is left at least when it gives way.
+const narrow = 10
+
+// aligned makes lines of rows with columns. If they are too wide, the columns
+// that are named give way, in that order.
+func aligned(rows [][]string, width int, yielding ...int) []string {
+	widths := make([]int, len(rows[0]))
+	total := 2 * (len(widths) - 1)
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+		}
+		total += widths[i]
+	}
+	for _, i := range yielding {
+		if less := min(total-width, widths[i]-narrow); width > 0 && less > 0 {
+			widths[i] -= less
+			total -= less
+		}
+	}
+	lines := make([]string, 0, len(rows))
+	for _, row := range rows {
+		var b strings.Builder
+		for i, cell := range row {
+			cell = clip(cell, widths[i])
+			b.WriteString(cell)
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+		}
+		lines = append(lines, clip(strings.TrimRight(b.String(), " "), width))
+	}
+	return lines
+}
+
+// clip cuts a text to a width; 0 is no limit.
+func clip(text string, width int) string {
+	if width == 0 || utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:max(width-1, 0)]) + "…"
+}
