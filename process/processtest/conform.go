@@ -104,6 +104,7 @@ type run struct {
 	shapes  map[process.ID][]string
 	leaders map[process.Term]process.ID // who leads, as somebody said
 	steps   int
+	special process.ID // the coordinator, or who has the token or is sent it; or None
 }
 
 func newRun(spec *process.Spec, options []process.OptionValue, n int, seed int64, faults bool) (*run, error) {
@@ -114,7 +115,7 @@ func newRun(spec *process.Spec, options []process.OptionValue, n int, seed int64
 	if err != nil {
 		return nil, err
 	}
-	r := &run{w: w, rng: rng, faults: faults, shapes: map[process.ID][]string{}, leaders: map[process.Term]process.ID{}}
+	r := &run{w: w, rng: rng, faults: faults, special: firstSpecial(spec, c), shapes: map[process.ID][]string{}, leaders: map[process.Term]process.ID{}}
 	w.take = r.take
 	if spec.Needs.Synchrony {
 		w.draw = func(lo, hi process.Duration) process.Duration {

@@ -3,12 +3,13 @@ package processtest
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/process"
 )
 
-// fault crashes a process or brings it back, as far as the algorithm knows what
-// to do then. Detectors tell the truth, and everyone is told at once.
+// fault crashes a process or brings it back, as far as the algorithm claims to
+// survive that in the mode of the run. Detectors tell the truth, and everyone is told at once.
 func (r *run) fault(p *proc) error {
 	switch {
 	case p.down && r.survives(process.AmnesiaRestart):
@@ -17,10 +18,43 @@ func (r *run) fault(p *proc) error {
 		return nil
 	case r.rng.Intn(2) == 0 && r.w.spec.Needs.Detector == process.UnreliableDetector:
 		return r.suspicion(p)
-	case r.expendable(p):
+	case r.mayCrash(p) && r.expendable(p):
 		return r.crash(p)
 	}
 	return nil
+}
+
+// mayCrash reports whether the algorithm claims to survive a crash of p now.
+func (r *run) mayCrash(p *proc) bool {
+	switch {
+	case p.id == r.special && !r.survives(process.CrashSpecial):
+		return false
+	case p.inside:
+		return r.survives(process.CrashHolder)
+	case p.waiting:
+		return r.survives(process.CrashWaiter)
+	}
+	return r.survives(process.CrashBystander)
+}
+
+// firstSpecial returns who has a part at the start that others have not: the
+// coordinator, where there is one or a token, which begins there.
+func firstSpecial(spec *process.Spec, c *process.Config) process.ID {
+	if spec.Needs.Topology == process.Centre {
+		return c.Topology.Coordinator
+	}
+	for layer := range spec.Depth() {
+		for _, m := range spec.Layer(uint8(layer)).Messages {
+			if isToken(m.Name) {
+				return c.Topology.Coordinator
+			}
+		}
+	}
+	return process.None
+}
+
+func isToken(message string) bool {
+	return slices.Contains([]string{"TOKEN", "PRIVILEGE", "PRIV"}, message)
 }
 
 // detects reports whether a layer of the algorithm watches the others itself.
@@ -33,7 +67,7 @@ func (r *run) detects() bool {
 	return false
 }
 
-// expendable reports whether p may crash: somebody else is up. Where the machines
+// expendable reports whether p can be spared: somebody else is up. Where the machines
 // find out by themselves who is there, that somebody must have had the time to
 // learn what p knows, or nobody could.
 func (r *run) expendable(p *proc) bool {
@@ -122,7 +156,7 @@ func (r *run) news(ev process.Event) error {
 
 // claims reports whether the spec promises the property in the mode of this run.
 func (r *run) claims(property process.Property) bool {
-	mode := r.w.c.Option("mode", "")
+	mode := r.w.spec.Mode(r.w.c)
 	for _, claim := range r.w.spec.Claims.Properties {
 		if claim.Property == property && !claim.Fails && (claim.Mode == "" || claim.Mode == mode) {
 			return true

@@ -127,12 +127,15 @@ func (r *run) checkEffect(e *process.Effect) error {
 	return nil
 }
 
-// checkMessage checks a message against its declaration. That it survives the
-// codec is checked when it is sent.
+// checkMessage checks a message against its declaration, and follows the token. That
+// the message survives the codec is checked when it is sent.
 func (r *run) checkMessage(m *process.Message) error {
 	decl := r.w.spec.Message(m.Layer, m.Type)
 	if decl == nil {
 		return fmt.Errorf("message type %d of layer %d is not declared", m.Type, m.Layer)
+	}
+	if isToken(decl.Name) {
+		r.special = m.To
 	}
 	if extra := m.FieldsSet() &^ decl.FieldSet(); extra != 0 {
 		return errors.New(decl.Name + " has a field set that it does not declare: " + fmt.Sprintf("%+v", *m))
