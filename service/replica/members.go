@@ -82,11 +82,17 @@ func (r *Replica) Change(now int64, c Change) (id uint64, done bool, err error) 
 	return 0, false, refuse("a change of the members of the unknown kind %d", c.Kind)
 }
 
-// at finds the server that has a peer address, if one does that was not removed.
+// at finds the server that has a peer address, if one does that was not removed: on
+// record, or, before it is there, in what it said of itself.
 func (r *Replica) at(address string) (registry.Member, bool) {
 	for _, m := range r.reg.Members() {
 		if m.Standing != registry.Removed && m.PeerAddress == address {
 			return m, true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.met)) {
+		if _, recorded := r.reg.Member(id); !recorded && r.met[id].PeerAddress == address {
+			return r.met[id], true
 		}
 	}
 	return registry.Member{}, false
@@ -137,7 +143,9 @@ func (r *Replica) join(status *agreement.Status, s registry.Member) (uint64, boo
 	case taken && known.Reserved():
 		s.ID, s.Standing = known.ID, max(s.Standing, known.Standing)
 	case taken && r.live(known.ID):
-		return 0, false, refuse("server %d is a member at %s, and is up: give the new server an address of its own", known.ID, s.PeerAddress)
+		// It may be that one, back with nothing so soon that it is not missed yet.
+		return 0, false, &ChangeError{Busy: true, Text: fmt.Sprintf(
+			"server %d is a member at %s, and was up a moment ago: give another server an address of its own", known.ID, s.PeerAddress)}
 	case taken:
 		return known.ID, true, nil
 	default:

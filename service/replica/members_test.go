@@ -273,7 +273,7 @@ func TestAnEmptiedJoinerComesBack(t *testing.T) {
 	c.awaitVoters(1, 2, 3, 4)
 	again := newcomer(4)
 	again.UID = 401
-	c.refused(Change{Kind: Join, Server: again}, "server 4 is a member at peer-4, and is up")
+	c.refused(Change{Kind: Join, Server: again}, "server 4 is a member at peer-4, and was up")
 	c.crash(joined)
 	c.wipe(joined)
 	c.run(1000 * ms)

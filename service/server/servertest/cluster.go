@@ -30,6 +30,7 @@ type Cluster struct {
 	adjust []func(*server.Config)
 
 	clients, others []string // addresses by server, from index 0
+	founders        int
 
 	mu      sync.Mutex
 	running []*server.Server // nil where a server is down
@@ -39,7 +40,7 @@ type Cluster struct {
 // test ends. Each adjust may change the configuration of every server.
 func Start(t testing.TB, n int, adjust ...func(*server.Config)) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, dir: t.TempDir(), adjust: adjust, running: make([]*server.Server, n)}
+	c := &Cluster{t: t, dir: t.TempDir(), adjust: adjust, running: make([]*server.Server, n), founders: n}
 	var listeners []net.Listener
 	var peers []string
 	for id := 1; id <= n; id++ {
@@ -84,10 +85,57 @@ func (c *Cluster) Config(id int) server.Config {
 		Version:  "test",
 		Log:      slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("server", id),
 	}
+	if id > c.founders {
+		cfg.ID, cfg.Peers, cfg.Join = 0, "", strings.Join(c.clients[:id-1], ",")
+	}
 	for _, adjust := range c.adjust {
 		adjust(&cfg)
 	}
 	return cfg
+}
+
+// Join starts one more server, which joins the cluster by the addresses of all that
+// were there before, and returns its id. Each adjust may change its configuration.
+func (c *Cluster) Join(adjust ...func(*server.Config)) int {
+	c.t.Helper()
+	client, other := listenSomewhere(c.t), listenSomewhere(c.t)
+	c.mu.Lock()
+	c.clients = append(c.clients, client.Addr().String())
+	c.others = append(c.others, other.Addr().String())
+	c.running = append(c.running, nil)
+	id := len(c.clients)
+	c.mu.Unlock()
+	cfg := c.Config(id)
+	for _, adjust := range adjust {
+		adjust(&cfg)
+	}
+	cfg.Listener, cfg.PeerListener = client, other
+	s, err := server.Start(cfg)
+	if err != nil {
+		c.t.Fatalf("server %d does not join: %v", id, err)
+	}
+	if got := s.Config().ID; got != uint64(id) {
+		c.t.Fatalf("the server that should be %d is %d", id, got)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[id-1] = s
+	return id
+}
+
+// Gone waits until a server has stopped by itself, and returns why it did.
+func (c *Cluster) Gone(id int) error {
+	c.t.Helper()
+	s := c.Server(id)
+	select {
+	case <-s.Done():
+	case <-time.After(patience):
+		c.t.Fatalf("server %d does not stop by itself", id)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[id-1] = nil
+	return s.Err()
 }
 
 func (c *Cluster) start(id int, client, other net.Listener) {

@@ -1,0 +1,226 @@
+package server_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/service/server/servertest"
+)
+
+func remove(id int) *api.ChangeMembersRequest {
+	return &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Remove{Remove: &api.RemoveMember{Id: uint64(id)}}}
+}
+
+func promote(id int) *api.ChangeMembersRequest {
+	return &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Promote{Promote: &api.PromoteMember{Id: uint64(id)}}}
+}
+
+func add(address string) *api.ChangeMembersRequest {
+	return &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Add{Add: &api.AddMember{PeerAddress: address}}}
+}
+
+// change has a change made.
+func change(t *testing.T, client api.ConclaveClient, req *api.ChangeMembersRequest) uint64 {
+	t.Helper()
+	answer, err := client.ChangeMembers(within(t), req)
+	if err != nil {
+		t.Fatalf("%v: %v", req, err)
+	}
+	return answer.GetId()
+}
+
+// member returns what the leader says of a server, or nil.
+func member(t *testing.T, client api.ConclaveClient, id int) *api.Member {
+	t.Helper()
+	answer, err := client.Members(within(t), &api.MembersRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range answer.GetMembers() {
+		if m.GetId() == uint64(id) {
+			return m
+		}
+	}
+	return nil
+}
+
+func awaitVoter(t *testing.T, client api.ConclaveClient, id int) {
+	t.Helper()
+	servertest.Eventually(t, "the server votes", func() bool { return member(t, client, id).GetVoter() })
+}
+
+func changeRefused(t *testing.T, err error, code codes.Code, want string) {
+	t.Helper()
+	if status.Code(err) != code || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want %v and one line that says %q", err, code, want)
+	}
+}
+
+func TestAServerJoinsOverTLSAndComesBack(t *testing.T) {
+	authority := servertest.NewAuthority(t)
+	c := servertest.Start(t, 3, authority.Secure)
+	client := dial(t, c.Address(c.Follower()), authority.Client("program"))
+	session := newSession()
+	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
+	held := once(t, client, session, acquire("x"), api.Code_CODE_OK)
+	id := c.Join()
+	awaitVoter(t, client, id)
+	m := member(t, client, id)
+	if m.GetClientAddress() != c.Address(id) || !m.GetConnected() || m.GetStage() != api.Stage_STAGE_SETTLED {
+		t.Errorf("the joined server is %v", m)
+	}
+	c.Stop(id)
+	c.Restart(id)
+	servertest.Eventually(t, "the joined server is back", func() bool { return member(t, client, id).GetConnected() })
+	joined := dial(t, c.Address(id), authority.Client("program"))
+	if got := once(t, joined, session, &api.Request{Sequence: held.GetSequence(), Op: acquire("x").GetOp()}, api.Code_CODE_OK); got.GetFence() != held.GetFence() {
+		t.Errorf("through the joined server the hold has the fence %d, it had %d", got.GetFence(), held.GetFence())
+	}
+	s := attach(t, dial(t, c.Address(c.Leader()), authority.Client("program")))
+	s.do(open(time.Minute), api.Code_CODE_OK)
+	if at := s.welcome.GetServers(); len(at) != 4 || at[3] != c.Address(id) {
+		t.Errorf("clients are told of %v", at)
+	}
+}
+
+// TestReplacement replaces a server that died, then the leader, then a server that
+// lost its data, under a session that goes on.
+func TestReplacement(t *testing.T) {
+	c := servertest.Start(t, 3)
+	session := newSession()
+	client := dial(t, c.Address(c.Leader()), nil)
+	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
+	held := once(t, client, session, acquire("x"), api.Code_CODE_OK)
+
+	dead := c.Follower()
+	c.Stop(dead)
+	change(t, client, remove(dead))
+	id := c.Join()
+	awaitVoter(t, client, id)
+	c.Restart(dead)
+	if err := c.Gone(dead); !server.Removed(err) || !strings.HasPrefix(err.Error(), "server ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the replaced server stops with %v", err)
+	}
+
+	old := c.Leader()
+	other := dial(t, c.Address(id), nil)
+	change(t, other, remove(old))
+	if err := c.Gone(old); !server.Removed(err) {
+		t.Errorf("the leader that was removed stops with %v", err)
+	}
+	c.Leader()
+	second := c.Join()
+	awaitVoter(t, other, second)
+
+	c.Stop(second)
+	if err := os.RemoveAll(c.Config(second).Data); err != nil {
+		t.Fatal(err)
+	}
+	c.Restart(second)
+	if got := c.Server(second).Config().ID; got != uint64(second) {
+		t.Errorf("emptied, server %d comes back as %d", second, got)
+	}
+	servertest.Eventually(t, "the emptied server votes again", func() bool {
+		m := member(t, other, second)
+		return m.GetVoter() && m.GetConnected() && m.GetMatchIndex() > 0
+	})
+	again := &api.Request{Sequence: held.GetSequence(), Op: acquire("x").GetOp()}
+	if got := once(t, other, session, again, api.Code_CODE_OK); got.GetFence() != held.GetFence() {
+		t.Errorf("in the end the hold has the fence %d, it had %d", got.GetFence(), held.GetFence())
+	}
+}
+
+func TestTwoChangesAtOnceAreRefused(t *testing.T) {
+	c := servertest.Start(t, 3)
+	client := dial(t, c.Address(c.Follower()), nil)
+	ask := func(uid uint64, address string) (*api.JoinResponse, error) {
+		return client.Join(within(t), &api.JoinRequest{Uid: uid, PeerAddress: address, ClientAddress: "127.0.0.1:1"})
+	}
+	first, err := ask(77, "127.0.0.1:4")
+	if err != nil || first.GetId() != 4 || len(first.GetMembers()) != 3 || first.GetCluster() != c.Server(1).Cluster() {
+		t.Fatalf("%v, %v", first, err)
+	}
+	if again, err := ask(77, "127.0.0.1:4"); err != nil || again.GetId() != 4 {
+		t.Errorf("asking again: %v, %v", again, err)
+	}
+	if m := member(t, client, 4); m.GetStage() != api.Stage_STAGE_JOINING || m.GetVoter() || m.GetLearner() {
+		t.Errorf("a server that has not come is %v", m)
+	}
+	_, err = ask(78, "127.0.0.1:5")
+	changeRefused(t, err, codes.Aborted, "server 4 is joining, and has not come yet")
+	_, err = client.ChangeMembers(within(t), remove(2))
+	changeRefused(t, err, codes.Aborted, "server 4 is joining")
+	_, err = client.ChangeMembers(within(t), promote(4))
+	changeRefused(t, err, codes.InvalidArgument, "server 4 has not come yet")
+	change(t, client, remove(4))
+	_, err = ask(77, "127.0.0.1:4")
+	changeRefused(t, err, codes.InvalidArgument, "server 4, which was removed")
+	if id := change(t, client, add("127.0.0.1:9")); id != 5 || member(t, client, 5).GetStage() != api.Stage_STAGE_RESERVED {
+		t.Errorf("the id %d is reserved, the leader shows %v", id, member(t, client, 5))
+	}
+}
+
+func TestWrongChangesAreRefused(t *testing.T) {
+	c := servertest.Start(t, 1)
+	client := dial(t, c.Address(1), nil)
+	for want, req := range map[string]*api.ChangeMembersRequest{
+		"no change is named":               {},
+		"the only voter":                   remove(1),
+		"server 9 is not a member":         remove(9),
+		`"nowhere" is not`:                 add("nowhere"),
+		"is no address to connect to":      add("0.0.0.0:7500"),
+		"0 is no address to connect to":    add("127.0.0.1:0"),
+		"server 1 is a member at":          add(c.Server(1).PeerAddr().String()),
+		"server 8 is not a member of the ": promote(8),
+	} {
+		_, err := client.ChangeMembers(within(t), req)
+		changeRefused(t, err, codes.InvalidArgument, want)
+	}
+	for want, req := range map[string]*api.JoinRequest{
+		"the uid of the server is 0": {PeerAddress: "a:1", ClientAddress: "a:2"},
+		"is not":                     {Uid: 1, PeerAddress: "a", ClientAddress: "a:2"},
+		"over 1,024 bytes":           {Uid: 1, PeerAddress: "a:1", ClientAddress: strings.Repeat("a", 2000) + ":2"},
+	} {
+		_, err := client.Join(within(t), req)
+		changeRefused(t, err, codes.InvalidArgument, want)
+	}
+}
+
+func TestJoinSettings(t *testing.T) {
+	for want, cfg := range map[string]server.Config{
+		"leave --id and --peers out":  {Join: "127.0.0.1:1", ID: 4},
+		"leave --id and --peers out.": {Join: "127.0.0.1:1", Peers: "4=127.0.0.1:1"},
+		`"nowhere" is not`:            {Join: "127.0.0.1:1,nowhere"},
+		"give --join too":             {Learner: true},
+	} {
+		cfg.Data = t.TempDir()
+		refused(t, cfg, strings.TrimSuffix(want, "."))
+	}
+}
+
+// A server that finds no cluster gives up when it is told to, and has written
+// nothing but its UID.
+func TestJoiningEndsWithItsContext(t *testing.T) {
+	cfg := alone(t)
+	cfg.Join = "127.0.0.1:1"
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if s, err := server.StartContext(ctx, cfg); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1: ") {
+		t.Errorf("got %v, %v", s, err)
+	}
+	if _, err := os.Stat(filepath.Join(cfg.Data, "join.json")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(cfg.Data, "meta.json")); err == nil {
+		t.Error("a server that joined nothing has a data directory")
+	}
+}
