@@ -59,12 +59,12 @@ func TestImpossibleSnapshots(t *testing.T) {
 		{"fence given twice", func(r *Registry) {
 			again := *held(r)
 			again.sequence = 77
-			held(r).resource.holders = append(held(r).resource.holders, &again)
-			again.session.claims[77] = &again
+			held(r).resource.admit(&again)
+			again.session.claims.put(&again)
 			held(r).resource.limit = 2
 		}, "after"},
 		{"holder over the limit", func(r *Registry) { held(r).resource.limit = 0 }, "limit"},
-		{"nobody holds", func(r *Registry) { held(r).resource.holders = nil }, "nobody holds"},
+		{"nobody holds", func(r *Registry) { held(r).resource.one[0] = nil }, "nobody holds"},
 		{"answers out of order", func(r *Registry) {
 			s := r.sessions[sessionNamed("a")]
 			s.answers[0], s.answers[1] = s.answers[1], s.answers[0]
@@ -98,7 +98,7 @@ func TestDuplicatesInSnapshots(t *testing.T) {
 	head = append(head, 0)
 	head[2] = 1 // the counter: one fence is given
 	s := r.sessions[sessionNamed("a")]
-	res := r.resources[key{Lock, "n"}]
+	res := r.resources.get(key{Lock, "n"})
 	for name, counts := range map[string][2]int{"sound": {1, 1}, "session": {2, 0}, "resource": {1, 2}} {
 		t.Run(name, func(t *testing.T) {
 			data := wire.AppendUint(head[:len(head):len(head)], uint64(counts[0]))
@@ -148,7 +148,7 @@ func TestTruncation(t *testing.T) {
 	}
 }
 
-func held(r *Registry) *claim { return r.resources[key{Lock, "n"}].holders[0] }
+func held(r *Registry) *claim { return r.resources.get(key{Lock, "n"}).holders()[0] }
 
 func open(name string) Command {
 	return Command{Op: OpOpen, Session: sessionNamed(name), Sequence: 1, TTL: 10e9}

@@ -27,9 +27,10 @@ type Registry struct {
 	renewals uint64
 
 	sessions  map[SessionID]*session
-	resources map[key]*resource
+	resources table[key, *resource]
 	members   map[uint64]Member
 	waiters   int
+	elections int // of the resources
 	past      past
 
 	// revoked are the holds whose holders are asked to leave, and eager the
@@ -43,7 +44,7 @@ func New() *Registry {
 	return &Registry{
 		epoch:     1,
 		sessions:  make(map[SessionID]*session),
-		resources: make(map[key]*resource),
+		resources: newTable[key, *resource](),
 		members:   make(map[uint64]Member),
 		past:      newPast(),
 		revoked:   make(map[ClaimID]*claim),
@@ -149,7 +150,7 @@ func (r *Registry) request(c *Command, fx *Effects) Result {
 func (r *Registry) answered(s *session, c *Command) (Result, bool) {
 	s.forget(c.Low)
 	if c.Op == OpAcquire {
-		if made := s.claims[c.Sequence]; made != nil {
+		if made := s.claims.get(c.Sequence); made != nil {
 			return made.state(), true
 		}
 	}
@@ -195,7 +196,7 @@ func (r *Registry) open(c *Command) *session {
 		id: c.Session, ttl: c.TTL,
 		host: c.Host, pid: c.PID, program: c.Program,
 		opened: r.now,
-		claims: make(map[uint64]*claim),
+		claims: newTable[uint64, *claim](),
 	}
 	r.sessions[s.id] = s
 	return s
@@ -203,10 +204,10 @@ func (r *Registry) open(c *Command) *session {
 
 func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	limit := max(c.Limit, 1)
-	res := r.resources[key{c.Class, c.Name}]
+	res := r.resources.get(key{c.Class, c.Name})
 	if res == nil {
 		res = &resource{name: c.Name, class: c.Class, limit: limit}
-		r.resources[key{c.Class, c.Name}] = res
+		r.add(res)
 	}
 	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.now, terms: termsOf(c)}
 	admitted := res.admits(made.terms)
@@ -214,18 +215,18 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	case res.limit != limit:
 		return Result{Code: Invalid, Message: fmt.Sprintf("%q has the limit %d while it is held, not %d", c.Name, res.limit, limit)}
 	case !admitted && c.Try:
-		holder := res.holders[0].holder()
+		holder := res.holders()[0].holder()
 		return Result{Code: Held, Message: fmt.Sprintf("%q is held", c.Name), Holder: &holder}
-	case len(res.queue) >= MaxQueue:
+	case len(res.queue()) >= MaxQueue:
 		return Result{Code: Exhausted, Message: fmt.Sprintf("%q has %d waiters, the most there may be", c.Name, MaxQueue)}
 	}
-	s.claims[c.Sequence] = made
+	s.claims.put(made)
 	if admitted {
 		r.grant(made, fx)
 		return Result{Code: OK, Fence: made.fence}
 	}
 	ahead := res.enqueue(made)
-	r.waiters++
+	r.waits(made, 1)
 	if made.patience > 0 {
 		r.eager[made.id()] = made
 	}
@@ -240,7 +241,7 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	}
 	c.fence = r.epoch<<counterBits | r.counter
 	c.since = r.now
-	c.resource.holders = append(c.resource.holders, c)
+	c.resource.admit(c)
 	delete(r.eager, c.id())
 	if c.named {
 		c.amend(func(t *terms) { t.named = false })
@@ -266,7 +267,7 @@ func (fx *Effects) queued(res *resource) {
 }
 
 func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
-	c := s.claims[hold]
+	c := s.claims.get(hold)
 	switch {
 	case c == nil:
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session holds nothing by request %d: it was released before, or never granted", hold)}
@@ -282,7 +283,7 @@ func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
 // reported with its fence and left alone. A request that has not arrived yet
 // is answered in advance, so that it finds itself withdrawn.
 func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
-	c := s.claims[hold]
+	c := s.claims.get(hold)
 	if c == nil {
 		if _, found := s.find(hold); !found {
 			s.remember(hold, Result{Code: Cancelled, Message: "withdrawn before it arrived"})
@@ -300,7 +301,7 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 }
 
 func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
-	made := s.claims[c.Hold]
+	made := s.claims.get(c.Hold)
 	if made == nil || !made.held() || made.resource.class != Election {
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session leads no election by request %d", c.Hold)}
 	}
@@ -314,12 +315,32 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 	if c.held() {
 		r.past.add(c, r.now, how)
 	} else {
-		r.waiters--
+		r.waits(c, -1)
 	}
 	r.unlist(c)
 	c.resource.remove(c)
-	delete(c.session.claims, c.sequence)
+	c.session.claims.remove(c.sequence)
 	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
+}
+
+// waits counts a claim that begins to wait, or waits no longer.
+func (r *Registry) waits(c *claim, more int) {
+	r.waiters += more
+	c.session.waits += more
+}
+
+func (r *Registry) add(res *resource) {
+	r.resources.put(res)
+	if res.class == Election {
+		r.elections++
+	}
+}
+
+func (r *Registry) forget(res *resource) {
+	r.resources.remove(res.key())
+	if res.class == Election {
+		r.elections--
+	}
 }
 
 // unlist takes a claim off the lists of those that are to be looked after.
@@ -336,15 +357,15 @@ func (r *Registry) unlist(c *claim) {
 // settle grants to the waiters that now fit, and forgets a resource that
 // nobody holds.
 func (r *Registry) settle(res *resource, fx *Effects) {
-	for len(res.queue) > 0 && res.fits(res.queue[0].terms) {
-		next := res.queue[0]
+	for len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
+		next := res.queue()[0]
 		res.remove(next)
-		r.waiters--
+		r.waits(next, -1)
 		r.grant(next, fx)
 		fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})
 	}
-	if len(res.holders) == 0 {
-		delete(r.resources, key{res.class, res.name})
+	if len(res.holders()) == 0 {
+		r.forget(res)
 		fx.changed(res)
 	}
 }
@@ -392,7 +413,7 @@ func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 		r.past.add(c, r.now, how)
 		return
 	}
-	r.waiters--
+	r.waits(c, -1)
 	gone := Result{Code: SessionGone, Message: "the session ended while it waited"}
 	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, gone})
 }
@@ -426,10 +447,7 @@ func (r *Registry) sortedSessions() []*session {
 
 // sortedResources returns the resources by class and name.
 func (r *Registry) sortedResources() []*resource {
-	resources := make([]*resource, 0, len(r.resources))
-	for _, res := range r.resources {
-		resources = append(resources, res)
-	}
+	resources := r.resources.all()
 	slices.SortFunc(resources, func(a, b *resource) int {
 		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.name, b.name))
 	})

@@ -7,13 +7,68 @@ import "slices"
 // Invariant: the holders are all shared or all not, the first waiter does not
 // fit beside them, and there is a resource only while somebody holds it.
 type resource struct {
-	name    string
-	class   Class
-	limit   uint32
-	holders []*claim
-	queue   []*claim
+	name string
+	// one is the holder, or nil if there is a crowd. Most resources have nothing
+	// else, and there may be very many of them.
+	one   [1]*claim
+	crowd *crowd
+	limit uint32
+	class Class
 	// swept is set while claims of ended sessions wait to be swept out.
 	swept bool
+}
+
+// crowd is who holds and who waits, where that is more than one.
+type crowd struct{ holders, queue []*claim }
+
+// holders returns those that hold, by their fences. The slice is lent until the
+// next change.
+func (res *resource) holders() []*claim {
+	switch {
+	case res.crowd != nil:
+		return res.crowd.holders
+	case res.one[0] != nil:
+		return res.one[:]
+	}
+	return nil
+}
+
+// queue returns those that wait. The slice is lent until the next change.
+func (res *resource) queue() []*claim {
+	if res.crowd == nil {
+		return nil
+	}
+	return res.crowd.queue
+}
+
+// gather makes a crowd of whoever is there.
+func (res *resource) gather() *crowd {
+	if res.crowd == nil {
+		res.crowd = new(crowd)
+		if res.one[0] != nil {
+			res.crowd.holders = append(res.crowd.holders, res.one[0])
+			res.one[0] = nil
+		}
+	}
+	return res.crowd
+}
+
+// scatter makes the crowd go if it is none any more.
+func (res *resource) scatter() {
+	if c := res.crowd; c != nil && len(c.queue) == 0 && len(c.holders) <= 1 {
+		copy(res.one[:], c.holders)
+		res.crowd = nil
+	}
+}
+
+// admit adds a holder.
+func (res *resource) admit(c *claim) {
+	if res.crowd == nil && res.one[0] == nil {
+		res.one[0] = c
+		return
+	}
+	present := res.gather()
+	present.holders = append(present.holders, c)
 }
 
 // claim is a hold, or a place in a queue while its fence is 0.
@@ -64,64 +119,78 @@ func (c *claim) held() bool { return c.fence != 0 }
 
 // fits reports whether a hold with such terms may stand beside the present ones.
 func (res *resource) fits(t *terms) bool {
+	holders := res.holders()
 	switch {
-	case len(res.holders) == 0:
+	case len(holders) == 0:
 		return true
 	case t.shared:
-		return res.holders[0].shared && len(res.holders) < MaxLimit
+		return holders[0].shared && len(holders) < MaxLimit
 	}
-	return !res.holders[0].shared && len(res.holders) < int(res.limit)
+	return !holders[0].shared && len(holders) < int(res.limit)
 }
 
 // admits reports whether a newcomer need not wait. Nobody overtakes a waiter:
 // a reader that fits beside other readers waits behind the writer that does not.
-func (res *resource) admits(t *terms) bool { return len(res.queue) == 0 && res.fits(t) }
+func (res *resource) admits(t *terms) bool { return len(res.queue()) == 0 && res.fits(t) }
 
 // enqueue gives c its place: behind all of its priority or a higher one, and
 // behind one that is named.
 func (res *resource) enqueue(c *claim) (ahead uint32) {
-	at := len(res.queue)
-	for at > 0 && res.queue[at-1].priority < c.priority && !res.queue[at-1].named {
+	present := res.gather()
+	at := len(present.queue)
+	for at > 0 && present.queue[at-1].priority < c.priority && !present.queue[at-1].named {
 		at--
 	}
-	res.queue = slices.Insert(res.queue, at, c)
+	present.queue = slices.Insert(present.queue, at, c)
 	return uint32(at)
 }
 
 // prefer moves a waiter to the front, where it stays.
 func (res *resource) prefer(at int) {
-	heir := res.queue[at]
+	present := res.gather()
+	heir := present.queue[at]
 	heir.amend(func(t *terms) { t.named = true })
-	res.queue = slices.Insert(slices.Delete(res.queue, at, at+1), 0, heir)
+	present.queue = slices.Insert(slices.Delete(present.queue, at, at+1), 0, heir)
 }
 
 // ahead counts the waiters before c.
 func (res *resource) ahead(c *claim) uint32 {
-	return uint32(slices.Index(res.queue, c))
+	return uint32(slices.Index(res.queue(), c))
 }
 
 // remove takes c out of the holders or the queue.
 func (res *resource) remove(c *claim) {
-	if c.held() {
-		res.holders = without(res.holders, c)
-		return
-	}
-	if len(res.queue) > 0 && res.queue[0] == c {
+	present := res.crowd
+	switch {
+	case present == nil:
+		if res.one[0] != c {
+			panic("registry: a claim is missing from its resource")
+		}
+		res.one[0] = nil
+	case c.held():
+		present.holders = without(present.holders, c)
+	case len(present.queue) > 0 && present.queue[0] == c:
 		// The usual case costs the same however long the queue is.
-		res.queue[0] = nil
-		res.queue = res.queue[1:]
-		return
+		present.queue[0] = nil
+		present.queue = present.queue[1:]
+	default:
+		present.queue = without(present.queue, c)
 	}
-	res.queue = without(res.queue, c)
+	res.scatter()
 }
 
 // sweep takes out the claims of ended sessions, all in one pass: ten thousand
 // waiters that expire together must not cost their number squared.
 func (res *resource) sweep() {
 	over := func(c *claim) bool { return c.session.ended }
-	res.holders = slices.DeleteFunc(res.holders, over)
-	res.queue = slices.DeleteFunc(res.queue, over)
 	res.swept = false
+	if present := res.crowd; present != nil {
+		present.holders = slices.DeleteFunc(present.holders, over)
+		present.queue = slices.DeleteFunc(present.queue, over)
+		res.scatter()
+	} else if res.one[0] != nil && over(res.one[0]) {
+		res.one[0] = nil
+	}
 }
 
 func without(claims []*claim, c *claim) []*claim {
@@ -137,3 +206,8 @@ type key struct {
 	class Class
 	name  string
 }
+
+func (res *resource) key() key { return key{res.class, res.name} }
+
+// key finds a claim in its session.
+func (c *claim) key() uint64 { return c.sequence }

@@ -15,12 +15,12 @@ import (
 
 // revoke asks the holders of a resource to leave, or the one with a fence.
 func (r *Registry) revoke(c *Command, fx *Effects) Result {
-	res := r.resources[key{c.Class, c.Name}]
+	res := r.resources.get(key{c.Class, c.Name})
 	if res == nil {
 		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %q", c.Name)}
 	}
 	fence := uint64(0)
-	for _, holder := range res.holders {
+	for _, holder := range res.holders() {
 		if c.Fence == 0 || c.Fence == holder.fence {
 			fence = holder.fence
 			r.ask(holder, c.Value, fx)
@@ -83,12 +83,12 @@ func (r *Registry) Asked(id SessionID) []uint64 {
 // a session, and asks the leader, who wants it so, to leave. It leaves when it has
 // stopped: until then nobody else leads.
 func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
-	made := s.claims[c.Hold]
+	made := s.claims.get(c.Hold)
 	if made == nil || !made.held() || made.resource.class != Election {
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session leads no election by request %d", c.Hold)}
 	}
 	res := made.resource
-	at := slices.IndexFunc(res.queue, func(candidate *claim) bool {
+	at := slices.IndexFunc(res.queue(), func(candidate *claim) bool {
 		return candidate.value == c.Value || candidate.session.id.String() == c.Value
 	})
 	if at < 0 {
@@ -105,18 +105,18 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 // unseat anyone each time.
 func (r *Registry) overtake(name string, fx *Effects) {
 	if c := r.overtaker(name, r.now); c != nil {
-		leader := c.resource.holders[0]
+		leader := c.resource.holders()[0]
 		r.ask(leader, fmt.Sprintf("a candidate of priority %d has waited, this leader has %d", c.priority, leader.priority), fx)
 	}
 }
 
 // overtaker returns the candidate that may take the place of a leader, or nil.
 func (r *Registry) overtaker(name string, now int64) *claim {
-	res := r.resources[key{Election, name}]
-	if res == nil || len(res.queue) == 0 {
+	res := r.resources.get(key{Election, name})
+	if res == nil || len(res.queue()) == 0 {
 		return nil
 	}
-	first, leader := res.queue[0], res.holders[0]
+	first, leader := res.queue()[0], res.holders()[0]
 	if first.patience == 0 || first.named || first.priority <= leader.priority || leader.revoked || now-max(first.since, leader.since) < first.patience {
 		return nil
 	}

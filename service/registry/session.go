@@ -20,7 +20,9 @@ type session struct {
 	answers []answer
 	// claims are its holds and places in queues, by the sequence of the
 	// request that made each.
-	claims map[uint64]*claim
+	claims table[uint64, *claim]
+	// waits counts those that wait.
+	waits int
 
 	// revocations counts the claims that are revoked.
 	revocations int
@@ -85,10 +87,7 @@ func (s *session) renewed(renewals uint64) {
 
 // sortedClaims returns the claims in the order in which they were made.
 func (s *session) sortedClaims() []*claim {
-	claims := make([]*claim, 0, len(s.claims))
-	for _, c := range s.claims {
-		claims = append(claims, c)
-	}
+	claims := s.claims.all()
 	slices.SortFunc(claims, func(a, b *claim) int { return cmp.Compare(a.sequence, b.sequence) })
 	return claims
 }

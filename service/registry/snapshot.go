@@ -26,7 +26,7 @@ func (r *Registry) Encode() []byte {
 	for _, s := range r.sortedSessions() {
 		b = s.append(b)
 	}
-	b = wire.AppendUint(b, uint64(len(r.resources)))
+	b = wire.AppendUint(b, uint64(r.resources.len()))
 	for _, res := range r.sortedResources() {
 		b = res.append(b)
 	}
@@ -88,7 +88,7 @@ func (s *session) append(b []byte) []byte {
 }
 
 func (r *Registry) readSession(rd *wire.Reader) {
-	s := &session{claims: make(map[uint64]*claim)}
+	s := &session{claims: newTable[uint64, *claim]()}
 	rd.Fixed(s.id[:])
 	s.ttl = rd.Int()
 	s.host = rd.String()
@@ -147,7 +147,7 @@ func (res *resource) append(b []byte) []byte {
 	b = append(b, byte(res.class))
 	b = wire.AppendBytes(b, res.name)
 	b = wire.AppendUint(b, uint64(res.limit))
-	for _, claims := range [][]*claim{res.holders, res.queue} {
+	for _, claims := range [][]*claim{res.holders(), res.queue()} {
 		b = wire.AppendUint(b, uint64(len(claims)))
 		for _, c := range claims {
 			b = append(b, c.session.id[:]...)
@@ -217,13 +217,16 @@ func readTerms(rd *wire.Reader) *terms {
 
 func (r *Registry) readResource(rd *wire.Reader) {
 	res := &resource{class: Class(rd.Byte()), name: rd.String(), limit: readLimit(rd)}
-	res.holders = r.readClaims(rd, res)
-	res.queue = r.readClaims(rd, res)
-	r.waiters += len(res.queue)
-	if r.resources[key{res.class, res.name}] != nil {
-		rd.Fail(fmt.Errorf("%q is there twice", res.name))
+	res.crowd = &crowd{holders: r.readClaims(rd, res), queue: r.readClaims(rd, res)}
+	for _, c := range res.crowd.queue {
+		r.waits(c, 1)
 	}
-	r.resources[key{res.class, res.name}] = res
+	res.scatter()
+	if r.resources.get(res.key()) != nil {
+		rd.Fail(fmt.Errorf("%q is there twice", res.name))
+		return
+	}
+	r.add(res)
 }
 
 func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
@@ -236,7 +239,7 @@ func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 			rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
 			return
 		}
-		c.session.claims[c.sequence] = c
+		c.session.claims.put(c)
 		r.list(c)
 		claims = append(claims, c)
 	})
@@ -267,15 +270,15 @@ func (r *Registry) Check() error {
 		if err := r.checkResource(res); err != nil {
 			return err
 		}
-		claims += len(res.holders) + len(res.queue)
-		waiters += len(res.queue)
+		claims += len(res.holders()) + len(res.queue())
+		waiters += len(res.queue())
 		listed += r.listed(res)
 	}
 	for _, s := range r.sortedSessions() {
 		if err := s.check(); err != nil {
 			return err
 		}
-		claims -= len(s.claims)
+		claims -= s.claims.len()
 	}
 	switch {
 	case claims != 0:
@@ -302,12 +305,12 @@ func (s *session) check() error {
 // listed counts the claims of a resource that are to be looked after, as far as
 // they are on their lists.
 func (r *Registry) listed(res *resource) (n int) {
-	for _, c := range res.holders {
+	for _, c := range res.holders() {
 		if c.revoked && r.revoked[c.id()] == c {
 			n++
 		}
 	}
-	for _, c := range res.queue {
+	for _, c := range res.queue() {
 		if c.patience > 0 && r.eager[c.id()] == c {
 			n++
 		}
@@ -319,23 +322,23 @@ func (r *Registry) checkResource(res *resource) error {
 	switch {
 	case res.class >= classes:
 		return fmt.Errorf("%q has the unknown class %d", res.name, res.class)
-	case len(res.holders) == 0:
+	case len(res.holders()) == 0:
 		return fmt.Errorf("%q is kept though nobody holds it", res.name)
-	case len(res.holders) > int(res.limit) && !res.holders[0].shared:
-		return fmt.Errorf("%q has %d holders, the limit is %d", res.name, len(res.holders), res.limit)
-	case len(res.queue) > 0 && res.fits(res.queue[0].terms):
-		return fmt.Errorf("%q has room and %d wait", res.name, len(res.queue))
+	case len(res.holders()) > int(res.limit) && !res.holders()[0].shared:
+		return fmt.Errorf("%q has %d holders, the limit is %d", res.name, len(res.holders()), res.limit)
+	case len(res.queue()) > 0 && res.fits(res.queue()[0].terms):
+		return fmt.Errorf("%q has room and %d wait", res.name, len(res.queue()))
 	}
 	return r.checkClaims(res)
 }
 
 func (r *Registry) checkClaims(res *resource) error {
 	newest := uint64(0)
-	for i, c := range slices.Concat(res.holders, res.queue) {
+	for i, c := range slices.Concat(res.holders(), res.queue()) {
 		switch {
-		case c.held() != (i < len(res.holders)):
+		case c.held() != (i < len(res.holders())):
 			return fmt.Errorf("%q: request %d of %v has the fence %d in the wrong place", res.name, c.sequence, c.session.id, c.fence)
-		case c.held() && c.shared != res.holders[0].shared:
+		case c.held() && c.shared != res.holders()[0].shared:
 			return fmt.Errorf("%q is held shared and not", res.name)
 		case c.revoked && !c.held():
 			return fmt.Errorf("%q: request %d of %v waits and is revoked", res.name, c.sequence, c.session.id)
@@ -343,7 +346,7 @@ func (r *Registry) checkClaims(res *resource) error {
 			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
 		case c.held() && c.fence <= newest:
 			return fmt.Errorf("%q: the fence %d comes after %d", res.name, c.fence, newest)
-		case c.session.claims[c.sequence] != c || r.sessions[c.session.id] != c.session:
+		case c.session.claims.get(c.sequence) != c || r.sessions[c.session.id] != c.session:
 			return fmt.Errorf("%q: request %d of %v is not known to its session", res.name, c.sequence, c.session.id)
 		}
 		newest = max(newest, c.fence)

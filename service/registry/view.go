@@ -94,8 +94,8 @@ func (c *claim) waiter() Waiter {
 // most waiters of its queue, and whether there are more.
 func (r *Registry) List(class Class, prefix, after string, limit, waiters int) ([]Resource, bool) {
 	var found []*resource
-	for k, res := range r.resources {
-		if k.class == class && strings.HasPrefix(k.name, prefix) && k.name > after {
+	for _, res := range r.resources.slots {
+		if res != nil && res.class == class && strings.HasPrefix(res.name, prefix) && res.name > after {
 			found = append(found, res)
 		}
 	}
@@ -111,18 +111,18 @@ func (r *Registry) List(class Class, prefix, after string, limit, waiters int) (
 // Explain returns a resource with at most so many waiters, if anybody holds it,
 // and how its last holds ended, the newest first.
 func (r *Registry) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
-	if found := r.resources[key{class, name}]; found != nil {
+	if found := r.resources.get(key{class, name}); found != nil {
 		res, held = found.view(waiters), true
 	}
 	return res, held, r.past.of(key{class, name})
 }
 
 func (res *resource) view(waiters int) Resource {
-	view := Resource{Name: res.name, Class: res.class, Limit: res.limit, QueueLength: len(res.queue)}
-	for _, c := range res.holders {
+	view := Resource{Name: res.name, Class: res.class, Limit: res.limit, QueueLength: len(res.queue())}
+	for _, c := range res.holders() {
 		view.Holders = append(view.Holders, c.holder())
 	}
-	for _, c := range res.queue[:min(len(res.queue), waiters)] {
+	for _, c := range res.queue()[:min(len(res.queue()), waiters)] {
 		view.Waiters = append(view.Waiters, c.waiter())
 	}
 	return view
@@ -164,36 +164,24 @@ func (s *session) view() Session {
 	view := Session{
 		ID: s.id, TTL: s.ttl, Host: s.host, PID: s.pid, Program: s.program,
 		Opened: s.opened, Renewals: s.renewals, Silent: s.silent, Remaining: s.remaining,
-	}
-	for _, c := range s.claims {
-		if c.held() {
-			view.Holds++
-		} else {
-			view.Waits++
-		}
+		Holds: s.claims.len() - s.waits, Waits: s.waits,
 	}
 	return view
 }
 
 // Leader returns who leads the election, if anybody does.
 func (r *Registry) Leader(name string) (Holder, bool) {
-	res := r.resources[key{Election, name}]
+	res := r.resources.get(key{Election, name})
 	if res == nil {
 		return Holder{}, false
 	}
-	return res.holders[0].holder(), true
+	return res.holders()[0].holder(), true
 }
 
 // Counts returns the sums.
 func (r *Registry) Counts() Counts {
 	counts := Counts{Sessions: len(r.sessions), Waiters: r.waiters}
-	for k := range r.resources {
-		if k.class == Lock {
-			counts.Locks++
-		} else {
-			counts.Elections++
-		}
-	}
+	counts.Locks, counts.Elections = r.resources.len()-r.elections, r.elections
 	if r.epoch > 1 || r.counter > 0 {
 		counts.Fence = r.epoch<<counterBits | r.counter
 	}

@@ -98,9 +98,9 @@ func TestMember(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	r := New()
 	applyAll(r, open("a"), acquire("a", 1, "n"))
-	res := r.resources[key{Lock, "n"}]
+	res := r.resources.get(key{Lock, "n"})
 	// A real queue of this length takes seconds: only its length counts here.
-	res.queue = slices.Repeat([]*claim{{terms: plain}}, MaxQueue-1)
+	res.gather().queue = slices.Repeat([]*claim{{terms: plain}}, MaxQueue-1)
 	fx := applyAll(r, acquire("a", 2, "n"), acquire("a", 3, "n"))
 	if last := fx.Outcomes[0].Result; last.Code != Queued || last.Ahead != MaxQueue-1 {
 		t.Errorf("the last place: %+v", last)
@@ -108,10 +108,10 @@ func TestQueueIsBounded(t *testing.T) {
 	if over := fx.Outcomes[1].Result; over.Code != Exhausted || over.Message == "" {
 		t.Errorf("one too many: %+v", over)
 	}
-	if len(res.queue) != MaxQueue || len(r.sessions[sessionNamed("a")].claims) != 2 {
+	if len(res.queue()) != MaxQueue || r.sessions[sessionNamed("a")].claims.len() != 2 {
 		t.Error("the refused request left a claim")
 	}
-	res.queue = res.queue[MaxQueue-1:]
+	res.crowd.queue = res.crowd.queue[MaxQueue-1:]
 	fx = applyAll(r, acquire("a", 3, "n"))
 	if again := fx.Outcomes[0].Result; again.Code != Exhausted {
 		t.Errorf("sent again: %+v", again)

@@ -1,0 +1,60 @@
+package registry
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A table holds what a map does, whatever is put in and taken out.
+func TestTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table, want := newTable[uint64, *claim](), map[uint64]*claim{}
+		for range rapid.IntRange(0, 300).Draw(t, "steps") {
+			k := rapid.Uint64Range(0, 60).Draw(t, "key")
+			if rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
+				table.remove(k)
+				delete(want, k)
+			} else {
+				c := &claim{sequence: k}
+				table.put(c)
+				want[k] = c
+			}
+			if table.get(k) != want[k] || table.len() != len(want) {
+				t.Fatalf("after %d: %d entries, want %d", k, table.len(), len(want))
+			}
+		}
+		for k, c := range want {
+			if table.get(k) != c {
+				t.Fatalf("%d is lost", k)
+			}
+		}
+		for _, c := range table.all() {
+			if want[c.sequence] != c {
+				t.Fatalf("%d is there and should not be", c.sequence)
+			}
+		}
+		if len(table.all()) != len(want) {
+			t.Fatalf("all are %d, want %d", len(table.all()), len(want))
+		}
+	})
+}
+
+// A table gives the memory of a rush back when it is over.
+func TestTableShrinks(t *testing.T) {
+	table := newTable[uint64, *claim]()
+	for k := range uint64(10_000) {
+		table.put(&claim{sequence: k})
+	}
+	full := len(table.slots)
+	for k := range uint64(9_990) {
+		table.remove(k)
+	}
+	if now := len(table.slots); full < 10_000 || now > 128 {
+		t.Errorf("%d slots for 10,000 entries, and %d for 10", full, now)
+	}
+	if left := table.all(); len(left) != 10 || !slices.ContainsFunc(left, func(c *claim) bool { return c.sequence == 9_999 }) {
+		t.Errorf("%d entries are left", len(left))
+	}
+}
