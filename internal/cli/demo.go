@@ -14,7 +14,10 @@ import (
 )
 
 func newDemo(a *app) *cobra.Command {
-	var dir string
+	var (
+		dir        string
+		membership bool
+	)
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See programs take turns under a lock while servers are killed under them",
@@ -24,18 +27,24 @@ leader is killed with SIGKILL three times and started again, and one worker is
 killed while it holds the lock. Then the file is read back: no two workers may
 have been inside together, and every fence must be larger than the one before.
 
+With --membership nothing happens to the workers; instead all servers are restarted
+one after the other, one is killed and replaced by a new one, and the leader is
+removed from the cluster. No worker may lose its session.
+
 It takes half a minute, and exits with 0 only if the lock kept its word.`,
 		Example: `  conclave demo
+  conclave demo --membership
   conclave demo --json`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return a.demo(dir) },
+		RunE: func(*cobra.Command, []string) error { return a.demo(dir, membership) },
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "keep data, logs and the workers' file in this directory (default: a temporary one)")
+	cmd.Flags().BoolVar(&membership, "membership", false, "restart, replace and remove servers instead of killing them")
 	a.addJSON(cmd)
 	return cmd
 }
 
-func (a *app) demo(dir string) error {
+func (a *app) demo(dir string, membership bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	binary, err := os.Executable()
@@ -47,7 +56,7 @@ func (a *app) demo(dir string) error {
 		return err
 	}
 	defer clear()
-	report, err := demo.Run(ctx, demo.Config{Binary: binary, Dir: dir, Progress: a.stderr})
+	report, err := demo.Run(ctx, demo.Config{Binary: binary, Dir: dir, Progress: a.stderr, Membership: membership})
 	if err != nil {
 		return err
 	}
@@ -57,7 +66,7 @@ func (a *app) demo(dir string) error {
 		_, err = fmt.Fprint(a.stdout, report.Text())
 	}
 	if err == nil && !report.Good() {
-		err = failure(StatusError, "the lock did not keep its word: %d overlaps, %d fence regressions", report.Overlaps, report.FenceRegressions)
+		err = failure(StatusError, "the lock did not keep its word: %d overlaps, %d fence regressions%s", report.Overlaps, report.FenceRegressions, report.Lost())
 	}
 	return err
 }

@@ -35,6 +35,9 @@ type Config struct {
 	Dir string
 	// Progress receives lines for people.
 	Progress io.Writer
+	// Membership plays another plot: all servers are restarted one after the
+	// other, one is replaced, and the leader is removed.
+	Membership bool
 }
 
 // stage is a run in progress.
@@ -48,13 +51,18 @@ type stage struct {
 	inside  [workers]chan string // what each worker says
 	reaped  sync.WaitGroup
 	kills   []kill
+	changes changes
 }
 
 // Run runs the demo and returns its verdict. An error says that there is none.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	s := &stage{Config: cfg, path: filepath.Join(cfg.Dir, "entries"), began: time.Now()}
 	defer s.clear()
-	if err := s.play(ctx); err != nil {
+	play := s.play
+	if cfg.Membership {
+		play = s.playMembership
+	}
+	if err := play(ctx); err != nil {
 		return Report{}, err
 	}
 	file, err := os.Open(s.path)
@@ -66,7 +74,11 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return judge(records, s.kills), nil
+	report := judge(records, s.kills)
+	if cfg.Membership {
+		report.changes = &s.changes
+	}
+	return report, nil
 }
 
 // play is the plot.

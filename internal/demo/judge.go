@@ -72,13 +72,17 @@ type Report struct {
 	AcquireMSP50 float64 `json:"acquire_ms_p50"`
 	AcquireMSP99 float64 `json:"acquire_ms_p99"`
 
+	*changes
+
 	// takeover is the time from the kill of the worker that held to the next
 	// entry.
 	takeover time.Duration
 }
 
 // Good reports whether the lock kept its word.
-func (r *Report) Good() bool { return r.Overlaps == 0 && r.FenceRegressions == 0 }
+func (r *Report) Good() bool {
+	return r.Overlaps == 0 && r.FenceRegressions == 0 && (r.changes == nil || r.SessionsLost == 0)
+}
 
 // interval is a stay inside.
 type interval struct {
@@ -89,7 +93,7 @@ type interval struct {
 // judge reads the verdict off the records and the kills.
 func judge(records []record, kills []kill) Report {
 	stays := intervals(records, kills)
-	report := Report{Entries: len(stays)}
+	report := Report{Entries: len(stays), FailoverMS: []float64{}}
 	var inside int64 // until when somebody is
 	var fence uint64
 	waits := make([]float64, 0, len(stays))

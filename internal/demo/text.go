@@ -14,7 +14,15 @@ func (r *Report) Text() string {
 	for i, ms := range r.FailoverMS {
 		fmt.Fprintf(&b, "leader kill %d       next entry after %.0f ms\n", i+1, ms)
 	}
-	fmt.Fprintf(&b, "worker kill         next entry after %d ms (the session's TTL is %v)\n", r.takeover.Milliseconds(), ttl)
+	if r.WorkerKills > 0 {
+		fmt.Fprintf(&b, "worker kill         next entry after %d ms (the session's TTL is %v)\n", r.takeover.Milliseconds(), ttl)
+	}
+	if r.changes != nil {
+		fmt.Fprintf(&b, "servers restarted   %d\n", r.Restarts)
+		fmt.Fprintf(&b, "servers replaced    %d\n", r.Replacements)
+		fmt.Fprintf(&b, "leaders removed     %d\n", r.LeaderRemovals)
+		fmt.Fprintf(&b, "sessions lost       %d\n", r.SessionsLost)
+	}
 	fmt.Fprintf(&b, "acquire             p50 %.2f ms, p99 %.2f ms, with %d workers waiting for one lock\n", r.AcquireMSP50, r.AcquireMSP99, workers)
 	if r.Good() {
 		b.WriteString("No two workers were ever inside together, and every fence was larger than the one before.\n")

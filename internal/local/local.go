@@ -33,12 +33,12 @@ type Config struct {
 
 // Cluster is a running cluster.
 type Cluster struct {
-	cfg     Config
-	name    string
-	clients []string // addresses by server, from index 0
-	peers   []string
+	cfg  Config
+	name string
 
 	mu      sync.Mutex
+	clients []string // addresses by server, from index 0
+	peers   []string
 	running []*process // nil where a server is down
 }
 
@@ -104,11 +104,15 @@ func freePorts(n int) ([]string, error) {
 	return nil, fmt.Errorf("no %d ports are free among %d to %d", n, first, first+count)
 }
 
-// Servers returns how many servers the cluster has.
-func (c *Cluster) Servers() int { return c.cfg.Servers }
+// Servers returns how many servers the cluster has had.
+func (c *Cluster) Servers() int { return len(c.Addresses()) }
 
 // Addresses returns where the servers take clients, by id from 1 up.
-func (c *Cluster) Addresses() []string { return c.clients }
+func (c *Cluster) Addresses() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.clients)
+}
 
 // Dir returns the data directory of a server.
 func (c *Cluster) Dir(id int) string { return filepath.Join(c.cfg.Dir, fmt.Sprint("server-", id)) }
@@ -116,11 +120,18 @@ func (c *Cluster) Dir(id int) string { return filepath.Join(c.cfg.Dir, fmt.Sprin
 // LogFile returns where a server's output is appended.
 func (c *Cluster) LogFile(id int) string { return c.Dir(id) + ".log" }
 
-// Peers returns the addresses at which the servers take each other, in the form
+// Peers returns the addresses at which the founders take each other, in the form
 // that --peers takes.
 func (c *Cluster) Peers() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.founders()
+}
+
+// founders is Peers; mu is held.
+func (c *Cluster) founders() string {
 	var peers []string
-	for i, address := range c.peers {
+	for i, address := range c.peers[:c.cfg.Servers] {
 		peers = append(peers, fmt.Sprintf("%d=%s", i+1, address))
 	}
 	return strings.Join(peers, ",")
@@ -129,11 +140,29 @@ func (c *Cluster) Peers() string {
 // Command returns the arguments of the binary that make it the given server.
 // Flags that follow take the place of earlier ones.
 func (c *Cluster) Command(id int, flags ...string) []string {
-	args := []string{
-		"serve", "--id", strconv.Itoa(id), "--cluster-name", c.name, "--data", c.Dir(id),
-		"--listen", c.clients[id-1], "--peer-listen", c.peers[id-1], "--peers", c.Peers(),
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	args := []string{"serve", "--data", c.Dir(id), "--listen", c.clients[id-1], "--peer-listen", c.peers[id-1]}
+	if id > c.cfg.Servers {
+		args = append(args, "--join", strings.Join(c.clients[:id-1], ","))
+	} else {
+		args = append(args, "--id", strconv.Itoa(id), "--cluster-name", c.name, "--peers", c.founders())
 	}
 	return slices.Concat(args, c.cfg.Flags, flags)
+}
+
+// Join starts one more server, which joins the cluster, and returns the id that it
+// will get if no other joins at the same time.
+func (c *Cluster) Join() (int, error) {
+	ports, err := freePorts(2)
+	if err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	c.clients, c.peers, c.running = append(c.clients, ports[0]), append(c.peers, ports[1]), append(c.running, nil)
+	id := len(c.clients)
+	c.mu.Unlock()
+	return id, c.Restart(id)
 }
 
 // Restart starts a server that is down.
@@ -184,6 +213,25 @@ func (c *Cluster) Kill(id int) error {
 	return nil
 }
 
+// End tells a server to stop, and waits until it is reaped.
+func (c *Cluster) End(id int) error {
+	if err := c.Signal(id, syscall.SIGTERM); err != nil {
+		return err
+	}
+	return c.Ended(id)
+}
+
+// Ended waits until a server has ended, for 10 seconds at most.
+func (c *Cluster) Ended(id int) error {
+	select {
+	case <-c.process(id).done:
+		c.await(id)
+		return nil
+	case <-time.After(10 * time.Second):
+		return fmt.Errorf("server %d has not ended after 10 s", id)
+	}
+}
+
 func (c *Cluster) await(id int) {
 	p := c.process(id)
 	<-p.done
@@ -195,7 +243,7 @@ func (c *Cluster) await(id int) {
 // Died returns an error with the last line that a server printed if one has
 // ended that nobody ended.
 func (c *Cluster) Died() error {
-	for id := 1; id <= c.cfg.Servers; id++ {
+	for id := 1; id <= c.Servers(); id++ {
 		p := c.process(id)
 		if p == nil {
 			continue
@@ -221,14 +269,14 @@ func (c *Cluster) lastLine(id int) string {
 // Stop ends all servers, those that do not end by themselves with SIGKILL.
 func (c *Cluster) Stop() error {
 	var problems []error
-	for id := 1; id <= c.cfg.Servers; id++ {
+	for id := 1; id <= c.Servers(); id++ {
 		if c.process(id) != nil {
 			_ = c.Signal(id, syscall.SIGTERM)
 			_ = c.Signal(id, wake)
 		}
 	}
 	patience := time.After(5 * time.Second)
-	for id := 1; id <= c.cfg.Servers; id++ {
+	for id := 1; id <= c.Servers(); id++ {
 		p := c.process(id)
 		if p == nil {
 			continue
