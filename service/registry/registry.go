@@ -42,13 +42,12 @@ type Registry struct {
 // New returns the state before the first entry.
 func New() *Registry {
 	return &Registry{
-		epoch:     1,
-		sessions:  make(map[SessionID]*session),
-		resources: newTable[key, *resource](),
-		members:   make(map[uint64]Member),
-		past:      newPast(),
-		revoked:   make(map[ClaimID]*claim),
-		eager:     make(map[ClaimID]*claim),
+		epoch:    1,
+		sessions: make(map[SessionID]*session),
+		members:  make(map[uint64]Member),
+		past:     newPast(),
+		revoked:  make(map[ClaimID]*claim),
+		eager:    make(map[ClaimID]*claim),
 	}
 }
 
@@ -150,7 +149,7 @@ func (r *Registry) request(c *Command, fx *Effects) Result {
 func (r *Registry) answered(s *session, c *Command) (Result, bool) {
 	s.forget(c.Low)
 	if c.Op == OpAcquire {
-		if made := s.claims.get(c.Sequence); made != nil {
+		if made := s.claims.get(number(c.Sequence)); made != nil {
 			return made.state(), true
 		}
 	}
@@ -196,7 +195,6 @@ func (r *Registry) open(c *Command) *session {
 		id: c.Session, ttl: c.TTL,
 		host: c.Host, pid: c.PID, program: c.Program,
 		opened: r.now,
-		claims: newTable[uint64, *claim](),
 	}
 	r.sessions[s.id] = s
 	return s
@@ -267,7 +265,7 @@ func (fx *Effects) queued(res *resource) {
 }
 
 func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
-	c := s.claims.get(hold)
+	c := s.claims.get(number(hold))
 	switch {
 	case c == nil:
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session holds nothing by request %d: it was released before, or never granted", hold)}
@@ -283,7 +281,7 @@ func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
 // reported with its fence and left alone. A request that has not arrived yet
 // is answered in advance, so that it finds itself withdrawn.
 func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
-	c := s.claims.get(hold)
+	c := s.claims.get(number(hold))
 	if c == nil {
 		if _, found := s.find(hold); !found {
 			s.remember(hold, Result{Code: Cancelled, Message: "withdrawn before it arrived"})
@@ -301,7 +299,7 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 }
 
 func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
-	made := s.claims.get(c.Hold)
+	made := s.claims.get(number(c.Hold))
 	if made == nil || !made.held() || made.resource.class != Election {
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session leads no election by request %d", c.Hold)}
 	}
@@ -319,7 +317,7 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 	}
 	r.unlist(c)
 	c.resource.remove(c)
-	c.session.claims.remove(c.sequence)
+	c.session.claims.remove(number(c.sequence))
 	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
 }
 

@@ -210,4 +210,4 @@ type key struct {
 func (res *resource) key() key { return key{res.class, res.name} }
 
 // key finds a claim in its session.
-func (c *claim) key() uint64 { return c.sequence }
+func (c *claim) key() number { return number(c.sequence) }

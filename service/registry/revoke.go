@@ -83,7 +83,7 @@ func (r *Registry) Asked(id SessionID) []uint64 {
 // a session, and asks the leader, who wants it so, to leave. It leaves when it has
 // stopped: until then nobody else leads.
 func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
-	made := s.claims.get(c.Hold)
+	made := s.claims.get(number(c.Hold))
 	if made == nil || !made.held() || made.resource.class != Election {
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session leads no election by request %d", c.Hold)}
 	}

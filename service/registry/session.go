@@ -20,7 +20,7 @@ type session struct {
 	answers []answer
 	// claims are its holds and places in queues, by the sequence of the
 	// request that made each.
-	claims table[uint64, *claim]
+	claims table[number, *claim]
 	// waits counts those that wait.
 	waits int
 

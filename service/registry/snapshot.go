@@ -88,7 +88,7 @@ func (s *session) append(b []byte) []byte {
 }
 
 func (r *Registry) readSession(rd *wire.Reader) {
-	s := &session{claims: newTable[uint64, *claim]()}
+	s := new(session)
 	rd.Fixed(s.id[:])
 	s.ttl = rd.Int()
 	s.host = rd.String()
@@ -346,7 +346,7 @@ func (r *Registry) checkClaims(res *resource) error {
 			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
 		case c.held() && c.fence <= newest:
 			return fmt.Errorf("%q: the fence %d comes after %d", res.name, c.fence, newest)
-		case c.session.claims.get(c.sequence) != c || r.sessions[c.session.id] != c.session:
+		case c.session.claims.get(number(c.sequence)) != c || r.sessions[c.session.id] != c.session:
 			return fmt.Errorf("%q: request %d of %v is not known to its session", res.name, c.sequence, c.session.id)
 		}
 		newest = max(newest, c.fence)

@@ -1,7 +1,5 @@
 package registry
 
-import "hash/maphash"
-
 // table finds entries by their keys. It is a hash table with one word for each
 // slot, because a session may have a hundred thousand claims and there may be as
 // many resources: a map would keep every key a second time. The order of its
@@ -9,29 +7,30 @@ import "hash/maphash"
 //
 // Entries lie in the first free slot from their home on (linear probing), and no
 // more than three of four slots are taken.
-type table[K comparable, E entry[K]] struct {
-	seed  maphash.Seed
+type table[K hashed, E entry[K]] struct {
 	slots []E
 	count int
 }
 
+// hashed is a key. All bits of its hash depend on all of it.
+type hashed interface {
+	comparable
+	hash() uint64
+}
+
 // entry is what a table holds. Its key does not change; the zero value is none.
-type entry[K comparable] interface {
+type entry[K hashed] interface {
 	comparable
 	key() K
 }
 
 const fewestSlots = 8
 
-func newTable[K comparable, E entry[K]]() table[K, E] {
-	return table[K, E]{seed: maphash.MakeSeed()}
-}
-
 func (t *table[K, E]) len() int { return t.count }
 
 // home is where an entry would lie if it were alone.
 func (t *table[K, E]) home(k K) int {
-	return int(maphash.Comparable(t.seed, k) & uint64(len(t.slots)-1))
+	return int(k.hash() & uint64(len(t.slots)-1))
 }
 
 // find returns the slot of the entry with the key, or the free one where it would
@@ -113,4 +112,26 @@ func (t *table[K, E]) all() []E {
 		}
 	}
 	return entries
+}
+
+// hash is FNV-1a, mixed. Whoever chooses names so that they collide makes the
+// servers slow; who may take locks at all can do worse.
+func (k key) hash() uint64 {
+	h := uint64(0xcbf29ce484222325) ^ uint64(k.class)
+	for i := range len(k.name) {
+		h = (h ^ uint64(k.name[i])) * 0x100000001b3
+	}
+	return mixed(h)
+}
+
+// number is the sequence of the request that made a claim.
+type number uint64
+
+func (n number) hash() uint64 { return mixed(uint64(n)) }
+
+// mixed is the finalizer of MurmurHash3.
+func mixed(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
 }
