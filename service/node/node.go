@@ -42,6 +42,8 @@ type Node struct {
 	served     bool // a leader was known once
 	refusals   map[uint64]error
 	wall       wallClock
+	tidiness   tidiness
+	tasks      sync.WaitGroup
 
 	records records
 	metrics Metrics
@@ -210,6 +212,7 @@ func (n *Node) loop() error {
 		case <-ticker.C:
 			n.replica.Tick(now())
 			n.checkWall()
+			n.tidy()
 		case m := <-messages:
 			n.replica.Receive(now(), m)
 		case s := <-requests:
@@ -357,6 +360,7 @@ func (n *Node) observe() {
 // close releases everything and tells whoever waits.
 func (n *Node) close() {
 	n.stopOnce.Do(func() { close(n.stop) })
+	n.tasks.Wait()
 	if err := n.net.Close(); err != nil {
 		n.log.Warn("closing the connections to the other servers", "err", err)
 	}
