@@ -40,7 +40,7 @@ race: go-version ## all tests under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -timeout 20m ./...
 
 .PHONY: check
-check: fmt vet tidy generated staticcheck cross shell ## format, vet, tidy, drift of generated code, staticcheck, other systems, scripts
+check: fmt vet tidy generated staticcheck cross shell bench-check ## format, vet, tidy, drift of generated code, staticcheck, other systems, scripts
 
 .PHONY: quick-check
 quick-check: fmt vet tidy generated ## the parts of check that take seconds
@@ -131,6 +131,24 @@ e2e: build ## the whole, as processes: internal/e2e, then the demo
 .PHONY: latency
 latency: go-version ## measure the latency of an acquire as README describes it
 	$(GO) run ./cmd/conclave bench --cluster 3 --workload uncontended --clients 1 --json
+
+# Measurements beside other services are a module of their own, with much that
+# nothing else needs: what continuous integration runs leaves them out.
+.PHONY: bench-check
+bench-check: go-version ## build, vet and test the module of the measurements
+	$(GO) -C bench mod tidy -diff
+	$(GO) -C bench vet ./...
+	$(GO) -C bench test ./...
+
+# MEASURE is one of services, failover, holder, idle, expiry, memory and profile.
+.PHONY: bench
+bench: go-version ## measure beside other services and under faults (MEASURE: one of them), and write docs/performance.md
+	$(GO) -C bench run . $(or $(MEASURE),all) -page ../docs/performance.md -results ../docs/performance
+
+.PHONY: bench-compare
+BASE ?= HEAD
+bench-compare: go-version ## compare benchmarks and loads with those of the commit BASE (HEAD)
+	$(GO) -C bench run . compare -base $(BASE)
 
 .PHONY: comparison
 comparison: go-version ## write docs/comparison.md: what the algorithms cost, measured

@@ -31,7 +31,7 @@ const diskWriters = 3
 type machine struct{ fdatasync, rpc float64 }
 
 func measureMachine(ctx context.Context, cfg Config) (machine, error) {
-	disk, err := measureDisk(ctx, cfg)
+	disk, err := Fdatasync(ctx, cfg.Binary, cfg.Dir, cfg.glance)
 	if err != nil {
 		return machine{}, fmt.Errorf("measuring the disk: %w", err)
 	}
@@ -42,14 +42,15 @@ func measureMachine(ctx context.Context, cfg Config) (machine, error) {
 	return machine{disk, rpc}, nil
 }
 
-// measureDisk returns the mean of the medians that the writers measured.
-func measureDisk(ctx context.Context, cfg Config) (float64, error) {
+// Fdatasync lets three processes write to the disk of dir for d, all at once, and
+// returns the mean of the medians that they measured, in ms. Binary is conclave.
+func Fdatasync(ctx context.Context, binary, dir string, d time.Duration) (float64, error) {
 	var writers sync.WaitGroup
 	medians := make([]float64, diskWriters)
 	problems := make([]error, diskWriters)
 	for i := range diskWriters {
 		writers.Go(func() {
-			cmd := exec.CommandContext(ctx, cfg.Binary, DiskCommand, "--dir", cfg.Dir, "--for", cfg.glance.String())
+			cmd := exec.CommandContext(ctx, binary, DiskCommand, "--dir", dir, "--for", d.String())
 			cmd.Stderr = os.Stderr
 			output, err := cmd.Output()
 			if err == nil {

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	load "github.com/conclave-io/conclave/internal/bench"
+)
+
+func TestSplice(t *testing.T) {
+	page := "before\n<!-- generated: a -->\nold\n<!-- end -->\nbetween\n<!-- generated: b -->\n<!-- end -->\n"
+	got, err := spliced([]byte(page), "a", "new\n")
+	want := "before\n<!-- generated: a -->\n\nnew\n\n<!-- end -->\nbetween\n<!-- generated: b -->\n<!-- end -->\n"
+	if err != nil || string(got) != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	for words, content := range map[string]string{"generated: c": page, "no \"<!-- end": "<!-- generated: c -->\nold"} {
+		if _, err := spliced([]byte(content), "c", "new"); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("the error is %v; want %q in it", err, words)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	if s := spreadOf([]float64{5, 1, 300}); *s != (spread{5, 1, 300}) || s.String() != "5.00 (1.00 to 300)" {
+		t.Error(s)
+	}
+	if s := spreadOf([]float64{2, 1}); s.Median != 1.5 {
+		t.Error(s)
+	}
+	if s := spreadOf(nil); s.String() != "-" {
+		t.Error(s)
+	}
+}
+
+// TestRatioIsTakenWithinARound: the machine halves its pace from one round to the
+// next, and the ratio stays.
+func TestRatioIsTakenWithinARound(t *testing.T) {
+	var samples []sample
+	for round, pace := range []float64{1, 2, 4} {
+		for service, rate := range map[string]float64{"conclave": 300, "etcd": 100} {
+			samples = append(samples, sample{kase: cases[0], Service: service, Round: round + 1, Rate: rate / pace})
+		}
+	}
+	text := tables(samples, []string{"conclave", "etcd", "zookeeper"}, []string{"zookeeper: not installed"})
+	for _, line := range []string{
+		"| conclave | 150 (75.0 to 300) | - | - | - | - | - | 0 |",
+		"| etcd | 50.0 (25.0 to 100) | 3.00 (3.00 to 3.00) | - | - | - | - | 0 |",
+		"Left out: zookeeper: not installed.",
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("there is no line %q in\n%s", line, text)
+		}
+	}
+}
+
+func TestSampleKeys(t *testing.T) {
+	text, err := json.Marshal(sample{kase: cases[0]})
+	want := `{"workload":"uncontended","clients":1,"connections":1,"service":"","round":0,"ops_per_s":0,"acquire_ms_p50":null,"acquire_ms_p99":null,"handoff_ms_p50":null,"max_min_entries":null,"failed":0,"fdatasync_ms_p50":0}`
+	if err != nil || string(text) != want {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestProfileIsAddedUp(t *testing.T) {
+	functions := flat(`File: conclave
+Type: cpu
+      flat  flat%   sum%        cum   cum%
+     300ms 30.00% 30.00%      300ms 30.00%  internal/runtime/syscall/linux.Syscall6
+     200ms 20.00% 50.00%      500ms 50.00%  runtime.mallocgc
+     100ms 10.00% 60.00%      100ms 10.00%  runtime.selectgo (inline)
+     100ms 10.00% 70.00%      100ms 10.00%  github.com/conclave-io/conclave/service/registry.(*Registry).Apply
+     100ms 10.00% 80.00%      100ms 10.00%  strings.Index
+         0     0% 80.00%     1000ms   100%  main.main
+`)
+	if len(functions) != 5 || functions[2].What != "runtime.selectgo (inline)" {
+		t.Fatalf("%v", functions)
+	}
+	kinds := byKind(functions)
+	for i, want := range []float64{30, 20} {
+		if kinds[i].Percent != want {
+			t.Errorf("%v", kinds)
+		}
+	}
+	sums := make(map[string]float64)
+	for _, k := range kinds {
+		sums[k.What] = k.Percent
+	}
+	if sums["goroutines: scheduling, channels, timers, locks"] != 10 || sums["the registry and the core"] != 10 || sums[rest] != 10 {
+		t.Errorf("%v", sums)
+	}
+}
+
+// TestRegressions reads what benchstat printed for two files that were made up.
+func TestRegressions(t *testing.T) {
+	values := `pkg: example.org/a
+,base,,head,,,
+,sec/op,CI,sec/op,CI,vs base,P
+Slower-2,1e-05,5%,1.25e-05,4%,+25.00%,p=0.002 n=6
+Same-2,1e-05,5%,1.25e-05,4%,~,p=0.200 n=6
+Little-2,1e-05,5%,1.1e-05,4%,+10.00%,p=0.002 n=6
+Faster-2,1e-05,5%,5e-06,4%,-50.00%,p=0.002 n=6
+geomean,1e-05,,1.25e-05,,+25.00%,
+
+,base,,head,,,
+,ops/s,CI,ops/s,CI,vs base,P
+Load/a-2,1000,5%,750,4%,-25.00%,p=0.002 n=6
+Load/b-2,1000,5%,1500,4%,+50.00%,p=0.002 n=6
+`
+	got := regressed([]byte(values))
+	want := []string{"Slower-2: 1e-05 to 1.25e-05 sec/op (p=0.002 n=6)", "Load/a-2: 1000 to 750 ops/s (p=0.002 n=6)"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%q; want %q", got, want)
+	}
+}
+
+func TestBenchmarkLine(t *testing.T) {
+	got, err := benchmarkLine(kase{load.Contended, 64, 1}, []byte(`{"ops_per_s":900.5,"acquire_ms_p50":2,"acquire_ms_p99":null,"handoff_ms_p50":0}`))
+	if want := "pkg: loads\nBenchmarkLoad/contended/clients=64/connections=1 1 900.5 ops/s 2 acquire-p50-ms\n"; err != nil || got != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	if _, err := benchmarkLine(kase{}, []byte("conclave: no")); err == nil {
+		t.Error("what is no JSON is taken for a report")
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for words, args := range map[string][]string{
+		"give one of these":            {},
+		`unknown measurement "sloth"`:  {"sloth"},
+		"-rounds 0: give 1 to 100":     {"services", "-rounds", "0"},
+		"-seconds 3600: give":          {"services", "-seconds", "3600"},
+		"-connections 20: give 1 to 5": {"idle", "-sessions", "5", "-connections", "20"},
+		`-services "consul"`:           {"services", "-services", "consul"},
+		`unexpected ["now"]`:           {"idle", "now"},
+		"-base: name the commit":       {"compare"},
+		"-rounds 3: give 4 or more":    {"compare", "-base", "HEAD", "-rounds", "3"},
+		"is no commit here":            {"compare", "-base", "0000000000"},
+	} {
+		if err := run(context.Background(), args); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%q gives the error %v; want %q in it", args, err, words)
+		}
+	}
+}

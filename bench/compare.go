@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// worse is how many percent a figure may get worse before compare fails.
+const worse = 20
+
+// side is one of the two that are compared: a tree, its binaries, and what they
+// said, in the format of Go's benchmarks.
+type side struct {
+	name, tree, binary, results string
+	tests                       map[string]string // by package
+}
+
+// compare builds another commit in a worktree of its own, and lets its benchmarks
+// and loads take turns with those of this tree. It fails if one is worse than
+// before, beyond what chance explains, by more than 20 %.
+func compare(ctx context.Context, o *options) (err error) {
+	if o.base == "" {
+		return errors.New("-base: name the commit to compare with")
+	}
+	if o.rounds < 4 {
+		return fmt.Errorf("-rounds %d: give 4 or more, for fewer cannot be told from chance", o.rounds)
+	}
+	if err := exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--quiet", o.base+"^{commit}").Run(); err != nil {
+		return fmt.Errorf("-base %q is no commit here", o.base)
+	}
+	here, err := filepath.Abs("..")
+	if err != nil {
+		return err
+	}
+	base := &side{name: "base", tree: filepath.Join(o.dir, "tree")}
+	head := &side{name: "head", tree: here}
+	if err := command(ctx, here, "git", "worktree", "add", "--quiet", "--detach", base.tree, o.base); err != nil {
+		return err
+	}
+	defer func() { // also when ctx has ended
+		err = errors.Join(err, command(context.WithoutCancel(ctx), here, "git", "worktree", "remove", "--force", base.tree))
+	}()
+	sides := []*side{base, head}
+	for _, s := range sides {
+		if err := s.build(ctx, o.dir); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	for round := range o.rounds {
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, o.rounds)
+		if err := o.takeTurns(ctx, sides, round); err != nil {
+			return err
+		}
+	}
+	return verdict(ctx, base.results, head.results)
+}
+
+// build builds the command and the tests of all packages that have benchmarks.
+func (s *side) build(ctx context.Context, dir string) error {
+	s.binary = filepath.Join(dir, s.name+"-conclave")
+	s.results = filepath.Join(dir, s.name)
+	s.tests = make(map[string]string)
+	if err := os.WriteFile(s.results, []byte("Unit ops/s better=higher\n"), 0o600); err != nil {
+		return err
+	}
+	if err := command(ctx, s.tree, "go", "build", "-buildvcs=false", "-o", s.binary, "./cmd/conclave"); err != nil {
+		return err
+	}
+	grep := exec.CommandContext(ctx, "git", "grep", "-l", "^func Benchmark", "--", "*_test.go")
+	grep.Dir = s.tree
+	files, err := grep.Output()
+	if err != nil {
+		return fmt.Errorf("no benchmarks: %w", err)
+	}
+	for _, file := range strings.Fields(string(files)) {
+		pkg := path.Dir(file)
+		if s.tests[pkg] != "" || strings.HasPrefix(file, "bench/") || strings.HasPrefix(file, "tools/") {
+			continue
+		}
+		test := filepath.Join(dir, s.name+"-"+strings.ReplaceAll(pkg, "/", "-")+".test")
+		if err := command(ctx, s.tree, "go", "test", "-c", "-o", test, "./"+pkg); err != nil {
+			return err
+		}
+		s.tests[pkg] = test
+	}
+	return nil
+}
+
+// takeTurns runs each benchmark and each load of both sides, one right after the
+// other, and in the other order in every other round.
+func (o *options) takeTurns(ctx context.Context, sides []*side, round int) error {
+	if round%2 == 1 {
+		sides = []*side{sides[1], sides[0]}
+	}
+	var packages []string
+	for pkg := range sides[0].tests {
+		if sides[1].tests[pkg] != "" {
+			packages = append(packages, pkg)
+		}
+	}
+	slices.Sort(packages)
+	for _, pkg := range packages {
+		for _, s := range sides {
+			if err := s.benchmark(ctx, pkg); err != nil {
+				return fmt.Errorf("%s, %s: %w", s.name, pkg, err)
+			}
+		}
+	}
+	for _, k := range cases {
+		for _, s := range sides {
+			if err := s.load(ctx, k, o.seconds, o.dir); err != nil {
+				return fmt.Errorf("%s, %v: %w", s.name, k, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *side) benchmark(ctx context.Context, pkg string) error {
+	cmd := exec.CommandContext(ctx, s.tests[pkg], "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "200ms", "-test.timeout", "5m", "-test.benchmem")
+	cmd.Dir, cmd.Stderr = filepath.Join(s.tree, pkg), os.Stderr
+	said, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, said)
+	}
+	return s.append(said)
+}
+
+// load lays a load on a cluster of the side's own, by its own command, and notes
+// the figures that both sides have.
+func (s *side) load(ctx context.Context, k kase, seconds int, dir string) error {
+	cmd := exec.CommandContext(ctx, s.binary, "bench", "--cluster", "3", "--workload", k.Workload, "--clients", fmt.Sprint(k.Clients),
+		"--connections", fmt.Sprint(k.Connections), "--seconds", fmt.Sprint(seconds), "--json")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	cmd.Stderr = os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it ends its servers
+	said, err := cmd.Output()
+	if err != nil {
+		return err
+	}
+	line, err := benchmarkLine(k, said)
+	if err != nil {
+		return err
+	}
+	return s.append([]byte(line))
+}
+
+// units are the figures of a load that are compared, and what they are called.
+var units = [][2]string{
+	{"ops_per_s", "ops/s"}, {"acquire_ms_p50", "acquire-p50-ms"}, {"acquire_ms_p99", "acquire-p99-ms"}, {"handoff_ms_p50", "handoff-p50-ms"},
+}
+
+// benchmarkLine makes a line of a benchmark from the JSON of a load. Zero stood for
+// null once.
+func benchmarkLine(k kase, report []byte) (string, error) {
+	var figures map[string]any
+	if err := json.Unmarshal(report, &figures); err != nil {
+		return "", fmt.Errorf("%w in %q", err, report)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "pkg: loads\nBenchmarkLoad/%s/clients=%d/connections=%d 1", k.Workload, k.Clients, k.Connections)
+	for _, u := range units {
+		if v, _ := figures[u[0]].(float64); v > 0 {
+			fmt.Fprintf(&b, " %g %s", v, u[1])
+		}
+	}
+	b.WriteByte('\n')
+	return b.String(), nil
+}
+
+func (s *side) append(lines []byte) error {
+	f, err := os.OpenFile(s.results, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(lines)
+	return errors.Join(err, f.Close())
+}
+
+// verdict prints what benchstat says of both, and fails if something got worse.
+func verdict(ctx context.Context, base, head string) error {
+	stat := func(format string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, "go", "tool", "benchstat", "-ignore", "goos,goarch,cpu", "-format", format, "base="+base, "head="+head)
+		if format == "text" {
+			cmd.Stderr = os.Stderr
+		}
+		return cmd.Output()
+	}
+	text, err := stat("text")
+	if err != nil {
+		return err
+	}
+	os.Stdout.Write(text)
+	values, err := stat("csv")
+	if err != nil {
+		return err
+	}
+	regressions := regressed(values)
+	if len(regressions) == 0 {
+		fmt.Printf("Nothing is more than %d %% worse.\n", worse)
+		return nil
+	}
+	return fmt.Errorf("%d figures are more than %d %% worse:\n  %s", len(regressions), worse, strings.Join(regressions, "\n  "))
+}
+
+// regressed reads what "benchstat -format csv" prints: for each unit a line of
+// heads, then name, old, interval, new, interval, change, p. A change that may be
+// chance reads "~".
+func regressed(values []byte) []string {
+	r := csv.NewReader(bytes.NewReader(values))
+	r.FieldsPerRecord = -1
+	unit := ""
+	var found []string
+	for {
+		record, err := r.Read()
+		if err != nil {
+			return found
+		}
+		if len(record) < 7 || record[0] == "geomean" {
+			continue
+		}
+		if record[0] == "" {
+			unit = record[1]
+			continue
+		}
+		change, err := strconv.ParseFloat(strings.TrimSuffix(record[5], "%"), 64)
+		if err != nil {
+			continue
+		}
+		if strings.HasSuffix(unit, "/s") { // more is better
+			change = -100 * change / (100 + change) // how much longer each takes
+		}
+		if change > worse {
+			found = append(found, fmt.Sprintf("%s: %s to %s %s (%s)", record[0], record[1], record[3], unit, record[6]))
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// section is what a measurement found: for people, and for programs.
+type section struct {
+	markdown string
+	data     any
+}
+
+// header says what ran where and when.
+type header struct {
+	Command string `json:"command"`
+	Commit  string `json:"commit"`
+	Date    string `json:"date"`
+	Machine string `json:"machine"`
+	// Load is the load average when the measurement began: what ran beside it.
+	Load string `json:"load"`
+}
+
+func about(command string) header {
+	return header{
+		Command: command, Commit: output("git", "describe", "--always", "--dirty"), Date: time.Now().UTC().Format(time.DateOnly),
+		Machine: fmt.Sprintf("%d cores of %s, Linux %s, %s", runtime.NumCPU(), processor(), output("uname", "-r"), runtime.Version()),
+		Load:    strings.Join(firstWords("/proc/loadavg", 1), " "),
+	}
+}
+
+func output(name string, args ...string) string {
+	out, err := exec.Command(name, args...).Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func processor() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}
+
+func firstWords(file string, n int) []string {
+	text, _ := os.ReadFile(file)
+	words := strings.Fields(string(text))
+	return words[:min(n, len(words))]
+}
+
+// keep prints a section, puts it into the page and keeps its figures.
+func (s section) keep(name string, head header, page, results string) error {
+	text := fmt.Sprintf("%s\n\n`%s`, %s, at %s, on %s; the load average was %s when it began.\n",
+		strings.TrimSpace(s.markdown), head.Command, head.Date, head.Commit, head.Machine, head.Load)
+	fmt.Println(text)
+	if page != "" {
+		if err := splice(page, name, text); err != nil {
+			return err
+		}
+	}
+	if results == "" {
+		return nil
+	}
+	if err := os.MkdirAll(results, 0o755); err != nil {
+		return err
+	}
+	figures, err := json.MarshalIndent(map[string]any{"about": head, "figures": s.data}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(results, name+".json"), append(figures, '\n'), 0o644)
+}
+
+// splice replaces what stands between the markers of a block in a file.
+func splice(file, name, text string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	changed, err := spliced(content, name, text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	fresh := file + ".new"
+	if err := os.WriteFile(fresh, changed, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(fresh, file)
+}
+
+func spliced(content []byte, name, text string) ([]byte, error) {
+	begin, end := fmt.Appendf(nil, "<!-- generated: %s -->\n", name), []byte("<!-- end -->")
+	at := bytes.Index(content, begin)
+	if at < 0 {
+		return nil, fmt.Errorf("there is no line %q", bytes.TrimSpace(begin))
+	}
+	at += len(begin)
+	length := bytes.Index(content[at:], end)
+	if length < 0 {
+		return nil, fmt.Errorf("the block %s has no %q", name, end)
+	}
+	return slices.Concat(content[:at], []byte("\n"+strings.TrimSpace(text)+"\n\n"), content[at+length:]), nil
+}
+
+// table makes a table of Markdown whose first column is text and whose others are
+// numbers.
+func table(head []string, rows [][]string) string {
+	var b strings.Builder
+	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+	line(head)
+	rule := []string{"---"}
+	for range head[1:] {
+		rule = append(rule, "---:")
+	}
+	line(rule)
+	for _, row := range rows {
+		line(row)
+	}
+	return b.String()
+}
+
+// spread is the median, the least and the most of several measurements.
+type spread struct {
+	Median float64 `json:"median"`
+	Least  float64 `json:"least"`
+	Most   float64 `json:"most"`
+}
+
+// spreadOf returns nil for no values.
+func spreadOf(values []float64) *spread {
+	if len(values) == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	return &spread{middle, sorted[0], sorted[len(sorted)-1]}
+}
+
+func (s *spread) String() string {
+	if s == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s (%s to %s)", digits(s.Median), digits(s.Least), digits(s.Most))
+}
+
+// digits keeps three digits that count.
+func digits(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 1:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/conclave-io/conclave"
+	load "github.com/conclave-io/conclave/internal/bench"
+
+	"github.com/conclave-io/conclave/bench/peer"
+)
+
+const (
+	// quiet is how long nothing changes before something is measured.
+	quiet = 5 * time.Second
+	// window is how long processor time and bytes are counted.
+	window = 20 * time.Second
+)
+
+// expense is what the servers use while nothing but renewals happens.
+type expense struct {
+	Sessions    int     `json:"sessions"`
+	Connections int     `json:"connections"`
+	TTL         float64 `json:"ttl_s"`
+	// Renewals are answered renewals per second; Refused is how many were not
+	// answered OK, in all.
+	Renewals float64 `json:"renewals_per_s"`
+	Refused  int64   `json:"refused"`
+	// Leader and Others are processor time in percent of one core.
+	Leader float64 `json:"leader_cpu_percent"`
+	Others float64 `json:"others_cpu_percent"`
+	// Bytes are read and written per second by all servers, sockets and files.
+	Bytes float64 `json:"bytes_per_s"`
+}
+
+// idle compares a cluster that nobody uses with one that keeps many sessions.
+func idle(ctx context.Context, b *bench) (section, error) {
+	c, err := b.startConclave(ctx)
+	if err != nil {
+		return section{}, err
+	}
+	defer c.Stop()
+	leader, err := peer.Settle(ctx, c)
+	if err != nil {
+		return section{}, err
+	}
+	without, err := spent(ctx, c, leader)
+	if err != nil {
+		return section{}, err
+	}
+	f, err := launch(ctx, c.Addresses[leader-1], b.sessions, b.connections, peer.TTL, false)
+	if err != nil {
+		return section{}, err
+	}
+	renewing, stop := context.WithCancel(ctx)
+	var keeping sync.WaitGroup
+	var broken error
+	keeping.Go(func() { broken = f.renew(renewing) })
+	finish := func() {
+		stop()
+		keeping.Wait()
+		f.close()
+	}
+	if err := pause(ctx, quiet); err != nil {
+		finish()
+		return section{}, err
+	}
+	before := f.renewals.Load()
+	with, err := spent(ctx, c, leader)
+	after := f.renewals.Load()
+	finish()
+	if err != nil || broken != nil {
+		return section{}, fmt.Errorf("%v, %v", err, broken)
+	}
+	with.Sessions, with.Connections, with.TTL = b.sessions, b.connections, peer.TTL.Seconds()
+	with.Renewals, with.Refused = float64(after-before)/window.Seconds(), f.refused.Load()
+	return section{idleTable([]expense{without, with}), []expense{without, with}}, nil
+}
+
+// spent measures for a window what the servers use.
+func spent(ctx context.Context, c *peer.Conclave, leader int) (expense, error) {
+	pids := c.PIDs()
+	read := func() (all []used, err error) {
+		for _, pid := range pids {
+			u, err := usedBy(pid)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, u)
+		}
+		return all, nil
+	}
+	before, err := read()
+	if err != nil {
+		return expense{}, err
+	}
+	began := time.Now()
+	if err := pause(ctx, window); err != nil {
+		return expense{}, err
+	}
+	after, err := read()
+	if err != nil {
+		return expense{}, err
+	}
+	took := time.Since(began)
+	var e expense
+	for i := range pids {
+		percent := 100 * float64(after[i].CPU-before[i].CPU) / float64(took)
+		if i == leader-1 {
+			e.Leader = percent
+		} else {
+			e.Others += percent
+		}
+		e.Bytes += float64(after[i].Bytes-before[i].Bytes) / took.Seconds()
+	}
+	return e, nil
+}
+
+func idleTable(all []expense) string {
+	var rows [][]string
+	for _, e := range all {
+		what := "no sessions"
+		if e.Sessions > 0 {
+			what = fmt.Sprintf("%d sessions over %s, TTL %g s", e.Sessions, plural(e.Connections, "connection"), e.TTL)
+		}
+		rows = append(rows, []string{what, digits(e.Renewals), fmt.Sprint(e.Refused), digits(e.Leader), digits(e.Others), digits(e.Bytes / 1e3)})
+	}
+	return table([]string{"", "renewals/s", "refused", "leader, % of a core", "two others, % of a core", "all three, kB/s read and written"}, rows)
+}
+
+// stall is what others noticed of sessions that ended.
+type stall struct {
+	Sessions int `json:"sessions"`
+	// Before and While are the longest operations of others, acquire and release,
+	// before the sessions were due and from then on, in ms.
+	Before float64 `json:"longest_before_ms"`
+	While  float64 `json:"longest_while_ms"`
+	// Gone is how long after they were due all sessions had ended, in ms.
+	Gone float64 `json:"gone_after_ms"`
+}
+
+// expiryTTL is that of the sessions that expire: long enough to open them all.
+const expiryTTL = 20 * time.Second
+
+// expiry lets many sessions with a lock each end at the same moment, and watches
+// what eight clients notice that go on.
+func expiry(ctx context.Context, b *bench) (section, error) {
+	c, err := b.startConclave(ctx)
+	if err != nil {
+		return section{}, err
+	}
+	defer c.Stop()
+	leader, err := peer.Settle(ctx, c)
+	if err != nil {
+		return section{}, err
+	}
+	f, err := launch(ctx, c.Addresses[leader-1], b.sessions, b.connections, expiryTTL, true)
+	if err != nil {
+		return section{}, err
+	}
+	defer f.close()
+	watch, err := conclave.Dial(ctx, c.Config())
+	if err != nil {
+		return section{}, err
+	}
+	defer watch.Close()
+	lockers, closeAll, err := c.Lockers(ctx, load.Uncontended, 8, 1)
+	if err != nil {
+		return section{}, err
+	}
+	defer closeAll()
+	if err := f.all(renewal); err != nil { // now all have as long to live
+		return section{}, err
+	}
+	due := time.Now().Add(expiryTTL)
+	others, stop := context.WithCancel(ctx)
+	longest := watchOthers(others, lockers, due.Add(-time.Second))
+	gone, err := whenGone(ctx, watch, due)
+	if err == nil {
+		err = pause(ctx, time.Second)
+	}
+	stop()
+	before, while := longest()
+	if err != nil {
+		return section{}, err
+	}
+	s := stall{b.sessions, before, while, gone}
+	return section{table(
+		[]string{"", "longest operation of others before, ms", "and from then on, ms", "all gone after, ms"},
+		[][]string{{fmt.Sprintf("%d sessions end, each with a lock", s.Sessions), digits(s.Before), digits(s.While), digits(s.Gone)}},
+	), s}, nil
+}
+
+// watchOthers lets clients acquire and release until ctx ends. What it returns then
+// waits for them and says which operation took longest, of those that ended before
+// the moment and of the rest.
+func watchOthers(ctx context.Context, lockers []load.Locker, moment time.Time) func() (before, while float64) {
+	var mu sync.Mutex
+	var longest [2]time.Duration
+	var others sync.WaitGroup
+	for i, lock := range lockers {
+		name := fmt.Sprint("bench-other-", i)
+		others.Go(func() {
+			for ctx.Err() == nil {
+				began := time.Now()
+				release, err := lock(ctx, name)
+				if err != nil || release(context.WithoutCancel(ctx)) != nil {
+					continue
+				}
+				now := time.Now()
+				mu.Lock()
+				late := 0
+				if now.After(moment) {
+					late = 1
+				}
+				longest[late] = max(longest[late], now.Sub(began))
+				mu.Unlock()
+			}
+		})
+	}
+	return func() (float64, float64) {
+		others.Wait()
+		return float64(longest[0].Microseconds()) / 1e3, float64(longest[1].Microseconds()) / 1e3
+	}
+}
+
+// whenGone returns how many ms after the moment only the sessions of this process
+// were left: that of the clients who go on.
+func whenGone(ctx context.Context, watch *conclave.Client, due time.Time) (float64, error) {
+	ctx, cancel := context.WithDeadline(ctx, due.Add(time.Minute))
+	defer cancel()
+	for {
+		status, err := watch.Status(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if status.Sessions <= 1 {
+			return float64(time.Since(due).Microseconds()) / 1e3, nil
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return 0, fmt.Errorf("%d sessions are left a minute after they were due", status.Sessions)
+		}
+	}
+}
+
+// heap is what held locks cost in memory, over all servers of a service.
+type heap struct {
+	Service string  `json:"service"`
+	Locks   int     `json:"locks"`
+	Before  int64   `json:"before_bytes"`
+	After   int64   `json:"after_bytes"`
+	Each    float64 `json:"bytes_per_lock"`
+}
+
+// memory holds many locks with names of 24 bytes in one session.
+func memory(ctx context.Context, b *bench) (section, error) {
+	var heaps []heap
+	var rows [][]string
+	for _, name := range b.services {
+		if name != "conclave" && name != "etcd" && name != "zookeeper" {
+			continue // the locks of Redis expire meanwhile
+		}
+		s, err := peer.Start(ctx, name, b.binaries, b.dir)
+		if peer.Absent(err) {
+			fmt.Fprintf(os.Stderr, "  %v: left out\n", err)
+			continue
+		}
+		if err != nil {
+			return section{}, err
+		}
+		h, err := b.weigh(ctx, s)
+		_ = s.Stop()
+		if err != nil {
+			return section{}, fmt.Errorf("%s: %w", name, err)
+		}
+		h.Service = name
+		heaps = append(heaps, h)
+		rows = append(rows, []string{name, fmt.Sprint(h.Locks), digits(float64(h.Before) / 1e6), digits(float64(h.After) / 1e6), digits(h.Each)})
+	}
+	return section{table([]string{"", "held locks", "before, MB", "after, MB", "bytes for each lock"}, rows), heaps}, nil
+}
+
+func (b *bench) weigh(ctx context.Context, s peer.Service) (heap, error) {
+	lockers, closeAll, err := s.Lockers(ctx, load.Uncontended, 1, 1)
+	if err != nil {
+		return heap{}, err
+	}
+	defer closeAll()
+	if err := pause(ctx, quiet); err != nil {
+		return heap{}, err
+	}
+	h := heap{Locks: b.locks}
+	if h.Before, err = residentBytes(s.PIDs()); err != nil {
+		return heap{}, err
+	}
+	if err := holdAll(ctx, lockers[0], b.locks); err != nil {
+		return heap{}, err
+	}
+	if err := pause(ctx, time.Duration(b.rest)*time.Second); err != nil {
+		return heap{}, err
+	}
+	h.After, err = residentBytes(s.PIDs())
+	h.Each = float64(h.After-h.Before) / float64(b.locks)
+	return h, err
+}
+
+// holdAll acquires many locks and keeps them, by 128 goroutines.
+func holdAll(ctx context.Context, lock load.Locker, locks int) error {
+	const hands = 128
+	problems := make(chan error, hands)
+	var acquiring sync.WaitGroup
+	for hand := range hands {
+		acquiring.Go(func() {
+			for i := hand; i < locks; i += hands {
+				if _, err := lock(ctx, fmt.Sprintf("bench-lock-%013d", i)); err != nil {
+					problems <- err
+					return
+				}
+			}
+		})
+	}
+	acquiring.Wait()
+	select {
+	case err := <-problems:
+		return err
+	default:
+		return nil
+	}
+}
