@@ -44,14 +44,20 @@ func Conform(t *testing.T, spec *process.Spec) {
 	}
 }
 
-// The number of schedules per configuration, and of actions in each.
+// The number of schedules per configuration, and of actions in each. A stack has
+// many configurations, and layers that conform by themselves.
 const (
-	schedules = 30
-	actions   = 250
+	schedules      = 30
+	stackSchedules = 6
+	actions        = 250
 )
 
 func conformRuns(t *testing.T, spec *process.Spec, options []process.OptionValue, n int) {
-	for seed := range int64(schedules) {
+	most := int64(schedules)
+	if spec.Layers != nil {
+		most = stackSchedules
+	}
+	for seed := range most {
 		faults := seed%2 == 1
 		r, err := newRun(spec, options, n, seed, faults)
 		if err == nil {
