@@ -60,6 +60,24 @@ func TestCutEffectsAreMarked(t *testing.T) {
 	}
 }
 
+// A message that waited for a Save which did not come was never sent: nobody
+// counts it.
+func TestCutMessagesAreNotCounted(t *testing.T) {
+	for effects, want := range []uint64{0, 0, 0, 1, 2, 3, 3} {
+		result, err := sim.Run(sim.Config{
+			Spec: probeSpec(busyRules), Process: process.Config{N: 3},
+			Faults:   []sim.Fault{{Kind: sim.CrashInStep, At: 10 * ms, Effects: effects}},
+			Workload: sim.Workload{Commands: []sim.Command{{At: 10 * ms, Kind: process.Load, Value: 1}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sent := result.Sent(process.Protocol); sent != want {
+			t.Errorf("after %d effects %d messages are counted, want %d", effects, sent, want)
+		}
+	}
+}
+
 // A choice was made within the step, whatever follows.
 func TestChoicesAreNotCut(t *testing.T) {
 	sink := &records{}

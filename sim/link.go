@@ -124,13 +124,13 @@ func (w *World) dispatch(p process.ID, pl int32, departs process.Duration) {
 
 // post sends a payload over one link.
 func (w *World) post(p, to process.ID, pl int32, departs process.Duration) {
+	if departs == never {
+		return // the crash came before the Save that holds it back
+	}
 	w.meter.sent(&w.payloads.list[pl])
 	if w.curious {
 		w.payloads.fill(pl, to, &w.msg2)
 		w.observe(Observation{Kind: Sent, Process: p, Peer: to, Message: &w.msg2})
-	}
-	if departs == never {
-		return
 	}
 	l := w.links.between(p, to)
 	if w.cuts != nil || w.losses != nil || l.faulty {
