@@ -50,8 +50,9 @@ service/agreement:     internal/wire
 service/replica:       service/agreement service/registry internal/wire
 service/store:         internal/wire
 service/transport:     internal/wire
-service/node:          service/replica service/agreement service/registry service/store service/transport internal/boottime internal/wire
-service/server:        service/api service/node service/registry service/replica service/store service/transport internal/boottime
+service/backup:        service/registry internal/wire
+service/node:          service/backup service/replica service/agreement service/registry service/store service/transport internal/boottime internal/wire
+service/server:        service/api service/backup service/node service/registry service/replica service/store service/transport internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it
 
@@ -62,7 +63,7 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server
 internal/demo:         . internal/local internal/boottime service/server
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe service/server process algorithm trace sim measure scenario
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe service/server service/backup process algorithm trace sim measure scenario
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.

@@ -30,8 +30,7 @@ func (n *Node) begin() error {
 			return err
 		}
 		if founder {
-			disk.Snapshot = replica.Bootstrap(slices.Sorted(maps.Keys(n.cfg.Peers)))
-			if err := n.store.Save(nil, nil, disk.Snapshot, true); err != nil {
+			if disk.Snapshot, err = n.foundingState(); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,118 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Write puts a file at path: whole and on the disk when Write returns, and not at
+// all if it fails. What was there before is replaced.
+func Write(path string, file []byte) (err error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(file)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDirectory(dir)
+}
+
+func syncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Read reads a file.
+func Read(path string) (*Backup, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	file, err := io.ReadAll(io.LimitReader(f, MaxBytes))
+	if err != nil {
+		return nil, err
+	}
+	b, err := Decode(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, nil
+}
+
+// foundingFile is where a data directory has the state from which its server is to
+// found a cluster. The store leaves it alone.
+func foundingFile(dir string) string { return filepath.Join(dir, "snap", "founding") }
+
+// Restore puts the state of a file into a data directory, which must be empty or
+// new, for a server that founds a cluster. Fences begin above all in the file, and
+// above one that is known to have been given (0 if there is none). It returns the
+// state as it then is.
+func Restore(path, dir string, above uint64) (*Backup, error) {
+	b, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.refound(above); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := checkEmpty(dir); err != nil {
+		return nil, err
+	}
+	snaps := filepath.Dir(foundingFile(dir))
+	if err := os.MkdirAll(snaps, 0o700); err != nil {
+		return nil, fmt.Errorf("create data directory: %w", err)
+	}
+	if err := Write(foundingFile(dir), Encode(b.Header, b.Registry.Encode())); err != nil {
+		return nil, fmt.Errorf("write to data directory: %w", err)
+	}
+	return b, errors.Join(syncDirectory(dir), syncDirectory(filepath.Dir(filepath.Clean(dir))))
+}
+
+// checkEmpty refuses a directory that has anything in it, but for what a file
+// system of its own has.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() != "lost+found" {
+			return fmt.Errorf("data directory %s is not empty: it has %q; name an empty or a new directory", dir, e.Name())
+		}
+	}
+	return nil
+}
+
+// Founding returns what Restore put into a data directory, or nil.
+func Founding(dir string) (*Backup, error) {
+	b, err := Read(foundingFile(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// Founded removes it. Once the server has saved a state of its own nobody reads
+// it any more.
+func Founded(dir string) error { return os.Remove(foundingFile(dir)) }

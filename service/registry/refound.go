@@ -1,0 +1,26 @@
+package registry
+
+import "fmt"
+
+// Refound turns the state of a cluster into one from which another begins. All
+// sessions end, and with them all holds: nobody knows what their programs have
+// acquired and released since, and what they hold by now they hold by the word of
+// a cluster that is gone. All servers are forgotten. What stays is how holds ended,
+// those of the ended sessions included, and the order of fences: they begin above
+// all that the old cluster gave, and above one that is known to have been given, 0
+// if there is none.
+func (r *Registry) Refound(above uint64) error {
+	// One epoch further would be enough but for a cluster whose counter took a turn
+	// after this state.
+	epoch := max(r.epoch+2, above>>counterBits+1)
+	if epoch > maxEpoch {
+		return fmt.Errorf("no epoch is left above %d: the largest is %d", epoch-1, maxEpoch)
+	}
+	r.end(r.sortedSessions(), Expired, new(Effects))
+	clear(r.members)
+	r.epoch, r.counter = epoch, 0
+	return nil
+}
+
+// Epoch returns what fences begin with at present.
+func (r *Registry) Epoch() uint64 { return r.epoch }

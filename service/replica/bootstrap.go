@@ -1,0 +1,16 @@
+package replica
+
+import (
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/agreement"
+)
+
+// BootstrapFrom returns the snapshot from which every member starts that founds a
+// cluster on a state that was there before, as of an index and a term. Both must be
+// above those of Bootstrap.
+func BootstrapFrom(voters []uint64, index, term uint64, state []byte) *raftpb.Snapshot {
+	snapshot := agreement.Bootstrap(voters, state)
+	snapshot.Metadata.Index, snapshot.Metadata.Term = &index, &term
+	return snapshot
+}
