@@ -3479,6 +3479,95 @@ func (x *JoinResponse) GetMembers() []*Member {
 	return nil
 }
 
+type BackupRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Take what the answering server has, which may lag behind the cluster.
+	Stale         bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupRequest) Reset() {
+	*x = BackupRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupRequest) ProtoMessage() {}
+
+func (x *BackupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
+func (*BackupRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *BackupRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type BackupChunk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupChunk) Reset() {
+	*x = BackupChunk{}
+	mi := &file_service_api_conclave_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupChunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupChunk) ProtoMessage() {}
+
+func (x *BackupChunk) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
+func (*BackupChunk) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *BackupChunk) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 var File_service_api_conclave_proto protoreflect.FileDescriptor
 
 const file_service_api_conclave_proto_rawDesc = "" +
@@ -3707,7 +3796,11 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\fJoinResponse\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\x04R\x02id\x12-\n" +
-	"\amembers\x18\x03 \x03(\v2\x13.conclave.v1.MemberR\amembers*\xcb\x02\n" +
+	"\amembers\x18\x03 \x03(\v2\x13.conclave.v1.MemberR\amembers\"%\n" +
+	"\rBackupRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"!\n" +
+	"\vBackupChunk\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data*\xcb\x02\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCODE_OK\x10\x01\x12\x0f\n" +
@@ -3742,7 +3835,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\xa3\x06\n" +
+	"\x0eENDING_DROPPED\x10\x042\xe5\x06\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12;\n" +
 	"\x04Ping\x12\x18.conclave.v1.PingRequest\x1a\x19.conclave.v1.PingResponse\x12.\n" +
@@ -3755,7 +3848,8 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\aObserve\x12\x1b.conclave.v1.ObserveRequest\x1a\x18.conclave.v1.Observation0\x01\x12D\n" +
 	"\aMembers\x12\x1b.conclave.v1.MembersRequest\x1a\x1c.conclave.v1.MembersResponse\x12V\n" +
 	"\rChangeMembers\x12!.conclave.v1.ChangeMembersRequest\x1a\".conclave.v1.ChangeMembersResponse\x12;\n" +
-	"\x04Join\x12\x18.conclave.v1.JoinRequest\x1a\x19.conclave.v1.JoinResponseB1Z/github.com/conclave-io/conclave/service/api;apib\x06proto3"
+	"\x04Join\x12\x18.conclave.v1.JoinRequest\x1a\x19.conclave.v1.JoinResponse\x12@\n" +
+	"\x06Backup\x12\x1a.conclave.v1.BackupRequest\x1a\x18.conclave.v1.BackupChunk0\x01B1Z/github.com/conclave-io/conclave/service/api;apib\x06proto3"
 
 var (
 	file_service_api_conclave_proto_rawDescOnce sync.Once
@@ -3770,7 +3864,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -3820,6 +3914,8 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*ChangeMembersResponse)(nil), // 45: conclave.v1.ChangeMembersResponse
 	(*JoinRequest)(nil),           // 46: conclave.v1.JoinRequest
 	(*JoinResponse)(nil),          // 47: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 48: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 49: conclave.v1.BackupChunk
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	8,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -3872,20 +3968,22 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	39, // 47: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
 	41, // 48: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
 	46, // 49: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	5,  // 50: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	20, // 51: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	18, // 52: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	22, // 53: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	25, // 54: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	30, // 55: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	33, // 56: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	35, // 57: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	38, // 58: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	40, // 59: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	45, // 60: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	47, // 61: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	50, // [50:62] is the sub-list for method output_type
-	38, // [38:50] is the sub-list for method input_type
+	48, // 50: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	5,  // 51: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	20, // 52: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	18, // 53: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	22, // 54: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	25, // 55: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	30, // 56: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	33, // 57: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	35, // 58: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	38, // 59: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	40, // 60: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	45, // 61: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	47, // 62: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	49, // 63: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	51, // [51:64] is the sub-list for method output_type
+	38, // [38:51] is the sub-list for method input_type
 	38, // [38:38] is the sub-list for extension type_name
 	38, // [38:38] is the sub-list for extension extendee
 	0,  // [0:38] is the sub-list for field type_name
@@ -3918,7 +4016,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   44,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -36,6 +36,7 @@ const (
 	Conclave_Members_FullMethodName       = "/conclave.v1.Conclave/Members"
 	Conclave_ChangeMembers_FullMethodName = "/conclave.v1.Conclave/ChangeMembers"
 	Conclave_Join_FullMethodName          = "/conclave.v1.Conclave/Join"
+	Conclave_Backup_FullMethodName        = "/conclave.v1.Conclave/Backup"
 )
 
 // ConclaveClient is the client API for Conclave service.
@@ -91,6 +92,10 @@ type ConclaveClient interface {
 	// and the same again when it asks again under its UID. It fails as
 	// ChangeMembers does.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
+	// Backup returns the state of the cluster at one moment as a file, in chunks:
+	// what a new cluster can begin from. Any server takes the call, and passes it
+	// to the leader.
+	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error)
 }
 
 type conclaveClient struct {
@@ -242,6 +247,25 @@ func (c *conclaveClient) Join(ctx context.Context, in *JoinRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *conclaveClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[3], Conclave_Backup_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BackupRequest, BackupChunk]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Conclave_BackupClient = grpc.ServerStreamingClient[BackupChunk]
+
 // ConclaveServer is the server API for Conclave service.
 // All implementations must embed UnimplementedConclaveServer
 // for forward compatibility.
@@ -295,6 +319,10 @@ type ConclaveServer interface {
 	// and the same again when it asks again under its UID. It fails as
 	// ChangeMembers does.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
+	// Backup returns the state of the cluster at one moment as a file, in chunks:
+	// what a new cluster can begin from. Any server takes the call, and passes it
+	// to the leader.
+	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error
 	mustEmbedUnimplementedConclaveServer()
 }
 
@@ -340,6 +368,9 @@ func (UnimplementedConclaveServer) ChangeMembers(context.Context, *ChangeMembers
 }
 func (UnimplementedConclaveServer) Join(context.Context, *JoinRequest) (*JoinResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
+}
+func (UnimplementedConclaveServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error {
+	return status.Error(codes.Unimplemented, "method Backup not implemented")
 }
 func (UnimplementedConclaveServer) mustEmbedUnimplementedConclaveServer() {}
 func (UnimplementedConclaveServer) testEmbeddedByValue()                  {}
@@ -553,6 +584,17 @@ func _Conclave_Join_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Conclave_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(BackupRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ConclaveServer).Backup(m, &grpc.GenericServerStream[BackupRequest, BackupChunk]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Conclave_BackupServer = grpc.ServerStreamingServer[BackupChunk]
+
 // Conclave_ServiceDesc is the grpc.ServiceDesc for Conclave service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -612,6 +654,11 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Observe",
 			Handler:       _Conclave_Observe_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Backup",
+			Handler:       _Conclave_Backup_Handler,
 			ServerStreams: true,
 		},
 	},

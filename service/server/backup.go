@@ -1,0 +1,91 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/backup"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// backupChunk is how much of a file goes into one message.
+const backupChunk = 256 << 10
+
+// Backup streams the state of the cluster as a file. A linearizable one contains
+// all that was acknowledged before the call.
+func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[api.BackupChunk]) error {
+	defer s.metrics.call("backup", time.Now())
+	file, err := s.backup(stream.Context(), req)
+	if err != nil {
+		return err
+	}
+	for chunk := range slices.Chunk(file, backupChunk) {
+		if err := stream.Send(&api.BackupChunk{Data: chunk}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([]byte, error) {
+	if req.GetStale() {
+		file, err := s.state(ctx, true, s.node.View)
+		return file, s.spoken(ctx, err)
+	}
+	here := func(ctx context.Context) ([]byte, error) { return s.state(ctx, false, s.node.Read) }
+	there := func(ctx context.Context, leader api.ConclaveClient) ([]byte, error) {
+		stream, err := leader.Backup(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		return collect(stream)
+	}
+	return onLeader(ctx, s, here, there)
+}
+
+// state makes the file of this server's state, which look gives access to. The
+// goroutine of the node only encodes it; checksums are made here.
+func (s *Server) state(ctx context.Context, stale bool, look func(context.Context, func(*replica.Replica)) error) ([]byte, error) {
+	identity, err := strconv.ParseUint(s.identity, 16, 64)
+	if err != nil {
+		return nil, err
+	}
+	header := backup.Header{
+		Cluster: identity, Name: s.cfg.ClusterName, Server: s.cfg.ID, Version: s.cfg.Version,
+		Time: time.Now().UnixNano(), Stale: stale,
+	}
+	var state []byte
+	err = look(ctx, func(r *replica.Replica) {
+		header.Index, header.Term = r.Applied(), r.Term()
+		state = r.Registry().Encode()
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case header.Index == 0:
+		return nil, unavailable("server %d has no state yet: it waits for a snapshot from the leader", s.cfg.ID)
+	}
+	return backup.Encode(header, state), nil
+}
+
+// collect reads a file from another server.
+func collect(stream grpc.ServerStreamingClient[api.BackupChunk]) ([]byte, error) {
+	var file []byte
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return file, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		file = append(file, chunk.GetData()...)
+	}
+}
