@@ -91,7 +91,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embed: %w", err)
 	}
-	s, err := server.Start(settings)
+	s, err := server.StartContext(ctx, settings)
 	if err != nil {
 		return nil, fmt.Errorf("embed: %w", err)
 	}

@@ -19,6 +19,7 @@ var commands = []func(*app) *cobra.Command{
 	newBench,
 	newStatus,
 	newMember,
+	newSnapshot,
 	newLocks,
 	newElections,
 	newWhy,
