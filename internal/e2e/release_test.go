@@ -3,11 +3,13 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/conclave-io/conclave"
@@ -141,23 +143,8 @@ func TestSemaphoreLetsInAsManyAsItsLimit(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 1)
 	client := dial(t, conclave.Config{Servers: cluster.Addresses()})
-	start := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(binary, append([]string{"lock", "s", "--servers", cluster.Addresses()[0]}, args...)...)
-		stdin, err := cmd.StdinPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			stdin.Close() // ends cat
-			cmd.Wait()
-		})
-		return cmd
-	}
 	for range 4 {
-		start("--limit", "3", "--", "cat")
+		start(t, "lock", "s", "--limit", "3", "--servers", cluster.Addresses()[0], "--", "sleep", "300")
 	}
 	until(t, "three hold and one waits", func() bool {
 		x, err := client.Explain(within(t), "s")
@@ -211,17 +198,28 @@ type attendance struct {
 
 func attend(t *testing.T, server string, args ...string) *attendance {
 	t.Helper()
+	a, _ := start(t, append([]string{"--servers", server}, args...)...)
+	return a
+}
+
+// start starts the binary. It is told to end when the test does, and killed if
+// it does not.
+func start(t *testing.T, args ...string) (*attendance, *exec.Cmd) {
+	t.Helper()
 	a := &attendance{}
-	cmd := exec.Command(binary, append([]string{"--servers", server}, args...)...)
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = patience
 	cmd.Stdout, cmd.Stderr = a, a
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cmd.Process.Kill()
+		cancel()
 		cmd.Wait()
 	})
-	return a
+	return a, cmd
 }
 
 func (a *attendance) Write(b []byte) (int, error) {
@@ -247,4 +245,30 @@ func (a *attendance) await(t *testing.T, text string) {
 		}
 		return i >= 0
 	})
+}
+
+// TestFavouriteTakesOverAndGivesBack lets a candidate of higher priority come to
+// a leader, and go: the command of the one that had to leave runs again.
+func TestFavouriteTakesOverAndGivesBack(t *testing.T) {
+	t.Parallel()
+	server := startCluster(t, 1).Addresses()[0]
+	client := dial(t, conclave.Config{Servers: []string{server}})
+	leads := func(value string) {
+		t.Helper()
+		until(t, value+" leads", func() bool {
+			x, err := client.ExplainElection(within(t), "e")
+			return err == nil && len(x.Resource.Holders) == 1 && string(x.Resource.Holders[0].Value) == value
+		})
+	}
+	usual := attend(t, server, "elect", "e", "--value", "usual", "--repeat", "--", "sh", "-c", "echo fence $CONCLAVE_FENCE; exec sleep 300")
+	leads("usual")
+	usual.await(t, "fence ")
+	_, favourite := start(t, "--servers", server, "elect", "e", "--value", "favourite", "--priority", "5", "--patience", "300ms", "--", "sleep", "300")
+	leads("favourite")
+	usual.await(t, "revoked: its holder was asked to leave (a candidate of priority 5 has waited, this leader has 0); the command was ended; waiting to get it again")
+	if err := favourite.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	leads("usual")
+	usual.await(t, "fence ")
 }
