@@ -253,10 +253,8 @@ func (c *Client) identify(cluster string) error {
 }
 
 // learn takes over where the servers of the cluster take clients. They may all be
-// others by now than those that the configuration names.
+// others by now than those that the configuration names. mu is held.
 func (c *Client) learn(servers []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.learned = slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return slices.Contains(c.cfg.Servers, s) })
 }
 

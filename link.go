@@ -137,11 +137,7 @@ func (l *link) welcome(frame *api.ServerFrame) error {
 	if v := frame.GetWelcome().GetVersion(); v != protocolVersion {
 		return fmt.Errorf("the server speaks version %d of the interface, this client version %d", v, protocolVersion)
 	}
-	if err := l.client.identify(frame.GetWelcome().GetCluster()); err != nil {
-		return err
-	}
-	l.client.learn(frame.GetWelcome().GetServers())
-	return nil
+	return l.client.identify(frame.GetWelcome().GetCluster())
 }
 
 // take handles a frame, and returns an error if the stream is of no more use.
@@ -161,6 +157,10 @@ func (l *link) take(frame *api.ServerFrame) error {
 		if s := c.sessions[string(rep.GetSession())]; s != nil {
 			s.reply(rep, now)
 		}
+	}
+	if useful && len(frame.GetServers()) > 0 {
+		// A server that does not lead may not know that the others are gone.
+		c.learn(frame.GetServers())
 	}
 	news := useful && !l.proven
 	if news {

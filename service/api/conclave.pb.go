@@ -354,7 +354,11 @@ type ServerFrame struct {
 	Welcome *Welcome `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
 	Replies []*Reply `protobuf:"bytes,2,rep,name=replies,proto3" json:"replies,omitempty"`
 	// Only in the last frame.
-	Farewell      *Farewell `protobuf:"bytes,3,opt,name=farewell,proto3" json:"farewell,omitempty"`
+	Farewell *Farewell `protobuf:"bytes,3,opt,name=farewell,proto3" json:"farewell,omitempty"`
+	// Where the servers of the cluster take clients: with the first replies, and
+	// with later ones when it has changed. It may be others by then than those that
+	// the client was told of.
+	Servers       []string `protobuf:"bytes,4,rep,name=servers,proto3" json:"servers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -410,6 +414,13 @@ func (x *ServerFrame) GetFarewell() *Farewell {
 	return nil
 }
 
+func (x *ServerFrame) GetServers() []string {
+	if x != nil {
+		return x.Servers
+	}
+	return nil
+}
+
 // Welcome opens a stream.
 type Welcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -418,9 +429,7 @@ type Welcome struct {
 	// The id of the answering server.
 	Server uint64 `protobuf:"varint,2,opt,name=server,proto3" json:"server,omitempty"`
 	// The version of this interface that the server speaks: 1.
-	Version uint32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// Where the servers of the cluster take clients, as far as this one knows.
-	Servers       []string `protobuf:"bytes,4,rep,name=servers,proto3" json:"servers,omitempty"`
+	Version       uint32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -474,13 +483,6 @@ func (x *Welcome) GetVersion() uint32 {
 		return x.Version
 	}
 	return 0
-}
-
-func (x *Welcome) GetServers() []string {
-	if x != nil {
-		return x.Servers
-	}
-	return nil
 }
 
 // Farewell ends a stream.
@@ -3574,16 +3576,16 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\n" +
 	"\x1aservice/api/conclave.proto\x12\vconclave.v1\"?\n" +
 	"\vClientFrame\x120\n" +
-	"\brequests\x18\x01 \x03(\v2\x14.conclave.v1.RequestR\brequests\"\x9e\x01\n" +
+	"\brequests\x18\x01 \x03(\v2\x14.conclave.v1.RequestR\brequests\"\xb8\x01\n" +
 	"\vServerFrame\x12.\n" +
 	"\awelcome\x18\x01 \x01(\v2\x14.conclave.v1.WelcomeR\awelcome\x12,\n" +
 	"\areplies\x18\x02 \x03(\v2\x12.conclave.v1.ReplyR\areplies\x121\n" +
-	"\bfarewell\x18\x03 \x01(\v2\x15.conclave.v1.FarewellR\bfarewell\"o\n" +
+	"\bfarewell\x18\x03 \x01(\v2\x15.conclave.v1.FarewellR\bfarewell\x12\x18\n" +
+	"\aservers\x18\x04 \x03(\tR\aservers\"U\n" +
 	"\aWelcome\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\rR\aversion\x12\x18\n" +
-	"\aservers\x18\x04 \x03(\tR\aservers\"c\n" +
+	"\aversion\x18\x03 \x01(\rR\aversion\"c\n" +
 	"\bFarewell\x12%\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x11.conclave.v1.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/conclave-io/conclave/service/agreement"
@@ -144,6 +145,8 @@ type records struct {
 	// agreed is what the registry has on record, and gone who was removed.
 	agreed map[uint64]registry.Member
 	gone   map[uint64]bool
+	// version counts the updates of agreed.
+	version atomic.Uint64
 }
 
 func (r *records) met(hello transport.Hello) {
@@ -200,6 +203,7 @@ func (r *records) update(members []replica.Member, gone []uint64) {
 	for _, id := range gone {
 		r.gone[id] = true
 	}
+	r.version.Add(1)
 }
 
 // removed reports whether a server was removed for good.

@@ -61,6 +61,10 @@ func (n *Node) acquaint() {
 	}
 }
 
+// Acquaintance is a number, never 0, that grows when ClientAddresses may return
+// something else.
+func (n *Node) Acquaintance() uint64 { return 1 + n.records.version.Load() }
+
 // ClientAddresses returns where the servers of the cluster take clients, as far as
 // that is on record, by id.
 func (n *Node) ClientAddresses() []string {

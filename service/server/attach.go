@@ -35,7 +35,7 @@ type service struct {
 // Attach serves one process.
 func (s service) Attach(stream attachStream) error {
 	ctx := stream.Context()
-	welcome := &api.Welcome{Cluster: s.identity, Server: s.cfg.ID, Version: protocolVersion, Servers: s.node.ClientAddresses()}
+	welcome := &api.Welcome{Cluster: s.identity, Server: s.cfg.ID, Version: protocolVersion}
 	if err := stream.Send(&api.ServerFrame{Welcome: welcome}); err != nil {
 		return err
 	}
@@ -100,6 +100,7 @@ func (s *Server) read(stream attachStream, conn *node.Conn, out *outbox) *api.Fa
 // while a frame is being sent travel together in the next.
 func (s *Server) write(stream attachStream, out *outbox) error {
 	ctx := stream.Context()
+	told := uint64(0)
 	for {
 		select {
 		case <-out.wake:
@@ -112,6 +113,9 @@ func (s *Server) write(stream attachStream, out *outbox) error {
 				break
 			}
 			if frame != nil {
+				if now := s.node.Acquaintance(); now != told {
+					frame.Servers, told = s.node.ClientAddresses(), now
+				}
 				if err := stream.Send(frame); err != nil {
 					return err
 				}

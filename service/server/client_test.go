@@ -87,6 +87,7 @@ type stream struct {
 	api.Conclave_AttachClient
 	welcome  *api.Welcome
 	farewell *api.Farewell
+	servers  []string                // where clients were last told to go
 	early    map[uint64][]*api.Reply // replies that nobody waited for yet
 }
 
@@ -138,6 +139,9 @@ func (s *stream) reply(sequence uint64) *api.Reply {
 		}
 		if frame.GetFarewell() != nil {
 			s.t.Fatalf("while waiting for a reply to %d: %v", sequence, frame.GetFarewell())
+		}
+		if at := frame.GetServers(); len(at) > 0 {
+			s.servers = at
 		}
 		for _, r := range frame.GetReplies() {
 			s.early[r.GetSequence()] = append(s.early[r.GetSequence()], r)

@@ -87,9 +87,16 @@ func TestAServerJoinsOverTLSAndComesBack(t *testing.T) {
 	}
 	s := attach(t, dial(t, c.Address(c.Leader()), authority.Client("program")))
 	s.do(open(time.Minute), api.Code_CODE_OK)
-	if at := s.welcome.GetServers(); len(at) != 4 || at[3] != c.Address(id) {
+	if at := s.servers; len(at) != 4 || at[3] != c.Address(id) {
 		t.Errorf("clients are told of %v", at)
 	}
+	second := c.Join()
+	awaitVoter(t, client, second)
+	servertest.Eventually(t, "a client that is attached is told of the new server", func() bool {
+		s.do(renew(), api.Code_CODE_OK)
+		at := s.servers
+		return len(at) == 5 && at[4] == c.Address(second)
+	})
 }
 
 // TestReplacement replaces a server that died, then the leader, then a server that
