@@ -32,6 +32,7 @@ type Registry struct {
 	waiters   int
 	elections int // of the resources
 	past      past
+	encoded   int // the size of the last encoding
 
 	// revoked are the holds whose holders are asked to leave, and eager the
 	// candidates that may take the place of a leader after a while.
@@ -443,11 +444,29 @@ func (r *Registry) sortedSessions() []*session {
 	return sessions
 }
 
-// sortedResources returns the resources by class and name.
-func (r *Registry) sortedResources() []*resource {
-	resources := r.resources.all()
-	slices.SortFunc(resources, func(a, b *resource) int {
-		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.name, b.name))
-	})
+// resourcesByAge returns the resources in the order in which those who have held
+// them longest were granted. Fences are numbers and no two are equal, so this is
+// the order that is had at the least expense.
+func (r *Registry) resourcesByAge() []*resource {
+	type aged struct {
+		fence uint64
+		res   *resource
+	}
+	list := make([]aged, 0, r.resources.len())
+	for _, res := range r.resources.slots {
+		if res == nil {
+			continue
+		}
+		fence := uint64(0)
+		if holders := res.holders(); len(holders) > 0 {
+			fence = holders[0].fence
+		}
+		list = append(list, aged{fence, res})
+	}
+	slices.SortFunc(list, func(a, b aged) int { return cmp.Compare(a.fence, b.fence) })
+	resources := make([]*resource, 0, len(list))
+	for _, a := range list {
+		resources = append(resources, a.res)
+	}
 	return resources
 }

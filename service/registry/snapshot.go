@@ -12,7 +12,8 @@ const snapshotVersion = 2
 
 // Encode returns the whole state. Equal states encode to equal bytes.
 func (r *Registry) Encode() []byte {
-	b := []byte{snapshotVersion}
+	b := make([]byte, 0, r.encoded+r.encoded/8+1024)
+	b = append(b, snapshotVersion)
 	b = wire.AppendUint(b, r.epoch)
 	b = wire.AppendUint(b, r.counter)
 	b = wire.AppendInt(b, r.now)
@@ -27,10 +28,12 @@ func (r *Registry) Encode() []byte {
 		b = s.append(b)
 	}
 	b = wire.AppendUint(b, uint64(r.resources.len()))
-	for _, res := range r.sortedResources() {
+	for _, res := range r.resourcesByAge() {
 		b = res.append(b)
 	}
-	return r.past.append(b)
+	b = r.past.append(b)
+	r.encoded = len(b)
+	return b
 }
 
 // Decode returns the state that Encode wrote.
@@ -266,7 +269,7 @@ func (r *Registry) Check() error {
 		return fmt.Errorf("counter %d ran past its turn at %d", r.counter, counterTurn)
 	}
 	claims, waiters, listed := 0, 0, 0
-	for _, res := range r.sortedResources() {
+	for _, res := range r.resourcesByAge() {
 		if err := r.checkResource(res); err != nil {
 			return err
 		}
