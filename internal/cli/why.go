@@ -140,7 +140,11 @@ func (k resourceKind) tellHeld(w io.Writer, name string, r *conclave.Resource) e
 	if k.election {
 		verb = "led"
 	}
-	fmt.Fprintf(w, "%s %q is %s by %d%s, and %d wait\n\n", k, name, verb, len(r.Holders), limit, r.QueueLength)
+	waiting := "nobody waits"
+	if r.QueueLength > 0 {
+		waiting = fmt.Sprintf("%d waiting", r.QueueLength)
+	}
+	fmt.Fprintf(w, "%s %q is %s by %d%s, %s\n\n", k, name, verb, len(r.Holders), limit, waiting)
 	t := newTable(w, k.head("HOLDER FENCE", "HOST", "PID", "PROGRAM", "SINCE", "ASKED TO LEAVE")...)
 	for _, h := range r.Holders {
 		t.row(k.row(h.Shared, h.Priority, h.Value, number(h.Fence), shown(h.Host), number(h.PID), shown(h.Program), since(h.Since), asked(h))...)

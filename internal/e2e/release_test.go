@@ -101,10 +101,10 @@ func TestFacesOfOneLock(t *testing.T) {
 			t.Errorf("conclave %v: status %d, %s%s\nwant status %d and %q", args, got, output, said, status, want)
 		}
 	}
-	on(0, `lock "a" is held by 2, and 0 wait`, "why", "a")
+	on(0, `lock "a" is held by 2, nobody waits`, "why", "a")
 	on(0, fmt.Sprintf(`"fence": "%d"`, fence), "why", "a", "--json")
 	on(0, `nobody holds lock "b", and no hold of it is remembered`, "why", "b")
-	on(0, `election "e" is led by 1, and 0 wait`, "why", "e", "--election")
+	on(0, `election "e" is led by 1, nobody waits`, "why", "e", "--election")
 	on(0, "10.0.0.1:80\tprocess ", "leader", "e")
 	on(0, `"value": "10.0.0.1:80"`, "leader", "e", "--json")
 	on(1, `nobody leads election "a"`, "leader", "a")

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave"
+)
+
+func wantText(t *testing.T, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestWhyTellsOfALock(t *testing.T) {
+	now := time.Now()
+	x := conclave.Explanation{
+		Held: true,
+		Resource: conclave.Resource{
+			Name: "a", Limit: 2, QueueLength: 3,
+			Holders: []conclave.Holder{
+				{Fence: 7, Host: "h1", PID: 1, Program: "p", Since: now, Revoked: true, Reason: "main\ntenance"},
+				{Fence: 8, Host: "h2", PID: 2, Program: "q", Since: now, Revoked: true},
+			},
+			Waiters: []conclave.Waiter{{Host: "h3", PID: 3, Program: "r", Since: now}, {Host: "h4", PID: 4, Program: "s", Since: now, Shared: true}},
+		},
+		Past: []conclave.Ended{
+			{Fence: 6, Host: "h5", PID: 5, Program: "t", Since: now.Add(-90 * time.Second), Until: now, How: "dropped", Reason: "maintenance"},
+			{Fence: 5, Host: "h6", PID: 6, Program: "u", Since: now.Add(-1500 * time.Microsecond), Until: now, How: "expired"},
+		},
+	}
+	var out strings.Builder
+	if err := (resourceKind{}).tell(&out, "a", x); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, out.String(), `lock "a" is held by 2 of 2, 3 waiting
+
+HOLDER FENCE  HOST  PID  PROGRAM  SINCE   ASKED TO LEAVE        SHARED
+7             h1    1    p        0s ago  yes: "main\ntenance"  no
+8             h2    2    q        0s ago  yes                   no
+
+QUEUE  HOST  PID  PROGRAM  SINCE   SHARED
+1      h3    3    r        0s ago  no
+2      h4    4    s        0s ago  yes
+and 1 more
+
+PAST FENCE  HOST  PID  PROGRAM  ENDED   HELD FOR  HOW
+6           h5    5    t        0s ago  1m30s     taken away: it did not leave in time, asked to leave: maintenance
+5           h6    6    u        0s ago  2ms       its session was not renewed in time
+`)
+}
+
+func TestWhyTellsOfAnElection(t *testing.T) {
+	now := time.Now()
+	election := resourceKind{election: true}
+	var out strings.Builder
+	x := conclave.Explanation{Held: true, Resource: conclave.Resource{
+		Limit:   1,
+		Holders: []conclave.Holder{{Fence: 7, Host: "h1", PID: 1, Program: "p", Since: now, Value: []byte("x:1"), Priority: -2}},
+	}}
+	if err := election.tell(&out, "e", x); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, out.String(), `election "e" is led by 1, nobody waits
+
+HOLDER FENCE  HOST  PID  PROGRAM  SINCE   ASKED TO LEAVE  PRIORITY  VALUE
+7             h1    1    p        0s ago  no              -2        x:1
+`)
+	out.Reset()
+	if err := election.tell(&out, "e", conclave.Explanation{}); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, out.String(), "nobody leads election \"e\", and no hold of it is remembered\n")
+}
+
+// held is a lock that one process holds.
+func held(name string, fence uint64, waiting uint32) conclave.Resource {
+	return conclave.Resource{Name: name, Limit: 1, QueueLength: waiting, Holders: []conclave.Holder{{Fence: fence, PID: 1, Program: "p", Host: "h"}}}
+}
+
+// A watch that begins anew tells all that is held again, in parts. What is the
+// same is not told twice, and what ended meanwhile is told.
+func TestNewsAfterAReset(t *testing.T) {
+	n := newNews()
+	for _, step := range []struct {
+		change conclave.Changes
+		want   string
+	}{
+		{conclave.Changes{Reset: true, More: true, Resources: []conclave.Resource{held("a", 1, 0)}}, "a 1"},
+		{conclave.Changes{Resources: []conclave.Resource{held("b", 2, 0), held("c", 3, 0)}}, "b 1, c 1"},
+		{conclave.Changes{Resources: []conclave.Resource{held("b", 2, 5)}}, "b 1"},
+		{conclave.Changes{Gone: []string{"c", "never seen"}}, "c 0"},
+		{conclave.Changes{Reset: true, More: true, Resources: []conclave.Resource{held("b", 2, 5)}}, ""},
+		{conclave.Changes{Resources: []conclave.Resource{held("d", 9, 0)}}, "d 1, a 0"},
+		{conclave.Changes{Reset: true}, "b 0, d 0"},
+	} {
+		var told []string
+		for _, r := range n.take(step.change) {
+			told = append(told, r.Name+" "+number(uint32(len(r.Holders))))
+		}
+		if got := strings.Join(told, ", "); got != step.want {
+			t.Errorf("%+v: told %q, want %q", step.change, got, step.want)
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	lock, election := resourceKind{}, resourceKind{election: true}
+	several := held("s", 4, 2)
+	several.Limit = 3
+	several.Holders = append(several.Holders, conclave.Holder{Fence: 5, PID: 2, Program: "q", Host: "h", Revoked: true, Reason: "r"})
+	shared := held("s", 4, 0)
+	shared.Holders[0].Shared, shared.Holders[0].Revoked = true, true
+	led := held("e", 6, 0)
+	led.Holders[0].Value = []byte("x:1")
+	for _, c := range []struct{ got, want string }{
+		{lock.sentence(held("a\x1b", 1, 0)), `"a\x1b": held by process 1 (p) on h, fence 1`},
+		{lock.sentence(several), `s: held (at most 3) by process 1 (p) on h, fence 4 and by process 2 (q) on h, fence 5, asked to leave (r); 2 waiting`},
+		{lock.sentence(shared), `s: shared by process 1 (p) on h, fence 4, asked to leave`},
+		{lock.sentence(conclave.Resource{Name: "a"}), `a: free`},
+		{election.sentence(led), `e: led by process 1 (p) on h, fence 6, value x:1`},
+		{election.sentence(conclave.Resource{Name: "e"}), `e: nobody leads`},
+	} {
+		wantText(t, c.got, c.want)
+	}
+}
+
+func TestOnlyWhoWasAskedIsAwaited(t *testing.T) {
+	r := &releaser{fence: 7}
+	for _, c := range []struct {
+		holder conclave.Holder
+		want   bool
+	}{
+		{conclave.Holder{Fence: 7, Revoked: true}, true}, {conclave.Holder{Fence: 7}, false}, {conclave.Holder{Fence: 8, Revoked: true}, false},
+	} {
+		if got := r.meant(c.holder); got != c.want {
+			t.Errorf("%+v: %t", c.holder, got)
+		}
+	}
+	past := []conclave.Ended{{Fence: 9}, {Fence: 7, How: "released"}}
+	ended := endedAmong(conclave.Explanation{Past: past}, []conclave.Holder{{Fence: 7}})
+	if !slices.Equal(ended, []endedView{{Fence: 7, How: "released"}}) {
+		t.Errorf("ended: %+v", ended)
+	}
+}
