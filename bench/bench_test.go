@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -142,5 +145,29 @@ func TestBadInput(t *testing.T) {
 		if err := run(context.Background(), args); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%q gives the error %v; want %q in it", args, err, words)
 		}
+	}
+}
+
+// TestVerdict asks benchstat itself, so that its format is the one that is read.
+func TestVerdict(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, ns, rate float64) string {
+		text := "Unit ops/s better=higher\npkg: a\n"
+		for i := range 6 {
+			text += fmt.Sprintf("BenchmarkX 1 %g ns/op\npkg: loads\nBenchmarkLoad/contended/clients=64/connections=1 1 %g ops/s\npkg: a\n", ns+float64(i), rate+float64(i))
+		}
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	base := write("base", 1000, 1000)
+	if err := verdict(t.Context(), base, write("same", 1100, 900)); err != nil {
+		t.Error(err)
+	}
+	err := verdict(t.Context(), base, write("worse", 1300, 700))
+	if err == nil || !strings.HasPrefix(err.Error(), "2 figures are more than 20 % worse") || !strings.Contains(err.Error(), "Load/contended") {
+		t.Error(err)
 	}
 }

@@ -112,7 +112,7 @@ func (o *options) takeTurns(ctx context.Context, sides []*side, round int) error
 	slices.Sort(packages)
 	for _, pkg := range packages {
 		for _, s := range sides {
-			if err := s.benchmark(ctx, pkg); err != nil {
+			if err := s.benchmark(ctx, pkg, o.pattern); err != nil {
 				return fmt.Errorf("%s, %s: %w", s.name, pkg, err)
 			}
 		}
@@ -127,8 +127,8 @@ func (o *options) takeTurns(ctx context.Context, sides []*side, round int) error
 	return nil
 }
 
-func (s *side) benchmark(ctx context.Context, pkg string) error {
-	cmd := exec.CommandContext(ctx, s.tests[pkg], "-test.run", "^$", "-test.bench", ".", "-test.benchtime", "200ms", "-test.timeout", "5m", "-test.benchmem")
+func (s *side) benchmark(ctx context.Context, pkg, pattern string) error {
+	cmd := exec.CommandContext(ctx, s.tests[pkg], "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", "200ms", "-test.timeout", "5m", "-test.benchmem")
 	cmd.Dir, cmd.Stderr = filepath.Join(s.tree, pkg), os.Stderr
 	said, err := cmd.Output()
 	if err != nil {

@@ -131,9 +131,9 @@ const attempt = 500 * time.Millisecond
 func enter(ctx context.Context, lock load.Locker, name string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for {
+	for i := 0; ; i++ { // a try that failed may have left something in its queue
 		once, stop := context.WithTimeout(ctx, attempt)
-		release, err := lock(once, name)
+		release, err := lock(once, fmt.Sprint(name, "-", i))
 		stop()
 		if err == nil {
 			entered := time.Now()

@@ -54,7 +54,7 @@ type bench struct {
 
 type options struct {
 	bench
-	parent, page, results, services, base string
+	parent, page, results, services, base, pattern string
 }
 
 func main() {
@@ -100,6 +100,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.page, "page", "", "write the section into this page, between its markers")
 	flags.StringVar(&o.results, "results", "", "keep the figures as JSON in this directory")
 	flags.StringVar(&o.base, "base", "", "of compare: the commit to compare with")
+	flags.StringVar(&o.pattern, "pattern", ".", "of compare: which Go benchmarks, as of go test -bench")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}

@@ -135,7 +135,8 @@ func idleTable(all []expense) string {
 type stall struct {
 	Sessions int `json:"sessions"`
 	// Before and While are the longest operations of others, acquire and release,
-	// before the sessions were due and from then on, in ms.
+	// in the 6 s that ended a second before the sessions were due and in the 6 s
+	// from then on, in ms.
 	Before float64 `json:"longest_before_ms"`
 	While  float64 `json:"longest_while_ms"`
 	// Gone is how long after they were due all sessions had ended, in ms.
@@ -144,6 +145,9 @@ type stall struct {
 
 // expiryTTL is that of the sessions that expire: long enough to open them all.
 const expiryTTL = 20 * time.Second
+
+// span is how long others are watched before the moment, and from then on.
+const span = 6 * time.Second
 
 // expiry lets many sessions with a lock each end at the same moment, and watches
 // what eight clients notice that go on.
@@ -177,10 +181,11 @@ func expiry(ctx context.Context, b *bench) (section, error) {
 	}
 	due := time.Now().Add(expiryTTL)
 	others, stop := context.WithCancel(ctx)
-	longest := watchOthers(others, lockers, due.Add(-time.Second))
+	moment := due.Add(-time.Second)
+	longest := watchOthers(others, lockers, moment)
 	gone, err := whenGone(ctx, watch, due)
 	if err == nil {
-		err = pause(ctx, time.Second)
+		err = pause(ctx, time.Until(moment.Add(span)))
 	}
 	stop()
 	before, while := longest()
@@ -195,8 +200,8 @@ func expiry(ctx context.Context, b *bench) (section, error) {
 }
 
 // watchOthers lets clients acquire and release until ctx ends. What it returns then
-// waits for them and says which operation took longest, of those that ended before
-// the moment and of the rest.
+// waits for them and says which operation took longest, of those that ended in the
+// span before the moment and of those that ended later.
 func watchOthers(ctx context.Context, lockers []load.Locker, moment time.Time) func() (before, while float64) {
 	var mu sync.Mutex
 	var longest [2]time.Duration
@@ -211,11 +216,14 @@ func watchOthers(ctx context.Context, lockers []load.Locker, moment time.Time) f
 					continue
 				}
 				now := time.Now()
-				mu.Lock()
+				if now.Before(moment.Add(-span)) {
+					continue
+				}
 				late := 0
 				if now.After(moment) {
 					late = 1
 				}
+				mu.Lock()
 				longest[late] = max(longest[late], now.Sub(began))
 				mu.Unlock()
 			}

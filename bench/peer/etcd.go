@@ -108,12 +108,16 @@ func (e *etcd) Leader(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer client.Close()
-	leader := 0
+	leader, followed := 0, uint64(0)
 	for i, endpoint := range e.endpoints {
 		status, err := client.Status(ctx, endpoint)
 		if err != nil {
 			return 0, err
 		}
+		if followed != 0 && status.Leader != followed {
+			return 0, errors.New("the servers do not follow the same leader")
+		}
+		followed = status.Leader
 		if status.Leader == status.Header.MemberId {
 			leader = i + 1
 		}

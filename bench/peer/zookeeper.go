@@ -121,15 +121,24 @@ func joined(ctx context.Context, events <-chan zk.Event) error {
 	}
 }
 
-// zooKeeperLocker waits without looking at ctx, as the client has it: a wait ends
-// when those before have released, or the connection is closed.
+// zooKeeperLocker gives up when ctx ends, which the client's lock cannot: it waits
+// on, and is released as soon as it has what nobody wants any more.
 func zooKeeperLocker(conn *zk.Conn) bench.Locker {
-	return func(_ context.Context, name string) (bench.Release, error) {
+	return func(ctx context.Context, name string) (bench.Release, error) {
 		lock := zk.NewLock(conn, "/"+name, zk.WorldACL(zk.PermAll))
-		if err := lock.Lock(); err != nil {
-			return nil, err
+		locked := make(chan error, 1)
+		go func() { locked <- lock.Lock() }()
+		select {
+		case err := <-locked:
+			return func(context.Context) error { return lock.Unlock() }, err
+		case <-ctx.Done():
+			go func() {
+				if <-locked == nil {
+					_ = lock.Unlock()
+				}
+			}()
+			return nil, ctx.Err()
 		}
-		return func(context.Context) error { return lock.Unlock() }, nil
 	}
 }
 
@@ -140,6 +149,8 @@ func (z *zooKeeper) Leader(context.Context) (int, error) {
 		switch {
 		case err != nil:
 			return 0, err
+		case mode == "leader" && leader != 0:
+			return 0, errors.New("two servers lead")
 		case mode == "leader":
 			leader = i + 1
 		case mode != "follower":
