@@ -27,7 +27,7 @@ gone for good, remove it, then let a new one join.`,
   conclave member add 10.0.0.4:7500`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q for %s; see `%s --help`", args[0], cmd.CommandPath(), cmd.CommandPath())
+				return fmt.Errorf("%s does not know %q: it takes list, add, promote or remove", cmd.CommandPath(), args[0])
 			}
 			return nil
 		},

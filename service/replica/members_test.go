@@ -308,3 +308,35 @@ func TestAddressesGoOnRecordAndChange(t *testing.T) {
 		t.Errorf("on record is %+v after server 2 moved", m)
 	}
 }
+
+// A server that is on record as removed is needed until the configuration says so
+// too: without it, the other of two could not commit that.
+func TestAServerStaysUntilItsRemovalIsComplete(t *testing.T) {
+	c := newCluster(t, 2, 31)
+	c.cfg = Config{SnapshotBytes: 1}
+	c.start()
+	leader := c.await()
+	victim := c.servers[leader.id%2+1]
+	c.run(500 * ms)
+	leader.replica.idle = -1000 // nothing follows the record
+	if _, _, err := leader.replica.Change(c.now, Change{Kind: Remove, ID: victim.id}); err != nil {
+		t.Fatal(err)
+	}
+	c.until("the removal is in the victim's snapshot", func() bool {
+		at, err := registry.Decode(victim.durable.Snapshot.GetData())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := at.Member(victim.id)
+		return m.Standing == registry.Removed
+	})
+	c.crash(victim)
+	c.restart(victim)
+	c.run(100 * ms)
+	if victim.removed {
+		t.Fatal("it does not start again, though it is a member")
+	}
+	c.make(Change{Kind: Remove, ID: victim.id})
+	c.until("the removed server stops", func() bool { return victim.removed })
+	c.awaitVoters(leader.id)
+}

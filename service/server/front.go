@@ -14,6 +14,7 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 <p>Server {{.Server}} of cluster <code>{{.Cluster}}</code>, version {{.Version}}. Programs use gRPC on this port; here is what there is for curl and browsers.</p>
 <table>
 <tr><td><a href="/v1/status">GET /v1/status</a><td>this server, and the cluster as it sees it
+<tr><td><a href="/v1/members">GET /v1/members</a><td>the servers as the leader sees them
 <tr><td><a href="/v1/locks">GET /v1/locks</a><td>who holds and who waits; <code>?prefix= after= limit= waiters= stale=</code>
 <tr><td><a href="/v1/elections">GET /v1/elections</a><td>the same for elections
 <tr><td>GET /v1/elections/{name}<td>who leads

@@ -37,6 +37,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/transfer", s.timed("transfer", s.postTransfer))
 	mux.HandleFunc("POST /v1/revoke", s.timed("revoke", s.postRevoke))
 	mux.HandleFunc("GET /v1/status", s.timed("status", s.getStatus))
+	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))
 	mux.HandleFunc("GET /v1/locks", s.timed("locks", s.getLocks))
 	mux.HandleFunc("GET /v1/elections", s.timed("elections", s.getElections))
 	mux.HandleFunc("GET /v1/elections/{name}", s.timed("election", s.getElection))

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/conclave-io/conclave/service/api"
@@ -92,10 +93,28 @@ func (s *Server) getStatus(r *http.Request) (any, error) {
 		Fence: bigNumber(st.GetFence()), Version: st.GetVersion(),
 		Uptime: spanJSON(time.Duration(st.GetUptimeNs()).Round(time.Millisecond)),
 	}
-	for _, m := range st.GetMembers() {
-		body.Members = append(body.Members, memberJSON{
+	body.Members = membersJSON(st.GetMembers())
+	return body, nil
+}
+
+func (s *Server) getMembers(r *http.Request) (any, error) {
+	if err := newParameters(r).check(); err != nil {
+		return nil, err
+	}
+	answer, err := s.listMembers(r.Context(), &api.MembersRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"cluster": answer.GetCluster(), "members": membersJSON(answer.GetMembers())}, nil
+}
+
+func membersJSON(all []*api.Member) []memberJSON {
+	members := make([]memberJSON, 0, len(all))
+	for _, m := range all {
+		members = append(members, memberJSON{
 			m.GetId(), m.GetPeerAddress(), m.GetClientAddress(), m.GetVoter(), m.GetLeader(), m.GetConnected(), bigNumber(m.GetMatchIndex()),
+			m.GetLearner(), bigNumber(m.GetBehind()), strings.ToLower(strings.TrimPrefix(m.GetStage().String(), "STAGE_")),
 		})
 	}
-	return body, nil
+	return members
 }

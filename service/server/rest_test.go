@@ -148,6 +148,18 @@ func TestJSONCarriesOutWhatAShellNeeds(t *testing.T) {
 	b.refused("POST", "/v1/renew", on(""), 410, "SESSION_GONE")
 }
 
+func TestJSONMembers(t *testing.T) {
+	c := servertest.Start(t, 1)
+	b := browse(t, c.Address(1))
+	answer := b.get("/v1/members")
+	m := first(t, answer["members"])
+	if answer["cluster"] != c.Server(1).Cluster() || m["id"] != float64(1) || m["leader"] != true || m["stage"] != "settled" ||
+		m["behind"] != "0" || m["peer_address"] != c.Server(1).PeerAddr().String() {
+		t.Errorf("got %v", answer)
+	}
+	b.refused("GET", "/v1/members?limit=1", "", 400, "INVALID")
+}
+
 func TestJSONElections(t *testing.T) {
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))

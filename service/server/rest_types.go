@@ -151,6 +151,10 @@ type memberJSON struct {
 	Leader        bool      `json:"leader"`
 	Connected     bool      `json:"connected"`
 	MatchIndex    bigNumber `json:"match_index"`
+	Learner       bool      `json:"learner"`
+	Behind        bigNumber `json:"behind"`
+	// Stage is settled, reserved, joining or leaving.
+	Stage string `json:"stage"`
 }
 
 type statusJSON struct {
