@@ -45,11 +45,17 @@ func (e *MessageError) Error() string {
 // other member must stop.
 type LostLogError struct {
 	Leader uint64
+	// Peer, if not 0, is a member that holds what this one, as the leader, lacks.
+	Peer   uint64
 	Commit uint64 // what this member once acknowledged
 	Last   uint64 // where its log ends
 }
 
 func (e *LostLogError) Error() string {
+	if e.Peer != 0 {
+		return fmt.Sprintf("agreement: member %d holds entry %d, but the log of this leader ends at %d: its data was lost, set back to an older state, or begun apart from that of the others; find out which servers have the newest data, move the data directories of all others away and start these empty",
+			e.Peer, e.Commit, e.Last)
+	}
 	return fmt.Sprintf("agreement: leader %d knows this member to hold entry %d, but its log ends at %d: its data was lost or set back to an older state; move its data directory away and start it again, and it comes back as an empty member",
 		e.Leader, e.Commit, e.Last)
 }

@@ -34,6 +34,8 @@ func (c *Core) check(m *raftpb.Message) error {
 		return c.checkAppend(m, refuse)
 	case raftpb.MsgSnap:
 		return c.checkSnapshot(m, refuse)
+	case raftpb.MsgAppResp:
+		return c.checkAcknowledged(m)
 	case raftpb.MsgHeartbeat:
 		return c.checkHeartbeat(m)
 	}
@@ -84,6 +86,23 @@ func (c *Core) checkHeartbeat(m *raftpb.Message) error {
 		return &LostLogError{Leader: m.GetFrom(), Commit: m.GetCommit(), Last: last}
 	}
 	return nil
+}
+
+// checkAcknowledged notices that this leader's log is not that of the others. A
+// member acknowledges what the leader sent it, or what is committed, and a leader
+// has both, if not yet on its disk; raft itself would count the member for entries
+// that it never saw.
+func (c *Core) checkAcknowledged(m *raftpb.Message) error {
+	last := c.log.last()
+	for _, save := range c.saving {
+		if n := len(save.Entries); n > 0 {
+			last = max(last, save.Entries[n-1].GetIndex())
+		}
+	}
+	if c.role != Leader || m.GetTerm() != c.term || m.GetReject() || m.GetIndex() <= last {
+		return nil
+	}
+	return &LostLogError{Peer: m.GetFrom(), Commit: m.GetIndex(), Last: last}
 }
 
 // takenWhenBlank lets a blank member hear a leader and nothing else. A

@@ -76,6 +76,29 @@ func TestLostLog(t *testing.T) {
 
 // TestStaleAnswer: the answer of a member that was removed meanwhile is no
 // error.
+// TestAnswerFromAhead: a member that holds more than the leader shows that the
+// leader's log is another. What the leader has sent, and not saved yet itself, is no
+// more.
+func TestAnswerFromAhead(t *testing.T) {
+	_, leader := threeMembers(t)
+	if err := leader.core.Propose([]byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	rd := leader.core.Ready() // its save stays under way
+	sent := rd.Save.Entries[len(rd.Save.Entries)-1].GetIndex()
+	answer := func(index uint64, reject bool) error {
+		return leader.core.Receive(&raftpb.Message{Type: raftpb.MsgAppResp.Enum(), From: new(leader.id%3 + 1), To: new(leader.id),
+			Term: new(leader.core.Status().Term), Index: new(index), Reject: new(reject)})
+	}
+	if err := errors.Join(answer(sent, false), answer(sent+1, true)); err != nil {
+		t.Errorf("answers of a correct member: %v", err)
+	}
+	var lost *LostLogError
+	if err := answer(sent+1, false); !errors.As(err, &lost) || lost.Last != sent || lost.Commit != sent+1 || lost.Peer == 0 {
+		t.Errorf("entry %d is acknowledged, %d was sent: %v", sent+1, sent, err)
+	}
+}
+
 func TestStaleAnswer(t *testing.T) {
 	core, err := New(Config{ID: 1, HeartbeatTicks: 1, ElectionTicks: 10}, Disk{Snapshot: Bootstrap([]uint64{1, 2, 3}, nil)})
 	if err != nil {
