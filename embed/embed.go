@@ -25,6 +25,11 @@
 // Without a Dir it keeps everything in memory. Fences then begin anew with each
 // start, so they are of use only for what does not outlive the process either.
 //
+// On a virtual machine with 2 cores that had other work as well (21 November 2026,
+// three runs of 3 s), Lock and Unlock together took 0.12 to 0.19 ms in memory, from
+// one goroutine; 64 goroutines did it 19,000 to 27,000 times a second. `go test
+// -bench . ./embed` measures it.
+//
 // # As a member
 //
 // With Config.Member the process is one of the servers of a cluster, with the

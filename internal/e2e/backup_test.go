@@ -185,6 +185,50 @@ func TestForgottenServerFollowsTheRestored(t *testing.T) {
 	}
 }
 
+// A server that is restored again when the new cluster has gone on does not set it
+// back: it comes back as one that lost its disk.
+func TestRestoredAgainIsEmptied(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 3)
+	file := filepath.Join(t.TempDir(), "backup")
+	newFence(t, cluster, "a")
+	said(t, new(saved), "snapshot", "save", file, "--servers", cluster.Addresses()[0], "--json")
+	lostAll(t, cluster)
+	restore(t, cluster, file, 1, 2, 3)
+	startAgain(t, cluster, 1, 2, 3)
+	last := newFence(t, cluster, "a")
+	client := dial(t, conclave.Config{Servers: cluster.Addresses()})
+	voters := func() (n int) {
+		s, err := client.Status(within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range s.Members {
+			if m.Voter && m.Connected {
+				n++
+			}
+		}
+		return n
+	}
+	until(t, "three servers are on record", func() bool { return voters() == 3 })
+	if err := cluster.Kill(3); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(cluster.Dir(3), cluster.Dir(3)+".lost"); err != nil {
+		t.Fatal(err)
+	}
+	restore(t, cluster, file, 3)
+	startAgain(t, cluster, 3)
+	until(t, "it rejoins as an empty member", func() bool {
+		log, err := os.ReadFile(cluster.LogFile(3))
+		return err == nil && strings.Contains(string(log), "rejoining as an empty member")
+	})
+	until(t, "three servers vote", func() bool { return voters() == 3 })
+	if fence := newFence(t, cluster, "a"); fence <= last {
+		t.Errorf("fence %d after %d", fence, last)
+	}
+}
+
 func TestBadBackups(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 1)
