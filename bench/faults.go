@@ -31,6 +31,9 @@ type toll struct {
 	Service string    `json:"service"`
 	Fault   string    `json:"fault"`
 	MS      []float64 `json:"ms"`
+	// None is how often nobody had entered when the limit was over; that counts
+	// with the limit in MS.
+	None int `json:"none"`
 }
 
 // failover measures how long nobody enters after the leader died or stopped: from
@@ -51,11 +54,12 @@ func failover(ctx context.Context, b *bench) (section, error) {
 			return section{}, err
 		}
 		for _, f := range faults {
-			took, err := b.faults(ctx, s, f)
+			t, err := b.faults(ctx, s, f)
 			if err != nil {
 				return section{}, errors.Join(fmt.Errorf("%s, %s: %w", name, f.name, err), s.Stop())
 			}
-			tolls = append(tolls, toll{name, f.name, took})
+			t.Service, t.Fault = name, f.name
+			tolls = append(tolls, t)
 		}
 		if err := s.Stop(); err != nil {
 			return section{}, err
@@ -68,32 +72,38 @@ func tollTable(what string, tolls []toll) string {
 	var rows [][]string
 	for _, t := range tolls {
 		s := spreadOf(t.MS)
-		rows = append(rows, []string{t.Service + ", " + what + " " + t.Fault, fmt.Sprint(len(t.MS)), digits(s.Median), digits(s.Least), digits(s.Most)})
+		rows = append(rows, []string{t.Service + ", " + what + " " + t.Fault, fmt.Sprint(len(t.MS)), digits(s.Median), digits(s.Least), digits(s.Most), fmt.Sprint(t.None)})
 	}
-	return table([]string{"", "times", "median, ms", "least, ms", "most, ms"}, rows)
+	return table([]string{"", "times", "median, ms", "least, ms", "most, ms", fmt.Sprintf("none within %v", limit)}, rows)
 }
 
-func (b *bench) faults(ctx context.Context, s peer.Service, f fault) ([]float64, error) {
-	var took []float64
+func (b *bench) faults(ctx context.Context, s peer.Service, f fault) (toll, error) {
+	var t toll
 	for range b.count {
 		lockers, closeAll, err := s.Lockers(ctx, load.Uncontended, 1, 1)
 		if err != nil {
-			return nil, err
+			return toll{}, err
 		}
-		ms, err := strike(ctx, s, f, lockers[0])
+		took, err := strike(ctx, s, f, lockers[0])
 		closeAll()
 		if err != nil {
-			return nil, err
+			return toll{}, err
 		}
-		took = append(took, ms)
-		fmt.Fprintf(os.Stderr, "  %s: %.0f ms\n", f.name, ms)
+		if took >= limit {
+			took = limit
+			t.None++
+		}
+		t.MS = append(t.MS, inMS(took))
+		fmt.Fprintf(os.Stderr, "  %s: %.0f ms\n", f.name, inMS(took))
 	}
-	return took, nil
+	return t, nil
 }
 
-// strike hits the leader and returns after how many ms there was an entry. Then it
-// heals the service.
-func strike(ctx context.Context, s peer.Service, f fault, lock load.Locker) (float64, error) {
+func inMS(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+// strike hits the leader and returns how long there was no entry. Then it heals the
+// service.
+func strike(ctx context.Context, s peer.Service, f fault, lock load.Locker) (time.Duration, error) {
 	name := fmt.Sprintf("bench-%d", time.Now().UnixNano())
 	first := name + "-first"
 	leader, err := peer.Settle(ctx, s)
@@ -110,26 +120,32 @@ func strike(ctx context.Context, s peer.Service, f fault, lock load.Locker) (flo
 	if f.signal == syscall.SIGKILL {
 		s.Reap(leader) // what it still sends would be an answer of before
 	}
-	entered, err := enter(ctx, lock, name)
-	if err != nil {
-		return 0, err
+	entered, failed := enter(ctx, lock, name)
+	if ctx.Err() != nil {
+		return 0, failed
 	}
 	if f.signal == syscall.SIGKILL {
 		err = s.Restart(leader)
 	} else {
 		err = s.Signal(leader, syscall.SIGCONT)
 	}
-	return float64(entered.Sub(began).Microseconds()) / 1e3, err
+	if failed != nil {
+		return limit, err
+	}
+	return entered.Sub(began), err
 }
 
 // attempt is how long one try may take. The request of a client that went to a
 // follower of the dead leader would else wait for that server to give up.
 const attempt = 500 * time.Millisecond
 
+// limit is how long an entry is waited for.
+const limit = 30 * time.Second
+
 // enter acquires, tells when it had, and releases. What fails is tried again, but
 // for the release: the session ends soon, and no name is used twice.
 func enter(ctx context.Context, lock load.Locker, name string) (time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for i := 0; ; i++ { // a try that failed may have left something in its queue
 		once, stop := context.WithTimeout(ctx, attempt)
@@ -143,7 +159,7 @@ func enter(ctx context.Context, lock load.Locker, name string) (time.Time, error
 			return entered, nil
 		}
 		if pause(ctx, 2*time.Millisecond) != nil {
-			return time.Time{}, fmt.Errorf("no entry within a minute: %w", err)
+			return time.Time{}, fmt.Errorf("no entry within %v: %w", limit, err)
 		}
 	}
 }

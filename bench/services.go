@@ -120,7 +120,7 @@ func (b *bench) warm(ctx context.Context, running map[string]peer.Service) error
 	for _, name := range b.services {
 		if s := running[name]; s != nil {
 			if _, err := b.turn(ctx, s, kase{load.Uncontended, 128, 16}); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return fmt.Errorf("warming up %s: %w", name, err)
 			}
 		}
 	}
@@ -134,10 +134,10 @@ func (b *bench) turn(ctx context.Context, s peer.Service, k kase) (sample, error
 	}
 	defer closeAll()
 	f, err := load.Load{Workload: k.Workload, Clients: lockers, Duration: time.Duration(b.seconds) * time.Second}.Run(ctx)
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || f.Done > 0) {
 		return sample{}, err
 	}
-	return sample{
+	return sample{ // a service that did nothing in its turn has a rate of 0
 		kase: k, Rate: f.Rate(), P50: f.Acquire(50), P99: f.Acquire(99), Handoff: f.Handoff(50),
 		Fairness: f.MaxMin(), Failed: f.Failed,
 	}, s.Died()
@@ -190,7 +190,7 @@ func row(name string, of, conclave []sample) []string {
 	var failed int64
 	for i, s := range of {
 		rates = append(rates, s.Rate)
-		if name != "conclave" && i < len(conclave) {
+		if name != "conclave" && i < len(conclave) && s.Rate > 0 {
 			ratios = append(ratios, conclave[i].Rate/s.Rate)
 		}
 		p50, p99, handoff, fairness = grow(p50, s.P50), grow(p99, s.P99), grow(handoff, s.Handoff), grow(fairness, s.Fairness)
