@@ -16,6 +16,19 @@
 //     forgiven: see Leases.
 //  5. Stop the server for good when Output reports an error.
 //
+// # Members
+//
+// The registry has on record what each server is meant to be. The leader brings the
+// configuration of the agreement there, one step at a time: see admit. Change asks
+// for a change of the record, and is to be called again until it is done: it says
+// so once record and configuration agree.
+//
+//   - A new server is a learner until it has nearly all that is committed.
+//   - While the change of one server is under way, that of another is refused.
+//   - A removed server takes part until the configuration is without it, and then
+//     stops. Its id is given to nobody else.
+//   - A leader that is removed hands over, and its successor does the rest.
+//
 // # Leases
 //
 // The leader alone measures how long a session has been silent.
