@@ -310,9 +310,33 @@ func (b *bench) weigh(ctx context.Context, s peer.Service) (heap, error) {
 	if err := pause(ctx, time.Duration(b.rest)*time.Second); err != nil {
 		return heap{}, err
 	}
-	h.After, err = residentBytes(s.PIDs())
+	if h.After, err = residentBytes(s.PIDs()); err != nil {
+		return heap{}, err
+	}
 	h.Each = float64(h.After-h.Before) / float64(b.locks)
-	return h, err
+	return h, stillHeld(ctx, s, b.locks)
+}
+
+// lockName is 24 bytes long.
+func lockName(i int) string { return fmt.Sprintf("bench-lock-%013d", i) }
+
+// stillHeld fails if another client gets one of the locks: a session that was lost
+// meanwhile would have freed the memory.
+func stillHeld(ctx context.Context, s peer.Service, locks int) error {
+	lockers, closeAll, err := s.Lockers(ctx, load.Uncontended, 1, 1)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	for _, i := range []int{0, locks / 2, locks - 1} {
+		once, cancel := context.WithTimeout(ctx, attempt)
+		_, err := lockers[0](once, lockName(i))
+		cancel()
+		if err == nil {
+			return fmt.Errorf("lock %s was free again", lockName(i))
+		}
+	}
+	return nil
 }
 
 // holdAll acquires many locks and keeps them, by 128 goroutines.
@@ -323,7 +347,7 @@ func holdAll(ctx context.Context, lock load.Locker, locks int) error {
 	for hand := range hands {
 		acquiring.Go(func() {
 			for i := hand; i < locks; i += hands {
-				if _, err := lock(ctx, fmt.Sprintf("bench-lock-%013d", i)); err != nil {
+				if _, err := lock(ctx, lockName(i)); err != nil {
 					problems <- err
 					return
 				}
