@@ -32,6 +32,8 @@ type cluster struct {
 	// lag returns how long a reply is held back, or a negative number if it is
 	// lost; nil means neither.
 	lag func(*api.Reply) time.Duration
+	// told are the addresses that clients are told of, if any.
+	told []string
 	// expired is called when a session has expired, with the lock held.
 	expired func(id string)
 	// streams leads from a session to where its requests last came from.
@@ -265,7 +267,7 @@ func (c *cluster) deliver(replies []*api.Reply) {
 		if c.lag != nil {
 			lag = c.lag(rep)
 		}
-		switch frame := (&api.ServerFrame{Replies: []*api.Reply{rep}}); {
+		switch frame := (&api.ServerFrame{Replies: []*api.Reply{rep}, Servers: c.told}); {
 		case lag == 0:
 			a.send(frame)
 		case lag > 0:

@@ -231,3 +231,33 @@ func TestJoiningEndsWithItsContext(t *testing.T) {
 		t.Error("a server that joined nothing has a data directory")
 	}
 }
+
+// A server that asks to join while another is on its way waits for its turn.
+func TestAJoinerWaitsForItsTurn(t *testing.T) {
+	c := servertest.Start(t, 1)
+	client := dial(t, c.Address(1), nil)
+	if _, err := client.Join(within(t), &api.JoinRequest{Uid: 7, PeerAddress: "127.0.0.1:4", ClientAddress: "127.0.0.1:5"}); err != nil {
+		t.Fatal(err)
+	}
+	cfg := alone(t)
+	cfg.Join = c.Address(1)
+	joined := make(chan *server.Server)
+	go func() {
+		s, err := server.Start(cfg)
+		if err != nil {
+			t.Error(err)
+		}
+		joined <- s
+	}()
+	servertest.Eventually(t, "it has begun to ask", func() bool {
+		_, err := os.Stat(filepath.Join(cfg.Data, "join.json"))
+		return err == nil
+	})
+	change(t, client, remove(2))
+	s := <-joined
+	t.Cleanup(func() { stop(t, s) })
+	if id := s.Config().ID; id != 3 {
+		t.Errorf("it is server %d", id)
+	}
+	awaitVoter(t, client, 3)
+}

@@ -1,0 +1,23 @@
+package conclave
+
+import "testing"
+
+// TestNewServersAreFound has the only server go that the client was given, after
+// another has told it of the rest.
+func TestNewServersAreFound(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 3)
+		cl.told = []string{cl.servers[0].address, cl.servers[1].address, "gone.test:7400"}
+		c := cl.connect(func(cfg *Config) { cfg.Servers = cfg.Servers[:1] })
+		held := mustLock(t, c, "x")
+		cl.servers[0].kill()
+		cl.lead(1)
+		mustLock(t, c, "y")
+		if c.Server() != cl.servers[1].address {
+			t.Errorf("attached to %q", c.Server())
+		}
+		if err := held.Context().Err(); err != nil {
+			t.Errorf("the lock that was held is lost: %v", err)
+		}
+	})
+}
