@@ -1,6 +1,10 @@
 package conclave
 
-import "testing"
+import (
+	"context"
+	"testing"
+	"time"
+)
 
 // TestNewServersAreFound has the only server go that the client was given, after
 // another has told it of the rest.
@@ -12,7 +16,11 @@ func TestNewServersAreFound(t *testing.T) {
 		held := mustLock(t, c, "x")
 		cl.servers[0].kill()
 		cl.lead(1)
-		mustLock(t, c, "y")
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := c.Lock(ctx, "y"); err != nil {
+			t.Fatal(err)
+		}
 		if c.Server() != cl.servers[1].address {
 			t.Errorf("attached to %q", c.Server())
 		}
