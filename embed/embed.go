@@ -155,10 +155,16 @@ func (c *Client) Instance() *server.Server { return c.server }
 // its disk failed, for example.
 func (c *Client) Done() <-chan struct{} { return c.server.Done() }
 
-// Close ends the session, which releases all that it holds, and stops the server.
-// It returns why the server stopped, if it did so by itself.
+// Close ends the session, which releases all that it holds, and stops the server. If
+// the server had stopped before, Close returns why.
 func (c *Client) Close() error {
-	return errors.Join(c.Client.Close(), stop(c.server))
+	select {
+	case <-c.server.Done():
+		_ = c.Client.Close() // it could only say that there is no server any more
+		return c.server.Err()
+	default:
+		return errors.Join(c.Client.Close(), stop(c.server))
+	}
 }
 
 func stop(s *server.Server) error {

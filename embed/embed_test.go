@@ -158,12 +158,45 @@ func TestMembers(t *testing.T) {
 	if _, second := lock(t, members[1], "a"); second <= first {
 		t.Errorf("fence %d after %d", second, first)
 	}
-	// A session ends only while there is a quorum.
-	if err := errors.Join(members[1].Client.Close(), members[2].Client.Close()); err != nil {
-		t.Error(err)
+	shutAll(t, members[1:]...)
+}
+
+// shutAll closes all clients before the servers: a session ends only while there is
+// a quorum.
+func shutAll(t *testing.T, members ...*embed.Client) {
+	t.Helper()
+	for _, m := range members {
+		if err := m.Client.Close(); err != nil {
+			t.Error(err)
+		}
 	}
-	shut(t, members[1])
-	shut(t, members[2])
+	for _, m := range members {
+		shut(t, m)
+	}
+}
+
+// A program joins the cluster that another one began.
+func TestJoin(t *testing.T) {
+	first := open(t, embed.Config{Dir: t.TempDir(), Member: memberAt(loopback(t), loopback(t))})
+	lock(t, first, "a")
+	settings := memberAt(loopback(t), loopback(t))
+	settings.Join = first.Instance().Addr().String()
+	second := open(t, embed.Config{Dir: t.TempDir(), Member: settings})
+	defer shutAll(t, first, second)
+	if second.Cluster() != first.Cluster() || second.Instance().Config().ID != 2 {
+		t.Errorf("it is server %d of %s, not 2 of %s", second.Instance().Config().ID, second.Cluster(), first.Cluster())
+	}
+	if _, err := second.TryLock(within(t), "a"); !errors.As(err, new(*conclave.HeldError)) {
+		t.Errorf("a hold of another member: %v", err)
+	}
+}
+
+// memberAt returns the settings of a member with the given listeners.
+func memberAt(clients, others net.Listener) *server.Config {
+	return &server.Config{
+		Listen: clients.Addr().String(), Listener: clients, Election: 400 * time.Millisecond,
+		PeerListen: others.Addr().String(), PeerListener: others,
+	}
 }
 
 func TestWhatCannotBe(t *testing.T) {
@@ -182,6 +215,19 @@ func TestWhatCannotBe(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("want %q, got: %v", want, err)
 		}
+	}
+}
+
+// What a server forgets others would still go by.
+func TestMemoryIsForOneAlone(t *testing.T) {
+	s, err := server.Start(server.Config{
+		Memory: true, ID: 1, Peers: "1=127.0.0.1:7501,2=127.0.0.1:7502", Listener: loopback(t), PeerListener: loopback(t),
+	})
+	if err == nil {
+		s.Stop(within(t))
+	}
+	if err == nil || !strings.Contains(err.Error(), "cannot do without a disk") {
+		t.Error(err)
 	}
 }
 

@@ -173,6 +173,11 @@ func TestForgottenServerFollowsTheRestored(t *testing.T) {
 		if fence <= last {
 			t.Errorf("fence %d after %d", fence, last)
 		}
+		until(t, "the forgotten server has the state of the others", func() bool {
+			var has saved
+			said(t, &has, "snapshot", "save", file, "--stale", "--servers", cluster.Addresses()[2], "--json")
+			return has.Fence >= fence
+		})
 		if err := cluster.Kill(1); err != nil {
 			t.Fatal(err)
 		}
