@@ -49,7 +49,7 @@ type bench struct {
 
 	dir      string // of this run, removed at its end
 	binaries peer.Binaries
-	command  string // what repeats it
+	flags    string // that differ from their defaults
 }
 
 type options struct {
@@ -112,7 +112,11 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(o.dir)
-	o.command = strings.Join(append([]string{"go -C bench run ."}, args...), " ")
+	flags.Visit(func(f *flag.Flag) {
+		if f.Name != "page" && f.Name != "results" && f.Name != "dir" { // which change no figure
+			o.flags += fmt.Sprintf(" -%s %v", f.Name, f.Value)
+		}
+	})
 	if name == "compare" {
 		return compare(ctx, &o)
 	}
@@ -153,7 +157,7 @@ func (o *options) measure(ctx context.Context, name string) error {
 	}
 	for _, m := range chosen {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", m.name, m.what)
-		head := about(o.command)
+		head := about("go -C bench run . " + m.name + o.flags)
 		s, err := m.run(ctx, &o.bench)
 		if ctx.Err() != nil {
 			return ctx.Err()
