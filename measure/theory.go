@@ -58,8 +58,8 @@ func (s *subject) row(f figure, c *process.Cost) Row {
 // compare fills in what the Cost says, and how exactly the figure must meet it.
 func (r *Row) compare(s *subject, f figure) {
 	c := r.Cost
-	if c == nil {
-		return
+	if c == nil || r.N < 2 {
+		return // the formulas are of two processes or more
 	}
 	if s.setting.regime == sim.Saturated {
 		if r.slack = slackSaturated; c.Exact == nil || ofPolls(c.Exact) {

@@ -216,14 +216,17 @@ func floor(bucket int) process.Duration {
 	return process.Duration(1<<subBits+bucket&(1<<subBits-1)) << shift
 }
 
-// quantile returns a value that a share of the values, in percent, do not exceed
-// by more than a sixteenth.
+// quantile returns the value that a share of the values, in percent, do not exceed,
+// as far as that is known: the values of a bucket are taken to lie evenly in it.
 func (h *histogram) quantile(percent int) process.Duration {
 	rank := (h.count*percent + 99) / 100
 	for i, n := range h.buckets {
-		if rank -= int(n); rank <= 0 && n > 0 {
-			return min(max(floor(i), h.min), h.max)
+		if rank > int(n) {
+			rank -= int(n)
+			continue
 		}
+		lo, hi := max(floor(i), h.min), min(floor(i+1)-1, h.max)
+		return lo + process.Duration(float64(hi-lo)*float64(rank)/float64(n))
 	}
 	return h.max
 }

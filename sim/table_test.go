@@ -111,7 +111,17 @@ func TestSummary(t *testing.T) {
 	if s.Count != 100 || s.Mean != 50.5 || s.Min != 1 || s.Max != 100 {
 		t.Errorf("summary of 1 to 100 is %+v", s)
 	}
-	if s.Median < 46 || s.Median > 51 || s.P99 < 92 || s.P99 > 100 {
+	if s.Median < 49 || s.Median > 52 || s.P99 < 97 || s.P99 > 100 {
 		t.Errorf("median %v and 99th percentile %v of 1 to 100", s.Median, s.P99)
+	}
+	// Values that lie close together, in one bucket: the 99th percentile is not
+	// below the mean.
+	h = histogram{}
+	for v := process.Duration(980); v <= 1020; v++ {
+		h.add(v)
+	}
+	s = h.summary(1)
+	if s.Median < 990 || s.Median > 1010 || s.P99 < 1010 || s.P99 > 1020 {
+		t.Errorf("median %v and 99th percentile %v of 980 to 1020", s.Median, s.P99)
 	}
 }

@@ -49,6 +49,12 @@ lecture documents say, with the reason where a document is off.`,
 	flags.BoolVar(&c.elections, "elections", false, "instead: what the elections cost, with one starter, when all start, and at worst")
 	flags.BoolVar(&c.detectors, "detectors", false, "instead: how soon the failure detectors notice a crash, how often they are wrong, and what they cost")
 	a.addJSON(cmd)
+	for _, either := range [][]string{
+		{"elections", "detectors", "resets"}, {"markdown", "json"}, {"sweep", "processes"},
+		{"plot", "detectors"}, {"plot", "resets"}, {"resets", "processes"}, {"resets", "sweep"},
+	} {
+		cmd.MarkFlagsMutuallyExclusive(either...)
+	}
 	return cmd
 }
 

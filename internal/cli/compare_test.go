@@ -93,3 +93,24 @@ func TestCompareRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Of flags that contradict each other none is dropped in silence.
+func TestCompareRefusesFlagsThatContradict(t *testing.T) {
+	for _, args := range [][]string{
+		{"--elections", "--resets"}, {"--markdown", "--json"}, {"--sweep", "3,10", "-n", "5"},
+		{"--resets", "-n", "3"}, {"--detectors", "--plot", "x.svg"},
+	} {
+		status, printed, said := compareWith(t, args...)
+		if status != StatusError || printed != "" || strings.Count(said, "\n") != 1 {
+			t.Errorf("compare %q: status %d, %q, %q", args, status, printed, said)
+		}
+	}
+}
+
+// One process alone is beside no formula, so it cannot be outside of any.
+func TestCompareOneProcess(t *testing.T) {
+	status, printed, said := compareWith(t, "-n", "1", "--json")
+	if status != 0 || strings.Contains(printed, `"theory": 3`) || !strings.Contains(printed, `"theory": null`) {
+		t.Errorf("compare -n 1: status %d, %q, %q", status, printed, said)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -67,7 +68,7 @@ var worldFlags = []string{"processes", "regime", "entries", "warmup", "time", "s
 
 func (s *simulation) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&s.algorithm, "algorithm", "a", "", "run this algorithm; see `conclave algorithms`")
+	flags.StringVarP(&s.algorithm, "algorithm", "a", "", "run this `algorithm`; conclave algorithms lists them")
 	flags.IntVarP(&s.n, "processes", "n", s.n, "how many processes")
 	flags.Uint64Var(&s.seed, "seed", 0, "what chance does; also in place of the seed of files")
 	flags.StringVar(&s.regime, "regime", "saturated", "idle, saturated or loaded")
@@ -252,19 +253,27 @@ func findAlgorithm(name string) (*process.Spec, error) {
 	return nil, fmt.Errorf("there is no algorithm %q%s", name, scenario.Near(name, scenario.Algorithms()))
 }
 
-// simulate runs a scenario and writes its trace, if that is asked for.
-func (s *simulation) simulate(sc *scenario.Scenario) (outcome *scenario.Outcome, err error) {
-	if s.format == "" {
+// simulate runs a scenario and writes its trace, if that is asked for. A file gets
+// the whole trace or stays as it was.
+func (s *simulation) simulate(sc *scenario.Scenario) (*scenario.Outcome, error) {
+	switch {
+	case s.format == "":
 		return sc.Run()
+	case s.out == "":
+		return sc.Trace(s.format, s.stdout)
 	}
-	to := s.stdout
-	if s.out != "" {
-		file, err := os.Create(s.out)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		to = file
+	file, err := os.CreateTemp(filepath.Dir(s.out), ".trace-*")
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return nil, &os.PathError{Op: "open", Path: s.out, Err: path.Err}
 	}
-	return sc.Trace(s.format, to)
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(file.Name()) // if it has not got its name
+	outcome, err := sc.Trace(s.format, file)
+	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
+		return nil, err
+	}
+	return outcome, os.Rename(file.Name(), s.out)
 }
