@@ -14,6 +14,7 @@ package measure
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/sim"
@@ -149,7 +150,10 @@ func (s *subject) figures() []figure {
 	if r.Sync.Count > 0 { // somebody waited for somebody else
 		figures = append(figures, each(SyncDelay, r.Sync))
 	}
-	figures = append(figures, overall(Throughput, s.withoutSections(r.Throughput())))
+	// One process alone enters again at once: without sections it would do nothing else.
+	if throughput := s.withoutSections(r.Throughput()); !math.IsInf(throughput, 0) {
+		figures = append(figures, overall(Throughput, throughput))
+	}
 	return append(figures, overall(Jain, r.Jain()))
 }
 
