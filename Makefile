@@ -97,7 +97,7 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 PART      = $(GO) run ./internal/longrun/run
 
 .PHONY: long
-long: long-schedules long-costs long-sim long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
+long: long-schedules long-costs long-sim long-model long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
@@ -110,6 +110,10 @@ long-costs: go-version ## costs of a thousand processes over whole rounds
 .PHONY: long-sim
 long-sim: go-version ## how fast the simulator is
 	$(PART) -part sim -title "Speed of the simulator" $(GO) test -run '^$$' -bench 'Saturated|Pending|MillionRing' -benchtime 3s -timeout 1h ./sim
+
+.PHONY: long-model
+long-model: go-version ## the registry beside its naive twin, 100,000 steps
+	$(PART) -part model -title "Registry against its model" $(GO) test -count 1 -timeout 1h ./service/registry -run TestModel -steps 100000
 
 .PHONY: long-race
 long-race: go-version ## all tests under the race detector
