@@ -57,6 +57,9 @@ type queue struct {
 	cancelled int // of these
 	// stale says whether an item that may be cancelled is.
 	stale func(it *item) bool
+	// near is told of items that will happen soon: all of a slot one after the
+	// other. It may be nil.
+	near func(it *item)
 
 	heads  [digits * wheelSize]int32 // the chunk of each slot that has room, or is full
 	filled [digits][wheelSize / 64]uint64
@@ -194,9 +197,13 @@ func (q *queue) advance() bool {
 func (q *queue) open(slot int) {
 	head := q.detach(slot)
 	q.now = q.begin(head, slot/wheelSize)
+	announce := q.near != nil && slot/wheelSize == 1
 	for head != 0 {
 		for i := range q.chunks[head].used {
 			it := &q.chunks[head].items[i]
+			if announce {
+				q.near(it)
+			}
 			if it.at == q.now {
 				q.batch = append(q.batch, entry{it.seq, it.order, int32(len(q.instant))})
 				q.instant = append(q.instant, *it)

@@ -115,6 +115,7 @@ func New(cfg Config) (*World, error) {
 	w := &World{cfg: cfg.withDefaults()}
 	w.config = &w.cfg.Process
 	w.queue.stale = w.stale
+	w.queue.near = w.warm
 	w.timerDice = newRandom(cfg.Seed, streamTimers)
 	w.choiceDice = newRandom(cfg.Seed, streamChoices)
 	w.clientDice = newRandom(cfg.Seed, streamClients)
