@@ -224,6 +224,15 @@ func (c *cluster) farewell() *api.Farewell {
 	return f
 }
 
+// tell lets all attached clients know where the servers are.
+func (c *cluster) tell(servers ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.streams {
+		a.send(&api.ServerFrame{Servers: servers})
+	}
+}
+
 func (a *attached) send(f *api.ServerFrame) {
 	select {
 	case a.out <- f:

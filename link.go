@@ -158,14 +158,14 @@ func (l *link) take(frame *api.ServerFrame) error {
 			s.reply(rep, now)
 		}
 	}
-	if useful && len(frame.GetServers()) > 0 {
-		// A server that does not lead may not know that the others are gone.
-		c.learn(frame.GetServers())
-	}
 	news := useful && !l.proven
 	if news {
 		l.proven = true
 		clear(c.attempts)
+	}
+	if l.proven && len(frame.GetServers()) > 0 {
+		// A server that never led may not know that the others are gone.
+		c.learn(frame.GetServers())
 	}
 	c.mu.Unlock()
 	if news {

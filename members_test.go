@@ -3,6 +3,7 @@ package conclave
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -26,6 +27,25 @@ func TestNewServersAreFound(t *testing.T) {
 		}
 		if err := held.Context().Err(); err != nil {
 			t.Errorf("the lock that was held is lost: %v", err)
+		}
+	})
+}
+
+// TestAnIdleClientIsTold has the only known server go before the client has asked
+// for anything more.
+func TestAnIdleClientIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 3)
+		c := cl.connect(func(cfg *Config) { cfg.Servers = cfg.Servers[:1] })
+		mustLock(t, c, "x")
+		cl.tell(cl.servers[0].address, cl.servers[1].address)
+		synctest.Wait()
+		cl.servers[0].kill()
+		cl.lead(1)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := c.Lock(ctx, "y"); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -17,7 +17,8 @@ var ErrNotLeader = errors.New("this server does not lead")
 // Client receives what a node has for one of its clients. Its methods are
 // called by the goroutine that owns the replica: they must not block.
 type Client interface {
-	// Deliver hands over replies, in order. The slice is the client's to keep.
+	// Deliver hands over replies, in order. The slice is the client's to keep. An
+	// empty one says that ClientAddresses may have changed.
 	Deliver(replies []Reply)
 	// Depose says that this server ceased to lead: whatever has no answer must
 	// be sent again to the leader. Nothing is delivered afterwards.

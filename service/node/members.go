@@ -51,6 +51,9 @@ func (n *Node) Change(ctx context.Context, c replica.Change) (uint64, error) {
 func (n *Node) acquaint() {
 	members, gone := n.replica.Members(), n.replica.Gone()
 	n.records.update(members, gone)
+	for _, c := range n.clients {
+		c.Deliver(nil)
+	}
 	for _, id := range gone {
 		n.net.RemovePeer(id)
 	}

@@ -109,13 +109,17 @@ func (s *Server) write(stream attachStream, out *outbox) error {
 		}
 		for last := false; !last; {
 			var frame *api.ServerFrame
-			if frame, last = out.take(s.metrics.observe); frame == nil && !last {
+			frame, last = out.take(s.metrics.observe)
+			if now := s.node.Acquaintance(); now != told && !last {
+				if frame == nil {
+					frame = new(api.ServerFrame)
+				}
+				frame.Servers, told = s.node.ClientAddresses(), now
+			}
+			if frame == nil && !last {
 				break
 			}
 			if frame != nil {
-				if now := s.node.Acquaintance(); now != told {
-					frame.Servers, told = s.node.ClientAddresses(), now
-				}
 				if err := stream.Send(frame); err != nil {
 					return err
 				}
