@@ -18,7 +18,7 @@ type Word struct {
 // words are written so that none of them finds itself.
 var words = []Word{
 	{regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|HA` + `CK)\b`), "do it, or open an issue"},
-	{regexp.MustCompile(`(^|[\s"'` + "`" + `(=:])/(work|root|Users|home/[a-z]+)(/|\b)`), "name no directory of one machine"},
+	{regexp.MustCompile(`(^|[\s"'` + "`" + `(=:])/(root|Users|home/[a-z]+)(/|\b)`), "name no directory of one machine"},
 	{regexp.MustCompile(`(?i)\bissue #?\d+\b`), "say what it is about"},
 }
 

@@ -29,13 +29,13 @@ func TestWordsAreFound(t *testing.T) {
 	expect(t, CheckWords(small(t, map[string]string{
 		"a.go": "package a\n\n// TO" + "DO: more.\nvar hackney int\n",
 		"b.md": "see PLA" + "N.md and README.md\n",
-		"c.md": "cd " + slash + "work/x; ls ./work/x, see http://x/work/y, `" + slash + "root/.x`, as is" +
+		"c.md": "cd " + slash + "home/ann/x; ls ./home/x, see http://x/root/y, `" + slash + "root/.x`, as is" +
 			"sue 12 says\n",
 		"README.md": "fine\n",
 	})), []string{
 		`a.go:3: "TO` + `DO"`,
 		`b.md:1: "PLA` + `N.md": there is no such document`,
-		`c.md:1: "` + slash + `work/": name no directory`,
+		`c.md:1: "` + slash + `home/ann/": name no directory`,
 		`c.md:1: "is` + `sue 12": say what`,
 	})
 }
