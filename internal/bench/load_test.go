@@ -51,31 +51,40 @@ func TestWorkloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for workload, want := range map[string]struct{ names, together int }{
-		Uncontended: {6, 1}, Contended: {1, 1}, Shared: {1, 6}, Semaphore: {1, 3},
+	for workload, want := range map[string]struct{ names, least, most int }{
+		Uncontended: {6, 1, 1}, Contended: {1, 1, 1}, Shared: {1, 2, 6}, Semaphore: {1, 2, 3},
 	} {
+		waits := workload == Contended || workload == Semaphore
 		b := &book{inside: make(map[string]int), most: make(map[string]int)}
-		l := Load{Workload: workload, Limit: 3, Duration: 300 * time.Millisecond}
-		for i := range 6 {
-			l.Clients = append(l.Clients, b.keep(LockerOf(connections[i%2], workload, 3)))
-		}
-		f, err := l.Run(t.Context())
-		if err != nil || f.Failed > 0 {
-			t.Fatalf("%s: %d failed, %v, %v", workload, f.Failed, f.Failure, err)
-		}
-		if len(b.most) != want.names {
-			t.Errorf("%s: %d locks, want %d", workload, len(b.most), want.names)
-		}
-		for name, most := range b.most {
-			if most > want.together || workload == Shared && most < 2 {
-				t.Errorf("%s: %d were in %s together, want %d", workload, most, name, want.together)
+		// What must be seen at least is seen soon, and later on a busy machine.
+		for d := 300 * time.Millisecond; ; d *= 2 {
+			l := Load{Workload: workload, Limit: 3, Duration: d}
+			for i := range 6 {
+				l.Clients = append(l.Clients, b.keep(LockerOf(connections[i%2], workload, 3)))
 			}
-		}
-		if waits := workload == Contended || workload == Semaphore; waits != (f.Handoff(50) != nil) {
-			t.Errorf("%s: the hand-off is %v", workload, f.Handoff(50))
-		}
-		if f.Done == 0 || f.Acquire(50) == nil || len(f.Entries) != 6 || f.MaxMin() == nil || f.Rate() <= 0 {
-			t.Errorf("%s: %+v", workload, f)
+			f, err := l.Run(t.Context())
+			if err != nil || f.Failed > 0 {
+				t.Fatalf("%s: %d failed, %v, %v", workload, f.Failed, f.Failure, err)
+			}
+			for name, most := range b.most {
+				if most > want.most {
+					t.Errorf("%s: %d were in %s together, want %d at most", workload, most, name, want.most)
+				}
+			}
+			if !waits && f.Handoff(50) != nil {
+				t.Errorf("%s: the hand-off is %v", workload, f.Handoff(50))
+			}
+			together := 0
+			for _, most := range b.most {
+				together = max(together, most)
+			}
+			if len(b.most) == want.names && together >= want.least && waits == (f.Handoff(50) != nil) &&
+				f.Done > 0 && f.Acquire(50) != nil && len(f.Entries) == 6 && f.MaxMin() != nil && f.Rate() > 0 {
+				break
+			}
+			if d > 10*time.Second {
+				t.Fatalf("%s: %d locks of %d, %d of %d together; %+v", workload, len(b.most), want.names, together, want.least, f)
+			}
 		}
 	}
 }
