@@ -34,11 +34,14 @@ func newLease(now func() boottime.Time, until boottime.Time) *lease {
 func (l *lease) deadline() boottime.Time { return boottime.Time(l.until.Load()) }
 
 // valid reports whether the deadline is ahead. It reads the clock.
-func (l *lease) valid() bool {
+func (l *lease) valid() bool { return l.validAt(l.now()) }
+
+// validAt reports whether the deadline is ahead at now, which has just been read.
+func (l *lease) validAt(now boottime.Time) bool {
 	if l.lost.Load() {
 		return false
 	}
-	return l.now() < l.deadline() || l.recheck()
+	return now < l.deadline() || l.recheck()
 }
 
 // recheck decides under the lock, since the deadline may just have moved: that

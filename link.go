@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"time"
 
 	"google.golang.org/grpc"
@@ -222,6 +223,7 @@ func (l *link) write(ctx context.Context, stream grpc.BidiStreamingClient[api.Cl
 			return
 		case <-l.wake:
 		}
+		runtime.Gosched() // who is about to ask joins the frame
 		for frame := l.next(); frame != nil; frame = l.next() {
 			if stream.Send(frame) != nil {
 				return // the reader learns why
@@ -235,6 +237,9 @@ func (l *link) write(ctx context.Context, stream grpc.BidiStreamingClient[api.Cl
 func (l *link) next() *api.ClientFrame {
 	l.client.mu.Lock()
 	defer l.client.mu.Unlock()
+	if len(l.queue) == 0 {
+		return nil
+	}
 	now := l.client.cfg.now()
 	frame := &api.ClientFrame{}
 	size, taken := 0, 0

@@ -144,7 +144,7 @@ func (s *session) announce() {
 
 // check retires an open session whose deadline has passed.
 func (s *session) check(now boottime.Time) {
-	if s.lease != nil && !s.gone && !s.lease.valid() {
+	if s.lease != nil && !s.gone && !s.lease.validAt(now) {
 		s.retire(now, errSessionGone, false)
 	}
 }

@@ -47,6 +47,7 @@ before the file. Without any it is a cluster of one, for this machine alone.`,
 			if err != nil {
 				return err
 			}
+			restWell()
 			return a.serve(cfg)
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -230,6 +231,8 @@ func (n *Node) loop() error {
 		case <-n.stop:
 			return nil
 		}
+		n.takeMore(messages, requests)
+		runtime.Gosched() // who is about to ask shares the output
 		n.takeMore(messages, requests)
 		if err := n.carryOut(n.replica.Output(n.cfg.wall())); err != nil {
 			return err
