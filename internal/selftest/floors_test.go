@@ -27,6 +27,7 @@ algorithm/election/ring: process # how elections pass messages along a ring
 algorithm/election/...: process algorithm/election/ring
 algorithm/election/byload: process algorithm/election/ring algorithm/election/... # puts another order into them
 algorithm/broken/...:  process algorithm/... # variants of these, with a rule left out or changed
+algorithm/broken:      process algorithm/...
 algorithm/stack:       process algorithm/... # puts them on top of each other
 algorithm:             process algorithm/...
 
@@ -36,6 +37,7 @@ sim:                   process trace algorithm algorithm/... internal/longrun
 sim/simtest:           sim process trace algorithm algorithm/... internal/longrun
 measure:               sim process algorithm algorithm/... internal/longrun
 scenario:              sim process trace algorithm algorithm/...
+check:                 scenario sim process trace algorithm algorithm/...
 
 # The words for what a Spec declares, and the pages made of them.
 internal/describe:     process

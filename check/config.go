@@ -1,0 +1,208 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Config is what is to be checked, and how far. Spec and Process.N must be set; all
+// else has a meaning when zero. The zero budgets are a world without faults, with
+// links that keep order.
+type Config struct {
+	Spec *process.Spec
+	// Process is what the machines are told. A tree or voting sets that the Spec
+	// needs and that are not given are those of the simulator.
+	Process process.Config
+
+	// Entries is how often each requester asks to enter, or in an election each
+	// starter calls for one. Zero: once.
+	Entries int
+	// Requesters are those who ask, or call; nil: all.
+	Requesters []process.ID
+	// Loads is how busy each process is, for elections that go by it; nil: the
+	// process of rank p has 3p+1 modulo N.
+	Loads []int64
+
+	// Unordered links deliver messages in any order.
+	Unordered bool
+	// Timing says when timers may run out.
+	Timing Timing
+	// Timeouts is how many timers may run out in one run. Zero: any number.
+	Timeouts int
+
+	// How many of each fault there may be in one run. Processes that crash come
+	// back Restarts times in all, with what they have saved.
+	Crashes, Restarts, Drops, Duplicates, Reorders int
+
+	// Properties are those that are checked; nil: of those that the Spec claims all
+	// that can be checked (see Claimed).
+	Properties []process.Property
+	// Bound is the bound of BoundedBypass where it is not the claimed one.
+	Bound int
+
+	Reduce Reduction
+	Order  Order
+	// Workers is how many goroutines search breadth first. Zero: one for each
+	// processor.
+	Workers int
+	// Memory is how many bytes the search may take, roughly. Zero: DefaultMemory.
+	Memory int64
+	// MaxStates and MaxDepth end a search. Zero: no such bound.
+	MaxStates uint64
+	MaxDepth  int
+}
+
+// DefaultMemory is how much memory a search takes if nothing else is said.
+const DefaultMemory = 2 << 30
+
+// Timing is when a timer may run out.
+type Timing uint8
+
+const (
+	// AsNeeded is Synchronous for a Spec that needs synchrony, and else Patient.
+	AsNeeded Timing = iota
+	// Synchronous timers run out only while no message is on its way.
+	Synchronous
+	// Patient timers run out only while besides nobody is inside and no news is on
+	// its way: they are longer than what they wait for usually takes.
+	Patient
+	// AnyTime is for timers that may be too fast for the network.
+	AnyTime
+	// Never is for runs in which no timer runs out.
+	Never
+)
+
+// Reduction is which schedules are left out because they lead where others do.
+type Reduction uint8
+
+const (
+	// NoReduction leaves nothing out.
+	NoReduction Reduction = iota
+	// PartialOrder takes the steps of one process first where no order of them and
+	// the steps of others matters.
+	PartialOrder
+)
+
+// Order is the order of the search.
+type Order uint8
+
+const (
+	// BreadthFirst finds shortest violations.
+	BreadthFirst Order = iota
+	// DepthFirst needs less memory where runs are short and states many.
+	DepthFirst
+)
+
+// maxProcesses and maxEntries bound what fits into a state.
+const (
+	maxProcesses = 64
+	maxEntries   = 100
+	maxBudget    = 100
+)
+
+// Validate reports the first thing that is wrong, in one line.
+func (c *Config) Validate() error {
+	if c.Spec == nil {
+		return fmt.Errorf("check: no algorithm, Spec must be set")
+	}
+	d := c.withDefaults()
+	if d.Process.N > maxProcesses {
+		return fmt.Errorf("check: N is %d, it must be 1 to %d", d.Process.N, maxProcesses)
+	}
+	if err := c.Spec.Validate(&d.Process); err != nil {
+		return err
+	}
+	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateProperties, d.validateReduction} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Config) validateFamily() error {
+	if family := c.family(); family != process.Mutex && family != process.Election {
+		return fmt.Errorf("check: %s is for %s; mutual exclusion and elections can be checked", c.Spec.Name, family)
+	}
+	return nil
+}
+
+func (c *Config) validateNumbers() error {
+	for _, p := range c.Requesters {
+		if p < 0 || int(p) >= c.Process.N {
+			return fmt.Errorf("check: requester has rank %d, ranks are 0 to %d", p, c.Process.N-1)
+		}
+	}
+	if c.Entries < 0 || c.Entries > maxEntries {
+		return fmt.Errorf("check: %d entries, there must be 1 to %d", c.Entries, maxEntries)
+	}
+	if c.Loads != nil && len(c.Loads) != c.Process.N {
+		return fmt.Errorf("check: %d loads for %d processes", len(c.Loads), c.Process.N)
+	}
+	for _, b := range []struct {
+		name string
+		of   int
+	}{{"timeouts", c.Timeouts}, {"crashes", c.Crashes}, {"restarts", c.Restarts}, {"drops", c.Drops},
+		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"depth", min(c.MaxDepth, maxBudget)}} {
+		if b.of < 0 || b.of > maxBudget {
+			return fmt.Errorf("check: %d %s, there must be 0 to %d", b.of, b.name, maxBudget)
+		}
+	}
+	if c.Restarts > 0 && c.Crashes == 0 {
+		return fmt.Errorf("check: %d restarts without crashes: give both", c.Restarts)
+	}
+	return nil
+}
+
+// withDefaults returns the configuration with everything filled in.
+func (c *Config) withDefaults() Config {
+	d := *c
+	if d.Entries == 0 {
+		d.Entries = 1
+	}
+	n := d.Process.N
+	if d.Spec.Needs.Topology == process.Tree && d.Process.Topology.Parent == nil && n > 0 {
+		d.Process.Topology.Parent = process.BinaryTree(n)
+	}
+	if d.Spec.Needs.Topology == process.Quorums && d.Process.Topology.Quorums == nil && n > 0 && n <= maxProcesses {
+		d.Process.Topology.Quorums = process.VotingSets(n)
+	}
+	if d.Requesters == nil {
+		for p := range process.ID(min(max(n, 0), maxProcesses)) {
+			d.Requesters = append(d.Requesters, p)
+		}
+	}
+	if d.Loads == nil && n <= maxProcesses {
+		for p := range n {
+			d.Loads = append(d.Loads, int64((3*p+1)%n))
+		}
+	}
+	if d.Timing == AsNeeded {
+		d.Timing = Patient
+		if d.Spec.Needs.Synchrony {
+			d.Timing = Synchronous
+		}
+	}
+	if d.Properties == nil {
+		d.Properties = Claimed(d.Spec, &d.Process)
+	}
+	if d.Memory == 0 {
+		d.Memory = DefaultMemory
+	}
+	return d
+}
+
+// family is what the algorithm is for: that of its highest layer.
+func (c *Config) family() process.Family { return familyOf(c.Spec) }
+
+func familyOf(s *process.Spec) process.Family { return s.Layer(uint8(s.Depth() - 1)).Family }
+
+func (c *Config) checks(p process.Property) bool { return slices.Contains(c.Properties, p) }
+
+// asks reports whether a process is one of those who ask.
+func (c *Config) asks(p process.ID) bool { return slices.Contains(c.Requesters, p) }
+
+// faulty reports whether processes may crash.
+func (c *Config) faulty() bool { return c.Crashes > 0 }

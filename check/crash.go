@@ -1,0 +1,166 @@
+package check
+
+import "github.com/conclave-io/conclave/process"
+
+// stop is a crash within a step: after so many effects of it, of which the last
+// sends no longer happen.
+type stop struct {
+	to      uint32 // the local state of the crashed process
+	sends   int    // how many of the messages of the edge are sent
+	effects int    // how many effects of the step happen, counted as the simulator does
+	step    int    // which step of the edge it is, from 1
+}
+
+// noteStops lists where a crash in the present step would leave something else
+// than a crash before or after it: between two sends, or after a Save. Messages
+// leave after the last Save of their step, so before it nothing has left.
+func (s *stepper) noteStops(first int) {
+	s.steps++
+	if !s.cfg.faulty() || s.flags&broken != 0 {
+		return
+	}
+	saveAt, effects, sends := s.lastSave(), 0, first
+	last := first - 1
+	if saveAt >= 0 || s.steps == 1 {
+		last = first // nothing but a Save has happened
+	}
+	note := func() {
+		happened := effects > saveAt && sends < len(s.sends)
+		if happened && (sends > last || saveAt >= 0 && effects == saveAt+1) {
+			last = sends
+			s.stops = append(s.stops, stop{s.downAfter(&s.next), sends, effects, s.steps})
+		}
+	}
+	if s.steps > 1 {
+		note()
+	}
+	for i := range s.fx.Len() {
+		e := s.fx.At(i)
+		for range s.weight(e) {
+			effects++
+			if e.Kind == process.EffectSend || e.Kind == process.EffectBroadcast {
+				sends++
+			}
+			note()
+		}
+	}
+}
+
+// lastSave returns how many effects come before the last Save of the step, or -1.
+func (s *stepper) lastSave() int {
+	saveAt, effects := -1, 0
+	for i := range s.fx.Len() {
+		e := s.fx.At(i)
+		if e.Kind == process.EffectSave && !e.Internal {
+			saveAt = effects
+		}
+		effects += s.weight(e)
+	}
+	return saveAt
+}
+
+// weight is how many effects an effect counts for, as in the simulator.
+func (s *stepper) weight(e *process.Effect) int {
+	switch {
+	case e.Internal || e.Kind == process.EffectRule:
+		return 0
+	case e.Kind == process.EffectBroadcast:
+		return s.config.N - 1
+	}
+	return 1
+}
+
+// downAfter returns the local state of a process that crashes.
+func (s *stepper) downAfter(l *local) uint32 {
+	down := local{
+		proc: l.proc, down: true, asked: l.asked, incarnation: l.incarnation, leader: process.None,
+		past: l.past, passed: l.passed, knows: l.knows, durable: l.durable,
+	}
+	if s.cfg.Restarts == 0 {
+		down.durable, down.knows, down.past, down.passed = nil, nil, nil, 0
+	}
+	return s.internLocal(&down)
+}
+
+// accept is what the host does before it hands a message over, once processes may
+// have crashed: it drops what is from or for an earlier incarnation, and tells the
+// machine of a new one. It reports whether the message is to be handed over.
+func (s *stepper) accept(m *message) bool {
+	l := &s.next
+	known := &l.knows[m.From]
+	switch {
+	case m.addressee != l.incarnation:
+		s.bounce(m.From)
+		return false
+	case 2*m.incarnation < *known:
+		return false
+	case 2*m.incarnation > *known:
+		*known = 2 * m.incarnation
+		s.step(process.Event{Kind: process.Rejoin, Peer: m.From, Incarnation: uint64(m.incarnation)})
+	}
+	return true
+}
+
+// bounce lets a sender know that the process it wrote to has come back.
+func (s *stepper) bounce(to process.ID) {
+	s.sends = append(s.sends, send{s.layout.inbox + int(to), s.news(process.Rejoin, s.next.proc, s.next.incarnation)})
+}
+
+// news returns the number of news about a peer.
+func (s *stepper) news(kind process.Kind, about process.ID, incarnation uint32) uint32 {
+	return s.internMessage(&message{Message: process.Message{Subject: about}, news: kind, incarnation: incarnation})
+}
+
+// tell gives news to a process that does not know it better.
+func (s *stepper) tell(m *message) {
+	about := m.Subject
+	ev := process.Event{Kind: m.news, Peer: about, Term: m.Term}
+	if m.news == process.Elected || m.news == process.Suspect {
+		s.step(ev)
+		return
+	}
+	known := &s.next.knows[about]
+	switch {
+	case m.news == process.Fail && *known <= 2*m.incarnation:
+		*known = 2*m.incarnation + 1
+		s.step(ev)
+	case m.news == process.Rejoin && *known < 2*m.incarnation:
+		*known = 2 * m.incarnation
+		ev.Incarnation = uint64(m.incarnation)
+		s.step(ev)
+	}
+	if m.news == process.Rejoin && s.spec.Needs.Detector == process.UnreliableDetector {
+		s.step(process.Event{Kind: process.Trust, Peer: about})
+	}
+}
+
+// suspicion is what the detector says of a process that has crashed, or nothing.
+func (s *stepper) suspicion() process.Kind {
+	switch s.spec.Needs.Detector {
+	case process.ReliableDetector:
+		return process.Fail
+	case process.UnreliableDetector:
+		return process.Suspect
+	}
+	return 0
+}
+
+// restart brings a process back with what it has saved. It knows the others in the
+// incarnations in which they are.
+func (s *stepper) restart(incarnations []uint32) {
+	l := &s.next
+	m := s.spec.New(l.proc, s.config)
+	if len(l.durable) > 0 {
+		err := process.DecodeDurable(l.durable, m, s.config.N)
+		process.Assert(err == nil, "what a machine has saved it can load")
+	}
+	s.machines[l.proc], s.machine = m, m
+	l.down = false
+	l.incarnation++
+	l.knows = l.knows[:0]
+	for _, i := range incarnations {
+		l.knows = append(l.knows, 2*i)
+	}
+	l.knows[l.proc] = 2 * l.incarnation
+	s.step(process.Event{Kind: process.Restart, Incarnation: uint64(l.incarnation)})
+}

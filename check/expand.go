@@ -1,0 +1,272 @@
+package check
+
+import "github.com/conclave-io/conclave/process"
+
+// actionKind is what happens in a transition.
+type actionKind uint8
+
+const (
+	actAcquire actionKind = iota + 1
+	actRelease
+	actCampaign
+	actFire
+	actDeliver
+	actElect // the oracle elects
+	actCrash
+	actRestart
+	actDrop
+	actDuplicate
+)
+
+// action names a transition out of a given state.
+type action struct {
+	kind actionKind
+	proc uint8
+	edge uint8 // which way the step goes
+	stop int8  // which crash cuts it short, or -1
+	slot uint16
+	take uint8 // which message of the channel
+}
+
+// expand finds all successors of a state. What is wrong with the state itself,
+// because nothing can happen in it, it returns.
+func (w *worker) expand(v []uint32, f print) *Violation {
+	w.next, w.found, w.moves = w.next[:0], w.found[:0], 0
+	n := w.layout.n
+	for slot := n; slot < n+w.layout.links; slot++ {
+		if v[slot] != 0 {
+			w.expandSlot(v, f, slot)
+		}
+	}
+	if w.layout.inbox >= 0 {
+		for slot := w.layout.inbox; slot < w.layout.inbox+n; slot++ {
+			if v[slot] != 0 {
+				w.expandSlot(v, f, slot)
+			}
+		}
+	}
+	timers := w.timersMayFire(v)
+	for p := range n {
+		w.expandOwn(v, f, p, timers)
+	}
+	if w.layout.oracle >= 0 {
+		w.expandOracle(v, f)
+	}
+	if w.moves == 0 {
+		if broken := w.judgeEnd(v); broken != nil {
+			return broken
+		}
+	}
+	if w.cfg.faulty() {
+		w.expandFaults(v, f)
+	}
+	return nil
+}
+
+// quiet reports whether no message is on its way.
+func (w *worker) quiet(v []uint32) bool {
+	for _, c := range v[w.layout.n : w.layout.n+w.layout.links] {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// timersMayFire reports whether timers may run out in a state.
+func (w *worker) timersMayFire(v []uint32) bool {
+	if !w.left(v, timeouts) {
+		return false
+	}
+	switch w.cfg.Timing {
+	case AnyTime:
+		return true
+	case Synchronous:
+		return w.quiet(v)
+	case Patient:
+		return w.quiet(v) && w.still(v)
+	}
+	return false
+}
+
+// still reports whether nobody is inside, and no news or election is on its way.
+func (w *worker) still(v []uint32) bool {
+	for p := range w.layout.n {
+		if w.view(v[p]).phase == inside || w.layout.inbox >= 0 && v[w.layout.inbox+p] != 0 {
+			return false
+		}
+	}
+	return w.layout.oracle < 0 || v[w.layout.oracle]&1 == 0
+}
+
+// left reports whether there may be one more of what is limited. Timeouts are so
+// only if a limit is given.
+func (w *worker) left(v []uint32, b budget) bool {
+	slot := w.layout.budgets[b]
+	return slot >= 0 && int(v[slot]) < w.cfg.limit(b) || slot < 0 && b == timeouts
+}
+
+// expandOwn is what a process may do without a message.
+func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
+	edges := w.lists[w.view(v[p]).own]
+	for i := range edges {
+		e := &edges[i]
+		if e.kind == actFire && !timers {
+			continue
+		}
+		a := action{kind: e.kind, proc: uint8(p), edge: uint8(i), stop: -1}
+		next := w.fork(v)
+		nf := f
+		if e.kind == actFire {
+			w.spend(next, &nf, timeouts)
+		}
+		w.follow(next, nf, p, e, a)
+	}
+}
+
+// expandSlot is what may happen to the messages of a link, or to the news that a
+// process has still to hear.
+func (w *worker) expandSlot(v []uint32, f print, slot int) {
+	to := int(w.layout.receiver(slot))
+	c := *w.channel(v[slot])
+	takes := c.takes
+	if slot < w.layout.n+w.layout.links && !w.cfg.Unordered && !w.left(v, reorders) {
+		takes = takes[:1]
+	}
+	for i := range takes {
+		rest := w.printOfChannel(takes[i].rest).minus(c.print)
+		edges := w.deliveries(v[to], takes[i].message)
+		for k := range edges {
+			a := action{kind: actDeliver, proc: uint8(to), edge: uint8(k), stop: -1, slot: uint16(slot), take: uint8(i)}
+			next := w.fork(v)
+			next[slot] = takes[i].rest
+			nf := f.plus(rest)
+			if i > 0 && !w.cfg.Unordered && slot < w.layout.n+w.layout.links {
+				w.spend(next, &nf, reorders)
+			}
+			w.follow(next, nf, to, &edges[k], a)
+			if w.layout.budgets[duplicates] >= 0 && slot < w.layout.n+w.layout.links {
+				w.duplicate(v, f, &edges[k], a)
+			}
+		}
+		if slot < w.layout.n+w.layout.links && w.left(v, drops) {
+			next := w.fork(v)
+			next[slot] = takes[i].rest
+			nf := f.plus(rest)
+			w.spend(next, &nf, drops)
+			w.finish(nf, action{kind: actDrop, proc: uint8(to), stop: -1, slot: uint16(slot), take: uint8(i)}, nil)
+		}
+	}
+}
+
+// duplicate delivers a message and lets it come again.
+func (w *worker) duplicate(v []uint32, f print, e *edge, a action) {
+	if !w.left(v, duplicates) {
+		return
+	}
+	a.kind = actDuplicate
+	next := w.fork(v)
+	nf := f
+	w.spend(next, &nf, duplicates)
+	w.follow(next, nf, int(a.proc), e, a)
+}
+
+func (w *worker) printOfChannel(id uint32) print {
+	if id == 0 {
+		return print{}
+	}
+	return w.channel(id).print
+}
+
+// fork returns room for a successor, as a copy of the state. It is good until the
+// next one is made.
+func (w *worker) fork(v []uint32) []uint32 {
+	at := len(w.next)
+	w.next = append(w.next, v...)
+	return w.next[at:]
+}
+
+// spend counts one of what is limited, if it is.
+func (w *worker) spend(next []uint32, f *print, b budget) {
+	if slot := w.layout.budgets[b]; slot >= 0 {
+		w.set(next, f, slot, next[slot]+1)
+	}
+}
+
+// set changes a slot that holds a plain number.
+func (w *worker) set(next []uint32, f *print, slot int, value uint32) {
+	f.sub(printOfNumber(slot, next[slot]))
+	f.add(printOfNumber(slot, value))
+	next[slot] = value
+}
+
+// follow lets process p take a step, and then, as other successors, those in which
+// it crashes within that step.
+func (w *worker) follow(next []uint32, f print, p int, e *edge, a action) {
+	w.moves++
+	before, cut := f, e.stops != 0 && w.left(next, crashes)
+	if cut {
+		w.before = append(w.before[:0], next...)
+	}
+	next[p] = e.to
+	f.add(e.delta)
+	sends := w.sent[e.sendsAt : e.sendsAt+uint32(e.sendsN)]
+	for i := range sends {
+		w.sendTo(next, &f, &sends[i])
+	}
+	var broken *Violation
+	if e.flags != 0 {
+		broken = w.judge(next, &f, p, e)
+	}
+	w.finish(f, a, broken)
+	if cut {
+		w.followStops(before, p, e, a)
+	}
+}
+
+// sendTo puts a message into a slot. One for a process that is down for good is
+// lost.
+func (w *worker) sendTo(next []uint32, f *print, s *send) {
+	if w.cfg.faulty() && w.cfg.Restarts == 0 && w.view(next[w.layout.receiver(s.slot)]).down {
+		return
+	}
+	before := next[s.slot]
+	after := w.put(s.slot, before, s.message)
+	f.add(w.printOfChannel(after))
+	f.sub(w.printOfChannel(before))
+	next[s.slot] = after
+}
+
+// finish completes a successor.
+func (w *worker) finish(f print, a action, broken *Violation) {
+	w.found = append(w.found, successor{print: f.nonzero(), action: a, broken: broken})
+}
+
+// expandOracle is the election that a machine has asked for.
+func (w *worker) expandOracle(v []uint32, f print) {
+	called := v[w.layout.oracle]
+	if called&1 == 0 {
+		return
+	}
+	leader := process.None
+	for p := range process.ID(w.layout.n) {
+		if !w.view(v[p]).down && (leader == process.None || w.config.Label(p) > w.config.Label(leader)) {
+			leader = p
+		}
+	}
+	if leader == process.None {
+		return
+	}
+	w.moves++
+	next := w.fork(v)
+	nf := f
+	w.set(next, &nf, w.layout.oracle, called+1)
+	term := process.MakeTerm(uint64(called/2+1), leader)
+	news := w.internMessage(&message{Message: process.Message{Subject: leader, Term: term}, news: process.Elected})
+	for p := range w.layout.n {
+		if !w.view(v[p]).down {
+			w.sendTo(next, &nf, &send{w.layout.inbox + p, news})
+		}
+	}
+	w.finish(nf, action{kind: actElect, stop: -1}, nil)
+}

@@ -1,0 +1,120 @@
+package check
+
+import (
+	"encoding/binary"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// expandFaults lets processes crash between two steps, and come back.
+func (w *worker) expandFaults(v []uint32, f print) {
+	mayCrash, mayReturn := w.left(v, crashes), w.left(v, restarts)
+	if !mayCrash && !mayReturn {
+		return
+	}
+	for p := range w.layout.n {
+		switch down := w.view(v[p]).down; {
+		case !down && mayCrash:
+			next := w.fork(v)
+			nf := f
+			w.crash(next, &nf, p, w.view(v[p]).crashed)
+			w.finish(nf, action{kind: actCrash, proc: uint8(p), stop: -1}, nil)
+		case down && mayReturn:
+			w.bringBack(v, f, p)
+		}
+	}
+}
+
+// followStops adds the successors in which p crashes within a step. The state
+// before it is in w.before.
+func (w *worker) followStops(f print, p int, e *edge, a action) {
+	sends := w.sent[e.sendsAt : e.sendsAt+uint32(e.sendsN)]
+	for i, s := range w.stopped[e.stops] {
+		next, nf := w.fork(w.before), f
+		for k := range sends[:s.sends] {
+			w.sendTo(next, &nf, &sends[k])
+		}
+		w.crash(next, &nf, p, s.to)
+		a.stop = int8(i)
+		w.finish(nf, a, nil)
+	}
+}
+
+// crash makes a process stop, which detectors notice.
+func (w *worker) crash(next []uint32, f *print, p int, to uint32) {
+	w.spend(next, f, crashes)
+	incarnation := w.view(next[p]).state.incarnation
+	f.sub(w.view(next[p]).print)
+	f.add(w.view(to).print)
+	next[p] = to
+	w.clearSlots(next, f, p)
+	kind := w.suspicion()
+	if kind == 0 {
+		return
+	}
+	news := w.news(kind, process.ID(p), incarnation)
+	for q := range w.layout.n {
+		if q != p && !w.view(next[q]).down {
+			w.sendTo(next, f, &send{w.layout.inbox + q, news})
+		}
+	}
+}
+
+// clearSlots takes away what a process that is down will never get. If it may come
+// back, messages on their way to it arrive and bounce.
+func (w *worker) clearSlots(next []uint32, f *print, p int) {
+	clear := func(slot int) {
+		f.sub(w.printOfChannel(next[slot]))
+		next[slot] = 0
+	}
+	clear(w.layout.inbox + p)
+	for q := range w.layout.n {
+		if q != p && w.cfg.Restarts == 0 {
+			clear(w.layout.link(process.ID(q), process.ID(p)))
+		}
+	}
+}
+
+// bringBack restarts a process in all ways in which its first step may go.
+func (w *worker) bringBack(v []uint32, f print, p int) {
+	key := binary.AppendUvarint(nil, uint64(v[p]))
+	incarnations := make([]uint32, w.layout.n)
+	for q := range incarnations {
+		incarnations[q] = w.view(v[q]).state.incarnation
+		key = binary.AppendUvarint(key, uint64(incarnations[q]))
+	}
+	at, known := w.returns[string(key)]
+	if !known {
+		from := w.view(v[p]).state
+		at = w.keep(w.edges(from, edge{kind: actRestart}, func() { w.restart(incarnations) }))
+		w.returns[string(key)] = at
+	}
+	edges := w.lists[at]
+	for i := range edges {
+		next := w.fork(v)
+		nf := f
+		w.spend(next, &nf, restarts)
+		w.tellOfReturn(next, &nf, p)
+		w.follow(next, nf, p, &edges[i], action{kind: actRestart, proc: uint8(p), edge: uint8(i), stop: -1})
+		w.moves-- // nobody has to come back
+	}
+}
+
+// tellOfReturn is what a detector says of a process that is back, and to it.
+func (w *worker) tellOfReturn(next []uint32, f *print, p int) {
+	kind := w.suspicion()
+	if kind == 0 {
+		return
+	}
+	own := w.view(next[p]).state.incarnation + 1
+	for q := range w.layout.n {
+		other := w.view(next[q])
+		switch {
+		case q == p:
+		case other.down:
+			w.sendTo(next, f, &send{w.layout.inbox + p, w.news(kind, process.ID(q), other.state.incarnation)})
+		default:
+			w.sendTo(next, f, &send{w.layout.inbox + q, w.news(process.Rejoin, process.ID(p), own)})
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package check
+
+import "github.com/conclave-io/conclave/process"
+
+// layout says what stands where in a state: first the local state of each process,
+// then the content of each link, then, where they are needed, the news that each
+// process has still to hear, and single numbers. A slot that is not there is -1.
+type layout struct {
+	n       int
+	links   int
+	inbox   int // of process 0, the others follow
+	fence   int // the highest fence that was granted
+	oracle  int // twice the number of elections, plus 1 if one is on its way
+	budgets [budgetCount]int
+	bypass  int // of process 0: how often others have entered while it waits
+	stride  int // the number of slots
+}
+
+// budget is something of which there is only so much in a run.
+type budget uint8
+
+const (
+	crashes budget = iota
+	restarts
+	drops
+	duplicates
+	reorders
+	timeouts
+	budgetCount
+)
+
+// limit returns the most that there may be.
+func (c *Config) limit(b budget) int {
+	return [...]int{c.Crashes, c.Restarts, c.Drops, c.Duplicates, c.Reorders, c.Timeouts}[b]
+}
+
+func newLayout(c *Config) layout {
+	n := c.Process.N
+	l := layout{n: n, links: n * (n - 1), inbox: -1, fence: -1, oracle: -1, bypass: -1}
+	l.stride = n + l.links
+	take := func(count int, when bool) int {
+		if !when {
+			return -1
+		}
+		l.stride += count
+		return l.stride - count
+	}
+	needs := &c.Spec.Needs
+	l.inbox = take(n, needs.Elector || c.faulty())
+	l.oracle = take(1, needs.Elector)
+	l.fence = take(1, c.checks(process.FencesGrow) || c.checks(process.FencesGrowCausally))
+	l.bypass = take(n, c.checks(process.BoundedBypass))
+	for b := range budgetCount {
+		l.budgets[b] = take(1, c.limit(b) > 0)
+	}
+	return l
+}
+
+// link returns the slot of the link between two processes.
+func (l *layout) link(from, to process.ID) int {
+	at := int(to)
+	if to > from {
+		at--
+	}
+	return l.n + int(from)*(l.n-1) + at
+}
+
+// receiver returns the process at the end of the link in a slot.
+func (l *layout) receiver(slot int) process.ID {
+	if slot >= l.n+l.links {
+		return process.ID(slot - l.inbox)
+	}
+	from, at := (slot-l.n)/(l.n-1), (slot-l.n)%(l.n-1)
+	if at >= from {
+		at++
+	}
+	return process.ID(at)
+}

@@ -1,0 +1,4 @@
+package check
+
+// Path is a run, step by step.
+type Path struct{}

@@ -1,0 +1,103 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Verdict is what came out of a search.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Proved   Verdict = iota + 1 // every schedule within the bounds was searched
+	Violated                    // a schedule breaks a promise
+	Bounded                     // no violation so far, but the search did not come to its end
+)
+
+var verdictNames = [...]string{"", "proved", "violated", "bounded"}
+
+// String returns the verdict in lower case.
+func (v Verdict) String() string { return verdictNames[v] }
+
+// Result is what came out of a search.
+type Result struct {
+	Config  Config // with everything filled in
+	Verdict Verdict
+	// Broken is the violation that was found, or nil, and Path the run to it, a
+	// shortest one if the search was breadth first.
+	Broken *Violation
+	Path   *Path
+
+	States      uint64 // different ones
+	Transitions uint64 // out of these, whether or not they lead to a new one
+	Depth       int    // the length of the longest of the shortest runs to a state
+	Elapsed     time.Duration
+	// Stopped says what ended a search that is Bounded: memory, time, states or depth.
+	Stopped string
+
+	// Unreached are the rules that were never applied in any schedule that was searched.
+	Unreached []string
+	Locals    int // different local states of processes
+	Messages  int // different messages
+}
+
+// Rate returns transitions per second.
+func (r *Result) Rate() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Transitions) / r.Elapsed.Seconds()
+}
+
+// Bounds says within which bounds the verdict holds, such as "N=3, 2 entries each,
+// 1 crash".
+func (c *Config) Bounds() string {
+	d := c.withDefaults()
+	what := "entry"
+	if d.family() == process.Election {
+		what = "call"
+	}
+	parts := []string{fmt.Sprintf("N=%d", d.Process.N), count(d.Entries, what) + " each"}
+	if len(d.Requesters) < d.Process.N {
+		var labels []string
+		for _, p := range d.Requesters {
+			labels = append(labels, d.Process.Text(p))
+		}
+		parts[1] = fmt.Sprintf("%s of %s", count(d.Entries, what), strings.Join(labels, " and "))
+	}
+	if d.Unordered {
+		parts = append(parts, "messages in any order")
+	}
+	if d.Timing == AnyTime {
+		parts = append(parts, "timers at any time")
+	}
+	for _, b := range []struct {
+		of   int
+		name string
+	}{{d.Timeouts, "timeout"}, {d.Crashes, "crash"}, {d.Restarts, "restart"}, {d.Drops, "loss"},
+		{d.Duplicates, "duplicate"}, {d.Reorders, "message out of order"}} {
+		if b.of > 0 {
+			parts = append(parts, count(b.of, b.name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// plurals are those that are not made with an s.
+var plurals = map[string]string{
+	"entry": "entries", "crash": "crashes", "loss": "losses", "message out of order": "messages out of order",
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if more, ok := plurals[what]; ok {
+		return fmt.Sprintf("%d %s", n, more)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

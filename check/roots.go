@@ -1,0 +1,81 @@
+package check
+
+import "github.com/conclave-io/conclave/process"
+
+// roots returns the states in which all processes have had their first event, one
+// for each combination of what machines choose then.
+func (w *worker) roots() [][]uint32 {
+	all := [][]uint32{make([]uint32, w.layout.stride)}
+	for p := range process.ID(w.layout.n) {
+		ways := w.take(w.unborn(p), func() { w.start(p) })
+		var more [][]uint32
+		for _, v := range all {
+			for _, way := range ways {
+				next := append([]uint32{}, v...)
+				next[p] = way.to
+				more = append(more, next)
+				w.sendAll(next, way.sends)
+			}
+		}
+		all = more
+	}
+	return all
+}
+
+func (w *worker) sendAll(v []uint32, sends []send) {
+	for _, s := range sends {
+		v[s.slot] = w.put(s.slot, v[s.slot], s.message)
+	}
+}
+
+// unborn returns the local state of a process that has had no event.
+func (w *worker) unborn(p process.ID) *local {
+	n := w.layout.n
+	l := &local{proc: p, incarnation: 1, leader: process.None}
+	l.state = process.AppendState(nil, w.spec.New(p, w.config))
+	if w.cfg.faulty() {
+		for range n {
+			l.knows = append(l.knows, 2)
+		}
+	}
+	if w.wantsPast() {
+		l.past, l.request = make([]uint8, n), make([]uint8, n)
+	}
+	return l
+}
+
+func (w *worker) start(p process.ID) {
+	w.step(process.Event{Kind: process.Start, Incarnation: 1})
+	if w.spec.Needs.Load {
+		w.step(process.Event{Kind: process.Load, Value: w.cfg.Loads[p]})
+	}
+}
+
+// printOfState returns the fingerprint of a state from nothing.
+func (w *worker) printOfState(v []uint32) print {
+	var f print
+	for slot, value := range v {
+		switch {
+		case slot < w.layout.n:
+			f.add(w.view(value).print)
+		case slot < w.layout.n+w.layout.links || w.layout.inbox >= 0 && slot >= w.layout.inbox && slot < w.layout.inbox+w.layout.n:
+			f.add(w.printOfChannel(value))
+		default:
+			f.add(printOfNumber(slot, value))
+		}
+	}
+	return f.nonzero()
+}
+
+// unreached returns the rules that no step has applied.
+func (sp *space) unreached() []string {
+	var names []string
+	for layer, rules := range sp.rules {
+		for r := 1; r < len(rules); r++ {
+			if !rules[r] {
+				names = append(names, sp.spec.RuleText(uint8(layer), process.Rule(r)))
+			}
+		}
+	}
+	return names
+}

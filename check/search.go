@@ -1,0 +1,260 @@
+package check
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Run searches what the configuration says. The error is one of the configuration;
+// a search that ctx ends is Bounded.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	full := cfg.withDefaults()
+	s := newSearch(ctx, &full)
+	if full.Order == DepthFirst {
+		s.depthFirst()
+	} else {
+		s.breadthFirst()
+	}
+	if s.broken != nil && full.Order == BreadthFirst && len(s.workers) > 1 {
+		// Which of several shortest runs is found first depends on the workers:
+		// with one of them it is always the same.
+		again := full
+		again.Workers = 1
+		s = newSearch(ctx, &again)
+		s.breadthFirst()
+	}
+	r := s.result()
+	r.Elapsed = time.Since(start)
+	return r, nil
+}
+
+// recordExtra is what a record of the frontier has besides the slots of its state:
+// its fingerprint.
+const recordExtra = 4
+
+// search is a search in progress.
+type search struct {
+	ctx     context.Context
+	cfg     *Config
+	space   *space
+	visited *visited
+	workers []*worker
+	width   int // words of a record
+
+	transitions atomic.Uint64
+	depth       int
+	stopped     atomic.Pointer[string]
+
+	mu     sync.Mutex
+	broken *finding
+	free   [][]uint32
+}
+
+// finding is where a violation was found: in a state, or in the step out of it.
+type finding struct {
+	broken *Violation
+	state  print
+	action action // kind 0: the state itself is wrong
+}
+
+func newSearch(ctx context.Context, cfg *Config) *search {
+	s := &search{ctx: ctx, cfg: cfg, space: newSpace(cfg), visited: newVisited(cfg.Memory)}
+	s.width = s.space.layout.stride + recordExtra
+	workers := cfg.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	if cfg.Order == DepthFirst {
+		workers = 1
+	}
+	for range workers {
+		s.workers = append(s.workers, newWorker(s.space))
+	}
+	return s
+}
+
+func (s *search) stop(why string) { s.stopped.CompareAndSwap(nil, &why) }
+
+// chunkRecords is how many states a chunk of the frontier holds.
+const chunkRecords = 1 << 12
+
+// frontier is the states of one depth, in chunks.
+type frontier struct {
+	chunks [][]uint32
+	taken  atomic.Int64
+}
+
+// breadthFirst searches depth by depth. All workers take chunks of states of the
+// present depth, and each puts what is new into chunks of its own for the next.
+func (s *search) breadthFirst() {
+	next := s.roots()
+	for len(next) > 0 && s.broken == nil && s.stopped.Load() == nil {
+		if s.cfg.MaxDepth > 0 && s.depth >= s.cfg.MaxDepth {
+			s.stop("depth")
+			return
+		}
+		level := &frontier{chunks: next}
+		found := make([][][]uint32, len(s.workers))
+		var group sync.WaitGroup
+		for i, w := range s.workers {
+			group.Go(func() { found[i] = s.level(w, level) })
+		}
+		group.Wait()
+		next = nil
+		for _, chunks := range found {
+			next = append(next, chunks...)
+		}
+		if len(next) > 0 {
+			s.depth++
+		}
+	}
+}
+
+// roots returns the initial states, one for each way in which the machines may
+// start.
+func (s *search) roots() [][]uint32 {
+	out := &output{search: s}
+	for _, v := range s.workers[0].roots() {
+		f := s.workers[0].printOfState(v)
+		if isNew, _ := s.visited.add(f, 0); isNew {
+			out.put(v, f)
+		}
+	}
+	return out.chunks
+}
+
+// level expands chunks of a depth until none is left.
+func (s *search) level(w *worker, level *frontier) [][]uint32 {
+	out := &output{search: s}
+	transitions := uint64(0)
+	for s.stopped.Load() == nil {
+		i := int(level.taken.Add(1)) - 1
+		if i >= len(level.chunks) {
+			break
+		}
+		chunk := level.chunks[i]
+		for at := 0; at < len(chunk); at += s.width {
+			v, f := s.record(chunk[at:])
+			transitions += s.visit(w, v, f, out)
+		}
+		level.chunks[i] = nil
+		s.recycle(chunk)
+		s.checkLimits()
+	}
+	s.transitions.Add(transitions)
+	return out.chunks
+}
+
+func (s *search) record(words []uint32) ([]uint32, print) {
+	n := s.width - recordExtra
+	e := words[n:s.width]
+	return words[:n], print{uint64(e[0]) | uint64(e[1])<<32, uint64(e[2]) | uint64(e[3])<<32}
+}
+
+func (s *search) checkLimits() {
+	switch {
+	case s.ctx.Err() != nil:
+		s.stop("time")
+	case s.cfg.MaxStates > 0 && s.visited.len() >= s.cfg.MaxStates:
+		s.stop("states")
+	}
+}
+
+// visit expands one state and puts what is new among its successors out. It returns
+// how many successors there are.
+func (s *search) visit(w *worker, v []uint32, f print, out *output) uint64 {
+	if broken := w.expand(v, f); broken != nil {
+		s.report(finding{broken, f, action{}})
+	}
+	sum := uint64(0)
+	for i := range w.found {
+		sum += s.visited.touch(w.found[i].print)
+	}
+	w.touched += sum
+	for i := range w.found {
+		next := &w.found[i]
+		if next.broken != nil {
+			s.report(finding{next.broken, f, next.action})
+			continue
+		}
+		isNew, fits := s.visited.add(next.print, f.lo)
+		if !fits {
+			s.stop("memory")
+		}
+		if isNew {
+			out.put(w.next[i*(s.width-recordExtra):], next.print)
+		}
+	}
+	return uint64(len(w.found))
+}
+
+// report keeps the first violation. With one worker that is always the same.
+func (s *search) report(f finding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken == nil {
+		s.broken = &f
+	}
+}
+
+// output collects the states of the next depth.
+type output struct {
+	*search
+	chunks [][]uint32
+	size   int     // states
+	depths []int32 // of each, for a stack
+}
+
+func (o *output) put(v []uint32, f print) {
+	o.size++
+	last := len(o.chunks) - 1
+	if last < 0 || len(o.chunks[last]) == cap(o.chunks[last]) {
+		o.chunks = append(o.chunks, o.fresh())
+		last++
+	}
+	c := append(o.chunks[last], v[:o.width-recordExtra]...)
+	o.chunks[last] = append(c, uint32(f.lo), uint32(f.lo>>32), uint32(f.hi), uint32(f.hi>>32))
+}
+
+// fresh returns an empty chunk.
+func (s *search) fresh() []uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.free) - 1; last >= 0 {
+		c := s.free[last]
+		s.free = s.free[:last]
+		return c[:0]
+	}
+	words := chunkRecords * s.width
+	if s.visited.budget.Add(-4*int64(words)) < 0 {
+		s.stop("memory")
+	}
+	return make([]uint32, 0, words)
+}
+
+func (s *search) recycle(chunk []uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, chunk)
+}
+
+func (s *search) result() *Result {
+	r := &Result{
+		Config: *s.cfg, Verdict: Proved, States: s.visited.len(), Transitions: s.transitions.Load(), Depth: s.depth,
+		Unreached: s.space.unreached(), Locals: len(s.space.locals) - 1, Messages: len(s.space.messages) - 1,
+	}
+	if why := s.stopped.Load(); why != nil {
+		r.Verdict, r.Stopped = Bounded, *why
+	}
+	if s.broken != nil {
+		r.Verdict, r.Broken, r.Stopped = Violated, s.broken.broken, ""
+	}
+	return r
+}

@@ -1,0 +1,267 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// flags say what the clients and the properties see of a step.
+type flags uint8
+
+const (
+	requested flags = 1 << iota
+	entered
+	left
+	announced // a leader
+	broken    // an assertion failed, or a grant came that nobody waits for
+	campaigns // asks the oracle for an election
+	heard     // a request reached a process; see bypass
+)
+
+// edge is a step of one process as it changes the state: the local state that it
+// leads to, and what it sends.
+type edge struct {
+	delta    print  // of the local state
+	to       uint32 // the local state after it
+	sendsAt  uint32 // in the worker's list
+	sendsN   uint16
+	flags    flags
+	kind     actionKind
+	choice   uint8
+	steps    uint8  // how many steps the machine takes
+	wrong    uint16 // position in the worker's list, if it is broken
+	stops    uint32 // position in the worker's list, or 0
+	fence    process.Fence
+	argument uint64 // the timer that runs out
+}
+
+// send is a message that goes into a slot.
+type send struct {
+	slot    int
+	message uint32
+}
+
+// stepper takes steps of machines. Each worker has one of its own.
+type stepper struct {
+	*space
+	machines []process.Machine
+	walk     process.Fields
+	fx       process.Effects
+	odometer process.Odometer
+	event    process.Event
+
+	// The step that is being taken.
+	next    local
+	machine process.Machine // of next; nil while it is down
+	sends   []send
+	out     message // scratch
+	flags   flags
+	fence   process.Fence
+	wrong   string
+	stops   []stop // where a crash may cut it short
+	steps   int    // how many the machine has taken
+}
+
+func newStepper(sp *space) *stepper {
+	s := &stepper{space: sp}
+	for p := range process.ID(sp.config.N) {
+		s.machines = append(s.machines, sp.spec.New(p, sp.config))
+	}
+	return s
+}
+
+// taken is one way in which a step may go.
+type taken struct {
+	to     uint32
+	sends  []send
+	flags  flags
+	fence  process.Fence
+	wrong  string
+	choice int
+	steps  int
+	stops  []stop
+}
+
+// take returns all the ways in which something may happen to a process that is in
+// a local state: one for each combination of its choices.
+func (s *stepper) take(from *local, what func()) []taken {
+	var ways []taken
+	for again := true; again; again = s.odometer.Next() {
+		s.begin(from)
+		s.attempt(what)
+		ways = append(ways, s.end(len(ways)))
+	}
+	return ways
+}
+
+func (s *stepper) begin(from *local) {
+	s.next.copyFrom(from)
+	s.sends, s.stops = s.sends[:0], nil
+	s.flags, s.fence, s.wrong, s.steps = 0, 0, "", 0
+	s.machine = nil
+	if !from.down {
+		s.machine = s.machines[from.proc]
+		err := s.walk.Decode(from.state, s.machine, s.config.N)
+		process.Assert(err == nil, "an encoded state can be decoded")
+	}
+}
+
+// attempt does something of which an assertion may fail.
+func (s *stepper) attempt(what func()) {
+	defer func() {
+		switch failed := recover().(type) {
+		case nil:
+		case process.Violation:
+			s.flags |= broken
+			s.wrong = string(failed)
+			// What the machine is in now is of no interest, but it must be sound.
+			s.machines[s.next.proc] = s.spec.New(s.next.proc, s.config)
+			s.machine = s.machines[s.next.proc]
+		default:
+			panic(failed)
+		}
+	}()
+	what()
+}
+
+func (s *stepper) end(choice int) taken {
+	s.next.state = s.next.state[:0]
+	if s.machine != nil {
+		s.next.state = s.walk.Append(s.next.state, s.machine)
+	}
+	return taken{
+		to: s.internLocal(&s.next), sends: slices.Clone(s.sends), flags: s.flags, fence: s.fence,
+		wrong: s.wrong, choice: choice, steps: s.steps, stops: s.stops,
+	}
+}
+
+// step gives one event to the machine and does what it asks for.
+func (s *stepper) step(ev process.Event) {
+	if s.spec.Needs.Clock {
+		s.next.now++
+		ev.Now = process.Duration(s.next.now) * s.config.D()
+	}
+	s.event = ev
+	s.fx.Begin(s.next.proc, s.odometer.Choose)
+	s.machine.Step(&s.event, &s.fx)
+	first := len(s.sends)
+	for i := range s.fx.Len() {
+		if e := s.fx.At(i); !e.Internal {
+			s.interpret(e)
+		}
+	}
+	for i := range s.fx.Len() {
+		if e := s.fx.At(i); e.Kind == process.EffectRule {
+			s.applied(e.Layer, e.Rule)
+		}
+	}
+	s.noteStops(first)
+}
+
+func (s *stepper) applied(layer uint8, r process.Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules[layer][r] = true
+}
+
+func (s *stepper) interpret(e *process.Effect) {
+	l := &s.next
+	switch e.Kind {
+	case process.EffectSend:
+		s.send(s.fx.Message(e).To, s.fx.Message(e))
+	case process.EffectBroadcast:
+		for to := range process.ID(s.config.N) {
+			if to != l.proc {
+				s.send(to, s.fx.Message(e))
+			}
+		}
+	case process.EffectArm:
+		l.arm(timerKey(e.Layer, e.Timer))
+	case process.EffectDisarm:
+		l.disarm(timerKey(e.Layer, e.Timer))
+	case process.EffectSave:
+		if s.cfg.Restarts > 0 {
+			l.durable = s.walk.AppendDurable(l.durable[:0], s.machine)
+		}
+	case process.EffectGrant:
+		s.grant(e.Fence)
+	case process.EffectRevoke:
+		if l.phase == inside {
+			l.phase = idle
+			s.flags |= left
+		}
+	case process.EffectElect:
+		if s.cfg.family() == process.Election {
+			l.leader, l.term = e.Peer, e.Term
+			s.flags |= announced
+		}
+	case process.EffectCampaign:
+		s.flags |= campaigns
+	}
+}
+
+func (s *stepper) grant(fence process.Fence) {
+	if s.next.phase != waiting {
+		s.flags |= broken
+		s.wrong = "a grant that nobody waits for"
+		return
+	}
+	s.next.phase = inside
+	s.flags |= entered
+	s.fence = fence
+	s.next.passed = s.enterPast(fence)
+}
+
+// send puts a message on its way, as far as this process can know of it.
+func (s *stepper) send(to process.ID, m *process.Message) {
+	out := &s.out
+	*out = message{Message: *m, incarnation: s.next.incarnation, past: s.next.past}
+	out.To, out.passed = to, s.next.passed
+	if len(s.next.knows) > 0 {
+		out.addressee = s.next.knows[to] / 2
+	}
+	s.sends = append(s.sends, send{s.layout.link(s.next.proc, to), s.internMessage(out)})
+}
+
+// The things that happen at a process.
+
+func (s *stepper) acquire() {
+	s.next.phase = waiting
+	s.next.asked++
+	s.flags |= requested
+	s.noteAcquire()
+	s.step(process.Event{Kind: process.Acquire})
+}
+
+func (s *stepper) release() {
+	s.next.phase = idle
+	s.flags |= left
+	s.step(process.Event{Kind: process.Release})
+}
+
+func (s *stepper) campaign() {
+	s.next.asked++
+	s.step(process.Event{Kind: process.Campaign})
+}
+
+func (s *stepper) fire(key uint64) {
+	s.next.disarm(key)
+	s.step(process.Event{Kind: process.Fire, Layer: uint8(key >> 32), Timer: process.Timer(key)})
+}
+
+func (s *stepper) receive(m *message) {
+	if m.news != 0 {
+		s.tell(m)
+		return
+	}
+	if len(s.next.knows) > 0 && !s.accept(m) {
+		return
+	}
+	s.join(m)
+	class := s.spec.Message(m.Layer, m.Type).Class
+	if s.cfg.family() == process.Election && class == process.Protocol {
+		s.next.reached = true
+	}
+	s.step(process.Event{Kind: process.Deliver, Message: &m.Message})
+}

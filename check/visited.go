@@ -1,0 +1,157 @@
+package check
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// visited is the set of the states that were seen, each by its fingerprint and
+// with the one from which it was reached first. It is split into shards, which
+// grow one by one. To look there takes no lock: a fingerprint that is found is
+// there for good, and only one that is not is looked for again under the lock.
+type visited struct {
+	shards [shardCount]shard
+	budget atomic.Int64 // bytes that may still be allocated
+}
+
+const (
+	shardBits   = 8
+	shardCount  = 1 << shardBits
+	firstSlots  = 1 << 8
+	bytesPerKey = 24
+)
+
+type shard struct {
+	mu    sync.Mutex
+	table atomic.Pointer[slots]
+	used  int
+	full  bool // the budget is spent
+	_     [24]byte
+}
+
+// slots is an open hash table: two words of a fingerprint for each entry, of which
+// the first is written last and never 0.
+type slots struct {
+	mask    uint64
+	keys    []uint64
+	parents []uint64 // the first word of the fingerprint of the state before
+}
+
+func newVisited(bytes int64) *visited {
+	v := &visited{}
+	v.budget.Store(bytes - shardCount*firstSlots*bytesPerKey)
+	for i := range v.shards {
+		v.shards[i].table.Store(newSlots(firstSlots))
+	}
+	return v
+}
+
+func newSlots(n int) *slots {
+	return &slots{mask: uint64(n - 1), keys: make([]uint64, 2*n), parents: make([]uint64, n)}
+}
+
+// nonzero keeps 0 for the empty slot.
+func (f print) nonzero() print {
+	if f.lo == 0 {
+		f.lo = key3
+	}
+	return f
+}
+
+func (v *visited) shardOf(lo uint64) *shard { return &v.shards[lo>>(64-shardBits)] }
+
+// touch reads the slot where the search for a fingerprint begins. Of several in a
+// row the processor fetches all at the same time.
+func (v *visited) touch(f print) uint64 {
+	t := v.shardOf(f.lo).table.Load()
+	return atomic.LoadUint64(&t.keys[2*(f.lo&t.mask)])
+}
+
+// has reports whether a fingerprint is there; false means perhaps.
+func (t *slots) has(f print) bool {
+	for i := f.lo & t.mask; ; i = (i + 1) & t.mask {
+		lo := atomic.LoadUint64(&t.keys[2*i])
+		if lo == 0 {
+			return false
+		}
+		if lo == f.lo && atomic.LoadUint64(&t.keys[2*i+1]) == f.hi {
+			return true
+		}
+	}
+}
+
+// add puts a fingerprint in and reports whether it is new. If there is no room, it
+// is not put in, and fits is false.
+func (v *visited) add(f print, parent uint64) (isNew, fits bool) {
+	s := v.shardOf(f.lo)
+	if s.table.Load().has(f) {
+		return false, true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.table.Load()
+	if s.used*4 >= len(t.parents)*3 {
+		if t = v.grow(s, t); t == nil {
+			return false, false
+		}
+	}
+	if !t.insert(f, parent) {
+		return false, true
+	}
+	s.used++
+	return true, true
+}
+
+// insert is called under the lock of the shard.
+func (t *slots) insert(f print, parent uint64) bool {
+	for i := f.lo & t.mask; ; i = (i + 1) & t.mask {
+		switch lo := t.keys[2*i]; {
+		case lo == 0:
+			t.parents[i] = parent
+			t.keys[2*i+1] = f.hi
+			atomic.StoreUint64(&t.keys[2*i], f.lo)
+			return true
+		case lo == f.lo && t.keys[2*i+1] == f.hi:
+			return false
+		}
+	}
+}
+
+// grow doubles a shard, or returns nil.
+func (v *visited) grow(s *shard, t *slots) *slots {
+	n := 2 * len(t.parents)
+	need := int64(n-len(t.parents)) * bytesPerKey
+	if s.full || v.budget.Add(-need) < 0 {
+		v.budget.Add(need)
+		s.full = true
+		return nil
+	}
+	bigger := newSlots(n)
+	for i, parent := range t.parents {
+		if lo := t.keys[2*i]; lo != 0 {
+			bigger.insert(print{lo, t.keys[2*i+1]}, parent)
+		}
+	}
+	s.table.Store(bigger)
+	return bigger
+}
+
+// parent returns the first word of the state before the one with that first word.
+func (v *visited) parent(lo uint64) uint64 {
+	t := v.shardOf(lo).table.Load()
+	for i := lo & t.mask; t.keys[2*i] != 0; i = (i + 1) & t.mask {
+		if t.keys[2*i] == lo {
+			return t.parents[i]
+		}
+	}
+	return 0
+}
+
+// len returns how many states are there. Nobody may add meanwhile.
+func (v *visited) len() uint64 {
+	n := uint64(0)
+	for i := range v.shards {
+		n += uint64(v.shards[i].used)
+	}
+	return n
+}
