@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/algorithm/broken/changrobertsprinted"
 	"github.com/conclave-io/conclave/algorithm/broken/maekawaslides"
-	"github.com/conclave-io/conclave/algorithm/broken/singhalprinted"
 	"github.com/conclave-io/conclave/algorithm/clock/berkeley"
 	"github.com/conclave-io/conclave/algorithm/clock/cristian"
 	clocklamport "github.com/conclave-io/conclave/algorithm/clock/lamport"
@@ -96,23 +96,29 @@ var All = []*process.Spec{
 	stack.TokenRingSwim,
 	stack.TotalOrder,
 	stack.TotalOrderSequencer,
-	singhalprinted.Spec,
+	broken.SinghalPrinted,
 	maekawaslides.Spec,
 	changrobertsprinted.Spec,
 }
 
-// Find returns the algorithm with the given name, or nil if there is none. Names
+// Broken lists the variants with a mistake, those that are printed somewhere and
+// stand in All, too, among them. Nobody changes it.
+var Broken = broken.Specs()
+
+// Find returns the algorithm with the given name, or nil if there is none: one of All
+// or of Broken. Names
 // that are joined by plus signs are those of a stack, bottom first, such as
 // chandy-lamport+token-ring; see stack.Over for what can stand over what.
 func Find(name string) *process.Spec {
 	if below, top, joined := cutLast(name, "+"); joined {
 		return findStack(strings.Split(below, "+"), top)
 	}
-	i := slices.IndexFunc(All, func(s *process.Spec) bool { return s.Name == name })
-	if i < 0 {
-		return nil
+	for _, list := range [][]*process.Spec{All, Broken} {
+		if i := slices.IndexFunc(list, func(s *process.Spec) bool { return s.Name == name }); i >= 0 {
+			return list[i]
+		}
 	}
-	return All[i]
+	return nil
 }
 
 // cutLast is strings.Cut at the last separator.

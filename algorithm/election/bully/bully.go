@@ -182,6 +182,7 @@ var phaseTimers = [...]process.Timer{waitOK: answerTimer, waitCoordinator: victo
 type machine struct {
 	c          *process.Config
 	self       process.ID
+	flaw       Flaw
 	byLoad     bool // the least load leads; labels only break ties
 	toAll      bool
 	skipFailed bool

@@ -87,6 +87,10 @@ func (m *machine) onOK(t process.Term, fx *process.Effects) {
 	}
 	fx.Rule(ruleB3)
 	m.rest(fx)
+	if m.flaw.WaitsForEver {
+		m.phase = waitCoordinator
+		return
+	}
 	m.wait(waitCoordinator, m.answerTime+2*m.c.D(), fx)
 }
 

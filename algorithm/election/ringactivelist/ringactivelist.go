@@ -109,6 +109,7 @@ const (
 type machine struct {
 	c    *process.Config
 	self process.ID
+	flaw Flaw
 	hand ring.Hand
 
 	round    uint64       // the highest seen; rises before anything is sent in a new one
@@ -207,12 +208,22 @@ func (m *machine) onElect(msg *process.Message, fx *process.Effects) {
 		m.finish(fx)
 	case len(m.list) == 0:
 		fx.Rule(ruleA2)
-		m.introduce(fx)
-		m.relay(j, fx)
+		m.join(j, fx)
 	default:
 		fx.Rule(ruleA3)
 		m.relay(j, fx)
 	}
+}
+
+// join is A2.
+func (m *machine) join(j process.ID, fx *process.Effects) {
+	if m.flaw.PassesFirst {
+		m.relay(j, fx)
+		m.introduce(fx)
+		return
+	}
+	m.introduce(fx)
+	m.relay(j, fx)
 }
 
 // relay is A3.

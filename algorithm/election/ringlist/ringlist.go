@@ -146,6 +146,7 @@ const (
 type machine struct {
 	c      *process.Config
 	self   process.ID
+	flaw   Flaw
 	byLoad bool // the least load leads; lists carry loads
 	merge  bool
 	hand   ring.Hand
@@ -253,6 +254,9 @@ func (m *machine) candidate() ring.Candidate {
 // enrol returns the list of a message with this process at its end, and the loads
 // that belong to it.
 func (m *machine) enrol(msg *process.Message) ([]process.ID, []uint64) {
+	if m.flaw.RelayOnly && len(msg.IDs) > 0 {
+		return slices.Clone(msg.IDs), slices.Clone(msg.Vector)
+	}
 	ids, loads := append(slices.Clone(msg.IDs), m.self), slices.Clone(msg.Vector)
 	if m.byLoad {
 		loads = append(loads, uint64(m.candidate().Load))
@@ -268,9 +272,13 @@ func (m *machine) best(ids []process.ID, loads []uint64) ring.Candidate {
 		if m.byLoad {
 			other.Load = int64(loads[i])
 		}
-		if i == 0 || other.Beats(winner, m.c) {
+		if i == 0 || m.better(other, winner) {
 			winner = other
 		}
 	}
 	return winner
+}
+
+func (m *machine) better(a, b ring.Candidate) bool {
+	return a.Beats(b, m.c) && !(m.flaw.NoTieBreak && a.Load == b.Load)
 }

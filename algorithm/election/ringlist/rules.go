@@ -110,7 +110,7 @@ func (m *machine) onCoordinator(msg *process.Message, fx *process.Effects) {
 	case slices.Contains(msg.IDs, m.self):
 		fx.Rule(ruleL4a)
 		m.settle(msg.Term.Round(), fx)
-	case m.candidate().Beats(ring.Candidate{ID: msg.Subject, Load: msg.Value}, m.c):
+	case m.better(m.candidate(), ring.Candidate{ID: msg.Subject, Load: msg.Value}):
 		fx.Rule(ruleL4b)
 		m.start(fx)
 	case msg.Term < m.elected:

@@ -33,6 +33,7 @@ const (
 type machine struct {
 	ring ring
 	self process.ID
+	flaw Flaw
 	base int // k: no segment is wider
 	cap  int
 	// The times, in message delays D.

@@ -34,7 +34,7 @@ func (m *machine) onPing(msg *process.Message, fx *process.Effects) {
 func (m *machine) serve(msg *process.Message, answer process.Type, fx *process.Effects) {
 	p := msg.From
 	i, found := slices.BinarySearch(m.clients, p)
-	for !found && len(m.clients) >= m.cap && m.mine(p) {
+	for !found && m.full() && m.mine(p) {
 		m.narrow(fx)
 		i, found = slices.BinarySearch(m.clients, p)
 	}
@@ -52,6 +52,9 @@ func (m *machine) serve(msg *process.Message, answer process.Type, fx *process.E
 	m.silent[i] = 0
 	fx.Send(p, process.Message{Type: answer, Seq: msg.Seq, Value: int64(m.depth)})
 }
+
+// full reports whether there is no room.
+func (m *machine) full() bool { return len(m.clients) >= m.cap && !m.flaw.NoSplit }
 
 // mine reports whether p is in the segment.
 func (m *machine) mine(p process.ID) bool { return m.ring.shared(m.self, p) >= m.depth }

@@ -209,6 +209,7 @@ type entry struct {
 type machine struct {
 	c    *process.Config
 	self process.ID
+	flaw Flaw
 	mode string
 
 	// The client.

@@ -33,7 +33,7 @@ func (m *machine) onRequest(e entry, fx *process.Effects) {
 		m.deny(e, position, fx)
 	case e.rid < m.floor[e.id]:
 		fx.Rule(ruleR2c)
-	case m.holder.id == process.None:
+	case m.free(e.id):
 		fx.Rule(ruleR2d)
 		m.floor[e.id] = e.rid
 		m.hold(e, fx)
@@ -41,6 +41,11 @@ func (m *machine) onRequest(e entry, fx *process.Effects) {
 		fx.Rule(ruleR2e)
 		m.enqueue(e, fx)
 	}
+}
+
+// free reports whether c may hold now.
+func (m *machine) free(c process.ID) bool {
+	return m.holder.id == process.None || m.flaw.OwnFirst && c == m.self
 }
 
 // enqueue is the rest of R2e. A client has one request at a time, so a newer one
@@ -63,9 +68,14 @@ func (m *machine) onEnd(e entry, fx *process.Effects) {
 	fx.Rule(ruleR6)
 	m.floor[e.id] = max(m.floor[e.id], e.rid+1)
 	m.queue = slices.DeleteFunc(m.queue, func(q entry) bool { return q == e })
-	if m.holder == e {
+	if m.ends(e) {
 		m.pass(fx)
 	}
+}
+
+// ends reports whether the end of a request is that of the present entry.
+func (m *machine) ends(e entry) bool {
+	return m.holder == e || m.flaw.UnnumberedEnding && m.holder.id == e.id
 }
 
 // pass lets the head of the queue hold, or nobody.

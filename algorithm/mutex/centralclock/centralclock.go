@@ -156,6 +156,7 @@ type request struct {
 type machine struct {
 	c    *process.Config
 	self process.ID
+	flaw Flaw
 
 	phase    phase
 	number   uint64        // of the latest own request
@@ -234,7 +235,11 @@ func (m *machine) onAcquire(now process.Duration, fx *process.Effects) {
 // tick makes the next stamp and fence. Two requests within one reading of the clock
 // get different stamps, and a reading that went back is passed over.
 func (m *machine) tick(now process.Duration) {
-	m.last = max(m.last+1, uint64(max(0, now)))
+	next := m.last + 1
+	if m.flaw.SameReading {
+		next = m.last
+	}
+	m.last = max(next, uint64(max(0, now)))
 	m.count++
 }
 
@@ -300,7 +305,7 @@ func (m *machine) answer(below uint64, fx *process.Effects) {
 // onReq is R4.
 func (m *machine) onReq(r request, fx *process.Effects) {
 	switch {
-	case m.expecting():
+	case m.expecting() && !m.flaw.AnswersEarly:
 		fx.Rule(ruleR4a)
 		m.deferred = append(m.deferred, r)
 	case m.phase == inside, m.phase == waiting && m.stamp < r.stamp:

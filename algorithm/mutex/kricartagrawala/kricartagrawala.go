@@ -116,6 +116,7 @@ var phaseNames = []string{"IDLE", "WAIT", "IN"}
 type machine struct {
 	c    *process.Config
 	self process.ID
+	flaw Flaw
 	k    int
 
 	phase  phase
@@ -180,7 +181,7 @@ func (m *machine) onAcquire(fx *process.Effects) {
 		if p == m.self || m.failed.Has(p) {
 			continue
 		}
-		m.owing[p]++
+		m.charge(p)
 		if !everybody {
 			fx.Send(p, asking)
 		}
@@ -209,21 +210,46 @@ func (m *machine) answering(count uint64) process.Message {
 // onReply is R3.
 func (m *machine) onReply(msg *process.Message, fx *process.Effects) {
 	fx.Rule(ruleR3)
-	process.Assert(msg.Value > 0 && uint64(msg.Value) <= m.owing[msg.From], "nobody answers more than it was asked")
-	m.owing[msg.From] -= uint64(msg.Value)
+	m.settle(msg.From, uint64(msg.Value))
 	m.enterIfFree(fx)
+}
+
+// charge books that p owes one more answer.
+func (m *machine) charge(p process.ID) {
+	if m.flaw.ForgetsDebts {
+		m.owing[p] = 0
+	}
+	m.owing[p]++
+}
+
+// settle books the answers of p.
+func (m *machine) settle(p process.ID, answers uint64) {
+	if m.flaw.ForgetsDebts {
+		m.owing[p] -= min(answers, m.owing[p])
+		return
+	}
+	process.Assert(0 < answers && answers <= m.owing[p], "nobody answers more than it was asked")
+	m.owing[p] -= answers
 }
 
 // enterIfFree is R4. A peer that has answered this request but owes an earlier
 // answer counts as one that has not: which of the two it gave cannot be told.
 func (m *machine) enterIfFree(fx *process.Effects) {
-	if m.phase != waiting || m.free() < m.c.N-m.k {
+	if m.phase != waiting || m.free() < m.enough() {
 		return
 	}
 	fx.Rule(ruleR4)
 	m.phase = inside
 	m.fence = m.nextFence()
 	fx.Grant(m.fence)
+}
+
+// enough is how many others must owe nothing.
+func (m *machine) enough() int {
+	if m.flaw.EntersEarly {
+		return m.c.N - 1 - m.k
+	}
+	return m.c.N - m.k
 }
 
 // free returns how many others owe nothing.

@@ -140,6 +140,7 @@ var phaseNames = []string{"IDLE", "WAIT", "IN"}
 type machine struct {
 	c    *process.Config
 	self process.ID
+	flaw Flaw
 	skip bool
 
 	phase  phase
@@ -231,19 +232,25 @@ func (m *machine) onReq(request process.Stamp, fx *process.Effects) {
 // rank decides.
 func (m *machine) enterIfFirst(fx *process.Effects) {
 	own := m.ownStamp()
-	if m.phase != waiting || m.queue[0] != own {
+	if m.phase != waiting || m.queue[0] != own || !m.flaw.HeadOnly && !m.heardSince(own) {
 		return
-	}
-	for p, heard := range m.last {
-		p := process.ID(p)
-		if p != m.self && !m.failed.Has(p) && !own.Less(process.Stamp{Clock: heard, ID: p}) {
-			return
-		}
 	}
 	fx.Rule(ruleR5)
 	m.phase = inside
 	m.fence = m.nextFence()
 	fx.Grant(m.fence)
+}
+
+// heardSince reports whether something younger than a request of this process has
+// come from everybody else.
+func (m *machine) heardSince(own process.Stamp) bool {
+	for p, heard := range m.last {
+		p := process.ID(p)
+		if p != m.self && !m.failed.Has(p) && !own.Less(process.Stamp{Clock: heard, ID: p}) {
+			return false
+		}
+	}
+	return true
 }
 
 // nextFence is 1 + the largest seen, or, since a holder may have died with a
@@ -284,10 +291,14 @@ func (m *machine) ownStamp() process.Stamp {
 
 func (m *machine) enqueue(s process.Stamp) {
 	at := len(m.queue)
-	for at > 0 && s.Less(m.queue[at-1]) { // few are younger than one that comes
+	for at > 0 && m.older(s, m.queue[at-1]) { // few are younger than one that comes
 		at--
 	}
 	m.queue = slices.Insert(m.queue, at, s)
+}
+
+func (m *machine) older(a, b process.Stamp) bool {
+	return a.Less(b) && !(m.flaw.NoTieBreak && a.Clock == b.Clock)
 }
 
 // strike takes the request of p out of the queue, if there is one.

@@ -19,6 +19,7 @@ var phaseNames = []string{"IDLE", "WAIT", "IN"}
 type machine struct {
 	c      *process.Config
 	self   process.ID
+	flaw   Flaw
 	voters []process.ID // the voting set, shared
 
 	// The candidate. The sets are empty unless it waits.
@@ -125,7 +126,7 @@ func (m *machine) onReq(r process.Stamp, fx *process.Effects) {
 		m.tell(r.ID, failed, r.Clock, 0, fx)
 		return
 	}
-	if contested {
+	if contested && !m.flaw.NoDisplaced {
 		fx.Rule(ruleR2d)
 		second := m.queue[1]
 		m.tell(second.ID, failed, second.Clock, 0, fx)

@@ -17,6 +17,7 @@ var phaseNames = []string{"IDLE", "WAIT", "CLAIM", "BACKOFF", "IN"}
 type machine struct {
 	c        *process.Config
 	self     process.ID
+	flaw     Flaw
 	replicas int
 	needed   int // votes
 	leases   bool

@@ -24,7 +24,9 @@ func (m *machine) onRequest(from process.ID, a uint64, fx *process.Effects) {
 
 // onRelease is R6c. The fence counts also if the vote is elsewhere by now.
 func (m *machine) onRelease(from process.ID, a uint64, f process.Fence, fx *process.Effects) {
-	m.note(f, fx)
+	if !m.flaw.DropsFences {
+		m.note(f, fx)
+	}
 	if m.holder != from || m.held != a {
 		return
 	}

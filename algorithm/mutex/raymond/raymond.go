@@ -110,6 +110,7 @@ const (
 type machine struct {
 	c    *process.Config
 	self process.ID
+	flaw Flaw
 
 	holder process.ID    // the neighbour towards the token, self if it is here
 	using  bool          // inside; implies holder = self
@@ -213,13 +214,16 @@ func (m *machine) onRelease(fx *process.Effects) {
 // proceed is R5 and then R6: who has just sent the token away and has others
 // waiting asks for it back at once.
 func (m *machine) proceed(fx *process.Effects) {
+	had := m.holder == m.self
 	m.assign(fx)
-	m.ask(fx)
+	if gone := had && m.holder != m.self; !gone || !m.flaw.ForgetsOthers {
+		m.ask(fx)
+	}
 }
 
 // assign is R5.
 func (m *machine) assign(fx *process.Effects) {
-	if m.holder != m.self || m.using || len(m.queue) == 0 {
+	if m.using || len(m.queue) == 0 || m.holder != m.self && !m.entersAnyway() {
 		return
 	}
 	head := m.queue[0]
@@ -235,6 +239,8 @@ func (m *machine) assign(fx *process.Effects) {
 	m.holder = head
 	fx.Send(head, process.Message{Type: priv, Fence: m.fence})
 }
+
+func (m *machine) entersAnyway() bool { return m.flaw.EntersAtHead && m.queue[0] == m.self }
 
 // ask is R6. A root that restarted knows no way to the token and cannot ask.
 func (m *machine) ask(fx *process.Effects) {

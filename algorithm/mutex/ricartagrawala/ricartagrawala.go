@@ -142,6 +142,7 @@ var phaseNames = []string{"IDLE", "WAIT", "IN"}
 type machine struct {
 	c    *process.Config
 	self process.ID
+	flaw Flaw
 	keep bool
 
 	phase    phase
@@ -214,15 +215,26 @@ func (m *machine) asking() process.Message {
 // next own request could be older than one that waits here. A repeated REQ of an
 // earlier request must not hide the number of the present one, hence the maximum.
 func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
-	m.clock = max(m.clock, msg.Clock)
+	m.hear(msg.Clock)
 	own, other := process.Stamp{Clock: m.request, ID: m.self}, process.Stamp{Clock: msg.Clock, ID: msg.From}
-	if m.phase == inside || m.phase == waiting && own.Less(other) {
+	if m.phase == inside || m.phase == waiting && m.older(own, other) {
 		fx.Rule(ruleR2a)
 		m.deferred[msg.From] = max(m.deferred[msg.From], msg.Seq)
 		return
 	}
 	fx.Rule(ruleR2b)
 	m.permit(msg.From, msg.Seq, fx)
+}
+
+// hear raises the clock to the time in a message.
+func (m *machine) hear(clock uint64) {
+	if !m.flaw.DeafClock {
+		m.clock = max(m.clock, clock)
+	}
+}
+
+func (m *machine) older(a, b process.Stamp) bool {
+	return a.Less(b) && !(m.flaw.NoTieBreak && a.Clock == b.Clock)
 }
 
 // permit answers the request of p with the given number. A kept permission is
@@ -242,7 +254,7 @@ func (m *machine) permit(p process.ID, number uint64, fx *process.Effects) {
 
 // onReply is R3.
 func (m *machine) onReply(msg *process.Message, fx *process.Effects) {
-	m.clock = max(m.clock, msg.Clock)
+	m.hear(msg.Clock)
 	m.fence = max(m.fence, msg.Fence)
 	if m.phase != waiting || msg.Seq != m.number || !m.missing.Has(msg.From) {
 		return

@@ -134,6 +134,7 @@ var possessionNames = []string{"NO-TOKEN", "TOKEN-PRESENT", "TOKEN-HELD"}
 type machine struct {
 	c     *process.Config
 	self  process.ID
+	flaw  Flaw
 	retry process.Duration // 0: never
 
 	tok     possession
@@ -203,7 +204,9 @@ func (m *machine) onAcquire(fx *process.Effects) {
 		return
 	}
 	fx.Rule(ruleR2)
-	m.clock++
+	if !m.flaw.NoTick {
+		m.clock++
+	}
 	m.stamp, m.waiting = m.clock, true
 	m.ask(fx)
 }
@@ -231,7 +234,7 @@ func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
 	fx.Rule(ruleR3)
 	m.clock = max(m.clock, msg.Clock) + 1
 	m.request[msg.From] = max(m.request[msg.From], msg.Clock)
-	if m.tok == present {
+	if m.tok == present || m.flaw.GivesInside && m.tok == held {
 		m.give(fx)
 	}
 }

@@ -37,7 +37,8 @@ func newMachine(self process.ID, c *process.Config) process.Machine {
 // Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
 // none.
 type Flaw struct {
-	NoRetry bool // R6 is missing: nobody asks again
+	NoRetry     bool // R6 is missing: nobody asks again
+	GivesInside bool // R2d gives the token away also while its holder is inside
 }
 
 // New makes a machine with the flaw.
@@ -115,7 +116,7 @@ func (m *machine) onReq(from process.ID, sn uint64, fx *process.Effects) {
 	m.sn[from] = sn
 	m.sv.Add(from)
 	switch {
-	case m.state == holding:
+	case m.state == holding || m.flaw.GivesInside && m.state == executing:
 		fx.Rule(ruleR2d)
 		m.tsv.Add(from)
 		m.tsn[from] = sn

@@ -133,6 +133,7 @@ var phaseNames = []string{"IDLE", "WAIT", "IN"}
 type machine struct {
 	c     *process.Config
 	self  process.ID
+	flaw  Flaw
 	retry process.Duration // 0: never
 
 	phase  phase
@@ -219,6 +220,9 @@ func (m *machine) onRetry(fx *process.Effects) {
 // onReq is R2. While somebody is inside the request is only remembered; R4 finds
 // it. A late copy of a request that was served is not open.
 func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
+	if m.flaw.DropsInside && m.phase == inside {
+		return
+	}
 	fx.Rule(ruleR2)
 	m.rn[msg.From] = max(m.rn[msg.From], msg.Seq)
 	if m.has && m.phase == idle && m.open(msg.From) {
@@ -231,7 +235,7 @@ func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
 // one it came with; a copy still has that one. A process that restarted may be
 // sent the token for a request that it has forgotten.
 func (m *machine) onToken(msg *process.Message, fx *process.Effects) {
-	if m.has || msg.Fence < m.fence {
+	if m.has || msg.Fence < m.fence && !m.flaw.AcceptsCopies {
 		fx.Rule(ruleR3b)
 		return
 	}

@@ -60,7 +60,7 @@ func (m *machine) onToken(msg *process.Message, fx *process.Effects) {
 	if m.acks {
 		fx.Send(msg.From, process.Message{Type: ack, Seq: msg.Seq, Term: msg.Term})
 	}
-	if msg.Term < m.promised || msg.Term == m.term && msg.Seq <= m.hop {
+	if msg.Term < m.promised || m.isCopy(msg) {
 		fx.Rule(ruleR2b)
 		return
 	}
@@ -68,6 +68,11 @@ func (m *machine) onToken(msg *process.Message, fx *process.Effects) {
 		m.begin(msg.Term, process.None, fx)
 	}
 	m.take(msg, fx)
+}
+
+// isCopy tells a token by its hop from one that was here already.
+func (m *machine) isCopy(msg *process.Message) bool {
+	return msg.Term == m.term && msg.Seq <= m.hop && !m.flaw.AcceptsCopies
 }
 
 // take is the rest of R2. Only a detector that was wrong can have left a second
@@ -204,6 +209,11 @@ func (m *machine) skip(fx *process.Effects) {
 // should take. It asks again as long as it waits.
 func (m *machine) onLoss(fx *process.Effects) {
 	if m.phase != waiting {
+		return
+	}
+	if m.flaw.MakesTokens {
+		m.has = true
+		m.use(fx)
 		return
 	}
 	m.expect(fx)

@@ -197,6 +197,7 @@ var phaseNames = []string{"IDLE", "WAIT", "IN"}
 type machine struct {
 	c     *process.Config
 	self  process.ID
+	flaw  Flaw
 	acks  bool
 	delta process.Duration
 

@@ -1,17 +1,35 @@
-// Package singhalprinted is Singhal's heuristic as it is commonly printed. It
-// loses a request, and is here to show how.
-//
-// # Problem and idea
-//
-// Whoever has the token may enter. A process remembers what it last heard of
-// every other (state vector SV: N none, R requesting, E executing, H holding)
-// and how recent that is (sequence numbers SN), and asks only those that seem to
-// want the token. The token carries the same vectors, TSV and TSN. The package
-// of algorithm singhal tells the idea at length.
-//
-// # Rules
-//
-// Those of singhal, but for R6 and for withdrawal:
+package broken
+
+import (
+	"github.com/conclave-io/conclave/algorithm/mutex/singhal"
+	"github.com/conclave-io/conclave/process"
+)
+
+var ofSinghal = []Variant{
+	{
+		Name:     "singhal-printed",
+		Of:       singhal.Spec,
+		Spec:     SinghalPrinted,
+		Mistake:  "Nobody asks again, as the algorithm is commonly printed.",
+		Tempting: "The heuristic finds the token in most runs, and links keep their order.",
+		Wrong:    "A REQ that the token overtakes is dropped as old, and its sender waits for ever.",
+		Breaks:   process.Progress,
+		Bounds:   Bounds{N: 3, Entries: 2},
+	},
+	{
+		Name:     "singhal-gives-while-inside",
+		Of:       singhal.Spec,
+		New:      singhal.Flaw{GivesInside: true}.New,
+		Mistake:  "The holder sends the token to who asks for it, also while it is inside.",
+		Tempting: "The token is here and wanted there.",
+		Wrong:    "Who gets it enters beside the one that sent it.",
+		Breaks:   process.MutualExclusion,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
+}
+
+// SinghalPrinted is Singhal's heuristic as it is commonly printed: with the rules of
+// package singhal, but without R6 and without withdrawal.
 //
 //	R1  request: if the token is here, enter. Otherwise count up SN[i], send REQ
 //	    to everyone with SV = R, and wait.
@@ -22,34 +40,22 @@
 //	    otherwise the holder from the token.
 //	R5  then the token goes to the next process that is R, or stays.
 //
-// # What is wrong
-//
 // It is safe: there is one token. But somebody may wait for ever. Let 3 ask 1 and
 // 2, be served through 1 and ask again while its first REQ to 2 is still on its
 // way. Its second goes only to those of whom it knows. If the token then comes to
 // 2 by way of a process that has not heard of the second request, R4 tells 2 that
 // 3 was served: 2 forgets it, keeps the token, and drops the slow REQ as old. The
-// script testdata/lost_request is that run; links keep their order in it.
+// script testdata/singhal-printed/lost_request is that run; links keep their order
+// in it.
 //
 // With causal delivery the slow REQ would arrive before the token. The algorithm
-// singhal needs no such thing: there a process that waits long asks everybody.
-//
-// # Cost
-//
-// That of singhal, in runs that lose nothing.
+// singhal needs no such thing: there a process that waits long asks everybody. The
+// cost is that of singhal, in runs that lose nothing.
 //
 // Sources: M. Singhal, A heuristically-aided algorithm for mutual exclusion in
 // distributed systems, 1989. The lecture document 004_cdcb4f7ac3f80204.txt names
 // it and gives no rules.
-package singhalprinted
-
-import (
-	"github.com/conclave-io/conclave/algorithm/mutex/singhal"
-	"github.com/conclave-io/conclave/process"
-)
-
-// Spec describes the algorithm: that of singhal, of which nobody asks again (R6).
-var Spec = &process.Spec{
+var SinghalPrinted = &process.Spec{
 	Name:      "singhal-printed",
 	Title:     "Singhal's heuristic as commonly printed, which loses a request",
 	Paper:     singhal.Spec.Paper,
@@ -59,11 +65,11 @@ var Spec = &process.Spec{
 	Timers:    singhal.Spec.Timers,
 	Rules:     singhal.Spec.Rules,
 	Needs:     singhal.Spec.Needs,
-	Claims:    claims,
+	Claims:    singhalPrintedClaims,
 	New:       singhal.Flaw{NoRetry: true}.New,
 }
 
-var claims = process.Claims{
+var singhalPrintedClaims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.MutualExclusion},
 		{Property: process.FencesGrow},

@@ -1,0 +1,99 @@
+// Package broken has the algorithms with mistakes in them: those that students make and
+// books print. They are here to show what a rule is for, and to show that the
+// tools see it when it is missing: a checker that finds nothing wrong with these
+// proves nothing with the others.
+//
+// A variant differs from its original by one mistake, which the original has as a
+// field of its type Flaw. It claims what the original claims, so whatever watches
+// over the promises of an algorithm finds the broken one by itself. The exceptions
+// are three that documents print, which stand among the algorithms: they have
+// pages of their own and say themselves what they do not have. Two of these are
+// other algorithms rather than one mistake, and have packages of their own.
+package broken
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Variant is an algorithm with a mistake.
+type Variant struct {
+	Name string // on the command line: that of the original, and the mistake
+	Of   *process.Spec
+	New  func(self process.ID, c *process.Config) process.Machine
+
+	Mistake  string // what it does otherwise, in one sentence
+	Tempting string // why people do so
+	Wrong    string // what comes of it
+	Breaks   process.Property
+	Bounds   Bounds
+
+	// Spec is made of the above, unless it is given.
+	Spec *process.Spec
+}
+
+// Bounds are the smallest world that is known to show a mistake. Links keep the
+// order of messages and lose nothing.
+type Bounds struct {
+	N          int
+	Entries    int          // how often each process enters, or asks for an election
+	Clients    []process.ID // who does; nil: everyone
+	Duplicates int          // messages that come twice
+	Crashes    int          // processes that crash
+	Unordered  bool         // links need not keep the order after all
+	AnyTime    bool         // timers may run out while messages are on their way
+	Options    []process.OptionValue
+}
+
+// Variants are all of them, in the order of their originals in the list of
+// algorithms. Nobody changes it.
+var Variants = list(
+	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
+	ofSuzukiKasami, ofRaymond, ofSinghal, ofMaekawa, ofMajority, ofKRicartAgrawala,
+	ofBully, ofChangRoberts, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
+)
+
+// Specs returns those of all variants.
+func Specs() []*process.Spec {
+	specs := make([]*process.Spec, len(Variants))
+	for i := range Variants {
+		specs[i] = Variants[i].Spec
+	}
+	return specs
+}
+
+// Find returns the variant with the given name, or nil.
+func Find(name string) *Variant {
+	i := slices.IndexFunc(Variants, func(v Variant) bool { return v.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &Variants[i]
+}
+
+// list puts variants one after the other and makes their Specs.
+func list(groups ...[]Variant) []Variant {
+	all := slices.Concat(groups...)
+	for i := range all {
+		if all[i].Spec == nil {
+			all[i].Spec = all[i].spec()
+		}
+	}
+	return all
+}
+
+// spec is that of the original with other machines. What the original costs is
+// nobody's business here.
+func (v *Variant) spec() *process.Spec {
+	s := *v.Of
+	words := strings.ReplaceAll(strings.TrimPrefix(v.Name, v.Of.Name+"-"), "-", " ")
+	s.Name, s.Title, s.New = v.Name, v.Of.Title+", broken: "+words, v.New
+	s.Claims.Costs = nil
+	return &s
+}
+
+func option(name, value string) []process.OptionValue {
+	return []process.OptionValue{{Name: name, Value: value}}
+}

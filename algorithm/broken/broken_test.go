@@ -1,0 +1,167 @@
+package broken_test
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/algorithm/broken"
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/processtest"
+	"github.com/conclave-io/conclave/sim"
+)
+
+// Every mistake shows in the simulator within its bounds, and the original comes
+// through the same runs.
+func TestChanceFindsEveryMistake(t *testing.T) {
+	const seeds = 20_000
+	for _, v := range broken.Variants {
+		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
+			for seed := uint64(1); ; seed++ {
+				if seed > seeds {
+					t.Fatalf("no run of %d breaks %s", seeds, v.Breaks)
+				}
+				if text := violation(t, &v, v.Of, seed); text != "" {
+					t.Fatalf("seed %d: the original %s: %s", seed, v.Of.Name, text)
+				}
+				if violation(t, &v, v.Spec, seed) != "" {
+					return
+				}
+			}
+		})
+	}
+}
+
+// violation runs one schedule within the bounds of a variant and returns what is
+// wrong, if it is what the variant breaks.
+func violation(t *testing.T, v *broken.Variant, spec *process.Spec, seed uint64) string {
+	t.Helper()
+	cfg := within(v, spec, seed)
+	judge := sim.JudgeOf(v.Breaks)
+	switch v.Breaks {
+	case process.AtMostK:
+		judge = sim.AtMost(2)
+	case process.SuperPeerCap:
+		judge = sim.SuperPeerCap
+	}
+	cfg.Judges = []sim.Judge{judge}
+	result, err := sim.Run(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range result.Violations {
+		if found.Property != v.Breaks {
+			t.Fatalf("seed %d: %s breaks %s", seed, spec.Name, found)
+		}
+		return found.String()
+	}
+	return ""
+}
+
+// within draws a run within the bounds of a variant.
+func within(v *broken.Variant, spec *process.Spec, seed uint64) sim.Config {
+	const d = process.Millisecond
+	r := rand.New(rand.NewPCG(seed, 6))
+	b := v.Bounds
+	cfg := sim.Config{Spec: spec, Seed: seed, Limit: sim.Limit{Events: 50_000}}
+	cfg.Process = process.Config{N: b.N, Options: b.Options, Delay: d, Section: d}
+	if spec.Needs.Topology == process.Quorums {
+		cfg.Process.Topology.Quorums = process.VotingSets(b.N)
+	}
+	cfg.Links.Delay = delays(spec)[r.IntN(len(delays(spec)))]
+	cfg.Links.Unordered = b.Unordered
+	if b.Duplicates > 0 {
+		cfg.Links.Duplicate = 0.2
+	}
+	for range b.Crashes {
+		cfg.Faults = append(cfg.Faults, sim.Fault{Kind: sim.CrashInStep, Process: process.ID(r.IntN(b.N)), Step: 1 + r.Uint64N(6), Effects: r.IntN(3)})
+	}
+	cfg.Workload.Commands = asks(b, spec.Family, r)
+	return cfg
+}
+
+// delays are those that an algorithm allows. Only without synchrony may they be long.
+func delays(spec *process.Spec) []sim.Delay {
+	const d = process.Millisecond
+	if spec.Needs.Synchrony {
+		return []sim.Delay{sim.Constant(d), sim.Uniform(1, d)}
+	}
+	return []sim.Delay{sim.Constant(d), sim.Uniform(1, d), sim.Exponential(0, d), sim.Exponential(0, 5*d)}
+}
+
+// asks lets the clients ask as often as the bounds say, in bursts that overlap more
+// or less.
+func asks(b broken.Bounds, family process.Family, r *rand.Rand) []sim.Command {
+	const d = process.Millisecond
+	clients := b.Clients
+	for p := process.ID(0); len(b.Clients) == 0 && int(p) < b.N; p++ {
+		clients = append(clients, p)
+	}
+	kind := process.Acquire
+	if family == process.Election {
+		kind = process.Campaign
+	}
+	var commands []sim.Command
+	for _, p := range clients {
+		at := process.Duration(0)
+		for range b.Entries {
+			at += process.Duration(r.IntN(3)) * d * process.Duration(1+r.IntN(8))
+			commands = append(commands, sim.Command{At: at, Process: p, Kind: kind, Hold: 1 + process.Duration(r.Int64N(int64(3*d)))})
+			if b.AnyTime {
+				commands[len(commands)-1].Hold *= 100
+			}
+			at += 2 * d
+		}
+	}
+	return commands
+}
+
+// Variants keep the contract of machines. Those that claim what they do not keep are
+// not held to it here.
+func TestConform(t *testing.T) {
+	for _, v := range broken.Variants {
+		t.Run(v.Name, func(t *testing.T) {
+			modest := *v.Spec
+			if v.New != nil {
+				modest.Claims = process.Claims{Properties: []process.Claim{{Property: v.Breaks, Fails: true}}}
+			}
+			processtest.Conform(t, &modest)
+		})
+	}
+}
+
+func TestScripts(t *testing.T) {
+	folders, err := filepath.Glob("testdata/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("there are %d folders of scripts: %v", len(folders), err)
+	}
+	for _, folder := range folders {
+		v := broken.Find(filepath.Base(folder))
+		if v == nil {
+			t.Fatalf("%s is named after no variant", folder)
+		}
+		t.Run(v.Name, func(t *testing.T) { processtest.Script(t, v.Spec, folder) })
+	}
+}
+
+// Every algorithm has as many variants as it should, with everything said of them.
+func TestVariants(t *testing.T) {
+	count := map[string]int{}
+	for _, v := range broken.Variants {
+		count[v.Of.Name]++
+		if v.Mistake == "" || v.Tempting == "" || v.Wrong == "" || v.Breaks == 0 || v.Bounds.N == 0 || v.Bounds.Entries == 0 {
+			t.Errorf("%s lacks something: %+v", v.Name, v)
+		}
+		if !strings.HasPrefix(v.Name, v.Of.Name+"-") || v.Spec.Name != v.Name {
+			t.Errorf("%s of %s has a Spec called %s", v.Name, v.Of.Name, v.Spec.Name)
+		}
+		if broken.Find(v.Name).Spec != v.Spec {
+			t.Errorf("%s is not found", v.Name)
+		}
+	}
+	if broken.Find("lamport") != nil {
+		t.Error("lamport is a variant")
+	}
+}

@@ -1,0 +1,94 @@
+package broken
+
+import (
+	"github.com/conclave-io/conclave/algorithm/broken/changrobertsprinted"
+	"github.com/conclave-io/conclave/algorithm/election/bully"
+	"github.com/conclave-io/conclave/algorithm/election/byload"
+	"github.com/conclave-io/conclave/algorithm/election/changroberts"
+	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
+	"github.com/conclave-io/conclave/algorithm/election/ringlist"
+	"github.com/conclave-io/conclave/algorithm/election/superpeer"
+	"github.com/conclave-io/conclave/process"
+)
+
+var ofBully = []Variant{
+	{
+		Name:     "bully-waits-for-ever",
+		Of:       bully.Spec,
+		New:      bully.Flaw{WaitsForEver: true}.New,
+		Mistake:  "Who has got an OK waits for the winner without a timer, as in 000_a21c1074769cc713.txt and 003_8fa077ede16d71a0.txt.",
+		Tempting: "Somebody higher is there and goes on with the election.",
+		Wrong:    "If that one dies after its OK, and nobody higher is up, nobody is elected.",
+		Breaks:   process.LeaderTermination,
+		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{0}, Crashes: 2},
+	},
+}
+
+var ofChangRoberts = []Variant{
+	{
+		Name:     "chang-roberts-printed",
+		Of:       changroberts.Spec,
+		Spec:     changrobertsprinted.Spec,
+		Mistake:  "Labels are compared the wrong way round, as 001_7cbd60020dad965f.txt prints it.",
+		Tempting: "One sign is easily taken for the other.",
+		Wrong:    "A lone starter elects itself whatever its label; of several, perhaps nobody is elected.",
+		Breaks:   process.LeaderValidity,
+		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
+	},
+}
+
+var ofRingList = []Variant{
+	{
+		Name: "ring-list-relay-only",
+		Of:   ringlist.Spec,
+		New: func(self process.ID, c *process.Config) process.Machine {
+			return ringlist.Flaw{RelayOnly: true}.New(self, c, false)
+		},
+		Mistake:  "Who did not start the election passes the list on without adding itself.",
+		Tempting: "It has not asked for anything.",
+		Wrong:    "The starter is the only one on the list when it is back, and wins.",
+		Breaks:   process.LeaderValidity,
+		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
+	},
+}
+
+var ofRingActiveList = []Variant{
+	{
+		Name:     "ring-active-list-passes-first",
+		Of:       ringactivelist.Spec,
+		New:      ringactivelist.Flaw{PassesFirst: true}.New,
+		Mistake:  "A process passes the first label on before it sends its own.",
+		Tempting: "What came first goes first.",
+		Wrong:    "The label comes back to its owner before those of the others, and the list is complete too early.",
+		Breaks:   process.LeaderValidity,
+		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
+	},
+}
+
+var ofByLoad = []Variant{
+	{
+		Name: "by-load-no-tie-break",
+		Of:   byload.List,
+		New: func(self process.ID, c *process.Config) process.Machine {
+			return ringlist.Flaw{NoTieBreak: true}.New(self, c, true)
+		},
+		Mistake:  "Loads are compared and nothing else; of equals, the first on the list wins.",
+		Tempting: "It does not matter which of two that are equally busy leads.",
+		Wrong:    "It matters that all find the same one: two who start at once find two leaders.",
+		Breaks:   process.LeaderValidity,
+		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
+	},
+}
+
+var ofSuperPeer = []Variant{
+	{
+		Name:     "super-peer-no-split",
+		Of:       superpeer.Spec,
+		New:      superpeer.Flaw{NoSplit: true}.New,
+		Mistake:  "A super-peer takes every node of its segment, as in 003_8fa077ede16d71a0.txt, which wants a limit and says nothing of how.",
+		Tempting: "Hashing spreads the nodes evenly.",
+		Wrong:    "Only on average: a segment of many has a super-peer with more clients than it may have.",
+		Breaks:   process.SuperPeerCap,
+		Bounds:   Bounds{N: 3, Entries: 1, Options: append(option("prefix", "0"), option("cap", "1")...)},
+	},
+}

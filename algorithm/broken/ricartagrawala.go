@@ -1,0 +1,29 @@
+package broken
+
+import (
+	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
+	"github.com/conclave-io/conclave/process"
+)
+
+var ofRicartAgrawala = []Variant{
+	{
+		Name:     "ricart-agrawala-no-tie-break",
+		Of:       ricartagrawala.Spec,
+		New:      ricartagrawala.Flaw{NoTieBreak: true}.New,
+		Mistake:  "Requests are compared by their times alone, as in 000_a21c1074769cc713.txt; one of the same time as the own is answered.",
+		Tempting: "The rule speaks of the lower time stamp, and ties seem to be rare.",
+		Wrong:    "Two that ask at once have equal times and permit each other.",
+		Breaks:   process.MutualExclusion,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
+	{
+		Name:     "ricart-agrawala-deaf-clock",
+		Of:       ricartagrawala.Spec,
+		New:      ricartagrawala.Flaw{DeafClock: true}.New,
+		Mistake:  "The clock counts the own requests and is not raised by those of others.",
+		Tempting: "A counter is a logical time, too, and the comparison does the rest.",
+		Wrong:    "A process permits a request and then makes an older one, which is permitted as well.",
+		Breaks:   process.MutualExclusion,
+		Bounds:   Bounds{N: 3, Entries: 1},
+	},
+}

@@ -1,0 +1,29 @@
+package broken
+
+import (
+	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
+	"github.com/conclave-io/conclave/process"
+)
+
+var ofRicartAgrawalaToken = []Variant{
+	{
+		Name:     "ricart-agrawala-token-no-tick",
+		Of:       ricartagrawalatoken.Spec,
+		New:      ricartagrawalatoken.Flaw{NoTick: true}.New,
+		Mistake:  "A request is stamped with the clock as it stands, as in 004_cdcb4f7ac3f80204.txt.",
+		Tempting: "It carries the value of the clock; nothing says that the clock must tick first.",
+		Wrong:    "The first request carries 0, which is not later than the 0 in the token, and is never served.",
+		Breaks:   process.Progress,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
+	{
+		Name:     "ricart-agrawala-token-gives-while-inside",
+		Of:       ricartagrawalatoken.Spec,
+		New:      ricartagrawalatoken.Flaw{GivesInside: true}.New,
+		Mistake:  "The holder sends the token to who asks for it, also while it is inside.",
+		Tempting: "The request is open and the token is here, which is when it is to be sent.",
+		Wrong:    "Who gets it enters beside the one that sent it.",
+		Breaks:   process.MutualExclusion,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
+}

@@ -1,0 +1,16 @@
+package superpeer
+
+import "github.com/conclave-io/conclave/process"
+
+// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
+// none.
+type Flaw struct {
+	NoSplit bool // R10 is missing: a super-peer takes every client of its segment
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := newMachine(self, c).(*machine)
+	m.flaw = flaw
+	return m
+}

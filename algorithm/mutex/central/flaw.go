@@ -1,0 +1,17 @@
+package central
+
+import "github.com/conclave-io/conclave/process"
+
+// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
+// none.
+type Flaw struct {
+	OwnFirst         bool // R2 grants a REQUEST of the coordinator's own whoever holds
+	UnnumberedEnding bool // R6 takes any RELEASE of the holder for that of its present entry
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := newMachine(self, c).(*machine)
+	m.flaw = flaw
+	return m
+}

@@ -1,0 +1,17 @@
+package kricartagrawala
+
+import "github.com/conclave-io/conclave/process"
+
+// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
+// none.
+type Flaw struct {
+	ForgetsDebts bool // R1 forgets the answers that are still owed to earlier requests
+	EntersEarly  bool // R4 takes the others for N, and enters with one answer less
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	m := newMachine(self, c).(*machine)
+	m.flaw = flaw
+	return m
+}
