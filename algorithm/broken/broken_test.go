@@ -133,7 +133,7 @@ func TestConform(t *testing.T) {
 }
 
 func TestScripts(t *testing.T) {
-	folders, err := filepath.Glob("testdata/*")
+	folders, err := filepath.Glob("testdata/scripts/*")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("there are %d folders of scripts: %v", len(folders), err)
 	}

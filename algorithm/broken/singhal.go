@@ -45,7 +45,7 @@ var ofSinghal = []Variant{
 // way. Its second goes only to those of whom it knows. If the token then comes to
 // 2 by way of a process that has not heard of the second request, R4 tells 2 that
 // 3 was served: 2 forgets it, keeps the token, and drops the slow REQ as old. The
-// script testdata/singhal-printed/lost_request is that run; links keep their order
+// script testdata/scripts/singhal-printed/lost_request is that run; links keep their order
 // in it.
 //
 // With causal delivery the slow REQ would arrive before the token. The algorithm

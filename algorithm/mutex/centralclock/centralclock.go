@@ -235,11 +235,7 @@ func (m *machine) onAcquire(now process.Duration, fx *process.Effects) {
 // tick makes the next stamp and fence. Two requests within one reading of the clock
 // get different stamps, and a reading that went back is passed over.
 func (m *machine) tick(now process.Duration) {
-	next := m.last + 1
-	if m.flaw.SameReading {
-		next = m.last
-	}
-	m.last = max(next, uint64(max(0, now)))
+	m.last = max(m.last+1, uint64(max(0, now)))
 	m.count++
 }
 
@@ -254,7 +250,7 @@ func (m *machine) onAsk(msg *process.Message, now process.Duration, fx *process.
 	m.asked[msg.From] = msg.Seq
 	m.tick(now)
 	answer := process.Message{Type: stamped, Seq: msg.Seq, Clock: m.last, Fence: m.count, Value: permits}
-	if m.phase == idle {
+	if m.phase == idle || m.flaw.ForgetsItself {
 		fx.Rule(ruleR2a)
 	} else {
 		fx.Rule(ruleR2b)

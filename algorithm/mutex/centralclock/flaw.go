@@ -5,8 +5,8 @@ import "github.com/conclave-io/conclave/process"
 // Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
 // none.
 type Flaw struct {
-	AnswersEarly bool // R4a is missing: who waits for its stamp answers at once
-	SameReading  bool // R2 gives the reading of the clock as the stamp, also if it was given before
+	AnswersEarly  bool // R4a is missing: who waits for its stamp answers at once
+	ForgetsItself bool // R2b is missing: the clock permits also while it waits or is inside
 }
 
 // New makes a machine with the flaw.
