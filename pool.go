@@ -24,6 +24,8 @@ const (
 	// largestMessage bounds what is taken from a server: a page of 1,000
 	// elections may carry 64 KiB each.
 	largestMessage = 80 << 20
+	// ahead is how much a server may send ahead of what has been read.
+	ahead = 1 << 20
 )
 
 // pool has at most one connection for each address.
@@ -48,6 +50,9 @@ func newPool(cfg *Config) *pool {
 			grpc.WithContextDialer(cfg.Dialer),
 			grpc.WithNoProxy(),
 			grpc.WithDisableServiceConfig(),
+			// Windows of a fixed size save the pings by which gRPC finds a better one.
+			grpc.WithStaticStreamWindowSize(ahead),
+			grpc.WithStaticConnWindowSize(ahead),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: shortestBackoff, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestBackoff},
 				MinConnectTimeout: 3 * welcomeLimit, // a slow handshake goes on while others are tried

@@ -22,6 +22,8 @@ const (
 	protocolVersion = 1
 	// frameRequests is the most that a client may put into one frame.
 	frameRequests = 1024
+	// window is how many bytes a client may send ahead of what has been read.
+	window = 1 << 20
 )
 
 type attachStream = grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]
