@@ -9,16 +9,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/internal/describe"
 	"github.com/conclave-io/conclave/process"
 )
 
 func newAlgorithms(a *app) *cobra.Command {
+	mistaken := false
 	cmd := &cobra.Command{
 		Use:   "algorithms [NAME]",
 		Short: "List the algorithms, or describe one on a page",
+		Long: `Algorithms lists the algorithms, or describes one of them on a page. With
+--broken it lists the variants that have a classic mistake in them: the tools take
+their names, too, and find what is wrong with each.`,
 		Example: `  conclave algorithms
   conclave algorithms maekawa
+  conclave algorithms --broken
   conclave algorithms lamport --json`,
 		Args: atMostOne,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -29,7 +35,12 @@ func newAlgorithms(a *app) *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch {
+			case mistaken && len(args) > 0:
+				return fmt.Errorf("both --broken and the name %q: give one of them", args[0])
+			case mistaken:
+				return a.listVariants()
+			case len(args) == 0:
 				return a.listAlgorithms()
 			}
 			spec, err := findAlgorithm(args[0])
@@ -39,6 +50,7 @@ func newAlgorithms(a *app) *cobra.Command {
 			return a.print(viewSpec(spec), func(w io.Writer) error { return writePage(w, spec) })
 		},
 	}
+	cmd.Flags().BoolVar(&mistaken, "broken", false, "list the variants with a mistake instead")
 	a.addJSON(cmd)
 	return cmd
 }
@@ -52,6 +64,20 @@ func (a *app) listAlgorithms() error {
 		t := newTable(w, "NAME", "TITLE", "FAMILY", "MESSAGES PER ENTRY")
 		for _, spec := range algorithm.All {
 			t.row(spec.Name, spec.Title, spec.Family.String(), orDash(describe.PerEntry(spec)))
+		}
+		return t.flush()
+	})
+}
+
+func (a *app) listVariants() error {
+	views := make([]*variantView, 0, len(broken.Variants))
+	for i := range broken.Variants {
+		views = append(views, viewVariant(&broken.Variants[i]))
+	}
+	return a.print(map[string]any{"variants": views}, func(w io.Writer) error {
+		t := newTable(w, "NAME", "BREAKS", "MISTAKE")
+		for _, v := range views {
+			t.row(v.Name, v.Breaks, v.Mistake)
 		}
 		return t.flush()
 	})
@@ -74,6 +100,9 @@ func writePage(w io.Writer, spec *process.Spec) error {
 	p.paragraph("", spec.Paper)
 	if len(spec.Documents) > 0 {
 		p.paragraph("", "Described or named in "+strings.Join(spec.Documents, ", ")+".")
+	}
+	if v := broken.Find(spec.Name); v != nil {
+		p.section("With a mistake", []string{v.Mistake, v.Tempting, v.Wrong, "It breaks: " + v.Breaks.String() + "."})
 	}
 	p.rules(spec)
 	p.messages(spec)

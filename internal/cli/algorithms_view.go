@@ -3,6 +3,7 @@ package cli
 import (
 	"strconv"
 
+	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/internal/describe"
 	"github.com/conclave-io/conclave/process"
 )
@@ -20,6 +21,24 @@ type specView struct {
 	Costs     []costView     `json:"costs"`
 	Survives  []survivalView `json:"survives"`
 	Options   []optionView   `json:"options"`
+	Variant   *variantView   `json:"variant,omitempty"` // of an algorithm, with a mistake
+}
+
+// variantView is a mistake as JSON.
+type variantView struct {
+	Name     string `json:"name"`
+	Of       string `json:"of"`
+	Mistake  string `json:"mistake"`
+	Tempting string `json:"tempting"`
+	Wrong    string `json:"wrong"`
+	Breaks   string `json:"breaks"`
+}
+
+func viewVariant(v *broken.Variant) *variantView {
+	if v == nil {
+		return nil
+	}
+	return &variantView{v.Name, v.Of.Name, v.Mistake, v.Tempting, v.Wrong, v.Breaks.String()}
 }
 
 type layerView struct {
@@ -82,6 +101,7 @@ func viewSpec(spec *process.Spec) specView {
 		Name: spec.Name, Title: spec.Title, Family: spec.Family.String(), Paper: spec.Paper,
 		Documents: append([]string{}, spec.Documents...), Needs: describe.Needs(spec), Costs: viewCosts(spec),
 		Promises: []propertyView{}, Survives: []survivalView{}, Options: []optionView{},
+		Variant: viewVariant(broken.Find(spec.Name)),
 	}
 	for layer := range spec.Depth() {
 		v.Layers = append(v.Layers, viewLayer(spec.Layer(uint8(layer))))
