@@ -180,21 +180,37 @@ func (r *Replica) adjustLeases() {
 // server's.
 func (r *Replica) answer(outcome registry.Outcome) {
 	at := routeKey{outcome.Session, outcome.Sequence}
-	conn, awaited := r.routes[at]
 	if outcome.Result.Code == registry.Revoked {
 		// The request was answered by the grant: this is for whoever has it.
-		if conn, awaited = r.homes[outcome.Session]; awaited {
+		if conn := r.homes[outcome.Session][0]; conn != 0 {
 			r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
 		}
 		return
 	}
+	to, awaited := r.routes[at]
 	if !awaited {
 		return
 	}
-	if outcome.Result.Code != registry.Queued {
-		delete(r.routes, at)
+	r.out.Replies = append(r.out.Replies, Reply{to.conn, outcome})
+	if outcome.Result.Code == registry.Queued {
+		r.routes[at] = route{to.conn, true}
+		return
 	}
-	r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
+	delete(r.routes, at)
+	if to.queued {
+		r.spread(to.conn, outcome)
+	}
+}
+
+// spread tells the end of a wait over the other streams of its client as well. The
+// request may have come last over one that the client tried beside the one in use,
+// and has closed since; and as it was told that it waits, it does not ask again.
+func (r *Replica) spread(told uint64, outcome registry.Outcome) {
+	for _, conn := range r.homes[outcome.Session] {
+		if conn != 0 && conn != told {
+			r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
+		}
+	}
 }
 
 // restore replaces the registry by that of a snapshot from the leader.

@@ -112,12 +112,6 @@ func (o *Output) reset() {
 	}
 }
 
-// routeKey finds a request that awaits an answer.
-type routeKey struct {
-	session  registry.SessionID
-	sequence uint64
-}
-
 // Replica is a server without its hands. It is not safe for concurrent use.
 type Replica struct {
 	cfg  Config
@@ -141,8 +135,8 @@ type Replica struct {
 	pending  []registry.Command
 	verdicts []registry.Command
 	inflight int
-	routes   map[routeKey]uint64           // the client that awaits the answer
-	homes    map[registry.SessionID]uint64 // the client that renewed the session last
+	routes   map[routeKey]route          // who awaits the answer
+	homes    map[registry.SessionID]home // who renewed the session last
 	leases   *leases
 	ousted   map[registry.ClaimID]int64 // when revoked holds are to be dropped
 	looked   int                        // ticks since elections were last looked at
@@ -164,7 +158,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 	cfg = cfg.WithDefaults()
 	r := &Replica{
 		cfg: cfg, reg: registry.New(),
-		routes: make(map[routeKey]uint64), homes: make(map[registry.SessionID]uint64),
+		routes: make(map[routeKey]route), homes: make(map[registry.SessionID]home),
 		leases: newLeases(), ousted: make(map[registry.ClaimID]int64),
 		met:   map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
 		heard: make(map[uint64]int64),
@@ -276,9 +270,9 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 		refuse(registry.Exhausted, fmt.Sprintf("the server has %d requests waiting, the most it takes: try again", len(r.pending)))
 	default:
 		at := routeKey{c.Session, c.Sequence}
-		r.routes[at] = conn
+		r.routes[at] = route{conn, r.routes[at].queued}
 		if c.Op == registry.OpOpen || c.Op == registry.OpRenew {
-			r.homes[c.Session] = conn
+			r.homes[c.Session] = r.homes[c.Session].with(conn)
 		}
 		if c.Op == registry.OpRenew && (!r.ready || r.leases.renew(c.Session, r.leaseClock())) {
 			r.rounds.ask(asked{renewal: at})

@@ -1,0 +1,34 @@
+package replica
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// routeKey finds a request that awaits an answer.
+type routeKey struct {
+	session  registry.SessionID
+	sequence uint64
+}
+
+// route is where a request came from last, and whether it was told that it waits.
+type route struct {
+	conn   uint64
+	queued bool
+}
+
+// home is where the last renewals of a session came from, the newest first and each
+// once; 0 is none. A client renews over the stream in use, but while it suspects that
+// of being dead it sends what is unanswered over others too, and may come back.
+type home [4]uint64
+
+func (h home) with(conn uint64) home {
+	at := slices.Index(h[:], conn)
+	if at < 0 {
+		at = len(h) - 1
+	}
+	copy(h[1:at+1], h[:at])
+	h[0] = conn
+	return h
+}
