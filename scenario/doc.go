@@ -37,6 +37,9 @@
 //	clocks      {label: {offset: time, drift: ppm}}
 //	disk        delay of a save
 //	oracle      detect, elect: times; silent: true
+//	timers      a list of how long timers run in place of what chance would say:
+//	            timer (its name), of (label), delay, and about (a label) and layer
+//	choices     [numbers], what machines choose, in the order in which they do
 //	workload    regime (listed, idle, saturated, loaded), clients, section,
 //	            think, patience, commands
 //	faults      a list, see below
@@ -60,7 +63,7 @@
 // A fault has a time at and one of crash (for), crash-in-step (effects, step,
 // for), restart, pause (for), resume, drift (ppm) and slow-disk (delay), each
 // with the label of the process; or partition: [labels] (one-way, for), heal:
-// all, or lose: the name of a message, or any (from, to, count). What ends by
+// all; lose or repeat: the name of a message, or any (from, to, count). What ends by
 // itself does so after for.
 //
 // Expect may say: violation, the name of a property or none, which is also meant

@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/sim"
 )
 
-var faultVerbs = []string{"crash", "crash-in-step", "restart", "pause", "resume", "partition", "heal", "lose", "drift", "slow-disk"}
+var faultVerbs = []string{"crash", "crash-in-step", "restart", "pause", "resume", "partition", "heal", "lose", "repeat", "drift", "slow-disk"}
 
 func (r *reader) faults(n *yaml.Node) {
 	if !r.sized(n, "faults") {
@@ -60,9 +60,9 @@ func (r *reader) faultFields(verb string, f *sim.Fault) []field {
 		}
 	case sim.Heal:
 		return []field{{"heal", r.healAll}}
-	case sim.Lose:
+	case sim.Lose, sim.Repeat:
 		return append(r.ends(&f.From, &f.To),
-			field{"lose", func(n *yaml.Node) { f.Message = r.message(n) }},
+			field{verb, func(n *yaml.Node) { f.Message = r.message(n) }},
 			field{"count", func(n *yaml.Node) { f.Count = r.number(n, "count", 1, maxCount) }})
 	case sim.Drift:
 		return []field{of, {"ppm", func(n *yaml.Node) { f.Drift = r.number(n, "ppm", -maxDrift, maxDrift) }}}

@@ -55,6 +55,8 @@ func (r *reader) all(top *yaml.Node) {
 		field{"clocks", r.clocks},
 		field{"disk", func(n *yaml.Node) { cfg.Disk = r.delay(n, "disk") }},
 		field{"oracle", r.oracle},
+		field{"timers", r.timers},
+		field{"choices", r.choices},
 		field{"workload", r.workload},
 		field{"faults", r.faults},
 		field{"seed", func(n *yaml.Node) { cfg.Seed = r.unsigned(n, "seed") }},

@@ -26,6 +26,11 @@ type Config struct {
 	Workload Workload
 	Limit    Limit
 
+	// Timers and Choices decide what chance decides otherwise: how long timers run,
+	// and what machines choose, in the order in which they do.
+	Timers  []TimerDelay
+	Choices []int
+
 	// Judges watch the run; nil: those of the properties that the Spec claims
 	// (see Claimed). An empty list watches nothing. Judges keep state: make new
 	// ones for each run.
@@ -128,7 +133,7 @@ func (c *Config) Validate() error {
 		return err
 	}
 	checks := []func() error{
-		c.validateLinks, c.validateClocks, c.validateLimit, c.validateFaults,
+		c.validateLinks, c.validateClocks, c.validateLimit, c.validateFaults, c.validateDecided,
 		func() error { return c.Workload.validate(c) },
 		func() error { return c.Disk.validate("disk") },
 	}

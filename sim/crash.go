@@ -25,7 +25,7 @@ func (w *World) fault(f *Fault) {
 		w.partition(f)
 	case Heal:
 		w.heal(0)
-	case Lose:
+	case Lose, Repeat:
 		loss := *f
 		loss.Count = max(1, loss.Count)
 		w.losses = append(w.losses, loss)

@@ -37,6 +37,8 @@ const (
 	// Lose loses the next Count messages of a name: of any name if Message is
 	// empty, of any process if From or To is None (Message, Count, From, To).
 	Lose
+	// Repeat lets the next Count messages arrive twice, likewise.
+	Repeat
 	// Drift sets how fast the clock and the timers of a process run (Process,
 	// Drift).
 	Drift
@@ -47,7 +49,7 @@ const (
 )
 
 var faultKindNames = [...]string{"", "crash", "crash-in-step", "restart", "pause", "resume",
-	"partition", "heal", "lose", "drift", "slow-disk"}
+	"partition", "heal", "lose", "repeat", "drift", "slow-disk"}
 
 // String returns the name of the kind in lower case.
 func (k FaultKind) String() string {
@@ -109,7 +111,7 @@ func (c *Config) validateFault(f *Fault) error {
 		return c.validateProcessFault(f)
 	case Partition:
 		return c.validateSide(f.Side)
-	case Lose:
+	case Lose, Repeat:
 		return c.validateLose(f)
 	case Heal:
 		return nil

@@ -153,7 +153,7 @@ func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration,
 		ordered = false
 	}
 	w.fly(p, to, pl, departs+delay, ordered)
-	if w.links.dice.chance(l.duplicate) {
+	if w.isNext(Repeat, p, to, pl) || w.links.dice.chance(l.duplicate) {
 		w.recordMessage(trace.Duplicate, pl, to, w.current, "")
 		w.fly(p, to, pl, departs+max(1, l.delay.draw(&w.links.dice)), ordered)
 	}
@@ -164,7 +164,7 @@ func (w *World) lost(p, to process.ID, pl int32, l *link) string {
 	switch {
 	case w.isCut(p, to):
 		return "partition"
-	case w.isLost(p, to, pl):
+	case w.isNext(Lose, p, to, pl):
 		return "lost on purpose"
 	case w.links.dice.chance(l.drop):
 		return "lost"
@@ -252,12 +252,12 @@ func (w *World) isCut(from, to process.ID) bool {
 	})
 }
 
-// isLost reports whether a Lose takes the message, and counts it.
-func (w *World) isLost(p, to process.ID, pl int32) bool {
+// isNext reports whether a fault of a kind is for the message, and counts it.
+func (w *World) isNext(kind FaultKind, p, to process.ID, pl int32) bool {
 	l := &w.payloads.list[pl]
 	for i := range w.losses {
 		f := &w.losses[i]
-		if (f.From != process.None && f.From != p) || (f.To != process.None && f.To != to) {
+		if f.Kind != kind || (f.From != process.None && f.From != p) || (f.To != process.None && f.To != to) {
 			continue
 		}
 		if f.Message != "" && f.Message != w.cfg.Spec.Message(l.layer, l.kind).Name {

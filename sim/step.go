@@ -173,7 +173,7 @@ func timerKey(p process.ID, layer uint8, t process.Timer) uint64 {
 func (w *World) arm(p process.ID, e *process.Effect) {
 	key := timerKey(p, e.Layer, e.Timer)
 	w.disarm(key)
-	delay := e.Lo + process.Duration(w.timerDice.below(uint64(e.Hi-e.Lo)+1))
+	delay := w.timeout(key, e)
 	if w.clocks != nil {
 		delay = w.clocks[p].real(delay)
 	}

@@ -34,10 +34,12 @@ type World struct {
 	clocks    []clock
 	doomed    []Fault // CrashInStep that have not happened
 	cuts      []cut
-	losses    []Fault // Lose that have not happened
+	losses    []Fault // Lose and Repeat that have not happened
 	oracle    oracle
 
 	timerDice, choiceDice, clientDice, diskDice random
+	decided                                     map[uint64]*sampler // timers whose delays are given, by timerKey
+	chosen                                      int                 // how many of the given choices were taken
 
 	watchers []Watcher
 	curious  bool // some watcher wants messages
@@ -120,7 +122,7 @@ func New(cfg Config) (*World, error) {
 	w.choiceDice = newRandom(cfg.Seed, streamChoices)
 	w.clientDice = newRandom(cfg.Seed, streamClients)
 	w.diskDice = newRandom(cfg.Seed, streamDisk)
-	w.choose = func(n int) int { return int(w.choiceDice.below(uint64(n))) }
+	w.decide()
 	w.links.init(&w.cfg)
 	w.meter.init(w)
 	w.procs = make([]proc, w.config.N)
