@@ -1,7 +1,9 @@
 package check_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/check"
@@ -32,6 +34,13 @@ func (b *bounds) config(t *testing.T) check.Config {
 	return c
 }
 
+// assertion stands for a broken assertion, which is no property.
+const assertion = process.Property(255)
+
+func duplicated(c *check.Config) { c.Duplicates = 1 }
+
+func crashing(c *check.Config) { c.Crashes = 1 }
+
 func unordered(c *check.Config) { c.Unordered = true }
 
 var known = []bounds{
@@ -47,6 +56,17 @@ var known = []bounds{
 	{name: "singhal-printed", n: 3, entries: 2, broken: process.Progress},
 	{name: "singhal", n: 3, entries: 2},
 	{name: "maekawa", n: 3, entries: 2},
+	{name: "bully", n: 3, entries: 1, change: func(c *check.Config) { c.Timing = check.AnyTime }, broken: process.LeaderValidity},
+	{name: "bully", n: 3, entries: 1, change: func(c *check.Config) { c.Crashes, c.Timeouts = 1, 3 }},
+	{name: "lamport", n: 3, entries: 1, change: func(c *check.Config) { c.Drops = 1 }, broken: process.MutualExclusion},
+	{name: "suzuki-kasami", n: 3, entries: 1, change: func(c *check.Config) { c.Drops = 1 }, broken: process.Progress},
+	{name: "suzuki-kasami", n: 3, entries: 1, change: crashing, broken: process.Progress},
+	{name: "ricart-agrawala", n: 3, entries: 1, change: crashing},
+	{name: "ricart-agrawala", n: 3, entries: 1, change: func(c *check.Config) { c.Crashes, c.Restarts = 1, 1 }, broken: process.OrderHappenedBefore},
+	{name: "k-ricart-agrawala", n: 3, entries: 2, change: duplicated, broken: assertion},
+	{name: "maekawa", n: 3, entries: 1, change: duplicated, broken: process.MutualExclusion},
+	{name: "raymond", n: 3, entries: 1, change: duplicated, broken: assertion},
+	{name: "central", n: 3, entries: 1, change: crashing},
 	{name: "chang-roberts", n: 3, entries: 1, states: 195, transitions: 366, depth: 24},
 }
 
@@ -54,17 +74,39 @@ func TestKnown(t *testing.T) {
 	for _, b := range known {
 		cfg := b.config(t)
 		t.Run(b.name+" "+cfg.Bounds(), func(t *testing.T) {
-			r, err := check.Run(t.Context(), cfg)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			r, err := check.Run(ctx, cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%s, %d states, %d transitions, depth %d, %.2f M/s, %v", r.Verdict, r.States, r.Transitions, r.Depth, r.Rate()/1e6, r.Broken)
-			if broken := r.Broken != nil; broken != (b.broken != 0) || broken && r.Broken.Property != b.broken {
+			if broken := r.Broken != nil; broken != (b.broken != 0) || broken && r.Broken.Property != b.broken%assertion {
 				t.Errorf("%s: %v", r.Verdict, r.Broken)
+			}
+			if r.Broken != nil {
+				replayed(t, r)
 			}
 			if b.states != 0 && (r.States != b.states || r.Transitions != b.transitions || r.Depth != b.depth) {
 				t.Errorf("%d states, %d transitions, depth %d", r.States, r.Transitions, r.Depth)
 			}
 		})
+	}
+}
+
+// replayed runs what was found in the simulator, which must find the same.
+func replayed(t *testing.T, r *check.Result) {
+	t.Helper()
+	sc, err := r.Replay()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, r.Scenario())
+	}
+	o, err := sc.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := o.Result.Violations
+	if len(v) == 0 || v[0].Property != r.Broken.Property || v[0].Text != r.Broken.Text {
+		t.Errorf("the simulator finds %v, the checker %v\n%s", v, r.Broken, r.Scenario())
 	}
 }

@@ -42,6 +42,11 @@ type Config struct {
 	// Bound is the bound of BoundedBypass where it is not the claimed one.
 	Bound int
 
+	// Liveness looks also for runs that go on for ever while somebody waits, or has
+	// not learnt who leads, although everything that stays possible happens in the
+	// end. The whole graph of states is kept for that.
+	Liveness bool
+
 	Reduce Reduction
 	Order  Order
 	// Workers is how many goroutines search breadth first. Zero: one for each

@@ -15,7 +15,6 @@ type stop struct {
 // than a crash before or after it: between two sends, or after a Save. Messages
 // leave after the last Save of their step, so before it nothing has left.
 func (s *stepper) noteStops(first int) {
-	s.steps++
 	if !s.cfg.faulty() || s.flags&broken != 0 {
 		return
 	}

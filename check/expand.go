@@ -31,6 +31,9 @@ type action struct {
 // expand finds all successors of a state. What is wrong with the state itself,
 // because nothing can happen in it, it returns.
 func (w *worker) expand(v []uint32, f print) *Violation {
+	if w.believed != nil && w.expandReduced(v, f) {
+		return nil
+	}
 	w.next, w.found, w.moves = w.next[:0], w.found[:0], 0
 	n := w.layout.n
 	for slot := n; slot < n+w.layout.links; slot++ {

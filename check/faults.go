@@ -77,19 +77,7 @@ func (w *worker) clearSlots(next []uint32, f *print, p int) {
 
 // bringBack restarts a process in all ways in which its first step may go.
 func (w *worker) bringBack(v []uint32, f print, p int) {
-	key := binary.AppendUvarint(nil, uint64(v[p]))
-	incarnations := make([]uint32, w.layout.n)
-	for q := range incarnations {
-		incarnations[q] = w.view(v[q]).state.incarnation
-		key = binary.AppendUvarint(key, uint64(incarnations[q]))
-	}
-	at, known := w.returns[string(key)]
-	if !known {
-		from := w.view(v[p]).state
-		at = w.keep(w.edges(from, edge{kind: actRestart}, func() { w.restart(incarnations) }))
-		w.returns[string(key)] = at
-	}
-	edges := w.lists[at]
+	edges := w.returnEdges(v, p)
 	for i := range edges {
 		next := w.fork(v)
 		nf := f
@@ -98,6 +86,30 @@ func (w *worker) bringBack(v []uint32, f print, p int) {
 		w.follow(next, nf, p, &edges[i], action{kind: actRestart, proc: uint8(p), edge: uint8(i), stop: -1})
 		w.moves-- // nobody has to come back
 	}
+}
+
+// returnEdges returns the first steps of a process that comes back.
+func (w *worker) returnEdges(v []uint32, p int) []edge {
+	incarnations := w.incarnations(v)
+	key := binary.AppendUvarint(nil, uint64(v[p]))
+	for _, i := range incarnations {
+		key = binary.AppendUvarint(key, uint64(i))
+	}
+	at, known := w.returns[string(key)]
+	if !known {
+		at = w.keep(w.edges(w.view(v[p]).state, edge{kind: actRestart}, func() { w.restart(incarnations) }))
+		w.returns[string(key)] = at
+	}
+	return w.lists[at]
+}
+
+// incarnations returns those in which the processes are.
+func (w *worker) incarnations(v []uint32) []uint32 {
+	incarnations := make([]uint32, w.layout.n)
+	for q := range incarnations {
+		incarnations[q] = w.view(v[q]).state.incarnation
+	}
+	return incarnations
 }
 
 // tellOfReturn is what a detector says of a process that is back, and to it.

@@ -1,4 +1,225 @@
 package check
 
-// Path is a run, step by step.
-type Path struct{}
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Path is a run from the start to what is wrong, and in a run that goes on for ever
+// to where it begins again.
+type Path struct {
+	Steps []Step
+	// Loop is the step after which the run repeats what follows, or -1 if it ends.
+	Loop int
+
+	start []Step // the first steps of all processes, at time 0
+}
+
+// Step is one transition of a path. The first takes place at time 1.
+type Step struct {
+	Kind    string // acquire, release, campaign, fire, deliver, drop, duplicate, crash, restart, elect
+	Process process.ID
+	Layer   uint8
+	Timer   process.Timer    // that runs out
+	Message *process.Message // that is delivered or lost; nil for news
+	News    process.Kind     // of Peer, in place of a message
+	Peer    process.ID
+	Term    process.Term
+
+	// Lost says that the host did not hand the message over.
+	Lost bool
+	// Crashes says that the process crashes after some effects of a step, which is the
+	// InStep-th of the process since the start.
+	Crashes bool
+	Effects int
+	InStep  int
+	Choices []int // of the machine
+
+	slot    int      // of the message
+	message uint32   // its number
+	sends   []send   // what is sent and not lost at once
+	armed   []uint64 // the timers that are set anew
+}
+
+var actionNames = [...]string{
+	"", "acquire", "release", "campaign", "fire", "deliver", "elect", "crash", "restart", "drop", "duplicate",
+}
+
+// path finds the run to what was found. It takes the steps again, from the start, and
+// at each state picks the successor of which the visited states say that it came
+// next.
+func (s *search) path(f *finding) *Path {
+	w := s.workers[0]
+	chain := s.chain(f.state)
+	p := &Path{Loop: -1}
+	var state []uint32
+	for i, root := range w.roots() {
+		if w.printOfState(root).lo == chain[0] {
+			state, p.start = root, w.describeStart(i)
+		}
+	}
+	count := make([]int, w.layout.n) // steps so far
+	for i := range count {
+		count[i] = 1
+		if w.spec.Needs.Load {
+			count[i] = 2
+		}
+	}
+	for _, lo := range chain[1:] {
+		i := w.pick(state, func(next *successor) bool { return next.broken == nil && next.lo == lo })
+		p.Steps = append(p.Steps, w.describe(state, w.found[i].action, count))
+		state = slices.Clone(w.successor(i))
+	}
+	if f.action.kind != 0 {
+		w.pick(state, func(next *successor) bool { return next.action == f.action })
+		p.Steps = append(p.Steps, w.describe(state, f.action, count))
+	}
+	return p
+}
+
+// describeStart tells what the machines do first, in the i-th of all ways.
+func (w *worker) describeStart(i int) []Step {
+	first := make([]Step, w.layout.n)
+	for p := process.ID(w.layout.n) - 1; p >= 0; p-- {
+		w.notes = []note{}
+		ways := w.take(w.unborn(p), func() { w.start(p) })
+		way := i % len(ways)
+		i /= len(ways)
+		first[p] = Step{Kind: "start", Process: p, sends: ways[way].sends, Choices: w.notes[way].choices, armed: w.notes[way].armed}
+		w.notes = nil
+	}
+	return first
+}
+
+// chain returns the fingerprints of the states from the start to the given one.
+func (s *search) chain(last print) []uint64 {
+	chain := []uint64{last.lo}
+	for lo := s.visited.parent(last.lo); lo != 0; lo = s.visited.parent(lo) {
+		chain = append(chain, lo)
+	}
+	slices.Reverse(chain)
+	return chain
+}
+
+// pick expands a state and returns the first successor that is wanted.
+func (w *worker) pick(state []uint32, wanted func(next *successor) bool) int {
+	w.expand(state, w.printOfState(state))
+	i := slices.IndexFunc(w.found, func(next successor) bool { return wanted(&next) })
+	process.Assert(i >= 0, "a state that was reached can be reached again")
+	return i
+}
+
+// successor returns the slots of a successor.
+func (w *worker) successor(i int) []uint32 {
+	return w.next[i*w.layout.stride : (i+1)*w.layout.stride]
+}
+
+// describe tells what an action does in a state, and counts the steps that machines
+// take.
+func (w *worker) describe(v []uint32, a action, count []int) Step {
+	st := Step{Kind: actionNames[a.kind], Process: process.ID(a.proc), slot: int(a.slot)}
+	switch a.kind {
+	case actDeliver, actDuplicate, actDrop:
+		w.describeMessage(&st, v, a)
+	case actCrash:
+		return st
+	case actElect:
+		return st
+	}
+	if a.kind == actDrop {
+		return st
+	}
+	e := w.edgeOf(v, a)
+	st.Lost = e.steps == 0 && st.News == 0 && st.Message != nil
+	w.retake(&st, v, a, e)
+	if e.kind == actFire {
+		st.Layer, st.Timer = uint8(e.argument>>32), process.Timer(e.argument)
+	}
+	st.sends = slices.Clone(w.sent[e.sendsAt : e.sendsAt+uint32(e.sendsN)])
+	if a.stop >= 0 {
+		stop := w.stopped[e.stops][a.stop]
+		st.Crashes, st.Effects, st.InStep = true, stop.effects, count[a.proc]+stop.step
+		st.sends = st.sends[:stop.sends]
+	}
+	count[a.proc] += int(e.steps)
+	return st
+}
+
+func (w *worker) describeMessage(st *Step, v []uint32, a action) {
+	take := w.channel(v[a.slot]).takes[a.take]
+	m := w.messages[take.message]
+	st.message = take.message
+	if m.news != 0 {
+		st.News, st.Peer, st.Term = m.news, m.Subject, m.Term
+		return
+	}
+	st.Message = &m.Message
+}
+
+// edgeOf returns the edge that an action follows.
+func (w *worker) edgeOf(v []uint32, a action) *edge {
+	switch a.kind {
+	case actDeliver, actDuplicate:
+		take := w.channel(v[a.slot]).takes[a.take]
+		return &w.deliveries(v[a.proc], take.message)[a.edge]
+	case actRestart:
+		return &w.returnEdges(v, int(a.proc))[a.edge]
+	}
+	return &w.lists[w.view(v[a.proc]).own][a.edge]
+}
+
+// note is what a step does that no state keeps.
+type note struct {
+	choices []int
+	armed   []uint64
+}
+
+// retake takes a step once more to see what the machine chooses and which timers it
+// arms.
+func (w *worker) retake(st *Step, v []uint32, a action, e *edge) {
+	from := w.view(v[a.proc]).state
+	if from.down && a.kind != actRestart {
+		return
+	}
+	w.notes = []note{}
+	switch a.kind {
+	case actDeliver, actDuplicate:
+		m := w.messages[st.message]
+		w.take(from, func() { w.receive(m) })
+	case actRestart:
+		incarnations := w.incarnations(v)
+		w.take(from, func() { w.restart(incarnations) })
+	default:
+		w.take(from, func() { w.own(e) })
+	}
+	st.Choices, st.armed = w.notes[e.choice].choices, w.notes[e.choice].armed
+	w.notes = nil
+}
+
+// own takes a step that needs no message.
+func (w *worker) own(e *edge) {
+	switch e.kind {
+	case actAcquire:
+		w.acquire()
+	case actRelease:
+		w.release()
+	case actCampaign:
+		w.campaign()
+	case actFire:
+		w.fire(e.argument)
+	}
+}
+
+// noteEffects remembers what the present step has chosen and armed.
+func (s *stepper) noteEffects() {
+	last := &s.notes[len(s.notes)-1]
+	for i := range s.fx.Len() {
+		switch e := s.fx.At(i); {
+		case e.Kind == process.EffectChoose && e.Hi > 1:
+			last.choices = append(last.choices, int(e.Value))
+		case e.Kind == process.EffectArm && !e.Internal:
+			last.armed = append(last.armed, timerKey(e.Layer, e.Timer))
+		}
+	}
+}

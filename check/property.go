@@ -48,8 +48,6 @@ func (c *Config) validateProperties() error {
 	return nil
 }
 
-func (c *Config) validateReduction() error { return nil }
-
 // Violation is a broken promise.
 type Violation struct {
 	Property process.Property // 0: an assertion of the algorithm, or a grant that nobody waits for

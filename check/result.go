@@ -53,6 +53,28 @@ func (r *Result) Rate() float64 {
 	return float64(r.Transitions) / r.Elapsed.Seconds()
 }
 
+// Sentence is the verdict in a few words, such as "proved for N=3, 2 entries each" or
+// "searched 4.1 M states, bound hit (memory)".
+func (r *Result) Sentence() string {
+	switch r.Verdict {
+	case Proved:
+		return "proved for " + r.Config.Bounds()
+	case Violated:
+		return fmt.Sprintf("violated with %s, after %s", r.Config.Bounds(), count(r.Depth, "step"))
+	}
+	return fmt.Sprintf("searched %s states, bound hit (%s), of %s", thousands(r.States), r.Stopped, r.Config.Bounds())
+}
+
+func thousands(n uint64) string {
+	switch {
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1f M", float64(n)/1e6)
+	case n >= 10_000:
+		return fmt.Sprintf("%.1f k", float64(n)/1e3)
+	}
+	return fmt.Sprint(n)
+}
+
 // Bounds says within which bounds the verdict holds, such as "N=3, 2 entries each,
 // 1 crash".
 func (c *Config) Bounds() string {

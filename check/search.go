@@ -16,23 +16,35 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	start := time.Now()
 	full := cfg.withDefaults()
-	s := newSearch(ctx, &full)
-	if full.Order == DepthFirst {
-		s.depthFirst()
-	} else {
-		s.breadthFirst()
-	}
+	s := searched(ctx, &full)
 	if s.broken != nil && full.Order == BreadthFirst && len(s.workers) > 1 {
 		// Which of several shortest runs is found first depends on the workers:
 		// with one of them it is always the same.
 		again := full
 		again.Workers = 1
-		s = newSearch(ctx, &again)
-		s.breadthFirst()
+		s = searched(ctx, &again)
 	}
 	r := s.result()
 	r.Elapsed = time.Since(start)
 	return r, nil
+}
+
+// searched makes a search.
+func searched(ctx context.Context, cfg *Config) *search {
+	if cfg.Reduce == PartialOrder {
+		return reduced(ctx, cfg)
+	}
+	s := newSearch(ctx, cfg)
+	s.run()
+	return s
+}
+
+func (s *search) run() {
+	if s.cfg.Order == DepthFirst {
+		s.depthFirst()
+	} else {
+		s.breadthFirst()
+	}
 }
 
 // recordExtra is what a record of the frontier has besides the slots of its state:
@@ -75,7 +87,9 @@ func newSearch(ctx context.Context, cfg *Config) *search {
 		workers = 1
 	}
 	for range workers {
-		s.workers = append(s.workers, newWorker(s.space))
+		w := newWorker(s.space)
+		w.visited = s.visited
+		s.workers = append(s.workers, w)
 	}
 	return s
 }
@@ -255,6 +269,8 @@ func (s *search) result() *Result {
 	}
 	if s.broken != nil {
 		r.Verdict, r.Broken, r.Stopped = Violated, s.broken.broken, ""
+		r.Path = s.path(s.broken)
+		r.Depth = len(r.Path.Steps)
 	}
 	return r
 }

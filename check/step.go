@@ -61,6 +61,7 @@ type stepper struct {
 	wrong   string
 	stops   []stop // where a crash may cut it short
 	steps   int    // how many the machine has taken
+	notes   []note // of each way; nil unless somebody wants them
 }
 
 func newStepper(sp *space) *stepper {
@@ -100,6 +101,9 @@ func (s *stepper) begin(from *local) {
 	s.sends, s.stops = s.sends[:0], nil
 	s.flags, s.fence, s.wrong, s.steps = 0, 0, "", 0
 	s.machine = nil
+	if s.notes != nil {
+		s.notes = append(s.notes, note{})
+	}
 	if !from.down {
 		s.machine = s.machines[from.proc]
 		err := s.walk.Decode(from.state, s.machine, s.config.N)
@@ -143,6 +147,7 @@ func (s *stepper) step(ev process.Event) {
 		ev.Now = process.Duration(s.next.now) * s.config.D()
 	}
 	s.event = ev
+	s.steps++
 	s.fx.Begin(s.next.proc, s.odometer.Choose)
 	s.machine.Step(&s.event, &s.fx)
 	first := len(s.sends)
@@ -157,6 +162,9 @@ func (s *stepper) step(ev process.Event) {
 		}
 	}
 	s.noteStops(first)
+	if s.notes != nil {
+		s.noteEffects()
+	}
 }
 
 func (s *stepper) applied(layer uint8, r process.Rule) {

@@ -67,7 +67,9 @@ func (v *visited) touch(f print) uint64 {
 	return atomic.LoadUint64(&t.keys[2*(f.lo&t.mask)])
 }
 
-// has reports whether a fingerprint is there; false means perhaps.
+// has reports whether a fingerprint is there; one that is being put in may be missed.
+func (v *visited) has(f print) bool { return v.shardOf(f.lo).table.Load().has(f) }
+
 func (t *slots) has(f print) bool {
 	for i := f.lo & t.mask; ; i = (i + 1) & t.mask {
 		lo := atomic.LoadUint64(&t.keys[2*i])

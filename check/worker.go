@@ -16,6 +16,10 @@ type worker struct {
 	wrongs   []string       // why edges are broken
 	returns  map[string]int // restarts, by local state and incarnations of the others
 
+	visited  *visited
+	believed []uint64              // who sends to whom, as bits; nil without reduction
+	surprise func(p, q process.ID) // is told who does besides
+
 	capacity    int // how many may be inside
 	overtakings int // how often others may enter while somebody waits
 
@@ -171,6 +175,7 @@ func (w *worker) edges(from *local, like edge, what func()) []edge {
 		}
 		edges = append(edges, e)
 	}
+	w.learn(from.proc, edges)
 	return edges
 }
 
@@ -193,9 +198,9 @@ func (w *worker) deliveries(localID, messageID uint32) []edge {
 		w.mu.Lock()
 		l, m := w.locals[localID], w.messages[messageID]
 		w.mu.Unlock()
-		edges := w.edges(l, edge{kind: actDeliver}, func() { w.receive(m) })
-		if l.down {
-			edges = []edge{{kind: actDeliver, to: localID}} // it is lost
+		edges := []edge{{kind: actDeliver, to: localID}} // who is down loses it
+		if !l.down {
+			edges = w.edges(l, edge{kind: actDeliver}, func() { w.receive(m) })
 		}
 		at = uint32(w.keep(edges))
 		w.steps.put(key, at)

@@ -41,7 +41,7 @@ check:                 scenario sim process trace algorithm algorithm/...
 
 # The words for what a Spec declares, and the pages made of them.
 internal/describe:     process
-internal/pages:        internal/describe process trace algorithm scenario
+internal/pages:        internal/describe process trace algorithm algorithm/broken scenario
 internal/pages/cmd:    internal/pages algorithm
 
 # Service: the replicated state, the core that decides, what gives it a disk, a

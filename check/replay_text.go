@@ -1,0 +1,161 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// write puts the scenario together.
+func (p *replay) write() {
+	c, v := &p.Config, p.Broken
+	p.line("algorithm: %s", c.Spec.Name)
+	p.line("about: %q", "found by the model checker ("+c.Bounds()+"): "+v.String())
+	p.line("d: 1ms")
+	p.world()
+	p.links()
+	p.line("oracle: {silent: true}")
+	p.decided()
+	p.list("  ", "workload:\n  commands", p.commands)
+	p.list("", "faults", p.faults)
+	if v.Property != 0 {
+		p.line("watch: [%s]", p.watched())
+		p.line("expect: {violation: %s}", v.Property)
+	}
+}
+
+func (p *replay) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
+
+func (p *replay) list(indent, key string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	p.line("%s:", key)
+	for _, item := range items {
+		p.line("%s  - %s", indent, item)
+	}
+}
+
+// watched is the property as scenarios name it.
+func (p *replay) watched() string {
+	switch p.Broken.Property {
+	case process.AtMostK:
+		return fmt.Sprintf("{%s: %d}", p.Broken.Property, p.Config.capacity())
+	case process.BoundedBypass:
+		return fmt.Sprintf("{%s: %d, since: request}", p.Broken.Property, p.Config.overtakings())
+	}
+	return p.Broken.Property.String()
+}
+
+// world is who takes part, and how they are arranged.
+func (p *replay) world() {
+	c := &p.Config.Process
+	var labels []string
+	for q := range process.ID(c.N) {
+		labels = append(labels, p.label(q))
+	}
+	p.line("labels: [%s]", strings.Join(labels, ", "))
+	if len(c.Options) > 0 {
+		p.line("options:")
+	}
+	for _, o := range c.Options {
+		p.line("  %s: %q", o.Name, o.Value)
+	}
+	t := &c.Topology
+	p.line("topology:")
+	p.line("  coordinator: %s", p.label(t.Coordinator))
+	if t.Successor != nil {
+		order := []process.ID{0}
+		for q := t.Successor[0]; q != 0; q = t.Successor[q] {
+			order = append(order, q)
+		}
+		p.line("  ring: %s", p.labels(order))
+	}
+	if t.Parent != nil {
+		var pairs []string
+		for q, parent := range t.Parent {
+			if parent != process.None {
+				pairs = append(pairs, p.label(process.ID(q))+": "+p.label(parent))
+			}
+		}
+		p.line("  tree: {%s}", strings.Join(pairs, ", "))
+	}
+	if t.Quorums != nil {
+		p.line("  quorums:")
+		for q, set := range t.Quorums {
+			p.line("    %s: %s", p.label(process.ID(q)), p.labels(set))
+		}
+	}
+}
+
+func (p *replay) labels(ids []process.ID) string {
+	texts := make([]string, len(ids))
+	for i, q := range ids {
+		texts[i] = p.label(q)
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// links gives each message the delay that it has on the path. What has not come by
+// its end comes right after it.
+func (p *replay) links() {
+	layout := newLayout(&p.Config)
+	late := len(p.Path.Steps) + 1
+	ordered := !p.Config.Unordered && p.Config.Reorders == 0
+	if len(p.delays) == 0 {
+		return
+	}
+	p.line("links:\n  overrides:")
+	for _, slot := range slices.Sorted(maps.Keys(p.delays)) {
+		if slot >= layout.n+layout.links {
+			continue
+		}
+		var delays []string
+		for _, d := range p.delays[slot] {
+			switch {
+			case d.lost:
+			case d.came == 0:
+				delays = append(delays, fmt.Sprint(late-d.sent))
+			default:
+				delays = append(delays, fmt.Sprint(d.came-d.sent))
+			}
+		}
+		if len(delays) == 0 {
+			continue
+		}
+		from := process.ID((slot - layout.n) / (layout.n - 1))
+		p.line("    - {from: %s, to: %s, fifo: %v, delay: [%s]}", p.label(from), p.label(layout.receiver(slot)), ordered, strings.Join(delays, ", "))
+	}
+}
+
+// decided is what chance decides in other runs.
+func (p *replay) decided() {
+	var items []string
+	keys := slices.SortedFunc(maps.Keys(p.timers), func(a, b timerOf) int {
+		return int(a.process-b.process)*1000 + slices.Compare([]uint64{a.key}, []uint64{b.key})
+	})
+	for _, t := range keys {
+		var delays []string
+		for i := 0; i < len(p.timers[t]); i += 2 {
+			set, out := p.timers[t][i], p.timers[t][i+1]
+			if out == 0 {
+				out = len(p.Path.Steps) + 1
+			}
+			delays = append(delays, fmt.Sprint(out-set))
+		}
+		timer, layer := process.Timer(t.key), uint8(t.key>>32)
+		about := ""
+		if timer.Peer() != process.None {
+			about = ", about: " + p.label(timer.Peer())
+		}
+		items = append(items, fmt.Sprintf("{timer: %s, of: %s, layer: %d%s, delay: [%s]}",
+			p.Config.Spec.Layer(layer).Timers[timer.Name()-1], p.label(t.process), layer, about, strings.Join(delays, ", ")))
+	}
+	p.list("", "timers", items)
+	if len(p.choices) > 0 {
+		p.line("choices: %s", strings.ReplaceAll(fmt.Sprint(p.choices), " ", ", "))
+	}
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/trace"
+)
+
+// Exit statuses of the model checker.
+const (
+	statusViolated = 1
+	statusBounded  = 3
+)
+
+func newCheck(a *app) *cobra.Command {
+	c := checking{app: a, n: 3, fifo: true, entries: 1, timers: "as-needed", reduce: "none", memory: check.DefaultMemory >> 20}
+	cmd := &cobra.Command{
+		Use:   "check ALGORITHM",
+		Short: "Prove an algorithm within bounds, or show the shortest run that breaks it",
+		Long: `Check takes an algorithm through every schedule within bounds: every order in
+which messages may come, clients ask and leave, timers run out, and as many faults
+as are allowed happen. It proves what the algorithm claims within these bounds,
+or finds a shortest run in which a promise is broken. That run is a scenario,
+which conclave sim replays.
+
+Timers are one of as-needed (synchronous for algorithms that need synchrony, else
+patient), synchronous (they run out only while no message is on its way), patient
+(and while nobody is inside), any (at any time) and never.
+
+Exit status: 0 if it is proved, 1 if a promise is broken, 3 if the search came to
+an end of memory, time, states or depth, 125 if the flags are wrong.`,
+		Example: `  conclave check ricart-agrawala -n 3 --entries 2
+  conclave check lamport -n 2 --fifo=false --trace text
+  conclave check bully -n 4 --crashes 1 --timeouts 4 --json
+  conclave check maekawa-slides -n 3 --scenario deadlock.yaml`,
+		Args: c.arguments,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+	}
+	c.register(cmd)
+	a.addJSON(cmd)
+	return cmd
+}
+
+type checking struct {
+	*app
+	n, entries                                                        int
+	crashes, restarts, drops, duplicates, reorders, timeouts, workers int
+	fifo, synchronous, depthFirst                                     bool
+	requesters                                                        []string
+	properties                                                        []string
+	options                                                           []string
+	timers, reduce, tree, labels                                      string
+	memory                                                            int64
+	limit                                                             duration
+	states                                                            uint64
+	depth                                                             int
+	format, scenario                                                  string
+}
+
+func (c *checking) arguments(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return errors.New("nothing to check: give an algorithm; `conclave algorithms` lists them")
+	case len(args) > 1:
+		return fmt.Errorf("check takes one algorithm, but was given %d", len(args))
+	case c.format != "" && !slices.Contains(trace.Formats(), c.format):
+		return fmt.Errorf("--trace %q: give one of %s", c.format, strings.Join(trace.Formats(), ", "))
+	}
+	return nil
+}
+
+func (c *checking) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.IntVarP(&c.n, "processes", "n", c.n, "how many processes")
+	flags.IntVar(&c.entries, "entries", c.entries, "how often each asks to enter, or calls for an election")
+	flags.StringSliceVar(&c.requesters, "requesters", nil, "the `labels` of those who ask, with commas between (default all)")
+	flags.BoolVar(&c.fifo, "fifo", true, "links keep the order of messages")
+	flags.IntVar(&c.crashes, "crashes", 0, "how many crashes there may be, also within a step")
+	flags.IntVar(&c.restarts, "restarts", 0, "how many of them come back, with what they have saved")
+	flags.IntVar(&c.drops, "drops", 0, "how many messages may be lost")
+	flags.IntVar(&c.duplicates, "duplicates", 0, "how many messages may come twice")
+	flags.IntVar(&c.reorders, "reorders", 0, "how many messages may overtake others on FIFO links")
+	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may run out (default any number)")
+	flags.StringVar(&c.timers, "timers", c.timers, "when timers run out: as-needed, synchronous, patient, any or never")
+	flags.BoolVar(&c.synchronous, "synchronous", false, "the same as --timers synchronous")
+	flags.StringVar(&c.reduce, "reduce", c.reduce, "none, or por to leave out schedules that differ in nothing that matters")
+	flags.BoolVar(&c.depthFirst, "depth-first", false, "search depth first: less memory, no shortest runs")
+	flags.StringSliceVar(&c.properties, "property", nil, "check these `properties` instead of what is claimed")
+	flags.StringVar(&c.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")
+	flags.StringVar(&c.labels, "labels", "", "the `labels` of the processes, with commas between (default 1 to n)")
+	flags.StringArrayVarP(&c.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")
+	flags.Int64Var(&c.memory, "memory", c.memory, "how much memory the search may take, in `MiB`")
+	flags.Var(&c.limit, "time", "end the search after this time")
+	flags.Uint64Var(&c.states, "states", 0, "end it after so many states")
+	flags.IntVar(&c.depth, "depth", 0, "end it at this depth")
+	flags.IntVar(&c.workers, "workers", 0, "how many search at the same time (default one for each processor)")
+	flags.StringVar(&c.format, "trace", "", "write the run that was found, as "+strings.Join(trace.Formats(), ", ")+"; the verdict then goes to standard error")
+	flags.StringVar(&c.scenario, "scenario", "", "write the run that was found to this `file`, as a scenario for conclave sim")
+}
+
+func (c *checking) run(ctx context.Context, name string) error {
+	cfg, err := c.config(name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
+	defer cancel()
+	if c.limit > 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.limit))
+		defer cancel()
+	}
+	r, err := check.Run(ctx, cfg)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "check: "), "process: "))
+	}
+	switch r.Verdict {
+	case check.Violated:
+		c.status = statusViolated
+	case check.Bounded:
+		c.status = statusBounded
+	}
+	if err := c.writeRun(r); err != nil {
+		return err
+	}
+	return c.print(viewCheck(r), func(w io.Writer) error { return checkTable(w, r) })
+}
+
+// writeRun writes the run that was found, if it is wanted.
+func (c *checking) writeRun(r *check.Result) error {
+	if c.format != "" {
+		out := c.stdout
+		c.stdout = c.stderr
+		if r.Broken != nil {
+			sc, err := r.Replay()
+			if err != nil {
+				return err
+			}
+			if _, err := sc.Trace(c.format, out); err != nil {
+				return err
+			}
+		}
+	}
+	if c.scenario == "" || r.Broken == nil {
+		return nil
+	}
+	return os.WriteFile(c.scenario, r.Scenario(), 0o644)
+}

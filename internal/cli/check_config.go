@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/scenario"
+	"github.com/conclave-io/conclave/sim"
+)
+
+var timings = []string{
+	check.AsNeeded: "as-needed", check.Synchronous: "synchronous", check.Patient: "patient", check.AnyTime: "any", check.Never: "never",
+}
+
+var reductions = []string{check.NoReduction: "none", check.PartialOrder: "por"}
+
+func (c *checking) config(name string) (cfg check.Config, err error) {
+	if cfg.Spec, err = findAlgorithm(name); err != nil {
+		return cfg, err
+	}
+	world := sim.Config{Process: process.Config{N: c.n}}
+	s := simulation{app: c.app, n: c.n, options: c.options, tree: c.tree}
+	if err := s.world(&world); err != nil {
+		return cfg, err
+	}
+	cfg.Process = world.Process
+	timing := slices.Index(timings, c.timers)
+	reduction := slices.Index(reductions, c.reduce)
+	switch {
+	case timing < 0:
+		return cfg, fmt.Errorf("--timers %q: give one of %s", c.timers, strings.Join(timings, ", "))
+	case reduction < 0:
+		return cfg, fmt.Errorf("--reduce %q: give one of %s", c.reduce, strings.Join(reductions, ", "))
+	case c.entries < 1:
+		return cfg, fmt.Errorf("--entries %d: give 1 or more", c.entries)
+	case c.memory < 16:
+		return cfg, fmt.Errorf("--memory %d: give 16 MiB or more", c.memory)
+	}
+	cfg.Timing, cfg.Reduce = check.Timing(timing), check.Reduction(reduction)
+	if c.synchronous {
+		cfg.Timing = check.Synchronous
+	}
+	if c.depthFirst {
+		cfg.Order = check.DepthFirst
+	}
+	cfg.Entries, cfg.Unordered, cfg.Memory = c.entries, !c.fifo, c.memory<<20
+	cfg.Crashes, cfg.Restarts, cfg.Drops, cfg.Duplicates, cfg.Reorders = c.crashes, c.restarts, c.drops, c.duplicates, c.reorders
+	cfg.Timeouts, cfg.Workers, cfg.MaxStates, cfg.MaxDepth = c.timeouts, c.workers, c.states, c.depth
+	return cfg, c.named(&cfg)
+}
+
+// named sets what is given by labels and names.
+func (c *checking) named(cfg *check.Config) error {
+	if c.labels != "" {
+		for _, text := range strings.Split(c.labels, ",") {
+			label, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+			if err != nil {
+				return fmt.Errorf("--labels %q: %q is no number", c.labels, text)
+			}
+			cfg.Process.Labels = append(cfg.Process.Labels, process.Label(label))
+		}
+		cfg.Process.N = len(cfg.Process.Labels)
+	}
+	for _, text := range c.requesters {
+		label, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+		p := cfg.Process.Rank(process.Label(label))
+		if err != nil || p == process.None {
+			return fmt.Errorf("--requesters: there is no process %q", text)
+		}
+		cfg.Requesters = append(cfg.Requesters, p)
+	}
+	for _, name := range c.properties {
+		p := propertyNamed(name)
+		if p == 0 {
+			return fmt.Errorf("--property %q is none that can be checked%s", name, scenario.Near(name, checkableNames()))
+		}
+		cfg.Properties = append(cfg.Properties, p)
+	}
+	return nil
+}
+
+func propertyNamed(name string) process.Property {
+	for p := process.MutualExclusion; p <= process.Convergence; p++ {
+		if p.String() == name && check.Checkable(p) {
+			return p
+		}
+	}
+	return 0
+}
+
+func checkableNames() []string {
+	var names []string
+	for p := process.MutualExclusion; p <= process.Convergence; p++ {
+		if check.Checkable(p) {
+			names = append(names, p.String())
+		}
+	}
+	return names
+}
