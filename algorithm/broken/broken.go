@@ -12,7 +12,9 @@
 package broken
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/conclave-io/conclave/process"
@@ -29,6 +31,7 @@ type Variant struct {
 	Wrong    string // what comes of it
 	Breaks   process.Property
 	Bounds   Bounds
+	Scenario string // the file that shows what the checker cannot judge; else empty
 
 	// Spec is made of the above, unless it is given.
 	Spec *process.Spec
@@ -42,9 +45,9 @@ type Bounds struct {
 	Clients    []process.ID // who does; nil: everyone
 	Duplicates int          // messages that come twice
 	Crashes    int          // processes that crash
-	Unordered  bool         // links need not keep the order after all
 	AnyTime    bool         // timers may run out while messages are on their way
 	Options    []process.OptionValue
+	Alone      bool // look for this violation alone: another comes sooner, or the Spec claims nothing of this
 }
 
 // Variants are all of them, in the order of their originals in the list of
@@ -71,6 +74,31 @@ func Find(name string) *Variant {
 		return nil
 	}
 	return &Variants[i]
+}
+
+// Command is what to type to see the mistake.
+func (v *Variant) Command() string {
+	if v.Scenario != "" {
+		return "conclave sim " + v.Scenario
+	}
+	b := v.Bounds
+	text := fmt.Sprintf("conclave check %s -n %d --entries %d", v.Name, b.N, b.Entries)
+	for i, p := range b.Clients {
+		text += []string{" --requesters ", ","}[min(i, 1)] + strconv.Itoa(int(p)+1)
+	}
+	if b.Duplicates > 0 {
+		text += fmt.Sprintf(" --duplicates %d", b.Duplicates)
+	}
+	if b.Crashes > 0 {
+		text += fmt.Sprintf(" --crashes %d", b.Crashes)
+	}
+	if b.AnyTime {
+		text += " --timers any"
+	}
+	if b.Alone {
+		text += fmt.Sprintf(" --property %q", v.Breaks)
+	}
+	return text
 }
 
 // list puts variants one after the other and makes their Specs.

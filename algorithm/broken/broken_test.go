@@ -71,7 +71,6 @@ func within(v *broken.Variant, spec *process.Spec, seed uint64) sim.Config {
 		cfg.Process.Topology.Quorums = process.VotingSets(b.N)
 	}
 	cfg.Links.Delay = delays(spec)[r.IntN(len(delays(spec)))]
-	cfg.Links.Unordered = b.Unordered
 	if b.Duplicates > 0 {
 		cfg.Links.Duplicate = 0.2
 	}

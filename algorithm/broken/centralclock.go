@@ -14,7 +14,7 @@ var ofCentralClock = []Variant{
 		Tempting: "It has no stamp yet, so it seems that it cannot be the older one.",
 		Wrong:    "The stamp that is on its way may be the older one; then both enter.",
 		Breaks:   process.MutualExclusion,
-		Bounds:   Bounds{N: 3, Entries: 1},
+		Bounds:   Bounds{N: 3, Entries: 1, Alone: true},
 	},
 	{
 		Name:     "central-clock-forgets-itself",

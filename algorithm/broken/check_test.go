@@ -16,14 +16,14 @@ func search(t *testing.T, v *broken.Variant, spec *process.Spec, states uint64) 
 	cfg := check.Config{
 		Spec: spec, Process: process.Config{N: b.N, Options: b.Options},
 		Entries: b.Entries, Requesters: b.Clients,
-		Duplicates: b.Duplicates, Crashes: b.Crashes, Unordered: b.Unordered,
-		Properties: []process.Property{v.Breaks}, Workers: 1, MaxStates: states,
+		Duplicates: b.Duplicates, Crashes: b.Crashes,
+		Workers: 1, MaxStates: states,
+	}
+	if b.Alone {
+		cfg.Properties = []process.Property{v.Breaks}
 	}
 	if b.AnyTime {
 		cfg.Timing = check.AnyTime
-	}
-	if spec.Needs.Load {
-		cfg.Loads = make([]int64, b.N)
 	}
 	result, err := check.Run(context.Background(), cfg)
 	if err != nil {

@@ -33,7 +33,7 @@ var ofChangRoberts = []Variant{
 		Tempting: "One sign is easily taken for the other.",
 		Wrong:    "A lone starter elects itself whatever its label; of several, perhaps nobody is elected.",
 		Breaks:   process.LeaderValidity,
-		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
+		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}, Alone: true},
 	},
 }
 
@@ -76,7 +76,7 @@ var ofByLoad = []Variant{
 		Tempting: "It does not matter which of two that are equally busy leads.",
 		Wrong:    "It matters that all find the same one: two who start at once find two leaders.",
 		Breaks:   process.LeaderValidity,
-		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
+		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{0}},
 	},
 }
 
@@ -90,5 +90,6 @@ var ofSuperPeer = []Variant{
 		Wrong:    "Only on average: a segment of many has a super-peer with more clients than it may have.",
 		Breaks:   process.SuperPeerCap,
 		Bounds:   Bounds{N: 3, Entries: 1, Options: append(option("prefix", "0"), option("cap", "1")...)},
+		Scenario: "scenarios/broken/super-peer-no-split.yaml",
 	},
 }

@@ -15,7 +15,7 @@ var ofMaekawa = []Variant{
 		Tempting: "Every two sets have a common member, so it is safe, and the votes come back in the end.",
 		Wrong:    "Processes that ask at once each get a part of their votes and wait for the rest for ever.",
 		Breaks:   process.Progress,
-		Bounds:   Bounds{N: 3, Entries: 1},
+		Bounds:   Bounds{N: 3, Entries: 1, Alone: true},
 	},
 	{
 		Name:     "maekawa-no-sanders",

@@ -24,6 +24,6 @@ var ofRicartAgrawala = []Variant{
 		Tempting: "A counter is a logical time, too, and the comparison does the rest.",
 		Wrong:    "A process permits a request and then makes an older one, which is permitted as well.",
 		Breaks:   process.MutualExclusion,
-		Bounds:   Bounds{N: 3, Entries: 1},
+		Bounds:   Bounds{N: 3, Entries: 1, Alone: true},
 	},
 }

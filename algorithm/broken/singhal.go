@@ -14,7 +14,7 @@ var ofSinghal = []Variant{
 		Tempting: "The heuristic finds the token in most runs, and links keep their order.",
 		Wrong:    "A REQ that the token overtakes is dropped as old, and its sender waits for ever.",
 		Breaks:   process.Progress,
-		Bounds:   Bounds{N: 3, Entries: 2},
+		Bounds:   Bounds{N: 3, Entries: 2, Alone: true},
 	},
 	{
 		Name:     "singhal-gives-while-inside",

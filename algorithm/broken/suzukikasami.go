@@ -24,6 +24,6 @@ var ofSuzukiKasami = []Variant{
 		Tempting: "The numbers in the token tell old requests, which seems to be enough.",
 		Wrong:    "They do not tell an old token: one that the link repeats is a second one.",
 		Breaks:   process.MutualExclusion,
-		Bounds:   Bounds{N: 3, Entries: 2, Duplicates: 1},
+		Bounds:   Bounds{N: 3, Entries: 2, Duplicates: 1, Alone: true},
 	},
 }

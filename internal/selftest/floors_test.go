@@ -65,7 +65,7 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server
 internal/demo:         . internal/local internal/boottime service/server
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe service/server service/backup process algorithm algorithm/broken trace sim measure scenario
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe service/server service/backup process algorithm algorithm/broken trace sim measure scenario check
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.

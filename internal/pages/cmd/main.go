@@ -1,5 +1,5 @@
-// Command cmd writes docs/algorithms from the Specs and scenarios of this
-// repository, in which it is started. It is what "make pages" runs. Arguments are the
+// Command cmd writes docs/algorithms and docs/broken.md from the Specs and scenarios of
+// this repository, in which it is started. It is what "make pages" runs. Arguments are the
 // names of the algorithms that get new pages; without any, all do that have none.
 package main
 
@@ -13,6 +13,9 @@ import (
 
 func main() {
 	left, err := pages.Write(".", algorithm.All, os.Args[1:]...)
+	if err == nil {
+		err = pages.WriteBroken(".")
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pages:", err)
 		os.Exit(1)
