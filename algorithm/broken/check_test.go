@@ -1,13 +1,23 @@
 package broken_test
 
 import (
+	"bytes"
 	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/check"
 	"github.com/conclave-io/conclave/process"
 )
+
+var update = flag.Bool("update", false, "write the shortest runs in testdata anew")
 
 // search is what the checker makes of an algorithm within the bounds of a variant.
 func search(t *testing.T, v *broken.Variant, spec *process.Spec, states uint64) *check.Result {
@@ -33,21 +43,61 @@ func search(t *testing.T, v *broken.Variant, spec *process.Spec, states uint64) 
 }
 
 // The checker finds every mistake within its bounds, and none in as much of the
-// originals.
+// originals. The run that it finds is a shortest one, the simulator makes it again, and
+// it is the one on record.
 func TestCheckerFindsEveryMistake(t *testing.T) {
 	for _, v := range broken.Variants {
 		t.Run(v.Name, func(t *testing.T) {
 			if !check.Checkable(v.Breaks) {
-				t.Skipf("the checker cannot judge %s; chance finds it in the simulator", v.Breaks)
+				t.Skipf("the checker cannot judge %s; %s shows it", v.Breaks, v.Scenario)
 			}
 			result := search(t, &v, v.Spec, 1_000_000)
 			if result.Verdict != check.Violated || result.Broken.Property != v.Breaks {
 				t.Fatalf("%s: %s %v, want a violation of %s", result.Config.Bounds(), result.Verdict, result.Broken, v.Breaks)
 			}
-			original := search(t, &v, v.Of, 60_000)
-			if original.Verdict == check.Violated {
+			record(t, filepath.Join("testdata", "shortest", v.Name), replay(t, result))
+			if original := search(t, &v, v.Of, 60_000); original.Verdict == check.Violated {
 				t.Errorf("the original breaks %s", original.Broken)
 			}
 		})
+	}
+}
+
+// replay lets the simulator make the run that was found, and returns its trace.
+func replay(t *testing.T, found *check.Result) []byte {
+	t.Helper()
+	s, err := found.Replay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%s, in %d steps: %s\n\n", found.Config.Bounds(), len(found.Path.Steps), found.Broken)
+	outcome, err := s.Trace("text", &text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !outcome.Met() {
+		t.Errorf("in the simulator %s\n%s", strings.Join(outcome.Unmet, "\n"), found.Scenario())
+	}
+	return text.Bytes()
+}
+
+// record compares a text with the file in which it is kept.
+func record(t *testing.T, file string, text []byte) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; -update writes it", err)
+	}
+	if diff := cmp.Diff(string(kept), string(text)); diff != "" {
+		t.Errorf("%s (-update writes it anew):\n%s", file, diff)
 	}
 }
