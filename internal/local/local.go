@@ -29,6 +29,12 @@ type Config struct {
 	Servers int
 	// Flags are passed to every server besides its own.
 	Flags []string
+	// Hosts, if given, are the addresses at which the servers run, one for each:
+	// those of network namespaces, say [127.0.0.1 for all].
+	Hosts []string
+	// Via, if given, returns the command that runs the binary at the place of a
+	// server. Signals reach what it turns itself into.
+	Via func(id int) []string
 }
 
 // Cluster is a running cluster.
@@ -50,6 +56,9 @@ type process struct {
 
 // Start starts all servers. They need a moment more to elect a leader.
 func Start(cfg Config) (*Cluster, error) {
+	if len(cfg.Hosts) > 0 {
+		cfg.Servers = len(cfg.Hosts)
+	}
 	if cfg.Servers == 0 {
 		cfg.Servers = 3
 	}
@@ -57,7 +66,7 @@ func Start(cfg Config) (*Cluster, error) {
 		cfg: cfg, name: fmt.Sprintf("local-%d", os.Getpid()),
 		running: make([]*process, cfg.Servers),
 	}
-	ports, err := freePorts(2 * cfg.Servers)
+	ports, err := cfg.ports()
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +81,19 @@ func Start(cfg Config) (*Cluster, error) {
 		}
 	}
 	return c, nil
+}
+
+// ports returns two addresses for each server. A host of its own has all ports
+// free.
+func (cfg Config) ports() ([]string, error) {
+	if len(cfg.Hosts) == 0 {
+		return freePorts(2 * cfg.Servers)
+	}
+	var addresses []string
+	for _, host := range cfg.Hosts {
+		addresses = append(addresses, net.JoinHostPort(host, "7400"), net.JoinHostPort(host, "7500"))
+	}
+	return addresses, nil
 }
 
 // ports hands out ports, none of them twice in one process.
@@ -172,7 +194,11 @@ func (c *Cluster) Restart(id int) error {
 		return err
 	}
 	defer log.Close() // the process has its own
-	cmd := exec.Command(c.cfg.Binary, c.Command(id)...)
+	words := append([]string{c.cfg.Binary}, c.Command(id)...)
+	if c.cfg.Via != nil {
+		words = append(c.cfg.Via(id), words...)
+	}
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	Prepare(cmd)
 	if err := cmd.Start(); err != nil {

@@ -3,6 +3,7 @@ package local
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,31 @@ func TestServersAreToldWhoTheyAre(t *testing.T) {
 	}
 	if err := c.Kill(1); err == nil {
 		t.Error("a server was killed twice")
+	}
+	if err := c.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServersRunWhereTheyAreTold(t *testing.T) {
+	c, err := Start(Config{
+		Binary: script(t, `echo "$@"; exec sleep 60`), Dir: t.TempDir(), Hosts: []string{"10.0.0.1", "10.0.0.2"},
+		Via: func(id int) []string {
+			return []string{"env", "PLACE=there", "sh", "-c", `echo in place $PLACE; exec "$@"`, "sh"}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := await(t, c, 2)
+	if want := "in place there"; !strings.Contains(said, want) {
+		t.Errorf("server 2 says %q, without %q", said, want)
+	}
+	if got, want := c.Addresses(), []string{"10.0.0.1:7400", "10.0.0.2:7400"}; !slices.Equal(got, want) {
+		t.Errorf("clients find the servers at %v, want %v", got, want)
+	}
+	if got, want := c.Peers(), "1=10.0.0.1:7500,2=10.0.0.2:7500"; got != want {
+		t.Errorf("the founders are %q, want %q", got, want)
 	}
 	if err := c.Stop(); err != nil {
 		t.Error(err)
