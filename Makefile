@@ -97,7 +97,7 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 PART      = $(GO) run ./internal/longrun/run
 
 .PHONY: long
-long: long-schedules long-costs long-sim long-model long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
+long: long-schedules long-costs long-sim long-model long-vopr long-mutants long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
@@ -114,6 +114,14 @@ long-sim: go-version ## how fast the simulator is
 .PHONY: long-model
 long-model: go-version ## the registry beside its naive twin, 100,000 steps
 	$(PART) -part model -title "Registry against its model" $(GO) test -count 1 -timeout 1h ./service/registry -run TestModel -steps 100000
+
+.PHONY: long-vopr
+long-vopr: go-version ## 24 simulated hours of the server under catastrophe
+	$(PART) -part vopr -title "The server under catastrophe" $(GO) run ./internal/vopr/run -hours 24
+
+.PHONY: long-mutants
+long-mutants: go-version ## every mistake of internal/vopr is found
+	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/vopr -run TestMutants
 
 .PHONY: long-race
 long-race: go-version ## all tests under the race detector
@@ -174,6 +182,11 @@ NEW ?=
 pages: go-version ## write docs/algorithms from the Specs; new pages for all, or those in NEW
 	$(GO) run ./internal/pages/cmd $(NEW)
 
+.PHONY: model
+LIMIT ?= 2m
+model: go-version ## the model checker on every algorithm, each search for LIMIT (2m) at most; writes docs/verification.md
+	$(GO) run ./internal/model -limit $(LIMIT)
+
 .PHONY: detectors
 detectors: go-version ## write docs/detectors.md: what the failure detectors cost, measured
 	$(GO) run ./cmd/conclave compare --detectors -n 10 --markdown > docs/detectors.md.new
@@ -183,6 +196,10 @@ detectors: go-version ## write docs/detectors.md: what the failure detectors cos
 SEEDS ?= 10000
 sim: go-version ## SEEDS (10000) random schedules of every algorithm in the simulator
 	SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 60m ./sim/... ./measure
+
+.PHONY: vopr
+vopr: go-version ## SEEDS (10000) minutes of whole clusters under faults, each from a seed
+	$(GO) run ./internal/vopr/run -seeds $(SEEDS)
 
 .PHONY: clean
 clean: ## remove what the targets built

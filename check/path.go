@@ -59,13 +59,7 @@ func (s *search) path(f *finding) *Path {
 			state, p.start = root, w.describeStart(i)
 		}
 	}
-	count := make([]int, w.layout.n) // steps so far
-	for i := range count {
-		count[i] = 1
-		if w.spec.Needs.Load {
-			count[i] = 2
-		}
-	}
+	count := w.stepsAtStart()
 	for _, lo := range chain[1:] {
 		i := w.pick(state, func(next *successor) bool { return next.broken == nil && next.lo == lo })
 		p.Steps = append(p.Steps, w.describe(state, w.found[i].action, count))
@@ -76,6 +70,18 @@ func (s *search) path(f *finding) *Path {
 		p.Steps = append(p.Steps, w.describe(state, f.action, count))
 	}
 	return p
+}
+
+// stepsAtStart returns how many steps each process takes before the first transition.
+func (w *worker) stepsAtStart() []int {
+	count := make([]int, w.layout.n)
+	for i := range count {
+		count[i] = 1
+		if w.spec.Needs.Load {
+			count[i] = 2
+		}
+	}
+	return count
 }
 
 // describeStart tells what the machines do first, in the i-th of all ways.

@@ -21,6 +21,12 @@ func (p *replay) write() {
 	p.decided()
 	p.list("  ", "workload:\n  commands", p.commands)
 	p.list("", "faults", p.faults)
+	if p.Path.Loop >= 0 {
+		p.line("# It goes on for ever: from %d D on all repeats. The simulator runs one round.", p.Path.Loop+1)
+		p.line("limit: {time: %d}", len(p.Path.Steps))
+		p.line("watch: []")
+		return
+	}
 	if v.Property != 0 {
 		p.line("watch: [%s]", p.watched())
 		p.line("expect: {violation: %s}", v.Property)

@@ -22,7 +22,12 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		// with one of them it is always the same.
 		again := full
 		again.Workers = 1
-		s = searched(ctx, &again)
+		if same := searched(ctx, &again); same.broken != nil { // else the time was up
+			s = same
+		}
+	}
+	if full.Liveness && s.broken == nil && s.stopped.Load() == nil {
+		s.live()
 	}
 	r := s.result()
 	r.Elapsed = time.Since(start)
@@ -61,11 +66,13 @@ type search struct {
 	width   int // words of a record
 
 	transitions atomic.Uint64
+	states      atomic.Uint64 // found so far, roughly
 	depth       int
 	stopped     atomic.Pointer[string]
 
 	mu     sync.Mutex
 	broken *finding
+	loop   *lasso // where a run goes on for ever
 	free   [][]uint32
 }
 
@@ -153,11 +160,12 @@ func (s *search) level(w *worker, level *frontier) [][]uint32 {
 		if i >= len(level.chunks) {
 			break
 		}
-		chunk := level.chunks[i]
+		chunk, size := level.chunks[i], out.size
 		for at := 0; at < len(chunk); at += s.width {
 			v, f := s.record(chunk[at:])
 			transitions += s.visit(w, v, f, out)
 		}
+		s.states.Add(uint64(out.size - size))
 		level.chunks[i] = nil
 		s.recycle(chunk)
 		s.checkLimits()
@@ -176,7 +184,7 @@ func (s *search) checkLimits() {
 	switch {
 	case s.ctx.Err() != nil:
 		s.stop("time")
-	case s.cfg.MaxStates > 0 && s.visited.len() >= s.cfg.MaxStates:
+	case s.cfg.MaxStates > 0 && s.states.Load() >= s.cfg.MaxStates:
 		s.stop("states")
 	}
 }
@@ -269,7 +277,11 @@ func (s *search) result() *Result {
 	}
 	if s.broken != nil {
 		r.Verdict, r.Broken, r.Stopped = Violated, s.broken.broken, ""
-		r.Path = s.path(s.broken)
+		if s.loop != nil {
+			r.Path = s.loop.path()
+		} else {
+			r.Path = s.path(s.broken)
+		}
 		r.Depth = len(r.Path.Steps)
 	}
 	return r

@@ -222,9 +222,14 @@ func (w *worker) put(slot int, before, m uint32) uint32 {
 
 // channel returns what is known of a channel.
 func (w *worker) channel(id uint32) *channel {
-	if int(id) >= len(w.channels) || w.channels[id].takes == nil {
+	if int(id) >= len(w.channels) {
 		w.mu.Lock()
-		w.channels = append(w.channels[:0], w.space.channels...)
+		w.channels = append(w.channels, w.space.channels[len(w.channels):]...)
+		w.mu.Unlock()
+	}
+	if w.channels[id].takes == nil && id != 0 {
+		w.mu.Lock()
+		w.channels[id] = w.space.channels[id] // it was only a part of others so far
 		w.mu.Unlock()
 	}
 	return &w.channels[id]

@@ -56,7 +56,7 @@ type checking struct {
 	*app
 	n, entries                                                        int
 	crashes, restarts, drops, duplicates, reorders, timeouts, workers int
-	fifo, synchronous, depthFirst                                     bool
+	fifo, synchronous, depthFirst, liveness                           bool
 	requesters                                                        []string
 	properties                                                        []string
 	options                                                           []string
@@ -95,6 +95,7 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.StringVar(&c.timers, "timers", c.timers, "when timers run out: as-needed, synchronous, patient, any or never")
 	flags.BoolVar(&c.synchronous, "synchronous", false, "the same as --timers synchronous")
 	flags.StringVar(&c.reduce, "reduce", c.reduce, "none, or por to leave out schedules that differ in nothing that matters")
+	flags.BoolVar(&c.liveness, "liveness", false, "look also for fair runs that go on for ever while somebody waits")
 	flags.BoolVar(&c.depthFirst, "depth-first", false, "search depth first: less memory, no shortest runs")
 	flags.StringSliceVar(&c.properties, "property", nil, "check these `properties` instead of what is claimed")
 	flags.StringVar(&c.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")

@@ -47,10 +47,16 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 	if c.depthFirst {
 		cfg.Order = check.DepthFirst
 	}
+	c.bounds(&cfg)
+	return cfg, c.named(&cfg)
+}
+
+// bounds sets how far the search goes.
+func (c *checking) bounds(cfg *check.Config) {
+	cfg.Liveness = c.liveness
 	cfg.Entries, cfg.Unordered, cfg.Memory = c.entries, !c.fifo, c.memory<<20
 	cfg.Crashes, cfg.Restarts, cfg.Drops, cfg.Duplicates, cfg.Reorders = c.crashes, c.restarts, c.drops, c.duplicates, c.reorders
 	cfg.Timeouts, cfg.Workers, cfg.MaxStates, cfg.MaxDepth = c.timeouts, c.workers, c.states, c.depth
-	return cfg, c.named(&cfg)
 }
 
 // named sets what is given by labels and names.

@@ -38,6 +38,9 @@ sim/simtest:           sim process trace algorithm algorithm/... internal/longru
 measure:               sim process algorithm algorithm/... internal/longrun
 scenario:              sim process trace algorithm algorithm/...
 check:                 scenario sim process trace algorithm algorithm/...
+check/audit:           check process algorithm
+
+internal/model:        check process algorithm
 
 # The words for what a Spec declares, and the pages made of them.
 internal/describe:     process
@@ -65,11 +68,13 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server
 internal/demo:         . internal/local internal/boottime service/server
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe service/server service/backup process algorithm algorithm/broken trace sim measure scenario check
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe service/server service/backup process algorithm algorithm/broken trace sim measure scenario check check/audit
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
 internal/longrun/run:  internal/longrun
+internal/vopr:         service/replica service/agreement service/registry internal/longrun # the server in a simulated world
+internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/selftest:
 `
@@ -78,11 +83,11 @@ internal/selftest:
 const doors = `
 go.etcd.io/raft/v3...:                 service/agreement
 go.etcd.io/raft/v3:                    service/agreement service/store service/transport # the latter two: see TestOnlyAgreementDrivesRaft
-go.etcd.io/raft/v3/raftpb:             service/agreement service/store service/transport service/replica service/node
+go.etcd.io/raft/v3/raftpb:             service/agreement service/store service/transport service/replica service/node internal/vopr
 go.etcd.io/etcd/...:                   service/store
 go.uber.org/zap...:                    service/store
 
-google.golang.org/protobuf/...:        service/api service/agreement service/store service/transport service/server
+google.golang.org/protobuf/...:        service/api service/agreement service/store service/transport service/server internal/vopr
 google.golang.org/genproto/...:        service/server
 google.golang.org/grpc...:             . service/api service/server internal/bench
 github.com/prometheus/...:             service/server
@@ -96,6 +101,7 @@ golang.org/x/sys/...:                  internal/boottime internal/guard internal
 golang.org/x/sync/...:                 service/server internal/bench internal/demo internal/local
 golang.org/x/net/...:                  service/server
 
+github.com/anishathalye/porcupine:    internal/vopr
 github.com/cockroachdb/datadriven:     process/processtest
 pgregory.net/rapid:                    process/processtest
 github.com/google/go-cmp/cmp:          process/processtest

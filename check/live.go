@@ -1,0 +1,335 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// A run that goes on for ever, in finitely many states, ends in a strongly connected
+// part of their graph. It breaks a promise of progress if somebody waits in all of
+// that part, and if it is fair: whatever is possible in all of it, such as the
+// delivery of the first message of a link, happens in it somewhere. Requests, calls
+// and faults are free to happen or not.
+
+// node is a state in the graph.
+type node struct {
+	state  []uint32
+	print  print
+	first  int32 // of its edges
+	after  int32 // behind the last of them
+	parent int32
+	by     action // what led here from the parent
+
+	index, low int32 // of Tarjan's algorithm; 0: not visited
+	onStack    bool
+	part       int32 // which strongly connected part it belongs to
+}
+
+// arc is an edge of the graph.
+type arc struct {
+	to     int32
+	action action
+	class  uint64 // what is done; 0: free to happen or not
+}
+
+// graph is all states with all steps.
+type graph struct {
+	*search
+	w     *worker
+	nodes []node
+	arcs  []arc
+	known map[print]int32
+}
+
+// live looks for a fair run in which somebody waits for ever.
+func (s *search) live() {
+	g := &graph{search: s, w: s.workers[0], known: map[print]int32{}}
+	if !g.build() {
+		return
+	}
+	for p := range g.w.layout.n {
+		if loop := g.starves(process.ID(p)); loop != nil {
+			s.broken, s.loop = &finding{broken: loop.broken}, loop
+			return
+		}
+	}
+}
+
+// build explores the graph once more and keeps it, as far as the memory allows.
+func (g *graph) build() bool {
+	for i, root := range g.w.roots() {
+		g.node(root, g.w.printOfState(root), -1, action{edge: uint8(i)})
+	}
+	size := int64(g.w.layout.stride)*4 + 120
+	left := g.cfg.Memory
+	for i := 0; i < len(g.nodes); i++ {
+		n := &g.nodes[i]
+		g.w.expand(n.state, n.print)
+		first := int32(len(g.arcs))
+		for k, next := range g.w.found {
+			a := arc{action: next.action, class: g.w.class(g.nodes[i].state, next.action)}
+			a.to = g.node(g.w.successor(k), next.print, int32(i), next.action)
+			g.arcs = append(g.arcs, a)
+		}
+		g.nodes[i].first, g.nodes[i].after = first, int32(len(g.arcs))
+		if left -= size + int64(len(g.w.found))*24; left < 0 || i%1024 == 0 && g.ctx.Err() != nil {
+			g.stop("memory for the graph, or time")
+			return false
+		}
+	}
+	return true
+}
+
+// node returns the number of a state.
+func (g *graph) node(state []uint32, f print, parent int32, by action) int32 {
+	if i, ok := g.known[f]; ok {
+		return i
+	}
+	i := int32(len(g.nodes))
+	g.known[f] = i
+	g.nodes = append(g.nodes, node{state: append([]uint32{}, state...), print: f, parent: parent, by: by})
+	return i
+}
+
+// class names what a fair run may not put off for ever, or is 0.
+func (w *worker) class(v []uint32, a action) uint64 {
+	switch a.kind {
+	case actDeliver:
+		name := uint64(1)<<40 | uint64(a.slot)<<24
+		if w.cfg.Unordered || int(a.slot) >= w.layout.n+w.layout.links {
+			name = uint64(2)<<60 | uint64(a.slot)<<32 | uint64(w.channel(v[a.slot]).takes[a.take].message)
+		}
+		return name
+	case actRelease:
+		return uint64(3)<<60 | uint64(a.proc)
+	case actFire:
+		return uint64(4)<<60 | uint64(a.proc)<<48 | w.edgeOf(v, a).argument&(1<<48-1)
+	case actElect:
+		return uint64(5) << 60
+	}
+	return 0
+}
+
+// waits reports whether a process wants something in a state.
+func (g *graph) waits(i int32, p process.ID) bool {
+	l := g.w.view(g.nodes[i].state[p])
+	if g.cfg.family() == process.Mutex {
+		return l.phase == waiting && !l.down
+	}
+	return !l.down && l.state.reached && l.state.leader == process.None
+}
+
+// starves looks for a fair part of the graph in all of which p waits.
+func (g *graph) starves(p process.ID) *lasso {
+	for i := range g.nodes {
+		g.nodes[i].index, g.nodes[i].part = 0, 0
+	}
+	t := tarjan{graph: g, wanted: func(i int32) bool { return g.waits(i, p) }}
+	for i := range g.nodes {
+		if g.nodes[i].index == 0 && t.wanted(int32(i)) {
+			t.visit(int32(i))
+		}
+	}
+	slices.SortFunc(t.parts, func(a, b []int32) int { return int(slices.Min(a) - slices.Min(b)) }) // numbers rise with the depth
+	for _, part := range t.parts {
+		if g.fair(part) {
+			text := fmt.Sprintf("%s waits for ever, while %s goes on and on", g.config().Text(p), count(len(part), "state"))
+			property := process.Progress
+			if g.cfg.family() == process.Election {
+				property = process.LeaderTermination
+			}
+			return &lasso{graph: g, part: part, broken: &Violation{property, p, text}}
+		}
+	}
+	return nil
+}
+
+func (g *graph) config() *process.Config { return g.space.config }
+
+// inside returns the arcs of a state that stay in its part.
+func (g *graph) inside(i int32) []arc {
+	var stay []arc
+	for _, a := range g.arcs[g.nodes[i].first:g.nodes[i].after] {
+		if g.nodes[a.to].part == g.nodes[i].part {
+			stay = append(stay, a)
+		}
+	}
+	return stay
+}
+
+// fair reports whether whatever is possible in all states of a part also happens in
+// it.
+func (g *graph) fair(part []int32) bool {
+	always := map[uint64]int{}
+	taken := map[uint64]bool{}
+	moves := false
+	for _, i := range part {
+		here := map[uint64]bool{}
+		for _, a := range g.arcs[g.nodes[i].first:g.nodes[i].after] {
+			if a.class != 0 && !here[a.class] {
+				here[a.class] = true
+				always[a.class]++
+			}
+		}
+		for _, a := range g.inside(i) {
+			moves, taken[a.class] = true, true
+		}
+	}
+	for class, states := range always {
+		if states == len(part) && !taken[class] {
+			return false
+		}
+	}
+	return moves
+}
+
+// tarjan finds the strongly connected parts of the states that are wanted, without
+// recursion: the runs may be long.
+type tarjan struct {
+	*graph
+	wanted func(i int32) bool
+	next   int32
+	stack  []int32
+	parts  [][]int32
+}
+
+type frame struct{ at, arc int32 }
+
+func (t *tarjan) visit(root int32) {
+	frames := []frame{t.enter(root)}
+	for len(frames) > 0 {
+		f := &frames[len(frames)-1]
+		n := &t.nodes[f.at]
+		if f.arc < n.after {
+			to := t.arcs[f.arc].to
+			f.arc++
+			switch m := &t.nodes[to]; {
+			case !t.wanted(to):
+			case m.index == 0:
+				frames = append(frames, t.enter(to))
+			case m.onStack:
+				n.low = min(n.low, m.index)
+			}
+			continue
+		}
+		at := f.at
+		if frames = frames[:len(frames)-1]; len(frames) > 0 {
+			below := &t.nodes[frames[len(frames)-1].at]
+			below.low = min(below.low, n.low)
+		}
+		if n.low == n.index {
+			t.close(at)
+		}
+	}
+}
+
+func (t *tarjan) enter(i int32) frame {
+	t.next++
+	n := &t.nodes[i]
+	n.index, n.low, n.onStack = t.next, t.next, true
+	t.stack = append(t.stack, i)
+	return frame{i, n.first}
+}
+
+// close takes a part off the stack.
+func (t *tarjan) close(root int32) {
+	var part []int32
+	for {
+		i := t.stack[len(t.stack)-1]
+		t.stack = t.stack[:len(t.stack)-1]
+		t.nodes[i].onStack = false
+		t.nodes[i].part = int32(len(t.parts) + 1)
+		part = append(part, i)
+		if i == root {
+			break
+		}
+	}
+	t.parts = append(t.parts, part)
+}
+
+// lasso is a run into a part of the graph, and round in it.
+type lasso struct {
+	*graph
+	part   []int32
+	broken *Violation
+}
+
+// path returns the shortest run into the part, and one round through it in which all
+// happens that fairness asks for.
+func (l *lasso) path() *Path {
+	start := slices.Min(l.part)
+	var stem []int32
+	for i := start; l.nodes[i].parent >= 0; i = l.nodes[i].parent {
+		stem = append(stem, i)
+	}
+	w, count := l.w, l.w.stepsAtStart()
+	root := start
+	if len(stem) > 0 {
+		root = l.nodes[stem[len(stem)-1]].parent
+	}
+	p := &Path{start: w.describeStart(int(l.nodes[root].by.edge))}
+	for k := len(stem) - 1; k >= 0; k-- {
+		n := &l.nodes[stem[k]]
+		p.Steps = append(p.Steps, w.describe(l.nodes[n.parent].state, n.by, count))
+	}
+	p.Loop = len(p.Steps)
+	at := start
+	for _, round := range l.round(start) {
+		p.Steps = append(p.Steps, w.describe(l.nodes[at].state, round.action, count))
+		at = round.to
+	}
+	return p
+}
+
+// round returns a closed walk from a state of the part, through a step of each class
+// that is taken in it.
+func (l *lasso) round(start int32) []arc {
+	var walk []arc
+	done := map[uint64]bool{}
+	at := start
+	for {
+		step := l.walk(at, func(a arc) bool { return a.class != 0 && !done[a.class] })
+		if step == nil {
+			break
+		}
+		for _, a := range step {
+			done[a.class] = true
+		}
+		walk = append(walk, step...)
+		at = step[len(step)-1].to
+	}
+	if at != start || len(walk) == 0 {
+		walk = append(walk, l.walk(at, func(a arc) bool { return a.to == start })...)
+	}
+	return walk
+}
+
+// walk returns a shortest walk within the part whose last arc is wanted, or nil.
+func (l *lasso) walk(from int32, wanted func(a arc) bool) []arc {
+	type reached struct {
+		by   arc
+		from int32
+	}
+	came := map[int32]reached{}
+	queue := []int32{from}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		for _, a := range l.inside(i) {
+			if wanted(a) {
+				walk := []arc{a}
+				for ; i != from; i = came[i].from {
+					walk = append([]arc{came[i].by}, walk...)
+				}
+				return walk
+			}
+			if _, seen := came[a.to]; !seen && a.to != from {
+				came[a.to] = reached{a, i}
+				queue = append(queue, a.to)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+// Command model runs the model checker on every algorithm within the bounds that
+// docs/verification.md reports, and writes the table there.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/process"
+)
+
+func main() {
+	page := flag.String("page", "docs/verification.md", "the page to write the table into")
+	limit := flag.Duration("limit", 2*time.Minute, "how long each search may take")
+	flag.Parse()
+	if err := run(*page, *limit); err != nil {
+		fmt.Fprintln(os.Stderr, "model:", err)
+		os.Exit(1)
+	}
+}
+
+// row is a search that the page reports.
+type row struct {
+	name       string
+	n, entries int
+	note       string
+	change     func(c *check.Config)
+	violated   bool // is what must come of it
+}
+
+func run(page string, limit time.Duration) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	begin, end := []byte("<!-- generated: model -->\n"), []byte("<!-- end -->")
+	before, rest, ok := bytes.Cut(text, begin)
+	_, after, ok2 := bytes.Cut(rest, end)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no block between %q and %q", page, begin, end)
+	}
+	start := time.Now()
+	table, failures := tableOf(limit)
+	block := fmt.Sprintf("Commit %s, %s, %d processors, %s for all; each search at most %v.\n\n%s",
+		commit(), time.Now().UTC().Format(time.DateOnly), runtime.GOMAXPROCS(0), time.Since(start).Round(time.Second), limit, table)
+	out := bytes.Join([][]byte{before, begin, []byte(block), end, after}, nil)
+	return errors.Join(failures, os.WriteFile(page, out, 0o644))
+}
+
+func commit() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func tableOf(limit time.Duration) (string, error) {
+	var b strings.Builder
+	var failures []error
+	b.WriteString("| algorithm | bounds | verdict | states | transitions | M/s | depth | seconds |\n|---|---|---|---|---|---|---|---|\n")
+	for _, r := range rows {
+		result, err := r.search(limit)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", r.name, err)
+		}
+		if violated := result.Verdict == check.Violated; violated != r.violated {
+			failures = append(failures, fmt.Errorf("%s, %s: %s, %v", r.name, result.Config.Bounds(), result.Verdict, result.Broken))
+		}
+		line := r.line(result)
+		fmt.Print(line)
+		b.WriteString(line)
+	}
+	return b.String(), errors.Join(failures...)
+}
+
+func (r *row) search(limit time.Duration) (*check.Result, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cfg := check.Config{
+		Spec: algorithm.Find(r.name), Process: process.Config{N: r.n}, Entries: r.entries, Memory: 8 << 30,
+	}
+	if r.change != nil {
+		r.change(&cfg)
+	}
+	return check.Run(ctx, cfg)
+}
+
+func (r *row) line(result *check.Result) string {
+	bounds, verdict := result.Config.Bounds(), result.Verdict.String()
+	if r.note != "" {
+		bounds += ", " + r.note
+	}
+	switch {
+	case result.Broken != nil:
+		verdict += ": " + result.Broken.String()
+	case result.Stopped != "":
+		verdict += " by " + result.Stopped
+	}
+	return fmt.Sprintf("| %s | %s | %s | %d | %d | %.2f | %d | %.2f |\n", r.name, bounds, verdict,
+		result.States, result.Transitions, result.Rate()/1e6, result.Depth, result.Elapsed.Seconds())
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/process"
+)
+
+// rows are the searches, small ones of each algorithm before large ones.
+var rows = []row{
+	{name: "central", n: 3, entries: 2},
+	{name: "central", n: 4, entries: 1},
+	{name: "central-clock", n: 3, entries: 2},
+	{name: "token-ring", n: 3, entries: 1, note: "of the endless circulation 200,000 states", change: states(200_000)},
+	{name: "lamport", n: 2, entries: 1, change: unordered, violated: true},
+	{name: "lamport", n: 3, entries: 1},
+	{name: "lamport", n: 3, entries: 2},
+	{name: "ricart-agrawala", n: 3, entries: 2},
+	{name: "ricart-agrawala", n: 3, entries: 2, change: unordered},
+	{name: "ricart-agrawala", n: 3, entries: 1, change: crashes(1)},
+	{name: "ricart-agrawala", n: 3, entries: 1, change: amnesia, violated: true},
+	{name: "ricart-agrawala", n: 4, entries: 1},
+	{name: "ricart-agrawala", n: 3, entries: 4},
+	{name: "ricart-agrawala-token", n: 4, entries: 1},
+	{name: "ricart-agrawala-token", n: 3, entries: 3},
+	{name: "suzuki-kasami", n: 4, entries: 1},
+	{name: "suzuki-kasami", n: 3, entries: 3},
+	{name: "raymond", n: 4, entries: 2, note: "on a line", change: tree(process.Line)},
+	{name: "raymond", n: 4, entries: 2, note: "on a star", change: tree(process.Star)},
+	{name: "singhal", n: 3, entries: 2},
+	{name: "singhal", n: 4, entries: 1},
+	{name: "singhal-printed", n: 3, entries: 2, violated: true},
+	{name: "maekawa", n: 3, entries: 2},
+	{name: "maekawa", n: 4, entries: 1, change: requesters(0, 1, 2)},
+	{name: "maekawa-slides", n: 3, entries: 1, violated: true},
+	{name: "majority", n: 3, entries: 1, note: "n=3, m=2, 2 timeouts", change: votes},
+	{name: "k-ricart-agrawala", n: 3, entries: 2, note: "K=2"},
+	{name: "chang-roberts", n: 6, entries: 1},
+	{name: "chang-roberts", n: 6, entries: 1, note: "reduced", change: reduced},
+	{name: "ring-list", n: 5, entries: 1, change: requesters(0, 2)},
+	{name: "ring-active-list", n: 5, entries: 1, change: requesters(0, 2)},
+	{name: "by-load-ring", n: 5, entries: 1},
+	{name: "bully", n: 3, entries: 1, change: crashes(1), note: "4 timeouts"},
+	{name: "bully", n: 4, entries: 1, change: crashes(2), note: "4 timeouts"},
+	{name: "bully", n: 3, entries: 1, change: anyTime, violated: true},
+}
+
+func unordered(c *check.Config) { c.Unordered = true }
+
+func reduced(c *check.Config) { c.Reduce = check.PartialOrder }
+
+func anyTime(c *check.Config) { c.Timing = check.AnyTime }
+
+func amnesia(c *check.Config) { c.Crashes, c.Restarts = 1, 1 }
+
+// crashes allows so many, and in elections few timeouts: each false alarm starts
+// another round, of which there is no end.
+func crashes(n int) func(c *check.Config) {
+	return func(c *check.Config) {
+		if c.Crashes = n; c.Spec.Family == process.Election {
+			c.Timeouts = 4
+		}
+	}
+}
+
+func states(n uint64) func(c *check.Config) { return func(c *check.Config) { c.MaxStates = n } }
+
+func tree(shape func(n int) []process.ID) func(c *check.Config) {
+	return func(c *check.Config) { c.Process.Topology.Parent = shape(c.Process.N) }
+}
+
+func requesters(p ...process.ID) func(c *check.Config) {
+	return func(c *check.Config) { c.Requesters = p }
+}
+
+func votes(c *check.Config) {
+	c.Process.Options = []process.OptionValue{{Name: "replicas", Value: "3"}, {Name: "votes", Value: "2"}}
+	c.Timeouts = 2
+}
