@@ -1,0 +1,203 @@
+package vopr
+
+import (
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/conclave-io/conclave/service/agreement"
+)
+
+// disk keeps what a server saves, under the contract of service/store. Writes are
+// made one after the other, those that wait share one fsync, and a save which
+// says that it may be lost waits for the next that does not. A crash leaves any of
+// the sectors of the write under way; the checksums of the log then tell whether it
+// is whole, and it counts or it does not.
+type disk struct {
+	w     *world
+	owner *server
+
+	kept agreement.Disk // what a restart finds
+	// loose are saves written and not synced: a crash loses them, as the kernel
+	// had them in memory.
+	loose []write
+	queue []write
+	busy  []write // what the fsync under way will make durable
+	slow  int64   // how much longer than usual everything takes
+	full  bool
+	// fuse has the server crash in the middle of its next write.
+	fuse bool
+}
+
+// write is a save of the log, or a snapshot.
+type write struct {
+	save     *agreement.Save
+	snapshot *raftpb.Snapshot
+}
+
+// plain reports whether a write has nothing but log.
+func (x write) plain() bool { return x.snapshot == nil && x.save.Snapshot == nil }
+
+// loosely reports whether a crash may lose the write.
+func (x write) loosely() bool { return x.plain() && !x.save.MustSync }
+
+func (d *disk) add(x write) {
+	d.queue = append(d.queue, x)
+	d.begin()
+}
+
+// begin writes as much as one fsync can serve: saves up to one that installs a
+// snapshot, or one snapshot.
+func (d *disk) begin() {
+	if len(d.busy) > 0 || len(d.queue) == 0 || d.owner.paused {
+		return
+	}
+	n := 1
+	for n < len(d.queue) && d.queue[n-1].plain() && d.queue[n].plain() {
+		n++
+	}
+	d.busy = append(d.busy, d.queue[:n]...)
+	d.queue = append(d.queue[:0], d.queue[n:]...)
+	took := d.latency()
+	owner, life := d.owner, d.owner.life
+	if d.fuse {
+		d.fuse = false
+		d.w.after(d.w.disks.Int64N(took), func() {
+			if owner.life == life {
+				owner.crash()
+			}
+		})
+	}
+	d.w.after(took, func() {
+		if owner.life == life {
+			d.finish()
+		}
+	})
+}
+
+// latency draws how long a write takes. What need not be synced takes no time to
+// speak of.
+func (d *disk) latency() int64 {
+	sync := false
+	for _, x := range d.busy {
+		sync = sync || !x.loosely()
+	}
+	if !sync {
+		return ms / 50
+	}
+	took := 200_000 + d.w.disks.Int64N(2*ms)
+	if d.w.disks.IntN(100) == 0 {
+		took += d.w.disks.Int64N(30 * ms)
+	}
+	return took + d.slow*d.w.disks.Int64N(ms+1)
+}
+
+// finish is the end of a write: it is durable, and the server hears of it.
+func (d *disk) finish() {
+	if d.full {
+		d.owner.stopForWant()
+		return
+	}
+	done := d.busy
+	d.busy = nil
+	d.loose = append(d.loose, done...)
+	for _, x := range done {
+		if !x.loosely() {
+			d.sync()
+			break
+		}
+	}
+	d.owner.receive(func() { d.owner.saved(done) })
+	d.begin()
+}
+
+// sync makes all that is written durable.
+func (d *disk) sync() {
+	for _, x := range d.loose {
+		d.keep(x)
+	}
+	d.loose = d.loose[:0]
+}
+
+// keep is what a write leaves on the disk.
+func (d *disk) keep(x write) {
+	if x.snapshot != nil {
+		d.install(x.snapshot)
+		return
+	}
+	if x.save.Snapshot != nil {
+		d.install(x.save.Snapshot)
+	}
+	if n := len(x.save.Entries); n > 0 {
+		d.kept.Entries = append(until(d.kept.Entries, x.save.Entries[0].GetIndex()), x.save.Entries...)
+	}
+	if x.save.HardState != nil {
+		d.kept.HardState = x.save.HardState
+	}
+}
+
+// install stores a snapshot. What the log holds beyond it is found again by a
+// restart.
+func (d *disk) install(s *raftpb.Snapshot) {
+	index := s.GetMetadata().GetIndex()
+	if d.kept.Snapshot.GetMetadata().GetIndex() >= index {
+		return
+	}
+	d.kept.Snapshot = s
+	d.kept.Entries = beyond(d.kept.Entries, index)
+}
+
+const sector = 512
+
+// crash loses what was not synced, but for the write under way, if chance will have
+// it that all of its sectors were written.
+func (d *disk) crash() {
+	whole, some := true, false
+	odds := d.w.disks.IntN(4) // sectors written of three
+	for range d.size()/sector + 1 {
+		written := d.w.disks.IntN(3) < odds
+		whole, some = whole && written, some || written
+	}
+	switch {
+	case len(d.busy) == 0:
+	case whole:
+		d.loose = append(d.loose, d.busy...)
+		d.sync()
+	case some:
+		d.w.stats.Torn++
+	default:
+		d.w.stats.Unsynced++
+	}
+	d.loose, d.queue, d.busy = nil, nil, nil
+}
+
+// size is about how many bytes the write under way has.
+func (d *disk) size() (bytes int) {
+	for _, x := range d.busy {
+		bytes += proto.Size(x.snapshot)
+		if x.save != nil {
+			bytes += 32 + proto.Size(x.save.Snapshot)
+			for _, e := range x.save.Entries {
+				bytes += 16 + len(e.GetData())
+			}
+		}
+	}
+	return bytes
+}
+
+func until(entries []*raftpb.Entry, index uint64) []*raftpb.Entry {
+	for i, e := range entries {
+		if e.GetIndex() >= index {
+			return entries[:i]
+		}
+	}
+	return entries
+}
+
+func beyond(entries []*raftpb.Entry, index uint64) []*raftpb.Entry {
+	for i, e := range entries {
+		if e.GetIndex() > index {
+			return append([]*raftpb.Entry(nil), entries[i:]...)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+// Package vopr puts the production server into a simulated world and breaks what can
+// break there, to see whether its promises hold.
+//
+// A run is a cluster of three or five replicas (service/replica: agreement, registry
+// and leases, the very code of the live server), eight clients with two workers each,
+// an operator who changes the members, and a plan of faults: see Kind. All time is
+// virtual and all chance comes from seeds, so that a plan is all that decides a run,
+// and the same plan gives the same run: Result.Digest tells.
+//
+// # What is real and what is simulated
+//
+// Real are replica, agreement with etcd's raft, registry, and the encoding of
+// messages. Simulated are what service/node, service/transport and service/store give
+// them: ticks and clocks, a network, a disk. The disk keeps the contract of
+// service/store: writes one after the other, those that wait share an fsync, a save is
+// there as a whole or not at all, and what was not synced is lost at a crash, but for
+// the write under way, of which any of the sectors may be there. That torn and
+// damaged files are told from whole ones is for the tests of service/store to show.
+//
+// Clients are modelled after the Go client and keep its rules: they send again
+// what is unanswered to whoever leads, try other servers beside one that is slow, renew
+// every quarter of a TTL, count their deadline from when the renewal that was answered
+// was sent, less a margin, withdraw, and give back what they were granted too late.
+// Streams between clients and servers may deliver out of order, which is more than a
+// network does to them and no more than both promise to bear.
+//
+// # What is required
+//
+// The judge looks on after each step:
+//
+//   - Nobody enters while another holds: from the grant's arrival at its client to the
+//     release, the deadline, or the news that it is asked to leave. At most k for a
+//     semaphore; readers and writers exclude each other.
+//   - A fence is larger than all that were known when it was asked for, and given once.
+//     A store that checks fences refuses no holder; late writes that it does refuse are
+//     counted.
+//   - A session lives until the deadline of its client, and a hold until it is given
+//     up, on every server that has applied what the client was told.
+//   - Who is told that it waits is granted before those who ask after that.
+//   - A release before the deadline finds what it releases.
+//   - Servers apply the same entry at the same index, are then in the same state, and
+//     one leads in a term. No server stops by itself but by plan.
+//   - Once all faults have healed, everyone who waits is served within 20 s, and all
+//     servers come to the same state.
+//   - What clients saw of each resource, queries included, is linearizable.
+//
+// # Why the simulator of algorithms does not carry it
+//
+// Package sim hosts process.Machine: one message struct with a small vocabulary, timers
+// that a machine arms, a step that is given one event. A replica takes raft's messages,
+// is ticked, answers many inputs with one output, and reports what a disk has done. Its
+// queue and its delays are made for that world and not exported. What is here in their
+// place is a heap and two dozen lines of chance.
+//
+// # Mutants
+//
+// A check that never fails shows nothing. Mutants are servers with a mistake that is
+// easily made, of which each must be found.
+package vopr

@@ -1,0 +1,267 @@
+package vopr
+
+import (
+	"errors"
+
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// strike lets a fault happen.
+func (w *world) strike(f Fault) {
+	if w.healed {
+		return
+	}
+	w.stats.Faults++
+	w.note(string(f.Kind), uint64(f.Who), uint64(f.For))
+	switch f.Kind {
+	case Outage:
+		for _, s := range w.servers {
+			w.strikeServer(f, s, Crash)
+		}
+	case Storm:
+		w.storm = &f
+		w.after(f.For*ms, func() {
+			if w.storm == &f {
+				w.storm = nil
+			}
+		})
+	case Split:
+		side := endpoint(f.Arg)&0xff | endpoint(f.Arg)>>8<<clientBit
+		w.sever(f.For*ms, &cut{side, ^side}, &cut{^side, side})
+	case Join, Remove, Promote, Resign:
+		w.reshape(f)
+	case Nap, Die, Away, Stuck:
+		w.strikeClient(f, w.clients[max(f.Who, 0)%len(w.clients)])
+	default:
+		if f.Kind == Drift && f.Who >= 16 {
+			c := w.clients[f.Who%len(w.clients)]
+			c.turnClock(f.Arg)
+			return
+		}
+		if s := w.target(f.Who); s != nil {
+			w.strikeServer(f, s, f.Kind)
+		}
+	}
+}
+
+// target finds the server that a fault means: the leader, or one of those that were
+// not removed.
+func (w *world) target(who int) *server {
+	if leader := w.leader(); who < 0 && leader != nil {
+		return leader
+	}
+	var present []*server
+	for _, s := range w.servers {
+		if !s.removed {
+			present = append(present, s)
+		}
+	}
+	if len(present) == 0 {
+		return nil
+	}
+	return present[max(who, 0)%len(present)]
+}
+
+func (w *world) strikeServer(f Fault, s *server, kind Kind) {
+	me := s.endpoint()
+	switch kind {
+	case Crash:
+		if f.Arg > 0 && s.up() {
+			s.disk.fuse = true
+		} else {
+			s.crash()
+		}
+		w.hold(s, f.For*ms)
+	case Pause:
+		if s.up() && !s.paused {
+			s.pause()
+			life := s.life
+			w.after(f.For*ms, func() {
+				if s.life == life {
+					s.resume()
+				}
+			})
+		}
+	case Isolate:
+		w.sever(f.For*ms, &cut{me, everybody}, &cut{everybody, me})
+	case Deafen:
+		w.sever(f.For*ms, &cut{allServers, me})
+	case Mute:
+		w.sever(f.For*ms, &cut{me, allServers})
+	case Strand:
+		w.sever(f.For*ms, &cut{me, allServers}, &cut{allServers, me})
+	case Slow:
+		s.disk.slow += 20
+		w.after(f.For*ms, func() { s.disk.slow = max(0, s.disk.slow-20) })
+	case Full:
+		s.disk.full = true
+		w.hold(s, f.For*ms)
+		w.after(f.For*ms, func() { s.disk.full = false })
+	case Drift:
+		s.clock.turn(w.now, f.Arg)
+	case Jump:
+		s.wall += f.Arg * ms
+	}
+}
+
+// hold keeps a server down for a while, if it is, and brings it up then.
+func (w *world) hold(s *server, d int64) {
+	s.held++
+	w.after(d, func() {
+		if s.held > 0 {
+			s.held--
+		}
+		w.raise(s)
+	})
+}
+
+// raise starts a server that nothing keeps down. One with a full disk that did not
+// write meanwhile has not noticed.
+func (w *world) raise(s *server) {
+	if s.held == 0 {
+		s.disk.full = false
+		s.start()
+	}
+}
+
+func (w *world) strikeClient(f Fault, c *client) {
+	me := c.endpoint()
+	switch f.Kind {
+	case Die:
+		c.die()
+	case Nap:
+		if !c.dead && !c.paused {
+			c.paused = true
+			life := c.life
+			w.after(f.For*ms, func() {
+				if c.life == life {
+					c.resume()
+				}
+			})
+		}
+	case Away:
+		w.sever(f.For*ms, &cut{me, allServers}, &cut{allServers, me})
+	case Stuck:
+		if s := w.target(int(f.Arg%8) - 1); s != nil {
+			w.sever(f.For*ms, &cut{me, s.endpoint()}, &cut{s.endpoint(), me})
+		}
+	}
+}
+
+// turnClock lets the clock of a client go at another speed.
+func (c *client) turnClock(drift int64) {
+	c.clock.turn(c.w.now, drift)
+	for _, s := range c.sessions {
+		if s.open && !s.lost && c.now() < s.until {
+			s.endsAt = c.clock.when(s.until)
+		}
+	}
+}
+
+// heal ends all faults. Clocks stay as wrong as they are.
+func (w *world) heal() {
+	w.healed, w.cuts, w.storm = true, nil, nil
+	w.note("heal", 0, 0)
+	for _, s := range w.servers {
+		s.held, s.disk.slow, s.disk.full, s.disk.fuse = 0, 0, false, false
+		s.resume()
+		s.start()
+	}
+	for _, c := range w.clients {
+		c.resume()
+	}
+}
+
+// operator changes the members of a cluster, as a person does: asks whoever leads
+// until it is done, refused, or taking too long.
+type operator struct {
+	asking *replica.Change
+	until  int64
+}
+
+const (
+	patience   = 15_000 * ms
+	askPeriod  = 60 * ms
+	mostServer = 40 // ids that a run may give
+)
+
+// reshape asks for a change of the members, if none is under way.
+func (w *world) reshape(f Fault) {
+	s := w.target(f.Who)
+	if s == nil || w.asking != nil {
+		return
+	}
+	present := 0
+	for _, other := range w.servers {
+		if !other.removed {
+			present++
+		}
+	}
+	switch {
+	case f.Kind == Resign:
+		if leader := w.leader(); leader != nil {
+			leader.receive(func() { leader.replica.Resign() })
+		}
+		return
+	case f.Kind == Join && present <= w.plan.Servers && len(w.servers) < mostServer:
+		said := (&server{w: w, id: uint64(len(w.servers)) + 1}).said()
+		said.ID, said.UID = 0, said.ID*1000
+		if f.Arg%3 == 0 {
+			said.Standing = registry.Learner
+		}
+		w.asking = &replica.Change{Kind: replica.Join, Server: said}
+	case f.Kind == Remove && present > 2:
+		w.asking = &replica.Change{Kind: replica.Remove, ID: s.id}
+	case f.Kind == Promote:
+		w.asking = &replica.Change{Kind: replica.Promote, ID: s.id}
+	default:
+		return
+	}
+	w.until = w.now + patience
+	w.ask()
+}
+
+// ask asks the leader once more.
+func (w *world) ask() {
+	change := w.asking
+	if change == nil || w.now > w.until {
+		w.asking = nil
+		return
+	}
+	if leader := w.leader(); leader != nil {
+		leader.receive(func() {
+			if w.asking == change {
+				w.answerTo(leader.replica.Change(leader.now(), *change))
+			}
+		})
+	}
+	w.after(askPeriod, w.ask)
+}
+
+func (w *world) answerTo(id uint64, done bool, err error) {
+	switch {
+	case err != nil && !errors.Is(err, agreement.ErrNotLeader):
+		w.tell("the change is refused: %v", err)
+		w.asking = nil
+	case done:
+		w.tell("the change of server %d is made", id)
+		w.stats.Changes++
+		if w.asking.Kind == replica.Join {
+			w.welcomeServer(id, w.asking.Server.UID)
+		}
+		w.asking = nil
+	}
+}
+
+// welcomeServer starts a server that joined, blank.
+func (w *world) welcomeServer(id, uid uint64) {
+	for uint64(len(w.servers)) < id {
+		s := w.addServer()
+		s.removed = s.id != id // an id that was given to a server which never came
+	}
+	s := w.servers[id-1]
+	s.uid = uid
+	s.start()
+}

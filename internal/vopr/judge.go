@@ -1,0 +1,297 @@
+package vopr
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// judge looks at everything, all the time, and knows what was promised.
+type judge struct {
+	resources []*resource
+	fences    map[uint64]claimID // who was given each fence
+	newest    uint64             // the largest fence that a client was told of
+
+	// frontier is the last entry that any server has applied, and entries a mark for
+	// each that tells it from any other.
+	frontier uint64
+	entries  []uint64
+	states   map[uint64]uint64 // the hash of the registry as of some entries
+	leaders  map[uint64]uint64 // who leads, by term
+
+	alive []registry.SessionID // as of the frontier
+	ended map[registry.SessionID]int64
+
+	served int64 // when all who waited at the end were served, or 0
+}
+
+func newJudge() judge {
+	return judge{
+		resources: newResources(), fences: make(map[uint64]claimID), states: make(map[uint64]uint64),
+		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64),
+	}
+}
+
+// watch is called when a server may have applied something.
+func (j *judge) watch(s *server) {
+	w := s.w
+	if s.replica.Leading() {
+		j.leads(s)
+	}
+	applied := s.replica.Applied()
+	if applied == s.applied {
+		return
+	}
+	j.compare(s, s.applied, applied)
+	s.applied = applied
+	s.log.trim(2048)
+	if applied%8 == 0 {
+		j.hash(s, applied)
+	}
+	if applied > j.frontier {
+		j.frontier = applied
+		j.advance(s)
+	}
+	j.promises(s)
+	w.note("applied", s.id, applied)
+}
+
+func (j *judge) leads(s *server) {
+	term := s.replica.Term()
+	switch other, known := j.leaders[term]; {
+	case !known:
+		j.leaders[term] = s.id
+		s.w.stats.Leaders++
+		s.w.note("leads", s.id, term)
+	case other != s.id:
+		s.w.violate("leader", "servers %d and %d both lead in term %d", other, s.id, term)
+	}
+}
+
+// compare requires that no two servers apply different entries at one index: what
+// was committed is never lost.
+func (j *judge) compare(s *server, from, to uint64) {
+	for index := from + 1; index <= to; index++ {
+		mark, known := s.log.at(index)
+		if !known {
+			continue // it came with a snapshot
+		}
+		for uint64(len(j.entries)) <= index {
+			j.entries = append(j.entries, 0)
+		}
+		switch present := j.entries[index]; {
+		case present == 0:
+			j.entries[index] = mark
+		case present != mark:
+			s.w.violate("log", "server %d applies another entry at index %d than others before", s.id, index)
+			return
+		}
+	}
+}
+
+// hash requires that servers which have applied the same entries are in the same
+// state.
+func (j *judge) hash(s *server, applied uint64) {
+	state := s.replica.Registry()
+	if applied%64 == 0 {
+		if err := state.Check(); err != nil {
+			s.w.violate("registry", "server %d: %v", s.id, err)
+		}
+	}
+	h := uint64(0xcbf29ce484222325)
+	for _, b := range state.Encode() {
+		h = (h ^ uint64(b)) * 0x100000001b3
+	}
+	switch other, known := j.states[applied]; {
+	case !known:
+		j.states[applied] = h
+	case other != h:
+		s.w.violate("state", "server %d is in another state at index %d than others", s.id, applied)
+	}
+}
+
+// advance notes which sessions have ended.
+func (j *judge) advance(s *server) {
+	var alive []registry.SessionID
+	s.replica.Registry().Each(func(x registry.Session) { alive = append(alive, x.ID) })
+	for _, id := range j.alive {
+		if _, found := slices.BinarySearchFunc(alive, id, registry.SessionID.Compare); !found {
+			j.ended[id] = s.w.now
+			s.w.stats.Ended++
+		}
+	}
+	for _, id := range alive {
+		if _, over := j.ended[id]; over {
+			j.reopened(s.w, id)
+		}
+	}
+	j.alive = alive
+}
+
+// reopened is a session that ended and was opened again by an old duplicate of its
+// Open. Nobody renews it and nobody believes in it, but old duplicates of its
+// requests may hold until it expires: a history that cannot be told from outside.
+func (j *judge) reopened(w *world, id registry.SessionID) {
+	delete(j.ended, id)
+	w.stats.Reopened++
+	for _, res := range j.resources {
+		res.clouded = true
+	}
+}
+
+// promises requires of a server that has applied what clients rely on that it has it:
+// sessions until their deadlines, and holds until they are given up.
+func (j *judge) promises(s *server) {
+	state := s.replica.Registry()
+	for _, c := range s.w.clients {
+		for _, x := range c.sessions {
+			if !x.believed() || s.applied < x.opened {
+				continue
+			}
+			if _, alive := state.Session(x.id); !alive {
+				s.w.violate("session", "session %v is over on server %d, %d ms before the deadline of its client", x.id, s.id, (x.endsAt-s.w.now)/ms)
+			}
+		}
+	}
+	for _, res := range j.resources {
+		res.holds = slices.DeleteFunc(res.holds, func(h *hold) bool { return h.over || h.session.lost })
+		for _, h := range res.holds {
+			if h.counts() && s.applied >= h.known && !holds(state, h) {
+				s.w.violate("hold", "%q is not held by session %v with fence %d on server %d, though its client was granted it and has not given it up", res.name, h.session.id, h.place.fence, s.id)
+			}
+		}
+	}
+}
+
+func holds(state *registry.Registry, h *hold) bool {
+	view, _, _ := state.Explain(h.place.res.class, h.place.res.name, 0)
+	return slices.ContainsFunc(view.Holders, func(x registry.Holder) bool {
+		return x.Session == h.session.id && x.Sequence == h.place.sequence && x.Fence == h.place.fence
+	})
+}
+
+// handOut is a grant that a client begins to believe in.
+func (j *judge) handOut(w *world, h *hold) {
+	res := h.place.res
+	h.known = j.frontier
+	others := 0
+	for _, other := range res.holds {
+		if !other.counts() {
+			continue
+		}
+		others++
+		excluded := !res.shares || !h.place.request.command.Shared || !other.place.request.command.Shared
+		if excluded && others >= res.room() {
+			w.violate("exclusion", "session %v enters %q with fence %d while session %v holds it with fence %d for another %d ms", h.session.id, res.name, h.place.fence, other.session.id, other.place.fence, (other.session.endsAt-w.now)/ms)
+		}
+	}
+	res.holds = append(res.holds, h)
+}
+
+const (
+	// bound is how long after all faults have healed everyone who waits must have
+	// been served, and all servers be in the same state.
+	bound = 20_000 * ms
+	// calm is how long after that to go on, for what comes late.
+	calm = 300 * ms
+)
+
+// settled reports whether all is quiet after the end. It is called after each event.
+func (j *judge) settled(w *world) bool {
+	if w.now > w.end+bound {
+		w.violate("progress", "%d s after all faults have healed %s", bound/ms/1000, w.unfinished())
+		return true
+	}
+	if j.served == 0 && w.now%ms < ms/8 && w.unfinished() == "" {
+		j.served = w.now
+	}
+	return j.served != 0 && w.now > j.served+calm && w.unfinished() == ""
+}
+
+// unfinished says what is still to happen before all is quiet, or "".
+func (w *world) unfinished() string {
+	for _, c := range w.clients {
+		for _, k := range c.workers {
+			if !k.idle() {
+				return k.wants()
+			}
+		}
+		if c.dead {
+			return "a client is dead"
+		}
+	}
+	leader := w.leader()
+	if leader == nil {
+		return "nobody leads"
+	}
+	for _, s := range w.servers {
+		if s.up() && s.replica.Applied() != leader.replica.Applied() {
+			return "a server lacks entries"
+		}
+	}
+	return ""
+}
+
+// wants says what a worker waits for.
+func (k *worker) wants() string {
+	what := "an answer"
+	if k.place != nil {
+		what = fmt.Sprintf("%q, class %d, by request %d", k.place.res.name, k.place.res.class, k.place.sequence)
+	}
+	if k.hold != nil {
+		what = "the end of its hold of " + what
+	}
+	s := k.client.session()
+	if leader := k.client.w.leader(); leader != nil && k.place != nil {
+		view, _, _ := leader.replica.Registry().Explain(k.place.res.class, k.place.res.name, 9)
+		k.client.w.tell("on server %d it is %+v", leader.id, view)
+	}
+	return fmt.Sprintf("client %d waits for %s; its session %v is valid: %v, has %d requests under way", k.client.slot, what, s.id, s.valid(), len(s.pending))
+}
+
+// conclude looks at the whole.
+func (j *judge) conclude(w *world) {
+	if w.found != nil {
+		return
+	}
+	leader := w.leader()
+	for _, s := range w.servers {
+		if s.up() && string(s.replica.Registry().Encode()) != string(leader.replica.Registry().Encode()) {
+			w.violate("state", "server %d is in another state than server %d at the end", s.id, leader.id)
+		}
+	}
+	j.members(w, leader)
+	for _, res := range j.resources {
+		if res.clouded || w.found != nil {
+			continue
+		}
+		switch res.linearizable(j.ended) {
+		case porcupine.Illegal:
+			w.violate("linearizability", "what clients saw of %q, class %d, in %d operations, is not possible", res.name, res.class, len(res.history))
+		case porcupine.Unknown:
+			w.stats.Unknown++
+		default:
+			w.stats.Histories++
+			w.stats.Checked += len(res.history)
+		}
+	}
+}
+
+// members requires that whoever is on record as a voter is one and is up, and that
+// whoever was removed has stopped.
+func (j *judge) members(w *world, leader *server) {
+	voters := leader.replica.Status().Voters
+	for _, m := range leader.replica.Registry().Members() {
+		if m.ID > uint64(len(w.servers)) {
+			continue // its id was given to it, and the answer lost
+		}
+		s := w.servers[m.ID-1]
+		out := m.Standing == registry.Removed
+		if out && s.up() || out == (m.Standing == registry.Voter && slices.Contains(voters, m.ID)) && m.Standing != registry.Learner {
+			w.violate("members", "server %d is on record as %+v, is up: %v; the voters are %v", m.ID, m, s.up(), voters)
+		}
+	}
+}

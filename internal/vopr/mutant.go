@@ -1,0 +1,135 @@
+package vopr
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Mutant is the server with a mistake in it. The mistake is in no program that anyone
+// runs: a copy of a source file has it, and the compiler is told to read the copy.
+type Mutant struct {
+	Name string
+	// Why says what is wrong, and what it brings about.
+	Why   string
+	Edits []Edit
+	// Harmless is a mistake that nobody can see by itself.
+	Harmless bool
+}
+
+// Edit replaces a text, which must stand in the file exactly once.
+type Edit struct{ File, Old, New string }
+
+// Mutants are mistakes that a server of this kind invites.
+var Mutants = []Mutant{
+	{
+		Name: "no-fsync",
+		Why:  "No save is synced before what it promises is said: a crash takes back votes and entries that others count on.",
+		Edits: []Edit{{
+			"service/agreement/ready.go", "MustSync: raw.MustSync,", "MustSync: false,",
+		}},
+	},
+	{
+		Name: "renewal-without-round",
+		Why:  "A renewal is acknowledged on the word of the leader alone: one that was deposed and does not know it promises time that its successor does not grant.",
+		Edits: []Edit{{
+			"service/replica/replica.go", "r.rounds.ask(asked{renewal: at})", "r.confirmed(asked{renewal: at})",
+		}},
+	},
+	{
+		Name:  "expiry-without-term",
+		Why:   "A verdict of an earlier term counts, and one that a deposed leader kept is proposed when it leads again: it ends a session that was renewed with another leader meanwhile.",
+		Edits: []Edit{expiryWithoutTerm, verdictsKept},
+	},
+	{
+		Name: "no-deduplication",
+		Why:  "Answers are not remembered, so that a request which comes again is carried out again: a release is told that there is nothing to release, a refused try may be granted.",
+		Edits: []Edit{{
+			"service/registry/registry.go", "if i, found := s.find(c.Sequence); found {\n\t\treturn s.answers[i].result, true", "if i, found := s.find(c.Sequence); found && i < 0 {\n\t\treturn s.answers[i].result, true",
+		}},
+	},
+	{
+		Name: "stale-snapshot",
+		Why:  "A server that is sent a snapshot goes on from its index with the state that it had before, and grants what is held.",
+		Edits: []Edit{{
+			"service/replica/apply.go", "r.reg, r.applied, r.logged = restored, snapshot.GetMetadata().GetIndex(), 0", "r.applied, r.logged = max(r.applied, snapshot.GetMetadata().GetIndex()), 0*restored.Counts().Locks",
+		}},
+	},
+	{
+		Name: "grant-over-one-stream",
+		Why:  "A grant is told over the stream that its request came over last, which the client may have closed: the mistake that the first hundred seeds found.",
+		Edits: []Edit{{
+			"service/replica/apply.go", "if to.queued {", "if to.queued && at.sequence == 0 {",
+		}},
+	},
+	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
+	// a verdict in the term in which it passed it, or forgets it when it is deposed,
+	// and raft keeps the term of an entry whoever commits it. So the term that a
+	// verdict names is always that of its entry, unless it outlives its leader.
+	{Name: "expiry-without-term-alone", Why: "Verdicts are forgotten with the leadership, so that the term is always right.", Edits: []Edit{expiryWithoutTerm}, Harmless: true},
+	{Name: "verdicts-kept-alone", Why: "The term in the verdict makes it void.", Edits: []Edit{verdictsKept}, Harmless: true},
+}
+
+var (
+	expiryWithoutTerm = Edit{
+		"service/registry/registry.go", "case OpExpire:\n\t\tif c.Term == term {", "case OpExpire:\n\t\tif c.Term <= term {",
+	}
+	verdictsKept = Edit{
+		"service/replica/replica.go", "r.pending, r.verdicts, r.inflight = nil, nil, 0", "r.pending, r.inflight = nil, 0",
+	}
+)
+
+// Overlay writes the files of a mutant of the repository at root into a folder, and
+// returns the file that `go build -overlay` takes.
+func (m *Mutant) Overlay(root, folder string) (string, error) {
+	replace := make(map[string]string)
+	for i, e := range m.Edits {
+		path := filepath.Join(root, e.File)
+		from := path
+		if copied, again := replace[path]; again {
+			from = copied
+		}
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return "", fmt.Errorf("vopr: %w", err)
+		}
+		if n := bytes.Count(text, []byte(e.Old)); n != 1 {
+			return "", fmt.Errorf("vopr: mutant %s: %q stands %d times in %s, not once: bring the mutant up to date", m.Name, e.Old, n, e.File)
+		}
+		copied := filepath.Join(folder, fmt.Sprintf("%s-%d.go", m.Name, i))
+		if err := os.WriteFile(copied, bytes.Replace(text, []byte(e.Old), []byte(e.New), 1), 0o600); err != nil {
+			return "", fmt.Errorf("vopr: %w", err)
+		}
+		replace[path] = copied
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", fmt.Errorf("vopr: %w", err)
+	}
+	file := filepath.Join(folder, m.Name+".json")
+	return file, os.WriteFile(file, list, 0o600)
+}
+
+// Build builds the command run with the mistake, in a folder, and returns its path.
+func (m *Mutant) Build(folder string) (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("vopr: mutants are made of the sources: run it in the repository: %w", err)
+	}
+	overlay, err := m.Overlay(strings.TrimSpace(string(out)), folder)
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(folder, m.Name+".exe")
+	text, err := exec.Command("go", "build", "-overlay", overlay, "-o", binary, module+"/internal/vopr/run").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("vopr: mutant %s: %w\n%s", m.Name, err, text)
+	}
+	return binary, nil
+}
+
+const module = "github.com/conclave-io/conclave"

@@ -1,0 +1,183 @@
+package vopr
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+)
+
+// Milliseconds are what plans are written in; the world counts nanoseconds.
+const ms = int64(1e6)
+
+// Plan is all that decides a run. The same plan gives the same run.
+type Plan struct {
+	Seed    uint64 `json:"seed"`
+	Servers int    `json:"servers"`
+	Clients int    `json:"clients"`
+	// Millis is how long clients work and faults happen, in ms. Then all is
+	// healed, and everyone who waits must be served.
+	Millis int64   `json:"millis"`
+	Faults []Fault `json:"faults"`
+}
+
+// Kind is what goes wrong.
+type Kind string
+
+// The kinds of fault. All but drift, jump, join, remove, promote, resign and
+// die end by themselves.
+const (
+	Crash   Kind = "crash"   // a server loses power
+	Outage  Kind = "outage"  // all servers do
+	Pause   Kind = "pause"   // a server stands still, its clock goes on
+	Isolate Kind = "isolate" // nothing reaches or leaves a server
+	Deafen  Kind = "deafen"  // no message of a server reaches another one
+	Mute    Kind = "mute"    // no message of another server reaches it
+	Strand  Kind = "strand"  // a server and the others do not hear each other, clients do
+	Split   Kind = "split"   // two halves, each with some of the clients
+	Storm   Kind = "storm"   // the network loses, repeats and delays
+	Slow    Kind = "slow"    // a disk takes long
+	Full    Kind = "full"    // a disk takes nothing: the server stops at its next write
+	Drift   Kind = "drift"   // the clock of a server or a client goes wrong from now on
+	Jump    Kind = "jump"    // the wall clock of a server is set
+	Join    Kind = "join"    // a server is added
+	Remove  Kind = "remove"  // a server is removed
+	Promote Kind = "promote" // a learner is given a vote
+	Resign  Kind = "resign"  // the leader hands over
+	Nap     Kind = "nap"     // a client stands still
+	Die     Kind = "die"     // a client ends without a word; another takes its place
+	Away    Kind = "away"    // a client reaches no server
+	Stuck   Kind = "stuck"   // a client does not reach one of the servers
+)
+
+// Fault is one thing that goes wrong.
+type Fault struct {
+	At   int64 `json:"at"` // ms since the start
+	Kind Kind  `json:"kind"`
+	// Who is the server or client: its number among those that are there, or,
+	// for a server, the leader if it is negative.
+	Who int   `json:"who"`
+	For int64 `json:"for,omitempty"` // ms
+	Arg int64 `json:"arg,omitempty"` // parts per million, ms, or the other side
+}
+
+// maxDrift is how much faster or slower than time a clock goes, in parts per
+// million. Two clocks thus drift apart by less than the margin of the clients,
+// which is a tenth of a TTL: what docs/operations.md asks of machines.
+const maxDrift = 45_000
+
+// weights say how often each kind of fault is drawn.
+var weights = []struct {
+	kind   Kind
+	weight int
+}{
+	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
+	{Storm, 6}, {Slow, 5}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3},
+	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4},
+}
+
+// Draw makes the plan of a seed: clusters of three and five in turn, eight clients,
+// and a fault about every two seconds.
+func Draw(seed uint64, millis int64) Plan {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis}
+	for at := int64(1500); at < millis; at += 200 + rng.Int64N(3600) {
+		p.Faults = append(p.Faults, drawFault(rng, at))
+	}
+	return p
+}
+
+func drawFault(rng *rand.Rand, at int64) Fault {
+	f := Fault{At: at, Kind: drawKind(rng), Who: rng.IntN(16), For: 20 + rng.Int64N(int64(1)<<(6+rng.IntN(8)))}
+	if rng.IntN(3) == 0 {
+		f.Who = -1
+	}
+	switch f.Kind {
+	case Drift:
+		f.Arg = rng.Int64N(2*maxDrift+1) - maxDrift
+	case Jump:
+		f.Arg = rng.Int64N(7_200_000) - 3_600_000
+	case Split, Stuck, Join:
+		f.Arg = rng.Int64N(1 << 16)
+	case Crash, Outage:
+		f.Arg = rng.Int64N(2) // 1: in the middle of a write
+	}
+	switch f.Kind {
+	case Drift, Jump, Join, Remove, Promote, Resign, Die:
+		f.For = 0
+	}
+	if f.Kind == Drift && rng.IntN(2) == 0 {
+		f.Who += 16 // a client
+	}
+	return f
+}
+
+func drawKind(rng *rand.Rand) Kind {
+	total := 0
+	for _, w := range weights {
+		total += w.weight
+	}
+	n := rng.IntN(total)
+	for _, w := range weights {
+		if n -= w.weight; n < 0 {
+			return w.kind
+		}
+	}
+	panic("vopr: the weights do not add up")
+}
+
+// Validate says what is wrong with a plan that somebody wrote.
+func (p *Plan) Validate() error {
+	switch {
+	case p.Servers < 1 || p.Servers > 9:
+		return fmt.Errorf("vopr: %d servers: give 1 to 9", p.Servers)
+	case p.Clients < 1 || p.Clients > 16:
+		return fmt.Errorf("vopr: %d clients: give 1 to 16", p.Clients)
+	case p.Millis < 1000:
+		return fmt.Errorf("vopr: a run of %d ms: give at least 1000", p.Millis)
+	}
+	for _, f := range p.Faults {
+		known := false
+		for _, w := range weights {
+			known = known || w.kind == f.Kind
+		}
+		if !known {
+			return fmt.Errorf("vopr: the fault %q is unknown", f.Kind)
+		}
+	}
+	return nil
+}
+
+// Encode writes a plan with a fault to a line.
+func (p *Plan) Encode() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"faults\": [", p.Seed, p.Servers, p.Clients, p.Millis)
+	for i, f := range p.Faults {
+		line, err := json.Marshal(f)
+		if err != nil {
+			panic("vopr: " + err.Error()) // numbers and a word
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString("\n  ")
+		b.Write(line)
+	}
+	b.WriteString("\n]}\n")
+	return b.Bytes()
+}
+
+// Decode reads a plan.
+func Decode(text []byte) (Plan, error) {
+	var p Plan
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&p); err != nil {
+		return p, fmt.Errorf("vopr: the plan cannot be read: %w", err)
+	}
+	if decoder.More() {
+		return p, errors.New("vopr: the file holds more than one plan")
+	}
+	return p, p.Validate()
+}

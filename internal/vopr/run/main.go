@@ -1,0 +1,156 @@
+// Command run plays seeds of internal/vopr, or a plan that was written down.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/conclave-io/conclave/internal/longrun"
+	"github.com/conclave-io/conclave/internal/vopr"
+)
+
+type options struct {
+	seed    uint64
+	seeds   int
+	hours   float64
+	seconds int64
+	servers int
+	log     bool
+	shrink  int
+	out     string
+	replay  string
+	mutant  string
+}
+
+func main() {
+	var o options
+	flag.Uint64Var(&o.seed, "seed", 1, "the first `seed`")
+	flag.IntVar(&o.seeds, "seeds", 1, "how many seeds to play")
+	flag.Float64Var(&o.hours, "hours", 0, "play as many seeds as make so many simulated `hours`, instead of -seeds")
+	flag.Int64Var(&o.seconds, "seconds", 60, "simulated `seconds` of work and faults for each seed")
+	flag.IntVar(&o.servers, "servers", 0, "the `size` of all clusters; without it, 3 and 5 in turn")
+	flag.BoolVar(&o.log, "log", false, "write down all that happens")
+	flag.IntVar(&o.shrink, "shrink", 400, "how many `runs` to make to find a smaller plan that fails as well")
+	flag.StringVar(&o.out, "out", ".", "the `folder` for plans that fail")
+	flag.StringVar(&o.replay, "replay", "", "play the plan in a `file` instead of seeds")
+	flag.StringVar(&o.mutant, "mutant", "", "build the server with the mistake of this `name`, and play that")
+	flag.Parse()
+	if err := o.do(); err != nil {
+		fmt.Fprintln(os.Stderr, "run:", err)
+		os.Exit(1)
+	}
+}
+
+func (o *options) do() error {
+	switch {
+	case o.mutant != "":
+		return o.breed()
+	case o.replay != "":
+		text, err := os.ReadFile(o.replay)
+		if err != nil {
+			return err
+		}
+		plan, err := vopr.Decode(text)
+		if err != nil {
+			return err
+		}
+		return o.judge(plan, &vopr.Stats{})
+	}
+	return o.play()
+}
+
+// play runs one seed after the other, and stops at the first that fails.
+func (o *options) play() error {
+	var all vopr.Stats
+	start := time.Now()
+	for n := uint64(0); ; n++ {
+		if o.hours == 0 && n >= uint64(o.seeds) || o.hours > 0 && float64(all.Nanos) >= o.hours*3600e9 {
+			break
+		}
+		plan := vopr.Draw(o.seed+n, o.seconds*1000)
+		if o.servers > 0 {
+			plan.Servers = o.servers
+		}
+		if err := o.judge(plan, &all); err != nil {
+			fmt.Printf("seed %d, after %d runs before it\n", o.seed+n, n)
+			return err
+		}
+	}
+	wall := time.Since(start)
+	fmt.Printf("%d runs without a violation\n", all.Runs)
+	subject := "3 and 5 servers"
+	if o.servers > 0 {
+		subject = fmt.Sprintf("%d servers", o.servers)
+	}
+	figures := all.Figures(wall)
+	for _, f := range figures {
+		fmt.Printf("%14s  %s\n", longrun.Number(f.Value), f.Name)
+	}
+	return longrun.Note(fmt.Sprintf("%s, seeds %d to %d", subject, o.seed, o.seed+uint64(all.Runs)-1), figures...)
+}
+
+// judge plays a plan. If it fails, a smaller one that does as well is written down.
+func (o *options) judge(plan vopr.Plan, all *vopr.Stats) error {
+	var log io.Writer
+	if o.log {
+		log = os.Stdout
+	}
+	result := vopr.Run(plan, log)
+	all.Add(&result.Stats)
+	if result.Violation == nil {
+		return nil
+	}
+	fmt.Println(result.Violation)
+	if o.replay != "" || o.shrink == 0 {
+		return result.Violation
+	}
+	smaller, v := vopr.Shrink(plan, result.Violation, o.shrink)
+	file := filepath.Join(o.out, fmt.Sprintf("vopr-%d.json", plan.Seed))
+	if err := os.WriteFile(file, smaller.Encode(), 0o600); err != nil {
+		return errors.Join(v, err)
+	}
+	fmt.Printf("shrunk from %d faults in %d ms to %d in %d ms; repeat it with: go run ./internal/vopr/run -replay %s\n",
+		len(plan.Faults), plan.Millis, len(smaller.Faults), smaller.Millis, file)
+	return v
+}
+
+// breed builds this command with a mistake in the server, and has that do what this
+// one was asked to.
+func (o *options) breed() error {
+	var chosen *vopr.Mutant
+	var names []string
+	for i := range vopr.Mutants {
+		names = append(names, vopr.Mutants[i].Name)
+		if vopr.Mutants[i].Name == o.mutant {
+			chosen = &vopr.Mutants[i]
+		}
+	}
+	if chosen == nil {
+		return fmt.Errorf("there is no mutant %q: there are %s", o.mutant, strings.Join(names, ", "))
+	}
+	folder, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	binary, err := chosen.Build(folder)
+	if err != nil {
+		return err
+	}
+	var args []string
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name != "mutant" {
+			args = append(args, "-"+f.Name+"="+f.Value.String())
+		}
+	})
+	cmd := exec.Command(binary, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}

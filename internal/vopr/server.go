@@ -1,0 +1,420 @@
+package vopr
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+const (
+	tick = 10 * ms
+	// shakePeriod is how often servers that can reach each other are made to know
+	// each other, as their transports do.
+	shakePeriod = 250 * ms
+	// maxInbox bounds what a server that stands still finds when it goes on.
+	maxInbox = 4096
+)
+
+// server is the host of a replica: what service/node is in earnest.
+type server struct {
+	w       *world
+	id, uid uint64
+	replica *replica.Replica // nil while it is down
+	disk    disk
+	clock   clock
+	wall    int64 // how far the wall clock is off
+	life    int   // counts starts and crashes: what belongs to an earlier one is void
+
+	paused  bool
+	removed bool // from the cluster: it is down for good
+	held    int  // faults that keep it down
+
+	inbox   []func()
+	turning bool // a turn is scheduled
+	links   []*link
+	reads   map[uint64]func(ok bool)
+	reading uint64 // reads so far
+
+	applied uint64 // as the judge saw it last
+	log     ledger // what its log has been, for the judge
+}
+
+// foundCluster makes the founders and starts them.
+func (w *world) foundCluster() {
+	var ids []uint64
+	for id := range uint64(w.plan.Servers) {
+		ids = append(ids, id+1)
+	}
+	snapshot := replica.Bootstrap(ids)
+	for range ids {
+		s := w.addServer()
+		s.disk.kept.Snapshot = snapshot
+		s.start()
+	}
+}
+
+// addServer makes a machine with an empty disk.
+func (w *world) addServer() *server {
+	id := uint64(len(w.servers)) + 1
+	s := &server{w: w, id: id, uid: id * 1000, clock: clock{base: int64(id) * 1e12}}
+	s.disk.w, s.disk.owner = w, s
+	w.servers = append(w.servers, s)
+	return s
+}
+
+// said is what a server says of itself.
+func (s *server) said() registry.Member {
+	return registry.Member{ID: s.id, UID: s.uid, PeerAddress: fmt.Sprint("peer-", s.id), ClientAddress: fmt.Sprint("client-", s.id)}
+}
+
+func (s *server) up() bool { return s.replica != nil }
+
+func (s *server) now() int64 { return s.clock.read(s.w.now) }
+
+// start brings a server up with what its disk holds.
+func (s *server) start() {
+	if s.up() || s.removed {
+		return
+	}
+	said := s.said()
+	cfg := replica.Config{
+		ID: s.id, UID: s.uid, PeerAddress: said.PeerAddress, ClientAddress: said.ClientAddress,
+		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24,
+	}
+	kept := s.disk.kept
+	kept.Entries = slices.Clone(kept.Entries)
+	made, err := replica.New(cfg, kept)
+	var gone *replica.RemovedError
+	switch {
+	case errors.As(err, &gone):
+		s.retire()
+		return
+	case err != nil:
+		s.w.violate("start", "server %d does not start: %v", s.id, err)
+		return
+	}
+	s.replica, s.inbox, s.turning, s.links = made, nil, false, nil
+	s.reads, s.life = make(map[uint64]func(bool)), s.life+1
+	s.applied = 0
+	s.log.begin(kept)
+	s.w.note("start", s.id, made.Applied())
+	s.scheduleTick(s.life)
+	s.w.after(ms, s.w.acquaint)
+}
+
+// crash takes a server down. What its disk has not synced is lost.
+func (s *server) crash() {
+	if !s.up() {
+		return
+	}
+	s.w.note("crash", s.id, s.replica.Applied())
+	s.replica, s.inbox, s.paused = nil, nil, false
+	s.life++
+	s.disk.crash()
+	s.w.stats.Restarts++
+	for _, l := range s.links {
+		l.reset()
+	}
+	s.links = nil
+}
+
+// stopForWant stops a server whose disk takes no more.
+func (s *server) stopForWant() {
+	s.w.tell("server %d stops: its disk is full", s.id)
+	s.crash()
+}
+
+// retire takes a removed server down for good.
+func (s *server) retire() {
+	s.w.note("retire", s.id, 0)
+	s.crash()
+	s.removed = true
+}
+
+// scheduleTick has the server tick, a little late at times as tickers are.
+func (s *server) scheduleTick(life int) {
+	s.w.after(s.clock.real(tick), func() {
+		if s.life != life {
+			return
+		}
+		if !s.paused {
+			s.receive(func() { s.replica.Tick(s.now()) })
+		}
+		s.scheduleTick(life)
+	})
+}
+
+// receive puts an input where the server takes it up in its next turn.
+func (s *server) receive(input func()) {
+	if !s.up() || len(s.inbox) >= maxInbox {
+		return
+	}
+	s.inbox = append(s.inbox, input)
+	s.wake()
+}
+
+// wake schedules a turn: what arrives until then shares one output.
+func (s *server) wake() {
+	if s.turning || s.paused || !s.up() {
+		return
+	}
+	s.turning = true
+	life := s.life
+	s.w.after(s.w.net.Int64N(ms/10), func() {
+		if s.life == life {
+			s.turning = false
+			s.turn()
+		}
+	})
+}
+
+func (s *server) turn() {
+	if s.paused {
+		return
+	}
+	life := s.life
+	inputs := s.inbox
+	s.inbox = nil
+	for _, input := range inputs {
+		if input(); s.life != life {
+			return
+		}
+	}
+	s.carryOut(s.replica.Output(s.w.now + s.wall))
+}
+
+// pause lets the server stand still, and resume go on: with a tick that was due,
+// and all that has arrived meanwhile, in the order that chance has it.
+func (s *server) pause() { s.paused = true }
+
+func (s *server) resume() {
+	if !s.paused {
+		return
+	}
+	s.paused = false
+	at := 0
+	if len(s.inbox) > 0 {
+		at = s.w.net.IntN(min(len(s.inbox), 20) + 1)
+	}
+	s.inbox = slices.Insert(s.inbox, at, func() { s.replica.Tick(s.now()) })
+	s.wake()
+	s.disk.begin()
+}
+
+// saved is the report that writes are durable.
+func (s *server) saved(done []write) {
+	for _, x := range done {
+		if x.snapshot != nil {
+			s.replica.SnapshotStored()
+			continue
+		}
+		if x.save.Snapshot != nil {
+			s.w.stats.Snapshots++
+		}
+		s.replica.Saved(s.now(), x.save)
+	}
+}
+
+func (s *server) carryOut(out *replica.Output) {
+	var gone *replica.RemovedError
+	if errors.As(out.Err, &gone) {
+		s.retire()
+		return
+	}
+	if out.Err != nil {
+		s.w.violate("stop", "server %d stops: %v", s.id, out.Err)
+		return
+	}
+	for _, save := range out.Saves {
+		s.log.append(save)
+	}
+	s.w.judge.watch(s)
+	for _, m := range out.Send {
+		s.send(m)
+	}
+	s.store(out)
+	for _, r := range out.Replies {
+		if l := s.link(r.Conn); l != nil {
+			l.down(r.Outcome)
+		}
+	}
+	for _, read := range out.Reads {
+		finish := s.reads[read.ID]
+		delete(s.reads, read.ID)
+		finish(read.OK)
+	}
+	if out.Deposed {
+		s.w.note("deposed", s.id, s.replica.Term())
+		for _, l := range s.links {
+			l.farewell(s.replica.Leader())
+		}
+		s.links = nil
+	}
+	s.replica.Clear()
+}
+
+// store gives the disk what is to be saved.
+func (s *server) store(out *replica.Output) {
+	for _, save := range out.Saves {
+		s.disk.add(write{save: save})
+	}
+	if out.Snapshot != nil {
+		s.disk.add(write{snapshot: out.Snapshot})
+	}
+}
+
+func (s *server) link(number uint64) *link {
+	for _, l := range s.links {
+		if l.number == number {
+			return l
+		}
+	}
+	return nil
+}
+
+// send puts a message on the network, as bytes.
+func (s *server) send(m *raftpb.Message) {
+	to := m.GetTo()
+	if to == 0 || to > uint64(len(s.w.servers)) {
+		return // its id was given to it, and it has not come yet
+	}
+	data, err := proto.Marshal(m)
+	if err != nil {
+		s.w.violate("codec", "a message of server %d cannot be written: %v", s.id, err)
+		return
+	}
+	snapshot := m.GetType() == raftpb.MsgSnap
+	other := s.w.servers[to-1]
+	arrived := s.w.packet(s.endpoint(), other.endpoint(), func() { other.arrive(s, data) })
+	switch {
+	case snapshot:
+		s.reportLater(func() { s.replica.SnapshotSent(to, arrived) })
+	case !arrived && s.w.net.IntN(8) == 0:
+		s.reportLater(func() { s.replica.Unreachable(to) })
+	}
+}
+
+// reportLater is what the transport tells after a while.
+func (s *server) reportLater(report func()) {
+	life := s.life
+	s.w.after(10*ms+s.w.net.Int64N(100*ms), func() {
+		if s.life == life {
+			s.receive(report)
+		}
+	})
+}
+
+// arrive is a message that comes from the network.
+func (s *server) arrive(from *server, data []byte) {
+	if !s.up() || s.knowsGone(from.id) {
+		return
+	}
+	m := new(raftpb.Message)
+	if err := proto.Unmarshal(data, m); err != nil {
+		s.w.violate("codec", "a message of server %d cannot be read: %v", from.id, err)
+		return
+	}
+	s.w.note(m.GetType().String(), from.id<<8|s.id, m.GetTerm()<<32|m.GetIndex())
+	s.receive(func() { s.replica.Receive(s.now(), m) })
+}
+
+// knowsGone reports whether this server takes nothing from another any more.
+func (s *server) knowsGone(id uint64) bool {
+	other := s.w.servers[id-1]
+	return other.removed
+}
+
+// shakeHands has servers that reach each other know each other, again and again.
+func (w *world) shakeHands() {
+	w.acquaint()
+	w.after(shakePeriod, w.shakeHands)
+}
+
+// acquaint lets each server that reaches another one introduce itself. One that was
+// removed is told so.
+func (w *world) acquaint() {
+	for _, s := range w.servers {
+		for _, other := range w.servers {
+			if s == other || !s.up() || !other.up() || s.paused || other.paused ||
+				w.blocked(s.endpoint(), other.endpoint()) || w.blocked(other.endpoint(), s.endpoint()) {
+				continue
+			}
+			if slices.Contains(s.replica.Gone(), other.id) {
+				other.retire()
+				continue
+			}
+			said := s.said()
+			other.receive(func() { other.replica.Met(said) })
+		}
+	}
+}
+
+// leader returns the server that leads in the highest term, or nil.
+func (w *world) leader() *server {
+	var leader *server
+	for _, s := range w.servers {
+		if s.up() && !s.paused && s.replica.Leading() && (leader == nil || s.replica.Term() > leader.replica.Term()) {
+			leader = s
+		}
+	}
+	return leader
+}
+
+// ledger is what the log of a server has been since it started: a number for each
+// entry that tells it from others.
+type ledger struct {
+	base  uint64 // the index before the first of marks
+	marks []uint64
+}
+
+func (l *ledger) begin(d agreement.Disk) {
+	l.base, l.marks = d.Snapshot.GetMetadata().GetIndex(), nil
+	l.add(d.Entries)
+}
+
+func (l *ledger) append(save *agreement.Save) {
+	if save.Snapshot != nil {
+		l.base, l.marks = save.Snapshot.GetMetadata().GetIndex(), nil
+	}
+	l.add(save.Entries)
+}
+
+func (l *ledger) add(entries []*raftpb.Entry) {
+	for _, e := range entries {
+		if e.GetIndex() <= l.base {
+			continue
+		}
+		l.marks = append(l.marks[:e.GetIndex()-l.base-1], markOf(e))
+	}
+}
+
+// at returns the mark of an entry, or false if the ledger does not reach there.
+func (l *ledger) at(index uint64) (uint64, bool) {
+	if index <= l.base || index > l.base+uint64(len(l.marks)) {
+		return 0, false
+	}
+	return l.marks[index-l.base-1], true
+}
+
+// trim forgets entries, but for the newest.
+func (l *ledger) trim(most int) {
+	if drop := len(l.marks) - most; drop > most {
+		l.base += uint64(drop)
+		l.marks = slices.Clone(l.marks[drop:])
+	}
+}
+
+func markOf(e *raftpb.Entry) uint64 {
+	h := 0xcbf29ce484222325 ^ e.GetTerm()*0x9e3779b97f4a7c15
+	for _, b := range e.GetData() {
+		h = (h ^ uint64(b)) * 0x100000001b3
+	}
+	return h
+}

@@ -1,0 +1,85 @@
+package vopr
+
+import (
+	"time"
+
+	"github.com/conclave-io/conclave/internal/longrun"
+)
+
+// Stats are the figures of a run, or of many.
+type Stats struct {
+	Runs       int
+	Nanos      int64 // simulated
+	Events     int
+	Operations int // of clients: acquire, release, cancel, update, transfer, revoke, query
+	Renewals   int
+	Faults     int
+	Grants     int
+	Lost       int // holds that ended with the client's deadline
+	Ended      int // sessions that ended
+	Leaders    int // terms with a leader
+	Restarts   int
+	Torn       int // writes of which a crash left a part
+	Unsynced   int // writes of which a crash left nothing
+	Snapshots  int // that leaders sent and members installed
+	Changes    int // of members, made
+	Writes     int // of holders to the store that checks fences
+	Refused    int // of these, late ones that the store refused
+	Reopened   int // sessions opened again by an old duplicate
+	Histories  int // checked for linearizability
+	Checked    int // operations in them
+	Unknown    int // histories that were too hard
+}
+
+func (s *Stats) Add(o *Stats) {
+	s.Runs += o.Runs
+	s.Nanos += o.Nanos
+	s.Events += o.Events
+	s.Operations += o.Operations
+	s.Renewals += o.Renewals
+	s.Faults += o.Faults
+	s.Grants += o.Grants
+	s.Lost += o.Lost
+	s.Ended += o.Ended
+	s.Leaders += o.Leaders
+	s.Restarts += o.Restarts
+	s.Torn += o.Torn
+	s.Unsynced += o.Unsynced
+	s.Snapshots += o.Snapshots
+	s.Changes += o.Changes
+	s.Writes += o.Writes
+	s.Refused += o.Refused
+	s.Reopened += o.Reopened
+	s.Histories += o.Histories
+	s.Checked += o.Checked
+	s.Unknown += o.Unknown
+}
+
+// Figures are the numbers for a report, of what took so long.
+func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
+	hours := float64(s.Nanos) / 3600e9
+	per := func(n int) float64 { return float64(n) / (float64(s.Nanos) / 1e9) }
+	return []longrun.Figure{
+		{Name: "simulated hours", Value: hours},
+		{Name: "runs", Value: float64(s.Runs)},
+		{Name: "violations", Value: 0},
+		{Name: "operations", Value: float64(s.Operations)},
+		{Name: "per second", Value: per(s.Operations)},
+		{Name: "renewals", Value: float64(s.Renewals)},
+		{Name: "grants", Value: float64(s.Grants)},
+		{Name: "faults", Value: float64(s.Faults)},
+		{Name: "per 10 s", Value: 10 * per(s.Faults)},
+		{Name: "terms", Value: float64(s.Leaders)},
+		{Name: "crashes", Value: float64(s.Restarts)},
+		{Name: "writes torn or lost", Value: float64(s.Torn + s.Unsynced)},
+		{Name: "snapshots installed", Value: float64(s.Snapshots)},
+		{Name: "changes of members", Value: float64(s.Changes)},
+		{Name: "sessions ended", Value: float64(s.Ended)},
+		{Name: "holds lost", Value: float64(s.Lost)},
+		{Name: "late writes refused", Value: float64(s.Refused)},
+		{Name: "histories linearizable", Value: float64(s.Histories)},
+		{Name: "operations in them", Value: float64(s.Checked)},
+		{Name: "histories too hard", Value: float64(s.Unknown)},
+		{Name: "simulated hours per hour", Value: float64(s.Nanos) / float64(wall)},
+	}
+}

@@ -1,0 +1,137 @@
+package vopr
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+var (
+	seeds = flag.Int("seeds", 16, "how many seeds TestSample plays")
+	first = flag.Uint64("first", 1, "the first of them")
+)
+
+// A sample of what `make long-vopr` runs for a simulated day.
+func TestSample(t *testing.T) {
+	var all Stats
+	for n := range uint64(*seeds) {
+		plan := Draw(*first+n, 40_000)
+		result := Run(plan, nil)
+		all.Add(&result.Stats)
+		if v := result.Violation; v != nil {
+			smaller, v := Shrink(plan, v, 200)
+			t.Fatalf("seed %d: %v\na plan that fails:\n%s", plan.Seed, v, smaller.Encode())
+		}
+	}
+	seconds := int(all.Nanos / 1e9)
+	t.Logf("%+v", all)
+	if all.Operations < 10*seconds || all.Faults*10 < seconds {
+		t.Errorf("%d operations and %d faults in %d s: that is too few to show anything", all.Operations, all.Faults, seconds)
+	}
+	for what, n := range map[string]int{
+		"holds lost": all.Lost, "crashes": all.Restarts, "writes torn or lost": all.Torn + all.Unsynced, "snapshots": all.Snapshots,
+		"changes of members": all.Changes, "late writes refused": all.Refused, "histories": all.Histories,
+	} {
+		if n == 0 && *seeds >= 16 {
+			t.Errorf("no %s in %d runs", what, *seeds)
+		}
+	}
+}
+
+func TestSamePlanSameRun(t *testing.T) {
+	plan := Draw(7, 10_000)
+	var one, two bytes.Buffer
+	a, b := Run(plan, &one), Run(plan, &two)
+	if a != b && (a.Violation == nil || b.Violation == nil) || a.Digest != b.Digest {
+		t.Fatalf("the same plan gave %+v and %+v", a, b)
+	}
+	if one.Len() < 10_000 || !bytes.Equal(one.Bytes(), two.Bytes()) {
+		t.Errorf("the logs of one plan, of %d and %d bytes, differ or are short", one.Len(), two.Len())
+	}
+	if c := Run(Draw(9, 10_000), nil); c.Digest == a.Digest {
+		t.Error("another seed gave the same digest")
+	}
+	text := plan.Encode()
+	again, err := Decode(text)
+	if err != nil || !slices.Equal(again.Faults, plan.Faults) || again.Seed != plan.Seed {
+		t.Errorf("a plan is not read as it was written: %v\n%s", err, text)
+	}
+}
+
+// Each file in testdata is a plan that once found a mistake in the server.
+func TestRegressions(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no plans in testdata: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := Decode(text)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if v := Run(plan, nil).Violation; v != nil {
+			t.Errorf("%s: %v", file, v)
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, text := range []string{
+		"{", `{"seed":1,"servers":0,"clients":1,"millis":2000}`, `{"seed":1,"servers":3,"clients":99,"millis":2000}`,
+		`{"seed":1,"servers":3,"clients":1,"millis":2}`, `{"seed":1,"servers":3,"clients":1,"millis":2000,"faults":[{"kind":"?"}]}`,
+	} {
+		if _, err := Decode([]byte(text)); err == nil {
+			t.Errorf("%s is taken for a plan", text)
+		}
+	}
+}
+
+func TestClocks(t *testing.T) {
+	c := clock{base: 100}
+	c.turn(1000, -maxDrift)
+	for _, reading := range []int64{1100, 1101, 5_000_000_007} {
+		at := c.when(reading)
+		if c.read(at) < reading || c.read(at-1) >= reading {
+			t.Errorf("the clock shows %d at %d, and %d just before: not %d", c.read(at), at, c.read(at-1), reading)
+		}
+	}
+}
+
+// The model of a lock must refuse what no lock does.
+func TestModel(t *testing.T) {
+	grant := func(claim claimID, fence uint64, call, ret int64) operation {
+		return operation{kind: opGrant, claim: claim, fence: fence, call: call, ret: ret}
+	}
+	op := func(kind opKind, claim claimID, call, ret int64, claims ...claimID) operation {
+		return operation{kind: kind, claim: claim, call: call, ret: ret, claims: claims}
+	}
+	for name, c := range map[string]struct {
+		want    string
+		history []operation
+	}{
+		"in turn":           {"Ok", []operation{grant(1, 1, 0, 1), op(opRelease, 1, 2, 3), grant(2, 2, 0, 4)}},
+		"two at once":       {"Illegal", []operation{grant(1, 1, 0, 1), grant(2, 2, 2, 3), op(opRelease, 1, 4, 5)}},
+		"fence goes back":   {"Illegal", []operation{grant(1, 2, 0, 1), op(opRelease, 1, 2, 3), grant(2, 1, 4, 5)}},
+		"ended in between":  {"Ok", []operation{grant(1, 1, 0, 1), op(opEnd, 1, 2, forever), grant(2, 2, 3, 4)}},
+		"ended too early":   {"Illegal", []operation{grant(1, 1, 0, 1), op(opEnd, 1, 9, forever), grant(2, 2, 3, 4)}},
+		"refused, but free": {"Illegal", []operation{op(opHeld, 1, 0, 1)}},
+		"refused by whom?":  {"Ok", []operation{op(opMaybe, 2, 0, forever), op(opHeld, 1, 0, 1)}},
+		"query is stale":    {"Illegal", []operation{grant(1, 1, 0, 1), op(opRelease, 1, 2, 3), op(opQuery, 0, 4, 5, 1)}},
+		"query sees it":     {"Ok", []operation{grant(1, 1, 0, 1), op(opRelease, 1, 4, 8), op(opQuery, 0, 4, 5, 1)}},
+		"done twice":        {"Illegal", []operation{grant(1, 1, 0, 1), op(opNotHeld, 1, 2, 3)}},
+	} {
+		res := resource{history: c.history}
+		if got := res.linearizable(map[registry.SessionID]int64{}); string(got) != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

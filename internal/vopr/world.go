@@ -1,0 +1,221 @@
+package vopr
+
+import (
+	crand "crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime/debug"
+)
+
+// world is everything there is in one run.
+type world struct {
+	plan Plan
+	log  io.Writer // nil for none
+	now  int64     // ns, from the start
+	end  int64     // when clients stop to begin new work
+
+	events events
+	drawn  uint64 // events scheduled so far
+	digest uint64 // of all that happened
+
+	net, disks, work *rand.Rand // chance, each for itself
+
+	servers []*server // by id, from 1 up
+	clients []*client
+	cuts    []*cut
+	storm   *Fault
+	numbers uint64 // links so far
+	healed  bool
+	operator
+	judge judge
+	stats Stats
+	found *Violation
+}
+
+// Violation is a promise that was broken.
+type Violation struct {
+	// Rule is a word for the promise, and Text what happened.
+	Rule, Text string
+	At         int64 // ns
+}
+
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s: %s, at %d ms", v.Rule, v.Text, v.At/ms)
+}
+
+// Result is what came of a run.
+type Result struct {
+	Stats     Stats
+	Violation *Violation // nil for none
+	// Digest is the same for the same plan, and hardly ever for another.
+	Digest uint64
+}
+
+// Run lets the world of a plan run to its end, or until a promise is broken. If
+// log is not nil it is told what happens. Runs must be made one at a time: raft
+// draws its election timeouts from crypto/rand, which is replaced meanwhile.
+func Run(plan Plan, log io.Writer) (result Result) {
+	real := crand.Reader
+	crand.Reader = chance{rand.New(rand.NewPCG(plan.Seed, 1))}
+	defer func() { crand.Reader = real }()
+	w := newWorld(plan, log)
+	defer func() {
+		if broken := recover(); broken != nil {
+			w.violate("assertion", "%v\n%s", broken, debug.Stack())
+		}
+		w.stats.Runs, w.stats.Nanos = 1, w.now
+		result = Result{Stats: w.stats, Violation: w.found, Digest: w.digest}
+	}()
+	w.play()
+	return result
+}
+
+// chance is a source of random bytes that a seed decides.
+type chance struct{ rng *rand.Rand }
+
+func (c chance) Read(b []byte) (int, error) {
+	var word [8]byte
+	for i := range b {
+		if i%8 == 0 {
+			binary.LittleEndian.PutUint64(word[:], c.rng.Uint64())
+		}
+		b[i] = word[i%8]
+	}
+	return len(b), nil
+}
+
+func newWorld(plan Plan, log io.Writer) *world {
+	w := &world{
+		plan: plan, log: log, end: plan.Millis * ms, judge: newJudge(),
+		net:   rand.New(rand.NewPCG(plan.Seed, 2)),
+		disks: rand.New(rand.NewPCG(plan.Seed, 3)),
+		work:  rand.New(rand.NewPCG(plan.Seed, 4)),
+	}
+	w.foundCluster()
+	for slot := range plan.Clients {
+		w.clients = append(w.clients, newClient(w, slot))
+	}
+	for _, f := range plan.Faults {
+		w.at(f.At*ms, func() { w.strike(f) })
+	}
+	w.at(shakePeriod, w.shakeHands)
+	w.at(w.end, w.heal)
+	return w
+}
+
+// play lets events happen until all is quiet after the end, or something is wrong.
+func (w *world) play() {
+	for w.found == nil && w.step() {
+		if w.now > w.end && w.judge.settled(w) {
+			w.judge.conclude(w)
+			return
+		}
+	}
+}
+
+func (w *world) step() bool {
+	if len(w.events) == 0 {
+		return false
+	}
+	e := w.events.pop()
+	w.now = e.at
+	w.stats.Events++
+	e.do()
+	return true
+}
+
+// at schedules what happens at a moment, after all that was scheduled for it
+// before.
+func (w *world) at(when int64, do func()) {
+	w.drawn++
+	w.events.push(event{max(when, w.now), w.drawn, do})
+}
+
+func (w *world) after(d int64, do func()) { w.at(w.now+d, do) }
+
+// note adds something that happened to the digest, and to the log.
+func (w *world) note(what string, a, b uint64) {
+	const prime = 0x100000001b3
+	h := w.digest ^ uint64(w.now)
+	for i := range len(what) {
+		h = (h ^ uint64(what[i])) * prime
+	}
+	h = (h ^ a) * prime
+	h ^= h >> 29
+	w.digest = (h ^ b) * prime
+	if w.log != nil {
+		fmt.Fprintf(w.log, "%10.3f %s %d %d\n", float64(w.now)/1e6, what, a, b)
+	}
+}
+
+// tell adds a line to the log.
+func (w *world) tell(format string, args ...any) {
+	if w.log != nil {
+		fmt.Fprintf(w.log, "%10.3f "+format+"\n", append([]any{float64(w.now) / 1e6}, args...)...)
+	}
+}
+
+// violate notes the first promise that is broken.
+func (w *world) violate(rule, format string, args ...any) {
+	if w.found == nil {
+		w.found = &Violation{Rule: rule, Text: fmt.Sprintf(format, args...), At: w.now}
+		w.tell("VIOLATION %v", w.found)
+	}
+}
+
+// event is something that will happen.
+type event struct {
+	at  int64
+	seq uint64
+	do  func()
+}
+
+func (e *event) before(f *event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
+
+// events is a heap.
+type events []event
+
+func (q *events) push(e event) {
+	*q = append(*q, e)
+	h := *q
+	i := len(h) - 1
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !e.before(&h[parent]) {
+			break
+		}
+		h[i] = h[parent]
+		i = parent
+	}
+	h[i] = e
+}
+
+func (q *events) pop() event {
+	h := *q
+	top, last := h[0], h[len(h)-1]
+	h[len(h)-1] = event{}
+	h = h[:len(h)-1]
+	*q = h
+	if len(h) == 0 {
+		return top
+	}
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(h) {
+			break
+		}
+		if child+1 < len(h) && h[child+1].before(&h[child]) {
+			child++
+		}
+		if !h[child].before(&last) {
+			break
+		}
+		h[i] = h[child]
+		i = child
+	}
+	h[i] = last
+	return top
+}
