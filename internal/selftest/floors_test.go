@@ -76,6 +76,7 @@ internal/longrun/run:  internal/longrun
 internal/vopr:         service/replica service/agreement service/registry internal/longrun # the server in a simulated world
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
+internal/nemesis:
 internal/selftest:
 `
 

@@ -1,0 +1,233 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/conclave-io/conclave"
+)
+
+// patience is how long the servers have for what must happen soon, and how long
+// after the last fault everybody must have been served.
+const patience = 30 * time.Second
+
+// perform is the plot.
+func perform(p play, w *world) error {
+	s := &scene{
+		play: p, world: w, began: time.Now(),
+		faults: make(map[string]int), killed: make(map[int]int64), programs: make(map[int]*program),
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), p.Lasts+5*patience)
+	defer cancel()
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	s.say("seed %d: %d servers and %d programs, each in a network namespace of its own", p.Seed, servers, hosts)
+	if err := s.served(ctx); err != nil {
+		return err
+	}
+	keeping, stop := context.WithCancel(ctx)
+	defer stop()
+	k := &keeper{client: s.client, fences: make(map[string]uint64)}
+	var kept sync.WaitGroup
+	kept.Go(func() { k.keep(keeping) })
+	if err := s.haunt(ctx); err != nil {
+		return err
+	}
+	healed := time.Now()
+	if err := errors.Join(s.served(ctx), s.whole(ctx)); err != nil {
+		return err
+	}
+	recovery := time.Since(healed)
+	stop()
+	kept.Wait()
+	if err := errors.Join(k.check(ctx), s.close()); err != nil {
+		return err
+	}
+	s.client.Close()
+	if err := s.cluster.Stop(); err != nil {
+		return err
+	}
+	return s.conclude(k, recovery)
+}
+
+// haunt lets the faults happen: the short play one after the other, in a long
+// one those of the network and those of processes at the same time.
+func (s *scene) haunt(ctx context.Context) error {
+	if s.play.Lasts == 0 {
+		return s.hand(ctx, slices.Values(s.short()), 700*time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.play.Lasts)
+	defer cancel()
+	var hands sync.WaitGroup
+	var errs [2]error
+	for i, draw := range []func(*rand.Rand) fault{s.drawLink, s.drawProcess} {
+		random := rand.New(rand.NewPCG(s.play.Seed, uint64(i)))
+		drawn := func(yield func(fault) bool) {
+			for ctx.Err() == nil && yield(draw(random)) {
+			}
+		}
+		hands.Go(func() { errs[i] = s.hand(ctx, drawn, 600*time.Millisecond) })
+	}
+	hands.Wait()
+	return errors.Join(errs[:]...)
+}
+
+// hand lets faults happen one after the other, with a pause after each. When it
+// ends, so have they.
+func (s *scene) hand(ctx context.Context, faults func(func(fault) bool), calm time.Duration) error {
+	for f := range faults {
+		says, end, err := f.begin()
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		s.say("%s, for %v", says, f.lasts)
+		s.mu.Lock()
+		s.faults[f.name]++
+		s.mu.Unlock()
+		pause(ctx, f.lasts)
+		if err := end(); err != nil {
+			return fmt.Errorf("end of %q: %w", f.name, err)
+		}
+		pause(ctx, calm)
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// until looks again and again until it finds nothing wrong.
+func until(ctx context.Context, wrong func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := wrong(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("after %v still: %w", patience, err)
+		}
+	}
+}
+
+// served waits until every worker of every program has entered once more.
+func (s *scene) served(ctx context.Context) error {
+	before := s.observer.count()
+	return until(ctx, func(context.Context) error {
+		now := s.observer.count()
+		for _, p := range s.programs {
+			for i := range crew {
+				at := seat{p.job.Program, i}
+				if now[at] == before[at] {
+					return errors.Join(fmt.Errorf("worker %d.%d is not served", at.program, at.member), s.cluster.Died())
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// whole waits until all servers are up, connected, and have the log.
+func (s *scene) whole(ctx context.Context) error {
+	return until(ctx, func(ctx context.Context) error {
+		if err := s.cluster.Died(); err != nil {
+			return err
+		}
+		members, err := s.client.Members(ctx)
+		if err != nil {
+			return err
+		}
+		if len(members) != servers {
+			return fmt.Errorf("there are %d members", len(members))
+		}
+		for _, m := range members {
+			if !m.Voter || !m.Leader && !m.Connected || m.Behind > 200 {
+				return fmt.Errorf("server %d is not back: %+v", m.ID, m)
+			}
+		}
+		return nil
+	})
+}
+
+// keeper takes one lock after another, and keeps them: a grant that was
+// acknowledged must be there to the end.
+type keeper struct {
+	client *conclave.Client
+	fences map[string]uint64
+	newest *conclave.Lock
+}
+
+func (k *keeper) keep(ctx context.Context) {
+	for ctx.Err() == nil {
+		name := fmt.Sprint("kept-", len(k.fences))
+		lock, err := k.client.Lock(ctx, name)
+		if err != nil {
+			continue
+		}
+		if fence, err := lock.Fence(); err == nil {
+			k.fences[name], k.newest = fence, lock
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+}
+
+func (k *keeper) check(ctx context.Context) error {
+	if len(k.fences) == 0 {
+		return errors.New("nothing was granted to who keeps")
+	}
+	if err := k.newest.Context().Err(); err != nil {
+		return fmt.Errorf("a session of a minute that went on renewing is lost: %w", err)
+	}
+	resources, err := k.client.List(ctx, "kept-")
+	if err != nil {
+		return err
+	}
+	held := make(map[string]uint64)
+	for _, r := range resources {
+		held[r.Name] = r.Holders[0].Fence
+	}
+	var missing []string
+	for _, name := range slices.Sorted(maps.Keys(k.fences)) {
+		if held[name] != k.fences[name] {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("of %d grants that were acknowledged, %d are gone: %q", len(k.fences), len(missing), missing)
+	}
+	return nil
+}
+
+// conclude says what happened, and gives the verdict.
+func (s *scene) conclude(k *keeper, recovery time.Duration) error {
+	v := judge(s.observer.reports, s.killed)
+	var counts []string
+	for _, name := range slices.Sorted(maps.Keys(s.faults)) {
+		counts = append(counts, fmt.Sprintf("%s %d", name, s.faults[name]))
+	}
+	s.say("faults: %s", strings.Join(counts, ", "))
+	s.say("%d holds, %d ended by their deadline, %d by a kill; %d writes, %d of them refused for their fence", v.holds, v.late, v.unended, s.observer.writes, s.observer.refused)
+	s.say("%d grants kept to the end; all served and all servers back %.1f s after the last fault", len(k.fences), recovery.Seconds())
+	if len(v.problems) > 0 {
+		return fmt.Errorf("%d broken promises, the first: %s", len(v.problems), strings.Join(v.problems[:min(5, len(v.problems))], "; "))
+	}
+	s.say("no promise was broken")
+	return nil
+}
