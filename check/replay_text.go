@@ -27,10 +27,12 @@ func (p *replay) write() {
 		p.line("watch: []")
 		return
 	}
-	if v.Property != 0 {
-		p.line("watch: [%s]", p.watched())
-		p.line("expect: {violation: %s}", v.Property)
+	if v.Property == 0 {
+		p.line("expect: {violation: assertion}")
+		return
 	}
+	p.line("watch: [%s]", p.watched())
+	p.line("expect: {violation: %s}", v.Property)
 }
 
 func (p *replay) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
@@ -111,10 +113,7 @@ func (p *replay) links() {
 	layout := newLayout(&p.Config)
 	late := len(p.Path.Steps) + 1
 	ordered := !p.Config.Unordered && p.Config.Reorders == 0
-	if len(p.delays) == 0 {
-		return
-	}
-	p.line("links:\n  overrides:")
+	var items []string
 	for _, slot := range slices.Sorted(maps.Keys(p.delays)) {
 		if slot >= layout.n+layout.links {
 			continue
@@ -133,8 +132,10 @@ func (p *replay) links() {
 			continue
 		}
 		from := process.ID((slot - layout.n) / (layout.n - 1))
-		p.line("    - {from: %s, to: %s, fifo: %v, delay: [%s]}", p.label(from), p.label(layout.receiver(slot)), ordered, strings.Join(delays, ", "))
+		items = append(items, fmt.Sprintf("{from: %s, to: %s, fifo: %v, delay: [%s]}",
+			p.label(from), p.label(layout.receiver(slot)), ordered, strings.Join(delays, ", ")))
 	}
+	p.list("  ", "links:\n  overrides", items)
 }
 
 // decided is what chance decides in other runs.

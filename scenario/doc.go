@@ -66,8 +66,8 @@
 // all; lose or repeat: the name of a message, or any (from, to, count). What ends by
 // itself does so after for.
 //
-// Expect may say: violation, the name of a property or none, which is also meant
-// when it is absent; reason, why the run ends; entries; order, the labels in the
+// Expect may say: violation, the name of a property, assertion for what an algorithm
+// asserts of itself, or none, which is also meant when it is absent; reason, why the run ends; entries; order, the labels in the
 // order of entering; messages, how many of each name; messages-per-entry; leader;
 // waiting and inside, how many clients are so at the end; refused commands.
 package scenario

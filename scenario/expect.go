@@ -16,6 +16,7 @@ import (
 // nothing.
 type expect struct {
 	violation process.Property // 0: none
+	assertion bool             // of the algorithm itself, in place of a violation
 	checks    []func(o *Outcome) string
 }
 
@@ -23,7 +24,7 @@ var reasons = []sim.Reason{sim.Quiet, sim.LimitReached, sim.Stalled, sim.Violate
 
 func (r *reader) expectation(n *yaml.Node) {
 	r.mapping(n, "expect",
-		field{"violation", func(n *yaml.Node) { r.violation = r.property(n, "none") }},
+		field{"violation", r.broken},
 		field{"reason", r.reason},
 		field{"order", r.order},
 		field{"messages", r.messages},
@@ -34,6 +35,14 @@ func (r *reader) expectation(n *yaml.Node) {
 		r.counted("inside", func(s *sim.Result) int { return s.Inside }),
 		r.counted("refused", func(s *sim.Result) int { return s.Refused }),
 	)
+}
+
+// broken is the property that is to be violated. What an algorithm asserts of itself
+// is none of the properties.
+func (r *reader) broken(n *yaml.Node) {
+	if r.assertion = n.Value == "assertion"; !r.assertion {
+		r.violation = r.property(n, "none")
+	}
 }
 
 func (r *reader) expects(check func(o *Outcome) string) { r.checks = append(r.checks, check) }
@@ -157,12 +166,17 @@ func (r *reader) leader(n *yaml.Node) {
 func (e *expect) unmet(o *Outcome) []string {
 	var unmet []string
 	for _, v := range o.Result.Violations {
-		if e.violation == 0 || v.Property != e.violation {
+		if e.violation == 0 && !e.assertion || v.Property != e.violation {
 			unmet = append(unmet, fmt.Sprintf("violation: %s", v.Text))
 		}
 	}
-	if e.violation != 0 && len(o.Result.Violations) == 0 {
-		unmet = append(unmet, fmt.Sprintf("violation: none, expected one of %s", e.violation))
+	if len(o.Result.Violations) == 0 {
+		switch {
+		case e.assertion:
+			unmet = append(unmet, "violation: none, expected one of an assertion")
+		case e.violation != 0:
+			unmet = append(unmet, fmt.Sprintf("violation: none, expected one of %s", e.violation))
+		}
 	}
 	for _, check := range e.checks {
 		if text := check(o); text != "" {

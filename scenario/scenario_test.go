@@ -218,6 +218,7 @@ func TestUnmetExpectations(t *testing.T) {
 		{"{}", ""},
 		{"{violation: none, reason: quiet, entries: 2, order: [2, 1], waiting: 0, inside: 0, refused: 0, messages: {REQ: 4}, messages-per-entry: 6}", ""},
 		{"{violation: progress}", "violation: none, expected one of progress"},
+		{"{violation: assertion}", "violation: none, expected one of an assertion"},
 		{"{reason: stalled}", "the run ended by: quiet, expected stalled"},
 		{"{entries: 3}", "entries: 2, expected 3"},
 		{"{order: [1, 2]}", "order of entries: [2, 1], expected [1, 2]"},
