@@ -86,7 +86,7 @@ func (s *scene) hand(ctx context.Context, faults func(func(fault) bool), calm ti
 	for f := range faults {
 		says, end, err := f.begin()
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
+			return fmt.Errorf("%s: %w", f.name, errors.Join(err, s.cluster.Died()))
 		}
 		s.say("%s, for %v", says, f.lasts)
 		s.mu.Lock()
@@ -94,7 +94,7 @@ func (s *scene) hand(ctx context.Context, faults func(func(fault) bool), calm ti
 		s.mu.Unlock()
 		pause(ctx, f.lasts)
 		if err := end(); err != nil {
-			return fmt.Errorf("end of %q: %w", f.name, err)
+			return fmt.Errorf("end of %q: %w", f.name, errors.Join(err, s.cluster.Died()))
 		}
 		pause(ctx, calm)
 	}

@@ -21,6 +21,8 @@ type world struct {
 	places int
 	// lossy: the kernel can delay and lose packets at random.
 	lossy bool
+	// timely: a process can be started with other clocks.
+	timely bool
 }
 
 // run runs a command, and returns an error that says what it said.
@@ -98,6 +100,7 @@ func (w *world) probe() error {
 	if err := w.mend(1, 2); err != nil {
 		return err
 	}
+	w.timely = run(append(otherClocks(1), "true")...) == nil
 	w.lossy = run("tc", "qdisc", "add", "dev", line(1), "root", "netem", "loss", "1%") == nil
 	if w.lossy {
 		return w.speed(1)
@@ -111,6 +114,14 @@ func (w *world) probe() error {
 // at returns the command that starts a program at a place. It becomes the
 // program, so that a signal to the one is a signal to the other.
 func at(n int) []string { return []string{"ip", "netns", "exec", place(n)} }
+
+// otherClocks returns the command that starts a program, in the same way, with
+// clocks that are so many seconds from those of the machine: CLOCK_MONOTONIC and
+// CLOCK_BOOTTIME. The time of day is the same for all processes of a machine.
+func otherClocks(seconds int64) []string {
+	by := fmt.Sprint(seconds)
+	return []string{"unshare", "--time", "--monotonic", by, "--boottime", by}
+}
 
 // cut keeps everything from going one way, from one place to another. Neither
 // hears of it: the packets are gone.
