@@ -16,6 +16,7 @@ var commands = []func(*app) *cobra.Command{
 	newAlgorithms,
 	newSim,
 	newCheck,
+	newAudit,
 	newCompare,
 	newBench,
 	newStatus,

@@ -1,0 +1,224 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/process"
+)
+
+// Assumption is something that algorithms assume of the world.
+type Assumption uint8
+
+// The assumptions. Nothing stands for all of them kept.
+const (
+	Nothing Assumption = iota
+	FIFO
+	NoLoss
+	NoDuplication
+	NoCrash
+	BoundedDelay
+	UniqueLabels
+	CorrectDetector
+)
+
+// Assumptions are the columns of the audit. The first drops nothing: what breaks
+// there breaks everywhere.
+var Assumptions = []Assumption{
+	Nothing, FIFO, NoLoss, NoDuplication, NoCrash, BoundedDelay, UniqueLabels, CorrectDetector,
+}
+
+var assumptionNames = [...]string{
+	"nothing dropped", "FIFO links", "no loss", "no duplication", "no crash", "bounded delay", "unique labels", "correct detector",
+}
+
+// slugs name the assumptions in the names of files.
+var slugs = [...]string{"all-kept", "fifo", "loss", "duplication", "crash", "delay", "labels", "detector"}
+
+// dropped says what the checker does instead.
+var dropped = [...]string{
+	"Links keep their order and lose and repeat nothing, nobody crashes, timers run out only while no message is on its way and nobody is inside.",
+	"Every message may overtake every other on its link.",
+	"One message may be lost.",
+	"One message may come twice, the second time whenever it likes.",
+	"One process may crash for good, at any moment, also between two sends of a step. Where the algorithm wants a detector, it is told the truth at any later moment.",
+	"Timers may run out at any moment, also while messages are on their way and others are inside.",
+	"Two processes have the same label.",
+	"One process may be told of another that it has failed while that is up.",
+}
+
+// faults are what Specs call the absence of an assumption; 0: they have no word
+// for it.
+var faults = [...]process.Fault{
+	0, process.Reorder, process.Loss, process.Duplication, process.CrashAny, process.Slowness, 0, 0,
+}
+
+// String returns the name of the assumption.
+func (a Assumption) String() string { return assumptionNames[a] }
+
+// Dropped says in a sentence what the checker allows when the assumption is dropped.
+func (a Assumption) Dropped() string { return dropped[a] }
+
+// Needed reports whether an algorithm says that it needs the assumption. Of a crash
+// that is to say that it does not survive every one.
+func (a Assumption) Needed(s *process.Spec) bool {
+	switch a {
+	case FIFO:
+		return s.Needs.FIFO
+	case NoLoss:
+		return s.Needs.Reliable
+	case NoDuplication:
+		return s.Needs.NoDuplication
+	case BoundedDelay:
+		return s.Needs.Synchrony
+	case NoCrash:
+		return !s.Survives(process.CrashAny, s.Mode(&process.Config{}))
+	case UniqueLabels:
+		return !breaksTiesByRank(s)
+	case CorrectDetector:
+		return s.Needs.Detector != process.NoDetector
+	}
+	return false
+}
+
+// Survived reports whether the Spec says that the algorithm keeps its promises
+// without the assumption, and under which condition, if under one.
+func (a Assumption) Survived(s *process.Spec) (survives bool, when string) {
+	fault, mode := faults[a], s.Mode(&process.Config{})
+	if fault == 0 || !s.Survives(fault, mode) {
+		return false, ""
+	}
+	for _, v := range s.Claims.Survives {
+		if v.Fault == fault && (v.Mode == "" || v.Mode == mode) {
+			return true, v.When
+		}
+	}
+	return true, ""
+}
+
+// breaksTiesByRank reports whether labels are only for printing. Those of mutual
+// exclusion compare ranks, which are unique by themselves.
+func breaksTiesByRank(s *process.Spec) bool {
+	return s.Family == process.Mutex && !s.Needs.Elector && !hasElection(s)
+}
+
+func hasElection(s *process.Spec) bool {
+	for i := range s.Depth() {
+		if s.Layer(uint8(i)).Family == process.Election {
+			return true
+		}
+	}
+	return false
+}
+
+func hasTimers(s *process.Spec) bool {
+	for i := range s.Depth() {
+		if len(s.Layer(uint8(i)).Timers) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// detects reports whether a failure detector is among the layers.
+func detects(s *process.Spec) bool {
+	for i := range s.Depth() {
+		if s.Layer(uint8(i)).Family == process.Detector {
+			return true
+		}
+	}
+	return false
+}
+
+// properties are those that are judged: of the claimed ones all but a bound of bypass
+// that holds only while no takeover begins, since timers that wait for a lost token
+// may begin one at any quiet moment.
+func properties(s *process.Spec, c *process.Config) []process.Property {
+	return slices.DeleteFunc(check.Claimed(s, c), func(p process.Property) bool {
+		return p == process.BoundedBypass && s.Needs.Elector
+	})
+}
+
+// applies returns why the checker does not search, or 0 if it does.
+func (a Assumption) applies(s *process.Spec) (Outcome, string) {
+	switch {
+	case detects(s):
+		return NotAudited, "its failure detector rests on one timer being longer than another, and the checker does not model how long timers take"
+	case a == BoundedDelay && !hasTimers(s):
+		return NotApplicable, "it has no timers, so delays are as long as they like in every search"
+	case a == UniqueLabels && breaksTiesByRank(s):
+		return NotApplicable, "labels are only printed; ranks, which are unique, break its ties"
+	case a == UniqueLabels:
+		return NotAudited, "every host refuses a configuration in which two processes have one label, and a scenario names processes by it"
+	case a == CorrectDetector && s.Needs.Detector == process.NoDetector:
+		return NotApplicable, "it asks no detector"
+	case a == CorrectDetector:
+		return NotAudited, "the checker has no wrong suspicions"
+	}
+	return 0, ""
+}
+
+// step is one of the ladder of bounds.
+type step struct{ n, entries int }
+
+var ladder = []step{{2, 1}, {3, 1}, {3, 2}, {4, 1}}
+
+// fewTimeouts is how many timers may run out where any number is too much.
+const fewTimeouts = 3
+
+// options are set for algorithms that otherwise never rest. An idle process of the
+// token ring keeps the token for as long as a message takes, which is until a timer
+// runs out.
+func options(s *process.Spec) []process.OptionValue {
+	for _, o := range s.AllOptions() {
+		if o.Name == "delta" {
+			return []process.OptionValue{{Name: "delta", Value: "1000"}}
+		}
+	}
+	return nil
+}
+
+// Limits is how much one search may take.
+type Limits struct {
+	States uint64 // about so many different ones
+	Depth  int    // steps of a run
+	Memory int64  // bytes
+}
+
+// The limits of docs/assumptions.md.
+var Default = Limits{States: 200_000, Depth: 100, Memory: 1 << 30}
+
+// config is what is searched without an assumption on a step of the ladder. One
+// worker makes counts the same everywhere; Run makes use of the others.
+func (l Limits) config(spec *process.Spec, a Assumption, s step) check.Config {
+	cfg := check.Config{
+		Spec: spec, Process: process.Config{N: s.n, Options: options(spec)}, Entries: s.entries,
+		Liveness: judgedLive(spec), Workers: 1, MaxStates: l.States, MaxDepth: l.Depth, Memory: l.Memory,
+	}
+	cfg.Properties = properties(spec, &cfg.Process)
+	switch a {
+	case FIFO:
+		cfg.Unordered = true
+	case NoLoss:
+		cfg.Drops = 1
+	case NoDuplication:
+		cfg.Duplicates = 1
+	case NoCrash:
+		cfg.Crashes = 1
+	case BoundedDelay:
+		cfg.Timing = check.AnyTime
+	}
+	return cfg
+}
+
+// judgedLive reports whether runs that go on for ever break a promise. A promise that
+// holds with probability 1 is broken by unlucky choices that go on for ever.
+func judgedLive(s *process.Spec) bool {
+	for _, c := range s.Claims.Properties {
+		if c.Property == process.Progress && strings.HasPrefix(c.When, "with probability 1") {
+			return c.Mode != "" && c.Mode != s.Mode(&process.Config{})
+		}
+	}
+	return true
+}

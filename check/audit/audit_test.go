@@ -1,0 +1,212 @@
+package audit
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/scenario"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const root = "../.."
+
+// sample is quick to audit; make audit does all.
+var sample = []string{"central-clock", "ricart-agrawala", "raymond", "chang-roberts"}
+
+func audited(t *testing.T, names ...string) []Row {
+	t.Helper()
+	var specs []*process.Spec
+	for _, name := range names {
+		specs = append(specs, algorithm.Find(name))
+	}
+	rows, err := Run(t.Context(), specs, Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestPageIsCurrent fails when docs/assumptions.md or one of its scenarios is not what
+// the checker finds; with LONG=1 it audits all algorithms, else some.
+func TestPageIsCurrent(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/assumptions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("LONG") != "" {
+		sample = nil
+		for _, s := range Audited(algorithm.All) {
+			sample = append(sample, s.Name)
+		}
+	}
+	rows := audited(t, sample...)
+	for i := range rows {
+		row := &rows[i]
+		for _, text := range []string{MatrixLine(row), SearchLines(row)} {
+			if !strings.Contains(string(page), text) {
+				t.Errorf("docs/assumptions.md is not what the checker finds now; run make audit. It lacks\n%s", text)
+			}
+		}
+		for k := range row.Cells {
+			name, content := row.Cells[k].Scenario()
+			if name == "" {
+				continue
+			}
+			written, err := os.ReadFile(filepath.Join(root, Folder, name))
+			if err != nil || !bytes.Equal(written, content) {
+				t.Errorf("%s is not what the checker finds now; run make audit", name)
+			}
+		}
+	}
+}
+
+// Every algorithm that can be audited has its lines on the page.
+func TestPageHasAll(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/assumptions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs := Audited(algorithm.All)
+	if len(specs) < 15 {
+		t.Errorf("only %d algorithms can be audited", len(specs))
+	}
+	for _, s := range specs {
+		if !strings.Contains(string(page), "(algorithms/"+s.Name+".md)") {
+			t.Errorf("docs/assumptions.md has no line for %s; run make audit", s.Name)
+		}
+	}
+}
+
+// Every scenario of the folder is linked from the page, and the simulator finds in it
+// what the checker has found.
+func TestScenariosReplay(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/assumptions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, Folder, "*.yaml"))
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d scenarios, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if !strings.Contains(string(page), "(../"+Folder+"/"+name+")") {
+			t.Errorf("docs/assumptions.md does not link %s", name)
+		}
+		sc, err := scenario.Load(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		o, err := sc.Run()
+		if err != nil || !o.Met() {
+			t.Errorf("%s: %v %v", name, err, o)
+			continue
+		}
+		text, _ := os.ReadFile(file)
+		ends := !strings.Contains(string(text), "goes on for ever")
+		if ends && (len(o.Result.Violations) == 0 || !strings.Contains(sc.About, o.Result.Violations[0].Text)) {
+			t.Errorf("%s: the simulator finds %v, the checker %s", name, o.Result.Violations, sc.About)
+		}
+	}
+}
+
+func outcome(t *testing.T, name string, a Assumption) Cell {
+	t.Helper()
+	return One(t.Context(), algorithm.Find(name), a, Default)
+}
+
+// What is known of some algorithms: which assumption they need, and what breaks
+// without it.
+func TestKnown(t *testing.T) {
+	for _, want := range []struct {
+		name   string
+		a      Assumption
+		is     Outcome
+		broken string
+	}{
+		{"lamport", Nothing, Proved, ""},
+		{"lamport", FIFO, Violated, "mutual exclusion"},
+		{"ricart-agrawala", FIFO, Proved, ""},
+		{"ricart-agrawala", NoLoss, Violated, "progress"},
+		{"raymond", NoDuplication, Violated, "assertion"},
+		{"maekawa", NoDuplication, Violated, "mutual exclusion"},
+		{"suzuki-kasami", NoCrash, Violated, "progress"},
+		{"bully", BoundedDelay, Violated, "valid leader"},
+		{"ricart-agrawala", BoundedDelay, NotApplicable, ""},
+		{"ricart-agrawala", UniqueLabels, NotApplicable, ""},
+		{"bully", UniqueLabels, NotAudited, ""},
+		{"maekawa", CorrectDetector, NotApplicable, ""},
+	} {
+		c := outcome(t, want.name, want.a)
+		if c.Outcome != want.is || want.broken != "" && c.broken() != want.broken {
+			t.Errorf("%s without %s: %s, want %s %s", want.name, want.a, c.Verdict(), want.is, want.broken)
+		}
+		if (c.Outcome == NotApplicable || c.Outcome == NotAudited) != (c.Why != "") {
+			t.Errorf("%s without %s: %s because %q", want.name, want.a, c.Outcome, c.Why)
+		}
+	}
+}
+
+// A promise that a Spec makes without an assumption, and that breaks, is marked.
+func TestRefuted(t *testing.T) {
+	spec := *algorithm.Find("raymond")
+	spec.Claims.Survives = []process.Survival{{Fault: process.Duplication, How: "it does not"}}
+	c := One(t.Context(), &spec, NoDuplication, Default)
+	if !c.Refuted() || !strings.Contains(c.markdown(), "**(!)**") {
+		t.Errorf("%s, refuted %v", c.markdown(), c.Refuted())
+	}
+	if c := outcome(t, "raymond", NoDuplication); c.Refuted() {
+		t.Error("raymond does not claim to survive a duplicate")
+	}
+}
+
+// No promise of a Spec breaks without an assumption that it says it can do without.
+func TestNothingIsRefuted(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/assumptions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tables, _ := strings.Cut(string(page), "## Mutual exclusion")
+	for _, line := range strings.Split(tables, "\n") {
+		if strings.Contains(line, "**(!)**") {
+			t.Error(line)
+		}
+	}
+}
+
+// What does not fit on the lowest step is bounded, and says how far it came.
+func TestLimit(t *testing.T) {
+	c := One(t.Context(), algorithm.Find("lamport"), Nothing, Limits{States: 10, Depth: 3, Memory: Default.Memory})
+	if c.Outcome != Bounded || c.Beyond == nil || c.Result != nil || c.Verdict() != "bounded" {
+		t.Errorf("%s, %v, %v", c.Verdict(), c.Result, c.Beyond)
+	}
+}
+
+// Old scenarios go, new ones come.
+func TestWriteScenarios(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "old.yaml"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteScenarios(audited(t, "raymond"), folder); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	entries, _ := os.ReadDir(folder)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{"raymond-crash.yaml", "raymond-duplication.yaml", "raymond-loss.yaml"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+}
