@@ -180,7 +180,7 @@ func (m *machine) onWelcome(p process.ID, t process.Term, fx *process.Effects) {
 	switch {
 	case m.phase == greeting:
 		m.strike(p, fx)
-	case m.leads() && t.Round() > m.elected.Round():
+	case m.leads() && t.Round() >= m.elected.Round():
 		fx.Rule(ruleB8c)
 		m.start(fx)
 	}
