@@ -42,8 +42,8 @@ var Mutants = []Mutant{
 	},
 	{
 		Name:  "expiry-without-term",
-		Why:   "A verdict of an earlier term counts, and one that a deposed leader kept is proposed when it leads again: it ends a session that was renewed with another leader meanwhile.",
-		Edits: []Edit{expiryWithoutTerm, verdictsKept},
+		Why:   "A verdict of an earlier term counts, and a deposed leader goes on measuring and proposes what it found when it leads again: that ends sessions which were renewed with another leader meanwhile.",
+		Edits: append([]Edit{expiryWithoutTerm}, verdictsKept...),
 	},
 	{
 		Name: "no-deduplication",
@@ -71,16 +71,20 @@ var Mutants = []Mutant{
 	// and raft keeps the term of an entry whoever commits it. So the term that a
 	// verdict names is always that of its entry, unless it outlives its leader.
 	{Name: "expiry-without-term-alone", Why: "Verdicts are forgotten with the leadership, so that the term is always right.", Edits: []Edit{expiryWithoutTerm}, Harmless: true},
-	{Name: "verdicts-kept-alone", Why: "The term in the verdict makes it void.", Edits: []Edit{verdictsKept}, Harmless: true},
+	{Name: "verdicts-kept-alone", Why: "The term in the verdict makes it void.", Edits: verdictsKept, Harmless: true},
 }
 
 var (
 	expiryWithoutTerm = Edit{
 		"service/registry/registry.go", "case OpExpire:\n\t\tif c.Term == term {", "case OpExpire:\n\t\tif c.Term <= term {",
 	}
-	verdictsKept = Edit{
-		"service/replica/replica.go", "r.pending, r.verdicts, r.inflight = nil, nil, 0", "r.pending, r.inflight = nil, 0",
-	}
+	verdictsKept = []Edit{{
+		"service/replica/replica.go", "r.pending, r.verdicts, r.inflight = nil, nil, 0\n\tr.leases = newLeases()", "r.pending, r.inflight = nil, 0",
+	}, {
+		"service/replica/replica.go", "if !r.ready {\n\t\treturn\n\t}\n\texpired, silent", "if !r.ready {\n\t\tlate, _ := r.leases.due(r.leaseClock())\n\t\tr.judge(registry.OpExpire, late)\n\t\treturn\n\t}\n\texpired, silent",
+	}, {
+		"service/replica/apply.go", "r.ready = true\n\tnow :=", "r.ready, r.leases = true, newLeases()\n\tnow :=",
+	}}
 )
 
 // Overlay writes the files of a mutant of the repository at root into a folder, and
