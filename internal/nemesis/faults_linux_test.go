@@ -232,13 +232,31 @@ func (s *scene) killClients(host int, lasts time.Duration) fault {
 // the leader.
 func (s *scene) short() []fault {
 	return []fault{
-		s.cutOneWay(0, false, time.Second),
-		s.cutOneWay(0, true, time.Second),
-		s.cutBothWays(0, time.Second),
-		s.killServer(0, time.Second),
-		s.stopServer(0, time.Second),
+		s.unseating(s.cutOneWay(0, false, time.Second)),
+		s.unseating(s.cutOneWay(0, true, time.Second)),
+		s.unseating(s.cutBothWays(0, time.Second)),
+		s.unseating(s.killServer(0, time.Second)),
+		s.unseating(s.stopServer(0, time.Second)),
 		s.fillDisk(0, time.Second/2),
 	}
+}
+
+// unseating makes a fault that hits the leader last until another leads: one that
+// had no effect would test nothing.
+func (s *scene) unseating(f fault) fault {
+	return fault{f.name, f.lasts, func() (string, func() error, error) {
+		before := s.leader()
+		says, end, err := f.begin()
+		return says, func() error {
+			another := until(context.Background(), func(ctx context.Context) error {
+				if now, err := s.asked(ctx); err != nil || now == before {
+					return fmt.Errorf("nobody but server %d leads: %w", before, err)
+				}
+				return nil
+			})
+			return errors.Join(another, end())
+		}, err
+	}}
 }
 
 // drawLink draws a fault of the network.

@@ -1,8 +1,10 @@
 package nemesis
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"testing"
@@ -127,5 +129,21 @@ func TestJudge(t *testing.T) {
 		if v.holds != c.holds || len(v.problems) != c.wrong {
 			t.Errorf("%s: %d holds, want %d; problems, want %d: %q", name, v.holds, c.holds, c.wrong, v.problems)
 		}
+	}
+}
+
+func TestResourceRefusesOlderFences(t *testing.T) {
+	o := &observer{lines: bufio.NewWriter(io.Discard), fences: make(map[string]uint64), entries: make(map[seat]int)}
+	for i, c := range []struct {
+		lock    string
+		fence   uint64
+		refused bool
+	}{{"a", 5, false}, {"a", 5, false}, {"b", 1, false}, {"a", 6, false}, {"a", 5, true}, {"b", 1, false}} {
+		if got := o.note(report{Kind: wrote, Lock: c.lock, Fence: c.fence}); got.Refused != c.refused {
+			t.Errorf("write %d, with fence %d to %s: refused is %v", i, c.fence, c.lock, got.Refused)
+		}
+	}
+	if o.writes != 6 || o.refused != 1 {
+		t.Errorf("%d writes, %d refused", o.writes, o.refused)
 	}
 }

@@ -160,14 +160,32 @@ func (s *scene) killProgram(p *program) error {
 	return err
 }
 
-// leader asks who leads, and takes server 1 if nobody says so soon.
+// leader returns who leads, or 1 if nobody does for a while.
 func (s *scene) leader() int {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	if status, err := s.client.Status(ctx); err == nil && status.Leader != 0 {
-		return int(status.Leader)
+	id := 1
+	_ = until(ctx, func(ctx context.Context) error {
+		leads, err := s.asked(ctx)
+		if err == nil {
+			id = leads
+		}
+		return err
+	})
+	return id
+}
+
+// asked asks the one that leads who leads.
+func (s *scene) asked(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	members, err := s.client.Members(ctx)
+	for _, m := range members {
+		if m.Leader {
+			return int(m.ID), nil
+		}
 	}
-	return 1
+	return 0, errors.Join(err, errors.New("nobody leads"))
 }
 
 // close ends the workers, each after its turn, and then the servers.

@@ -178,7 +178,7 @@ func (w *worker) stay(held *conclave.Lock) error {
 // duration is how long to stay: a few milliseconds, and now and then so long
 // that the session is renewed meanwhile.
 func (w *worker) duration() time.Duration {
-	if w.random.IntN(100) == 0 {
+	if w.random.IntN(40) == 0 {
 		return time.Duration(500+w.random.IntN(1000)) * time.Millisecond
 	}
 	return time.Duration(1+w.random.IntN(15)) * time.Millisecond
