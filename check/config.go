@@ -35,6 +35,9 @@ type Config struct {
 	// How many of each fault there may be in one run. Processes that crash come
 	// back Restarts times in all, with what they have saved.
 	Crashes, Restarts, Drops, Duplicates, Reorders int
+	// Suspicions is how often a detector may tell a process that another has crashed
+	// that is up. It does not take it back.
+	Suspicions int
 
 	// Properties are those that are checked; nil: of those that the Spec claims all
 	// that can be checked (see Claimed).
@@ -150,10 +153,13 @@ func (c *Config) validateNumbers() error {
 		name string
 		of   int
 	}{{"timeouts", c.Timeouts}, {"crashes", c.Crashes}, {"restarts", c.Restarts}, {"drops", c.Drops},
-		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"depth", min(c.MaxDepth, maxBudget)}} {
+		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"depth", min(c.MaxDepth, maxBudget)}} {
 		if b.of < 0 || b.of > maxBudget {
 			return fmt.Errorf("check: %d %s, there must be 0 to %d", b.of, b.name, maxBudget)
 		}
+	}
+	if c.Suspicions > 0 && c.Spec.Needs.Detector == process.NoDetector {
+		return fmt.Errorf("check: %d wrong suspicions, but %s asks no detector", c.Suspicions, c.Spec.Name)
 	}
 	if c.Restarts > 0 && c.Crashes == 0 {
 		return fmt.Errorf("check: %d restarts without crashes: give both", c.Restarts)
@@ -209,5 +215,5 @@ func (c *Config) checks(p process.Property) bool { return slices.Contains(c.Prop
 // asks reports whether a process is one of those who ask.
 func (c *Config) asks(p process.ID) bool { return slices.Contains(c.Requesters, p) }
 
-// faulty reports whether processes may crash.
-func (c *Config) faulty() bool { return c.Crashes > 0 }
+// faulty reports whether processes may crash, or be said to have.
+func (c *Config) faulty() bool { return c.Crashes > 0 || c.Suspicions > 0 }

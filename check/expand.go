@@ -16,6 +16,7 @@ const (
 	actRestart
 	actDrop
 	actDuplicate
+	actSuspect // of a process that is up
 )
 
 // action names a transition out of a given state.

@@ -8,6 +8,9 @@ import (
 
 // expandFaults lets processes crash between two steps, and come back.
 func (w *worker) expandFaults(v []uint32, f print) {
+	if w.left(v, suspicions) {
+		w.suspectWrongly(v, f)
+	}
 	mayCrash, mayReturn := w.left(v, crashes), w.left(v, restarts)
 	if !mayCrash && !mayReturn {
 		return
@@ -21,6 +24,24 @@ func (w *worker) expandFaults(v []uint32, f print) {
 			w.finish(nf, action{kind: actCrash, proc: uint8(p), stop: -1}, nil)
 		case down && mayReturn:
 			w.bringBack(v, f, p)
+		}
+	}
+}
+
+// suspectWrongly lets the detector tell a process of another that is up that it has
+// crashed. The take says who is told.
+func (w *worker) suspectWrongly(v []uint32, f print) {
+	for p := range w.layout.n {
+		about := w.view(v[p])
+		for q := range w.layout.n {
+			if q == p || about.down || w.view(v[q]).down {
+				continue
+			}
+			news := w.news(w.suspicion(), process.ID(p), about.state.incarnation)
+			next, nf := w.fork(v), f
+			w.spend(next, &nf, suspicions)
+			w.sendTo(next, &nf, &send{w.layout.inbox + q, news})
+			w.finish(nf, action{kind: actSuspect, proc: uint8(p), take: uint8(q), stop: -1}, nil)
 		}
 	}
 }

@@ -25,13 +25,14 @@ const (
 	drops
 	duplicates
 	reorders
+	suspicions
 	timeouts
 	budgetCount
 )
 
 // limit returns the most that there may be.
 func (c *Config) limit(b budget) int {
-	return [...]int{c.Crashes, c.Restarts, c.Drops, c.Duplicates, c.Reorders, c.Timeouts}[b]
+	return [...]int{c.Crashes, c.Restarts, c.Drops, c.Duplicates, c.Reorders, c.Suspicions, c.Timeouts}[b]
 }
 
 func newLayout(c *Config) layout {

@@ -43,7 +43,7 @@ type Step struct {
 }
 
 var actionNames = [...]string{
-	"", "acquire", "release", "campaign", "fire", "deliver", "elect", "crash", "restart", "drop", "duplicate",
+	"", "acquire", "release", "campaign", "fire", "deliver", "elect", "crash", "restart", "drop", "duplicate", "suspect",
 }
 
 // path finds the run to what was found. It takes the steps again, from the start, and
@@ -128,7 +128,7 @@ func (w *worker) describe(v []uint32, a action, count []int) Step {
 	switch a.kind {
 	case actDeliver, actDuplicate, actDrop:
 		w.describeMessage(&st, v, a)
-	case actCrash:
+	case actCrash, actSuspect:
 		return st
 	case actElect:
 		return st

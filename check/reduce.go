@@ -42,7 +42,7 @@ func (c *Config) validateReduction() error {
 	for b := range timeouts {
 		if c.limit(b) > 0 {
 			return fmt.Errorf("check: partial order reduction cannot be used with %s: a fault does not commute with the steps of other processes",
-				[...]string{"crashes", "restarts", "drops", "duplicates", "reorders"}[b])
+				[...]string{"crashes", "restarts", "drops", "duplicates", "reorders", "wrong suspicions"}[b])
 		}
 	}
 	switch {

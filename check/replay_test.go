@@ -30,3 +30,19 @@ func TestOddRunsAreScenarios(t *testing.T) {
 		}
 	}
 }
+
+// A detector that is wrong once lets two in, where each needs the word of the other;
+// the simulator sees the same.
+func TestWrongSuspicion(t *testing.T) {
+	c := check.Config{Spec: algorithm.Find("ricart-agrawala"), Process: process.Config{N: 2}, Suspicions: 1,
+		Properties: []process.Property{process.MutualExclusion}}
+	r, err := check.Run(t.Context(), c)
+	if err != nil || r.Broken == nil || r.Broken.Property != process.MutualExclusion {
+		t.Fatalf("%v %v", err, r)
+	}
+	replayed(t, r)
+	c.Spec = algorithm.Find("raymond")
+	if _, err := check.Run(t.Context(), c); err == nil {
+		t.Error("raymond asks no detector, but gets a wrong one")
+	}
+}

@@ -101,7 +101,8 @@ func (c *Config) Bounds() string {
 		of   int
 		name string
 	}{{d.Timeouts, "timeout"}, {d.Crashes, "crash"}, {d.Restarts, "restart"}, {d.Drops, "loss"},
-		{d.Duplicates, "duplicate"}, {d.Reorders, "message out of order"}} {
+		{d.Duplicates, "duplicate"}, {d.Reorders, "message out of order"},
+		{d.Suspicions, "wrong suspicion"}} {
 		if b.of > 0 {
 			parts = append(parts, count(b.of, b.name))
 		}

@@ -54,18 +54,18 @@ an end of memory, time, states or depth, 125 if the flags are wrong.`,
 
 type checking struct {
 	*app
-	n, entries                                                        int
-	crashes, restarts, drops, duplicates, reorders, timeouts, workers int
-	fifo, synchronous, depthFirst, liveness                           bool
-	requesters                                                        []string
-	properties                                                        []string
-	options                                                           []string
-	timers, reduce, tree, labels                                      string
-	memory                                                            int64
-	limit                                                             duration
-	states                                                            uint64
-	depth                                                             int
-	format, scenario                                                  string
+	n, entries                                                                    int
+	crashes, restarts, drops, duplicates, reorders, suspicions, timeouts, workers int
+	fifo, synchronous, depthFirst, liveness                                       bool
+	requesters                                                                    []string
+	properties                                                                    []string
+	options                                                                       []string
+	timers, reduce, tree, labels                                                  string
+	memory                                                                        int64
+	limit                                                                         duration
+	states                                                                        uint64
+	depth                                                                         int
+	format, scenario                                                              string
 }
 
 func (c *checking) arguments(_ *cobra.Command, args []string) error {
@@ -91,6 +91,7 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.IntVar(&c.drops, "drops", 0, "how many messages may be lost")
 	flags.IntVar(&c.duplicates, "duplicates", 0, "how many messages may come twice")
 	flags.IntVar(&c.reorders, "reorders", 0, "how many messages may overtake others on FIFO links")
+	flags.IntVar(&c.suspicions, "suspicions", 0, "how often a detector may say that a process has crashed that is up")
 	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may run out (default any number)")
 	flags.StringVar(&c.timers, "timers", c.timers, "when timers run out: as-needed, synchronous, patient, any or never")
 	flags.BoolVar(&c.synchronous, "synchronous", false, "the same as --timers synchronous")
