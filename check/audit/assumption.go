@@ -45,7 +45,7 @@ var dropped = [...]string{
 	"One process may crash for good, at any moment, also between two sends of a step. Where the algorithm wants a detector, it is told the truth at any later moment.",
 	"Timers may run out at any moment, also while messages are on their way and others are inside.",
 	"Two processes have the same label.",
-	"One process may be told of another that it has failed while that is up.",
+	"One process may be told, once, that another has failed that is up. From then on it hears nothing of it, as if that had crashed.",
 }
 
 // faults are what Specs call the absence of an assumption; 0: they have no word
@@ -153,8 +153,6 @@ func (a Assumption) applies(s *process.Spec) (Outcome, string) {
 		return NotAudited, "every host refuses a configuration in which two processes have one label, and a scenario names processes by it"
 	case a == CorrectDetector && s.Needs.Detector == process.NoDetector:
 		return NotApplicable, "it asks no detector"
-	case a == CorrectDetector:
-		return NotAudited, "the checker has no wrong suspicions"
 	}
 	return 0, ""
 }
@@ -208,6 +206,8 @@ func (l Limits) config(spec *process.Spec, a Assumption, s step) check.Config {
 		cfg.Crashes = 1
 	case BoundedDelay:
 		cfg.Timing = check.AnyTime
+	case CorrectDetector:
+		cfg.Suspicions = 1
 	}
 	return cfg
 }

@@ -145,6 +145,7 @@ func TestKnown(t *testing.T) {
 		{"ricart-agrawala", BoundedDelay, NotApplicable, ""},
 		{"ricart-agrawala", UniqueLabels, NotApplicable, ""},
 		{"bully", UniqueLabels, NotAudited, ""},
+		{"central", CorrectDetector, Violated, "mutual exclusion"},
 		{"maekawa", CorrectDetector, NotApplicable, ""},
 	} {
 		c := outcome(t, want.name, want.a)
