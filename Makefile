@@ -97,7 +97,7 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 PART      = $(GO) run ./internal/longrun/run
 
 .PHONY: long
-long: long-schedules long-costs long-sim long-model long-vopr long-mutants long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
+long: long-schedules long-costs long-sim long-model long-audit long-vopr long-mutants long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
@@ -122,6 +122,10 @@ long-vopr: go-version ## 24 simulated hours of the server under catastrophe
 .PHONY: long-mutants
 long-mutants: go-version ## every mistake of internal/vopr is found
 	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/vopr -run TestMutants
+
+.PHONY: long-audit
+long-audit: go-version ## whether docs/assumptions.md is what the checker finds, all of it
+	$(PART) -part audit -title "Assumption audit" env LONG=1 $(GO) test -count 1 -timeout 1h ./check/audit
 
 .PHONY: long-race
 long-race: go-version ## all tests under the race detector
@@ -190,6 +194,11 @@ pages: go-version ## write docs/algorithms from the Specs; new pages for all, or
 LIMIT ?= 2m
 model: go-version ## the model checker on every algorithm, each search for LIMIT (2m) at most; writes docs/verification.md
 	$(GO) run ./internal/model -limit $(LIMIT)
+
+.PHONY: audit
+audit: go-version ## write docs/assumptions.md and its scenarios: every algorithm with each assumption dropped (under 10 minutes on 2 cores)
+	$(GO) run ./cmd/conclave audit --markdown --scenarios scenarios/assumptions > docs/assumptions.md.new
+	mv docs/assumptions.md.new docs/assumptions.md
 
 .PHONY: detectors
 detectors: go-version ## write docs/detectors.md: what the failure detectors cost, measured
