@@ -23,8 +23,9 @@ func newAudit(a *app) *cobra.Command {
 		Long: `Audit lets the model checker search the algorithms for mutual exclusion and
 elections, each with one assumption dropped and all others kept: FIFO links, no loss,
 no duplication, no crash, bounded delay, unique labels, a correct detector. Within
-small bounds it proves each, or shows how many steps break it. Without names it
-audits all, which takes some minutes; docs/assumptions.md has the outcome.
+small bounds it proves each, or shows how many steps break it; what the checker
+cannot drop is not audited, and why is told. Without names it audits all, which takes
+a minute or more; docs/assumptions.md has the outcome.
 
 "proved 3x2" is for 3 processes that ask twice each, with all smaller bounds of the
 ladder; "safe" leaves open whether somebody may wait for ever.`,
