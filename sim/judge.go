@@ -18,6 +18,7 @@ const (
 	Crashed
 	Restarted
 	Elected   // Peer, Term
+	Installed // Peer, Term: elected for another layer of the same stack
 	Suspected // Peer
 	Trusted   // Peer
 	Failed    // Peer

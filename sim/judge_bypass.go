@@ -46,7 +46,7 @@ func BypassSince(bound int, since process.Since) Judge {
 }
 
 func (b *bypassRun) watch(o *Observation) string {
-	changed := o.Kind == Crashed || o.Kind == Restarted || o.Kind == Elected || b.w.oracle.round > 0
+	changed := o.Kind == Crashed || o.Kind == Restarted || o.Kind == Elected || o.Kind == Installed || b.w.oracle.round > 0
 	if b.over = b.over || changed && b.w.recovers(); b.over {
 		return ""
 	}

@@ -161,9 +161,8 @@ func TimestampOrder(w *World) Watcher {
 
 // ArrivalOrder watches that entries occur in the order in which requests reach
 // the coordinator of the topology, as long as that is the coordinator: until
-// somebody is elected, or the coordinator crashes, or somebody comes back, which
-// the machines of a stack answer by an election of their own. A message that is
-// repeated counts when it comes first.
+// somebody is elected, by the machines of a stack too, or the coordinator crashes,
+// or somebody comes back. A message that is repeated counts when it comes first.
 func ArrivalOrder(w *World) Watcher {
 	layer, request := askType(w.cfg.Spec)
 	centre := w.config.Topology.Coordinator
@@ -177,7 +176,7 @@ func ArrivalOrder(w *World) Watcher {
 		}
 	}
 	watch := func(o *Observation) string {
-		over = over || o.Kind == Elected || o.Kind == Restarted || o.Kind == Crashed && o.Process == centre
+		over = over || o.Kind == Elected || o.Kind == Installed || o.Kind == Restarted || o.Kind == Crashed && o.Process == centre
 		if over = over || w.oracle.round > 0; over {
 			return ""
 		}

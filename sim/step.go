@@ -114,6 +114,7 @@ func (w *World) interpret(p process.ID, budget int, departs process.Duration) {
 	for i := 0; i < w.fx.Len() && budget > 0; i++ {
 		e := w.fx.At(i)
 		if e.Internal {
+			w.interpretInternal(p, e)
 			continue
 		}
 		switch e.Kind {
@@ -134,6 +135,14 @@ func (w *World) interpret(p process.ID, budget int, departs process.Duration) {
 			w.interpretRare(p, e)
 		}
 		budget--
+	}
+}
+
+// interpretInternal lets judges see who coordinates the other layers of a stack
+// from now on: what they promise may end with that.
+func (w *World) interpretInternal(p process.ID, e *process.Effect) {
+	if e.Kind == process.EffectElect {
+		w.observe(Observation{Kind: Installed, Process: p, Peer: e.Peer, Term: e.Term})
 	}
 }
 

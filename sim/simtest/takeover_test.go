@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/sim"
@@ -59,19 +60,23 @@ func (m *counting) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// overUsurpers puts the token ring over usurpers. Of its claims those remain that do
-// not speak of runs without a takeover.
-func overUsurpers(rules []int) *process.Spec {
+// usurpers win whenever they like, each with a round of its own.
+func usurpers() *process.Spec {
 	round := uint64(0)
-	below := &process.Spec{
+	return &process.Spec{
 		Name: "usurper", Title: "Usurper", Paper: "none", Family: process.Election, Timers: []string{"coup", "call"},
 		New: func(self process.ID, _ *process.Config) process.Machine { return &usurper{self: self, round: &round} },
 	}
+}
+
+// overUsurpers puts the token ring over usurpers. Of its claims those remain that do
+// not speak of runs without a takeover.
+func overUsurpers(rules []int) *process.Spec {
 	ring := *tokenring.Spec
 	ring.New = func(self process.ID, c *process.Config) process.Machine {
 		return &counting{tokenring.Spec.New(self, c), rules}
 	}
-	spec := process.Compose("token-ring-usurped", "Token ring over usurpers", below, &ring)
+	spec := process.Compose("token-ring-usurped", "Token ring over usurpers", usurpers(), &ring)
 	spec.Claims.Properties = []process.Claim{
 		{Property: process.MutualExclusion}, {Property: process.FencesGrow}, {Property: process.Progress},
 	}
@@ -86,7 +91,11 @@ func TestTakeovers(t *testing.T) {
 	rules := make([]int, len(tokenring.Spec.Rules))
 	for n := 1; n <= 5; n++ {
 		plan := simtest.Plan{Spec: overUsurpers(rules), Process: process.Config{N: n}}
-		plan.Adjust = func(cfg *sim.Config, seed uint64) { usurp(cfg, rand.New(rand.NewPCG(seed, 3))) }
+		plan.Adjust = func(cfg *sim.Config, seed uint64) {
+			r := rand.New(rand.NewPCG(seed, 3))
+			cfg.Process.Options = append(cfg.Process.Options, option("delta", r.IntN(2)))
+			usurp(cfg, r)
+		}
 		plan.Judges = []sim.Judge{everyoneEnters}
 		plan.Run(t)
 	}
@@ -97,9 +106,21 @@ func TestTakeovers(t *testing.T) {
 	}
 }
 
+// TestOrderEndsWithTheTerm lets central coordinators be deposed by rivals of the
+// layer below. The order in which requests came holds within a term only, and
+// the coup that ends one is seen by nobody outside the stack.
+func TestOrderEndsWithTheTerm(t *testing.T) {
+	for n := 2; n <= 5; n++ {
+		spec := process.Compose("central-usurped", "Central coordinator over usurpers", usurpers(), central.Spec)
+		spec.Claims.Properties = central.Spec.Claims.Properties
+		plan := simtest.Plan{Spec: spec, Process: process.Config{N: n}}
+		plan.Adjust = func(cfg *sim.Config, seed uint64) { usurp(cfg, rand.New(rand.NewPCG(seed, 3))) }
+		plan.Run(t)
+	}
+}
+
 func usurp(cfg *sim.Config, r *rand.Rand) {
 	n := cfg.Process.N
-	cfg.Process.Options = append(cfg.Process.Options, option("delta", r.IntN(2)))
 	cfg.Oracle.Detect = process.Duration(1+r.IntN(20)) * ms
 	cfg.Limit = sim.Limit{Until: 3000 * ms}
 	load := &cfg.Workload
