@@ -101,7 +101,7 @@ func TestRegressions(t *testing.T) {
 	values := `pkg: example.org/a
 ,base,,head,,,
 ,sec/op,CI,sec/op,CI,vs base,P
-Slower-2,1e-05,5%,1.25e-05,4%,+25.00%,p=0.002 n=6
+Slower-2,1.0000000000000001e-05,5%,1.25e-05,4%,+25.00%,p=0.002 n=6
 Same-2,1e-05,5%,1.25e-05,4%,~,p=0.200 n=6
 Little-2,1e-05,5%,1.1e-05,4%,+10.00%,p=0.002 n=6
 Faster-2,1e-05,5%,5e-06,4%,-50.00%,p=0.002 n=6

@@ -242,7 +242,16 @@ func regressed(values []byte) []string {
 			change = -100 * change / (100 + change) // how much longer each takes
 		}
 		if change > worse {
-			found = append(found, fmt.Sprintf("%s: %s to %s %s (%s)", record[0], record[1], record[3], unit, record[6]))
+			found = append(found, fmt.Sprintf("%s: %s to %s %s (%s)", record[0], short(record[1]), short(record[3]), unit, record[6]))
 		}
 	}
+}
+
+// short leaves out the digits that a figure does not deserve.
+func short(figure string) string {
+	v, err := strconv.ParseFloat(figure, 64)
+	if err != nil {
+		return figure
+	}
+	return fmt.Sprintf("%.4g", v)
 }

@@ -88,7 +88,11 @@ func run(ctx context.Context, args []string) error {
 	name := args[0]
 	o := options{}
 	flags := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
-	flags.IntVar(&o.rounds, "rounds", 5, "how often each service gets its turn")
+	rounds := 5
+	if name == "compare" {
+		rounds = 6 // fewer give benchstat no interval
+	}
+	flags.IntVar(&o.rounds, "rounds", rounds, "how often each service, or each of two commits, gets its turn")
 	flags.IntVar(&o.seconds, "seconds", 3, "how long one turn takes, or a profile")
 	flags.IntVar(&o.count, "count", 11, "how often a leader or a holder dies")
 	flags.IntVar(&o.sessions, "sessions", 10000, "how many sessions are idle, or expire")
