@@ -254,7 +254,7 @@ func (w *worker) expandOracle(v []uint32, f print) {
 	}
 	leader := process.None
 	for p := range process.ID(w.layout.n) {
-		if !w.view(v[p]).down && (leader == process.None || w.config.Label(p) > w.config.Label(leader)) {
+		if !w.view(v[p]).down && (leader == process.None || w.config.Above(p, leader)) {
 			leader = p
 		}
 	}

@@ -198,7 +198,7 @@ func (w *worker) judgeLeader(next []uint32, p process.ID) *Violation {
 		}
 	}
 	crashed := w.layout.budgets[crashes] >= 0 && next[w.layout.budgets[crashes]] > 0
-	if best := w.best(next); w.cfg.checks(process.LeaderValidity) && !crashed && own.leader != best {
+	if best := w.best(next); w.cfg.checks(process.LeaderValidity) && !crashed && !w.asGood(own.leader, best) {
 		return &Violation{process.LeaderValidity, p, fmt.Sprintf("%s elects %s, but %s is up",
 			w.config.Text(p), w.config.Text(own.leader), w.config.Text(best))}
 	}
@@ -216,11 +216,16 @@ func (w *worker) best(v []uint32) process.ID {
 	return best
 }
 
+// asGood reports whether p is the best, or no worse: two are equal if their labels are.
+func (w *worker) asGood(p, best process.ID) bool {
+	return p == best || p != process.None && best != process.None && !w.better(best, p)
+}
+
 func (w *worker) better(p, q process.ID) bool {
 	if w.spec.Needs.Load && w.cfg.Loads[p] != w.cfg.Loads[q] {
 		return w.cfg.Loads[p] < w.cfg.Loads[q]
 	}
-	return w.config.Label(p) > w.config.Label(q)
+	return w.config.Above(p, q)
 }
 
 // judgeEnd says what is wrong with a state in which nothing can happen any more.

@@ -66,6 +66,9 @@ func (p *replay) world() {
 		labels = append(labels, p.label(q))
 	}
 	p.line("labels: [%s]", strings.Join(labels, ", "))
+	if c.ElectionLabels != nil {
+		p.line("election-labels: %s", strings.ReplaceAll(fmt.Sprint(c.ElectionLabels), " ", ", "))
+	}
 	if len(c.Options) > 0 {
 		p.line("options:")
 	}

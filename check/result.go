@@ -91,6 +91,9 @@ func (c *Config) Bounds() string {
 		}
 		parts[1] = fmt.Sprintf("%s of %s", count(d.Entries, what), strings.Join(labels, " and "))
 	}
+	if labels := d.Process.ElectionLabels; labels != nil {
+		parts = append(parts, "elections by the labels "+strings.Trim(fmt.Sprint(labels), "[]"))
+	}
 	if d.Unordered {
 		parts = append(parts, "messages in any order")
 	}

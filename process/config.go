@@ -9,8 +9,12 @@ import (
 // Config is what all processes of one instance share and nobody changes. Hosts
 // hand one pointer to every machine, so a million processes cost one Config.
 type Config struct {
-	N        int
-	Labels   []Label // by rank, unique; nil: rank + 1
+	N      int
+	Labels []Label // by rank, unique; nil: rank + 1
+	// ElectionLabels are what elections compare in place of the labels; nil: the
+	// labels. They need not be unique: that is for worlds that show what comes of it.
+	ElectionLabels []Label
+
 	Topology Topology
 	Options  []OptionValue // what Spec.Options declares; absent ones have their default
 
@@ -36,6 +40,15 @@ func (c *Config) Label(p ID) Label {
 		return Label(p) + 1
 	}
 	return c.Labels[p]
+}
+
+// Above reports whether p wins over q in an election by label. Of two that have the
+// same label neither does.
+func (c *Config) Above(p, q ID) bool {
+	if c.ElectionLabels != nil {
+		return c.ElectionLabels[p] > c.ElectionLabels[q]
+	}
+	return c.Label(p) > c.Label(q)
 }
 
 // Rank returns the process with the given label, or None.
@@ -96,6 +109,9 @@ func (c *Config) validate() error {
 	}
 	if c.Labels != nil && len(c.Labels) != c.N {
 		return fmt.Errorf("process: %d labels for %d processes", len(c.Labels), c.N)
+	}
+	if c.ElectionLabels != nil && len(c.ElectionLabels) != c.N {
+		return fmt.Errorf("process: %d election labels for %d processes", len(c.ElectionLabels), c.N)
 	}
 	sorted := slices.Sorted(slices.Values(c.Labels))
 	for i := 1; i < len(sorted); i++ {

@@ -26,6 +26,8 @@
 //	about       for people
 //	n           how many processes; absent: one for each label
 //	labels      the numbers by which they go; absent: 1 to n
+//	election-labels   what elections compare in place of the labels, by rank; they
+//	            may be equal, to see what comes of it
 //	options     of the algorithm, by name
 //	d           what one D is; absent: 1ms
 //	topology    coordinator: label

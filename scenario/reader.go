@@ -49,6 +49,7 @@ func (r *reader) all(top *yaml.Node) {
 		field{"d", func(n *yaml.Node) { cfg.Process.Delay = r.unit(n) }},
 		field{"n", func(n *yaml.Node) { cfg.Process.N = r.number(n, "n", 1, MaxProcesses) }},
 		field{"labels", r.labels},
+		field{"election-labels", r.electionLabels},
 		field{"options", r.options},
 		field{"topology", r.topology},
 		field{"links", r.links},
@@ -100,6 +101,19 @@ func (r *reader) labels(n *yaml.Node) {
 		}
 		r.ranks[label] = process.ID(len(r.ranks))
 		r.cfg.Process.Labels = append(r.cfg.Process.Labels, label)
+	}
+}
+
+// electionLabels reads what elections compare in place of the labels. They may be
+// equal, so processes do not go by them.
+func (r *reader) electionLabels(n *yaml.Node) {
+	items := r.items(n, "election-labels")
+	if len(items) != r.cfg.Process.N {
+		r.complain(n, "there are %d election-labels for %d processes", len(items), r.cfg.Process.N)
+		return
+	}
+	for _, item := range items {
+		r.cfg.Process.ElectionLabels = append(r.cfg.Process.ElectionLabels, process.Label(r.unsigned(item, "an election label")))
 	}
 }
 

@@ -26,8 +26,8 @@ func LeaderAgreement(w *World) Watcher {
 }
 
 // LeaderValidity watches that the leader is the best of all that are up: the one of
-// the highest label, or the least busy of an algorithm that goes by load. It judges
-// runs in which nobody crashes, comes back or gets another load after the first
+// the highest label, or the least busy of an algorithm that goes by load; of equal ones
+// any will do. It judges runs in which nobody crashes, comes back or gets another load after the first
 // message was sent.
 func LeaderValidity(w *World) Watcher {
 	announced, changed := false, false
@@ -38,7 +38,7 @@ func LeaderValidity(w *World) Watcher {
 		case Elected:
 			announced = true
 			changed = changed || w.loadsChange()
-			if best := w.bestLive(); !changed && best != o.Peer {
+			if best := w.bestLive(); !changed && !w.asGood(o.Peer, best) {
 				return fmt.Sprintf("%s elects %s, but %s is up",
 					w.config.Text(o.Process), w.config.Text(o.Peer), w.config.Text(best))
 			}
@@ -58,13 +58,19 @@ func (w *World) bestLive() process.ID {
 	return best
 }
 
+// asGood reports whether p is the best of those that are up, or up and no worse: two
+// are equal if their labels are.
+func (w *World) asGood(p, best process.ID) bool {
+	return p == best || p != process.None && best != process.None && !w.procs[p].down && !w.isBetter(best, p)
+}
+
 func (w *World) isBetter(p, q process.ID) bool {
 	if w.cfg.Spec.Needs.Load {
 		if a, b := w.loadOf(p), w.loadOf(q); a != b {
 			return a < b
 		}
 	}
-	return w.config.Label(p) > w.config.Label(q)
+	return w.config.Above(p, q)
 }
 
 // loadOf returns what p was told last of how busy it is. A new incarnation knows

@@ -268,7 +268,7 @@ func (w *World) elect() {
 	w.oracle.called = false
 	leader := process.None
 	for q := range process.ID(w.config.N) {
-		if !w.procs[q].down && (leader == process.None || w.config.Label(q) > w.config.Label(leader)) {
+		if !w.procs[q].down && (leader == process.None || w.config.Above(q, leader)) {
 			leader = q
 		}
 	}

@@ -156,7 +156,7 @@ func (m *machine) onElection(msg *process.Message, fx *process.Effects) {
 	j := msg.Subject
 	switch {
 	case msg.Term.Round() < m.round:
-	case m.c.Label(m.self) > m.c.Label(j):
+	case m.c.Above(m.self, j):
 		fx.Rule(ruleP2)
 		m.participant = true
 		m.pass(*msg, fx)

@@ -245,6 +245,6 @@ func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed
 func (m *machine) skips(p process.ID) bool { return m.skipFailed && m.hasFailed(p) }
 
 // above reports whether p has a higher label than this process.
-func (m *machine) above(p process.ID) bool { return m.c.Label(p) > m.c.Label(m.self) }
+func (m *machine) above(p process.ID) bool { return m.c.Above(p, m.self) }
 
 func (m *machine) leads() bool { return m.leader == m.self }

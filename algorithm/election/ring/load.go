@@ -50,5 +50,5 @@ func (a Candidate) Beats(b Candidate, c *process.Config) bool {
 	if a.Load != b.Load {
 		return a.Load < b.Load
 	}
-	return c.Label(a.ID) > c.Label(b.ID)
+	return c.Above(a.ID, b.ID)
 }

@@ -240,7 +240,7 @@ func (m *machine) finish(fx *process.Effects) {
 	m.complete = true
 	best := m.list[0]
 	for _, p := range m.list {
-		if m.c.Label(p) > m.c.Label(best) {
+		if m.c.Above(p, best) {
 			best = p
 		}
 	}

@@ -50,7 +50,7 @@ func (m *machine) onElection(msg *process.Message, fx *process.Effects) {
 	case slices.Contains(msg.IDs, m.self):
 		fx.Rule(ruleL2b)
 		m.start(fx)
-	case m.merge && m.own != 0 && m.awaited != 0 && m.c.Label(starter) < m.c.Label(m.self):
+	case m.merge && m.own != 0 && m.awaited != 0 && m.c.Above(m.self, starter):
 		fx.Rule(ruleL2a)
 	default:
 		m.join(msg, starter, fx)
