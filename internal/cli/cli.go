@@ -91,8 +91,12 @@ func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-// explain adds to an unknown command what may have been meant.
+// explain adds to an unknown command what may have been meant, and puts what
+// cobra says of flags that exclude each other into plain words.
 func explain(root *cobra.Command, err error) string {
+	if text := tooMany(err); text != "" {
+		return text
+	}
 	var name, of string
 	if n, _ := fmt.Sscanf(err.Error(), "unknown command %q for %q", &name, &of); n < 1 {
 		return err.Error()

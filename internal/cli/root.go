@@ -56,13 +56,14 @@ what; whoever loses a lock knows it before anyone else can get it.`,
 	root.SetErr(a.stderr)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp(a))
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(misuse)
 	a.client.register(root.PersistentFlags())
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return refuseClientFlags(cmd) }
 	for _, construct := range commands {
 		root.AddCommand(construct(a))
 	}
+	root.InitDefaultHelpCmd()
+	hideClientFlags(root)
 	return root
 }
 

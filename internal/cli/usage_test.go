@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// inProcess carries out a command line.
+func inProcess(args ...string) (status int, stdout, stderr string) {
+	var out, said bytes.Buffer
+	a := &app{stdout: &out, stderr: &said}
+	status = a.main(args)
+	return status, out.String(), said.String()
+}
+
+// eachCommand calls do with every command, the hidden ones too.
+func eachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
+	for _, sub := range cmd.Commands() {
+		eachCommand(sub, do)
+	}
+}
+
+// unfit are values that no flag of a type takes.
+var unfit = map[string][]string{
+	"bool":        {"maybe", "2"},
+	"int":         {"many", "1.5", "99999999999999999999"},
+	"int64":       {"many", "1.5", "99999999999999999999"},
+	"uint64":      {"many", "-1", "99999999999999999999"},
+	"float64":     {"many"},
+	"intSlice":    {"a", "3,a", "3,99999999999999999999"},
+	"uintSlice":   {"a", "5,-1"},
+	"stringSlice": {`a"b`},
+	"duration":    {"soon", "10"},
+	"string":      nil, // whatever it is, the parser of flags takes it
+	"stringArray": nil,
+}
+
+// TestUnfitValues gives every flag of every command a value of the wrong kind.
+// One line names the flag and the value, and says what would be right.
+func TestUnfitValues(t *testing.T) {
+	tried := 0
+	eachCommand(newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}), func(cmd *cobra.Command) {
+		cmd.InitDefaultHelpFlag()
+		path := strings.Fields(cmd.CommandPath())[1:]
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			values, known := unfit[f.Value.Type()]
+			if !known {
+				t.Errorf("%s --%s: a %s is new here; say in fitting what to give it", cmd.CommandPath(), f.Name, f.Value.Type())
+			}
+			for _, value := range values {
+				tried++
+				args := append(append([]string{}, path...), fmt.Sprintf("--%s=%s", f.Name, value))
+				status, printed, said := inProcess(args...)
+				if status != StatusError || printed != "" || complaint(f.Name, value, said) {
+					t.Errorf("%q: status %d, %q, %q", args, status, printed, said)
+				}
+			}
+		})
+	})
+	if tried < 200 {
+		t.Errorf("%d values were tried", tried)
+	}
+}
+
+// complaint reports whether what is said of an unfit value is not what it should be.
+func complaint(flag, value, said string) bool {
+	named := strings.HasPrefix(said, fmt.Sprintf("conclave: --%s %q: ", flag, value)) ||
+		strings.HasPrefix(said, fmt.Sprintf("conclave: --%s: %q is ", flag, value))
+	oneLine := strings.Count(said, "\n") == 1
+	helpful := strings.Contains(said, "give ") || strings.Contains(said, "write for example ") || strings.Contains(said, "neither true nor false")
+	return !named || !oneLine || !helpful || strings.Contains(said, "pars") || strings.Contains(said, "syntax")
+}
+
+// TestAloneOrNot wants it known of each command whether it asks a cluster. Those
+// that do not, refuse the flags about one, and do not show them.
+func TestAloneOrNot(t *testing.T) {
+	asking := strings.Fields("__demo-worker __fdatasync bench elect elections leader lock locks member release sessions snapshot status top watch why")
+	root := newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})
+	for _, cmd := range root.Commands() {
+		asks := false
+		for _, name := range asking {
+			asks = asks || cmd.Name() == name
+		}
+		if asks == alone[cmd.CommandPath()] {
+			t.Errorf("%s: asks a cluster: %v, stands alone: %v", cmd.CommandPath(), asks, !asks)
+		}
+	}
+	for path := range alone {
+		if found, _, err := root.Find(strings.Fields(path)[1:]); err != nil || found.CommandPath() != path {
+			t.Errorf("there is no %q", path)
+		}
+	}
+}
