@@ -76,7 +76,8 @@ const (
 	// Patient timers run out only while besides nobody is inside and no news is on
 	// its way: they are longer than what they wait for usually takes.
 	Patient
-	// AnyTime is for timers that may be too fast for the network.
+	// AnyTime is for timers that may be too fast for the network. Only then those of a
+	// detector, about a process that is up, run out at all.
 	AnyTime
 	// Never is for runs in which no timer runs out.
 	Never

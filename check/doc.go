@@ -22,7 +22,8 @@
 // by each outcome of each choice of the machine, and, as long as the budgets last,
 // by a fault. Each client asks Entries times; in an election each starter calls for
 // one Entries times. Time is not modelled: a timer may run out at any moment, or
-// under the assumption of synchrony only while no message is on its way.
+// under the assumption of synchrony only while no message is on its way; one with
+// which a detector gives up a process only once that is down.
 //
 // # What is promised
 //

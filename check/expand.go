@@ -110,12 +110,20 @@ func (w *worker) left(v []uint32, b budget) bool {
 	return slot >= 0 && int(v[slot]) < w.cfg.limit(b) || slot < 0 && b == timeouts
 }
 
+// premature reports whether a timer runs out with which a detector gives up a process
+// that is up. Such timers are long enough for every live process to be heard of first,
+// as long as delays are bounded.
+func (w *worker) premature(v []uint32, e *edge) bool {
+	layer, about := uint8(e.argument>>32), process.Timer(e.argument).Peer()
+	return about != process.None && w.cfg.Timing != AnyTime && w.spec.Layer(layer).Family == process.Detector && !w.view(v[about]).down
+}
+
 // expandOwn is what a process may do without a message.
 func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 	edges := w.lists[w.view(v[p]).own]
 	for i := range edges {
 		e := &edges[i]
-		if e.kind == actFire && !timers {
+		if e.kind == actFire && (!timers || w.premature(v, e)) {
 			continue
 		}
 		a := action{kind: e.kind, proc: uint8(p), edge: uint8(i), stop: -1}
