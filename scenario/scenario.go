@@ -15,11 +15,24 @@ import (
 // Scenario is a run to be made and what is expected of it. It may be run any
 // number of times, with equal outcomes.
 type Scenario struct {
-	Name   string // of the file
-	About  string // for people
+	Name  string // of the file
+	About string // for people
+	// Progress, if it is set, is called now and then while a run is being made.
+	Progress func(Progress)
+
 	cfg    sim.Config
 	expect expect
 }
+
+// Progress is how far a run has come.
+type Progress struct {
+	Events  uint64
+	Entries int
+	Time    process.Duration
+}
+
+// progressEvery is how many events there are between two calls of Progress.
+const progressEvery = 1 << 12
 
 // Outcome is what came of a run.
 type Outcome struct {
@@ -27,6 +40,8 @@ type Outcome struct {
 	Order  []process.ID // who entered, in order, from the beginning; the first maxOrder
 	Unmet  []string     // what was expected and came otherwise, a line each
 	config *process.Config
+
+	entered int // how often anybody entered
 }
 
 // maxOrder bounds Outcome.Order.
@@ -84,13 +99,23 @@ func (s *Scenario) Run(sinks ...sim.Sink) (*Outcome, error) {
 		cfg.Judges = sim.Claimed(cfg.Spec, &cfg.Process)
 	}
 	cfg.Judges = append(slices.Clone(cfg.Judges), o.watchOrder)
+	watched := &tee{sinks: sinks}
 	if len(sinks) > 0 {
-		cfg.Trace = tee(sinks)
+		cfg.Trace = watched
 	}
-	var err error
-	if o.Result, err = sim.Run(cfg); err != nil {
+	w, err := sim.New(cfg)
+	if err != nil {
 		return nil, err
 	}
+	for w.Step() {
+		if s.Progress != nil && w.Events()%progressEvery == 0 {
+			s.Progress(Progress{Events: w.Events(), Entries: o.entered, Time: w.Now()})
+		}
+	}
+	if watched.failed != nil {
+		return nil, fmt.Errorf("writing the trace: %w", watched.failed)
+	}
+	o.Result = w.Result()
 	o.Unmet = s.expect.unmet(o)
 	return o, nil
 }
@@ -98,20 +123,26 @@ func (s *Scenario) Run(sinks ...sim.Sink) (*Outcome, error) {
 // watchOrder is a judge that only takes notes.
 func (o *Outcome) watchOrder(*sim.World) sim.Watcher {
 	return sim.Watcher{Name: "order of entry", Watch: func(seen *sim.Observation) string {
-		if seen.Kind == sim.Entered && len(o.Order) < maxOrder {
+		if seen.Kind != sim.Entered {
+			return ""
+		}
+		if o.entered++; len(o.Order) < maxOrder {
 			o.Order = append(o.Order, seen.Process)
 		}
 		return ""
 	}}
 }
 
-// tee is several sinks as one.
-type tee []sim.Sink
+// tee is several sinks as one, which remembers why it failed.
+type tee struct {
+	sinks  []sim.Sink
+	failed error
+}
 
-func (t tee) Write(r *trace.Record) error {
-	for _, sink := range t {
-		if err := sink.Write(r); err != nil {
-			return err
+func (t *tee) Write(r *trace.Record) error {
+	for _, sink := range t.sinks {
+		if t.failed = sink.Write(r); t.failed != nil {
+			return t.failed
 		}
 	}
 	return nil

@@ -37,7 +37,12 @@ counted, and said on standard error.`,
   conclave bench --cluster 3 --workload semaphore --limit 8 --clients 64
   conclave bench --servers db1:7400,db2:7400,db3:7400 --clients 128 --connections 16`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run.run(cmd.Flags().Changed("servers")) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("limit") && run.workload != bench.Semaphore {
+				return fmt.Errorf("--limit %d: the workload %s has none; give --workload %s beside it", run.limit, run.workload, bench.Semaphore)
+			}
+			return run.run(cmd.Flags().Changed("servers"))
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&run.workload, "workload", run.workload, "what the clients do: "+strings.Join(bench.Workloads, ", "))

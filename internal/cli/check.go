@@ -68,7 +68,8 @@ type checking struct {
 	format, scenario                                                              string
 }
 
-func (c *checking) arguments(_ *cobra.Command, args []string) error {
+func (c *checking) arguments(cmd *cobra.Command, args []string) error {
+	given := cmd.Flags().Changed
 	switch {
 	case len(args) == 0:
 		return errors.New("nothing to check: give an algorithm; `conclave algorithms` lists them")
@@ -76,6 +77,12 @@ func (c *checking) arguments(_ *cobra.Command, args []string) error {
 		return fmt.Errorf("check takes one algorithm, but was given %d", len(args))
 	case c.format != "" && !slices.Contains(trace.Formats(), c.format):
 		return fmt.Errorf("--trace %q: give one of %s", c.format, strings.Join(trace.Formats(), ", "))
+	case given("labels") && given("processes"):
+		return errors.New("--labels and --processes: give one of them, there are as many processes as labels")
+	case c.synchronous && given("timers"):
+		return errors.New("--synchronous and --timers: give one of them")
+	case given("time") && c.limit <= 0:
+		return fmt.Errorf("--time %v: give more than zero", &c.limit)
 	}
 	return nil
 }
@@ -103,7 +110,7 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.StringVar(&c.labels, "labels", "", "the `labels` of the processes, with commas between (default 1 to n)")
 	flags.StringArrayVarP(&c.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")
 	flags.Int64Var(&c.memory, "memory", c.memory, "how much memory the search may take, in `MiB`")
-	flags.Var(&c.limit, "time", "end the search after this time")
+	flags.Var(&c.limit, "time", "end the search after this time, as a clock shows it: 30s, 5m")
 	flags.Uint64Var(&c.states, "states", 0, "end it after so many states")
 	flags.IntVar(&c.depth, "depth", 0, "end it at this depth")
 	flags.IntVar(&c.workers, "workers", 0, "how many search at the same time (default one for each processor)")

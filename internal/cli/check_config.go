@@ -22,7 +22,7 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 	if cfg.Spec, err = findAlgorithm(name); err != nil {
 		return cfg, err
 	}
-	world := sim.Config{Process: process.Config{N: c.n}}
+	world := sim.Config{Spec: cfg.Spec, Process: process.Config{N: c.n}}
 	s := simulation{app: c.app, n: c.n, options: c.options, tree: c.tree}
 	if err := s.world(&world); err != nil {
 		return cfg, err
@@ -37,6 +37,8 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 		return cfg, fmt.Errorf("--reduce %q: give one of %s", c.reduce, strings.Join(reductions, ", "))
 	case c.entries < 1:
 		return cfg, fmt.Errorf("--entries %d: give 1 or more", c.entries)
+	case c.workers < 0:
+		return cfg, fmt.Errorf("--workers %d: give 1 or more, or leave it out", c.workers)
 	case c.memory < 16:
 		return cfg, fmt.Errorf("--memory %d: give 16 MiB or more", c.memory)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,12 @@ lecture documents say, with the reason where a document is off.`,
   conclave compare --detectors
   conclave compare --resets`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.run() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.checkRegime(cmd.Flags()); err != nil {
+				return err
+			}
+			return c.run()
+		},
 	}
 	flags := cmd.Flags()
 	flags.IntSliceVarP(&c.sizes, "processes", "n", c.sizes, "how many processes; several numbers make several runs")
@@ -49,13 +55,16 @@ lecture documents say, with the reason where a document is off.`,
 	flags.BoolVar(&c.elections, "elections", false, "instead: what the elections cost, with one starter, when all start, and at worst")
 	flags.BoolVar(&c.detectors, "detectors", false, "instead: how soon the failure detectors notice a crash, how often they are wrong, and what they cost")
 	a.addJSON(cmd)
-	for _, either := range [][]string{
-		{"elections", "detectors", "resets"}, {"markdown", "json"}, {"sweep", "processes"},
-		{"plot", "detectors"}, {"plot", "resets"}, {"resets", "processes"}, {"resets", "sweep"},
-	} {
+	for _, either := range oneOfThem {
 		cmd.MarkFlagsMutuallyExclusive(either...)
 	}
 	return cmd
+}
+
+// oneOfThem are flags of compare that exclude each other.
+var oneOfThem = [][]string{
+	{"elections", "detectors", "resets"}, {"markdown", "json"}, {"sweep", "processes"},
+	{"plot", "detectors"}, {"plot", "resets"}, {"resets", "processes"}, {"resets", "sweep"}, {"algorithms", "resets"},
 }
 
 type comparison struct {
@@ -81,6 +90,17 @@ func (c *comparison) run() error {
 	return c.runLocks()
 }
 
+// checkRegime refuses a regime that nothing shows.
+func (c *comparison) checkRegime(flags given) error {
+	switch {
+	case c.regime != "idle" && c.regime != "saturated":
+		return fmt.Errorf("--regime %q: give idle or saturated", c.regime)
+	case flags.Changed("regime") && c.plot == "":
+		return fmt.Errorf("--regime %q is what --plot shows; the tables have both: leave it out", c.regime)
+	}
+	return nil
+}
+
 func (c *comparison) runLocks() error {
 	specs, err := c.specs()
 	if err != nil {
@@ -94,10 +114,7 @@ func (c *comparison) runLocks() error {
 			return fmt.Errorf("%d processes: give 1 to %d", n, largest)
 		}
 	}
-	if c.regime != "idle" && c.regime != "saturated" {
-		return fmt.Errorf("--regime %q: give idle or saturated", c.regime)
-	}
-	rows, err := measureAll(specs, c.sizes)
+	rows, err := c.measureWith(measure.Algorithm, specs, c.sizes)
 	if err != nil {
 		return err
 	}
@@ -158,22 +175,26 @@ func (c *comparison) draw(rows []measure.Row) error {
 
 // measureWith measures on all processors. The order of the rows does not depend
 // on how many there are.
-func measureWith(one func(*process.Spec, int) ([]measure.Row, error), specs []*process.Spec, sizes []int) ([]measure.Row, error) {
+func (a *app) measureWith(one func(*process.Spec, int) ([]measure.Row, error), specs []*process.Spec, sizes []int) ([]measure.Row, error) {
 	type job struct {
 		rows []measure.Row
 		err  error
 	}
 	jobs := make([]job, len(specs)*len(sizes))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	watched := a.watchProgress()
 	var running sync.WaitGroup
+	var done atomic.Int64
 	for i := range jobs {
 		running.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			jobs[i].rows, jobs[i].err = one(specs[i/len(sizes)], sizes[i%len(sizes)])
+			watched.report("%d of %d measurements are done", done.Add(1), len(jobs))
 		})
 	}
 	running.Wait()
+	watched.done()
 	var rows []measure.Row
 	for _, j := range jobs {
 		if j.err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/measure"
-	"github.com/conclave-io/conclave/process"
 )
 
 // runElections measures elections instead of locks.
@@ -26,7 +25,7 @@ func (c *comparison) runElections() error {
 	if c.plot != "" {
 		return fmt.Errorf("--plot %q: elections are not drawn", c.plot)
 	}
-	rows, err := measureWith(measure.Election, specs, c.sizes)
+	rows, err := c.measureWith(measure.Election, specs, c.sizes)
 	if err != nil {
 		return err
 	}
@@ -36,9 +35,4 @@ func (c *comparison) runElections() error {
 		}
 		return measure.Text(w, rows)
 	})
-}
-
-// measureAll measures locks.
-func measureAll(specs []*process.Spec, sizes []int) ([]measure.Row, error) {
-	return measureWith(measure.Algorithm, specs, sizes)
 }

@@ -32,7 +32,11 @@ whether it kept its promises. A scenario file says who asks when, what goes
 wrong and what is expected; without a file, flags say which algorithm runs under
 which load. The same seed makes the same run, byte for byte.
 
-Times are in units of D, the bound of one message delay: 3, 2.5D or 5ms.
+Times that are given and printed are in units of D, the bound of one message
+delay, which is 1ms unless a file says otherwise: 3 and 3D are the same, and so is
+3ms. They are virtual; how long a run really takes is another matter, and where
+everyone sends to everyone it grows with the square of -n at least. On a terminal
+a line says how far a long run has come.
 
 Exit status: 0 if all came as expected and no promise was broken, 1 if not,
 125 if the file or the flags are wrong.`,
@@ -74,15 +78,16 @@ func (s *simulation) register(cmd *cobra.Command) {
 	flags.StringVar(&s.regime, "regime", "saturated", "idle, saturated or loaded")
 	flags.IntVar(&s.entries, "entries", s.entries, "end after so many entries")
 	flags.IntVar(&s.warmup, "warmup", 0, "begin to measure only after so many entries")
-	flags.StringVar(&s.until, "time", "", "end at this time")
-	flags.StringVar(&s.section, "section", "", "how long a client stays inside (default 10ms)")
-	flags.StringVar(&s.think, "think", "", "how long a client waits before it asks again, unless saturated")
+	flags.StringVar(&s.until, "time", "", "end at this `time` of the run, such as 500 (in D) or 500ms")
+	flags.StringVar(&s.section, "section", "", "how long a client stays inside, a `time` (default 10, in D)")
+	flags.StringVar(&s.think, "think", "", "how long a client waits before it asks again, a `time`, unless saturated (default 0; 100 if loaded, in D)")
 	flags.StringVar(&s.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")
 	flags.StringArrayVarP(&s.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")
 	flags.StringVar(&s.format, "trace", "", "write the run, as "+strings.Join(trace.Formats(), ", ")+"; the result then goes to standard error")
 	flags.StringVar(&s.out, "out", "", "write the trace to this file")
 	flags.Uint64Var(&s.past, "past", 0, "print all that happened before this record of the run, instead of the result")
 	flags.UintSliceVar(&s.before, "before", nil, "print which of two records, as 5,12, happened before the other, and by what chain")
+	flags.Lookup("before").DefValue = ""
 }
 
 func (s *simulation) validateArguments(args []string) error {
@@ -110,8 +115,11 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 		return s.answer(scenarios[0])
 	}
 	views := make([]runView, 0, len(scenarios))
+	watched := s.watchProgress()
 	for _, sc := range scenarios {
+		watched.follow(sc)
 		outcome, err := s.simulate(sc)
+		watched.done()
 		if err != nil {
 			return err
 		}
@@ -176,6 +184,9 @@ func (s *simulation) world(cfg *sim.Config) error {
 	if s.n < 1 || s.n > scenario.MaxProcesses {
 		return fmt.Errorf("%d processes: give 1 to %d", s.n, scenario.MaxProcesses)
 	}
+	if s.tree != "" && !onTree(cfg.Spec) {
+		return fmt.Errorf("--tree %q: %s runs on no tree; leave it out", s.tree, cfg.Spec.Name)
+	}
 	switch parent := &cfg.Process.Topology.Parent; s.tree {
 	case "":
 	case "star":
@@ -208,6 +219,9 @@ func (s *simulation) load(cmd *cobra.Command, cfg *sim.Config) error {
 	}
 	if top.Family == process.Election {
 		w.Commands = []sim.Command{{At: d, Kind: process.Campaign}}
+	}
+	if err := s.applicable(cmd.Flags(), cfg); err != nil {
+		return err
 	}
 	return s.times(cmd, cfg)
 }
