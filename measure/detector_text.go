@@ -9,7 +9,7 @@ import (
 )
 
 // detectorHead are the columns of the report on detectors.
-var detectorHead = []string{"algorithm", "N", "setting", "messages per period", "= by theory", "first suspicion after", "= by theory", "at the earliest and latest", "everyone after", "false suspicions"}
+var detectorHead = []string{"algorithm", "N", "setting", "messages per period", "= by theory", "first suspicion after, D", "= by theory, D", "at the earliest and latest, D", "everyone after, D", "false suspicions in 1,000 D"}
 
 // detectorLines makes one line of the four figures of a setting.
 func detectorLines(rows []Row) [][]string {
@@ -43,7 +43,7 @@ func DetectorsText(w io.Writer, rows []Row) error {
 	if err := columns.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "\nTimes in D; false suspicions per process and 1,000 D, where links lose 1 in 20 and take D on average.")
+	_, err := fmt.Fprintln(w, "\nSettings are in D, but for phi. False suspicions are those of one process, where links lose 1 in 20 and take D on average.")
 	return err
 }
 

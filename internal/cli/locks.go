@@ -13,7 +13,7 @@ import (
 func newLocks(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "locks [PREFIX]",
-		Short: "List locks with who holds them and who waits",
+		Short: "List locks with who holds them and how many wait",
 		Example: `  conclave locks
   conclave locks reports/
   conclave locks --json`,
@@ -27,7 +27,7 @@ func newLocks(a *app) *cobra.Command {
 func newElections(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "elections [PREFIX]",
-		Short: "List elections with who leads them and who waits",
+		Short: "List elections with who leads them and how many wait",
 		Example: `  conclave elections
   conclave elections scheduler --json`,
 		RunE: a.listing("elections", leaderColumn, (*conclave.Client).ListElections),
@@ -119,23 +119,38 @@ func resourceJSON(r *conclave.Resource) resourceView {
 	return v
 }
 
-// resourcesTable has a row for each holder. Only elections have values.
+// resourcesTable has a row for each holder. What only locks, or only elections,
+// have is behind the rest, and asked to leave at the end: it may have a reason.
 func resourcesTable(w io.Writer, holder string, found []conclave.Resource) error {
-	head := []string{"NAME", holder, "PID", "PROGRAM", "SINCE", "FENCE", "WAITERS", "VALUE"}
-	columns := len(head)
-	if holder != leaderColumn {
-		columns--
+	elections := holder == leaderColumn
+	head := []string{"NAME", holder, "PID", "PROGRAM", "SINCE", "FENCE", "WAITERS"}
+	if elections {
+		head = append(head, "VALUE", "PRIORITY")
+	} else {
+		head = append(head, "SHARED", "LIMIT")
 	}
-	t := newTable(w, head[:columns]...)
+	t := newTable(w, append(head, "ASKED TO LEAVE")...)
 	for _, r := range found {
 		for _, h := range r.Holders {
-			row := []string{shown(r.Name), shown(h.Host), number(h.PID), shown(h.Program), since(h.Since), number(h.Fence),
-				number(r.QueueLength), shown(string(h.Value))}
-			t.row(row[:columns]...)
+			row := []string{shown(r.Name), shown(h.Host), number(h.PID), shown(h.Program), since(h.Since), number(h.Fence), number(r.QueueLength)}
+			if elections {
+				row = append(row, shown(string(h.Value)), number(h.Priority))
+			} else {
+				row = append(row, yes(h.Shared), atOnce(&r, h))
+			}
+			t.row(append(row, asked(h))...)
 		}
 		if len(r.Holders) == 0 {
-			t.row(shown(r.Name), "-", "-", "-", "-", "-", number(r.QueueLength))
+			t.row(shown(r.Name), "-", "-", "-", "-", "-", number(r.QueueLength), "-", "-", "-")
 		}
 	}
 	return t.flush()
+}
+
+// atOnce is how many may hold a lock at a time; shared holders are not counted.
+func atOnce(r *conclave.Resource, h conclave.Holder) string {
+	if h.Shared {
+		return "-"
+	}
+	return number(max(r.Limit, 1))
 }

@@ -347,15 +347,37 @@ func (c changed) Changed(name string) bool { return c[name] }
 func TestTables(t *testing.T) {
 	var out strings.Builder
 	locks := []conclave.Resource{{
-		Name: "a\nb", QueueLength: 3,
+		Name: "a\nb", QueueLength: 3, Limit: 1,
 		Holders: []conclave.Holder{{Host: "h", PID: 1, Program: "p", Fence: 9, Since: time.Now()}},
-	}, {Name: "free"}}
+	}, {Name: "free"}, {
+		Name: "four", Limit: 4,
+		Holders: []conclave.Holder{{Host: "h", PID: 2, Program: "p", Fence: 10, Since: time.Now(), Revoked: true, Reason: "db1 goes\tdown"}},
+	}, {
+		Name: "read", Limit: 1,
+		Holders: []conclave.Holder{{Host: "h", PID: 3, Program: "p", Fence: 11, Since: time.Now(), Shared: true, Revoked: true}},
+	}}
 	if err := resourcesTable(&out, "HOLDER", locks); err != nil {
 		t.Fatal(err)
 	}
-	want := `NAME    HOLDER  PID  PROGRAM  SINCE   FENCE  WAITERS
-"a\nb"  h       1    p        0s ago  9      3
-free    -       -    -        -       -      0
+	want := `NAME    HOLDER  PID  PROGRAM  SINCE   FENCE  WAITERS  SHARED  LIMIT  ASKED TO LEAVE
+"a\nb"  h       1    p        0s ago  9      3        no      1      no
+free    -       -    -        -       -      0        -       -      -
+four    h       2    p        0s ago  10     0        no      4      yes: "db1 goes\tdown"
+read    h       3    p        0s ago  11     0        yes     -      yes
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
+	elections := []conclave.Resource{{
+		Name: "e", QueueLength: 1,
+		Holders: []conclave.Holder{{Host: "h", PID: 1, Program: "p", Fence: 9, Since: time.Now(), Value: []byte("h:80"), Priority: 10}},
+	}}
+	if err := resourcesTable(&out, leaderColumn, elections); err != nil {
+		t.Fatal(err)
+	}
+	want = `NAME  LEADER  PID  PROGRAM  SINCE   FENCE  WAITERS  VALUE  PRIORITY  ASKED TO LEAVE
+e     h       1    p        0s ago  9      1        h:80   10        no
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)

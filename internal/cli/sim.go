@@ -32,11 +32,11 @@ whether it kept its promises. A scenario file says who asks when, what goes
 wrong and what is expected; without a file, flags say which algorithm runs under
 which load. The same seed makes the same run, byte for byte.
 
-Times that are given and printed are in units of D, the bound of one message
-delay, which is 1ms unless a file says otherwise: 3 and 3D are the same, and so is
-3ms. They are virtual; how long a run really takes is another matter, and where
-everyone sends to everyone it grows with the square of -n at least. On a terminal
-a line says how far a long run has come.
+Times that are given and printed, also in the JSON, are in units of D, the bound of
+one message delay, which is 1ms unless a file says otherwise: 3 and 3D are the same,
+and so is 3ms. Only traces have nanoseconds. They are virtual; how long a run really
+takes is another matter, and where everyone sends to everyone it grows with the
+square of -n at least. On a terminal a line says how far a long run has come.
 
 Exit status: 0 if all came as expected and no promise was broken, 1 if not,
 125 if the file or the flags are wrong.`,
