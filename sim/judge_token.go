@@ -27,7 +27,8 @@ type tokenRun struct {
 // the token sends it on or enters, and none that was sent is still missing when
 // nothing is left to happen. A token that is sent again over the same link, or
 // comes twice, is the same token. The watch ends when a process crashes that may
-// have had it, or, if the algorithm makes lost tokens anew, when any does.
+// have had it, or, if the algorithm makes lost tokens anew, when any does or somebody
+// is elected, whose takeover makes one.
 func OneToken(w *World) Watcher {
 	t := &tokenRun{w: w, holder: w.config.Topology.Coordinator, from: process.None, to: process.None}
 	for layer := range w.cfg.Spec.Depth() {
@@ -43,7 +44,7 @@ func (t *tokenRun) watch(o *Observation) string {
 		return ""
 	case o.Kind == Crashed:
 		t.over = t.w.recovers() || o.Process == t.holder || t.holder == process.None && (o.Process == t.to || o.Process == t.from)
-	case o.Kind == Elected || t.w.oracle.round > 0:
+	case o.Kind == Elected || o.Kind == Installed || t.w.oracle.round > 0:
 		t.over = true
 	case o.Kind == Entered && o.Process != t.holder:
 		return t.w.config.Text(o.Process) + " enters, and the token is " + t.place()

@@ -79,6 +79,7 @@ func overUsurpers(rules []int) *process.Spec {
 	spec := process.Compose("token-ring-usurped", "Token ring over usurpers", usurpers(), &ring)
 	spec.Claims.Properties = []process.Claim{
 		{Property: process.MutualExclusion}, {Property: process.FencesGrow}, {Property: process.Progress},
+		{Property: process.OneToken}, // until the first of them
 	}
 	return spec
 }
