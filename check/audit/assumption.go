@@ -42,9 +42,9 @@ var dropped = [...]string{
 	"Every message may overtake every other on its link.",
 	"One message may be lost.",
 	"One message may come twice, the second time whenever it likes.",
-	"One process may crash for good, at any moment, also between two sends of a step. Where the algorithm wants a detector, it is told the truth at any later moment.",
-	"Timers may run out at any moment, also while messages are on their way and others are inside.",
-	"Two processes have the same label.",
+	"One process may crash for good, at any moment, also between two sends of a step. Where the algorithm wants a detector, it is told the truth at any later moment; in an election that wants none, who follows a leader that has crashed asks for another at some later moment.",
+	"Timers may run out at any moment, also while messages are on their way and others are inside, and those of a detector also while what they wait for is up.",
+	"Two processes have the same label, any two in turn, and in elections by load everyone is equally busy. Processes are known by their rank, which cannot be the same twice; labels are what elections compare.",
 	"One process may be told, once, that another has failed that is up. From then on it hears nothing of it, as if that had crashed.",
 }
 
@@ -75,7 +75,7 @@ func (a Assumption) Needed(s *process.Spec) bool {
 	case NoCrash:
 		return !s.Survives(process.CrashAny, s.Mode(&process.Config{}))
 	case UniqueLabels:
-		return !breaksTiesByRank(s)
+		return hasElection(s)
 	case CorrectDetector:
 		return s.Needs.Detector != process.NoDetector
 	}
@@ -97,11 +97,9 @@ func (a Assumption) Survived(s *process.Spec) (survives bool, when string) {
 	return true, ""
 }
 
-// breaksTiesByRank reports whether labels are only for printing. Those of mutual
-// exclusion compare ranks, which are unique by themselves.
-func breaksTiesByRank(s *process.Spec) bool {
-	return s.Family == process.Mutex && !s.Needs.Elector && !hasElection(s)
-}
+// comparesLabels reports whether the algorithm, or the election that it asks for,
+// compares labels. All others know processes by their rank.
+func comparesLabels(s *process.Spec) bool { return s.Needs.Elector || hasElection(s) }
 
 func hasElection(s *process.Spec) bool {
 	for i := range s.Depth() {
@@ -143,18 +141,23 @@ func properties(s *process.Spec, c *process.Config) []process.Property {
 // applies returns why the checker does not search, or 0 if it does.
 func (a Assumption) applies(s *process.Spec) (Outcome, string) {
 	switch {
-	case detects(s):
-		return NotAudited, "its failure detector rests on one timer being longer than another, and the checker does not model how long timers take"
+	case !judged(s):
+		return NotAudited, "what it promises holds once nobody has come or gone for some periods of its timers, and how long a period is the checker does not model; the simulator judges it"
 	case a == BoundedDelay && !hasTimers(s):
 		return NotApplicable, "it has no timers, so delays are as long as they like in every search"
-	case a == UniqueLabels && breaksTiesByRank(s):
-		return NotApplicable, "labels are only printed; ranks, which are unique, break its ties"
-	case a == UniqueLabels:
-		return NotAudited, "every host refuses a configuration in which two processes have one label, and a scenario names processes by it"
+	case a == UniqueLabels && !comparesLabels(s):
+		return NotApplicable, "it cannot be dropped: processes are known by their rank, which breaks ties too, and no rule looks at a label"
+	case a == CorrectDetector && detects(s):
+		return NotApplicable, "its detector is a part of it, which is wrong when a delay is longer than its bound: that is dropped in another column"
 	case a == CorrectDetector && s.Needs.Detector == process.NoDetector:
 		return NotApplicable, "it asks no detector"
 	}
 	return 0, ""
+}
+
+// judged reports whether the checker can judge any promise of the algorithm.
+func judged(s *process.Spec) bool {
+	return len(check.Claimed(s, &process.Config{N: ladder[0].n})) > 0
 }
 
 // step is one of the ladder of bounds.
@@ -162,8 +165,20 @@ type step struct{ n, entries int }
 
 var ladder = []step{{2, 1}, {3, 1}, {3, 2}, {4, 1}}
 
-// fewTimeouts is how many timers may run out where any number is too much.
-const fewTimeouts = 3
+// timeouts is how many timers may run out where any number is too much. A crash that
+// an algorithm has to notice by itself takes some of them before anything else
+// happens: to doubt, to give up, and to elect.
+const (
+	timeouts            = 3
+	timeoutsOfDetectors = 5
+)
+
+func fewTimeouts(s *process.Spec) int {
+	if detects(s) {
+		return timeoutsOfDetectors
+	}
+	return timeouts
+}
 
 // options are set for algorithms that otherwise never rest. An idle process of the
 // token ring keeps the token for as long as a message takes, which is until a timer
@@ -187,8 +202,31 @@ type Limits struct {
 // The limits of docs/assumptions.md.
 var Default = Limits{States: 200_000, Depth: 100, Memory: 1 << 30}
 
-// config is what is searched without an assumption on a step of the ladder. One
-// worker makes counts the same everywhere; Run makes use of the others.
+// configs is what is searched without an assumption on a step of the ladder: one
+// search, but one for each pair of processes that might have the same label.
+func (l Limits) configs(spec *process.Spec, a Assumption, s step) []check.Config {
+	cfg := l.config(spec, a, s)
+	if a != UniqueLabels {
+		return []check.Config{cfg}
+	}
+	var all []check.Config
+	for q := range process.ID(s.n) {
+		for p := range q {
+			labels := make([]process.Label, s.n)
+			for r := range process.ID(s.n) {
+				labels[r] = cfg.Process.Label(r)
+			}
+			labels[p] = labels[q]
+			c := cfg
+			c.Process.ElectionLabels = labels
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// config is a search with everything but labels. One worker makes counts the same
+// everywhere; Run makes use of the others.
 func (l Limits) config(spec *process.Spec, a Assumption, s step) check.Config {
 	cfg := check.Config{
 		Spec: spec, Process: process.Config{N: s.n, Options: options(spec)}, Entries: s.entries,
@@ -206,6 +244,10 @@ func (l Limits) config(spec *process.Spec, a Assumption, s step) check.Config {
 		cfg.Crashes = 1
 	case BoundedDelay:
 		cfg.Timing = check.AnyTime
+	case UniqueLabels:
+		if spec.Needs.Load {
+			cfg.Loads = make([]int64, s.n)
+		}
 	case CorrectDetector:
 		cfg.Suspicions = 1
 	}

@@ -12,6 +12,7 @@ package audit
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/conclave-io/conclave/algorithm"
@@ -45,9 +46,15 @@ type Cell struct {
 
 	Result *check.Result // the highest proof with any number of timeouts, or the violation; nil if there is none
 	Few    *check.Result // the highest proof with few timeouts, if that is higher
-	// Beyond is the search on the next step of the ladder that met the limit of
-	// states without a violation, or nil.
-	Beyond *check.Result
+	// Beyond is the search on the next step of the ladder that met a limit without a
+	// violation, or nil; and Cut the one before it with any number of timeouts, if
+	// Beyond is one with few.
+	Beyond, Cut *check.Result
+
+	// Core is the same with the core promise alone: whether that holds where a lesser
+	// one is broken. It is nil if none is, or the core promise itself.
+	Core *Cell
+	only process.Property // the core promise, if this is such a cell
 }
 
 // Row is one algorithm without each of the assumptions, in their order.
@@ -56,13 +63,13 @@ type Row struct {
 	Cells []Cell
 }
 
-// Audited returns those of the algorithms that can be audited: for mutual exclusion,
-// and elections of one leader.
+// Audited returns those of the algorithms that have a row: for mutual exclusion, and
+// elections.
 func Audited(all []*process.Spec) []*process.Spec {
 	var specs []*process.Spec
 	for _, s := range all {
 		c := check.Config{Spec: s, Process: process.Config{N: ladder[0].n}}
-		if c.Validate() == nil && len(check.Claimed(s, &c.Process)) > 0 && !knownBroken(s) {
+		if c.Validate() == nil && !knownBroken(s) {
 			specs = append(specs, s)
 		}
 	}
@@ -105,13 +112,35 @@ func One(ctx context.Context, spec *process.Spec, a Assumption, limits Limits) C
 	if cell.Outcome, cell.Why = a.applies(spec); cell.Outcome != 0 {
 		return cell
 	}
-	cell.Outcome = Bounded
-	at := cell.climb(ctx, limits, 0, 0)
-	if cell.Outcome != Violated && hasTimers(spec) {
-		// It goes on for ever in ever new states, or in too many.
-		cell.climb(ctx, limits, at, fewTimeouts)
+	cell.ascend(ctx, limits)
+	core := corePromise(spec)
+	if cell.Outcome == Violated && cell.Result.Broken.Property != 0 && cell.Result.Broken.Property != core {
+		cell.Core = &Cell{Spec: spec, Assumption: a, only: core}
+		cell.Core.ascend(ctx, limits)
 	}
 	return cell
+}
+
+// corePromise is the one without which the others are worth nothing.
+func corePromise(s *process.Spec) process.Property {
+	claimed := check.Claimed(s, &process.Config{N: ladder[0].n})
+	for _, p := range []process.Property{process.MutualExclusion, process.AtMostK, process.LeaderAgreement} {
+		if slices.Contains(claimed, p) {
+			return p
+		}
+	}
+	return 0
+}
+
+// ascend climbs with any number of timeouts, and from where that is too much with few:
+// it goes on for ever in ever new states, or in too many.
+func (c *Cell) ascend(ctx context.Context, limits Limits) {
+	c.Outcome = Bounded
+	at := c.climb(ctx, limits, 0, 0)
+	if c.Outcome != Violated && hasTimers(c.Spec) {
+		c.Cut = c.Beyond
+		c.climb(ctx, limits, at, fewTimeouts(c.Spec))
+	}
 }
 
 // climb searches with more and more processes and requests, from a step of the ladder
@@ -119,20 +148,17 @@ func One(ctx context.Context, spec *process.Spec, a Assumption, limits Limits) C
 // run out in a run.
 func (c *Cell) climb(ctx context.Context, limits Limits, from, timeouts int) int {
 	for i := from; i < len(ladder); i++ {
-		cfg := limits.config(c.Spec, c.Assumption, ladder[i])
-		cfg.Timeouts = timeouts
-		if cfg.Validate() != nil {
+		r := c.search(ctx, limits, ladder[i], timeouts)
+		if r == nil {
 			continue // the algorithm is not for so few processes
 		}
-		r, err := check.Run(ctx, cfg)
-		process.Assert(err == nil, "a configuration that was validated can be searched")
 		if r.Verdict == check.Bounded {
 			c.Beyond = r
 			return i
 		}
 		c.Beyond = nil
 		if r.Verdict == check.Violated {
-			c.Outcome, c.Result, c.Few = Violated, r, nil
+			c.Outcome, c.Result, c.Few, c.Cut = Violated, r, nil, nil
 			return i
 		}
 		c.Outcome = Proved
@@ -143,4 +169,28 @@ func (c *Cell) climb(ctx context.Context, limits Limits, from, timeouts int) int
 		}
 	}
 	return len(ladder)
+}
+
+// search takes one step of the ladder. Of several searches it returns the first that
+// is no proof, or the largest.
+func (c *Cell) search(ctx context.Context, limits Limits, s step, timeouts int) *check.Result {
+	var largest *check.Result
+	for _, cfg := range limits.configs(c.Spec, c.Assumption, s) {
+		cfg.Timeouts = timeouts
+		if c.only != 0 {
+			cfg.Properties, cfg.Liveness = []process.Property{c.only}, false
+		}
+		if cfg.Validate() != nil {
+			continue
+		}
+		r, err := check.Run(ctx, cfg)
+		process.Assert(err == nil, "a configuration that was validated can be searched")
+		if r.Verdict != check.Proved {
+			return r
+		}
+		if largest == nil || r.States > largest.States {
+			largest = r
+		}
+	}
+	return largest
 }

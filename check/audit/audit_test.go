@@ -2,9 +2,12 @@ package audit
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,13 +60,15 @@ func TestPageIsCurrent(t *testing.T) {
 			}
 		}
 		for k := range row.Cells {
-			name, content := row.Cells[k].Scenario()
-			if name == "" {
-				continue
-			}
-			written, err := os.ReadFile(filepath.Join(root, Folder, name))
-			if err != nil || !bytes.Equal(written, content) {
-				t.Errorf("%s is not what the checker finds now; run make audit", name)
+			for _, c := range row.Cells[k].all() {
+				name, content := c.Scenario()
+				if name == "" {
+					continue
+				}
+				written, err := os.ReadFile(filepath.Join(root, Folder, name))
+				if err != nil || !bytes.Equal(written, content) {
+					t.Errorf("%s is not what the checker finds now; run make audit", name)
+				}
 			}
 		}
 	}
@@ -120,9 +125,10 @@ func TestScenariosReplay(t *testing.T) {
 	}
 }
 
+// outcome is a cell, as far as few states show it.
 func outcome(t *testing.T, name string, a Assumption) Cell {
 	t.Helper()
-	return One(t.Context(), algorithm.Find(name), a, Default)
+	return One(t.Context(), algorithm.Find(name), a, Limits{States: 20_000, Depth: Default.Depth, Memory: Default.Memory})
 }
 
 // What is known of some algorithms: which assumption they need, and what breaks
@@ -144,8 +150,13 @@ func TestKnown(t *testing.T) {
 		{"bully", BoundedDelay, Violated, "valid leader"},
 		{"ricart-agrawala", BoundedDelay, NotApplicable, ""},
 		{"ricart-agrawala", UniqueLabels, NotApplicable, ""},
-		{"bully", UniqueLabels, NotAudited, ""},
-		{"central", CorrectDetector, Violated, "mutual exclusion"},
+		{"bully", UniqueLabels, Proved, ""},
+		{"ring-active-list", UniqueLabels, Proved, ""},
+		{"by-load-ring", UniqueLabels, Proved, ""},
+		{"super-peer", Nothing, NotAudited, ""},
+		{"central-recovering", BoundedDelay, Violated, "mutual exclusion"},
+		{"central-swim", CorrectDetector, NotApplicable, ""},
+		{"ricart-agrawala", CorrectDetector, Violated, "happened-before order"},
 		{"maekawa", CorrectDetector, NotApplicable, ""},
 	} {
 		c := outcome(t, want.name, want.a)
@@ -154,6 +165,113 @@ func TestKnown(t *testing.T) {
 		}
 		if (c.Outcome == NotApplicable || c.Outcome == NotAudited) != (c.Why != "") {
 			t.Errorf("%s without %s: %s because %q", want.name, want.a, c.Outcome, c.Why)
+		}
+	}
+}
+
+// The labels of any two processes are the same in turn, and loads are no way out.
+func TestEqualLabels(t *testing.T) {
+	var seen []string
+	for _, cfg := range Default.configs(algorithm.Find("by-load"), UniqueLabels, step{3, 1}) {
+		if !slices.Equal(cfg.Loads, []int64{0, 0, 0}) {
+			t.Errorf("loads are %v", cfg.Loads)
+		}
+		seen = append(seen, fmt.Sprint(cfg.Process.ElectionLabels))
+	}
+	if want := []string{"[2 2 3]", "[3 2 3]", "[1 3 3]"}; !slices.Equal(seen, want) {
+		t.Errorf("labels are %q, want %q", seen, want)
+	}
+}
+
+// What the matrix says of those that know processes by rank: none of their rules
+// looks at a label.
+func TestRanksOnly(t *testing.T) {
+	read := 0
+	for _, folder := range []string{"mutex", "multicast"} {
+		err := filepath.WalkDir(filepath.Join(root, "algorithm", folder), func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(file)
+			for _, use := range []string{".Above(", ".Label(", ".Labels", ".ElectionLabels"} {
+				if strings.Contains(string(text), use) {
+					t.Errorf("%s has %s, so labels matter", file, use)
+				}
+			}
+			read++
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range Audited(algorithm.All) {
+		for i := range s.Depth() {
+			if f := s.Layer(uint8(i)).Family; !comparesLabels(s) && f != process.Mutex && f != process.Multicast {
+				t.Errorf("%s has a layer for %s, which was not read", s.Name, f)
+			}
+		}
+	}
+	if read < 20 {
+		t.Errorf("%d files were read", read)
+	}
+}
+
+// Where a lesser promise is broken the cell tells what becomes of the core promise.
+func TestCore(t *testing.T) {
+	for _, want := range []struct {
+		name    string
+		a       Assumption
+		verdict string // of the core promise
+		kind    int
+	}{
+		{"raymond", NoLoss, "safe 4x1", 4},
+		{"ricart-agrawala", CorrectDetector, "mutual exclusion, 6 steps", 5},
+	} {
+		c := outcome(t, want.name, want.a)
+		if c.Core == nil || c.Core.Verdict() != want.verdict || c.kind() != want.kind {
+			t.Errorf("%s without %s: %s; %+v", want.name, want.a, c.Verdict(), c.Core)
+		}
+	}
+	if c := outcome(t, "maekawa", NoDuplication); c.Core != nil {
+		t.Errorf("maekawa without %s: %s alone is %s, but that is what broke", NoDuplication, c.Core.only, c.Core.Verdict())
+	}
+}
+
+// A search with few timeouts is never called proved, and the page says why it is not
+// live; the tally counts every cell once.
+func TestBoundedIsVisible(t *testing.T) {
+	var rows []Row
+	for _, name := range []string{"central-swim", "majority", "raymond"} {
+		row := Row{algorithm.Find(name), make([]Cell, len(Assumptions))}
+		for i := range row.Cells {
+			row.Cells[i] = Cell{Spec: row.Spec, Assumption: Assumptions[i], Outcome: NotApplicable}
+		}
+		row.Cells[0] = outcome(t, name, Nothing)
+		rows = append(rows, row)
+	}
+	swim, majority, raymond := &rows[0].Cells[0], &rows[1].Cells[0], &rows[2].Cells[0]
+	for _, c := range []*Cell{swim, majority} {
+		if !strings.HasPrefix(c.Verdict(), "safe ") || c.notLive() == "" || c.kind() == 0 {
+			t.Errorf("%s: %s, %q", c.Spec.Name, c.Verdict(), c.notLive())
+		}
+	}
+	if swim.Verdict() != "safe 2x1 in 5 timeouts" || swim.Cut == nil || swim.kind() != 2 {
+		t.Errorf("central-swim: %s, cut %v", swim.Verdict(), swim.Cut)
+	}
+	if raymond.Verdict() != "proved 4x1" || raymond.notLive() != "" || raymond.kind() != 0 {
+		t.Errorf("raymond: %s, %q", raymond.Verdict(), raymond.notLive())
+	}
+	var b strings.Builder
+	tally(&b, rows)
+	for _, line := range strings.Split(b.String(), "\n")[5:] {
+		sum := 0
+		for _, field := range strings.Split(line, "|") {
+			n, _ := strconv.Atoi(strings.TrimSpace(field))
+			sum += n
+		}
+		if line != "" && sum != len(rows) {
+			t.Errorf("%d cells in %s, want %d", sum, line, len(rows))
 		}
 	}
 }

@@ -22,7 +22,19 @@ func (c *Cell) Scenario() (name string, content []byte) {
 	if c.Outcome != Violated {
 		return "", nil
 	}
-	return c.Spec.Name + "-" + slugs[c.Assumption] + ".yaml", c.Result.Scenario()
+	name = c.Spec.Name + "-" + slugs[c.Assumption]
+	if c.only != 0 {
+		name += "-" + strings.ReplaceAll(c.only.String(), " ", "-")
+	}
+	return name + ".yaml", c.Result.Scenario()
+}
+
+// all returns the cell and, if there is one, that of the core promise.
+func (c *Cell) all() []*Cell {
+	if c.Core == nil {
+		return []*Cell{c}
+	}
+	return []*Cell{c, c.Core}
 }
 
 // WriteScenarios writes the violations into a folder, and removes from it those that
@@ -42,16 +54,22 @@ func WriteScenarios(rows []Row, folder string) error {
 	}
 	for _, row := range rows {
 		for i := range row.Cells {
-			name, content := row.Cells[i].Scenario()
-			if name == "" {
-				continue
-			}
-			if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
-				return err
+			for _, c := range row.Cells[i].all() {
+				if err := c.write(folder); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
+}
+
+func (c *Cell) write(folder string) error {
+	name, content := c.Scenario()
+	if name == "" {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(folder, name), content, 0o644)
 }
 
 // Verdict is the outcome in a few words, with what is broken.
@@ -72,13 +90,13 @@ func (c *Cell) proofs() string {
 	var parts []string
 	if c.Result != nil {
 		word := "proved "
-		if !c.live() {
+		if !c.live() || c.only != 0 {
 			word = "safe "
 		}
 		parts = append(parts, word+size(c.Result))
 	}
 	if c.Few != nil {
-		parts = append(parts, "safe "+size(c.Few))
+		parts = append(parts, fmt.Sprintf("safe %s in %d timeouts", size(c.Few), c.Few.Config.Timeouts))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -86,6 +104,22 @@ func (c *Cell) proofs() string {
 // live reports whether the proof is also one that nobody waits for ever: a bound on
 // timeouts or a promise that only holds with probability 1 leaves that open.
 func (c *Cell) live() bool { return c.Result != nil && c.Result.Config.Liveness }
+
+// notLive says of a cell in which something is proved why it is open on some step
+// whether somebody waits for ever, or returns nothing.
+func (c *Cell) notLive() string {
+	switch {
+	case c.Outcome != Proved:
+		return ""
+	case !judgedLive(c.Spec):
+		return "progress is promised with probability 1 only, so unlucky choices may go on for ever"
+	case c.Few != nil && c.Cut.Stopped == "depth":
+		return fmt.Sprintf("with any number of timeouts it goes on in ever new states, beyond depth %d", c.Cut.Config.MaxDepth)
+	case c.Few != nil:
+		return "with any number of timeouts there are more states than the limit"
+	}
+	return ""
+}
 
 func (c *Cell) broken() string {
 	if c.Result.Broken.Property == 0 {
@@ -120,8 +154,9 @@ func Text(w io.Writer, rows []Row) error {
 	fmt.Fprintln(t, "ALGORITHM\tDROPPED\tVERDICT\tBOUNDS OR REASON")
 	for _, row := range rows {
 		for i := range row.Cells {
-			c := &row.Cells[i]
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", row.Spec.Name, c.Assumption, c.Verdict(), c.within())
+			for _, c := range row.Cells[i].all() {
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", row.Spec.Name, c.Assumption, c.Verdict(), c.within())
+			}
 		}
 	}
 	return t.Flush()
@@ -130,6 +165,9 @@ func Text(w io.Writer, rows []Row) error {
 // within says what was searched, or why nothing was.
 func (c *Cell) within() string {
 	var parts []string
+	if c.only != 0 {
+		parts = append(parts, c.only.String()+" alone")
+	}
 	if c.Why != "" {
 		parts = append(parts, c.Why)
 	}
@@ -151,6 +189,9 @@ func bounds(r *check.Result) string {
 	for _, o := range r.Config.Process.Options {
 		text += ", " + o.Name + "=" + o.Value
 	}
+	if r.Config.Spec.Needs.Load && r.Config.Process.ElectionLabels != nil {
+		text += ", equal loads"
+	}
 	return text
 }
 
@@ -168,7 +209,9 @@ type View struct {
 	Scenario   string `json:"scenario,omitempty"`
 	States     uint64 `json:"states,omitempty"`
 	Few        string `json:"few_timeouts,omitempty"` // bounds of a proof with few timeouts
-	Beyond     string `json:"beyond,omitempty"`       // what was searched as far as the limit of states
+	Beyond     string `json:"beyond,omitempty"`       // what was searched as far as a limit
+	Cut        string `json:"cut,omitempty"`          // the same with any number of timeouts, if beyond is with few
+	Core       string `json:"core,omitempty"`         // what becomes of the core promise where a lesser one is broken
 	Needed     bool   `json:"needed"`                 // by what the algorithm says
 	Refuted    bool   `json:"refuted"`                // a promise of the algorithm
 }
@@ -197,11 +240,17 @@ func (c *Cell) view() View {
 		name, _ := c.Scenario()
 		v.Scenario = path.Join(Folder, name)
 	}
+	if c.Core != nil {
+		v.Core = c.Core.only.String() + ": " + c.Core.Verdict()
+	}
 	if c.Few != nil {
 		v.Few = bounds(c.Few)
 	}
 	if c.Beyond != nil {
 		v.Beyond = bounds(c.Beyond)
+	}
+	if c.Cut != nil {
+		v.Cut = bounds(c.Cut)
 	}
 	return v
 }

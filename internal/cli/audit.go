@@ -23,12 +23,14 @@ func newAudit(a *app) *cobra.Command {
 		Long: `Audit lets the model checker search the algorithms for mutual exclusion and
 elections, each with one assumption dropped and all others kept: FIFO links, no loss,
 no duplication, no crash, bounded delay, unique labels, a correct detector. Within
-small bounds it proves each, or shows how many steps break it; what the checker
-cannot drop is not audited, and why is told. Without names it audits all, which takes
-a minute or more; docs/assumptions.md has the outcome.
+small bounds it proves each, or shows how many steps break it; where a lesser promise
+breaks, it also tells whether the core promise holds: mutual exclusion, or agreement on
+the leader. What the checker cannot judge is not audited, and why is told. Without
+names it audits all, which takes some minutes; docs/assumptions.md has the outcome.
 
 "proved 3x2" is for 3 processes that ask twice each, with all smaller bounds of the
-ladder; "safe" leaves open whether somebody may wait for ever.`,
+ladder; "safe" leaves open whether somebody may wait for ever, and "in 3 timeouts" also
+what comes of it when more timers run out.`,
 		Example: `  conclave audit lamport
   conclave audit maekawa raymond --json
   conclave audit lamport --scenarios runs`,
