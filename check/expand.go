@@ -251,6 +251,9 @@ func (w *worker) sendTo(next []uint32, f *print, s *send) {
 
 // finish completes a successor.
 func (w *worker) finish(f print, a action, broken *Violation) {
+	if w.normal != nil && broken == nil {
+		f = w.normal.normalize(w.next[len(w.next)-w.layout.stride:], f)
+	}
 	w.found = append(w.found, successor{print: f.nonzero(), action: a, broken: broken})
 }
 

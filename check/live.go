@@ -270,15 +270,20 @@ func (l *lasso) path() *Path {
 		root = l.nodes[stem[len(stem)-1]].parent
 	}
 	p := &Path{start: w.describeStart(int(l.nodes[root].by.edge))}
+	state := l.nodes[root].state
+	take := func(to int32, by action) {
+		i := w.pick(state, func(i int, next *successor) bool {
+			return next.action.like(by) && w.normalPrint(i) == l.nodes[to].print
+		})
+		p.Steps = append(p.Steps, w.describe(state, w.found[i].action, count))
+		state = slices.Clone(w.successor(i))
+	}
 	for k := len(stem) - 1; k >= 0; k-- {
-		n := &l.nodes[stem[k]]
-		p.Steps = append(p.Steps, w.describe(l.nodes[n.parent].state, n.by, count))
+		take(stem[k], l.nodes[stem[k]].by)
 	}
 	p.Loop = len(p.Steps)
-	at := start
 	for _, round := range l.round(start) {
-		p.Steps = append(p.Steps, w.describe(l.nodes[at].state, round.action, count))
-		at = round.to
+		take(round.to, round.action)
 	}
 	return p
 }

@@ -210,6 +210,9 @@ func TestNaive(t *testing.T) {
 	} {
 		cfg := b.config(t)
 		cfg.Timing, cfg.Properties = check.Never, []process.Property{}
+		exact := *cfg.Spec
+		exact.Normal = nil
+		cfg.Spec = &exact
 		t.Run(b.name+" "+cfg.Bounds(), func(t *testing.T) {
 			n := runNaive(t, cfg)
 			r, err := check.Run(t.Context(), cfg)

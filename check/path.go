@@ -61,13 +61,15 @@ func (s *search) path(f *finding) *Path {
 	}
 	count := w.stepsAtStart()
 	for _, lo := range chain[1:] {
-		i := w.pick(state, func(next *successor) bool { return next.broken == nil && next.lo == lo })
+		i := w.pick(state, func(i int, next *successor) bool { return next.broken == nil && w.normalPrint(i).lo == lo })
 		p.Steps = append(p.Steps, w.describe(state, w.found[i].action, count))
 		state = slices.Clone(w.successor(i))
 	}
 	if f.action.kind != 0 {
-		w.pick(state, func(next *successor) bool { return next.action == f.action })
-		p.Steps = append(p.Steps, w.describe(state, f.action, count))
+		i := w.pick(state, func(_ int, next *successor) bool {
+			return next.broken != nil && *next.broken == *f.broken && next.action.like(f.action)
+		})
+		p.Steps = append(p.Steps, w.describe(state, w.found[i].action, count))
 	}
 	return p
 }
@@ -108,12 +110,35 @@ func (s *search) chain(last print) []uint64 {
 	return chain
 }
 
-// pick expands a state and returns the first successor that is wanted.
-func (w *worker) pick(state []uint32, wanted func(next *successor) bool) int {
+// pick expands a state, without normal forms of its successors, and returns the first
+// of them that is wanted. So the messages of a path are those that were sent.
+func (w *worker) pick(state []uint32, wanted func(i int, next *successor) bool) int {
+	normal := w.normal
+	w.normal = nil
 	w.expand(state, w.printOfState(state))
-	i := slices.IndexFunc(w.found, func(next successor) bool { return wanted(&next) })
-	process.Assert(i >= 0, "a state that was reached can be reached again")
-	return i
+	w.normal = normal
+	for i := range w.found {
+		if wanted(i, &w.found[i]) {
+			return i
+		}
+	}
+	process.Assert(false, "a state that was reached can be reached again")
+	return -1
+}
+
+// normalPrint returns the fingerprint of the normal form of a successor.
+func (w *worker) normalPrint(i int) print {
+	f := w.found[i].print
+	if w.normal != nil {
+		f = w.normal.normalize(slices.Clone(w.successor(i)), f).nonzero()
+	}
+	return f
+}
+
+// like reports whether two actions are the same but for the order in which messages
+// may be taken and steps may go, which can be another in a normal form.
+func (a action) like(b action) bool {
+	return a.kind == b.kind && a.proc == b.proc && a.slot == b.slot && a.stop == b.stop
 }
 
 // successor returns the slots of a successor.

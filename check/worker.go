@@ -20,8 +20,9 @@ type worker struct {
 	believed []uint64              // who sends to whom, as bits; nil without reduction
 	surprise func(p, q process.ID) // is told who does besides
 
-	capacity    int // how many may be inside
-	overtakings int // how often others may enter while somebody waits
+	capacity    int         // how many may be inside
+	overtakings int         // how often others may enter while somebody waits
+	normal      *normalizer // nil: nothing is normalised
 
 	// The successors of the state that is being expanded.
 	next    []uint32
@@ -93,12 +94,14 @@ func (m *memo) put(key uint64, val uint32) {
 func newMemo(n int) memo { return memo{keys: make([]uint64, n), vals: make([]uint32, n)} }
 
 func newWorker(sp *space) *worker {
-	return &worker{
+	w := &worker{
 		capacity: sp.cfg.capacity(), overtakings: sp.cfg.overtakings(),
 		stepper: newStepper(sp), puts: newMemo(1 << 10), steps: newMemo(1 << 10),
 		lists: make([][]edge, 1), stopped: make([][]stop, 1), returns: map[string]int{},
 		channels: make([]channel, 1),
 	}
+	w.normal = newNormalizer(w)
+	return w
 }
 
 // view returns what is known of a local state.

@@ -54,6 +54,9 @@ type Spec struct {
 	// Layers are the specs of a stack, bottom first; nil for a single machine.
 	Layers []*Spec
 
+	// Normal says which numbers a host that compares states may normalise; nil: none.
+	Normal *Normal
+
 	// Check says what is wrong with a configuration in a way that Needs and
 	// Options cannot express, such as options that do not fit each other; nil if
 	// there is nothing to check.

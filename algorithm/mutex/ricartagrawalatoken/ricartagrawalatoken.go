@@ -97,6 +97,7 @@ var Spec = &process.Spec{
 	}},
 	Needs:  process.Needs{Reliable: true},
 	Claims: claims,
+	Normal: &process.Normal{Ordered: true, State: stampsOfState, Message: stampsOfMessage},
 	New:    newMachine,
 }
 

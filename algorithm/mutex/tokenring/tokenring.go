@@ -133,6 +133,7 @@ var Spec = &process.Spec{
 	},
 	Claims:  claims,
 	Cancels: true,
+	Normal:  &process.Normal{State: hopsOfState, Message: hopOfMessage},
 	New:     newMachine,
 }
 
