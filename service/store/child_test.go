@@ -17,6 +17,7 @@ import (
 var children = map[string]func(dir string, say func(format string, args ...any)) error{
 	"hold":  holdDirectory,
 	"write": writeForEver,
+	"save":  saveScript,
 }
 
 const childEnv = "CONCLAVE_STORE_TEST_CHILD"

@@ -167,6 +167,30 @@ func TestTornSectors(t *testing.T) {
 	}
 }
 
+// TestTornLength: the length of a record may be the last of its sector. A crash that
+// leaves the record and not its length must not pass for damage.
+func TestTornLength(t *testing.T) {
+	smallSegments(t, 64<<10)
+	dir := t.TempDir()
+	s, _ := mustOpen(t, dir)
+	mustSave(t, s, nil, nil, snapshotAt(1, 1, "boot"))
+	at, last := 0, uint64(1)
+	for (at+frameHead)%sectorBytes != 0 {
+		last++
+		mustSave(t, s, hard(2, 1, 1), entries(last, last, 2, int(last%9)), nil)
+		at = written(readFile(t, lastSegment(t, dir)))
+	}
+	mustSave(t, s, hard(3, 2, 1), nil, nil)
+	mustClose(t, s)
+	path := lastSegment(t, dir)
+	b := readFile(t, path)
+	clear(b[at:][:frameHead])
+	writeFile(t, path, b)
+	if state := reopen(t, dir); state.HardState.GetTerm() != 2 || len(state.Entries) != int(last-1) {
+		t.Errorf("the directory holds %+v", state)
+	}
+}
+
 // TestFlippedBit flips bits of every byte of the log, one at a time, and sets
 // every byte to zero. Nothing of this may pass, or be taken for a torn tail:
 // everything was acknowledged.

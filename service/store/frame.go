@@ -141,15 +141,16 @@ func decodeState(data []byte) (*raftpb.HardState, uint64, error) {
 	return hard, version, nil
 }
 
-func checkEntry(data []byte) error {
+// decodeEntry returns where in the log an entry stands.
+func decodeEntry(data []byte) (position, error) {
 	entry := new(raftpb.Entry)
 	if err := proto.Unmarshal(data, entry); err != nil {
-		return fmt.Errorf("the entry is unreadable: %w", err)
+		return position{}, fmt.Errorf("the entry is unreadable: %w", err)
 	}
 	if len(entry.ProtoReflect().GetUnknown()) > 0 || entry.GetIndex() == 0 {
-		return errors.New("the record is no entry, though its type says so")
+		return position{}, errors.New("the record is no entry, though its type says so")
 	}
-	return nil
+	return position{entry.GetIndex(), entry.GetTerm()}, nil
 }
 
 // sectorBytes is the unit that a disk writes whole or not at all. Space that
@@ -164,9 +165,13 @@ func (s *scanner) torn() bool {
 }
 
 // lengthDamaged reports whether the record is whole and only the length before
-// it is wrong, which no crash brings about.
+// it is wrong. No crash brings that about, but where the length is the last of its
+// sector: then that may be missing, and the record be there.
 func (s *scanner) lengthDamaged() bool {
 	if int64(len(s.b))-s.at < frameHead {
+		return false
+	}
+	if (s.at+frameHead)%sectorBytes == 0 && allZero(s.b[s.at:s.at+frameHead]) {
 		return false
 	}
 	size, _, err := frameSize(s.b[s.at:])

@@ -42,7 +42,7 @@ func Join(dir string, ask func(uid uint64) (Joined, error)) (Joined, error) {
 	if err := checkOurs(dir); err != nil {
 		return Joined{}, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeDirectory(dir); err != nil {
 		return Joined{}, fmt.Errorf("store: create data directory: %w", err)
 	}
 	lock, err := lockDirectory(dir)

@@ -178,6 +178,32 @@ func replace(path string, content []byte) error {
 	return nil
 }
 
+// makeDirectory makes a directory, and what is missing above it, for good: a name in a
+// folder that was not synced may be gone after a crash, with all that is below it. That
+// is done as long as the directory is not complete, since a process before this one may
+// have been killed in between.
+func makeDirectory(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, metaName)); err == nil {
+		return nil
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for above := filepath.Dir(dir); ; above = filepath.Dir(above) {
+		// A folder that may not be read was there before.
+		if err := syncDirectory(above); err != nil && !errors.Is(err, os.ErrPermission) {
+			return err
+		}
+		if above == filepath.Dir(above) {
+			return nil
+		}
+	}
+}
+
 func syncDirectory(dir string) error {
 	d, err := fileutil.OpenDir(dir)
 	if err != nil {

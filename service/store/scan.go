@@ -59,6 +59,7 @@ type found struct {
 	saves int               // how many complete saves
 	hard  *raftpb.HardState // nil when there is none
 	snaps []position        // in the order in which they were saved
+	log   replay            // as raft had it last
 
 	// tail is where the last segment must be cut because a crash has left a
 	// part of a Save, up to end; nil when there is nothing to cut.
@@ -82,7 +83,8 @@ type scanner struct {
 	at      int64  // the offset of the record being read
 	saved   int64  // the offset behind the last complete Save
 
-	snaps []position // of the Save being read
+	// Of the Save being read, in which the snapshot comes before the entries.
+	snaps, entries []position
 }
 
 // scan verifies the whole log and returns what it says.
@@ -111,7 +113,7 @@ func scanSegments(segments []segment, metadata []byte, read func(string) ([]byte
 		if s.b, err = read(seg.path); err != nil {
 			return nil, fmt.Errorf("store: read log: %w", err)
 		}
-		s.path, s.at, s.saved, s.snaps = seg.path, 0, 0, nil
+		s.path, s.at, s.saved, s.snaps, s.entries = seg.path, 0, 0, nil, nil
 		if err := s.segment(i == len(segments)-1); err != nil {
 			return nil, err
 		}
@@ -181,9 +183,11 @@ func (s *scanner) record(n int, f frame) error {
 		}
 		s.saved = f.next
 	case wal.EntryType:
-		if err := checkEntry(f.data); err != nil {
+		at, err := decodeEntry(f.data)
+		if err != nil {
 			return s.corrupt("%v", err)
 		}
+		s.entries = append(s.entries, at)
 	case wal.SnapshotType:
 		return s.snapshot(f)
 	case wal.StateType:
@@ -222,7 +226,13 @@ func (s *scanner) state(f frame) error {
 	s.found.hard = hard
 	s.found.saves++
 	s.found.snaps = append(s.found.snaps, s.snaps...)
-	s.snaps = nil
+	for _, at := range s.snaps {
+		s.found.log.snapshot(at)
+	}
+	for _, at := range s.entries {
+		s.found.log.entry(at)
+	}
+	s.snaps, s.entries = s.snaps[:0], s.entries[:0]
 	return nil
 }
 

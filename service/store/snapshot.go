@@ -19,7 +19,7 @@ import (
 // on.
 const keepSnapshots = 2
 
-// position names a snapshot by the last entry it contains.
+// position names an entry of the log, or a snapshot by the last entry it contains.
 type position struct{ index, term uint64 }
 
 func positionOf(snapshot *raftpb.Snapshot) position {
@@ -105,8 +105,8 @@ func (s *Store) purgeSnapshots() error {
 	return nil
 }
 
-// purgeSegments removes, oldest first so that no gap ever shows, the segments
-// before the one that holds the first entry after index.
+// purgeSegments removes the segments before the one that holds the first entry after
+// index: the oldest first, and for good before the next, so that no gap ever shows.
 func (s *Store) purgeSegments(index uint64) error {
 	if err := s.wal.ReleaseLockTo(index); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (s *Store) purgeSegments(index uint64) error {
 		}
 	}
 	for _, segment := range segments[:needed] {
-		if err := os.Remove(segment.path); err != nil {
+		if err := errors.Join(os.Remove(segment.path), syncDirectory(s.walDir())); err != nil {
 			return err
 		}
 	}

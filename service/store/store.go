@@ -20,7 +20,8 @@
 // be known. In the last Save itself a record counts as cut by a crash when one
 // of its sectors reads as zeros, as space does that was never written. So of a
 // last Save whose data holds a whole sector of zeros, and of which a bit has
-// since flipped, it cannot be told that it was complete.
+// since flipped, it cannot be told that it was complete; nor if the length of a
+// record, which ends its sector, has since become zero.
 //
 // After one failed write or fsync every further Save fails with the same
 // error. The kernel may have dropped the pages that it could not write, so
@@ -84,7 +85,7 @@ func Open(dir string, id Identity, log *slog.Logger) (*Store, *State, error) {
 	if err := checkOurs(dir); err != nil {
 		return nil, nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeDirectory(dir); err != nil {
 		return nil, nil, fmt.Errorf("store: create data directory: %w", err)
 	}
 	lock, err := lockDirectory(dir)
@@ -132,6 +133,10 @@ func (s *Store) create(id Identity) (meta, error) {
 		return m, fmt.Errorf("store: create log in %s: %w", s.walDir(), err)
 	}
 	if err := w.Close(); err != nil {
+		return m, fmt.Errorf("store: create log in %s: %w", s.walDir(), err)
+	}
+	// The wal package does this for the segments that follow the first one.
+	if err := syncDirectory(s.walDir()); err != nil {
 		return m, fmt.Errorf("store: create log in %s: %w", s.walDir(), err)
 	}
 	return m, writeMeta(s.dir, m)
@@ -203,7 +208,8 @@ func (s *Store) restore(m meta) (*State, error) {
 	if state.Entries, err = s.openLog(start); err != nil {
 		return nil, err
 	}
-	if err := checkState(s.walDir(), state); err != nil {
+	state.Entries = found.log.cut(state.Entries, start.GetIndex())
+	if err := errors.Join(s.settle(), checkState(s.walDir(), state)); err != nil {
 		return nil, errors.Join(err, s.wal.Close())
 	}
 	s.hard = &raftpb.HardState{}
@@ -230,6 +236,15 @@ func (s *Store) openLog(start *walpb.Snapshot) ([]*raftpb.Entry, error) {
 	}
 	s.wal = w
 	return entries, nil
+}
+
+// settle makes durable what was read. A process that was killed may have written it
+// and not synced it; this one will tell others that it has it.
+func (s *Store) settle() error {
+	if err := errors.Join(s.wal.Sync(), syncDirectory(s.walDir()), syncDirectory(s.dir)); err != nil {
+		return fmt.Errorf("store: sync %s: %w", s.dir, err)
+	}
+	return nil
 }
 
 // removeSpare deletes the segments that were allocated ahead and never used.

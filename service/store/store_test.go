@@ -185,6 +185,78 @@ func TestSnapshotOfTheLeader(t *testing.T) {
 	wantState(t, reopen(t, dir), hard(5, 0, 100), entries(101, 103, 5, 10), snapshotAt(100, 4, "state"))
 }
 
+// TestSnapshotReplacesTheLog: when a snapshot of the leader is saved, raft drops its
+// whole log unless it holds the snapshot's last entry, and a restart must not find what
+// was dropped. A snapshot of one's own leaves the entries after it, whenever it reaches
+// the disk.
+func TestSnapshotReplacesTheLog(t *testing.T) {
+	type step func(s *Store)
+	log := func(from, to, term uint64) step {
+		return func(s *Store) { mustSave(t, s, hard(9, 1, 1), entries(from, to, term, 10), nil) }
+	}
+	snap := func(index, term uint64) step {
+		return func(s *Store) { mustSave(t, s, hard(9, 1, index), nil, snapshotAt(index, term, "state")) }
+	}
+	both := func(index, term, to uint64) step {
+		return func(s *Store) {
+			mustSave(t, s, hard(9, 1, index), entries(index+1, to, term, 10), snapshotAt(index, term, "state"))
+		}
+	}
+	for name, c := range map[string]struct {
+		steps []step
+		want  []*raftpb.Entry
+	}{
+		"of another log":                {[]step{log(2, 12, 2), snap(8, 4)}, nil},
+		"of another log, of lower term": {[]step{log(2, 7, 2), log(8, 12, 5), snap(8, 4)}, nil},
+		"of another log, then entries":  {[]step{log(2, 12, 2), snap(8, 4), log(9, 10, 5)}, entries(9, 10, 5, 10)},
+		"of another log, with entries":  {[]step{log(2, 12, 2), both(8, 4, 9)}, entries(9, 9, 4, 10)},
+		"of another log, and a further": {[]step{log(2, 12, 2), snap(8, 4), snap(10, 4)}, nil},
+		"of another log, then its own":  {[]step{log(2, 12, 2), snap(8, 4), log(9, 11, 4), snap(10, 4)}, entries(11, 11, 4, 10)},
+		"beyond the log":                {[]step{log(2, 5, 2), snap(8, 4)}, nil},
+		"of its own":                    {[]step{log(2, 12, 2), snap(8, 2)}, entries(9, 12, 2, 10)},
+		"of its own, twice":             {[]step{log(2, 12, 2), snap(8, 2), snap(10, 2)}, entries(11, 12, 2, 10)},
+		"of its own, of a mended log":   {[]step{log(2, 12, 2), log(7, 12, 4), snap(8, 4)}, entries(9, 12, 4, 10)},
+		"at the end":                    {[]step{log(2, 8, 2), snap(8, 2)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s, _ := mustOpen(t, dir)
+			mustSave(t, s, nil, nil, snapshotAt(1, 1, "boot"))
+			for _, do := range c.steps {
+				do(s)
+			}
+			mustClose(t, s)
+			for range 2 { // what the first start leaves is read as it was
+				state := reopen(t, dir)
+				wantState(t, state, state.HardState, c.want, state.Snapshot)
+			}
+		})
+	}
+}
+
+// TestSnapshotBeforeTheLog: the oldest of the segments that are left may name a
+// snapshot whose entries went with the segments before. That replaces nothing.
+func TestSnapshotBeforeTheLog(t *testing.T) {
+	smallSegments(t, 8<<10)
+	dir := t.TempDir()
+	s, _ := mustOpen(t, dir)
+	mustSave(t, s, nil, nil, snapshotAt(1, 1, "boot"))
+	mustSave(t, s, hard(2, 1, 1), entries(2, 39, 2, 1000), nil) // fills the first segment
+	mustSave(t, s, nil, entries(40, 40, 2, 10), nil)
+	mustSave(t, s, nil, entries(41, 60, 2, 10), nil)
+	for _, index := range []uint64{30, 50, 55} {
+		mustSave(t, s, nil, nil, snapshotAt(index, 2, "state"))
+	}
+	mustClose(t, s)
+	segments, err := listSegments(filepath.Join(dir, "wal"))
+	if err != nil || segments[0].first != 41 {
+		t.Fatalf("the log begins with %v, %v: the test wants it to begin at entry 41", segments, err)
+	}
+	if got := reopen(t, dir).Entries; len(got) != 5 {
+		t.Errorf("%d entries after the snapshot, want 5", len(got))
+	}
+}
+
 // TestSnapshotThatIsOld: a snapshot of one's own may reach the disk after a
 // newer one of the leader.
 func TestSnapshotThatIsOld(t *testing.T) {
