@@ -2,8 +2,9 @@ package vopr
 
 const million = 1_000_000
 
-// clock is one that nobody sets: it goes on while its machine stands still, and
-// goes faster or slower than time by so many parts per million.
+// clock is one that nobody sets: it goes on while its machine stands still, begins
+// anew when that starts again, and goes faster or slower than time by so many parts
+// per million.
 type clock struct {
 	since, base int64
 	drift       int64
@@ -31,3 +32,9 @@ func (c *clock) real(length int64) int64 { return length * million / (million + 
 
 // turn lets the clock go at another speed from now on.
 func (c *clock) turn(now, drift int64) { c.base, c.since, c.drift = c.read(now), now, drift }
+
+// begin lets the clock of a machine that starts again show anything, also what is long
+// past: no reading means anything beyond the life of its machine.
+func (c *clock) begin(now int64, luck uint64) {
+	c.since, c.base = now, int64(luck*0x9e3779b97f4a7c15>>14)
+}

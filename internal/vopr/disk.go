@@ -1,6 +1,8 @@
 package vopr
 
 import (
+	"slices"
+
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
@@ -136,14 +138,20 @@ func (d *disk) keep(x write) {
 }
 
 // install stores a snapshot. What the log holds beyond it is found again by a
-// restart.
+// restart, unless it is the log of others: one without the snapshot's last entry.
 func (d *disk) install(s *raftpb.Snapshot) {
-	index := s.GetMetadata().GetIndex()
+	index, term := s.GetMetadata().GetIndex(), s.GetMetadata().GetTerm()
 	if d.kept.Snapshot.GetMetadata().GetIndex() >= index {
 		return
 	}
-	d.kept.Snapshot = s
-	d.kept.Entries = beyond(d.kept.Entries, index)
+	own := slices.ContainsFunc(d.kept.Entries, func(e *raftpb.Entry) bool { return e.GetIndex() == index && e.GetTerm() == term })
+	d.kept.Snapshot, d.kept.Entries = s, beyond(d.kept.Entries, index)
+	if !own {
+		if len(d.kept.Entries) > 0 {
+			d.w.stats.Replaced++
+		}
+		d.kept.Entries = nil
+	}
 }
 
 const sector = 512

@@ -88,6 +88,8 @@ func (j *judge) compare(s *server, from, to uint64) {
 		case present != mark:
 			s.w.violate("log", "server %d applies another entry at index %d than others before", s.id, index)
 			return
+		default:
+			s.w.stats.Alike++
 		}
 	}
 }
@@ -110,6 +112,8 @@ func (j *judge) hash(s *server, applied uint64) {
 		j.states[applied] = h
 	case other != h:
 		s.w.violate("state", "server %d is in another state at index %d than others", s.id, applied)
+	default:
+		s.w.stats.Alike++
 	}
 }
 
@@ -154,12 +158,17 @@ func (j *judge) promises(s *server) {
 			if _, alive := state.Session(x.id); !alive {
 				s.w.violate("session", "session %v is over on server %d, %d ms before the deadline of its client", x.id, s.id, (x.endsAt-s.w.now)/ms)
 			}
+			s.w.stats.Alive++
 		}
 	}
 	for _, res := range j.resources {
 		res.holds = slices.DeleteFunc(res.holds, func(h *hold) bool { return h.over || h.session.lost })
 		for _, h := range res.holds {
-			if h.counts() && s.applied >= h.known && !holds(state, h) {
+			if !h.counts() || s.applied < h.known {
+				continue
+			}
+			s.w.stats.Kept++
+			if !holds(state, h) {
 				s.w.violate("hold", "%q is not held by session %v with fence %d on server %d, though its client was granted it and has not given it up", res.name, h.session.id, h.place.fence, s.id)
 			}
 		}
@@ -188,6 +197,11 @@ func (j *judge) handOut(w *world, h *hold) {
 			w.violate("exclusion", "session %v enters %q with fence %d while session %v holds it with fence %d for another %d ms", h.session.id, res.name, h.place.fence, other.session.id, other.place.fence, (other.session.endsAt-w.now)/ms)
 		}
 	}
+	if res.held++; others > 0 {
+		w.stats.Shared++
+	} else if res.held > 1 && !res.shares && res.room() == 1 {
+		w.stats.Handed++
+	}
 	res.holds = append(res.holds, h)
 }
 
@@ -207,6 +221,7 @@ func (j *judge) settled(w *world) bool {
 	}
 	if j.served == 0 && w.now%ms < ms/8 && w.unfinished() == "" {
 		j.served = w.now
+		w.stats.Slowest = w.now - w.end
 	}
 	return j.served != 0 && w.now > j.served+calm && w.unfinished() == ""
 }
@@ -266,6 +281,7 @@ func (j *judge) conclude(w *world) {
 	j.members(w, leader)
 	for _, res := range j.resources {
 		if res.clouded || w.found != nil {
+			w.stats.Clouded++
 			continue
 		}
 		switch res.linearizable(j.ended) {

@@ -17,6 +17,8 @@ type Mutant struct {
 	// Why says what is wrong, and what it brings about.
 	Why   string
 	Edits []Edit
+	// Plan is a file in testdata that finds it, as it did once.
+	Plan string
 	// Harmless is a mistake that nobody can see by itself.
 	Harmless bool
 }
@@ -64,6 +66,28 @@ var Mutants = []Mutant{
 		Why:  "A grant is told over the stream that its request came over last, which the client may have closed: the mistake that the first hundred seeds found.",
 		Edits: []Edit{{
 			"service/replica/apply.go", "if to.queued {", "if to.queued && at.sequence == 0 {",
+		}},
+		Plan: "grant-over-closed-stream.json",
+	},
+	{
+		Name: "read-without-round",
+		Why:  "A leader answers queries on its own word: one that was deposed and does not know it shows holders that have left.",
+		Edits: []Edit{{
+			"service/replica/replica.go", "r.rounds.ask(asked{read: id})", "r.confirmed(asked{read: id})",
+		}},
+	},
+	{
+		Name: "queue-jumped",
+		Why:  "Who comes last is served first.",
+		Edits: []Edit{{
+			"service/registry/resource.go", "at := len(present.queue)\n", "at := len(present.queue)\n\tif c.priority == 0 {\n\t\tat = 0\n\t}\n",
+		}},
+	},
+	{
+		Name: "grant-untold",
+		Why:  "Who waited is granted and not told: it holds, and nobody gets on.",
+		Edits: []Edit{{
+			"service/registry/registry.go", "fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})", "_ = fx.Outcomes",
 		}},
 	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -33,6 +34,9 @@ func TestMutants(t *testing.T) {
 				t.Errorf("%s\nin %d seeds a violation was found: %v\n%s", m.Why, seeds, found, out)
 			}
 			t.Logf("%s", out)
+			if m.Plan != "" && exec.Command(binary, "-replay", filepath.Join("testdata", m.Plan)).Run() == nil {
+				t.Errorf("%s finds it no more: a regression test that cannot fail", m.Plan)
+			}
 		})
 	}
 }

@@ -92,8 +92,11 @@ func (p *place) granted(w *world, fence uint64) {
 	}
 	j.newest = max(j.newest, fence)
 	for _, other := range p.ahead {
-		if !other.gone && (other.below == 0 || fence < other.below) {
+		switch {
+		case !other.gone && (other.below == 0 || fence < other.below):
 			other.below = fence
+		case other.fence != 0:
+			w.stats.Pairs++
 		}
 	}
 	p.ahead = nil

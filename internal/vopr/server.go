@@ -117,6 +117,7 @@ func (s *server) crash() {
 	s.w.note("crash", s.id, s.replica.Applied())
 	s.replica, s.inbox, s.paused = nil, nil, false
 	s.life++
+	s.clock.begin(s.w.now, s.w.plan.Seed^s.id<<32^uint64(s.life)<<48)
 	s.disk.crash()
 	s.w.stats.Restarts++
 	for _, l := range s.links {

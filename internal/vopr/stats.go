@@ -29,6 +29,17 @@ type Stats struct {
 	Histories  int // checked for linearizability
 	Checked    int // operations in them
 	Unknown    int // histories that were too hard
+	Clouded    int // histories set aside: see judge.reopened
+
+	// How often a promise was put to the test, lest it be kept because nobody looked.
+	Alike    int   // entries, and states, that a second server had as the first one
+	Pairs    int   // of an acquire that was told it waits and one that came later: granted in turn
+	Kept     int   // holds found on a server that has applied them
+	Alive    int   // sessions found on a server before their deadline
+	Shared   int   // grants beside other holders: readers, and places of a semaphore
+	Handed   int   // grants of what one can hold, after another had held it
+	Replaced int   // logs that a leader's snapshot replaced, with entries beyond it
+	Slowest  int64 // ns from the end of the faults until everyone was served, at most
 }
 
 func (s *Stats) Add(o *Stats) {
@@ -53,6 +64,15 @@ func (s *Stats) Add(o *Stats) {
 	s.Histories += o.Histories
 	s.Checked += o.Checked
 	s.Unknown += o.Unknown
+	s.Clouded += o.Clouded
+	s.Alike += o.Alike
+	s.Pairs += o.Pairs
+	s.Kept += o.Kept
+	s.Alive += o.Alive
+	s.Shared += o.Shared
+	s.Handed += o.Handed
+	s.Replaced += o.Replaced
+	s.Slowest = max(s.Slowest, o.Slowest)
 }
 
 // Figures are the numbers for a report, of what took so long.
@@ -80,6 +100,9 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "histories linearizable", Value: float64(s.Histories)},
 		{Name: "operations in them", Value: float64(s.Checked)},
 		{Name: "histories too hard", Value: float64(s.Unknown)},
+		{Name: "histories set aside", Value: float64(s.Clouded)},
+		{Name: "grants in turn", Value: float64(s.Pairs)},
+		{Name: "slowest recovery, s", Value: float64(s.Slowest) / 1e9},
 		{Name: "simulated hours per hour", Value: float64(s.Nanos) / float64(wall)},
 	}
 }

@@ -14,6 +14,7 @@ type resource struct {
 	shares bool // some ask for it shared
 
 	holds   []*hold  // those that may still count
+	held    int      // how often it was
 	waiting []*place // those that know that they wait
 	history []operation
 	written uint64 // the largest fence that the store behind it has seen
