@@ -41,6 +41,8 @@ func duplicated(c *check.Config) { c.Duplicates = 1 }
 
 func crashing(c *check.Config) { c.Crashes = 1 }
 
+func cancelling(c *check.Config) { c.Cancels = 1 }
+
 func unordered(c *check.Config) { c.Unordered = true }
 
 var known = []bounds{

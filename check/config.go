@@ -38,6 +38,10 @@ type Config struct {
 	// Suspicions is how often a detector may tell a process that another has crashed
 	// that is up. It does not take it back.
 	Suspicions int
+	// Cancels is how often a client that waits may give up. The Spec must have a rule
+	// for it: a client of any other algorithm waits on and releases at once, which is
+	// searched anyway.
+	Cancels int
 
 	// Properties are those that are checked; nil: of those that the Spec claims all
 	// that can be checked (see Claimed).
@@ -123,7 +127,7 @@ func (c *Config) Validate() error {
 	if err := c.Spec.Validate(&d.Process); err != nil {
 		return err
 	}
-	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateProperties, d.validateReduction} {
+	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateProperties, d.validateReduction} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -154,7 +158,7 @@ func (c *Config) validateNumbers() error {
 		name string
 		of   int
 	}{{"timeouts", c.Timeouts}, {"crashes", c.Crashes}, {"restarts", c.Restarts}, {"drops", c.Drops},
-		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"depth", min(c.MaxDepth, maxBudget)}} {
+		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"cancels", c.Cancels}, {"depth", min(c.MaxDepth, maxBudget)}} {
 		if b.of < 0 || b.of > maxBudget {
 			return fmt.Errorf("check: %d %s, there must be 0 to %d", b.of, b.name, maxBudget)
 		}
@@ -164,6 +168,13 @@ func (c *Config) validateNumbers() error {
 	}
 	if c.Restarts > 0 && c.Crashes == 0 {
 		return fmt.Errorf("check: %d restarts without crashes: give both", c.Restarts)
+	}
+	return nil
+}
+
+func (c *Config) validateCancels() error {
+	if c.Cancels > 0 && !c.Spec.Cancels {
+		return fmt.Errorf("check: %d cancels, but %s has no rule for them: a client that gives up waits on and releases at once", c.Cancels, c.Spec.Name)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ const (
 	actDrop
 	actDuplicate
 	actSuspect // of a process that is up
+	actCancel
 )
 
 // action names a transition out of a given state.
@@ -123,14 +124,18 @@ func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 	edges := w.lists[w.view(v[p]).own]
 	for i := range edges {
 		e := &edges[i]
-		if e.kind == actFire && (!timers || w.premature(v, e)) {
+		if e.kind == actFire && (!timers || w.premature(v, e)) || e.kind == actCancel && !w.left(v, cancels) {
 			continue
 		}
 		a := action{kind: e.kind, proc: uint8(p), edge: uint8(i), stop: -1}
 		next := w.fork(v)
 		nf := f
-		if e.kind == actFire {
+		switch e.kind {
+		case actFire:
 			w.spend(next, &nf, timeouts)
+		case actCancel:
+			w.spend(next, &nf, cancels)
+			w.moves-- // nobody has to give up
 		}
 		w.follow(next, nf, p, e, a)
 	}
@@ -202,6 +207,9 @@ func (w *worker) fork(v []uint32) []uint32 {
 func (w *worker) spend(next []uint32, f *print, b budget) {
 	if slot := w.layout.budgets[b]; slot >= 0 {
 		w.set(next, f, slot, next[slot]+1)
+		if int(next[slot]) == w.cfg.limit(b) {
+			w.usedUp(b)
+		}
 	}
 }
 
@@ -225,6 +233,9 @@ func (w *worker) follow(next []uint32, f print, p int, e *edge, a action) {
 	sends := w.sent[e.sendsAt : e.sendsAt+uint32(e.sendsN)]
 	for i := range sends {
 		w.sendTo(next, &f, &sends[i])
+	}
+	if w.open != 0 {
+		w.watch(next, process.ID(p), e)
 	}
 	var broken *Violation
 	if e.flags != 0 {
@@ -276,6 +287,7 @@ func (w *worker) expandOracle(v []uint32, f print) {
 	next := w.fork(v)
 	nf := f
 	w.set(next, &nf, w.layout.oracle, called+1)
+	w.endArrival(next, &nf)
 	term := process.MakeTerm(uint64(called/2+1), leader)
 	news := w.internMessage(&message{Message: process.Message{Subject: leader, Term: term}, news: process.Elected})
 	for p := range w.layout.n {

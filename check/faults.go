@@ -64,6 +64,8 @@ func (w *worker) followStops(f print, p int, e *edge, a action) {
 // crash makes a process stop, which detectors notice.
 func (w *worker) crash(next []uint32, f *print, p int, to uint32) {
 	w.spend(next, f, crashes)
+	w.watchCrash(next, process.ID(p))
+	w.bookCrash(next, f, process.ID(p))
 	incarnation := w.view(next[p]).state.incarnation
 	f.sub(w.view(next[p]).print)
 	f.add(w.view(to).print)

@@ -13,7 +13,12 @@ type layout struct {
 	oracle  int // twice the number of elections, plus 1 if one is on its way
 	budgets [budgetCount]int
 	bypass  int // of process 0: how often others have entered while it waits
-	stride  int // the number of slots
+	stamp   int // of the last entry; see order.go
+	arrival int // of process 0: the place of its request
+	token   int // where it is
+
+	installed int // whether a layer of the stack has elected
+	stride    int // the number of slots
 }
 
 // budget is something of which there is only so much in a run.
@@ -27,17 +32,18 @@ const (
 	reorders
 	suspicions
 	timeouts
+	cancels
 	budgetCount
 )
 
 // limit returns the most that there may be.
 func (c *Config) limit(b budget) int {
-	return [...]int{c.Crashes, c.Restarts, c.Drops, c.Duplicates, c.Reorders, c.Suspicions, c.Timeouts}[b]
+	return [...]int{c.Crashes, c.Restarts, c.Drops, c.Duplicates, c.Reorders, c.Suspicions, c.Timeouts, c.Cancels}[b]
 }
 
 func newLayout(c *Config) layout {
 	n := c.Process.N
-	l := layout{n: n, links: n * (n - 1), inbox: -1, fence: -1, oracle: -1, bypass: -1}
+	l := layout{n: n, links: n * (n - 1), inbox: -1, fence: -1, oracle: -1, bypass: -1, installed: -1}
 	l.stride = n + l.links
 	take := func(count int, when bool) int {
 		if !when {
@@ -51,6 +57,10 @@ func newLayout(c *Config) layout {
 	l.oracle = take(1, needs.Elector)
 	l.fence = take(1, c.checks(process.FencesGrow) || c.checks(process.FencesGrowCausally))
 	l.bypass = take(n, c.checks(process.BoundedBypass))
+	l.stamp = take(1, c.checks(process.OrderTimestamp))
+	l.arrival = take(n, c.checks(process.OrderArrival))
+	l.installed = take(1, c.checks(process.OrderArrival) && c.Spec.Depth() > 1)
+	l.token = take(1, c.checks(process.OneToken))
 	for b := range budgetCount {
 		l.budgets[b] = take(1, c.limit(b) > 0)
 	}

@@ -38,6 +38,10 @@ type local struct {
 	past    []uint8       // by rank: how many requests happened before its present; nil if nobody wants to know
 	request []uint8       // past, as it was at its request
 	passed  process.Fence // the largest fence that happened before
+
+	stamp  uint64 // of the present request, as its messages bear it, or 0; see books
+	asking uint64 // the number of the present request, the same
+	token  uint64 // a hash of the token as it was sent last, or 0
 }
 
 // timerKey names a timer. Timers of one process are sorted by it.
@@ -80,7 +84,7 @@ func (l *local) disarm(key uint64) {
 func (l *local) appendTo(dst []byte) []byte {
 	dst = append(dst, byte(l.proc), byte(l.proc>>8), byte(l.phase), bit(l.down)|bit(l.reached)<<1, l.asked)
 	for _, v := range [...]uint64{
-		uint64(l.incarnation), uint64(l.now), uint64(l.leader + 1), uint64(l.term), uint64(l.passed),
+		uint64(l.incarnation), uint64(l.now), uint64(l.leader + 1), uint64(l.term), uint64(l.passed), l.stamp, l.asking, l.token,
 	} {
 		dst = binary.AppendUvarint(dst, v)
 	}

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
@@ -17,6 +18,7 @@ type world struct {
 	asked  []int
 	timers []map[uint64]bool
 	links  map[[2]process.ID][]string // encoded messages
+	gaveUp int                        // how many clients have
 }
 
 // naive explores worlds recursively and keeps each as text.
@@ -26,16 +28,18 @@ type naive struct {
 	c         *process.Config
 	entries   int
 	unordered bool
+	cancels   int
 	seen      map[string]bool
 	moves     uint64
-	two       bool // two were inside
+	capacity  int
+	two       bool // more than may be were inside
 	stuck     bool // somebody waits and nothing can happen
 }
 
 func (w *world) clone() *world {
 	c := &world{
 		states: append([]string{}, w.states...), phases: append([]int{}, w.phases...), asked: append([]int{}, w.asked...),
-		links: map[[2]process.ID][]string{},
+		links: map[[2]process.ID][]string{}, gaveUp: w.gaveUp,
 	}
 	for k, q := range w.links {
 		if len(q) > 0 {
@@ -52,10 +56,14 @@ func (w *world) clone() *world {
 	return c
 }
 
+func (w *world) anyArmed() bool {
+	return slices.ContainsFunc(w.timers, func(armed map[uint64]bool) bool { return len(armed) > 0 })
+}
+
 // text is the same for equal states. What is on a link without order is sorted on the
 // way in.
 func (w *world) text() string {
-	return fmt.Sprintf("%q %v %v %v %q", w.states, w.phases, w.asked, w.timers, w.links)
+	return fmt.Sprintf("%q %v %v %v %q %d", w.states, w.phases, w.asked, w.timers, w.links, w.gaveUp)
 }
 
 // step takes an event at a process of a copy of the world.
@@ -73,6 +81,9 @@ func (n *naive) step(w *world, p process.ID, ev process.Event) *world {
 		next.asked[p]++
 	case process.Release:
 		next.phases[p] = 0
+	case process.Cancel:
+		next.phases[p] = 0
+		next.gaveUp++
 	}
 	var fx process.Effects
 	fx.Begin(p, nil)
@@ -104,7 +115,7 @@ func (n *naive) effect(w *world, p process.ID, e *process.Effect, fx *process.Ef
 		for _, phase := range w.phases {
 			inside += phase / 2
 		}
-		n.two = n.two || inside > 1
+		n.two = n.two || inside > n.capacity
 	}
 }
 
@@ -140,7 +151,12 @@ func (n *naive) explore(w *world) {
 	}
 	if n.moves == moves {
 		for _, phase := range w.phases {
-			n.stuck = n.stuck || phase == 1
+			n.stuck = n.stuck || phase == 1 && !w.anyArmed()
+		}
+	}
+	for p := range process.ID(n.c.N) {
+		if w.phases[p] == 1 && w.gaveUp < n.cancels {
+			n.go1(n.step(w, p, process.Event{Kind: process.Cancel}))
 		}
 	}
 }
@@ -176,7 +192,10 @@ func runNaive(t *testing.T, cfg check.Config) *naive {
 	if cfg.Spec.Needs.Topology == process.Quorums {
 		c.Topology.Quorums = process.VotingSets(c.N)
 	}
-	n := &naive{t: t, spec: cfg.Spec, c: &c, entries: cfg.Entries, unordered: cfg.Unordered, seen: map[string]bool{}}
+	n := &naive{t: t, spec: cfg.Spec, c: &c, entries: cfg.Entries, unordered: cfg.Unordered, cancels: cfg.Cancels, capacity: 1, seen: map[string]bool{}}
+	if cfg.Spec.Name == "k-ricart-agrawala" {
+		n.capacity = 2
+	}
 	w := &world{
 		states: make([]string, c.N), phases: make([]int, c.N), asked: make([]int, c.N), links: map[[2]process.ID][]string{},
 	}
@@ -207,6 +226,9 @@ func TestNaive(t *testing.T) {
 		{name: "maekawa-slides", n: 3, entries: 1},
 		{name: "k-ricart-agrawala", n: 3, entries: 1},
 		{name: "central", n: 3, entries: 1},
+		{name: "central", n: 3, entries: 2, change: cancelling},
+		{name: "maekawa", n: 3, entries: 1, change: cancelling},
+		{name: "singhal", n: 2, entries: 2, change: func(c *check.Config) { c.Cancels, c.Unordered = 2, true }},
 	} {
 		cfg := b.config(t)
 		cfg.Timing, cfg.Properties = check.Never, []process.Property{}
@@ -219,10 +241,26 @@ func TestNaive(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			n.judge(cfg)
 			if !n.two && (r.States != uint64(len(n.seen)) || r.Transitions != n.moves) {
 				t.Errorf("%d states, %d transitions; an explorer without tricks finds %d and %d", r.States, r.Transitions, len(n.seen), n.moves)
 			}
 		})
+	}
+}
+
+// judge lets the checker look for what the explorer has seen, or has not.
+func (n *naive) judge(cfg check.Config) {
+	cfg.Properties = []process.Property{process.AtMostK, process.Progress}
+	if n.capacity == 1 {
+		cfg.Properties[0] = process.MutualExclusion
+	}
+	r, err := check.Run(n.t.Context(), cfg)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	if found := r.Verdict == check.Violated; found != (n.two || n.stuck) {
+		n.t.Errorf("%s, %v; an explorer without tricks: too many inside %v, stuck %v", r.Verdict, r.Broken, n.two, n.stuck)
 	}
 }
 

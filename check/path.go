@@ -18,7 +18,7 @@ type Path struct {
 
 // Step is one transition of a path. The first takes place at time 1.
 type Step struct {
-	Kind    string // acquire, release, campaign, fire, deliver, drop, duplicate, crash, restart, elect
+	Kind    string // acquire, release, cancel, campaign, fire, deliver, drop, duplicate, crash, restart, elect
 	Process process.ID
 	Layer   uint8
 	Timer   process.Timer    // that runs out
@@ -43,7 +43,7 @@ type Step struct {
 }
 
 var actionNames = [...]string{
-	"", "acquire", "release", "campaign", "fire", "deliver", "elect", "crash", "restart", "drop", "duplicate", "suspect",
+	"", "acquire", "release", "campaign", "fire", "deliver", "elect", "crash", "restart", "drop", "duplicate", "suspect", "cancel",
 }
 
 // path finds the run to what was found. It takes the steps again, from the start, and
@@ -235,6 +235,8 @@ func (w *worker) own(e *edge) {
 		w.acquire()
 	case actRelease:
 		w.release()
+	case actCancel:
+		w.cancel()
 	case actCampaign:
 		w.campaign()
 	case actFire:

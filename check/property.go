@@ -12,17 +12,28 @@ import (
 // checkable are the properties that the checker can judge.
 var checkable = []process.Property{
 	process.MutualExclusion, process.AtMostK, process.Progress, process.FencesGrow, process.FencesGrowCausally,
-	process.OrderHappenedBefore, process.BoundedBypass,
+	process.OrderHappenedBefore, process.OrderTimestamp, process.OrderArrival, process.BoundedBypass, process.OneToken,
 	process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination,
 }
+
+// costly are the properties that are checked only if somebody asks for them: what has
+// to be remembered for them makes states differ that are one without.
+var costly = []process.Property{process.OrderTimestamp, process.OrderArrival, process.OneToken}
 
 // Checkable reports whether the checker can judge a property.
 func Checkable(p process.Property) bool { return slices.Contains(checkable, p) }
 
 // Claimed returns the properties that a Spec claims under the given configuration
 // and that can be checked; and of an algorithm for mutual exclusion also progress,
-// without which the others are easily had.
+// without which the others are easily had. Those that make more states are left to
+// AllClaimed.
 func Claimed(spec *process.Spec, c *process.Config) []process.Property {
+	return slices.DeleteFunc(AllClaimed(spec, c), func(p process.Property) bool { return slices.Contains(costly, p) })
+}
+
+// AllClaimed returns what Claimed does, and the orders of time stamps and of arrival
+// and the one token.
+func AllClaimed(spec *process.Spec, c *process.Config) []process.Property {
 	properties := []process.Property{}
 	for _, claim := range spec.Claims.Properties {
 		if claim.Fails || claim.Mode != "" && claim.Mode != spec.Mode(c) {
@@ -82,9 +93,11 @@ func (w *worker) judge(next []uint32, f *print, p int, e *edge) *Violation {
 		w.set(next, f, w.layout.bypass+p, 0)
 	}
 	if e.flags&entered != 0 {
-		return w.judgeEntry(next, f, id, e)
+		if broken := w.judgeEntry(next, f, id, e); broken != nil {
+			return broken
+		}
 	}
-	return nil
+	return w.judgeBooks(next, f, id, e)
 }
 
 // judgeEntry is judge for who has entered.
@@ -245,7 +258,7 @@ func (w *worker) judgeEnd(v []uint32) *Violation {
 	if w.cfg.checks(process.LeaderTermination) {
 		return w.judgeElection(v)
 	}
-	return nil
+	return w.judgeLostToken(v)
 }
 
 // judgeElection watches that in the end all who are up follow one leader, if

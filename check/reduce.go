@@ -48,13 +48,15 @@ func (c *Config) validateReduction() error {
 	switch {
 	case c.Timeouts > 0:
 		return fmt.Errorf("check: partial order reduction cannot be used with a number of timeouts: they would depend on each other")
+	case c.Cancels > 0:
+		return fmt.Errorf("check: partial order reduction cannot be used with cancels: they would depend on each other")
 	case c.Liveness:
 		return fmt.Errorf("check: partial order reduction cannot be used with liveness: it leaves out what fairness asks for")
 	}
 	return nil
 }
 
-const visible = requested | entered | left | announced | broken | campaigns
+const visible = requested | entered | left | announced | broken | campaigns | booked
 
 // expandReduced finds the successors of a state that one process leads to, if that
 // is enough, and reports whether it is.

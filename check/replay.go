@@ -95,7 +95,7 @@ func (p *replay) step(at int, s *Step) {
 	switch s.Kind {
 	case "acquire":
 		p.command("{at: %d, acquire: %s, hold: release}", at, own)
-	case "release", "campaign":
+	case "release", "cancel", "campaign":
 		p.command("{at: %d, %s: %s}", at, s.Kind, own)
 	case "fire":
 		times := p.timers[timerOf{s.Process, timerKey(s.Layer, s.Timer)}]

@@ -41,6 +41,9 @@ type Result struct {
 
 	// Unreached are the rules that were never applied in any schedule that was searched.
 	Unreached []string
+	// Sometimes are the states that make a verdict worth something, and whether the
+	// search came through them.
+	Sometimes []Sometimes
 	Locals    int // different local states of processes
 	Messages  int // different messages
 }
@@ -105,7 +108,7 @@ func (c *Config) Bounds() string {
 		name string
 	}{{d.Timeouts, "timeout"}, {d.Crashes, "crash"}, {d.Restarts, "restart"}, {d.Drops, "loss"},
 		{d.Duplicates, "duplicate"}, {d.Reorders, "message out of order"},
-		{d.Suspicions, "wrong suspicion"}} {
+		{d.Suspicions, "wrong suspicion"}, {d.Cancels, "withdrawal"}} {
 		if b.of > 0 {
 			parts = append(parts, count(b.of, b.name))
 		}

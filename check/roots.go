@@ -15,6 +15,7 @@ func (w *worker) roots() [][]uint32 {
 				next[p] = way.to
 				more = append(more, next)
 				w.sendAll(next, way.sends)
+				w.bookStart(next, p, &way.extra)
 			}
 		}
 		all = more
@@ -73,9 +74,19 @@ func (sp *space) unreached() []string {
 	for layer, rules := range sp.rules {
 		for r := 1; r < len(rules); r++ {
 			if !rules[r] {
-				names = append(names, sp.spec.RuleText(uint8(layer), process.Rule(r)))
+				names = append(names, sp.ruleName(uint8(layer), process.Rule(r)))
 			}
 		}
 	}
 	return names
+}
+
+// ruleName is the name of a rule; in a stack, where layers number their own, after
+// that of the layer.
+func (sp *space) ruleName(layer uint8, r process.Rule) string {
+	name := sp.spec.RuleText(layer, r)
+	if sp.spec.Layers == nil {
+		return name
+	}
+	return sp.spec.Layer(layer).Name + " " + name
 }

@@ -270,7 +270,7 @@ func (s *search) recycle(chunk []uint32) {
 func (s *search) result() *Result {
 	r := &Result{
 		Config: *s.cfg, Verdict: Proved, States: s.visited.len(), Transitions: s.transitions.Load(), Depth: s.depth,
-		Unreached: s.space.unreached(), Locals: len(s.space.locals) - 1, Messages: len(s.space.messages) - 1,
+		Unreached: s.space.unreached(), Sometimes: s.sometimes(), Locals: len(s.space.locals) - 1, Messages: len(s.space.messages) - 1,
 	}
 	if why := s.stopped.Load(); why != nil {
 		r.Verdict, r.Stopped = Bounded, *why

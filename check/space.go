@@ -15,6 +15,7 @@ type space struct {
 	spec   *process.Spec
 	config *process.Config
 	layout layout
+	books  books
 
 	mu       sync.Mutex
 	localIDs map[string]uint32
@@ -49,7 +50,7 @@ type chanKey struct{ before, last uint32 }
 
 func newSpace(cfg *Config) *space {
 	sp := &space{
-		cfg: cfg, spec: cfg.Spec, config: &cfg.Process, layout: newLayout(cfg),
+		cfg: cfg, spec: cfg.Spec, config: &cfg.Process, layout: newLayout(cfg), books: newBooks(cfg),
 		localIDs: map[string]uint32{}, msgIDs: map[string]uint32{}, chanIDs: map[chanKey]uint32{},
 		locals: make([]*local, 1), prints: make([]print, 1), // number 0 is nobody's
 		messages: make([]*message, 1), msgPrint: make([]print, 1), channels: make([]channel, 1),

@@ -12,11 +12,11 @@ type flags uint8
 const (
 	requested flags = 1 << iota
 	entered
-	left
+	left      // or gave up
 	announced // a leader
 	broken    // an assertion failed, or a grant came that nobody waits for
 	campaigns // asks the oracle for an election
-	heard     // a request reached a process; see bypass
+	booked    // a message matters to a property; see books
 )
 
 // edge is a step of one process as it changes the state: the local state that it
@@ -32,6 +32,7 @@ type edge struct {
 	steps    uint8  // how many steps the machine takes
 	wrong    uint16 // position in the worker's list, if it is broken
 	stops    uint32 // position in the worker's list, or 0
+	extra    uint32 // the same
 	fence    process.Fence
 	argument uint64 // the timer that runs out
 }
@@ -59,6 +60,7 @@ type stepper struct {
 	flags   flags
 	fence   process.Fence
 	wrong   string
+	extra   extra
 	stops   []stop // where a crash may cut it short
 	steps   int    // how many the machine has taken
 	notes   []note // of each way; nil unless somebody wants them
@@ -82,6 +84,7 @@ type taken struct {
 	choice int
 	steps  int
 	stops  []stop
+	extra  extra
 }
 
 // take returns all the ways in which something may happen to a process that is in
@@ -99,7 +102,7 @@ func (s *stepper) take(from *local, what func()) []taken {
 func (s *stepper) begin(from *local) {
 	s.next.copyFrom(from)
 	s.sends, s.stops = s.sends[:0], nil
-	s.flags, s.fence, s.wrong, s.steps = 0, 0, "", 0
+	s.flags, s.fence, s.wrong, s.steps, s.extra = 0, 0, "", 0, extra{}
 	s.machine = nil
 	if s.notes != nil {
 		s.notes = append(s.notes, note{})
@@ -136,7 +139,7 @@ func (s *stepper) end(choice int) taken {
 	}
 	return taken{
 		to: s.internLocal(&s.next), sends: slices.Clone(s.sends), flags: s.flags, fence: s.fence,
-		wrong: s.wrong, choice: choice, steps: s.steps, stops: s.stops,
+		wrong: s.wrong, choice: choice, steps: s.steps, stops: s.stops, extra: s.extra,
 	}
 }
 
@@ -157,8 +160,11 @@ func (s *stepper) step(ev process.Event) {
 		}
 	}
 	for i := range s.fx.Len() {
-		if e := s.fx.At(i); e.Kind == process.EffectRule {
+		switch e := s.fx.At(i); {
+		case e.Kind == process.EffectRule:
 			s.applied(e.Layer, e.Rule)
+		case e.Kind == process.EffectElect && e.Internal:
+			s.bookInstalled()
 		}
 	}
 	s.noteStops(first)
@@ -198,6 +204,7 @@ func (s *stepper) interpret(e *process.Effect) {
 		if l.phase == inside {
 			l.phase = idle
 			s.flags |= left
+			s.bookRequest()
 		}
 	case process.EffectElect:
 		if s.cfg.family() == process.Election {
@@ -219,10 +226,12 @@ func (s *stepper) grant(fence process.Fence) {
 	s.flags |= entered
 	s.fence = fence
 	s.next.passed = s.enterPast(fence)
+	s.bookEntry()
 }
 
 // send puts a message on its way, as far as this process can know of it.
 func (s *stepper) send(to process.ID, m *process.Message) {
+	s.bookSend(to, m)
 	out := &s.out
 	*out = message{Message: *m, incarnation: s.next.incarnation, past: s.next.past}
 	out.To, out.passed = to, s.next.passed
@@ -239,13 +248,24 @@ func (s *stepper) acquire() {
 	s.next.asked++
 	s.flags |= requested
 	s.noteAcquire()
+	s.bookRequest()
 	s.step(process.Event{Kind: process.Acquire})
 }
 
 func (s *stepper) release() {
 	s.next.phase = idle
 	s.flags |= left
+	s.bookRequest()
 	s.step(process.Event{Kind: process.Release})
+}
+
+// cancel is a client that gives up. A grant that comes later is one that nobody
+// waits for.
+func (s *stepper) cancel() {
+	s.next.phase = idle
+	s.flags |= left
+	s.bookRequest()
+	s.step(process.Event{Kind: process.Cancel})
 }
 
 func (s *stepper) campaign() {
@@ -267,6 +287,7 @@ func (s *stepper) receive(m *message) {
 		return
 	}
 	s.join(m)
+	s.bookReceive(&m.Message)
 	class := s.spec.Message(m.Layer, m.Type).Class
 	if s.cfg.family() == process.Election && class == process.Protocol {
 		s.next.reached = true

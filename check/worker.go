@@ -13,6 +13,7 @@ type worker struct {
 	lists    [][]edge       // 0: none
 	sent     []send         // of all edges
 	stopped  [][]stop       // of all edges, by edge.stops
+	extras   []extra        // of all edges, by edge.extra
 	wrongs   []string       // why edges are broken
 	returns  map[string]int // restarts, by local state and incarnations of the others
 
@@ -23,6 +24,9 @@ type worker struct {
 	capacity    int         // how many may be inside
 	overtakings int         // how often others may enter while somebody waits
 	normal      *normalizer // nil: nothing is normalised
+
+	open    uint32 // the interests that it has not come through
+	unspent uint32 // the budgets that it has not used up
 
 	// The successors of the state that is being expanded.
 	next    []uint32
@@ -94,10 +98,12 @@ func (m *memo) put(key uint64, val uint32) {
 func newMemo(n int) memo { return memo{keys: make([]uint64, n), vals: make([]uint32, n)} }
 
 func newWorker(sp *space) *worker {
+	open, _ := sp.cfg.interests()
 	w := &worker{
+		open: open, unspent: 1<<budgetCount - 1,
 		capacity: sp.cfg.capacity(), overtakings: sp.cfg.overtakings(),
 		stepper: newStepper(sp), puts: newMemo(1 << 10), steps: newMemo(1 << 10),
-		lists: make([][]edge, 1), stopped: make([][]stop, 1), returns: map[string]int{},
+		lists: make([][]edge, 1), stopped: make([][]stop, 1), extras: make([]extra, 1), returns: map[string]int{},
 		channels: make([]channel, 1),
 	}
 	w.normal = newNormalizer(w)
@@ -142,6 +148,8 @@ func (w *worker) ownSteps(l *local) []edge {
 		return nil
 	case mutex && l.phase == inside:
 		add(actRelease, 0, w.release)
+	case mutex && l.phase == waiting && w.cfg.Cancels > 0:
+		add(actCancel, 0, w.cancel)
 	case mutex && l.phase == idle && more:
 		add(actAcquire, 0, w.acquire)
 	case !mutex && more:
@@ -171,6 +179,10 @@ func (w *worker) edges(from *local, like edge, what func()) []edge {
 		if len(t.stops) > 0 {
 			e.stops = uint32(len(w.stopped))
 			w.stopped = append(w.stopped, t.stops)
+		}
+		if t.flags&booked != 0 {
+			e.extra = uint32(len(w.extras))
+			w.extras = append(w.extras, t.extra)
 		}
 		if t.wrong != "" {
 			e.wrong = uint16(len(w.wrongs))

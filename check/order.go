@@ -1,0 +1,208 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Order of time stamps, order of arrival and the one token are promises about
+// messages. What has to be remembered for them is small: the stamp of the present
+// request and that of the last entry; whose requests have reached the coordinator,
+// in which order; where the token is. The definitions are those of the simulator,
+// so that a run that breaks a promise here breaks it there.
+
+// books says which messages are of interest.
+type books struct {
+	stamps, arrivals, tokens bool
+	layer                    uint8
+	request, ask             process.Type // of that layer, or 0
+}
+
+func newBooks(c *Config) books {
+	layer := uint8(c.Spec.Depth() - 1)
+	b := books{
+		stamps: c.checks(process.OrderTimestamp), arrivals: c.checks(process.OrderArrival), tokens: c.checks(process.OneToken),
+		layer: layer, request: typeNamed(c.Spec.Layer(layer), "REQUEST", "REQ"),
+	}
+	if b.ask = typeNamed(c.Spec.Layer(layer), "ASK"); b.ask == 0 {
+		b.ask = b.request
+	}
+	return b
+}
+
+// typeNamed returns the first type of message with one of the names, or 0.
+func typeNamed(spec *process.Spec, names ...string) process.Type {
+	return process.Type(slices.IndexFunc(spec.Messages, func(m process.MessageSpec) bool { return slices.Contains(names, m.Name) }) + 1)
+}
+
+// extra is what is to be entered into the books after a step.
+type extra struct {
+	installed bool   // a layer of the stack has elected
+	from      int    // 1 plus the rank of whose request reached the coordinator, or 0
+	seq       uint64 // its number
+	token     []tokenMove
+}
+
+// bookRequest forgets the request before: another begins, or its client has left.
+func (s *stepper) bookRequest() { s.next.stamp, s.next.asking = 0, 0 }
+
+// bookSend notes a message that leaves.
+func (s *stepper) bookSend(to process.ID, m *process.Message) {
+	l := &s.next
+	if m.Layer == s.books.layer && l.phase == waiting {
+		if s.books.stamps && m.Type == s.books.request {
+			l.stamp = m.Clock
+		}
+		if s.books.arrivals && m.Type == s.books.ask {
+			l.asking = m.Seq
+		}
+	}
+	if s.books.tokens && s.isToken(m) {
+		s.bookToken(to, m)
+	}
+}
+
+// bookReceive notes a message that arrives, before the step.
+func (s *stepper) bookReceive(m *process.Message) {
+	centre := s.next.proc == s.config.Topology.Coordinator
+	if s.books.arrivals && centre && m.Layer == s.books.layer && m.Type == s.books.ask {
+		s.flags |= booked
+		s.extra.from, s.extra.seq = int(m.From)+1, m.Seq
+	}
+	if s.books.tokens && s.isToken(m) {
+		s.flags |= booked
+		s.extra.token = append(s.extra.token, tokenMove{arrived: true, peer: m.From, hash: hashOf(m)})
+	}
+}
+
+// bookInstalled notes that a layer of the stack has elected: a takeover begins.
+func (s *stepper) bookInstalled() {
+	if s.books.arrivals || s.books.tokens {
+		s.flags |= booked
+		s.extra.installed = true
+	}
+}
+
+// judgeBooks enters a step into the books and says what is wrong by them.
+func (w *worker) judgeBooks(next []uint32, f *print, p process.ID, e *edge) *Violation {
+	if w.layout.arrival >= 0 {
+		if broken := w.bookArrival(next, f, p, e); broken != nil {
+			return broken
+		}
+	}
+	if w.layout.token >= 0 && e.extra > 0 {
+		if broken := w.judgeTokens(next, f, p, &w.extras[e.extra]); broken != nil {
+			return broken
+		}
+	}
+	if w.layout.stamp >= 0 && e.flags&entered != 0 {
+		return w.judgeStamp(next, f, p)
+	}
+	return nil
+}
+
+// judgeStamp watches that entries come in the order of the time stamps of their
+// requests.
+func (w *worker) judgeStamp(next []uint32, f *print, p process.ID) *Violation {
+	own := w.view(next[p]).state.stamp
+	if own == 0 {
+		return nil
+	}
+	process.Assert(own < 1<<(32-stampBits), "time stamps of a search are small")
+	packed, last := uint32(own)<<stampBits|uint32(p), next[w.layout.stamp]
+	if packed < last {
+		other := process.ID(last & (1<<stampBits - 1))
+		return &Violation{process.OrderTimestamp, p, fmt.Sprintf("%s enters with stamp (%d,%s) after (%d,%s)",
+			w.config.Text(p), own, w.config.Text(p), last>>stampBits, w.config.Text(other))}
+	}
+	w.set(next, f, w.layout.stamp, packed)
+	return nil
+}
+
+// stampBits is how many bits of a slot hold the rank in a time stamp.
+const stampBits = 6
+
+// The order of arrival: a slot for each process has the place of its request among
+// those that have reached the coordinator and wait, from 1, or 0.
+
+// bookArrival does what a step means for the order of arrival, and judges an entry.
+func (w *worker) bookArrival(next []uint32, f *print, p process.ID, e *edge) *Violation {
+	if w.arrivalOver(next) {
+		return nil
+	}
+	x := &w.extras[e.extra]
+	if x.installed {
+		w.set(next, f, w.layout.installed, 1)
+		w.endArrival(next, f)
+		return nil
+	}
+	if e.flags&(requested|left) != 0 {
+		w.strike(next, f, p)
+	}
+	if e.flags&requested != 0 && p == w.config.Topology.Coordinator {
+		w.arrive(next, f, p)
+	}
+	if x.from > 0 {
+		q := process.ID(x.from - 1)
+		if l := w.view(next[q]); l.phase == waiting && l.state.asking == x.seq {
+			w.arrive(next, f, q)
+		}
+	}
+	if e.flags&entered == 0 {
+		return nil
+	}
+	own := next[w.layout.arrival+int(p)]
+	for q := range process.ID(w.layout.n) {
+		if place := next[w.layout.arrival+int(q)]; place > 0 && place < own && w.view(next[q]).phase == waiting {
+			return &Violation{process.OrderArrival, p, fmt.Sprintf("%s enters, but the request of %s arrived first",
+				w.config.Text(p), w.config.Text(q))}
+		}
+	}
+	w.strike(next, f, p)
+	return nil
+}
+
+// arrivalOver reports whether the coordinator of the topology is no longer that of
+// the algorithm, or has forgotten who came first.
+func (w *worker) arrivalOver(v []uint32) bool {
+	return positive(v, w.layout.installed) || w.layout.oracle >= 0 && v[w.layout.oracle] > 1 ||
+		positive(v, w.layout.budgets[restarts]) || w.view(v[w.config.Topology.Coordinator]).down
+}
+
+func positive(v []uint32, slot int) bool { return slot >= 0 && v[slot] > 0 }
+
+// arrive gives a request the last place, unless it has one.
+func (w *worker) arrive(next []uint32, f *print, p process.ID) {
+	slot, last := w.layout.arrival+int(p), uint32(0)
+	if next[slot] > 0 {
+		return
+	}
+	for _, place := range next[w.layout.arrival : w.layout.arrival+w.layout.n] {
+		last = max(last, place)
+	}
+	w.set(next, f, slot, last+1)
+}
+
+// endArrival forgets the order, which is over.
+func (w *worker) endArrival(next []uint32, f *print) {
+	for slot := w.layout.arrival; slot >= 0 && slot < w.layout.arrival+w.layout.n; slot++ {
+		w.set(next, f, slot, 0)
+	}
+}
+
+// strike takes away the place of who waits no more. Those behind move up, so that
+// equal orders are equal states.
+func (w *worker) strike(next []uint32, f *print, p process.ID) {
+	own := next[w.layout.arrival+int(p)]
+	if own == 0 {
+		return
+	}
+	w.set(next, f, w.layout.arrival+int(p), 0)
+	for slot := w.layout.arrival; slot < w.layout.arrival+w.layout.n; slot++ {
+		if next[slot] > own {
+			w.set(next, f, slot, next[slot]-1)
+		}
+	}
+}

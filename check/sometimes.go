@@ -1,0 +1,177 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// A proof of what never happens is worth little if nothing ever happens. So a
+// search notes which of the states that make the algorithm work hard it came
+// through: one waits while another is inside, two call for an election at once, a
+// holder crashes. Each is looked for in the steps that can lead to it, until it was
+// seen; it is no part of a state, so it costs no states.
+
+// Sometimes is a state that a search ought to come through at least once.
+type Sometimes struct {
+	What    string // in words, such as "somebody waits while another is inside"
+	Reached bool
+}
+
+// interest names such a state.
+type interest uint8
+
+const (
+	someEnter interest = iota
+	someWait
+	allWait
+	fullHouse
+	someGiveUp
+	holderCrash
+	waiterCrash
+	enterAfterCrash
+	someLead
+	twoCall
+	leaderCrash
+	leadAfterCrash
+	interestCount
+)
+
+// interests are those that a search within the bounds can come through, as bits,
+// and what each is in words.
+func (c *Config) interests() (wanted uint32, texts [interestCount]string) {
+	add := func(i interest, when bool, text string) {
+		if when {
+			wanted |= 1 << i
+			texts[i] = text
+		}
+	}
+	mutex, asking := c.family() == process.Mutex, len(c.Requesters)
+	crowded := mutex && asking > c.capacity()
+	add(someEnter, mutex, "somebody enters")
+	add(someWait, crowded, "somebody waits while another is inside")
+	add(allWait, crowded, "all who ask wait at once")
+	k := min(c.capacity(), asking)
+	add(fullHouse, mutex && k > 1 && c.checks(process.AtMostK), fmt.Sprintf("%d are inside at once", k))
+	add(someGiveUp, mutex && c.Cancels > 0, "somebody gives up")
+	add(holderCrash, mutex && c.Crashes > 0, "somebody crashes inside")
+	add(waiterCrash, mutex && c.Crashes > 0, "somebody crashes while it waits")
+	add(enterAfterCrash, mutex && c.Crashes > 0 && c.Process.N > 1, "somebody enters after a crash")
+	add(someLead, !mutex, "a leader is announced")
+	add(twoCall, !mutex && asking > 1, "two call for an election at once")
+	add(leaderCrash, !mutex && c.Crashes > 0, "a leader crashes")
+	add(leadAfterCrash, !mutex && c.Crashes > 0 && c.Process.N > 1, "another leader is announced after a crash")
+	return wanted, texts
+}
+
+// watch looks at a step for what nobody has seen yet.
+func (w *worker) watch(v []uint32, p process.ID, e *edge) {
+	switch {
+	case e.flags&announced != 0:
+		w.reach(someLead)
+		if w.crashed(v) && w.led(v, p) {
+			w.reach(leadAfterCrash)
+		}
+	case e.kind == actCampaign && w.count(v, calling) > 1:
+		w.reach(twoCall)
+	case e.kind == actCancel:
+		w.reach(someGiveUp)
+	case e.flags&entered != 0:
+		w.watchEntry(v)
+	case e.flags&requested != 0 && w.count(v, waits) == len(w.cfg.Requesters):
+		w.reach(allWait)
+	}
+	if e.flags&requested != 0 && w.count(v, isInside) > 0 && w.count(v, waits) > 0 {
+		w.reach(someWait)
+	}
+}
+
+func (w *worker) watchEntry(v []uint32) {
+	w.reach(someEnter)
+	if w.count(v, waits) > 0 {
+		w.reach(someWait)
+	}
+	if w.count(v, isInside) == w.capacity {
+		w.reach(fullHouse)
+	}
+	if w.crashed(v) {
+		w.reach(enterAfterCrash)
+	}
+}
+
+// watchCrash looks at the state before p crashes.
+func (w *worker) watchCrash(v []uint32, p process.ID) {
+	if w.open == 0 {
+		return
+	}
+	switch l := w.view(v[p]); {
+	case l.phase == inside:
+		w.reach(holderCrash)
+	case l.phase == waiting:
+		w.reach(waiterCrash)
+	}
+	if w.count(v, func(l *view) bool { return l.state.leader == p }) > 0 {
+		w.reach(leaderCrash)
+	}
+}
+
+func (w *worker) reach(i interest) { w.open &^= 1 << i }
+
+func (w *worker) crashed(v []uint32) bool {
+	slot := w.layout.budgets[crashes]
+	return slot >= 0 && v[slot] > 0
+}
+
+// led reports whether p announces one who is up.
+func (w *worker) led(v []uint32, p process.ID) bool {
+	leader := w.view(v[p]).state.leader
+	return leader != process.None && !w.view(v[leader]).down
+}
+
+func (w *worker) count(v []uint32, is func(l *view) bool) int {
+	n := 0
+	for p := range w.layout.n {
+		if l := w.view(v[p]); !l.down && is(l) {
+			n++
+		}
+	}
+	return n
+}
+
+func waits(l *view) bool { return l.phase == waiting }
+
+func isInside(l *view) bool { return l.phase == inside }
+
+// calling is who has called for an election and knows no leader yet.
+func calling(l *view) bool { return l.asked > 0 && l.state.leader == process.None }
+
+// usedUp notes that of something of which there is only so much, all is gone.
+func (w *worker) usedUp(b budget) { w.unspent &^= 1 << b }
+
+// sometimes puts together what all workers have seen.
+func (s *search) sometimes() []Sometimes {
+	wanted, texts := s.cfg.interests()
+	open, unspent := wanted, uint32(1)<<budgetCount-1
+	for _, w := range s.workers {
+		open &= w.open
+		unspent &= w.unspent
+	}
+	var all []Sometimes
+	for i := range interestCount {
+		if wanted&(1<<i) != 0 {
+			all = append(all, Sometimes{texts[i], open&(1<<i) == 0})
+		}
+	}
+	for b := range budgetCount {
+		if n := s.cfg.limit(b); n > 0 && b != timeouts { // that is a bound, no fault
+			all = append(all, Sometimes{count(n, budgetNames[b]), unspent&(1<<b) == 0})
+		}
+	}
+	return all
+}
+
+// budgetNames are those of one of each.
+var budgetNames = [budgetCount]string{
+	crashes: "crash", restarts: "restart", drops: "loss", duplicates: "duplicate", reorders: "message out of order",
+	suspicions: "wrong suspicion", timeouts: "timeout", cancels: "withdrawal",
+}
