@@ -17,7 +17,11 @@ value that the leader published (see conclave elect --value), then its process, 
 fence and since when it leads.
 
 Exit status: 0 if somebody leads, and 1 if nobody does. With --watch a line is
-printed now and at every change, "-" if nobody leads, until Ctrl-C.`
+printed now and at every change, "-" if nobody leads, until Ctrl-C.
+
+Who leads can be asked to leave (conclave release NAME --election --force); the best
+candidate follows, by --priority of conclave elect and then in the order of arrival.
+To choose another is up to a program that leads itself (Leadership.Transfer in Go).`
 
 func newLeader(a *app) *cobra.Command {
 	watch := false

@@ -32,11 +32,17 @@ whether it kept its promises. A scenario file says who asks when, what goes
 wrong and what is expected; without a file, flags say which algorithm runs under
 which load. The same seed makes the same run, byte for byte.
 
+Without a file, if nobody enters: the first process calls for an election or records
+a global state, the first two multicast at the same time, and with a logical clock
+alone each process sends to the next.
+
 Times that are given and printed, also in the JSON, are in units of D, the bound of
 one message delay, which is 1ms unless a file says otherwise: 3 and 3D are the same,
-and so is 3ms. Only traces have nanoseconds. They are virtual; how long a run really
-takes is another matter, and where everyone sends to everyone it grows with the
-square of -n at least. On a terminal a line says how far a long run has come.
+and so is 3ms. Only traces have nanoseconds. The median and the p99 are known to
+within a sixteenth.
+
+How long a run really takes is another matter: where everyone sends to everyone it
+grows with the square of -n at least. On a terminal a line says how far it has come.
 
 Exit status: 0 if all came as expected and no promise was broken, 1 if not,
 125 if the file or the flags are wrong.`,
@@ -205,7 +211,7 @@ func (s *simulation) world(cfg *sim.Config) error {
 const horizon = 1000
 
 // load sets what clients do and how long. Algorithms that are not for mutual
-// exclusion run for a time; of those for elections the first process starts one.
+// exclusion run for a time.
 func (s *simulation) load(cmd *cobra.Command, cfg *sim.Config) error {
 	w, d := &cfg.Workload, cfg.Process.D()
 	regime, ok := sim.RegimeByName(s.regime)
@@ -217,9 +223,7 @@ func (s *simulation) load(cmd *cobra.Command, cfg *sim.Config) error {
 	if top.Family != process.Mutex && !cmd.Flags().Changed("regime") {
 		w.Regime, cfg.Limit = sim.Listed, sim.Limit{Until: horizon * d}
 	}
-	if top.Family == process.Election {
-		w.Commands = []sim.Command{{At: d, Kind: process.Campaign}}
-	}
+	w.Commands = occasion(top, cfg)
 	if err := s.applicable(cmd.Flags(), cfg); err != nil {
 		return err
 	}

@@ -34,3 +34,27 @@ func onTree(spec *process.Spec) bool {
 	trees := func(s *process.Spec) bool { return s.Needs.Topology == process.Tree }
 	return trees(spec) || slices.ContainsFunc(spec.Layers, trees)
 }
+
+// occasion is what has to be asked for, that something happens, of algorithms for
+// which nobody enters. What those do by themselves that are not here needs no word.
+func occasion(top *process.Spec, cfg *sim.Config) []sim.Command {
+	d, n := cfg.Process.D(), cfg.Process.N
+	switch {
+	case top.Family == process.Election:
+		return []sim.Command{{At: d, Kind: process.Campaign}}
+	case top.Family == process.GlobalState:
+		return []sim.Command{{At: d, Kind: process.Record}}
+	case top.Family == process.Multicast:
+		both := []sim.Command{{At: d, Kind: process.Propose, Value: 1}, {At: d, Kind: process.Propose, Process: 1, Value: 2}}
+		return both[:min(n, len(both))]
+	case top.Family == process.ClockSync && top.Carrier:
+		var each []sim.Command
+		for p := range n {
+			each = append(each, sim.Command{
+				At: process.Duration(p+1) * d, Process: process.ID(p), Kind: process.Propose, Value: int64(cfg.Process.Label(process.ID((p + 1) % n))),
+			})
+		}
+		return each
+	}
+	return nil
+}

@@ -198,7 +198,13 @@ func (s *summaryView) text() string {
 	if s == nil {
 		return "-"
 	}
-	return fmt.Sprintf("mean %s, least %s, median %s, p99 %s, most %s", short(s.Mean), short(s.Min), short(s.Median), short(s.P99), short(s.Max))
+	return fmt.Sprintf("mean %s, least %s, median about %s, p99 about %s, most %s", short(s.Mean), short(s.Min), rough(s.Median), rough(s.P99), short(s.Max))
+}
+
+// rough returns a figure that is known to within a sixteenth, with two digits.
+func rough(v float64) string {
+	two, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 2, 64), 64)
+	return strconv.FormatFloat(two, 'f', -1, 64)
 }
 
 // short returns a figure with what matters of it.
