@@ -45,6 +45,7 @@ type Bounds struct {
 	Clients    []process.ID // who does; nil: everyone
 	Duplicates int          // messages that come twice
 	Crashes    int          // processes that crash
+	Cancels    int          // clients that give up while they wait
 	AnyTime    bool         // timers may run out while messages are on their way
 	Options    []process.OptionValue
 	Alone      bool // look for this violation alone: another comes sooner, or the Spec claims nothing of this
@@ -91,6 +92,9 @@ func (v *Variant) Command() string {
 	}
 	if b.Crashes > 0 {
 		text += fmt.Sprintf(" --crashes %d", b.Crashes)
+	}
+	if b.Cancels > 0 {
+		text += fmt.Sprintf(" --cancels %d", b.Cancels)
 	}
 	if b.AnyTime {
 		text += " --timers any"

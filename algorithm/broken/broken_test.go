@@ -114,6 +114,11 @@ func asks(b broken.Bounds, family process.Family, r *rand.Rand) []sim.Command {
 			at += 2 * d
 		}
 	}
+	for range b.Cancels {
+		commands = append(commands, sim.Command{
+			At: process.Duration(r.Int64N(int64(8 * d))), Process: clients[r.IntN(len(clients))], Kind: process.Cancel,
+		})
+	}
 	return commands
 }
 

@@ -26,7 +26,7 @@ func search(t *testing.T, v *broken.Variant, spec *process.Spec, states uint64) 
 	cfg := check.Config{
 		Spec: spec, Process: process.Config{N: b.N, Options: b.Options},
 		Entries: b.Entries, Requesters: b.Clients,
-		Duplicates: b.Duplicates, Crashes: b.Crashes,
+		Duplicates: b.Duplicates, Crashes: b.Crashes, Cancels: b.Cancels,
 		Workers: 1, MaxStates: states,
 	}
 	if b.Alone {

@@ -27,4 +27,14 @@ var ofMaekawa = []Variant{
 		Breaks:   process.Progress,
 		Bounds:   Bounds{N: 4, Entries: 1},
 	},
+	{
+		Name:     "maekawa-keeps-votes",
+		Of:       maekawa.Spec,
+		New:      maekawa.Flaw{KeepsVotes: true}.New,
+		Mistake:  "Who gives up before it has all votes tells nobody.",
+		Tempting: "It never held the resource, and a vote that comes now goes back at once.",
+		Wrong:    "The votes that came before stay with it, and whoever needs one of them waits for ever.",
+		Breaks:   process.Progress,
+		Bounds:   Bounds{N: 2, Entries: 1, Cancels: 1},
+	},
 }

@@ -63,7 +63,7 @@ var SinghalPrinted = &process.Spec{
 	Family:    process.Mutex,
 	Messages:  singhal.Spec.Messages,
 	Timers:    singhal.Spec.Timers,
-	Rules:     singhal.Spec.Rules,
+	Rules:     singhal.Spec.Rules[:len(singhal.Spec.Rules)-2],
 	Needs:     singhal.Spec.Needs,
 	Claims:    singhalPrintedClaims,
 	New:       singhal.Flaw{NoRetry: true}.New,

@@ -259,7 +259,9 @@ func (m *machine) onCancel(fx *process.Effects) {
 	fx.Rule(ruleR8b)
 	m.phase = idle
 	m.clearVotes()
-	m.tellVoters(rel, 0, fx)
+	if !m.flaw.KeepsVotes {
+		m.tellVoters(rel, 0, fx)
+	}
 }
 
 // onRel is R9. A withdrawal may even overtake its request; then the vote will be
