@@ -38,11 +38,15 @@ Timers are one of as-needed (synchronous for algorithms that need synchrony, els
 patient), synchronous (they run out only while no message is on its way), patient
 (and while nobody is inside), any (at any time) and never.
 
+A proof says what never happens. The states that the search came through are listed
+besides, and those of which it should have come through some and did not: then less is
+proved than it seems.
+
 Exit status: 0 if it is proved, 1 if a promise is broken, 3 if the search came to
 an end of memory, time, states or depth, 125 if the flags are wrong.`,
 		Example: `  conclave check ricart-agrawala -n 3 --entries 2
   conclave check lamport -n 2 --fifo=false --trace text
-  conclave check bully -n 4 --crashes 1 --timeouts 4 --json
+  conclave check bully -n 3 --crashes 1 --timeouts 4 --json
   conclave check maekawa-slides -n 3 --scenario deadlock.yaml`,
 		Args: c.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
@@ -54,7 +58,7 @@ an end of memory, time, states or depth, 125 if the flags are wrong.`,
 
 type checking struct {
 	*app
-	n, entries                                                                    int
+	n, entries, cancels                                                           int
 	crashes, restarts, drops, duplicates, reorders, suspicions, timeouts, workers int
 	fifo, synchronous, depthFirst, liveness                                       bool
 	requesters                                                                    []string
@@ -99,13 +103,14 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.IntVar(&c.duplicates, "duplicates", 0, "how many messages may come twice")
 	flags.IntVar(&c.reorders, "reorders", 0, "how many messages may overtake others on FIFO links")
 	flags.IntVar(&c.suspicions, "suspicions", 0, "how often a detector may say that a process has crashed that is up")
+	flags.IntVar(&c.cancels, "cancels", 0, "how often a client that waits may give up, if the algorithm has a rule for it")
 	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may run out (default any number)")
 	flags.StringVar(&c.timers, "timers", c.timers, "when timers run out: as-needed, synchronous, patient, any or never")
 	flags.BoolVar(&c.synchronous, "synchronous", false, "the same as --timers synchronous")
 	flags.StringVar(&c.reduce, "reduce", c.reduce, "none, or por to leave out schedules that differ in nothing that matters")
 	flags.BoolVar(&c.liveness, "liveness", false, "look also for fair runs that go on for ever while somebody waits")
 	flags.BoolVar(&c.depthFirst, "depth-first", false, "search depth first: less memory, no shortest runs")
-	flags.StringSliceVar(&c.properties, "property", nil, "check these `properties` instead of what is claimed")
+	flags.StringSliceVar(&c.properties, "property", nil, "check these `properties` instead of what is claimed; all: what is claimed, and orders and tokens, which make more states")
 	flags.StringVar(&c.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")
 	flags.StringVar(&c.labels, "labels", "", "the `labels` of the processes, with commas between (default 1 to n)")
 	flags.StringArrayVarP(&c.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")

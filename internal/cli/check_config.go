@@ -58,7 +58,7 @@ func (c *checking) bounds(cfg *check.Config) {
 	cfg.Liveness = c.liveness
 	cfg.Entries, cfg.Unordered, cfg.Memory = c.entries, !c.fifo, c.memory<<20
 	cfg.Crashes, cfg.Restarts, cfg.Drops, cfg.Duplicates, cfg.Reorders = c.crashes, c.restarts, c.drops, c.duplicates, c.reorders
-	cfg.Suspicions = c.suspicions
+	cfg.Suspicions, cfg.Cancels = c.suspicions, c.cancels
 	cfg.Timeouts, cfg.Workers, cfg.MaxStates, cfg.MaxDepth = c.timeouts, c.workers, c.states, c.depth
 }
 
@@ -83,6 +83,10 @@ func (c *checking) named(cfg *check.Config) error {
 		cfg.Requesters = append(cfg.Requesters, p)
 	}
 	for _, name := range c.properties {
+		if name == "all" {
+			cfg.Properties = append(cfg.Properties, check.AllClaimed(cfg.Spec, &cfg.Process)...)
+			continue
+		}
 		p := propertyNamed(name)
 		if p == 0 {
 			return fmt.Errorf("--property %q is none that can be checked%s", name, scenario.Near(name, checkableNames()))

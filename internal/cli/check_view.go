@@ -24,6 +24,8 @@ type checkView struct {
 	Seconds     float64  `json:"seconds"`
 	Rate        float64  `json:"transitions_per_second"`
 	Unreached   []string `json:"unreached_rules,omitempty"`
+	Reached     []string `json:"reached,omitempty"`
+	Missed      []string `json:"not_reached,omitempty"`
 }
 
 func viewCheck(r *check.Result) checkView {
@@ -36,7 +38,21 @@ func viewCheck(r *check.Result) checkView {
 	if r.Broken != nil {
 		v.Text = r.Broken.Text
 	}
+	v.Reached, v.Missed = sometimes(r)
 	return v
+}
+
+// sometimes lists the states that the search ought to come through: those that it did,
+// and the others.
+func sometimes(r *check.Result) (reached, missed []string) {
+	for _, s := range r.Sometimes {
+		if s.Reached {
+			reached = append(reached, s.What)
+		} else {
+			missed = append(missed, s.What)
+		}
+	}
+	return reached, missed
 }
 
 // propertyText names the broken property, or all that were checked.
@@ -66,6 +82,13 @@ func checkTable(w io.Writer, r *check.Result) error {
 	t.row("rate", fmt.Sprintf("%.2f M/s", r.Rate()/1e6))
 	t.row("depth", fmt.Sprint(r.Depth))
 	t.row("seconds", fmt.Sprintf("%.2f", r.Elapsed.Seconds()))
+	reached, missed := sometimes(r)
+	if len(reached) > 0 {
+		t.row("reached", strings.Join(reached, ", "))
+	}
+	if len(missed) > 0 {
+		t.row("never reached", strings.Join(missed, ", "))
+	}
 	if len(r.Unreached) > 0 {
 		t.row("rules never applied", strings.Join(r.Unreached, " "))
 	}
