@@ -47,6 +47,7 @@ func newLeader(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "go on, with a line for each change")
 	a.addJSON(cmd)
+	cmd.Flags().Lookup("json").Usage = "print one JSON value on standard output, with --watch one on each line"
 	return cmd
 }
 

@@ -51,7 +51,7 @@ func newRelease(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&r.reason, "reason", "conclave release, on "+host, "why, for the holders to read")
 	cmd.Flags().Uint64Var(&r.fence, "fence", 0, "ask only the holder with this fence")
 	cmd.Flags().Var(&r.wait, "wait", "wait so long for them to have left (default: do not wait)")
-	cmd.Flags().Lookup("wait").DefValue, cmd.Flags().Lookup("fence").DefValue = "", ""
+	cmd.Flags().Lookup("wait").DefValue = ""
 	cmd.Flags().Lookup("reason").DefValue = "conclave release, on HOST"
 	a.addJSON(cmd)
 	return cmd

@@ -63,7 +63,7 @@ what; whoever loses a lock knows it before anyone else can get it.`,
 		root.AddCommand(construct(a))
 	}
 	root.InitDefaultHelpCmd()
-	hideClientFlags(root)
+	tidyHelp(root)
 	return root
 }
 

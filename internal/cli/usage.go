@@ -78,13 +78,19 @@ var alone = map[string]bool{
 	"conclave version": true, "conclave completion": true, "conclave help": true,
 }
 
-// hideClientFlags leaves out of the help of commands what they refuse.
-func hideClientFlags(cmd *cobra.Command) {
+// tidyHelp leaves out of the help of commands what they refuse, and that no time is
+// set where none is.
+func tidyHelp(cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.DefValue == "0s" {
+			f.DefValue = ""
+		}
+	})
 	if alone[cmd.CommandPath()] {
 		cmd.SetUsageTemplate(strings.Replace(cmd.UsageTemplate(), ".HasAvailableInheritedFlags", "false", 1))
 	}
 	for _, sub := range cmd.Commands() {
-		hideClientFlags(sub)
+		tidyHelp(sub)
 	}
 }
 

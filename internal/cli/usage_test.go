@@ -97,3 +97,17 @@ func TestAloneOrNot(t *testing.T) {
 		}
 	}
 }
+
+// TestHelpIsWhole looks for what the library of flags prints of a default that is
+// empty in its eyes.
+func TestHelpIsWhole(t *testing.T) {
+	eachCommand(newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}), func(cmd *cobra.Command) {
+		for _, line := range strings.Split(cmd.LocalFlags().FlagUsages(), "\n") {
+			for _, bad := range []string{"(default )", "(default [])", `(default "")`, "(default 0s)"} {
+				if strings.Contains(line, bad) {
+					t.Errorf("%s: %s", cmd.CommandPath(), strings.TrimSpace(line))
+				}
+			}
+		}
+	})
+}

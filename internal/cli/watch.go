@@ -44,6 +44,7 @@ which is as in the output of conclave locks, and absent when nobody holds.`,
 	}
 	cmd.Flags().BoolVar(&of.election, "elections", false, "watch elections, not locks")
 	a.addJSON(cmd)
+	cmd.Flags().Lookup("json").Usage = "print an object of JSON on a line for each change"
 	return cmd
 }
 
