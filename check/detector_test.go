@@ -3,6 +3,7 @@ package check_test
 import (
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
 	"github.com/conclave-io/conclave/algorithm/detector/swim"
 	"github.com/conclave-io/conclave/algorithm/election/bully"
@@ -37,6 +38,21 @@ func TestDetectorInAStack(t *testing.T) {
 		}
 		if r := over(central.Spec, 0, check.AnyTime); r.Verdict != check.Violated || r.Broken.Property != process.MutualExclusion {
 			t.Errorf("%s, timers at any time: %s, %v", detector.Name, r.Verdict, r.Broken)
+		}
+	}
+}
+
+// Heartbeats and probes are counted without end, and of their numbers only the order
+// means anything. So a stack that does nothing but watch comes back to where it was, and
+// nobody waits in it for ever.
+func TestWatchingForEver(t *testing.T) {
+	for name, states := range map[string]uint64{"central-recovering": 137, "central-swim": 225} {
+		r, err := check.Run(t.Context(), check.Config{
+			Spec: algorithm.Find(name), Process: process.Config{N: 2}, Liveness: true, MaxStates: 10_000, Workers: 1,
+			Properties: []process.Property{process.MutualExclusion, process.Progress, process.FencesGrow},
+		})
+		if err != nil || r.Verdict != check.Proved || r.States != states {
+			t.Errorf("%s: %v, %v, %d states, want %d", name, r.Sentence(), r.Broken, r.States, states)
 		}
 	}
 }

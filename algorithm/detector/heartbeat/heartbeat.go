@@ -74,6 +74,7 @@ var Spec = &process.Spec{
 	Rules:     append(rules, process.RuleSpec{Name: "R2c", Text: "ALIVE of a suspect: trust it, be more patient with it"}),
 	Options:   options,
 	Claims:    claims,
+	Normal:    normal,
 	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, false) },
 }
 
@@ -91,6 +92,7 @@ var Reliable = &process.Spec{
 	Options:   options,
 	Needs:     process.Needs{Reliable: true, Synchrony: true, FIFO: true},
 	Claims:    reliableClaims,
+	Normal:    normal,
 	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, true) },
 }
 

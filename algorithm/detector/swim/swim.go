@@ -108,6 +108,7 @@ var Spec = &process.Spec{
 		{Name: "swim-suspicion", Default: "0", Min: 0, Max: 1_000_000, Text: "S, how long a suspect may object, in T; 0: 3 log N"},
 	},
 	Claims: claims,
+	Normal: normal,
 	Check:  check,
 	New:    newMachine,
 }
