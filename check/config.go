@@ -43,6 +43,11 @@ type Config struct {
 	// searched anyway.
 	Cancels int
 
+	// Detector is what tells the processes of crashes if the Spec asks no detector. Zero:
+	// nothing does; but in an election, whoever follows a leader that has crashed is
+	// asked for another, some time later.
+	Detector process.DetectorKind
+
 	// Properties are those that are checked; nil: of those that the Spec claims all
 	// that can be checked (see Claimed).
 	Properties []process.Property
@@ -163,8 +168,11 @@ func (c *Config) validateNumbers() error {
 			return fmt.Errorf("check: %d %s, there must be 0 to %d", b.of, b.name, maxBudget)
 		}
 	}
-	if c.Suspicions > 0 && c.Spec.Needs.Detector == process.NoDetector {
-		return fmt.Errorf("check: %d wrong suspicions, but %s asks no detector", c.Suspicions, c.Spec.Name)
+	if c.Suspicions > 0 && c.Detector == process.NoDetector {
+		return fmt.Errorf("check: %d wrong suspicions, but %s asks no detector, and none was given to it", c.Suspicions, c.Spec.Name)
+	}
+	if needs := c.Spec.Needs.Detector; needs != process.NoDetector && c.Detector != needs {
+		return fmt.Errorf("check: %s asks for a detector of its own kind, no other can be given to it", c.Spec.Name)
 	}
 	if c.Restarts > 0 && c.Crashes == 0 {
 		return fmt.Errorf("check: %d restarts without crashes: give both", c.Restarts)
@@ -207,6 +215,9 @@ func (c *Config) withDefaults() Config {
 		if d.Spec.Needs.Synchrony {
 			d.Timing = Synchronous
 		}
+	}
+	if d.Detector == process.NoDetector {
+		d.Detector = d.Spec.Needs.Detector
 	}
 	if d.Properties == nil {
 		d.Properties = Claimed(d.Spec, &d.Process)

@@ -9,6 +9,7 @@ type stop struct {
 	sends   int    // how many of the messages of the edge are sent
 	effects int    // how many effects of the step happen, counted as the simulator does
 	step    int    // which step of the edge it is, from 1
+	saved   bool   // the step has saved, and the crash comes before all has left that it sends before its Save
 }
 
 // noteStops lists where a crash in the present step would leave something else
@@ -27,7 +28,7 @@ func (s *stepper) noteStops(first int) {
 		happened := effects > saveAt && sends < len(s.sends)
 		if happened && (sends > last || saveAt >= 0 && effects == saveAt+1) {
 			last = sends
-			s.stops = append(s.stops, stop{s.downAfter(&s.next), sends, effects, s.steps})
+			s.stops = append(s.stops, stop{to: s.downAfter(&s.next), sends: sends, effects: effects, step: s.steps})
 		}
 	}
 	if s.steps > 1 {
@@ -42,6 +43,29 @@ func (s *stepper) noteStops(first int) {
 			}
 			note()
 		}
+	}
+	if saveAt >= 0 {
+		s.noteSaved(first, saveAt, effects)
+	}
+}
+
+// noteSaved lists the crashes while those messages leave that the machine has sent
+// before its Save. They wait for it, and then leave one after the other as well. All
+// effects have happened by then but those.
+func (s *stepper) noteSaved(first, saveAt, effects int) {
+	before := first
+	for i := 0; i < s.fx.Len() && saveAt > 0; i++ {
+		e := s.fx.At(i)
+		if e.Kind == process.EffectSend || e.Kind == process.EffectBroadcast {
+			before += s.weight(e)
+		}
+		saveAt -= s.weight(e)
+	}
+	if s.cfg.Restarts == 0 && s.steps == 1 {
+		first++ // a Save that nobody will read
+	}
+	for sends := first; sends < before; sends++ {
+		s.stops = append(s.stops, stop{s.downAfter(&s.next), sends, effects, s.steps, true})
 	}
 }
 
@@ -128,14 +152,14 @@ func (s *stepper) tell(m *message) {
 		ev.Incarnation = uint64(m.incarnation)
 		s.step(ev)
 	}
-	if m.news == process.Rejoin && s.spec.Needs.Detector == process.UnreliableDetector {
+	if m.news == process.Rejoin && s.cfg.Detector == process.UnreliableDetector {
 		s.step(process.Event{Kind: process.Trust, Peer: about})
 	}
 }
 
 // suspicion is what the detector says of a process that has crashed, or nothing.
 func (s *stepper) suspicion() process.Kind {
-	switch s.spec.Needs.Detector {
+	switch s.cfg.Detector {
 	case process.ReliableDetector:
 		return process.Fail
 	case process.UnreliableDetector:

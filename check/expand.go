@@ -17,6 +17,7 @@ const (
 	actDrop
 	actDuplicate
 	actSuspect // of a process that is up
+	actNotice  // that the leader has crashed
 	actCancel
 )
 
@@ -61,6 +62,7 @@ func (w *worker) expand(v []uint32, f print) *Violation {
 		if broken := w.judgeEnd(v); broken != nil {
 			return broken
 		}
+		w.askInVain(v, f)
 	}
 	if w.cfg.faulty() {
 		w.expandFaults(v, f)
@@ -124,7 +126,7 @@ func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 	edges := w.lists[w.view(v[p]).own]
 	for i := range edges {
 		e := &edges[i]
-		if e.kind == actFire && (!timers || w.premature(v, e)) || e.kind == actCancel && !w.left(v, cancels) {
+		if e.kind == actFire && (!timers || w.premature(v, e)) || e.kind == actNotice && !w.noticed(v, e) || e.kind == actCancel && !w.left(v, cancels) {
 			continue
 		}
 		a := action{kind: e.kind, proc: uint8(p), edge: uint8(i), stop: -1}

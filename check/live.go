@@ -108,6 +108,8 @@ func (w *worker) class(v []uint32, a action) uint64 {
 		return uint64(4)<<60 | uint64(a.proc)<<48 | w.edgeOf(v, a).argument&(1<<48-1)
 	case actElect:
 		return uint64(5) << 60
+	case actNotice:
+		return uint64(6)<<60 | uint64(a.proc)
 	}
 	return 0
 }

@@ -36,14 +36,16 @@ type Step struct {
 	InStep  int
 	Choices []int // of the machine
 
-	slot    int      // of the message
-	message uint32   // its number
-	sends   []send   // what is sent and not lost at once
-	armed   []uint64 // the timers that are set anew
+	slot    int    // of the message
+	message uint32 // its number
+	sends   []send // what is sent and not lost at once
+
+	unsent []*process.Message // what was asked for before a Save, and is not sent because of a crash
+	armed  []uint64           // the timers that are set anew
 }
 
 var actionNames = [...]string{
-	"", "acquire", "release", "campaign", "fire", "deliver", "elect", "crash", "restart", "drop", "duplicate", "suspect", "cancel",
+	"", "acquire", "release", "campaign", "fire", "deliver", "elect", "crash", "restart", "drop", "duplicate", "suspect", "campaign", "cancel",
 }
 
 // path finds the run to what was found. It takes the steps again, from the start, and
@@ -171,6 +173,11 @@ func (w *worker) describe(v []uint32, a action, count []int) Step {
 	if a.stop >= 0 {
 		stop := w.stopped[e.stops][a.stop]
 		st.Crashes, st.Effects, st.InStep = true, stop.effects, count[a.proc]+stop.step
+		if stop.saved {
+			for _, s := range st.sends[stop.sends:] {
+				st.unsent = append(st.unsent, &w.messages[s.message].Message)
+			}
+		}
 		st.sends = st.sends[:stop.sends]
 	}
 	count[a.proc] += int(e.steps)
@@ -239,6 +246,8 @@ func (w *worker) own(e *edge) {
 		w.cancel()
 	case actCampaign:
 		w.campaign()
+	case actNotice:
+		w.recall()
 	case actFire:
 		w.fire(e.argument)
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 var checkable = []process.Property{
 	process.MutualExclusion, process.AtMostK, process.Progress, process.FencesGrow, process.FencesGrowCausally,
 	process.OrderHappenedBefore, process.OrderTimestamp, process.OrderArrival, process.BoundedBypass, process.OneToken,
-	process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination,
+	process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.SingleLeader,
 }
 
 // costly are the properties that are checked only if somebody asks for them: what has
@@ -85,7 +86,7 @@ func (w *worker) judge(next []uint32, f *print, p int, e *edge) *Violation {
 		w.set(next, f, w.layout.oracle, next[w.layout.oracle]|1)
 	}
 	if e.flags&announced != 0 {
-		if broken := w.judgeLeader(next, id); broken != nil {
+		if broken := cmp.Or(w.judgeLeader(next, id), w.judgeSingle(next, id)); broken != nil {
 			return broken
 		}
 	}
@@ -243,12 +244,8 @@ func (w *worker) better(p, q process.ID) bool {
 
 // judgeEnd says what is wrong with a state in which nothing can happen any more.
 func (w *worker) judgeEnd(v []uint32) *Violation {
-	for p := range w.layout.n {
-		if w.cfg.Timing == Never || !w.left(v, timeouts) {
-			if l := w.view(v[p]); !l.down && len(l.state.timers) > 0 {
-				return nil // it goes on, beyond the bounds
-			}
-		}
+	if w.goesOn(v) {
+		return nil
 	}
 	if w.cfg.checks(process.Progress) {
 		if who := w.those(v, waiting); who != "" {
@@ -259,6 +256,19 @@ func (w *worker) judgeEnd(v []uint32) *Violation {
 		return w.judgeElection(v)
 	}
 	return w.judgeLostToken(v)
+}
+
+// goesOn reports whether timers are armed that run out beyond the bounds only.
+func (w *worker) goesOn(v []uint32) bool {
+	if w.cfg.Timing != Never && w.left(v, timeouts) {
+		return false
+	}
+	for p := range w.layout.n {
+		if l := w.view(v[p]); !l.down && len(l.state.timers) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeElection watches that in the end all who are up follow one leader, if
@@ -291,7 +301,7 @@ func (w *worker) judgeElection(v []uint32) *Violation {
 				w.config.Text(w.view(v[first]).state.leader), w.config.Text(p), w.config.Text(l.leader))
 		}
 	}
-	return nil
+	return w.judgeOrphan(v)
 }
 
 // those lists the processes whose clients are in a phase.

@@ -119,6 +119,9 @@ func (p *replay) took(at int, s *Step) {
 		p.flights[m.slot] = append(p.flights[m.slot], flight{m.message, at, len(p.delays[m.slot])})
 		p.delays[m.slot] = append(p.delays[m.slot], transit{sent: at})
 	}
+	for _, m := range s.unsent {
+		p.fault("{at: %d, lose: %s, from: %s, to: %s}", at, p.name(m), p.label(s.Process), p.label(m.To))
+	}
 }
 
 // deliver lets a message arrive, or news; a message that the host does not hand over

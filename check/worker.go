@@ -155,6 +155,9 @@ func (w *worker) ownSteps(l *local) []edge {
 	case !mutex && more:
 		add(actCampaign, 0, w.campaign)
 	}
+	if w.mayNotice(l) {
+		add(actNotice, uint64(l.leader), w.recall)
+	}
 	if w.cfg.Timing != Never {
 		for _, key := range l.timers {
 			add(actFire, key, func() { w.fire(key) })

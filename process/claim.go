@@ -106,6 +106,7 @@ const (
 	SuperPeerPlace                          // every live node is served by the first live node of a segment of its own
 	SuperPeerCap                            // no super-peer has more clients than it may
 	SuperPeerSpread                         // as many super-peers as segments, one in each
+	SingleLeader                            // of those who are up at most one takes itself for the leader
 	Convergence                             // from any state to a legitimate one
 )
 
@@ -115,7 +116,7 @@ var propertyNames = [...]string{"", "mutual exclusion", "at most k inside", "pro
 	"strong completeness", "strong accuracy", "eventual accuracy", "clock condition", "strong clock condition",
 	"clock bound", "agreement on delivery", "FIFO order", "causal order", "total order", "consistent cut",
 	"agreement", "validity", "decision", "no phantom deadlock", "deadlocks are found",
-	"place of super-peers", "cap of super-peers", "spread of super-peers", "convergence"}
+	"place of super-peers", "cap of super-peers", "spread of super-peers", "single leader", "convergence"}
 
 // String returns the name of the property.
 func (p Property) String() string { return propertyNames[p] }

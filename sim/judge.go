@@ -159,6 +159,7 @@ var judges = map[process.Property]Judge{
 	process.LeaderAgreement:     LeaderAgreement,
 	process.LeaderValidity:      LeaderValidity,
 	process.LeaderTermination:   LeaderTermination,
+	process.SingleLeader:        SingleLeader,
 	process.ValueAgreement:      ValueAgreement,
 	process.StrongAccuracy:      StrongAccuracy,
 	process.MulticastAgreement:  MulticastAgreement,

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -105,9 +106,11 @@ func (w *World) loadsChange() bool {
 
 // LeaderTermination watches that, when nothing is left to happen after somebody
 // announced a leader, everyone who is up has announced the same one; and that
-// somebody has, if a message of the algorithm reached one who is up.
+// somebody has, if a message of the algorithm reached one who is up. Nor may anybody
+// end with a leader that has crashed who was told so, or asked for another in vain.
 func LeaderTermination(w *World) Watcher {
 	reached := make([]bool, w.config.N)
+	left := &orphans{w, make([]process.Duration, w.config.N)}
 	return Watcher{
 		Name: "election terminates", Property: process.LeaderTermination, Messages: true,
 		Watch: func(o *Observation) string {
@@ -116,7 +119,7 @@ func LeaderTermination(w *World) Watcher {
 				m := w.cfg.Spec.Message(o.Message.Layer, o.Message.Type)
 				reached[o.Process] = reached[o.Process] || m.Class == process.Protocol
 			case Crashed:
-				reached[o.Process] = false
+				reached[o.Process], left.crashed[o.Process] = false, w.now
 			}
 			return ""
 		},
@@ -125,7 +128,7 @@ func LeaderTermination(w *World) Watcher {
 			case w.reason != Quiet:
 				return ""
 			case w.meter.leaders != nil:
-				return w.disagreement()
+				return cmp.Or(w.disagreement(), left.abandoned())
 			}
 			if p := slices.Index(reached, true); p >= 0 {
 				return w.config.Text(process.ID(p)) + " has never learnt who leads, nor has anybody else"
