@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,11 @@ import (
 func main() {
 	page := flag.String("page", "docs/verification.md", "the page to write the table into")
 	limit := flag.Duration("limit", 2*time.Minute, "how long each search may take")
+	only := flag.String("only", "", "make the rows of this algorithm alone, and write no page")
 	flag.Parse()
+	if *only != "" {
+		*page, rows, elections = "", of(*only, rows), of(*only, elections)
+	}
 	if err := run(*page, *limit); err != nil {
 		fmt.Fprintln(os.Stderr, "model:", err)
 		os.Exit(1)
@@ -35,10 +40,20 @@ type row struct {
 	n, entries int
 	note       string
 	change     func(c *check.Config)
-	violated   bool // is what must come of it
+	each       func(c check.Config) []check.Config // many searches in place of one
+	violated   bool                                // is what must come of it
+}
+
+// of returns the rows of an algorithm.
+func of(name string, all []row) []row {
+	return slices.DeleteFunc(all, func(r row) bool { return r.name != name })
 }
 
 func run(page string, limit time.Duration) error {
+	if page == "" {
+		_, failures := tableOf(limit)
+		return failures
+	}
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
@@ -69,7 +84,7 @@ func tableOf(limit time.Duration) (string, error) {
 	var b strings.Builder
 	var failures []error
 	b.WriteString("| algorithm | bounds | verdict | states | transitions | M/s | depth | seconds |\n|---|---|---|---|---|---|---|---|\n")
-	for _, r := range rows {
+	for _, r := range slices.Concat(rows, elections) {
 		result, err := r.search(limit)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", r.name, err)
@@ -87,18 +102,28 @@ func tableOf(limit time.Duration) (string, error) {
 func (r *row) search(limit time.Duration) (*check.Result, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
+	if r.each != nil {
+		return many(ctx, r.config(), r.each)
+	}
+	return check.Run(ctx, r.config())
+}
+
+func (r *row) config() check.Config {
 	cfg := check.Config{
 		Spec: algorithm.Find(r.name), Process: process.Config{N: r.n}, Entries: r.entries, Memory: 8 << 30,
 	}
 	if r.change != nil {
 		r.change(&cfg)
 	}
-	return check.Run(ctx, cfg)
+	return cfg
 }
 
 func (r *row) line(result *check.Result) string {
 	bounds, verdict := result.Config.Bounds(), result.Verdict.String()
-	if r.note != "" {
+	switch {
+	case r.each != nil:
+		bounds = strings.Replace(bounds, " each", " "+r.note, 1) + fmt.Sprintf(": %d searches", len(r.each(r.config())))
+	case r.note != "":
 		bounds += ", " + r.note
 	}
 	switch {

@@ -34,16 +34,6 @@ var rows = []row{
 	{name: "maekawa-slides", n: 3, entries: 1, violated: true},
 	{name: "majority", n: 3, entries: 1, note: "n=3, m=2", change: votes},
 	{name: "k-ricart-agrawala", n: 3, entries: 2, note: "K=2"},
-	{name: "chang-roberts", n: 6, entries: 1},
-	{name: "chang-roberts", n: 6, entries: 1, note: "reduced", change: reduced},
-	{name: "ring-list", n: 5, entries: 1, change: requesters(0, 2)},
-	{name: "ring-active-list", n: 5, entries: 1, change: requesters(0, 2)},
-	{name: "by-load-ring", n: 5, entries: 1},
-	{name: "bully", n: 3, entries: 1, change: crashes(1)},
-	// The winner of a round crashes between two COORDINATOR, and who got one tells the
-	// next winner of the same round no higher one.
-	{name: "bully", n: 4, entries: 1, change: crashes(2), violated: true},
-	{name: "bully", n: 3, entries: 1, change: anyTime, violated: true},
 }
 
 func unordered(c *check.Config) { c.Unordered = true }
