@@ -3,6 +3,7 @@ package simtest_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
@@ -109,13 +110,17 @@ func TestTakeovers(t *testing.T) {
 
 // TestOrderEndsWithTheTerm lets central coordinators be deposed by rivals of the
 // layer below. The order in which requests came holds within a term only, and
-// the coup that ends one is seen by nobody outside the stack.
+// the coup that ends one is seen by nobody outside the stack. Nobody is suspected
+// wrongly, or a coordinator would not ask who may yet enter in the term before.
 func TestOrderEndsWithTheTerm(t *testing.T) {
 	for n := 2; n <= 5; n++ {
 		spec := process.Compose("central-usurped", "Central coordinator over usurpers", usurpers(), central.Spec)
 		spec.Claims.Properties = central.Spec.Claims.Properties
 		plan := simtest.Plan{Spec: spec, Process: process.Config{N: n}}
-		plan.Adjust = func(cfg *sim.Config, seed uint64) { usurp(cfg, rand.New(rand.NewPCG(seed, 3))) }
+		plan.Adjust = func(cfg *sim.Config, seed uint64) {
+			usurp(cfg, rand.New(rand.NewPCG(seed, 3)))
+			cfg.Workload.Commands = slices.DeleteFunc(cfg.Workload.Commands, func(c sim.Command) bool { return c.Kind == process.Suspect })
+		}
 		plan.Run(t)
 	}
 }
