@@ -103,6 +103,9 @@ func (c *Config) Bounds() string {
 	if d.Timing == AnyTime {
 		parts = append(parts, "timers at any time")
 	}
+	if d.Detector != d.Spec.Needs.Detector {
+		parts = append(parts, "told by a detector")
+	}
 	for _, b := range []struct {
 		of   int
 		name string

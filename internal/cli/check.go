@@ -24,7 +24,7 @@ const (
 )
 
 func newCheck(a *app) *cobra.Command {
-	c := checking{app: a, n: 3, fifo: true, entries: 1, timers: "as-needed", reduce: "none", memory: check.DefaultMemory >> 20}
+	c := checking{app: a, n: 3, fifo: true, entries: 1, timers: "as-needed", reduce: "none", detector: "none", memory: check.DefaultMemory >> 20}
 	cmd := &cobra.Command{
 		Use:   "check ALGORITHM",
 		Short: "Prove an algorithm within bounds, or show the shortest run that breaks it",
@@ -64,7 +64,7 @@ type checking struct {
 	requesters                                                                    []string
 	properties                                                                    []string
 	options                                                                       []string
-	timers, reduce, tree, labels                                                  string
+	timers, reduce, tree, labels, detector                                        string
 	memory                                                                        int64
 	limit                                                                         duration
 	states                                                                        uint64
@@ -102,6 +102,7 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.IntVar(&c.drops, "drops", 0, "how many messages may be lost")
 	flags.IntVar(&c.duplicates, "duplicates", 0, "how many messages may come twice")
 	flags.IntVar(&c.reorders, "reorders", 0, "how many messages may overtake others on FIFO links")
+	flags.StringVar(&c.detector, "detector", c.detector, "what tells an algorithm of crashes that asks no detector: unreliable or reliable; by default nothing, but in an election whoever follows a crashed leader is asked for another")
 	flags.IntVar(&c.suspicions, "suspicions", 0, "how often a detector may say that a process has crashed that is up")
 	flags.IntVar(&c.cancels, "cancels", 0, "how often a client that waits may give up, if the algorithm has a rule for it")
 	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may run out (default any number)")

@@ -16,6 +16,8 @@ var timings = []string{
 	check.AsNeeded: "as-needed", check.Synchronous: "synchronous", check.Patient: "patient", check.AnyTime: "any", check.Never: "never",
 }
 
+var detectors = []string{process.NoDetector: "none", process.UnreliableDetector: "unreliable", process.ReliableDetector: "reliable"}
+
 var reductions = []string{check.NoReduction: "none", check.PartialOrder: "por"}
 
 func (c *checking) config(name string) (cfg check.Config, err error) {
@@ -35,6 +37,8 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 		return cfg, fmt.Errorf("--timers %q: give one of %s", c.timers, strings.Join(timings, ", "))
 	case reduction < 0:
 		return cfg, fmt.Errorf("--reduce %q: give one of %s", c.reduce, strings.Join(reductions, ", "))
+	case !slices.Contains(detectors, c.detector):
+		return cfg, fmt.Errorf("--detector %q: give one of %s", c.detector, strings.Join(detectors, ", "))
 	case c.entries < 1:
 		return cfg, fmt.Errorf("--entries %d: give 1 or more", c.entries)
 	case c.workers < 0:
@@ -59,6 +63,7 @@ func (c *checking) bounds(cfg *check.Config) {
 	cfg.Entries, cfg.Unordered, cfg.Memory = c.entries, !c.fifo, c.memory<<20
 	cfg.Crashes, cfg.Restarts, cfg.Drops, cfg.Duplicates, cfg.Reorders = c.crashes, c.restarts, c.drops, c.duplicates, c.reorders
 	cfg.Suspicions, cfg.Cancels = c.suspicions, c.cancels
+	cfg.Detector = process.DetectorKind(slices.Index(detectors, c.detector))
 	cfg.Timeouts, cfg.Workers, cfg.MaxStates, cfg.MaxDepth = c.timeouts, c.workers, c.states, c.depth
 }
 
