@@ -58,6 +58,9 @@ func failure(status int, format string, args ...any) error {
 // Main carries out a command line, of which the first word is the name of the
 // binary, and returns the exit status.
 func Main(args ...string) int {
+	if len(args) < 2 || args[1] != "serve" {
+		leaveFirstThread()
+	}
 	if len(args) > 1 && args[1] == guard.Command {
 		return guard.Main(args[2:])
 	}

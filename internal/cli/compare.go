@@ -28,9 +28,8 @@ func newCompare(a *app) *cobra.Command {
 		Short: "Measure the mutual exclusion algorithms beside what theory and the documents say",
 		Long: `Compare runs every algorithm for mutual exclusion in the simulator, idle and
 saturated, and prints what it cost beside the formulas and beside what the
-lecture documents say, with the reason where a document is off.
-
-Times and delays, also in the JSON, are in units of D, the bound of one message delay.`,
+lecture documents say, with the reason where a document is off. Times, also in the
+JSON, are in units of D, the bound of one message delay.`,
 		Example: `  conclave compare -n 10
   conclave compare -n 25 --algorithms ricart-agrawala,maekawa
   conclave compare --sweep 3,5,10,30,100,300,1000 --plot sweep.svg --regime saturated

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +19,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(leakChecked{m}, map[string]func(){
 		// The guard processes, too, are this binary under that name.
 		"conclave": func() { os.Exit(Main(os.Args...)) },
+		// How often a process begins that rests well, on its first thread or on another.
+		"rest-here":  func() { countStarts(restWell) },
+		"rest-there": func() { countStarts(elsewhere(restWell)) },
 	})
 }
 
@@ -26,6 +31,28 @@ type leakChecked struct{ m *testing.M }
 func (l leakChecked) Run() (code int) {
 	goleak.VerifyTestMain(l.m, goleak.Cleanup(func(c int) { code = c }))
 	return code
+}
+
+// countStarts prints how often this process has executed itself, once do returns.
+func countStarts(do func()) {
+	before, _ := strconv.Atoi(os.Getenv("STARTS"))
+	os.Setenv("STARTS", strconv.Itoa(before+1))
+	do()
+	fmt.Println("starts:", before+1)
+	os.Exit(0)
+}
+
+// elsewhere does the same on another thread than the caller's.
+func elsewhere(do func()) func() {
+	return func() {
+		runtime.LockOSThread()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			do()
+		}()
+		<-done
+	}
 }
 
 // TestScripts runs command lines that need no server.
