@@ -201,7 +201,9 @@ func (k *keeper) check(ctx context.Context) error {
 	}
 	held := make(map[string]uint64)
 	for _, r := range resources {
-		held[r.Name] = r.Holders[0].Fence
+		for _, h := range r.Holders { // at most one; none is missing, and told so
+			held[r.Name] = h.Fence
+		}
 	}
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(k.fences)) {

@@ -14,8 +14,9 @@
 // them: ticks and clocks, a network, a disk. The disk keeps the contract of
 // service/store: writes one after the other, those that wait share an fsync, a save is
 // there as a whole or not at all, and what was not synced is lost at a crash, but for
-// the write under way, of which any of the sectors may be there. That torn and
-// damaged files are told from whole ones is for the tests of service/store to show.
+// the write under way, of which any of the sectors may be there. That the store keeps
+// it, whatever part of what it had not synced is there and in whatever order, is for
+// its TestCrash to show.
 //
 // Clients are modelled after the Go client and keep its rules: they send again
 // what is unanswered to whoever leads, try other servers beside one that is slow, renew

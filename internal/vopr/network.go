@@ -85,7 +85,6 @@ type link struct {
 	born     int64 // the client's reading
 	welcomed bool  // the client knows
 	closed   bool  // for the client
-	probed   bool  // requests were sent over it beside the one in use
 }
 
 const (
