@@ -391,7 +391,7 @@ e     h       1    p        0s ago  9      1        h:80   10        no
 	}
 	want = `cluster 00ff, leader 1 in term 4
 answered by server 2 (v1, up 0s): log 0, applied 0, snapshot 0
-0 sessions, 0 locks held, 0 elections led, 0 waiters, newest fence 0
+sessions 0, locks held 0, elections led 0, waiters 0, newest fence 0
 
 SERVER  ROLE      CLIENTS AT  PEERS AT  CONNECTED  ON DISK
 1       leader    x:2         x:1       yes        5

@@ -202,7 +202,7 @@ func (a *app) printBackup(path string, b *backup.Backup) error {
 			v.Cluster, shown(v.ClusterName), v.Server, shown(v.Version), v.SavedAt.Format(time.RFC3339), linearizable)
 		fmt.Fprintf(w, "log up to entry %d in term %d; servers on record: %v\n", v.Index, v.Term, v.Members)
 		fmt.Fprintf(w, "newest fence %d, epoch %d\n", v.Fence, v.Epoch)
-		_, err := fmt.Fprintf(w, "%d sessions, the longest TTL %v; %d locks held, %d elections led, %d waiters\n",
+		_, err := fmt.Fprintf(w, "sessions %d, the longest TTL %v; locks held %d, elections led %d, waiters %d\n",
 			v.Sessions, time.Duration(v.LongestTTLMS)*time.Millisecond, v.Locks, v.Elections, v.Waiters)
 		return err
 	})

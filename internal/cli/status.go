@@ -85,7 +85,7 @@ func statusTable(w io.Writer, s conclave.Status) error {
 	fmt.Fprintf(w, "cluster %s, %s\n", shown(s.Cluster), leader)
 	fmt.Fprintf(w, "answered by server %d (%s, up %v): log %d, applied %d, snapshot %d\n",
 		s.Server, shown(s.Version), s.Uptime.Round(time.Second), s.CommitIndex, s.AppliedIndex, s.SnapshotIndex)
-	fmt.Fprintf(w, "%d sessions, %d locks held, %d elections led, %d waiters, newest fence %d\n\n", s.Sessions, s.Locks, s.Elections, s.Waiters, s.Fence)
+	fmt.Fprintf(w, "sessions %d, locks held %d, elections led %d, waiters %d, newest fence %d\n\n", s.Sessions, s.Locks, s.Elections, s.Waiters, s.Fence)
 	t := newTable(w, "SERVER", "ROLE", "CLIENTS AT", "PEERS AT", "CONNECTED", "ON DISK")
 	for _, m := range s.Members {
 		onDisk := "-" // only the leader knows
