@@ -80,13 +80,14 @@ type Timing uint8
 const (
 	// AsNeeded is Synchronous for a Spec that needs synchrony, and else Patient.
 	AsNeeded Timing = iota
-	// Synchronous timers run out only while no message is on its way.
+	// Synchronous timers run out only while no message is on its way, those of the lock
+	// of a stack when Patient ones do, and those with which its detector gives up a
+	// process once that is down.
 	Synchronous
 	// Patient timers run out only while besides nobody is inside and no news is on
 	// its way: they are longer than what they wait for usually takes.
 	Patient
-	// AnyTime is for timers that may be too fast for the network. Only then those of a
-	// detector, about a process that is up, run out at all.
+	// AnyTime is for timers that may be too fast for the network.
 	AnyTime
 	// Never is for runs in which no timer runs out.
 	Never

@@ -46,7 +46,7 @@ func TestDetectorInAStack(t *testing.T) {
 // means anything. So a stack that does nothing but watch comes back to where it was, and
 // nobody waits in it for ever.
 func TestWatchingForEver(t *testing.T) {
-	for name, states := range map[string]uint64{"central-recovering": 137, "central-swim": 225} {
+	for name, states := range map[string]uint64{"central-recovering": 80, "central-swim": 143} {
 		r, err := check.Run(t.Context(), check.Config{
 			Spec: algorithm.Find(name), Process: process.Config{N: 2}, Liveness: true, MaxStates: 10_000, Workers: 1,
 			Properties: []process.Property{process.MutualExclusion, process.Progress, process.FencesGrow},

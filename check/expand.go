@@ -113,12 +113,21 @@ func (w *worker) left(v []uint32, b budget) bool {
 	return slot >= 0 && int(v[slot]) < w.cfg.limit(b) || slot < 0 && b == timeouts
 }
 
-// premature reports whether a timer runs out with which a detector gives up a process
-// that is up. Such timers are long enough for every live process to be heard of first,
-// as long as delays are bounded.
+// premature reports whether a timer of a layer is longer than it may still be: one with
+// which a detector gives up a process that is up, as live ones are heard of first while
+// delays are bounded; or one of a lock while somebody is inside.
 func (w *worker) premature(v []uint32, e *edge) bool {
+	if w.cfg.Timing == AnyTime {
+		return false
+	}
 	layer, about := uint8(e.argument>>32), process.Timer(e.argument).Peer()
-	return about != process.None && w.cfg.Timing != AnyTime && w.spec.Layer(layer).Family == process.Detector && !w.view(v[about]).down
+	switch w.spec.Layer(layer).Family {
+	case process.Detector:
+		return about != process.None && !w.view(v[about]).down
+	case process.Mutex:
+		return !w.still(v)
+	}
+	return false
 }
 
 // expandOwn is what a process may do without a message.
