@@ -20,11 +20,11 @@
 // Every state may go on by the delivery of a message (on a FIFO link of the first
 // one, else of any), by a client that asks or leaves, by a timer that runs out,
 // by each outcome of each choice of the machine, and, as long as the budgets last,
-// by a fault or a client that gives up. Each client asks Entries times; in an election each starter calls for
-// one Entries times. Time is not modelled: a timer may run out at any moment, or
-// under the assumption of synchrony only while no message is on its way; one with
-// which a detector gives up a process only once that is down, and one of the lock
-// above it only while nobody is inside.
+// by a fault or a client that gives up. Each client asks Entries times; in an
+// election each starter calls for one Entries times. Time is not modelled: a timer
+// may run out at any moment, or under the assumption of synchrony only while no
+// message is on its way; one with which a detector gives up a process only once that
+// is down, and one of the lock above it only while nobody is inside.
 //
 // # What is promised
 //
