@@ -57,6 +57,22 @@ func TestWatchingForEver(t *testing.T) {
 	}
 }
 
+// A lock alone may be searched with timers that are shorter than a critical section.
+func TestLockAlone(t *testing.T) {
+	run := func(timing check.Timing) uint64 {
+		r, err := check.Run(t.Context(), check.Config{
+			Spec: algorithm.Find("singhal"), Process: process.Config{N: 2}, Timing: timing, Timeouts: 2, Workers: 1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.States
+	}
+	if patient, synchronous := run(check.Patient), run(check.Synchronous); synchronous <= patient {
+		t.Errorf("%d states with timers that wait until nobody is inside, %d with others", patient, synchronous)
+	}
+}
+
 const afterFail = "nobody enters who was told of a crash"
 
 // watched is an algorithm that asserts afterFail, so that a search finds who does.

@@ -115,7 +115,7 @@ func (w *worker) left(v []uint32, b budget) bool {
 
 // premature reports whether a timer of a layer is longer than it may still be: one with
 // which a detector gives up a process that is up, as live ones are heard of first while
-// delays are bounded; or one of a lock while somebody is inside.
+// delays are bounded; or one of the lock of a stack while somebody is inside.
 func (w *worker) premature(v []uint32, e *edge) bool {
 	if w.cfg.Timing == AnyTime {
 		return false
@@ -125,7 +125,7 @@ func (w *worker) premature(v []uint32, e *edge) bool {
 	case process.Detector:
 		return about != process.None && !w.view(v[about]).down
 	case process.Mutex:
-		return !w.still(v)
+		return w.spec.Depth() > 1 && !w.still(v)
 	}
 	return false
 }
