@@ -50,7 +50,7 @@ Exit status: 0 if all came as expected and no promise was broken, 1 if not,
   conclave sim --algorithm raymond -n 7 --tree star --seed 42 --json
   conclave sim scenarios/lost-token.yaml
   conclave sim scenarios/mutex/lamport.yaml --trace svg --out lamport.svg`,
-		Args: func(_ *cobra.Command, args []string) error { return s.validateArguments(args) },
+		Args: func(cmd *cobra.Command, args []string) error { return s.validateArguments(cmd.Flags(), args) },
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
 	s.register(cmd)
@@ -96,8 +96,12 @@ func (s *simulation) register(cmd *cobra.Command) {
 	flags.Lookup("before").DefValue = ""
 }
 
-func (s *simulation) validateArguments(args []string) error {
+func (s *simulation) validateArguments(flags given, args []string) error {
 	switch {
+	case flags.Changed("past") && s.past == 0:
+		return errors.New("--past 0: records are numbered from 1 up")
+	case s.warmup < 0:
+		return fmt.Errorf("--warmup %d: give 0 or more", s.warmup)
 	case len(args) == 0 && s.algorithm == "":
 		return errors.New("nothing to simulate: give a file, or --algorithm with one of those that `conclave algorithms` lists")
 	case len(args) > 0 && s.algorithm != "":
