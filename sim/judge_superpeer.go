@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/election/superpeer"
 	"github.com/conclave-io/conclave/process"
@@ -117,59 +119,91 @@ func (c *census) passedOver(p process.ID) string {
 }
 
 // SuperPeerCap watches that no super-peer takes more clients than it may have: those
-// that it has told so and has not sent away since.
+// that it has told so, and told again in the last three periods. Who was sent away,
+// has left, or is back without memory is no client any more.
 func SuperPeerCap(w *World) Watcher {
-	c := &service{census: newCensus(w), load: make([]int, w.config.N)}
-	return Watcher{Name: "cap of super-peers", Property: process.SuperPeerCap, Messages: true, Watch: c.watch}
+	s := &service{w: w, sizes: superpeer.SizesOf(w.config), clients: make([][]served, w.config.N)}
+	return Watcher{Name: "cap of super-peers", Property: process.SuperPeerCap, Messages: true, Watch: s.watch}
 }
 
-// service is a census by the messages that were sent.
+// served is a client as a super-peer knows it.
+type served struct {
+	client process.ID
+	life   uint32           // what it was told is for this one
+	told   process.Duration // that it is served; by the clock of the super-peer
+}
+
+// service is what an onlooker knows of clients by the messages about them. A process
+// may be a client of two for a while, if it has gone from one of them and that one
+// has not noticed.
 type service struct {
-	*census
-	load []int
+	w       *World
+	sizes   superpeer.Sizes
+	clients [][]served // by rank, each rising
 }
 
 func (s *service) watch(o *Observation) string {
 	switch o.Kind {
 	case Crashed:
-		s.leave(o.Process)
-		for p := 0; s.load[o.Process] > 0; p++ {
-			if s.server[p] == o.Process {
-				s.leave(process.ID(p))
-			}
-		}
-	case Elected:
-		if o.Peer == o.Process {
-			s.leave(o.Process)
-		}
+		s.clients[o.Process] = nil
 	case Sent:
 		return s.sent(o)
+	case Received:
+		if s.name(o) == "DETACH" {
+			s.leave(o.Peer, o.Process)
+		}
 	}
 	return ""
+}
+
+func (s *service) name(o *Observation) string {
+	return s.w.cfg.Spec.Message(o.Message.Layer, o.Message.Type).Name
 }
 
 func (s *service) sent(o *Observation) string {
-	switch s.w.cfg.Spec.Message(o.Message.Layer, o.Message.Type).Name {
-	case "ATTACHED":
-		s.leave(o.Peer)
-		s.server[o.Peer] = o.Process
-		s.load[o.Process]++
+	switch s.name(o) {
 	case "SPLIT", "REDIRECT":
-		if s.server[o.Peer] == o.Process {
-			s.leave(o.Peer)
+		s.leave(o.Peer, o.Process)
+	case "PONG":
+		s.serve(o.Peer, o.Process)
+	case "ATTACHED":
+		s.serve(o.Peer, o.Process)
+		if load := s.load(o.Process); load > s.sizes.Cap {
+			return fmt.Sprintf("%s has %d clients, it may have %d", s.w.config.Text(o.Process), load, s.sizes.Cap)
 		}
-	}
-	if s.load[o.Process] > s.sizes.Cap {
-		return fmt.Sprintf("%s has %d clients, it may have %d", s.w.config.Text(o.Process), s.load[o.Process], s.sizes.Cap)
 	}
 	return ""
 }
 
-func (s *service) leave(p process.ID) {
-	if server := s.server[p]; server != process.None {
-		s.load[server]--
-		s.server[p] = process.None
+// find returns where a client of a super-peer is, or ought to be.
+func (s *service) find(p, super process.ID) (int, bool) {
+	return slices.BinarySearchFunc(s.clients[super], p, func(c served, p process.ID) int { return cmp.Compare(c.client, p) })
+}
+
+func (s *service) serve(p, super process.ID) {
+	i, found := s.find(p, super)
+	if !found {
+		s.clients[super] = slices.Insert(s.clients[super], i, served{client: p})
 	}
+	c := &s.clients[super][i]
+	c.life, c.told = s.w.oracle.addressee(super, p), s.w.Clock(super)
+}
+
+func (s *service) leave(p, super process.ID) {
+	if i, found := s.find(p, super); found {
+		s.clients[super] = slices.Delete(s.clients[super], i, i+1)
+	}
+}
+
+// load counts the clients of a super-peer. It forgets who has been silent for three
+// periods. That one may be down, and even have been down when its ATTACH arrived; or
+// it serves itself by now, or is served by another.
+func (s *service) load(super process.ID) int {
+	patience := 3 * process.Duration(s.sizes.Check) * s.w.config.D()
+	s.clients[super] = slices.DeleteFunc(s.clients[super], func(c served) bool {
+		return s.w.procs[c.client].incarnation != c.life || s.w.Clock(super)-c.told >= patience
+	})
+	return len(s.clients[super])
 }
 
 // SuperPeerSpread watches that at the end, if it is quiet by then, there is a

@@ -69,7 +69,7 @@ func TestSuperPeersHeal(t *testing.T) {
 			}},
 			Links:  sim.Links{Link: sim.Link{Delay: sim.Uniform(ms/2, ms)}},
 			Judges: []sim.Judge{sim.SuperPeerPlace, sim.SuperPeerSpread},
-			Faults: []sim.Fault{{Kind: sim.Lose, At: 250 * ms, Count: 1 + r.IntN(60)}},
+			Faults: []sim.Fault{{Kind: sim.Lose, At: 250 * ms, Count: 1 + r.IntN(60), From: process.None, To: process.None}},
 		}
 		var side []process.ID
 		for p := range process.ID(n) {
