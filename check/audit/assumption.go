@@ -38,13 +38,13 @@ var slugs = [...]string{"all-kept", "fifo", "loss", "duplication", "crash", "del
 
 // dropped says what the checker does instead.
 var dropped = [...]string{
-	"Links keep their order and lose and repeat nothing, nobody crashes, timers run out only while no message is on its way and nobody is inside.",
+	"Links keep their order and lose and repeat nothing, nobody crashes, timers run out only while no message is on its way and nobody is inside. Where the algorithm needs synchrony, timers of elections and detectors run out also while somebody is inside, but a detector gives up nobody who is up.",
 	"Every message may overtake every other on its link.",
 	"One message may be lost.",
 	"One message may come twice, the second time whenever it likes.",
 	"One process may crash for good, at any moment, also between two sends of a step. Where the algorithm wants a detector, it is told the truth at any later moment; in an election that wants none, who follows a leader that has crashed asks for another at some later moment.",
 	"Timers may run out at any moment, also while messages are on their way and others are inside, and those of a detector also while what they wait for is up.",
-	"Two processes have the same label, any two in turn, and in elections by load everyone is equally busy. Processes are known by their rank, which cannot be the same twice; labels are what elections compare.",
+	"Two processes have the same label, any two in turn, and in elections by load everyone is equally busy. Processes are known by their rank, which cannot be the same twice; labels are what elections compare, and announcements are ordered by round and rank all the same.",
 	"One process may be told, once, that another has failed that is up. From then on it hears nothing of it, as if that had crashed.",
 }
 
@@ -180,18 +180,6 @@ func fewTimeouts(s *process.Spec) int {
 	return timeouts
 }
 
-// options are set for algorithms that otherwise never rest. An idle process of the
-// token ring keeps the token for as long as a message takes, which is until a timer
-// runs out.
-func options(s *process.Spec) []process.OptionValue {
-	for _, o := range s.AllOptions() {
-		if o.Name == "delta" {
-			return []process.OptionValue{{Name: "delta", Value: "1000"}}
-		}
-	}
-	return nil
-}
-
 // Limits is how much one search may take.
 type Limits struct {
 	States uint64 // about so many different ones
@@ -229,7 +217,7 @@ func (l Limits) configs(spec *process.Spec, a Assumption, s step) []check.Config
 // everywhere; Run makes use of the others.
 func (l Limits) config(spec *process.Spec, a Assumption, s step) check.Config {
 	cfg := check.Config{
-		Spec: spec, Process: process.Config{N: s.n, Options: options(spec)}, Entries: s.entries,
+		Spec: spec, Process: process.Config{N: s.n}, Entries: s.entries,
 		Liveness: judgedLive(spec), Workers: 1, MaxStates: l.States, MaxDepth: l.Depth, Memory: l.Memory,
 	}
 	cfg.Properties = properties(spec, &cfg.Process)

@@ -247,10 +247,10 @@ func TestBoundedIsVisible(t *testing.T) {
 		for i := range row.Cells {
 			row.Cells[i] = Cell{Spec: row.Spec, Assumption: Assumptions[i], Outcome: NotApplicable}
 		}
-		row.Cells[0] = outcome(t, name, Nothing)
+		row.Cells[0], row.Cells[1] = outcome(t, name, Nothing), outcome(t, name, NoCrash)
 		rows = append(rows, row)
 	}
-	swim, majority, raymond := &rows[0].Cells[0], &rows[1].Cells[0], &rows[2].Cells[0]
+	swim, majority, raymond := &rows[0].Cells[1], &rows[1].Cells[0], &rows[2].Cells[0]
 	for _, c := range []*Cell{swim, majority} {
 		if !strings.HasPrefix(c.Verdict(), "safe ") || c.notLive() == "" || c.kind() == 0 {
 			t.Errorf("%s: %s, %q", c.Spec.Name, c.Verdict(), c.notLive())

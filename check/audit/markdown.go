@@ -157,7 +157,7 @@ func tally(b *strings.Builder, rows []Row) {
 // waits says of which cells it is open whether somebody may wait for ever.
 func waits(b *strings.Builder, rows []Row) {
 	b.WriteString("\n## What is safe but not shown to be live\n\n" +
-		"Every search that says proved looked for fair runs, too, in which somebody waits for ever. In these cells\nthat is open from some step of the ladder on. Timers are not compared by their length, so one that is short may\nrun out again and again before one that is long, and rounds, heartbeats and hops are counted without end.\n\n")
+		"Every search that says proved looked for fair runs, too, in which somebody waits for ever. In these cells\nthat is open from some step of the ladder on. Timers are not compared by their length, so one that is short may\nrun out again and again before one that is long, and with each election the rounds rise.\n\n")
 	for _, row := range rows {
 		var order []string
 		of := map[string][]string{}
@@ -226,7 +226,7 @@ func ladderText(b *strings.Builder, limits Limits) {
 		fmt.Fprintf(b, " %dx%d", s.n, s.entries)
 	}
 	fmt.Fprintf(b, ". A search ends at about %d states,\nat depth %d, or at %d MiB. Where a step is too much with any number\nof timeouts, %d may happen in a run from there on,\nor %d where the algorithm has a detector of its own. "+
-		"Every algorithm runs in its default mode; an idle process\nof a token ring keeps the token for the delay of one message (`delta=1000`), or it would never rest.\n"+
+		"Every algorithm runs in its default mode.\n"+
 		"Bounds of bypass that hold only while no takeover begins are not judged. How long timers take is not modelled,\nonly that they run out when it is quiet, and that a detector gives up nobody who is up.\n",
 		limits.States, limits.Depth, limits.Memory>>20, timeouts, timeoutsOfDetectors)
 }
