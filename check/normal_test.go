@@ -15,6 +15,10 @@ import (
 func exactly(spec *process.Spec) *process.Spec {
 	exact := *spec
 	exact.Normal = nil
+	for i := range exact.Layers {
+		exact.Layers = slices.Clone(exact.Layers)
+		exact.Layers[i] = exactly(exact.Layers[i])
+	}
 	return &exact
 }
 
@@ -134,7 +138,10 @@ func TestNormalVerdicts(t *testing.T) {
 		}
 		configs = append(configs, cfg)
 	}
-	if len(configs) < 4 {
+	configs = append(configs, Config{
+		Spec: algorithm.Find("central-recovering"), Process: process.Config{N: 2}, Crashes: 1, Timeouts: 5,
+	})
+	if len(configs) < 5 {
 		t.Fatalf("only %d broken variants have normal forms", len(configs))
 	}
 	for n := 2; n <= 3; n++ {
@@ -171,8 +178,17 @@ func result(t *testing.T, cfg Config) *Result {
 	return r
 }
 
+// TestStampsByOrder: of clocks that count what comes only the order is left, of which
+// there is as much as the requests make.
+func TestStampsByOrder(t *testing.T) {
+	r := result(t, Config{Spec: algorithm.Find("ricart-agrawala-token"), Process: process.Config{N: 3}, Entries: 2})
+	if r.Verdict != Proved || r.States != 26348 || r.Transitions != 78470 {
+		t.Errorf("%s %v, %d states, %d transitions", r.Verdict, r.Broken, r.States, r.Transitions)
+	}
+}
+
 // TestEndlessCirculation: a token that goes round for ever makes finitely many states,
-// with as many crashes and takeovers as there may be, and nobody waits for ever.
+// also with a crash and the takeover after it, and nobody waits for ever.
 func TestEndlessCirculation(t *testing.T) {
 	for _, c := range []struct {
 		n, crashes int
