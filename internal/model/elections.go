@@ -11,6 +11,7 @@ var elections = []row{
 	{name: "chang-roberts", n: 6, entries: 1},
 	{name: "chang-roberts", n: 6, entries: 1, note: "reduced", change: reduced},
 	{name: "chang-roberts", n: 6, entries: 1, note: "of each set of processes on each ring", each: everyRing},
+	{name: "chang-roberts-printed", n: 2, entries: 1, note: "valid leader", change: lonely, violated: true},
 	{name: "chang-roberts-repaired", n: 4, entries: 1},
 	{name: "chang-roberts-repaired", n: 3, entries: 1, change: crashes(1)},
 	{name: "ring-list", n: 5, entries: 1, note: "of 1 to 3 processes in each position to each other", each: places(1, 3)},
@@ -52,4 +53,9 @@ func singleTooSoon(c *check.Config) {
 func endTooSoon(c *check.Config) {
 	anyTime(c)
 	c.Properties, c.Timeouts = []process.Property{process.LeaderTermination}, 2
+}
+
+// lonely asks whether the leader is the best one if the lowest alone calls.
+func lonely(c *check.Config) {
+	c.Requesters, c.Properties = []process.ID{0}, []process.Property{process.LeaderValidity}
 }
