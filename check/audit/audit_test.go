@@ -238,6 +238,18 @@ func TestCore(t *testing.T) {
 	}
 }
 
+// Heartbeats that go on while a timer is set are no run in which somebody waits for
+// ever: the stack is safe, and whether it is live stays open.
+func TestHeartbeatsAreNoLoop(t *testing.T) {
+	c := outcome(t, "token-ring-recovering", NoLoss)
+	if !strings.HasPrefix(c.Verdict(), "safe ") || c.Result == nil || c.kind() != 1 || !strings.Contains(c.notLive(), "heartbeats") {
+		t.Errorf("%s, %q", c.Verdict(), c.notLive())
+	}
+	if c := outcome(t, "singhal", NoLoss); c.Outcome != Violated || c.Result.Path.Loop < 0 {
+		t.Errorf("singhal: %s, but it retries for ever", c.Verdict())
+	}
+}
+
 // A search with few timeouts is never called proved, and the page says why it is not
 // live; the tally counts every cell once.
 func TestBoundedIsVisible(t *testing.T) {
