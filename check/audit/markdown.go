@@ -246,19 +246,24 @@ func (c *Cell) searchLines(b *strings.Builder) {
 	if c.Why != "" {
 		return
 	}
-	next, verdict := "none", c.Outcome.String()
+	next, prefix := "none", ""
 	if r := c.Beyond; r != nil {
 		next = fmt.Sprintf("%d states to depth %d of %s (%s)", r.States, r.Depth, bounds(r), r.Stopped)
 	}
 	if c.only != 0 {
-		verdict = c.only.String() + " " + verdict
+		prefix = c.only.String() + " "
 	}
 	if c.Outcome == Bounded {
-		line(b, []string{c.Spec.Name, c.Assumption.String(), verdict, "none", "", "", next})
+		line(b, []string{c.Spec.Name, c.Assumption.String(), prefix + c.Outcome.String(), "none", "", "", next})
 	}
 	for _, r := range []*check.Result{c.Result, c.Few} {
-		if r != nil {
-			line(b, []string{c.Spec.Name, c.Assumption.String(), verdict, bounds(r), fmt.Sprint(r.States), fmt.Sprint(r.Depth), next})
+		if r == nil {
+			continue
 		}
+		verdict := r.Verdict.String()
+		if r.Verdict == check.Proved && (!r.Config.Liveness || r.Config.Timeouts > 0) {
+			verdict = "safe"
+		}
+		line(b, []string{c.Spec.Name, c.Assumption.String(), prefix + verdict, bounds(r), fmt.Sprint(r.States), fmt.Sprint(r.Depth), next})
 	}
 }
