@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/conclave-io/conclave/algorithm/clock/berkeley"
 	"github.com/conclave-io/conclave/algorithm/clock/cristian"
@@ -108,10 +109,24 @@ func (s *clockSetting) measure() (ClockRow, error) {
 	params := process.Params{
 		N: s.n, MinDelay: row.Least, MaxDelay: row.Most, Distance: s.depth(),
 		Drift: clockDrift / 1e6, Slew: sim.SlewRate / 1e6, Interval: clockD(clockInterval),
+		Limit: float64(s.option("limit")), Exchanges: s.option("burst") + s.option("samples"),
 	}
 	row.Theory = s.spec.Claims.Costs[0].Exact.Eval(params)
 	row.Bound = s.spec.Claims.Properties[0].Bound.Eval(params)
 	return row, nil
+}
+
+// option returns the default of a numeric option, and 0 if there is none of the
+// name.
+func (s *clockSetting) option(name string) int {
+	for _, o := range s.spec.Options {
+		if o.Name == name {
+			n, err := strconv.Atoi(o.Default)
+			process.Assert(err == nil, "the default of a numeric option is a number")
+			return n
+		}
+	}
+	return 0
 }
 
 func clockD(t process.Duration) float64 { return float64(t) / float64(process.Millisecond) }

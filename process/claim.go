@@ -274,10 +274,12 @@ type Params struct {
 
 	// For clocks, times in D: the least and the largest delay of a message, how
 	// fast a clock runs wrong and how fast it works in a correction, both as a
-	// part of the time, and the time between rounds.
+	// part of the time, the time between rounds and the longest wait for an answer,
+	// and how many exchanges there are in a round.
 	MinDelay, MaxDelay float64
 	Drift, Slew        float64
-	Interval           float64
+	Interval, Limit    float64
+	Exchanges          int
 }
 
 // Formula is a closed form over Params. It is for tables and tests; no machine

@@ -11,6 +11,8 @@ type clock struct {
 	pending process.Duration // the correction, at that moment
 	drift   int              // parts per million
 	rounds  int              // corrections so far
+
+	corrected process.Duration // when the last of them was made
 }
 
 const million = 1_000_000
@@ -88,6 +90,7 @@ func (w *World) adjust(p process.ID, by process.Duration) {
 	c.rebase(w.now)
 	c.pending = max(-longest, min(by, longest))
 	c.rounds++
+	c.corrected = w.now
 }
 
 // drift sets the speed of a clock from now on.

@@ -29,6 +29,11 @@
 // at most the difference between the longest and the shortest delay, and then
 // drift apart until the next round. The average may drift away from the true time.
 //
+// Afterwards is when all have worked in what one round told them. A master that polls
+// earlier averages clocks that are on their way, and the average moves: with clocks at
+// 0, 3 and 3 it is 2; if each has gone one step towards it, they are at 1, 2 and 2,
+// and their average is 5/3. Those who had arrived go back.
+//
 // # Cost
 //
 // 3(N-1) messages per round.

@@ -4,7 +4,7 @@ import "github.com/conclave-io/conclave/process"
 
 var claims = process.Claims{
 	Properties: []process.Claim{
-		{Property: process.ClockBound, When: "from the server, once a correction is worked in; the server is up, and nothing is lost", Bound: bound},
+		{Property: process.ClockBound, When: "from the server, once a correction is worked in; the server is up, nothing is lost, and no answer exceeds the limit", Bound: bound},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "samples=1; no answer exceeds the limit",
@@ -18,11 +18,22 @@ var claims = process.Claims{
 	},
 }
 
-// bound is half of what delays may differ by, and what the clocks drift apart and
-// corrections are on their way meanwhile.
+// bound is how wrong a measurement can be, which is half of what delays may differ
+// by, and what becomes of it until the next correction is made.
+//
+// Two clocks drift apart by 2 drift of the time. A measurement may be as old as an
+// interval and the exchanges of a round when the next one counts; a round is shorter
+// than an interval, so 2 intervals are enough.
+//
+// While a client asks, it goes on working in the correction before. The estimate is
+// for the middle of a wait; if the first of them is the best, that is 2 max for each
+// other exchange, and half of its own wait, before the correction is made.
+//
+// A correction that is being worked in brings the clock from an error within the
+// bound to another, and no further.
 var bound = &process.Formula{
-	Text: "(max-min)/2 + 4 drift interval + 6 slew max",
+	Text: "(max-min)/2 + 4 drift interval + (2 samples - 1) slew max",
 	Eval: func(p process.Params) float64 {
-		return (p.MaxDelay-p.MinDelay)/2 + 4*p.Drift*p.Interval + 6*p.Slew*p.MaxDelay
+		return (p.MaxDelay-p.MinDelay)/2 + 4*p.Drift*p.Interval + float64(2*p.Exchanges-1)*p.Slew*p.MaxDelay
 	},
 }

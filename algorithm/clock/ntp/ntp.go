@@ -26,7 +26,9 @@
 // With t and t' the two delays of an exchange and o the true offset, T2-T1 = t+o
 // and T4-T3 = t'-o. So the measured offset is wrong by (t-t')/2, which is at most
 // half of the delay t+t'. Errors add up along the tree, and so does the distance:
-// half of it bounds the whole.
+// half of it bounds the whole, once all above have worked in their corrections. Who
+// is asked on the way there says what its clock shows, and its distance does not tell
+// what that lacks.
 //
 // # Cost
 //
