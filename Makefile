@@ -137,8 +137,8 @@ long-repeat: go-version ## every test ten times
 	$(PART) -part repeat -title "Every test ten times" $(GO) test -count 10 -p $(PARALLEL) -timeout 60m ./...
 
 .PHONY: long-fuzz
-long-fuzz: go-version ## every fuzz target for two minutes
-	$(PART) -part fuzz -title "Fuzzing" $(MAKE) fuzz FUZZTIME=2m
+long-fuzz: go-version ## every fuzz target for a minute
+	$(PART) -part fuzz -title "Fuzzing" $(MAKE) fuzz FUZZTIME=1m
 
 # The nemesis says which seed it drew; SEED=n draws the same faults again.
 NEMESIS   ?= 45s
