@@ -67,6 +67,9 @@ func propertyText(r *check.Result) string {
 	for _, p := range r.Config.Properties {
 		names = append(names, p.String())
 	}
+	if r.Config.Liveness && r.Verdict == check.Proved {
+		names = append(names, "nobody waits for ever")
+	}
 	return strings.Join(names, ", ")
 }
 
