@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/internal/longrun"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -67,17 +67,9 @@ func run(page string, limit time.Duration) error {
 	start := time.Now()
 	table, failures := tableOf(limit)
 	block := fmt.Sprintf("Commit %s, %s, %d processors, %s for all; each search at most %v.\n\n%s",
-		commit(), time.Now().UTC().Format(time.DateOnly), runtime.GOMAXPROCS(0), time.Since(start).Round(time.Second), limit, table)
+		longrun.Commit("."), time.Now().UTC().Format(time.DateOnly), runtime.GOMAXPROCS(0), time.Since(start).Round(time.Second), limit, table)
 	out := bytes.Join([][]byte{before, begin, []byte(block), end, after}, nil)
 	return errors.Join(failures, os.WriteFile(page, out, 0o644))
-}
-
-func commit() string {
-	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(out))
 }
 
 func tableOf(limit time.Duration) (string, error) {

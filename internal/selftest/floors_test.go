@@ -40,7 +40,7 @@ scenario:              sim process trace algorithm algorithm/...
 check:                 scenario sim process trace algorithm algorithm/...
 check/audit:           check process algorithm
 
-internal/model:        check process algorithm
+internal/model:        check process algorithm internal/longrun
 
 # The words for what a Spec declares, and the pages made of them.
 internal/describe:     process

@@ -41,7 +41,7 @@ func run() error {
 	defer os.RemoveAll(scratch)
 	notes := filepath.Join(scratch, "notes")
 	header := longrun.Header{
-		Title: *title, Command: strings.Join(flag.Args(), " "), Commit: commit(), Total: *total,
+		Title: *title, Command: strings.Join(flag.Args(), " "), Commit: longrun.Commit("."), Total: *total,
 		Date: time.Now().UTC().Format(time.DateOnly), Machine: machine(),
 	}
 	start := time.Now()
@@ -70,15 +70,6 @@ func run() error {
 		return err
 	}
 	return os.WriteFile(*folder+".md", report, 0o644)
-}
-
-// commit says what was run, as git knows it.
-func commit() string {
-	out, err := exec.Command("git", "describe", "--always", "--dirty").Output()
-	if err != nil {
-		return "no commit"
-	}
-	return strings.TrimSpace(string(out))
 }
 
 func machine() string {
