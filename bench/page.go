@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/conclave-io/conclave/internal/longrun"
 )
 
 // section is what a measurement found: for people, and for programs.
@@ -31,7 +33,7 @@ type header struct {
 
 func about(command string) header {
 	return header{
-		Command: command, Commit: output("git", "describe", "--always", "--dirty"), Date: time.Now().UTC().Format(time.DateOnly),
+		Command: command, Commit: longrun.Commit(".."), Date: time.Now().UTC().Format(time.DateOnly),
 		Machine: fmt.Sprintf("%d cores of %s, Linux %s, %s", runtime.NumCPU(), processor(), output("uname", "-r"), runtime.Version()),
 		Load:    strings.Join(firstWords("/proc/loadavg", 1), " "),
 	}
