@@ -10,8 +10,10 @@ import (
 // A run that goes on for ever, in finitely many states, ends in a strongly connected
 // part of their graph. It breaks a promise of progress if somebody waits in all of
 // that part, and if it is fair: whatever is possible in all of it, such as the
-// delivery of the first message of a link, happens in it somewhere. Requests, calls
-// and faults are free to happen or not.
+// delivery of the first message of a link, happens in it somewhere. A timer that is set
+// in all of it, and not set anew, runs out if it may anywhere in it: that it has to wait
+// until no message is on its way stands for its length, and time passes also while
+// heartbeats go on. Requests, calls and faults are free to happen or not.
 
 // node is a state in the graph.
 type node struct {
@@ -93,6 +95,9 @@ func (g *graph) node(state []uint32, f print, parent int32, by action) int32 {
 	return i
 }
 
+// fires is what the class of a timer that runs out begins with.
+const fires = 4
+
 // class names what a fair run may not put off for ever, or is 0.
 func (w *worker) class(v []uint32, a action) uint64 {
 	switch a.kind {
@@ -105,7 +110,7 @@ func (w *worker) class(v []uint32, a action) uint64 {
 	case actRelease:
 		return uint64(3)<<60 | uint64(a.proc)
 	case actFire:
-		return uint64(4)<<60 | uint64(a.proc)<<48 | w.edgeOf(v, a).argument&(1<<48-1)
+		return uint64(fires)<<60 | uint64(a.proc)<<48 | w.edgeOf(v, a).argument&(1<<48-1)
 	case actElect:
 		return uint64(5) << 60
 	case actNotice:
@@ -162,7 +167,7 @@ func (g *graph) inside(i int32) []arc {
 }
 
 // fair reports whether whatever is possible in all states of a part also happens in
-// it.
+// it, and no timer is overdue.
 func (g *graph) fair(part []int32) bool {
 	always := map[uint64]int{}
 	taken := map[uint64]bool{}
@@ -180,12 +185,32 @@ func (g *graph) fair(part []int32) bool {
 		}
 	}
 	for class, states := range always {
-		if states == len(part) && !taken[class] {
+		if !taken[class] && (states == len(part) || class>>60 == fires && g.overdue(part, class)) {
 			return false
 		}
 	}
 	return moves
 }
+
+// overdue reports whether a timer, named by the class of its running out, is set in all
+// of a part and never set anew.
+func (g *graph) overdue(part []int32, class uint64) bool {
+	p, key := uint8(class>>48&0xff), class&(1<<48-1)
+	for _, i := range part {
+		if _, set := slices.BinarySearch(g.w.view(g.nodes[i].state[p]).state.timers, key); !set {
+			return false
+		}
+		for _, a := range g.inside(i) {
+			if a.action.proc == p && slices.Contains(g.w.armedBy(g.nodes[i].state, a.action), key) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// armedBy returns the timers that a step of a process sets.
+func (w *worker) armedBy(v []uint32, a action) []uint64 { return w.extras[w.edgeOf(v, a).extra].armed }
 
 // tarjan finds the strongly connected parts of the states that are wanted, without
 // recursion: the runs may be long.

@@ -73,3 +73,63 @@ func TestLiveness(t *testing.T) {
 		}
 	}
 }
+
+// beating are two processes of which one sends heartbeats for ever. The other enters
+// once it has waited for a while; if it is shy, a heartbeat makes it wait anew.
+type beating struct {
+	self  process.ID
+	waits bool
+	shy   bool
+}
+
+const (
+	beat process.Timer = iota + 1
+	patience
+)
+
+func (m *beating) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		if m.self == 0 {
+			fx.Arm(beat, process.Millisecond, process.Millisecond)
+		}
+	case process.Acquire:
+		m.waits = true
+		fx.Arm(patience, process.Millisecond, process.Millisecond)
+	case process.Deliver:
+		if m.waits && m.shy {
+			fx.Arm(patience, process.Millisecond, process.Millisecond)
+		}
+	case process.Fire:
+		if ev.Timer == patience {
+			m.waits = false
+			fx.Grant(1)
+			return
+		}
+		fx.Send(1, process.Message{Type: 1})
+		fx.Arm(beat, process.Millisecond, process.Millisecond)
+	}
+}
+
+func (m *beating) Fields(f *process.Fields) { f.Bool("waits", &m.waits) }
+
+// TestTimersBesideHeartbeats: a timer that may run out only while no message is on its
+// way is not put off for ever by heartbeats, but by being set anew.
+func TestTimersBesideHeartbeats(t *testing.T) {
+	for _, shy := range []bool{false, true} {
+		r, err := check.Run(t.Context(), check.Config{
+			Spec: &process.Spec{
+				Name: "beating", Family: process.Mutex, Messages: tokenring.Spec.Messages, Timers: []string{"beat", "patience"},
+				New: func(self process.ID, c *process.Config) process.Machine { return &beating{self: self, shy: shy} },
+			},
+			Process: process.Config{N: 2}, Requesters: []process.ID{1}, Liveness: true, Timing: check.Synchronous,
+			Properties: []process.Property{process.Progress},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := map[bool]check.Verdict{false: check.Proved, true: check.Violated}[shy]; r.Verdict != want {
+			t.Errorf("shy %v: %s %v, want %s", shy, r.Verdict, r.Broken, want)
+		}
+	}
+}

@@ -37,12 +37,13 @@ func typeNamed(spec *process.Spec, names ...string) process.Type {
 	return process.Type(slices.IndexFunc(spec.Messages, func(m process.MessageSpec) bool { return slices.Contains(names, m.Name) }) + 1)
 }
 
-// extra is what is to be entered into the books after a step.
+// extra is what is to be entered into the books after a step, or matters to liveness.
 type extra struct {
 	installed bool   // a layer of the stack has elected
 	from      int    // 1 plus the rank of whose request reached the coordinator, or 0
 	seq       uint64 // its number
 	token     []tokenMove
+	armed     []uint64 // the timers that were set, for liveness; see timerKey
 }
 
 // bookRequest forgets the request before: another begins, or its client has left.

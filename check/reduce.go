@@ -30,8 +30,9 @@ import (
 // Two more conditions keep the verdicts. The steps of q must be invisible: nobody
 // asks, enters, leaves or announces a leader in them, so that the order of what
 // properties see is never left out. And one of them must lead to a state that is
-// new, or else a step of another process could be put off for ever round a cycle.
-// Timers that wait for silence run out in no state in which a message is on its
+// still to be expanded, or else a step of another process could be put off for ever
+// round a cycle: of the states of such a cycle, one is expanded last (Bošnački, Leue
+// and Lluch Lafuente, 2009). Timers that wait for silence run out in no state in which a message is on its
 // way to q; so q must have one.
 
 // validateReduction refuses what the argument above does not cover.
@@ -74,7 +75,7 @@ func (w *worker) expandReduced(v []uint32, f print) bool {
 		}
 		w.next, w.found, w.moves = w.next[:0], w.found[:0], 0
 		w.expandProcess(v, f, q)
-		if w.anyNew() {
+		if w.anyOpen() {
 			return true
 		}
 	}
@@ -180,10 +181,11 @@ func (w *worker) expandProcess(v []uint32, f print, q int) {
 	w.expandOwn(v, f, q, w.timersMayFire(v))
 }
 
-// anyNew reports whether some successor was not seen before.
-func (w *worker) anyNew() bool {
+// anyOpen reports whether some successor is still to be expanded. Of the states of the
+// present depth that is not known; they pass for expanded.
+func (w *worker) anyOpen() bool {
 	for i := range w.found {
-		if !w.visited.has(w.found[i].print) {
+		if !w.visited.closed(w.found[i].print) {
 			return true
 		}
 	}

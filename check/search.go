@@ -84,7 +84,7 @@ type finding struct {
 }
 
 func newSearch(ctx context.Context, cfg *Config) *search {
-	s := &search{ctx: ctx, cfg: cfg, space: newSpace(cfg), visited: newVisited(cfg.Memory)}
+	s := &search{ctx: ctx, cfg: cfg, space: newSpace(cfg), visited: newVisited(cfg.Memory, cfg.Reduce == PartialOrder && cfg.Order == BreadthFirst)}
 	s.width = s.space.layout.stride + recordExtra
 	workers := cfg.Workers
 	if workers == 0 {
@@ -122,6 +122,7 @@ func (s *search) breadthFirst() {
 			return
 		}
 		level := &frontier{chunks: next}
+		s.visited.depth = uint32(s.depth) + 1
 		found := make([][][]uint32, len(s.workers))
 		var group sync.WaitGroup
 		for i, w := range s.workers {

@@ -16,7 +16,7 @@ const (
 	announced // a leader
 	broken    // an assertion failed, or a grant came that nobody waits for
 	campaigns // asks the oracle for an election
-	booked    // a message matters to a property; see books
+	booked    // there is something for the books; see extra
 )
 
 // edge is a step of one process as it changes the state: the local state that it
@@ -192,6 +192,10 @@ func (s *stepper) interpret(e *process.Effect) {
 		}
 	case process.EffectArm:
 		l.arm(timerKey(e.Layer, e.Timer))
+		if s.cfg.Liveness {
+			s.flags |= booked
+			s.extra.armed = append(s.extra.armed, timerKey(e.Layer, e.Timer))
+		}
 	case process.EffectDisarm:
 		l.disarm(timerKey(e.Layer, e.Timer))
 	case process.EffectSave:
@@ -207,7 +211,7 @@ func (s *stepper) interpret(e *process.Effect) {
 			s.bookRequest()
 		}
 	case process.EffectElect:
-		if s.cfg.family() == process.Election {
+		if s.cfg.family() == process.Election && (l.leader != e.Peer || l.term != e.Term) {
 			l.leader, l.term = e.Peer, e.Term
 			s.flags |= announced
 		}

@@ -12,13 +12,15 @@ import (
 type visited struct {
 	shards [shardCount]shard
 	budget atomic.Int64 // bytes that may still be allocated
+	depth  uint32       // of what is put in
+	timed  bool         // whether the depth of each is kept
 }
 
 const (
 	shardBits   = 8
 	shardCount  = 1 << shardBits
 	firstSlots  = 1 << 8
-	bytesPerKey = 24
+	bytesPerKey = 24 // and 4 for the depth
 )
 
 type shard struct {
@@ -35,19 +37,24 @@ type slots struct {
 	mask    uint64
 	keys    []uint64
 	parents []uint64 // the first word of the fingerprint of the state before
+	depths  []uint32 // nil if nobody asks
 }
 
-func newVisited(bytes int64) *visited {
-	v := &visited{}
+func newVisited(bytes int64, timed bool) *visited {
+	v := &visited{timed: timed}
 	v.budget.Store(bytes - shardCount*firstSlots*bytesPerKey)
 	for i := range v.shards {
-		v.shards[i].table.Store(newSlots(firstSlots))
+		v.shards[i].table.Store(v.newSlots(firstSlots))
 	}
 	return v
 }
 
-func newSlots(n int) *slots {
-	return &slots{mask: uint64(n - 1), keys: make([]uint64, 2*n), parents: make([]uint64, n)}
+func (v *visited) newSlots(n int) *slots {
+	t := &slots{mask: uint64(n - 1), keys: make([]uint64, 2*n), parents: make([]uint64, n)}
+	if v.timed {
+		t.depths = make([]uint32, n)
+	}
+	return t
 }
 
 // nonzero keeps 0 for the empty slot.
@@ -67,26 +74,32 @@ func (v *visited) touch(f print) uint64 {
 	return atomic.LoadUint64(&t.keys[2*(f.lo&t.mask)])
 }
 
-// has reports whether a fingerprint is there; one that is being put in may be missed.
-func (v *visited) has(f print) bool { return v.shardOf(f.lo).table.Load().has(f) }
-
-func (t *slots) has(f print) bool {
+// find returns where a fingerprint is, or -1; one that is being put in may be missed.
+func (t *slots) find(f print) int {
 	for i := f.lo & t.mask; ; i = (i + 1) & t.mask {
 		lo := atomic.LoadUint64(&t.keys[2*i])
 		if lo == 0 {
-			return false
+			return -1
 		}
 		if lo == f.lo && atomic.LoadUint64(&t.keys[2*i+1]) == f.hi {
-			return true
+			return int(i)
 		}
 	}
+}
+
+// closed reports whether a state was seen before the present depth. If depths are not
+// kept, that is so of every state that was seen.
+func (v *visited) closed(f print) bool {
+	t := v.shardOf(f.lo).table.Load()
+	i := t.find(f)
+	return i >= 0 && (t.depths == nil || t.depths[i] < v.depth)
 }
 
 // add puts a fingerprint in and reports whether it is new. If there is no room, it
 // is not put in, and fits is false.
 func (v *visited) add(f print, parent uint64) (isNew, fits bool) {
 	s := v.shardOf(f.lo)
-	if s.table.Load().has(f) {
+	if s.table.Load().find(f) >= 0 {
 		return false, true
 	}
 	s.mu.Lock()
@@ -97,7 +110,7 @@ func (v *visited) add(f print, parent uint64) (isNew, fits bool) {
 			return false, false
 		}
 	}
-	if !t.insert(f, parent) {
+	if !t.insert(f, parent, v.depth) {
 		return false, true
 	}
 	s.used++
@@ -105,11 +118,14 @@ func (v *visited) add(f print, parent uint64) (isNew, fits bool) {
 }
 
 // insert is called under the lock of the shard.
-func (t *slots) insert(f print, parent uint64) bool {
+func (t *slots) insert(f print, parent uint64, depth uint32) bool {
 	for i := f.lo & t.mask; ; i = (i + 1) & t.mask {
 		switch lo := t.keys[2*i]; {
 		case lo == 0:
 			t.parents[i] = parent
+			if t.depths != nil {
+				t.depths[i] = depth
+			}
 			t.keys[2*i+1] = f.hi
 			atomic.StoreUint64(&t.keys[2*i], f.lo)
 			return true
@@ -122,16 +138,20 @@ func (t *slots) insert(f print, parent uint64) bool {
 // grow doubles a shard, or returns nil.
 func (v *visited) grow(s *shard, t *slots) *slots {
 	n := 2 * len(t.parents)
-	need := int64(n-len(t.parents)) * bytesPerKey
+	need := int64(n-len(t.parents)) * (bytesPerKey + 4*int64(len(t.depths))/int64(len(t.parents)))
 	if s.full || v.budget.Add(-need) < 0 {
 		v.budget.Add(need)
 		s.full = true
 		return nil
 	}
-	bigger := newSlots(n)
+	bigger := v.newSlots(n)
 	for i, parent := range t.parents {
+		depth := uint32(0)
+		if t.depths != nil {
+			depth = t.depths[i]
+		}
 		if lo := t.keys[2*i]; lo != 0 {
-			bigger.insert(print{lo, t.keys[2*i+1]}, parent)
+			bigger.insert(print{lo, t.keys[2*i+1]}, parent, depth)
 		}
 	}
 	s.table.Store(bigger)

@@ -29,6 +29,7 @@ var elections = []row{
 	{name: "bully", n: 3, entries: 1, change: anyTime, violated: true},
 	{name: "bully", n: 3, entries: 1, note: "single leader", change: single},
 	{name: "bully", n: 3, entries: 1, note: "single leader", change: singleTooSoon, violated: true},
+	{name: "bully", n: 4, entries: 1, note: "single leader", change: singleTooSoon, violated: true},
 	{name: "bully", n: 3, entries: 1, note: "end of the election", change: endTooSoon},
 	{name: "super-peer", n: 4, entries: 1, note: "prefix=1, its assertions alone", change: superPeers},
 }
