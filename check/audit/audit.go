@@ -172,9 +172,7 @@ func (c *Cell) climb(ctx context.Context, limits Limits, from, timeouts int) int
 }
 
 // search takes one step of the ladder. Of several searches it returns the first that
-// is no proof, or the largest. A loop is no violation where heartbeats never end: of a
-// fair run the checker asks that what is possible all the time happens, and a timer may
-// run out only while it is quiet, so one that is set may be put off for ever.
+// is no proof, or the largest.
 func (c *Cell) search(ctx context.Context, limits Limits, s step, timeouts int) *check.Result {
 	var largest *check.Result
 	for _, cfg := range limits.configs(c.Spec, c.Assumption, s) {
@@ -185,11 +183,8 @@ func (c *Cell) search(ctx context.Context, limits Limits, s step, timeouts int) 
 		if cfg.Validate() != nil {
 			continue
 		}
-		r := run(ctx, cfg)
-		if r.Verdict == check.Violated && r.Path.Loop >= 0 && detects(c.Spec) {
-			cfg.Liveness = false
-			r = run(ctx, cfg)
-		}
+		r, err := check.Run(ctx, cfg)
+		process.Assert(err == nil, "a configuration that was validated can be searched")
 		if r.Verdict != check.Proved {
 			return r
 		}
@@ -198,10 +193,4 @@ func (c *Cell) search(ctx context.Context, limits Limits, s step, timeouts int) 
 		}
 	}
 	return largest
-}
-
-func run(ctx context.Context, cfg check.Config) *check.Result {
-	r, err := check.Run(ctx, cfg)
-	process.Assert(err == nil, "a configuration that was validated can be searched")
-	return r
 }

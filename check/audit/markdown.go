@@ -17,7 +17,8 @@ nothing is dropped.
 
 - **proved 3x2**: safe and live. With 3 processes of which each asks twice, and with all
   steps of the ladder below that, no schedule breaks a promise of the Spec, and nobody
-  waits for ever in a run that is fair: what stays possible happens in the end.
+  waits for ever in a run that is fair: what stays possible happens in the end, and a
+  timer that stays set, is never set anew and may run out now and then, does so.
 - **safe 3x2**: no schedule breaks a promise, but whether somebody may wait for ever is
   open. **safe 3x2 in 3 timeouts**: that is so as long as no more than 3 timers run out
   in a run, which is a bounded search and no proof. Which cells are not live, and why,

@@ -113,8 +113,6 @@ func (c *Cell) notLive() string {
 		return ""
 	case !judgedLive(c.Spec):
 		return "progress is promised with probability 1 only, so unlucky choices may go on for ever"
-	case c.Result != nil && !c.live():
-		return "heartbeats may go on for ever while a timer that is set does not run out; the checker takes that for fair"
 	case c.Few != nil && c.Cut.Stopped == "depth":
 		return fmt.Sprintf("with any number of timeouts it goes on in ever new states, beyond depth %d", c.Cut.Config.MaxDepth)
 	case c.Few != nil:
