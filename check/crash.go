@@ -126,7 +126,7 @@ func (s *stepper) accept(m *message) bool {
 
 // bounce lets a sender know that the process it wrote to has come back.
 func (s *stepper) bounce(to process.ID) {
-	s.sends = append(s.sends, send{s.layout.inbox + int(to), s.news(process.Rejoin, s.next.proc, s.next.incarnation)})
+	s.sends = append(s.sends, send{uint32(s.layout.inbox + int(to)), s.news(process.Rejoin, s.next.proc, s.next.incarnation)})
 }
 
 // news returns the number of news about a peer.

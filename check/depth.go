@@ -21,8 +21,7 @@ func (s *search) depthFirst() {
 			return
 		}
 		before := stack.size
-		v, f := s.record(state)
-		s.transitions.Add(s.visit(w, v, f, stack))
+		s.transitions.Add(s.visit(w, state, stack))
 		s.states.Add(uint64(stack.size - before))
 		for range stack.size - before {
 			stack.depths = append(stack.depths, int32(depth+1))

@@ -34,10 +34,19 @@ type action struct {
 // expand finds all successors of a state. What is wrong with the state itself,
 // because nothing can happen in it, it returns.
 func (w *worker) expand(v []uint32, f print) *Violation {
+	w.forget(0)
+	return w.expandMore(v, f)
+}
+
+// forget leaves the first so many successors.
+func (w *worker) forget(n int) { w.next, w.found = w.next[:n*w.layout.stride], w.found[:n] }
+
+// expandMore is expand for one state after another: it keeps what was found before.
+func (w *worker) expandMore(v []uint32, f print) *Violation {
 	if w.believed != nil && w.expandReduced(v, f) {
 		return nil
 	}
-	w.next, w.found, w.moves = w.next[:0], w.found[:0], 0
+	w.moves = 0
 	n := w.layout.n
 	for slot := n; slot < n+w.layout.links; slot++ {
 		if v[slot] != 0 {
@@ -132,7 +141,7 @@ func (w *worker) premature(v []uint32, e *edge) bool {
 
 // expandOwn is what a process may do without a message.
 func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
-	edges := w.lists[w.view(v[p]).own]
+	edges := w.list(w.view(v[p]).own)
 	for i := range edges {
 		e := &edges[i]
 		if e.kind == actFire && (!timers || w.premature(v, e)) || e.kind == actNotice && !w.noticed(v, e) || e.kind == actCancel && !w.left(v, cancels) {
@@ -156,18 +165,22 @@ func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 // process has still to hear.
 func (w *worker) expandSlot(v []uint32, f print, slot int) {
 	to := int(w.layout.receiver(slot))
-	c := *w.channel(v[slot])
-	takes := c.takes
+	l := w.link(v[slot])
+	many := len(l.takes)
 	if slot < w.layout.n+w.layout.links && !w.cfg.Unordered && !w.left(v, reorders) {
-		takes = takes[:1]
+		many = 1
 	}
-	for i := range takes {
-		rest := w.printOfChannel(takes[i].rest).minus(c.print)
-		edges := w.deliveries(v[to], takes[i].message)
+	for i := range many {
+		take, rest := l.first, l.rest
+		if i > 0 {
+			take = l.takes[i]
+			rest = w.link(take.rest).minus(l.print)
+		}
+		edges := w.deliveries(v[to], take.message)
 		for k := range edges {
 			a := action{kind: actDeliver, proc: uint8(to), edge: uint8(k), stop: -1, slot: uint16(slot), take: uint8(i)}
 			next := w.fork(v)
-			next[slot] = takes[i].rest
+			next[slot] = take.rest
 			nf := f.plus(rest)
 			if i > 0 && !w.cfg.Unordered && slot < w.layout.n+w.layout.links {
 				w.spend(next, &nf, reorders)
@@ -179,7 +192,7 @@ func (w *worker) expandSlot(v []uint32, f print, slot int) {
 		}
 		if slot < w.layout.n+w.layout.links && w.left(v, drops) {
 			next := w.fork(v)
-			next[slot] = takes[i].rest
+			next[slot] = take.rest
 			nf := f.plus(rest)
 			w.spend(next, &nf, drops)
 			w.finish(nf, action{kind: actDrop, proc: uint8(to), stop: -1, slot: uint16(slot), take: uint8(i)}, nil)
@@ -197,13 +210,6 @@ func (w *worker) duplicate(v []uint32, f print, e *edge, a action) {
 	nf := f
 	w.spend(next, &nf, duplicates)
 	w.follow(next, nf, int(a.proc), e, a)
-}
-
-func (w *worker) printOfChannel(id uint32) print {
-	if id == 0 {
-		return print{}
-	}
-	return w.channel(id).print
 }
 
 // fork returns room for a successor, as a copy of the state. It is good until the
@@ -261,14 +267,12 @@ func (w *worker) follow(next []uint32, f print, p int, e *edge, a action) {
 // sendTo puts a message into a slot. One for a process that is down for good is
 // lost.
 func (w *worker) sendTo(next []uint32, f *print, s *send) {
-	if w.cfg.faulty() && w.cfg.Restarts == 0 && w.view(next[w.layout.receiver(s.slot)]).down {
+	if w.cfg.faulty() && w.cfg.Restarts == 0 && w.view(next[w.layout.receiver(int(s.slot))]).down {
 		return
 	}
-	before := next[s.slot]
-	after := w.put(s.slot, before, s.message)
-	f.add(w.printOfChannel(after))
-	f.sub(w.printOfChannel(before))
-	next[s.slot] = after
+	made := w.put(int(s.slot), next[s.slot], s.message)
+	f.add(made.delta)
+	next[s.slot] = made.to
 }
 
 // finish completes a successor.
@@ -303,7 +307,7 @@ func (w *worker) expandOracle(v []uint32, f print) {
 	news := w.internMessage(&message{Message: process.Message{Subject: leader, Term: term}, news: process.Elected})
 	for p := range w.layout.n {
 		if !w.view(v[p]).down {
-			w.sendTo(next, &nf, &send{w.layout.inbox + p, news})
+			w.sendTo(next, &nf, &send{uint32(w.layout.inbox + p), news})
 		}
 	}
 	w.finish(nf, action{kind: actElect, stop: -1}, nil)

@@ -40,7 +40,7 @@ func (w *worker) suspectWrongly(v []uint32, f print) {
 			news := w.news(w.suspicion(), process.ID(p), about.state.incarnation)
 			next, nf := w.fork(v), f
 			w.spend(next, &nf, suspicions)
-			w.sendTo(next, &nf, &send{w.layout.inbox + q, news})
+			w.sendTo(next, &nf, &send{uint32(w.layout.inbox + q), news})
 			w.finish(nf, action{kind: actSuspect, proc: uint8(p), take: uint8(q), stop: -1}, nil)
 		}
 	}
@@ -78,7 +78,7 @@ func (w *worker) crash(next []uint32, f *print, p int, to uint32) {
 	news := w.news(kind, process.ID(p), incarnation)
 	for q := range w.layout.n {
 		if q != p && !w.view(next[q]).down {
-			w.sendTo(next, f, &send{w.layout.inbox + q, news})
+			w.sendTo(next, f, &send{uint32(w.layout.inbox + q), news})
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (w *worker) crash(next []uint32, f *print, p int, to uint32) {
 // back, messages on their way to it arrive and bounce.
 func (w *worker) clearSlots(next []uint32, f *print, p int) {
 	clear := func(slot int) {
-		f.sub(w.printOfChannel(next[slot]))
+		f.sub(w.link(next[slot]).print)
 		next[slot] = 0
 	}
 	clear(w.layout.inbox + p)
@@ -123,7 +123,7 @@ func (w *worker) returnEdges(v []uint32, p int) []edge {
 		at = w.keep(w.edges(w.view(v[p]).state, edge{kind: actRestart}, func() { w.restart(incarnations) }))
 		w.returns[string(key)] = at
 	}
-	return w.lists[at]
+	return w.list(at)
 }
 
 // incarnations returns those in which the processes are.
@@ -147,9 +147,9 @@ func (w *worker) tellOfReturn(next []uint32, f *print, p int) {
 		switch {
 		case q == p:
 		case other.down:
-			w.sendTo(next, f, &send{w.layout.inbox + p, w.news(kind, process.ID(q), other.state.incarnation)})
+			w.sendTo(next, f, &send{uint32(w.layout.inbox + p), w.news(kind, process.ID(q), other.state.incarnation)})
 		default:
-			w.sendTo(next, f, &send{w.layout.inbox + q, w.news(process.Rejoin, process.ID(p), own)})
+			w.sendTo(next, f, &send{uint32(w.layout.inbox + q), w.news(process.Rejoin, process.ID(p), own)})
 		}
 	}
 }

@@ -17,8 +17,9 @@ type layout struct {
 	arrival int // of process 0: the place of its request
 	token   int // where it is
 
-	installed int // whether a layer of the stack has elected
-	stride    int // the number of slots
+	installed int          // whether a layer of the stack has elected
+	stride    int          // the number of slots
+	receivers []process.ID // of what is in the slots of links and news
 }
 
 // budget is something of which there is only so much in a run.
@@ -64,6 +65,17 @@ func newLayout(c *Config) layout {
 	for b := range budgetCount {
 		l.budgets[b] = take(1, c.limit(b) > 0)
 	}
+	l.receivers = make([]process.ID, l.stride)
+	for from := range n {
+		for to := range n {
+			if from != to {
+				l.receivers[l.link(process.ID(from), process.ID(to))] = process.ID(to)
+			}
+		}
+		if l.inbox >= 0 {
+			l.receivers[l.inbox+from] = process.ID(from)
+		}
+	}
 	return l
 }
 
@@ -77,13 +89,4 @@ func (l *layout) link(from, to process.ID) int {
 }
 
 // receiver returns the process at the end of the link in a slot.
-func (l *layout) receiver(slot int) process.ID {
-	if slot >= l.n+l.links {
-		return process.ID(slot - l.inbox)
-	}
-	from, at := (slot-l.n)/(l.n-1), (slot-l.n)%(l.n-1)
-	if at >= from {
-		at++
-	}
-	return process.ID(at)
-}
+func (l *layout) receiver(slot int) process.ID { return l.receivers[slot] }

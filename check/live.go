@@ -104,7 +104,7 @@ func (w *worker) class(v []uint32, a action) uint64 {
 	case actDeliver:
 		name := uint64(1)<<40 | uint64(a.slot)<<24
 		if w.cfg.Unordered || int(a.slot) >= w.layout.n+w.layout.links {
-			name = uint64(2)<<60 | uint64(a.slot)<<32 | uint64(w.channel(v[a.slot]).takes[a.take].message)
+			name = uint64(2)<<60 | uint64(a.slot)<<32 | uint64(w.link(v[a.slot]).takes[a.take].message)
 		}
 		return name
 	case actRelease:

@@ -106,7 +106,7 @@ func (z *normalizer) printOfPart(slot int, id uint32) print {
 	if slot < z.layout.n {
 		return z.view(id).print
 	}
-	return z.printOfChannel(id)
+	return z.link(id).print
 }
 
 // collect puts the figures of a part into their groups.

@@ -42,7 +42,7 @@ func (w *worker) askInVain(v []uint32, f print) {
 		return
 	}
 	for p := range w.layout.n {
-		edges := w.lists[w.view(v[p]).own]
+		edges := w.list(w.view(v[p]).own)
 		for i := range edges {
 			if e := &edges[i]; e.kind == actNotice && w.missing(v, e) {
 				w.fork(v)

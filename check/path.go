@@ -185,7 +185,7 @@ func (w *worker) describe(v []uint32, a action, count []int) Step {
 }
 
 func (w *worker) describeMessage(st *Step, v []uint32, a action) {
-	take := w.channel(v[a.slot]).takes[a.take]
+	take := w.link(v[a.slot]).takes[a.take]
 	m := w.messages[take.message]
 	st.message = take.message
 	if m.news != 0 {
@@ -199,12 +199,12 @@ func (w *worker) describeMessage(st *Step, v []uint32, a action) {
 func (w *worker) edgeOf(v []uint32, a action) *edge {
 	switch a.kind {
 	case actDeliver, actDuplicate:
-		take := w.channel(v[a.slot]).takes[a.take]
+		take := w.link(v[a.slot]).takes[a.take]
 		return &w.deliveries(v[a.proc], take.message)[a.edge]
 	case actRestart:
 		return &w.returnEdges(v, int(a.proc))[a.edge]
 	}
-	return &w.lists[w.view(v[a.proc]).own][a.edge]
+	return &w.list(w.view(v[a.proc]).own)[a.edge]
 }
 
 // note is what a step does that no state keeps.

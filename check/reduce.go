@@ -65,6 +65,7 @@ func (w *worker) expandReduced(v []uint32, f print) bool {
 	if w.layout.inbox >= 0 {
 		return false // anybody may be told something at any time
 	}
+	first := len(w.found)
 	active, pending := w.activity(v)
 	for q := range w.layout.n {
 		if active&(1<<q) == 0 || w.cfg.Timing != Never && w.cfg.Timing != AnyTime && pending&(1<<q) == 0 {
@@ -73,13 +74,12 @@ func (w *worker) expandReduced(v []uint32, f print) bool {
 		if w.disturbers(q, active)&^w.loaded(v, q) != 0 || w.seen(v, q) {
 			continue
 		}
-		w.next, w.found, w.moves = w.next[:0], w.found[:0], 0
 		w.expandProcess(v, f, q)
-		if w.anyOpen() {
+		if w.anyOpen(first) {
 			return true
 		}
+		w.forget(first)
 	}
-	w.next, w.found, w.moves = w.next[:0], w.found[:0], 0
 	return false
 }
 
@@ -93,8 +93,8 @@ func (w *worker) activity(v []uint32) (active, pending uint64) {
 	}
 	active = pending
 	for p := range w.layout.n {
-		for i := range w.lists[w.view(v[p]).own] {
-			if w.lists[w.view(v[p]).own][i].kind != actFire || timers {
+		for _, e := range w.list(w.view(v[p]).own) {
+			if e.kind != actFire || timers {
 				active |= 1 << p
 			}
 		}
@@ -146,7 +146,7 @@ func (w *worker) seen(v []uint32, q int) bool {
 		if v[slot] == 0 {
 			continue
 		}
-		takes := w.channel(v[slot]).takes
+		takes := w.link(v[slot]).takes
 		if !w.cfg.Unordered {
 			takes = takes[:1]
 		}
@@ -156,7 +156,7 @@ func (w *worker) seen(v []uint32, q int) bool {
 			}
 		}
 	}
-	return anyVisible(w.lists[w.view(v[q]).own])
+	return anyVisible(w.list(w.view(v[q]).own))
 }
 
 func anyVisible(edges []edge) bool {
@@ -181,10 +181,10 @@ func (w *worker) expandProcess(v []uint32, f print, q int) {
 	w.expandOwn(v, f, q, w.timersMayFire(v))
 }
 
-// anyOpen reports whether some successor is still to be expanded. Of the states of the
-// present depth that is not known; they pass for expanded.
-func (w *worker) anyOpen() bool {
-	for i := range w.found {
+// anyOpen reports whether some successor, from the given one on, is still to be expanded.
+// Of the states of the present depth that is not known; they pass for expanded.
+func (w *worker) anyOpen(first int) bool {
+	for i := first; i < len(w.found); i++ {
 		if !w.visited.closed(w.found[i].print) {
 			return true
 		}
@@ -201,7 +201,7 @@ func (w *worker) learn(p process.ID, edges []edge) {
 	for i := range edges {
 		e := &edges[i]
 		for _, s := range w.sent[e.sendsAt : e.sendsAt+uint32(e.sendsN)] {
-			if q := w.layout.receiver(s.slot); w.believed[p]&(1<<q) == 0 {
+			if q := w.layout.receiver(int(s.slot)); w.believed[p]&(1<<q) == 0 {
 				w.surprise(p, q)
 			}
 		}

@@ -116,8 +116,9 @@ func (p *replay) took(at int, s *Step) {
 		p.timers[t] = append(p.timers[t], at, 0)
 	}
 	for _, m := range s.sends {
-		p.flights[m.slot] = append(p.flights[m.slot], flight{m.message, at, len(p.delays[m.slot])})
-		p.delays[m.slot] = append(p.delays[m.slot], transit{sent: at})
+		slot := int(m.slot)
+		p.flights[slot] = append(p.flights[slot], flight{m.message, at, len(p.delays[slot])})
+		p.delays[slot] = append(p.delays[slot], transit{sent: at})
 	}
 	for _, m := range s.unsent {
 		p.fault("{at: %d, lose: %s, from: %s, to: %s}", at, p.name(m), p.label(s.Process), p.label(m.To))

@@ -25,7 +25,7 @@ func (w *worker) roots() [][]uint32 {
 
 func (w *worker) sendAll(v []uint32, sends []send) {
 	for _, s := range sends {
-		v[s.slot] = w.put(s.slot, v[s.slot], s.message)
+		v[s.slot] = w.put(int(s.slot), v[s.slot], s.message).to
 	}
 }
 
@@ -60,7 +60,7 @@ func (w *worker) printOfState(v []uint32) print {
 		case slot < w.layout.n:
 			f.add(w.view(value).print)
 		case slot < w.layout.n+w.layout.links || w.layout.inbox >= 0 && slot >= w.layout.inbox && slot < w.layout.inbox+w.layout.n:
-			f.add(w.printOfChannel(value))
+			f.add(w.link(value).print)
 		default:
 			f.add(printOfNumber(slot, value))
 		}

@@ -162,9 +162,8 @@ func (s *search) level(w *worker, level *frontier) [][]uint32 {
 			break
 		}
 		chunk, size := level.chunks[i], out.size
-		for at := 0; at < len(chunk); at += s.width {
-			v, f := s.record(chunk[at:])
-			transitions += s.visit(w, v, f, out)
+		for at := 0; at < len(chunk); at += batch * s.width {
+			transitions += s.visit(w, chunk[at:min(at+batch*s.width, len(chunk))], out)
 		}
 		s.states.Add(uint64(out.size - size))
 		level.chunks[i] = nil
@@ -190,32 +189,50 @@ func (s *search) checkLimits() {
 	}
 }
 
-// visit expands one state and puts what is new among its successors out. It returns
-// how many successors there are.
-func (s *search) visit(w *worker, v []uint32, f print, out *output) uint64 {
-	if broken := w.expand(v, f); broken != nil {
-		s.report(finding{broken, f, action{}})
+// batch is of how many states the successors are looked for together among those that
+// were visited: the processor waits for their places in memory at the same time.
+const batch = 16
+
+// visit expands at most a batch of states and puts what is new among their successors
+// out. It returns how many successors there are.
+func (s *search) visit(w *worker, records []uint32, out *output) uint64 {
+	w.forget(0)
+	var ends [batch]int // of the successors of each
+	for k := range len(records) / s.width {
+		v, f := s.record(records[k*s.width:])
+		if broken := w.expandMore(v, f); broken != nil {
+			s.report(finding{broken, f, action{}})
+		}
+		ends[k] = len(w.found)
 	}
 	sum := uint64(0)
 	for i := range w.found {
 		sum += s.visited.touch(w.found[i].print)
 	}
 	w.touched += sum
-	for i := range w.found {
-		next := &w.found[i]
-		if next.broken != nil {
-			s.report(finding{next.broken, f, next.action})
-			continue
-		}
-		isNew, fits := s.visited.add(next.print, f.lo)
-		if !fits {
-			s.stop("memory")
-		}
-		if isNew {
-			out.put(w.next[i*(s.width-recordExtra):], next.print)
+	i := 0
+	for k := range len(records) / s.width {
+		_, f := s.record(records[k*s.width:])
+		for ; i < ends[k]; i++ {
+			s.follow(&w.found[i], f, w.successor(i), out)
 		}
 	}
 	return uint64(len(w.found))
+}
+
+// follow puts a successor of a state out if it is new.
+func (s *search) follow(next *successor, before print, v []uint32, out *output) {
+	if next.broken != nil {
+		s.report(finding{next.broken, before, next.action})
+		return
+	}
+	isNew, fits := s.visited.add(next.print, before.lo)
+	if !fits {
+		s.stop("memory")
+	}
+	if isNew {
+		out.put(v, next.print)
+	}
 }
 
 // report keeps the first violation. With one worker that is always the same.

@@ -30,6 +30,7 @@ type edge struct {
 	kind     actionKind
 	choice   uint8
 	steps    uint8  // how many steps the machine takes
+	count    uint16 // of the first of a list: how many it has
 	wrong    uint16 // position in the worker's list, if it is broken
 	stops    uint32 // position in the worker's list, or 0
 	extra    uint32 // the same
@@ -39,7 +40,7 @@ type edge struct {
 
 // send is a message that goes into a slot.
 type send struct {
-	slot    int
+	slot    uint32
 	message uint32
 }
 
@@ -242,7 +243,7 @@ func (s *stepper) send(to process.ID, m *process.Message) {
 	if len(s.next.knows) > 0 {
 		out.addressee = s.next.knows[to] / 2
 	}
-	s.sends = append(s.sends, send{s.layout.link(s.next.proc, to), s.internMessage(out)})
+	s.sends = append(s.sends, send{uint32(s.layout.link(s.next.proc, to)), s.internMessage(out)})
 }
 
 // The things that happen at a process.

@@ -17,10 +17,9 @@ type visited struct {
 }
 
 const (
-	shardBits   = 8
-	shardCount  = 1 << shardBits
-	firstSlots  = 1 << 8
-	bytesPerKey = 24 // and 4 for the depth
+	shardBits  = 6
+	shardCount = 1 << shardBits
+	firstSlots = 1 << 8
 )
 
 type shard struct {
@@ -31,18 +30,23 @@ type shard struct {
 	_     [24]byte
 }
 
-// slots is an open hash table: two words of a fingerprint for each entry, of which
-// the first is written last and never 0.
+// slots is an open hash table.
 type slots struct {
-	mask    uint64
-	keys    []uint64
-	parents []uint64 // the first word of the fingerprint of the state before
-	depths  []uint32 // nil if nobody asks
+	mask   uint64
+	states []known
+	depths []uint32 // of each; nil if nobody asks
+}
+
+// known is a state that was seen. The first word of its fingerprint is written last, and
+// never 0. All is in one place, for each place costs time.
+type known struct {
+	lo, hi uint64
+	parent uint64 // the first word of the fingerprint of the state before
 }
 
 func newVisited(bytes int64, timed bool) *visited {
 	v := &visited{timed: timed}
-	v.budget.Store(bytes - shardCount*firstSlots*bytesPerKey)
+	v.budget.Store(bytes - shardCount*firstSlots*v.bytesPerState())
 	for i := range v.shards {
 		v.shards[i].table.Store(v.newSlots(firstSlots))
 	}
@@ -50,7 +54,8 @@ func newVisited(bytes int64, timed bool) *visited {
 }
 
 func (v *visited) newSlots(n int) *slots {
-	t := &slots{mask: uint64(n - 1), keys: make([]uint64, 2*n), parents: make([]uint64, n)}
+	t := &slots{mask: uint64(n - 1), states: make([]known, n)}
+	inLargePages(t.states)
 	if v.timed {
 		t.depths = make([]uint32, n)
 	}
@@ -71,17 +76,17 @@ func (v *visited) shardOf(lo uint64) *shard { return &v.shards[lo>>(64-shardBits
 // row the processor fetches all at the same time.
 func (v *visited) touch(f print) uint64 {
 	t := v.shardOf(f.lo).table.Load()
-	return atomic.LoadUint64(&t.keys[2*(f.lo&t.mask)])
+	return atomic.LoadUint64(&t.states[f.lo&t.mask].lo)
 }
 
 // find returns where a fingerprint is, or -1; one that is being put in may be missed.
 func (t *slots) find(f print) int {
 	for i := f.lo & t.mask; ; i = (i + 1) & t.mask {
-		lo := atomic.LoadUint64(&t.keys[2*i])
+		lo := atomic.LoadUint64(&t.states[i].lo)
 		if lo == 0 {
 			return -1
 		}
-		if lo == f.lo && atomic.LoadUint64(&t.keys[2*i+1]) == f.hi {
+		if lo == f.lo && atomic.LoadUint64(&t.states[i].hi) == f.hi {
 			return int(i)
 		}
 	}
@@ -105,7 +110,7 @@ func (v *visited) add(f print, parent uint64) (isNew, fits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.table.Load()
-	if s.used*4 >= len(t.parents)*3 {
+	if s.used*4 >= len(t.states)*3 {
 		if t = v.grow(s, t); t == nil {
 			return false, false
 		}
@@ -120,16 +125,15 @@ func (v *visited) add(f print, parent uint64) (isNew, fits bool) {
 // insert is called under the lock of the shard.
 func (t *slots) insert(f print, parent uint64, depth uint32) bool {
 	for i := f.lo & t.mask; ; i = (i + 1) & t.mask {
-		switch lo := t.keys[2*i]; {
-		case lo == 0:
-			t.parents[i] = parent
+		switch k := &t.states[i]; {
+		case k.lo == 0:
+			k.hi, k.parent = f.hi, parent
 			if t.depths != nil {
 				t.depths[i] = depth
 			}
-			t.keys[2*i+1] = f.hi
-			atomic.StoreUint64(&t.keys[2*i], f.lo)
+			atomic.StoreUint64(&k.lo, f.lo)
 			return true
-		case lo == f.lo && t.keys[2*i+1] == f.hi:
+		case k.lo == f.lo && k.hi == f.hi:
 			return false
 		}
 	}
@@ -137,33 +141,39 @@ func (t *slots) insert(f print, parent uint64, depth uint32) bool {
 
 // grow doubles a shard, or returns nil.
 func (v *visited) grow(s *shard, t *slots) *slots {
-	n := 2 * len(t.parents)
-	need := int64(n-len(t.parents)) * (bytesPerKey + 4*int64(len(t.depths))/int64(len(t.parents)))
+	need := int64(len(t.states)) * v.bytesPerState()
 	if s.full || v.budget.Add(-need) < 0 {
 		v.budget.Add(need)
 		s.full = true
 		return nil
 	}
-	bigger := v.newSlots(n)
-	for i, parent := range t.parents {
+	bigger := v.newSlots(2 * len(t.states))
+	for i, k := range t.states {
 		depth := uint32(0)
 		if t.depths != nil {
 			depth = t.depths[i]
 		}
-		if lo := t.keys[2*i]; lo != 0 {
-			bigger.insert(print{lo, t.keys[2*i+1]}, parent, depth)
+		if k.lo != 0 {
+			bigger.insert(print{k.lo, k.hi}, k.parent, depth)
 		}
 	}
 	s.table.Store(bigger)
 	return bigger
 }
 
+func (v *visited) bytesPerState() int64 {
+	if v.timed {
+		return 28
+	}
+	return 24
+}
+
 // parent returns the first word of the state before the one with that first word.
 func (v *visited) parent(lo uint64) uint64 {
 	t := v.shardOf(lo).table.Load()
-	for i := lo & t.mask; t.keys[2*i] != 0; i = (i + 1) & t.mask {
-		if t.keys[2*i] == lo {
-			return t.parents[i]
+	for i := lo & t.mask; t.states[i].lo != 0; i = (i + 1) & t.mask {
+		if t.states[i].lo == lo {
+			return t.states[i].parent
 		}
 	}
 	return 0

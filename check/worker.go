@@ -6,16 +6,16 @@ import "github.com/conclave-io/conclave/process"
 // up in its own view of the space, which it fills as it meets what is new.
 type worker struct {
 	*stepper
-	views    []view         // of local states, by number
-	channels []channel      // by number
-	puts     memo           // a channel and a message: the channel with the message
-	steps    memo           // a local state and a message: a position in lists
-	lists    [][]edge       // 0: none
-	sent     []send         // of all edges
-	stopped  [][]stop       // of all edges, by edge.stops
-	extras   []extra        // of all edges, by edge.extra
-	wrongs   []string       // why edges are broken
-	returns  map[string]int // restarts, by local state and incarnations of the others
+	views   []view            // of local states, by number
+	links   []link            // of channels, by number
+	puts    memo[putting]     // by channel and message
+	steps   memo[uint32]      // a local state and a message: where the edges are; see list
+	listed  []edge            // all edges, those of a list in a row; the first is of none
+	sent    []send            // of all edges
+	stopped [][]stop          // of all edges, by edge.stops
+	extras  []extra           // of all edges, by edge.extra
+	wrongs  []string          // why edges are broken
+	returns map[string]uint32 // restarts, by local state and incarnations of the others
 
 	visited  *visited
 	believed []uint64              // who sends to whom, as bits; nil without reduction
@@ -43,7 +43,7 @@ type view struct {
 	phase   phase
 	down    bool
 	asked   uint8
-	own     int32  // position in lists of what may happen without a message
+	own     uint32 // where the edges are of what may happen without a message
 	crashed uint32 // the local state after a crash
 	state   *local
 }
@@ -55,56 +55,75 @@ type successor struct {
 	broken *Violation // what is wrong with it, or nil
 }
 
-// memo is a hash table from pairs of numbers to a number above 0.
-type memo struct {
-	keys []uint64 // 0: empty
-	vals []uint32
-	used int
+// memo is a hash table from pairs of numbers, of which the second is above 0.
+type memo[V any] struct {
+	entries []memoEntry[V]
+	used    int
+}
+
+type memoEntry[V any] struct {
+	key uint64 // 0: empty
+	val V
 }
 
 func memoKey(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
 
-func (m *memo) get(key uint64) uint32 {
-	mask := uint64(len(m.keys) - 1)
+// get returns what belongs to a key, or nil.
+func (m *memo[V]) get(key uint64) *V {
+	mask := uint64(len(m.entries) - 1)
 	for i := key * 0x9e3779b97f4a7c15 >> 20 & mask; ; i = (i + 1) & mask {
-		switch m.keys[i] {
+		switch e := &m.entries[i]; e.key {
 		case key:
-			return m.vals[i]
+			return &e.val
 		case 0:
-			return 0
+			return nil
 		}
 	}
 }
 
-func (m *memo) put(key uint64, val uint32) {
-	if 2*m.used >= len(m.keys) {
-		old := *m
-		*m = newMemo(2 * len(old.keys))
-		for i, k := range old.keys {
-			if k != 0 {
-				m.put(k, old.vals[i])
+func (m *memo[V]) put(key uint64, val V) {
+	if 4*m.used >= 3*len(m.entries) {
+		old := m.entries
+		*m = newMemo[V](2 * len(old))
+		for i := range old {
+			if old[i].key != 0 {
+				m.put(old[i].key, old[i].val)
 			}
 		}
 	}
-	mask := uint64(len(m.keys) - 1)
+	mask := uint64(len(m.entries) - 1)
 	i := key * 0x9e3779b97f4a7c15 >> 20 & mask
-	for m.keys[i] != 0 {
+	for m.entries[i].key != 0 {
 		i = (i + 1) & mask
 	}
-	m.keys[i], m.vals[i] = key, val
+	m.entries[i] = memoEntry[V]{key, val}
 	m.used++
 }
 
-func newMemo(n int) memo { return memo{keys: make([]uint64, n), vals: make([]uint32, n)} }
+func newMemo[V any](n int) memo[V] { return memo[V]{entries: make([]memoEntry[V], n)} }
+
+// link is what a worker knows of what is on a link.
+type link struct {
+	print
+	takes []taking // what may be delivered, and what is left then
+	first taking   // of takes
+	rest  print    // what the first changes of the print
+}
+
+// putting is what a message makes of a channel.
+type putting struct {
+	to    uint32 // the channel after it
+	delta print  // of the print
+}
 
 func newWorker(sp *space) *worker {
 	open, _ := sp.cfg.interests()
 	w := &worker{
 		open: open, unspent: 1<<budgetCount - 1,
 		capacity: sp.cfg.capacity(), overtakings: sp.cfg.overtakings(),
-		stepper: newStepper(sp), puts: newMemo(1 << 10), steps: newMemo(1 << 10),
-		lists: make([][]edge, 1), stopped: make([][]stop, 1), extras: make([]extra, 1), returns: map[string]int{},
-		channels: make([]channel, 1),
+		stepper: newStepper(sp), puts: newMemo[putting](1 << 10), steps: newMemo[uint32](1 << 10),
+		listed: make([]edge, 1), stopped: make([][]stop, 1), extras: make([]extra, 1), returns: map[string]uint32{},
+		links: make([]link, 1),
 	}
 	w.normal = newNormalizer(w)
 	return w
@@ -130,7 +149,7 @@ func (w *worker) meet(id uint32) *view {
 	if w.cfg.faulty() && !l.down {
 		v.crashed = w.downAfter(l)
 	}
-	v.own = int32(w.keep(w.ownSteps(l)))
+	v.own = w.keep(w.ownSteps(l))
 	w.views[id] = v
 	return &w.views[id]
 }
@@ -199,56 +218,70 @@ func (w *worker) edges(from *local, like edge, what func()) []edge {
 
 func (w *worker) printOfLocal(l *local) print { return printOf(l.appendTo(nil)) }
 
-// keep stores a list of edges and returns its position; an empty one has 0.
-func (w *worker) keep(edges []edge) int {
+// keep stores a list of edges and returns where; an empty one is at 0.
+func (w *worker) keep(edges []edge) uint32 {
 	if len(edges) == 0 {
 		return 0
 	}
-	w.lists = append(w.lists, edges)
-	return len(w.lists) - 1
+	edges[0].count = uint16(len(edges))
+	w.listed = append(w.listed, edges...)
+	return uint32(len(w.listed) - len(edges))
 }
+
+// list returns the edges that are kept somewhere.
+func (w *worker) list(at uint32) []edge { return w.listed[at : at+uint32(w.listed[at].count)] }
 
 // deliveries returns the steps of a process that receives a message.
 func (w *worker) deliveries(localID, messageID uint32) []edge {
 	key := memoKey(localID, messageID)
-	at := w.steps.get(key)
-	if at == 0 {
-		w.mu.Lock()
-		l, m := w.locals[localID], w.messages[messageID]
-		w.mu.Unlock()
-		edges := []edge{{kind: actDeliver, to: localID}} // who is down loses it
-		if !l.down {
-			edges = w.edges(l, edge{kind: actDeliver}, func() { w.receive(m) })
-		}
-		at = uint32(w.keep(edges))
-		w.steps.put(key, at)
+	if at := w.steps.get(key); at != nil {
+		return w.list(*at)
 	}
-	return w.lists[at]
+	w.mu.Lock()
+	l, m := w.locals[localID], w.messages[messageID]
+	w.mu.Unlock()
+	edges := []edge{{kind: actDeliver, to: localID}} // who is down loses it
+	if !l.down {
+		edges = w.edges(l, edge{kind: actDeliver}, func() { w.receive(m) })
+	}
+	at := w.keep(edges)
+	w.steps.put(key, at)
+	return w.list(at)
 }
 
-// put returns a channel after a message was sent into it.
-func (w *worker) put(slot int, before, m uint32) uint32 {
+// put returns what a message makes of a channel that it is sent into.
+func (w *worker) put(slot int, before, m uint32) putting {
 	key := memoKey(before, m)
-	if c := w.puts.get(key); c != 0 {
-		return c
+	if known := w.puts.get(key); known != nil {
+		return *known
 	}
 	ordered := !w.cfg.Unordered && slot < w.layout.n+w.layout.links
-	c := w.channelPut(before, m, ordered)
-	w.puts.put(key, c)
-	return c
+	made := putting{to: w.channelPut(before, m, ordered)}
+	made.delta = w.link(made.to).minus(w.link(before).print)
+	w.puts.put(key, made)
+	return made
 }
 
-// channel returns what is known of a channel.
-func (w *worker) channel(id uint32) *channel {
-	if int(id) >= len(w.channels) {
-		w.mu.Lock()
-		w.channels = append(w.channels, w.space.channels[len(w.channels):]...)
-		w.mu.Unlock()
+// link returns what is known of a channel.
+func (w *worker) link(id uint32) *link {
+	if int(id) < len(w.links) && (w.links[id].takes != nil || id == 0) {
+		return &w.links[id]
 	}
-	if w.channels[id].takes == nil && id != 0 {
-		w.mu.Lock()
-		w.channels[id] = w.space.channels[id] // it was only a part of others so far
-		w.mu.Unlock()
+	return w.meetLink(id)
+}
+
+func (w *worker) meetLink(id uint32) *link {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for int(id) >= len(w.links) {
+		w.links = append(w.links, link{})
 	}
-	return &w.channels[id]
+	all := w.space.channels
+	l := link{print: all[id].print, takes: all[id].takes}
+	if len(l.takes) > 0 {
+		l.first = l.takes[0]
+		l.rest = all[l.first.rest].minus(l.print)
+	}
+	w.links[id] = l
+	return &w.links[id]
 }
