@@ -56,7 +56,8 @@ type Config struct {
 
 	// Liveness looks also for runs that go on for ever while somebody waits, or has
 	// not learnt who leads, although everything that stays possible happens in the
-	// end. The whole graph of states is kept for that.
+	// end, and a timer that may run out again and again does so unless it is set anew.
+	// The whole graph of states is kept for that.
 	Liveness bool
 
 	Reduce Reduction

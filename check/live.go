@@ -13,7 +13,9 @@ import (
 // delivery of the first message of a link, happens in it somewhere. A timer that is set
 // in all of it, and not set anew, runs out if it may anywhere in it: that it has to wait
 // until no message is on its way stands for its length, and time passes also while
-// heartbeats go on. Requests, calls and faults are free to happen or not.
+// heartbeats go on. Where it is overdue, a smaller loop in which it may run out nowhere
+// can still be fair: that of a message that never rests. Requests, calls and faults are
+// free to happen or not.
 
 // node is a state in the graph.
 type node struct {
@@ -24,9 +26,8 @@ type node struct {
 	parent int32
 	by     action // what led here from the parent
 
-	index, low int32 // of Tarjan's algorithm; 0: not visited
-	onStack    bool
-	part       int32 // which strongly connected part it belongs to
+	index, low int32 // of Tarjan's algorithm; 0: not on its stack
+	part       int32 // which strongly connected part it belongs to; 0: none
 }
 
 // arc is an edge of the graph.
@@ -51,8 +52,9 @@ func (s *search) live() {
 	if !g.build() {
 		return
 	}
+	t := &tarjan{graph: g}
 	for p := range g.w.layout.n {
-		if loop := g.starves(process.ID(p)); loop != nil {
+		if loop := t.starves(process.ID(p)); loop != nil {
 			s.broken, s.loop = &finding{broken: loop.broken}, loop
 			return
 		}
@@ -129,25 +131,40 @@ func (g *graph) waits(i int32, p process.ID) bool {
 }
 
 // starves looks for a fair part of the graph in all of which p waits.
-func (g *graph) starves(p process.ID) *lasso {
-	for i := range g.nodes {
-		g.nodes[i].index, g.nodes[i].part = 0, 0
-	}
-	t := tarjan{graph: g, wanted: func(i int32) bool { return g.waits(i, p) }}
-	for i := range g.nodes {
-		if g.nodes[i].index == 0 && t.wanted(int32(i)) {
-			t.visit(int32(i))
+func (t *tarjan) starves(p process.ID) *lasso {
+	var states []int32
+	for i := range t.nodes {
+		if t.waits(int32(i), p) {
+			states = append(states, int32(i))
 		}
 	}
-	slices.SortFunc(t.parts, func(a, b []int32) int { return int(slices.Min(a) - slices.Min(b)) }) // numbers rise with the depth
-	for _, part := range t.parts {
-		if g.fair(part) {
-			text := fmt.Sprintf("%s waits for ever, while %s goes on and on", g.config().Text(p), count(len(part), "state"))
-			property := process.Progress
-			if g.cfg.family() == process.Election {
-				property = process.LeaderTermination
-			}
-			return &lasso{graph: g, part: part, broken: &Violation{property, p, text}}
+	part := t.fairPart(states)
+	if part == nil {
+		return nil
+	}
+	text := fmt.Sprintf("%s waits for ever, while a loop of %s goes on", t.config().Text(p), count(len(part), "state"))
+	property := process.Progress
+	if t.cfg.family() == process.Election {
+		property = process.LeaderTermination
+	}
+	return &lasso{graph: t.graph, part: part, broken: &Violation{property, p, text}}
+}
+
+// fairPart returns a fair part of some states, or nil. What is possible in all states of a
+// part and happens nowhere in it is so in every smaller part, too, so nothing in it is
+// fair. A timer that is overdue is not so in a smaller part in which it can run out
+// nowhere: the states in which it may are taken out, and the rest is divided anew.
+func (t *tarjan) fairPart(states []int32) []int32 {
+	for _, part := range t.split(states) {
+		fair, late := t.judge(part)
+		if !fair {
+			continue
+		}
+		if len(late) == 0 {
+			return part
+		}
+		if smaller := t.fairPart(t.without(part, late)); smaller != nil {
+			return smaller
 		}
 	}
 	return nil
@@ -155,10 +172,13 @@ func (g *graph) starves(p process.ID) *lasso {
 
 func (g *graph) config() *process.Config { return g.space.config }
 
+// leaving returns the arcs of a state.
+func (g *graph) leaving(i int32) []arc { return g.arcs[g.nodes[i].first:g.nodes[i].after] }
+
 // inside returns the arcs of a state that stay in its part.
 func (g *graph) inside(i int32) []arc {
 	var stay []arc
-	for _, a := range g.arcs[g.nodes[i].first:g.nodes[i].after] {
+	for _, a := range g.leaving(i) {
 		if g.nodes[a.to].part == g.nodes[i].part {
 			stay = append(stay, a)
 		}
@@ -166,30 +186,40 @@ func (g *graph) inside(i int32) []arc {
 	return stay
 }
 
-// fair reports whether whatever is possible in all states of a part also happens in
-// it, and no timer is overdue.
-func (g *graph) fair(part []int32) bool {
-	always := map[uint64]int{}
-	taken := map[uint64]bool{}
-	moves := false
+// judge reports whether whatever is possible in all states of a part also happens in
+// it, and which timers are overdue in it.
+func (g *graph) judge(part []int32) (fair bool, late []uint64) {
+	possible := map[uint64]int{} // in how many states
+	taken := map[uint64]bool{}   // what is free to happen included
 	for _, i := range part {
 		here := map[uint64]bool{}
-		for _, a := range g.arcs[g.nodes[i].first:g.nodes[i].after] {
+		for _, a := range g.leaving(i) {
 			if a.class != 0 && !here[a.class] {
 				here[a.class] = true
-				always[a.class]++
+				possible[a.class]++
 			}
 		}
 		for _, a := range g.inside(i) {
-			moves, taken[a.class] = true, true
+			taken[a.class] = true
 		}
 	}
-	for class, states := range always {
-		if !taken[class] && (states == len(part) || class>>60 == fires && g.overdue(part, class)) {
-			return false
+	for class, states := range possible {
+		switch {
+		case taken[class]:
+		case states == len(part):
+			return false, nil
+		case class>>60 == fires && g.overdue(part, class):
+			late = append(late, class)
 		}
 	}
-	return moves
+	return len(taken) > 0, late
+}
+
+// without returns the states of a part in which none of some timers may run out.
+func (g *graph) without(part []int32, late []uint64) []int32 {
+	return slices.DeleteFunc(part, func(i int32) bool {
+		return slices.ContainsFunc(g.leaving(i), func(a arc) bool { return slices.Contains(late, a.class) })
+	})
 }
 
 // overdue reports whether a timer, named by the class of its running out, is set in all
@@ -212,70 +242,6 @@ func (g *graph) overdue(part []int32, class uint64) bool {
 // armedBy returns the timers that a step of a process sets.
 func (w *worker) armedBy(v []uint32, a action) []uint64 { return w.extras[w.edgeOf(v, a).extra].armed }
 
-// tarjan finds the strongly connected parts of the states that are wanted, without
-// recursion: the runs may be long.
-type tarjan struct {
-	*graph
-	wanted func(i int32) bool
-	next   int32
-	stack  []int32
-	parts  [][]int32
-}
-
-type frame struct{ at, arc int32 }
-
-func (t *tarjan) visit(root int32) {
-	frames := []frame{t.enter(root)}
-	for len(frames) > 0 {
-		f := &frames[len(frames)-1]
-		n := &t.nodes[f.at]
-		if f.arc < n.after {
-			to := t.arcs[f.arc].to
-			f.arc++
-			switch m := &t.nodes[to]; {
-			case !t.wanted(to):
-			case m.index == 0:
-				frames = append(frames, t.enter(to))
-			case m.onStack:
-				n.low = min(n.low, m.index)
-			}
-			continue
-		}
-		at := f.at
-		if frames = frames[:len(frames)-1]; len(frames) > 0 {
-			below := &t.nodes[frames[len(frames)-1].at]
-			below.low = min(below.low, n.low)
-		}
-		if n.low == n.index {
-			t.close(at)
-		}
-	}
-}
-
-func (t *tarjan) enter(i int32) frame {
-	t.next++
-	n := &t.nodes[i]
-	n.index, n.low, n.onStack = t.next, t.next, true
-	t.stack = append(t.stack, i)
-	return frame{i, n.first}
-}
-
-// close takes a part off the stack.
-func (t *tarjan) close(root int32) {
-	var part []int32
-	for {
-		i := t.stack[len(t.stack)-1]
-		t.stack = t.stack[:len(t.stack)-1]
-		t.nodes[i].onStack = false
-		t.nodes[i].part = int32(len(t.parts) + 1)
-		part = append(part, i)
-		if i == root {
-			break
-		}
-	}
-	t.parts = append(t.parts, part)
-}
-
 // lasso is a run into a part of the graph, and round in it.
 type lasso struct {
 	*graph
@@ -286,7 +252,7 @@ type lasso struct {
 // path returns the shortest run into the part, and one round through it in which all
 // happens that fairness asks for.
 func (l *lasso) path() *Path {
-	start := slices.Min(l.part)
+	start := l.part[0]
 	var stem []int32
 	for i := start; l.nodes[i].parent >= 0; i = l.nodes[i].parent {
 		stem = append(stem, i)
