@@ -126,7 +126,7 @@ long-mutants: go-version ## every mistake of internal/vopr is found
 
 .PHONY: long-audit
 long-audit: go-version ## whether docs/assumptions.md is what the checker finds, all of it
-	$(PART) -part audit -title "Assumption audit" env LONG=1 $(GO) test -count 1 -timeout 1h ./check/audit
+	$(PART) -part audit -title "Assumption audit" env LONG=1 $(GO) test -count 1 -timeout 1h ./check ./check/audit
 
 .PHONY: long-race
 long-race: go-version ## all tests under the race detector

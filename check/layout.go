@@ -20,6 +20,7 @@ type layout struct {
 	installed int          // whether a layer of the stack has elected
 	stride    int          // the number of slots
 	receivers []process.ID // of what is in the slots of links and news
+	senders   []process.ID // of what is in the slots of links
 }
 
 // budget is something of which there is only so much in a run.
@@ -65,11 +66,12 @@ func newLayout(c *Config) layout {
 	for b := range budgetCount {
 		l.budgets[b] = take(1, c.limit(b) > 0)
 	}
-	l.receivers = make([]process.ID, l.stride)
+	l.receivers, l.senders = make([]process.ID, l.stride), make([]process.ID, l.stride)
 	for from := range n {
 		for to := range n {
 			if from != to {
-				l.receivers[l.link(process.ID(from), process.ID(to))] = process.ID(to)
+				slot := l.link(process.ID(from), process.ID(to))
+				l.senders[slot], l.receivers[slot] = process.ID(from), process.ID(to)
 			}
 		}
 		if l.inbox >= 0 {
@@ -90,3 +92,6 @@ func (l *layout) link(from, to process.ID) int {
 
 // receiver returns the process at the end of the link in a slot.
 func (l *layout) receiver(slot int) process.ID { return l.receivers[slot] }
+
+// sender returns the process at the beginning of the link in a slot.
+func (l *layout) sender(slot int) process.ID { return l.senders[slot] }

@@ -115,10 +115,10 @@ func (s *search) chain(last print) []uint64 {
 // pick expands a state, without normal forms of its successors, and returns the first
 // of them that is wanted. So the messages of a path are those that were sent.
 func (w *worker) pick(state []uint32, wanted func(i int, next *successor) bool) int {
-	normal := w.normal
-	w.normal = nil
+	normal, believed := w.normal, w.believed
+	w.normal, w.believed = nil, nil // which steps were left out is not known any more
 	w.expand(state, w.printOfState(state))
-	w.normal = normal
+	w.normal, w.believed = normal, believed
 	for i := range w.found {
 		if wanted(i, &w.found[i]) {
 			return i

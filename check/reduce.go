@@ -1,39 +1,33 @@
 package check
 
 import (
-	"context"
 	"fmt"
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/conclave-io/conclave/process"
 )
 
 // Steps of different processes commute: each reads and changes its own process,
 // takes the first message of a link that leads to it, and puts messages at the end
-// of links that lead from it. So it is enough to let one process q go first, and to
-// leave out for now what the others can do, if nothing that they do before q moves
-// can give q another choice:
+// of links that lead from it. So it is enough to let a few processes go first, and to
+// leave out for now what the others can do, if nothing that they do before one of the
+// few moves can give one of these another choice:
 //
-//   - what q can do now, it can do later, since nobody takes it away;
-//   - what it cannot do now it could later only if a message came over a link that
-//     is empty now (on links without order: over any), so no process that can still
-//     move before q does may be one that sends to q.
+//   - what the few can do now, they can do later, since nobody takes it away;
+//   - what they cannot do now they could later only if a message came over a link that
+//     is empty now (on links without order: over any). So whoever may send one, as
+//     things stand, is one of the few as well.
 //
-// Who sends to whom is learnt: a search begins with the belief that nobody sends to
-// anybody, and begins again with what it has seen when that turns out to be wrong.
-// A send that the belief does not know would have to be in a schedule that begins
-// with steps of other processes; these stay possible after q has moved, so the
-// search comes to that send also after it.
+// Who may send what, and upon what, is learnt; see belief.
 //
-// Two more conditions keep the verdicts. The steps of q must be invisible: nobody
+// Two more conditions keep the verdicts. The steps of the few must be invisible: nobody
 // asks, enters, leaves or announces a leader in them, so that the order of what
 // properties see is never left out. And one of them must lead to a state that is
 // still to be expanded, or else a step of another process could be put off for ever
 // round a cycle: of the states of such a cycle, one is expanded last (Bošnački, Leue
-// and Lluch Lafuente, 2009). Timers that wait for silence run out in no state in which a message is on its
-// way to q; so q must have one.
+// and Lluch Lafuente, 2009). Timers that wait for silence run out in no state in which
+// a message is on its way to one of the few; so there must be one.
 
 // validateReduction refuses what the argument above does not cover.
 func (c *Config) validateReduction() error {
@@ -51,30 +45,41 @@ func (c *Config) validateReduction() error {
 		return fmt.Errorf("check: partial order reduction cannot be used with a number of timeouts: they would depend on each other")
 	case c.Cancels > 0:
 		return fmt.Errorf("check: partial order reduction cannot be used with cancels: they would depend on each other")
+	case c.kinds() > maxKinds:
+		return fmt.Errorf("check: partial order reduction tells %d types of messages apart, and %s has %d", maxKinds, c.Spec.Name, c.kinds())
 	case c.Liveness:
 		return fmt.Errorf("check: partial order reduction cannot be used with liveness: it leaves out what fairness asks for")
 	}
 	return nil
 }
 
-const visible = requested | entered | left | announced | broken | campaigns | booked
+// visible are the steps whose order matters to properties. Leaders that are announced
+// are no such matter if each is the one that its term names: then no two are announced
+// for one term, in whatever order, and whether a leader is valid nobody else decides.
+// Only if two must not lead at the same time, it is one.
+func (c *Config) visible(disputed bool) flags {
+	all := requested | entered | left | broken | campaigns | booked
+	if disputed || c.checks(process.SingleLeader) {
+		all |= announced
+	}
+	return all
+}
 
-// expandReduced finds the successors of a state that one process leads to, if that
-// is enough, and reports whether it is.
+// expandReduced finds the successors of a state that a few processes lead to, if those
+// are enough, and reports whether they are.
 func (w *worker) expandReduced(v []uint32, f print) bool {
 	if w.layout.inbox >= 0 {
 		return false // anybody may be told something at any time
 	}
 	first := len(w.found)
 	active, pending := w.activity(v)
-	for q := range w.layout.n {
-		if active&(1<<q) == 0 || w.cfg.Timing != Never && w.cfg.Timing != AnyTime && pending&(1<<q) == 0 {
+	for _, few := range w.fewest(v, active, pending) {
+		if w.takes(v, few&active, w.believed.visible) {
 			continue
 		}
-		if w.disturbers(q, active)&^w.loaded(v, q) != 0 || w.seen(v, q) {
-			continue
+		for rest := few & active; rest != 0; rest &= rest - 1 {
+			w.expandProcess(v, f, bits.TrailingZeros64(rest))
 		}
-		w.expandProcess(v, f, q)
 		if w.anyOpen(first) {
 			return true
 		}
@@ -102,42 +107,46 @@ func (w *worker) activity(v []uint32) (active, pending uint64) {
 	return active, pending
 }
 
-// disturbers returns who may send to q before q moves: those who can do something,
-// or can be made to by others than q, and send to q at times.
-func (w *worker) disturbers(q int, active uint64) uint64 {
-	awake := active &^ (1 << q)
-	for before := uint64(0); before != awake; {
-		before = awake
-		for rest := awake; rest != 0; rest &= rest - 1 {
-			awake |= w.believed[bits.TrailingZeros64(rest)] &^ (1 << q)
+// fewest returns the sets of processes that may go first, those in which the fewest can
+// do something before others.
+func (w *worker) fewest(v []uint32, active, pending uint64) []uint64 {
+	w.few = w.few[:0]
+	silent := w.cfg.Timing != Never && w.cfg.Timing != AnyTime
+	for rest := active; rest != 0; rest &= rest - 1 {
+		few := w.undisturbed(v, rest&-rest)
+		if few&active == active || silent && few&pending == 0 || slices.Contains(w.few, few) {
+			continue
 		}
+		w.few = append(w.few, few)
 	}
-	senders := uint64(0)
-	for rest := awake; rest != 0; rest &= rest - 1 {
-		if p := bits.TrailingZeros64(rest); w.believed[p]&(1<<q) != 0 {
-			senders |= 1 << p
-		}
-	}
-	return senders
+	slices.SortStableFunc(w.few, func(a, b uint64) int { return bits.OnesCount64(a&active) - bits.OnesCount64(b&active) })
+	return w.few
 }
 
-// loaded returns those who cannot give q another choice by sending, because on a
-// link that keeps order something of theirs is before it.
-func (w *worker) loaded(v []uint32, q int) uint64 {
-	if w.cfg.Unordered {
-		return 0
-	}
-	senders := uint64(0)
-	for p := range w.layout.n {
-		if p != q && v[w.layout.link(process.ID(p), process.ID(q))] != 0 {
-			senders |= 1 << p
+// undisturbed adds to some processes those who may give them another choice, and so on.
+func (w *worker) undisturbed(v []uint32, few uint64) uint64 {
+	for {
+		more := w.believed.disturbers(w, v, few)
+		if more == 0 {
+			return few
 		}
+		few |= more
 	}
-	return senders
 }
 
-// seen reports whether some step that q can take is visible.
-func (w *worker) seen(v []uint32, q int) bool {
+// takes reports whether one of a few processes can take a step of some flags.
+func (w *worker) takes(v []uint32, few uint64, of flags) bool {
+	for ; few != 0; few &= few - 1 {
+		q := bits.TrailingZeros64(few)
+		if anyOf(w.list(w.view(v[q]).own), of) || w.receives(v, q, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// receives reports whether a message that q may receive now leads to a step of some flags.
+func (w *worker) receives(v []uint32, q int, of flags) bool {
 	for p := range w.layout.n {
 		if p == q {
 			continue
@@ -151,17 +160,17 @@ func (w *worker) seen(v []uint32, q int) bool {
 			takes = takes[:1]
 		}
 		for _, take := range takes {
-			if anyVisible(w.deliveries(v[q], take.message)) {
+			if anyOf(w.deliveries(v[q], take.message), of) {
 				return true
 			}
 		}
 	}
-	return anyVisible(w.list(w.view(v[q]).own))
+	return false
 }
 
-func anyVisible(edges []edge) bool {
+func anyOf(edges []edge, of flags) bool {
 	for i := range edges {
-		if edges[i].flags&visible != 0 {
+		if edges[i].flags&of != 0 {
 			return true
 		}
 	}
@@ -190,46 +199,4 @@ func (w *worker) anyOpen(first int) bool {
 		}
 	}
 	return false
-}
-
-// learn notes who sends to whom in some edges. What is new to the belief with which
-// the search began ends it.
-func (w *worker) learn(p process.ID, edges []edge) {
-	if w.believed == nil {
-		return
-	}
-	for i := range edges {
-		e := &edges[i]
-		for _, s := range w.sent[e.sendsAt : e.sendsAt+uint32(e.sendsN)] {
-			if q := w.layout.receiver(int(s.slot)); w.believed[p]&(1<<q) == 0 {
-				w.surprise(p, q)
-			}
-		}
-	}
-}
-
-// reduced searches with one belief after the other, until one holds.
-func reduced(ctx context.Context, cfg *Config) *search {
-	believed := make([]uint64, cfg.Process.N)
-	for {
-		s := newSearch(ctx, cfg)
-		var mu sync.Mutex
-		surprised := false
-		next := slices.Clone(believed)
-		for _, w := range s.workers {
-			w.believed = believed
-			w.surprise = func(p, q process.ID) {
-				mu.Lock()
-				defer mu.Unlock()
-				surprised = true
-				next[p] |= 1 << q
-				s.stop("belief")
-			}
-		}
-		s.run()
-		if !surprised {
-			return s
-		}
-		believed = next
-	}
 }

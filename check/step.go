@@ -17,6 +17,7 @@ const (
 	broken    // an assertion failed, or a grant came that nobody waits for
 	campaigns // asks the oracle for an election
 	booked    // there is something for the books; see extra
+	disputed  // the leader that is announced is not the one that its term names
 )
 
 // edge is a step of one process as it changes the state: the local state that it
@@ -215,6 +216,9 @@ func (s *stepper) interpret(e *process.Effect) {
 		if s.cfg.family() == process.Election && (l.leader != e.Peer || l.term != e.Term) {
 			l.leader, l.term = e.Peer, e.Term
 			s.flags |= announced
+			if e.Peer != e.Term.Leader() {
+				s.flags |= disputed
+			}
 		}
 	case process.EffectCampaign:
 		s.flags |= campaigns

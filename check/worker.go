@@ -18,8 +18,11 @@ type worker struct {
 	returns map[string]uint32 // restarts, by local state and incarnations of the others
 
 	visited  *visited
-	believed []uint64              // who sends to whom, as bits; nil without reduction
-	surprise func(p, q process.ID) // is told who does besides
+	believed *belief                         // nil without reduction
+	surprise func(change func(next *belief)) // is told what it does not know
+	spread   spread                          // scratch
+	few      []uint64                        // the same
+	kinds    []uint64                        // by channel: the types of all messages on it; 0: not asked yet
 
 	capacity    int         // how many may be inside
 	overtakings int         // how often others may enter while somebody waits
@@ -158,7 +161,11 @@ func (w *worker) meet(id uint32) *view {
 func (w *worker) ownSteps(l *local) []edge {
 	var edges []edge
 	add := func(kind actionKind, argument uint64, what func()) {
-		edges = append(edges, w.edges(l, edge{kind: kind, argument: argument}, what)...)
+		taken := w.edges(l, edge{kind: kind, argument: argument}, what)
+		if w.believed != nil {
+			w.learn(w.believed.byKind(kind, int(l.proc)), taken)
+		}
+		edges = append(edges, taken...)
 	}
 	mutex := w.cfg.family() == process.Mutex
 	more := int(l.asked) < w.cfg.Entries && w.cfg.asks(l.proc)
@@ -212,7 +219,6 @@ func (w *worker) edges(from *local, like edge, what func()) []edge {
 		}
 		edges = append(edges, e)
 	}
-	w.learn(from.proc, edges)
 	return edges
 }
 
@@ -243,6 +249,9 @@ func (w *worker) deliveries(localID, messageID uint32) []edge {
 	edges := []edge{{kind: actDeliver, to: localID}} // who is down loses it
 	if !l.down {
 		edges = w.edges(l, edge{kind: actDeliver}, func() { w.receive(m) })
+		if w.believed != nil && m.news == 0 {
+			w.learn(w.believed.byMessage(w.layout.link(m.From, l.proc), w.believed.kind(m)), edges)
+		}
 	}
 	at := w.keep(edges)
 	w.steps.put(key, at)

@@ -19,9 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the shortest runs in testdata anew")
 
-// search is what the checker makes of an algorithm within the bounds of a variant.
-func search(t *testing.T, v *broken.Variant, spec *process.Spec, states uint64) *check.Result {
-	t.Helper()
+// boundsOf returns the bounds of a variant, for it or for the original.
+func boundsOf(v *broken.Variant, spec *process.Spec, states uint64) check.Config {
 	b := v.Bounds
 	cfg := check.Config{
 		Spec: spec, Process: process.Config{N: b.N, Options: b.Options},
@@ -35,6 +34,12 @@ func search(t *testing.T, v *broken.Variant, spec *process.Spec, states uint64) 
 	if b.AnyTime {
 		cfg.Timing = check.AnyTime
 	}
+	return cfg
+}
+
+// search is what the checker makes of an algorithm within the bounds of a variant.
+func search(t *testing.T, cfg check.Config) *check.Result {
+	t.Helper()
 	result, err := check.Run(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -51,15 +56,34 @@ func TestCheckerFindsEveryMistake(t *testing.T) {
 			if !check.Checkable(v.Breaks) {
 				t.Skipf("the checker cannot judge %s; %s shows it", v.Breaks, v.Scenario)
 			}
-			result := search(t, &v, v.Spec, 1_000_000)
+			result := search(t, boundsOf(&v, v.Spec, 1_000_000))
 			if result.Verdict != check.Violated || result.Broken.Property != v.Breaks {
 				t.Fatalf("%s: %s %v, want a violation of %s", result.Config.Bounds(), result.Verdict, result.Broken, v.Breaks)
 			}
 			record(t, filepath.Join("testdata", "shortest", v.Name), replay(t, result))
-			if original := search(t, &v, v.Of, 60_000); original.Verdict == check.Violated {
+			if original := search(t, boundsOf(&v, v.Of, 60_000)); original.Verdict == check.Violated {
 				t.Errorf("the original breaks %s", original.Broken)
 			}
 		})
+	}
+}
+
+// So it does where partial order reduction leaves out what it may.
+func TestReductionHidesNoMistake(t *testing.T) {
+	found := 0
+	for _, v := range broken.Variants {
+		cfg := boundsOf(&v, v.Spec, 1_000_000)
+		cfg.Reduce = check.PartialOrder
+		if !check.Checkable(v.Breaks) || cfg.Validate() != nil {
+			continue
+		}
+		found++
+		if r := search(t, cfg); r.Verdict != check.Violated || r.Broken.Property != v.Breaks {
+			t.Errorf("%s: %s %v, want a violation of %s", v.Name, r.Verdict, r.Broken, v.Breaks)
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d mistakes can be looked for so", found)
 	}
 }
 

@@ -1,0 +1,259 @@
+package check
+
+import (
+	"context"
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+// belief is what a reduced search takes for granted of who sends what. A process sends
+// upon a cause: a message of some type that comes over some link, a step of its own
+// accord, or a timer that runs out. What each cause leads to is learnt: a search begins
+// with the belief that nothing leads to anything, and begins again with what it has
+// seen when that turns out to be wrong.
+//
+// A send that the belief does not know would be in a schedule that begins with steps of
+// other processes than those that go first; these stay possible after the first have
+// moved, so the search comes to that send also after it.
+type belief struct {
+	layout *layout
+	types  []int      // of each layer: the number of its first type
+	kinds  int        // of messages
+	leads  [][]onLink // by cause
+
+	disputed bool  // a leader was announced that its term does not name
+	visible  flags // of steps
+}
+
+// onLink is messages that may be on a link: their types, as bits.
+type onLink struct {
+	slot  int
+	types uint64
+}
+
+// maxKinds is how many types of messages a reduced search can tell apart.
+const maxKinds = 64
+
+// kinds returns how many types of messages all layers have.
+func (c *Config) kinds() int {
+	n := 0
+	for i := range c.Spec.Depth() {
+		n += len(c.Spec.Layer(uint8(i)).Messages)
+	}
+	return n
+}
+
+func newBelief(c *Config, l *layout) *belief {
+	b := &belief{layout: l, kinds: c.kinds(), visible: c.visible(false)}
+	first := 0
+	for i := range c.Spec.Depth() {
+		b.types = append(b.types, first)
+		first += len(c.Spec.Layer(uint8(i)).Messages)
+	}
+	b.leads = make([][]onLink, l.links*b.kinds+2*l.n)
+	return b
+}
+
+// clone returns an independent copy.
+func (b *belief) clone() *belief {
+	c := *b
+	c.leads = make([][]onLink, len(b.leads))
+	for i := range b.leads {
+		c.leads[i] = slices.Clone(b.leads[i])
+	}
+	return &c
+}
+
+func (b *belief) kind(m *message) int { return b.types[m.Layer] + int(m.Type) - 1 }
+
+// The causes, by number.
+
+func (b *belief) byMessage(slot, kind int) int { return (slot-b.layout.n)*b.kinds + kind }
+func (b *belief) byItself(p int) int           { return b.layout.links*b.kinds + p }
+func (b *belief) byTimer(p int) int            { return b.layout.links*b.kinds + b.layout.n + p }
+
+// byKind is the cause of what a process does without a message.
+func (b *belief) byKind(kind actionKind, p int) int {
+	if kind == actFire {
+		return b.byTimer(p)
+	}
+	return b.byItself(p)
+}
+
+// knows reports whether a cause is known to lead to a message.
+func (b *belief) knows(cause, slot, kind int) bool {
+	for _, l := range b.leads[cause] {
+		if l.slot == slot {
+			return l.types&(1<<kind) != 0
+		}
+	}
+	return false
+}
+
+func (b *belief) add(cause, slot, kind int) {
+	for i := range b.leads[cause] {
+		if l := &b.leads[cause][i]; l.slot == slot {
+			l.types |= 1 << kind
+			return
+		}
+	}
+	b.leads[cause] = append(b.leads[cause], onLink{slot, 1 << kind})
+}
+
+// spread follows what may happen as long as a few processes do nothing.
+type spread struct {
+	come  []uint64 // by link: the types of messages that may come over it
+	done  []uint64 // of these, what has been followed
+	awake uint64   // who may do something
+	moved uint64   // whose steps of their own have been followed
+	meets uint64   // who may give one of the few another choice
+}
+
+// disturbers returns who may give one of a few processes another choice before one of
+// them moves.
+func (b *belief) disturbers(w *worker, v []uint32, few uint64) uint64 {
+	s := &w.spread
+	s.begin(b.layout.stride)
+	for slot := b.layout.n; slot < b.layout.n+b.layout.links; slot++ {
+		if to := b.layout.receiver(slot); v[slot] != 0 && few&(1<<to) == 0 {
+			s.come[slot] = w.kindsOn(v[slot])
+			s.awake |= 1 << to
+		}
+	}
+	for p := range b.layout.n {
+		if few&(1<<p) == 0 && w.canMove(v[p]) {
+			s.awake |= 1 << p
+		}
+	}
+	for s.meets == 0 && b.follow(w, v, few) {
+	}
+	return s.meets
+}
+
+func (s *spread) begin(slots int) {
+	if s.come == nil {
+		s.come, s.done = make([]uint64, slots), make([]uint64, slots)
+	}
+	clear(s.come)
+	clear(s.done)
+	s.awake, s.moved, s.meets = 0, 0, 0
+}
+
+// follow goes one round further, and reports whether that led to anything.
+func (b *belief) follow(w *worker, v []uint32, few uint64) bool {
+	s, further := &w.spread, false
+	for rest := s.awake &^ s.moved; rest != 0; rest &= rest - 1 {
+		p := bits.TrailingZeros64(rest)
+		b.cause(w, v, few, b.byItself(p))
+		if w.cfg.Timing == AnyTime {
+			b.cause(w, v, few, b.byTimer(p))
+		}
+		s.moved |= 1 << p
+		further = true
+	}
+	for slot := b.layout.n; slot < b.layout.n+b.layout.links; slot++ {
+		for rest := s.come[slot] &^ s.done[slot]; rest != 0; rest &= rest - 1 {
+			b.cause(w, v, few, b.byMessage(slot, bits.TrailingZeros64(rest)))
+			further = true
+		}
+		s.done[slot] = s.come[slot]
+	}
+	return further
+}
+
+// cause notes what a cause leads to. A message for one of the few gives it no other choice
+// if one that was sent before waits on the same link, unless links keep no order.
+func (b *belief) cause(w *worker, v []uint32, few uint64, cause int) {
+	s := &w.spread
+	for _, l := range b.leads[cause] {
+		to := b.layout.receiver(l.slot)
+		switch {
+		case few&(1<<to) == 0:
+			s.come[l.slot] |= l.types
+			s.awake |= 1 << to
+		case v[l.slot] == 0 || w.cfg.Unordered:
+			s.meets |= 1 << b.layout.sender(l.slot)
+		}
+	}
+}
+
+// canMove reports whether a process may do something without a message. Timers that wait
+// for silence do not count: see undisturbed.
+func (w *worker) canMove(local uint32) bool {
+	for _, e := range w.list(w.view(local).own) {
+		if e.kind != actFire || w.cfg.Timing == AnyTime {
+			return true
+		}
+	}
+	return false
+}
+
+// kindsOn returns the types of the messages on a link.
+func (w *worker) kindsOn(channel uint32) uint64 {
+	for int(channel) >= len(w.kinds) {
+		w.kinds = append(w.kinds, 0)
+	}
+	if w.kinds[channel] == 0 {
+		w.mu.Lock()
+		for _, m := range w.contents(channel) {
+			w.kinds[channel] |= 1 << w.believed.kind(w.messages[m])
+		}
+		w.mu.Unlock()
+	}
+	return w.kinds[channel]
+}
+
+// learn notes to what a cause leads in some edges. What is new to the belief with which
+// the search began ends it.
+func (w *worker) learn(cause int, edges []edge) {
+	for i := range edges {
+		e := &edges[i]
+		if e.flags&disputed != 0 && !w.believed.disputed {
+			w.surprise(func(next *belief) { next.disputed, next.visible = true, w.cfg.visible(true) })
+		}
+		for _, s := range w.sent[e.sendsAt : e.sendsAt+uint32(e.sendsN)] {
+			w.mu.Lock()
+			kind := w.believed.kind(w.messages[s.message])
+			w.mu.Unlock()
+			if !w.believed.knows(cause, int(s.slot), kind) {
+				w.surprise(func(next *belief) { next.add(cause, int(s.slot), kind) })
+			}
+		}
+	}
+}
+
+// reduced searches with one belief after the other, until one holds.
+func reduced(ctx context.Context, cfg *Config) *search {
+	var believed *belief
+	for {
+		s := newSearch(ctx, cfg)
+		if believed == nil {
+			believed = newBelief(cfg, &s.space.layout)
+		}
+		next := believed.clone()
+		surprised := s.believe(believed, next)
+		s.run()
+		if !*surprised {
+			return s
+		}
+		believed = next
+	}
+}
+
+// believe lets all workers go by a belief, and changes next by what it does not know.
+func (s *search) believe(believed, next *belief) (surprised *bool) {
+	surprised = new(bool)
+	var mu sync.Mutex
+	for _, w := range s.workers {
+		w.believed = believed
+		w.surprise = func(change func(next *belief)) {
+			mu.Lock()
+			defer mu.Unlock()
+			*surprised = true
+			change(next)
+			s.stop("belief")
+		}
+	}
+	return surprised
+}
