@@ -103,77 +103,76 @@ func (b *belief) add(cause, slot, kind int) {
 
 // spread follows what may happen as long as a few processes do nothing.
 type spread struct {
-	come  []uint64 // by link: the types of messages that may come over it
-	done  []uint64 // of these, what has been followed
+	few   uint64
+	come  []uint64 // by slot: the types of messages that may be on the link
+	todo  []onLink // of these, what is still to be followed
 	awake uint64   // who may do something
-	moved uint64   // whose steps of their own have been followed
 	meets uint64   // who may give one of the few another choice
 }
 
-// disturbers returns who may give one of a few processes another choice before one of
-// them moves.
-func (b *belief) disturbers(w *worker, v []uint32, few uint64) uint64 {
+// disturbers returns some who may give one of a few processes another choice before one of
+// them moves, if there are any.
+func (w *worker) disturbers(v []uint32, few uint64) uint64 {
 	s := &w.spread
-	s.begin(b.layout.stride)
-	for slot := b.layout.n; slot < b.layout.n+b.layout.links; slot++ {
-		if to := b.layout.receiver(slot); v[slot] != 0 && few&(1<<to) == 0 {
-			s.come[slot] = w.kindsOn(v[slot])
-			s.awake |= 1 << to
+	if s.come == nil {
+		s.come = make([]uint64, w.layout.stride)
+	}
+	clear(s.come)
+	s.few, s.todo, s.awake, s.meets = few, s.todo[:0], 0, 0
+	for slot := w.layout.n; slot < w.layout.n+w.layout.links; slot++ {
+		if v[slot] != 0 && few&(1<<w.layout.receiver(slot)) == 0 {
+			w.mayCome(v, onLink{slot, w.kindsOn(v[slot])})
 		}
 	}
-	for p := range b.layout.n {
+	for p := range w.layout.n {
 		if few&(1<<p) == 0 && w.canMove(v[p]) {
-			s.awake |= 1 << p
+			w.mayMove(v, p)
 		}
 	}
-	for s.meets == 0 && b.follow(w, v, few) {
+	for len(s.todo) > 0 && s.meets == 0 {
+		last := len(s.todo) - 1
+		next := s.todo[last]
+		s.todo = s.todo[:last]
+		for ; next.types != 0; next.types &= next.types - 1 {
+			w.mayCause(v, w.believed.byMessage(next.slot, bits.TrailingZeros64(next.types)))
+		}
 	}
 	return s.meets
 }
 
-func (s *spread) begin(slots int) {
-	if s.come == nil {
-		s.come, s.done = make([]uint64, slots), make([]uint64, slots)
-	}
-	clear(s.come)
-	clear(s.done)
-	s.awake, s.moved, s.meets = 0, 0, 0
-}
-
-// follow goes one round further, and reports whether that led to anything.
-func (b *belief) follow(w *worker, v []uint32, few uint64) bool {
-	s, further := &w.spread, false
-	for rest := s.awake &^ s.moved; rest != 0; rest &= rest - 1 {
-		p := bits.TrailingZeros64(rest)
-		b.cause(w, v, few, b.byItself(p))
-		if w.cfg.Timing == AnyTime {
-			b.cause(w, v, few, b.byTimer(p))
-		}
-		s.moved |= 1 << p
-		further = true
-	}
-	for slot := b.layout.n; slot < b.layout.n+b.layout.links; slot++ {
-		for rest := s.come[slot] &^ s.done[slot]; rest != 0; rest &= rest - 1 {
-			b.cause(w, v, few, b.byMessage(slot, bits.TrailingZeros64(rest)))
-			further = true
-		}
-		s.done[slot] = s.come[slot]
-	}
-	return further
-}
-
-// cause notes what a cause leads to. A message for one of the few gives it no other choice
-// if one that was sent before waits on the same link, unless links keep no order.
-func (b *belief) cause(w *worker, v []uint32, few uint64, cause int) {
+// mayCome notes messages that may be on a link to a process that is none of the few.
+func (w *worker) mayCome(v []uint32, l onLink) {
 	s := &w.spread
-	for _, l := range b.leads[cause] {
-		to := b.layout.receiver(l.slot)
+	if l.types &^= s.come[l.slot]; l.types == 0 {
+		return
+	}
+	s.come[l.slot] |= l.types
+	s.todo = append(s.todo, l)
+	w.mayMove(v, int(w.layout.receiver(l.slot)))
+}
+
+// mayMove notes that a process may do something, and so may come to steps of its own.
+func (w *worker) mayMove(v []uint32, p int) {
+	if w.spread.awake&(1<<p) != 0 {
+		return
+	}
+	w.spread.awake |= 1 << p
+	w.mayCause(v, w.believed.byItself(p))
+	if w.cfg.Timing == AnyTime {
+		w.mayCause(v, w.believed.byTimer(p))
+	}
+}
+
+// mayCause notes what a cause leads to. A message for one of the few gives it no other
+// choice if one that was sent before waits on the same link, unless links keep no order.
+func (w *worker) mayCause(v []uint32, cause int) {
+	s := &w.spread
+	for _, l := range w.believed.leads[cause] {
 		switch {
-		case few&(1<<to) == 0:
-			s.come[l.slot] |= l.types
-			s.awake |= 1 << to
+		case s.few&(1<<w.layout.receiver(l.slot)) == 0:
+			w.mayCome(v, l)
 		case v[l.slot] == 0 || w.cfg.Unordered:
-			s.meets |= 1 << b.layout.sender(l.slot)
+			s.meets |= 1 << w.layout.sender(l.slot)
 		}
 	}
 }

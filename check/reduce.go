@@ -66,25 +66,43 @@ func (c *Config) visible(disputed bool) flags {
 }
 
 // expandReduced finds the successors of a state that a few processes lead to, if those
-// are enough, and reports whether they are.
+// are enough, and reports whether they are. One is tried before several.
 func (w *worker) expandReduced(v []uint32, f print) bool {
 	if w.layout.inbox >= 0 {
 		return false // anybody may be told something at any time
 	}
-	first := len(w.found)
 	active, pending := w.activity(v)
-	for _, few := range w.fewest(v, active, pending) {
-		if w.takes(v, few&active, w.believed.visible) {
+	w.several = w.several[:0]
+	for rest := active; rest != 0; rest &= rest - 1 {
+		if w.takes(v, rest&-rest, w.believed.visible) {
 			continue
 		}
-		for rest := few & active; rest != 0; rest &= rest - 1 {
-			w.expandProcess(v, f, bits.TrailingZeros64(rest))
-		}
-		if w.anyOpen(first) {
+		few := w.undisturbed(v, rest&-rest, active)
+		switch silent := w.cfg.Timing != Never && w.cfg.Timing != AnyTime; {
+		case few == active || silent && few&pending == 0 || slices.Contains(w.several, few):
+		case few&(few-1) != 0:
+			w.several = append(w.several, few)
+		case w.suffices(v, f, few):
 			return true
 		}
-		w.forget(first)
 	}
+	slices.SortStableFunc(w.several, func(a, b uint64) int { return bits.OnesCount64(a) - bits.OnesCount64(b) })
+	return slices.ContainsFunc(w.several, func(few uint64) bool {
+		return !w.takes(v, few, w.believed.visible) && w.suffices(v, f, few)
+	})
+}
+
+// suffices finds the successors that a few processes lead to, and takes them back if all
+// of them are expanded already.
+func (w *worker) suffices(v []uint32, f print, few uint64) bool {
+	first := len(w.found)
+	for ; few != 0; few &= few - 1 {
+		w.expandProcess(v, f, bits.TrailingZeros64(few))
+	}
+	if w.anyOpen(first) {
+		return true
+	}
+	w.forget(first)
 	return false
 }
 
@@ -107,30 +125,14 @@ func (w *worker) activity(v []uint32) (active, pending uint64) {
 	return active, pending
 }
 
-// fewest returns the sets of processes that may go first, those in which the fewest can
-// do something before others.
-func (w *worker) fewest(v []uint32, active, pending uint64) []uint64 {
-	w.few = w.few[:0]
-	silent := w.cfg.Timing != Never && w.cfg.Timing != AnyTime
-	for rest := active; rest != 0; rest &= rest - 1 {
-		few := w.undisturbed(v, rest&-rest)
-		if few&active == active || silent && few&pending == 0 || slices.Contains(w.few, few) {
-			continue
-		}
-		w.few = append(w.few, few)
-	}
-	slices.SortStableFunc(w.few, func(a, b uint64) int { return bits.OnesCount64(a&active) - bits.OnesCount64(b&active) })
-	return w.few
-}
-
-// undisturbed adds to some processes those who may give them another choice, and so on.
-func (w *worker) undisturbed(v []uint32, few uint64) uint64 {
+// undisturbed adds to some processes those who may give them another choice, and so on,
+// and returns those of them who can do something.
+func (w *worker) undisturbed(v []uint32, few, active uint64) uint64 {
 	for {
-		more := w.believed.disturbers(w, v, few)
-		if more == 0 {
-			return few
+		more := w.disturbers(v, few)
+		if few |= more; more == 0 || few&active == active {
+			return few & active
 		}
-		few |= more
 	}
 }
 

@@ -21,7 +21,7 @@ type worker struct {
 	believed *belief                         // nil without reduction
 	surprise func(change func(next *belief)) // is told what it does not know
 	spread   spread                          // scratch
-	few      []uint64                        // the same
+	several  []uint64                        // the same: sets of processes
 	kinds    []uint64                        // by channel: the types of all messages on it; 0: not asked yet
 
 	capacity    int         // how many may be inside
