@@ -206,10 +206,12 @@ func (g *graph) judge(part []int32) (fair bool, late []uint64) {
 	for class, states := range possible {
 		switch {
 		case taken[class]:
+		case class>>60 == fires:
+			if g.overdue(part, class) {
+				late = append(late, class)
+			}
 		case states == len(part):
 			return false, nil
-		case class>>60 == fires && g.overdue(part, class):
-			late = append(late, class)
 		}
 	}
 	return len(taken) > 0, late

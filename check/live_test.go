@@ -75,11 +75,12 @@ func TestLiveness(t *testing.T) {
 }
 
 // beating are two processes of which one sends heartbeats for ever. The other enters
-// once it has waited for a while; if it is shy, a heartbeat makes it wait anew.
+// once it has waited for a while; if it is shy, a heartbeat makes it wait anew. If it is
+// alone, it has nobody's heartbeats but its own.
 type beating struct {
-	self  process.ID
-	waits bool
-	shy   bool
+	self       process.ID
+	waits      bool
+	shy, alone bool
 }
 
 const (
@@ -90,36 +91,47 @@ const (
 func (m *beating) Step(ev *process.Event, fx *process.Effects) {
 	switch ev.Kind {
 	case process.Start:
-		if m.self == 0 {
+		if (m.self == 0) != m.alone {
 			fx.Arm(beat, process.Millisecond, process.Millisecond)
 		}
 	case process.Acquire:
 		m.waits = true
 		fx.Arm(patience, process.Millisecond, process.Millisecond)
 	case process.Deliver:
-		if m.waits && m.shy {
-			fx.Arm(patience, process.Millisecond, process.Millisecond)
-		}
+		m.hear(fx)
 	case process.Fire:
 		if ev.Timer == patience {
 			m.waits = false
 			fx.Grant(1)
 			return
 		}
-		fx.Send(1, process.Message{Type: 1})
 		fx.Arm(beat, process.Millisecond, process.Millisecond)
+		if m.alone {
+			m.hear(fx)
+		} else {
+			fx.Send(1, process.Message{Type: 1})
+		}
+	}
+}
+
+func (m *beating) hear(fx *process.Effects) {
+	if m.waits && m.shy {
+		fx.Arm(patience, process.Millisecond, process.Millisecond)
 	}
 }
 
 func (m *beating) Fields(f *process.Fields) { f.Bool("waits", &m.waits) }
 
 // TestTimersBesideHeartbeats: a timer that may run out only while no message is on its
-// way is not put off for ever by heartbeats, but by being set anew.
+// way is not put off for ever by heartbeats, but by being set anew, even if it might have
+// run out each time.
 func TestTimersBesideHeartbeats(t *testing.T) {
 	for shy, want := range map[bool]check.Verdict{false: check.Proved, true: check.Violated} {
-		r := patient(t, 2, func(self process.ID) process.Machine { return &beating{self: self, shy: shy} })
-		if r.Verdict != want {
-			t.Errorf("shy %v: %s %v, want %s", shy, r.Verdict, r.Broken, want)
+		for _, alone := range []bool{false, true} {
+			r := patient(t, 2, func(self process.ID) process.Machine { return &beating{self: self, shy: shy, alone: alone} })
+			if r.Verdict != want {
+				t.Errorf("shy %v, alone %v: %s %v, want %s", shy, alone, r.Verdict, r.Broken, want)
+			}
 		}
 	}
 }

@@ -56,22 +56,33 @@ func run(page string, limit time.Duration) error {
 		_, failures := tableOf(limit)
 		return failures
 	}
-	text, err := os.ReadFile(page)
+	if _, _, err := around(page); err != nil {
+		return err // better now than after some minutes
+	}
+	commit, start := longrun.Commit("."), time.Now()
+	table, failures := tableOf(limit)
+	before, after, err := around(page)
 	if err != nil {
 		return err
 	}
-	begin, end := []byte("<!-- generated: model -->\n"), []byte("<!-- end -->")
-	before, rest, ok := bytes.Cut(text, begin)
-	_, after, ok2 := bytes.Cut(rest, end)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s has no block between %q and %q", page, begin, end)
-	}
-	start := time.Now()
-	table, failures := tableOf(limit)
 	block := fmt.Sprintf("Commit %s, %s, %d processors, %s for all; most searches at most %v.\n\n%s",
-		longrun.Commit("."), time.Now().UTC().Format(time.DateOnly), runtime.GOMAXPROCS(0), time.Since(start).Round(time.Second), limit, table)
-	out := bytes.Join([][]byte{before, begin, []byte(block), end, after}, nil)
-	return errors.Join(failures, os.WriteFile(page, out, 0o644))
+		commit, time.Now().UTC().Format(time.DateOnly), runtime.GOMAXPROCS(0), time.Since(start).Round(time.Second), limit, table)
+	return errors.Join(failures, os.WriteFile(page, slices.Concat(before, []byte(block), after), 0o644))
+}
+
+// around returns what of a page stands before and after the table.
+func around(page string) (before, after []byte, err error) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return nil, nil, err
+	}
+	begin, end := []byte("<!-- generated: model -->\n"), []byte("<!-- end -->")
+	at := bytes.Index(text, begin)
+	size := bytes.Index(text[max(at, 0):], end)
+	if at < 0 || size < 0 {
+		return nil, nil, fmt.Errorf("%s has no block between %q and %q", page, begin, end)
+	}
+	return text[:at+len(begin)], text[at+size:], nil
 }
 
 func tableOf(limit time.Duration) (string, error) {
