@@ -178,7 +178,7 @@ func (w *worker) mayCause(v []uint32, cause int) {
 }
 
 // canMove reports whether a process may do something without a message. Timers that wait
-// for silence do not count: see undisturbed.
+// for silence do not count: one of the few has a message on its way to it.
 func (w *worker) canMove(local uint32) bool {
 	for _, e := range w.list(w.view(local).own) {
 		if e.kind != actFire || w.cfg.Timing == AnyTime {
