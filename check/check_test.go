@@ -112,3 +112,13 @@ func replayed(t *testing.T, r *check.Result) {
 		t.Errorf("the simulator finds %v, the checker %v\n%s", v, r.Broken, r.Scenario())
 	}
 }
+
+// TestInterrupted: a search that somebody ends has not come to the end of its time.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err := check.Run(ctx, check.Config{Spec: algorithm.Find("lamport"), Process: process.Config{N: 3}})
+	if err != nil || r.Verdict != check.Bounded || r.Stopped != "interruption" {
+		t.Errorf("%v, %v", r, err)
+	}
+}

@@ -165,10 +165,13 @@ func (c *Config) validateNumbers() error {
 		name string
 		of   int
 	}{{"timeouts", c.Timeouts}, {"crashes", c.Crashes}, {"restarts", c.Restarts}, {"drops", c.Drops},
-		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"cancels", c.Cancels}, {"depth", min(c.MaxDepth, maxBudget)}} {
+		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"cancels", c.Cancels}} {
 		if b.of < 0 || b.of > maxBudget {
 			return fmt.Errorf("check: %d %s, there must be 0 to %d", b.of, b.name, maxBudget)
 		}
+	}
+	if c.MaxDepth < 0 {
+		return fmt.Errorf("check: depth %d, it must be 0, for no bound, or more", c.MaxDepth)
 	}
 	if c.Suspicions > 0 && c.Detector == process.NoDetector {
 		return fmt.Errorf("check: %d wrong suspicions, but %s asks no detector, and none was given to it", c.Suspicions, c.Spec.Name)

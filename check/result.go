@@ -36,7 +36,8 @@ type Result struct {
 	Transitions uint64 // out of these, whether or not they lead to a new one
 	Depth       int    // the length of the longest of the shortest runs to a state
 	Elapsed     time.Duration
-	// Stopped says what ended a search that is Bounded: memory, time, states or depth.
+	// Stopped says what ended a search that is Bounded: memory, time,
+	// states, depth, or interruption where its context was canceled.
 	Stopped string
 
 	// Unreached are the rules that were never applied in any schedule that was searched.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -182,6 +183,8 @@ func (s *search) record(words []uint32) ([]uint32, print) {
 
 func (s *search) checkLimits() {
 	switch {
+	case errors.Is(s.ctx.Err(), context.Canceled):
+		s.stop("interruption")
 	case s.ctx.Err() != nil:
 		s.stop("time")
 	case s.cfg.MaxStates > 0 && s.states.Load() >= s.cfg.MaxStates:

@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,7 +45,7 @@ besides, and those of which it should have come through some and did not: then l
 proved than it seems.
 
 Exit status: 0 if it is proved, 1 if a promise is broken, 3 if the search came to
-an end of memory, time, states or depth, 125 if the flags are wrong.`,
+an end of memory, time, states or depth, or was interrupted, 125 if the flags are wrong.`,
 		Example: `  conclave check ricart-agrawala -n 3 --entries 2
   conclave check lamport -n 2 --fifo=false --trace text
   conclave check bully -n 3 --crashes 1 --timeouts 4 --json
@@ -105,10 +107,10 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.StringVar(&c.detector, "detector", c.detector, "what tells an algorithm of crashes that asks no detector: unreliable or reliable; by default nothing, but in an election whoever follows a crashed leader is asked for another")
 	flags.IntVar(&c.suspicions, "suspicions", 0, "how often a detector may say that a process has crashed that is up")
 	flags.IntVar(&c.cancels, "cancels", 0, "how often a client that waits may give up, if the algorithm has a rule for it")
-	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may run out (default any number)")
+	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may run out (default 0: any number)")
 	flags.StringVar(&c.timers, "timers", c.timers, "when timers run out: as-needed, synchronous, patient, any or never")
 	flags.BoolVar(&c.synchronous, "synchronous", false, "the same as --timers synchronous")
-	flags.StringVar(&c.reduce, "reduce", c.reduce, "none, or por to leave out schedules that differ in nothing that matters")
+	flags.StringVar(&c.reduce, "reduce", c.reduce, "none, or por to leave out schedules that differ in nothing that matters; not with faults, --timeouts or --liveness")
 	flags.BoolVar(&c.liveness, "liveness", false, "look also for fair runs that go on for ever while somebody waits")
 	flags.BoolVar(&c.depthFirst, "depth-first", false, "search depth first: less memory, no shortest runs")
 	flags.StringSliceVar(&c.properties, "property", nil, "check these `properties` instead of what is claimed; all: what is claimed, and orders and tokens, which make more states")
@@ -117,8 +119,8 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.StringArrayVarP(&c.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")
 	flags.Int64Var(&c.memory, "memory", c.memory, "how much memory the search may take, in `MiB`")
 	flags.Var(&c.limit, "time", "end the search after this time, as a clock shows it: 30s, 5m")
-	flags.Uint64Var(&c.states, "states", 0, "end it after so many states")
-	flags.IntVar(&c.depth, "depth", 0, "end it at this depth")
+	flags.Uint64Var(&c.states, "states", 0, "end it after so many states (default 0: no bound)")
+	flags.IntVar(&c.depth, "depth", 0, "end it at this depth (default 0: no bound)")
 	flags.IntVar(&c.workers, "workers", 0, "how many search at the same time (default one for each processor)")
 	flags.StringVar(&c.format, "trace", "", "write the run that was found, as "+strings.Join(trace.Formats(), ", ")+"; the verdict then goes to standard error")
 	flags.StringVar(&c.scenario, "scenario", "", "write the run that was found to this `file`, as a scenario for conclave sim")
@@ -126,10 +128,13 @@ func (c *checking) register(cmd *cobra.Command) {
 
 func (c *checking) run(ctx context.Context, name string) error {
 	cfg, err := c.config(name)
+	if err == nil {
+		err = c.checkScenario()
+	}
 	if err != nil {
 		return err
 	}
-	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt)
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	if c.limit > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.limit))
@@ -145,10 +150,22 @@ func (c *checking) run(ctx context.Context, name string) error {
 	case check.Bounded:
 		c.status = statusBounded
 	}
-	if err := c.writeRun(r); err != nil {
-		return err
+	unwritten := c.writeRun(r) // the verdict is told all the same
+	return errors.Join(c.print(viewCheck(r), func(w io.Writer) error { return checkTable(w, r) }), unwritten)
+}
+
+// checkScenario refuses a file that cannot be written, before a search that may be long.
+func (c *checking) checkScenario() error {
+	if c.scenario == "" {
+		return nil
 	}
-	return c.print(viewCheck(r), func(w io.Writer) error { return checkTable(w, r) })
+	if info, err := os.Stat(c.scenario); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("--scenario %s: that is no file", c.scenario)
+	}
+	if info, err := os.Stat(filepath.Dir(c.scenario)); err != nil || !info.IsDir() {
+		return fmt.Errorf("--scenario %s: there is no directory %s", c.scenario, filepath.Dir(c.scenario))
+	}
+	return nil
 }
 
 // writeRun writes the run that was found, if it is wanted.
@@ -166,8 +183,12 @@ func (c *checking) writeRun(r *check.Result) error {
 			}
 		}
 	}
-	if c.scenario == "" || r.Broken == nil {
+	switch {
+	case c.scenario == "":
 		return nil
+	case r.Broken == nil:
+		_, err := fmt.Fprintf(c.stderr, "conclave: %s is not written: no promise is broken\n", c.scenario)
+		return err
 	}
 	return os.WriteFile(c.scenario, r.Scenario(), 0o644)
 }

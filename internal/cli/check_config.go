@@ -20,6 +20,12 @@ var detectors = []string{process.NoDetector: "none", process.UnreliableDetector:
 
 var reductions = []string{check.NoReduction: "none", check.PartialOrder: "por"}
 
+// The most that a search can use: each worker begins with some memory of its own.
+const (
+	mostWorkers = 1024
+	mostMemory  = 16 << 20 // MiB
+)
+
 func (c *checking) config(name string) (cfg check.Config, err error) {
 	if cfg.Spec, err = findAlgorithm(name); err != nil {
 		return cfg, err
@@ -41,10 +47,10 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 		return cfg, fmt.Errorf("--detector %q: give one of %s", c.detector, strings.Join(detectors, ", "))
 	case c.entries < 1:
 		return cfg, fmt.Errorf("--entries %d: give 1 or more", c.entries)
-	case c.workers < 0:
-		return cfg, fmt.Errorf("--workers %d: give 1 or more, or leave it out", c.workers)
-	case c.memory < 16:
-		return cfg, fmt.Errorf("--memory %d: give 16 MiB or more", c.memory)
+	case c.workers < 0 || c.workers > mostWorkers:
+		return cfg, fmt.Errorf("--workers %d: give 1 to %d, or leave it out", c.workers, mostWorkers)
+	case c.memory < 16 || c.memory > mostMemory:
+		return cfg, fmt.Errorf("--memory %d: give 16 to %d MiB", c.memory, mostMemory)
 	}
 	cfg.Timing, cfg.Reduce = check.Timing(timing), check.Reduction(reduction)
 	if c.synchronous {

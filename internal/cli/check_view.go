@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/check"
 )
 
@@ -91,6 +92,9 @@ func checkTable(w io.Writer, r *check.Result) error {
 	}
 	if len(missed) > 0 {
 		t.row("never reached", strings.Join(missed, ", "))
+	}
+	if v := broken.Find(r.Config.Spec.Name); v != nil && r.Broken == nil {
+		t.row("its mistake shows with", v.Command())
 	}
 	if len(r.Unreached) > 0 {
 		t.row("rules never applied", strings.Join(r.Unreached, " "))
