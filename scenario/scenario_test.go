@@ -28,6 +28,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 		{"no algorithm", "n: 3", "f.yaml:1: the scenario names no algorithm, it must have a line such as algorithm: lamport"},
 		{"no n", "algorithm: lamport", "f.yaml:1: the scenario does not say how many processes there are, it must have n or labels"},
 		{"unknown algorithm", "n: 3\nalgorithm: lampert", `f.yaml:2: there is no algorithm "lampert"; did you mean "lamport"?`},
+		{"unfinished algorithm", "n: 3\nalgorithm: ricart", `f.yaml:2: there is no algorithm "ricart"; did you mean "ricart-agrawala"?`},
 		{"misspelt key", "algorithm: lamport\nn: 3\nwrokload: {}", `f.yaml:3: the scenario has no key "wrokload"; did you mean "workload"?`},
 		{"key twice", "n: 3\nalgorithm: lamport\nn: 4", `f.yaml:3: the scenario has "n" twice, first on line 1`},
 		{"two documents", "n: 3\nalgorithm: lamport\n---\nn: 4", "f.yaml:3: the file goes on after the end of the document, it must have only one"},

@@ -17,12 +17,15 @@ func suggest(name string, known []string) string {
 	return "; there are " + strings.Join(known, ", ")
 }
 
-// nearest returns the known name that was probably meant, or nothing.
+// nearest returns the known name that was probably meant, or nothing. Of names that begin
+// as what was typed, the shortest.
 func nearest(name string, known []string) string {
-	best, least := "", len(name)/2+1
+	best, least, begun := "", len(name)/2+1, false
 	for _, k := range known {
-		if d := distance(name, k); d < least || best == "" && name != "" && strings.HasPrefix(k, name) {
-			best, least = k, d
+		d, begins := distance(name, k), name != "" && strings.HasPrefix(k, name)
+		switch {
+		case begins && !begun, begins == begun && d < least:
+			best, least, begun = k, d, begins
 		}
 	}
 	return best
