@@ -6,6 +6,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,8 @@ const (
 	StatusNotAcquired = 124
 	// StatusError says that Conclave itself failed, or was called wrongly.
 	StatusError = 125
+	// statusInterrupted says that somebody pressed Ctrl-C, as shells do.
+	statusInterrupted = 130
 	// StatusNotExecutable and StatusNotFound are about the command to be run.
 	StatusNotExecutable = guard.StatusNotExecutable
 	StatusNotFound      = guard.StatusNotFound
@@ -71,13 +74,20 @@ func Main(args ...string) int {
 func (a *app) main(args []string) int {
 	root := newRoot(a)
 	root.SetArgs(args)
-	err := root.Execute()
-	if err == nil {
-		return a.status
+	if err := root.Execute(); err != nil {
+		return a.fail(root, err)
+	}
+	return a.status
+}
+
+// fail says in one line what went wrong, and returns the exit status.
+func (a *app) fail(root *cobra.Command, err error) int {
+	var s *statusError
+	if !errors.As(err, &s) && errors.Is(err, context.Canceled) {
+		err, s = errors.New("interrupted"), &statusError{status: statusInterrupted}
 	}
 	a.say("%s", oneLine(explain(root, err)))
-	var s *statusError
-	if errors.As(err, &s) {
+	if s != nil {
 		return s.status
 	}
 	return StatusError
