@@ -76,7 +76,8 @@ type Header struct {
 type Backup struct {
 	Header
 	Registry *registry.Registry
-	// Sum is the checksum of the file.
+	// Sum is the SHA-256 of the whole file, as sha256sum prints it; not the one inside it,
+	// which is of what stands before.
 	Sum [sha256.Size]byte
 	// Size is that of the file, in bytes.
 	Size int
@@ -132,10 +133,10 @@ func Decode(file []byte) (*Backup, error) {
 		return nil, err
 	}
 	end := len(file) - sha256.Size
-	b := &Backup{Sum: sha256.Sum256(file[:end]), Size: len(file)}
-	if !bytes.Equal(b.Sum[:], file[end:]) {
-		return nil, fmt.Errorf("it is damaged: its checksum is %x, its content gives %x", file[end:], b.Sum)
+	if sum := sha256.Sum256(file[:end]); !bytes.Equal(sum[:], file[end:]) {
+		return nil, fmt.Errorf("it is damaged: its checksum is %x, its content gives %x", file[end:], sum)
 	}
+	b := &Backup{Sum: sha256.Sum256(file), Size: len(file)}
 	rd := wire.NewReader(file[frontBytes:end])
 	b.Cluster, b.Name, b.Server, b.Version = rd.Uint(), rd.String(), rd.Uint(), rd.String()
 	b.Time, b.Stale, b.Index, b.Term = rd.Int(), rd.Bool(), rd.Uint(), rd.Uint()

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -47,6 +48,9 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 	}
 	if string(b.Registry.Encode()) != string(state(t).Encode()) || b.Size != len(file) {
 		t.Error("the state is another")
+	}
+	if b.Sum != sha256.Sum256(file) {
+		t.Error("the sum is not that of the file")
 	}
 	if b.LongestTTL() != 20*time.Second || !cmp.Equal(b.Servers(), []uint64{3}) {
 		t.Errorf("the longest TTL is %v, the servers are %v", b.LongestTTL(), b.Servers())
