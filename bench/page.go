@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/internal/longrun"
+	"github.com/conclave-io/conclave/internal/outfile"
 )
 
 // section is what a measurement found: for people, and for programs.
@@ -96,11 +98,10 @@ func splice(file, name, text string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	fresh := file + ".new"
-	if err := os.WriteFile(fresh, changed, 0o644); err != nil {
+	return outfile.Write(file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(changed)
 		return err
-	}
-	return os.Rename(fresh, file)
+	})
 }
 
 func spliced(content []byte, name, text string) ([]byte, error) {

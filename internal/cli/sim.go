@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/internal/outfile"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/scenario"
 	"github.com/conclave-io/conclave/sim"
@@ -277,25 +276,16 @@ func findAlgorithm(name string) (*process.Spec, error) {
 
 // simulate runs a scenario and writes its trace, if that is asked for. A file gets
 // the whole trace or stays as it was.
-func (s *simulation) simulate(sc *scenario.Scenario) (*scenario.Outcome, error) {
+func (s *simulation) simulate(sc *scenario.Scenario) (outcome *scenario.Outcome, err error) {
 	switch {
 	case s.format == "":
 		return sc.Run()
 	case s.out == "":
 		return sc.Trace(s.format, s.stdout)
 	}
-	file, err := os.CreateTemp(filepath.Dir(s.out), ".trace-*")
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return nil, &os.PathError{Op: "open", Path: s.out, Err: path.Err}
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(file.Name()) // if it has not got its name
-	outcome, err := sc.Trace(s.format, file)
-	if err := errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
-		return nil, err
-	}
-	return outcome, os.Rename(file.Name(), s.out)
+	err = outfile.Write(s.out, 0o644, func(w io.Writer) error {
+		outcome, err = sc.Trace(s.format, w)
+		return err
+	})
+	return outcome, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/outfile"
 	"github.com/conclave-io/conclave/service/backup"
 )
 
@@ -48,11 +49,15 @@ func newSnapshotSave(a *app) *cobra.Command {
 		Short: "Save the state of the cluster to a file",
 		Long: `Save asks the cluster for its state, with all that was acknowledged before, checks
 what it got, and puts it into FILE: whole, or not at all. A file that was there is
-replaced.`,
+replaced; a link stays, and the file to which it points is written. What is neither
+is refused, such as a device.`,
 		Example: `  conclave snapshot save /var/backups/conclave
   conclave snapshot save conclave.backup --stale --servers 10.0.0.2:7400`,
 		Args: oneArgument("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := outfile.Place(args[0]); err != nil {
+				return err
+			}
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
 				return a.saveSnapshot(ctx, client, args[0], stale)
 			})
@@ -197,7 +202,7 @@ func (a *app) printBackup(path string, b *backup.Backup) error {
 		if v.Stale {
 			linearizable = "stale: it may lack what was newest"
 		}
-		fmt.Fprintf(w, "%s: %d bytes, checksum right (sha256 %s)\n", shown(path), v.SizeBytes, v.SHA256)
+		fmt.Fprintf(w, "%s: %d bytes, checksum right; the SHA-256 of the file is %s\n", shown(path), v.SizeBytes, v.SHA256)
 		fmt.Fprintf(w, "cluster %s (%s), saved by server %d (%s) at %s, %s\n",
 			v.Cluster, shown(v.ClusterName), v.Server, shown(v.Version), v.SavedAt.Format(time.RFC3339), linearizable)
 		fmt.Fprintf(w, "log up to entry %d in term %d; servers on record: %v\n", v.Index, v.Term, v.Members)

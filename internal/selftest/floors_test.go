@@ -17,6 +17,7 @@ const floors = `
 internal/boottime:
 internal/wire:
 internal/longrun:
+internal/outfile:
 process:
 process/processtest:   process
 trace:                 process
@@ -55,7 +56,7 @@ service/agreement:     internal/wire
 service/replica:       service/agreement service/registry internal/wire
 service/store:         internal/wire
 service/transport:     internal/wire
-service/backup:        service/registry internal/wire
+service/backup:        service/registry internal/outfile internal/wire
 service/node:          service/backup service/replica service/agreement service/registry service/store service/transport internal/boottime internal/wire
 service/server:        service/api service/backup service/node service/registry service/replica service/store service/transport internal/boottime
 
@@ -68,7 +69,7 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server
 internal/demo:         . internal/local internal/boottime service/server
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe service/server service/backup process algorithm algorithm/broken trace sim measure scenario check check/audit
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile service/server service/backup process algorithm algorithm/broken trace sim measure scenario check check/audit
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.

@@ -6,43 +6,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
+
+	"github.com/conclave-io/conclave/internal/outfile"
 )
 
-// Write puts a file at path: whole and on the disk when Write returns, and not at
-// all if it fails. What was there before is replaced.
-func Write(path string, file []byte) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp")
-	if err != nil {
+// Write puts a file at path, as outfile.Write does.
+func Write(path string, file []byte) error {
+	return outfile.Write(path, 0o600, func(w io.Writer) error {
+		_, err := w.Write(file)
 		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(file)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDirectory(dir)
-}
-
-// syncDirectory makes the names in a directory durable. Windows does so by itself,
-// and knows no other way.
-func syncDirectory(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	})
 }
 
 // Read reads a file.
@@ -89,7 +62,7 @@ func Restore(path, dir string, above uint64) (*Backup, error) {
 	if err := Write(foundingFile(dir), Encode(b.Header, b.Registry.Encode())); err != nil {
 		return nil, fmt.Errorf("write to data directory: %w", err)
 	}
-	return b, errors.Join(syncDirectory(dir), syncDirectory(filepath.Dir(filepath.Clean(dir))))
+	return b, errors.Join(outfile.SyncDirectory(dir), outfile.SyncDirectory(filepath.Dir(filepath.Clean(dir))))
 }
 
 // checkEmpty refuses a directory that has anything in it, but for what a file
