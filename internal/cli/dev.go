@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -37,6 +35,7 @@ type devCluster struct {
 	dir     string
 	clients []string // addresses by server, from index 0
 	peers   []string
+	logs    []local.Log // of the servers' present runs, from index 0
 
 	ready chan struct{} // closed once all have been ready
 	tasks sync.WaitGroup
@@ -71,8 +70,11 @@ func (a *app) dev(servers, port int, dir string) error {
 	if servers < 1 || servers > 9 {
 		return fmt.Errorf("--servers %d: give 1 to 9", servers)
 	}
-	if port < 1 || port > 65535-110 {
-		return fmt.Errorf("--port %d: give 1 to %d, since the servers use the ports after it too", port, 65535-110)
+	if port < 1 || port > lastDevPort {
+		return fmt.Errorf("--port %d: give 1 to %d, since the servers use the ports after it too", port, lastDevPort)
+	}
+	if err := devFree(servers, port); err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -87,10 +89,7 @@ func (a *app) dev(servers, port int, dir string) error {
 	}
 	defer clear()
 	c.dir = dir
-	for i := range servers {
-		c.clients = append(c.clients, net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i)))
-		c.peers = append(c.peers, net.JoinHostPort("127.0.0.1", strconv.Itoa(port+100+i)))
-	}
+	c.clients, c.peers = devAddresses(servers, port)
 	return c.run(ctx)
 }
 
@@ -99,6 +98,9 @@ func (c *devCluster) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer c.tasks.Wait()
 	defer cancel(nil)
+	for id := 1; id <= len(c.clients); id++ {
+		c.logs = append(c.logs, local.NewLog(c.logFile(id)))
+	}
 	for id := 1; id <= len(c.clients); id++ {
 		c.tasks.Go(func() {
 			if err := c.keep(ctx, id); err != nil {
@@ -126,7 +128,7 @@ func (c *devCluster) awaitReady(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, devPatience)
 	defer cancel()
 	for id, address := range c.clients {
-		for !ready(limit, address) {
+		for !c.started(id+1) || !ready(limit, address) {
 			select {
 			case <-time.After(20 * time.Millisecond):
 			case <-limit.Done():
@@ -141,6 +143,12 @@ func (c *devCluster) awaitReady(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// started reports whether a server has said that it takes clients. Whoever answers
+// before that is another.
+func (c *devCluster) started(id int) bool {
+	return strings.Contains(c.logs[id-1].Said(), " takes clients at "+c.clients[id-1]+" ")
 }
 
 // ready asks a server.
@@ -169,15 +177,25 @@ func (c *devCluster) keep(ctx context.Context, id int) error {
 		select {
 		case <-c.ready:
 		default:
-			return fmt.Errorf("server %d: %s", id, c.lastLine(id))
+			return fmt.Errorf("server %d: %s", id, c.reason(id, err))
 		}
-		c.app.say("server %d died (%v); it is started again in %v", id, err, revival)
+		c.app.say("server %d died (%s); it is started again in %v", id, c.reason(id, err), revival)
 		select {
 		case <-time.After(revival):
 		case <-ctx.Done():
 			return nil
 		}
+		c.logs[id-1] = local.NewLog(c.logFile(id))
 	}
+}
+
+// reason says why a server ended: the last that it said, if it ended by itself.
+func (c *devCluster) reason(id int, err error) string {
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || !exit.Exited()) {
+		return err.Error()
+	}
+	return strings.TrimPrefix(c.logs[id-1].LastLine(), "conclave: ")
 }
 
 // once runs a server until it ends, which it is told to do when ctx ends.
@@ -186,7 +204,7 @@ func (c *devCluster) once(ctx context.Context, id int) error {
 	for i, address := range c.peers {
 		peers = append(peers, fmt.Sprintf("%d=%s", i+1, address))
 	}
-	log, err := os.OpenFile(c.logFile(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := c.logs[id-1].Open()
 	if err != nil {
 		return err
 	}
@@ -220,14 +238,4 @@ func withoutSettings(environ []string) []string {
 
 func (c *devCluster) logFile(id int) string {
 	return filepath.Join(c.dir, fmt.Sprintf("server-%d.log", id))
-}
-
-// lastLine returns the last that a server said.
-func (c *devCluster) lastLine(id int) string {
-	said, err := os.ReadFile(c.logFile(id))
-	if err != nil {
-		return err.Error()
-	}
-	said = bytes.TrimSpace(said)
-	return strings.TrimPrefix(string(said[bytes.LastIndexByte(said, '\n')+1:]), "conclave: ")
 }

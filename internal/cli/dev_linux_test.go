@@ -161,20 +161,6 @@ func TestDevTakesItsServersAlong(t *testing.T) {
 	}
 }
 
-func TestDevSaysWhyAServerDoesNotStart(t *testing.T) {
-	base := freeRange(t, 1)
-	taken, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", base))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	cmd, out := launch(t, "dev", "--port", strconv.Itoa(base), "--servers", "1")
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != StatusError {
-		t.Errorf("it ends with %v", err)
-	}
-	out.await(t, fmt.Sprintf(`(?m)^conclave: server 1: listen: 127.0.0.1:%d is taken by another process: .*$`, base))
-}
-
 func TestServeStopsWhenItIsTold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {

@@ -4,7 +4,6 @@
 package local
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -50,6 +49,7 @@ type Cluster struct {
 
 type process struct {
 	cmd  *exec.Cmd
+	log  Log
 	done chan struct{} // closed once it is reaped
 	err  error
 }
@@ -189,7 +189,8 @@ func (c *Cluster) Join() (int, error) {
 
 // Restart starts a server that is down.
 func (c *Cluster) Restart(id int) error {
-	log, err := os.OpenFile(c.LogFile(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	said := NewLog(c.LogFile(id))
+	log, err := said.Open()
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (c *Cluster) Restart(id int) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("server %d does not start: %w", id, err)
 	}
-	p := &process{cmd: cmd, done: make(chan struct{})}
+	p := &process{cmd: cmd, log: said, done: make(chan struct{})}
 	go func() {
 		p.err = cmd.Wait()
 		close(p.done)
@@ -276,20 +277,11 @@ func (c *Cluster) Died() error {
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("server %d ended (%v); it said: %s", id, p.err, c.lastLine(id))
+			return fmt.Errorf("server %d ended (%v); it said: %s", id, p.err, p.log.LastLine())
 		default:
 		}
 	}
 	return nil
-}
-
-func (c *Cluster) lastLine(id int) string {
-	output, err := os.ReadFile(c.LogFile(id))
-	if err != nil {
-		return err.Error()
-	}
-	lines := bytes.Split(bytes.TrimSpace(output), []byte("\n"))
-	return string(lines[len(lines)-1])
 }
 
 // Stop ends all servers, those that do not end by themselves with SIGKILL.
