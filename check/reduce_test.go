@@ -134,6 +134,7 @@ func TestReductionOfAnything(t *testing.T) {
 				Spec: spec, Process: process.Config{N: automata}, Entries: 1 + i%2, Unordered: i%3 == 0,
 				Properties: []process.Property{p}, Workers: 1, MaxStates: 3_000,
 			}
+			cfg.Requesters = [][]process.ID{nil, {0}, {1}, {0, 2}}[i/4%4]
 			cfg.Timing = []check.Timing{check.Never, check.Never, check.Synchronous, check.AnyTime}[i%4]
 			whole, err := check.Run(t.Context(), cfg)
 			if err != nil {
