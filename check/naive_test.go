@@ -273,15 +273,7 @@ func TestReductionAgrees(t *testing.T) {
 			if cfg.Validate() != nil {
 				continue
 			}
-			all, err := check.Run(t.Context(), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cfg.Reduce = check.PartialOrder
-			less, err := check.Run(t.Context(), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			all, less := wholeAndReduced(t, cfg)
 			if all.Verdict == check.Bounded {
 				continue
 			}

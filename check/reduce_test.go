@@ -116,6 +116,20 @@ func randomAutomata(r *rand.Rand) *process.Spec {
 	}
 }
 
+// wholeAndReduced makes a search without reduction and with it.
+func wholeAndReduced(t *testing.T, cfg check.Config) (whole, less *check.Result) {
+	t.Helper()
+	var results [2]*check.Result
+	for i, reduction := range []check.Reduction{check.NoReduction, check.PartialOrder} {
+		cfg.Reduce = reduction
+		var err error
+		if results[i], err = check.Run(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return results[0], results[1]
+}
+
 // TestReductionOfAnything: of algorithms made up at random the reduced search finds wrong
 // what the whole one does, and no more, and it brings each process into every state that
 // it can be in.
@@ -136,15 +150,7 @@ func TestReductionOfAnything(t *testing.T) {
 			}
 			cfg.Requesters = [][]process.ID{nil, {0}, {1}, {0, 2}}[i/4%4]
 			cfg.Timing = []check.Timing{check.Never, check.Never, check.Synchronous, check.AnyTime}[i%4]
-			whole, err := check.Run(t.Context(), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cfg.Reduce = check.PartialOrder
-			less, err := check.Run(t.Context(), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole, less := wholeAndReduced(t, cfg)
 			verdicts[whole.Verdict]++
 			if whole.Verdict == check.Bounded || less.Verdict == check.Bounded {
 				continue
