@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/internal/outfile"
 	"github.com/conclave-io/conclave/trace"
 )
 
@@ -159,11 +160,12 @@ func (c *checking) checkScenario() error {
 	if c.scenario == "" {
 		return nil
 	}
-	if info, err := os.Stat(c.scenario); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("--scenario %s: that is no file", c.scenario)
+	place, err := outfile.Place(c.scenario)
+	if err != nil {
+		return fmt.Errorf("--scenario: %w", err)
 	}
-	if info, err := os.Stat(filepath.Dir(c.scenario)); err != nil || !info.IsDir() {
-		return fmt.Errorf("--scenario %s: there is no directory %s", c.scenario, filepath.Dir(c.scenario))
+	if info, err := os.Stat(filepath.Dir(place)); err != nil || !info.IsDir() {
+		return fmt.Errorf("--scenario %s: there is no directory %s", c.scenario, filepath.Dir(place))
 	}
 	return nil
 }
@@ -190,5 +192,8 @@ func (c *checking) writeRun(r *check.Result) error {
 		_, err := fmt.Fprintf(c.stderr, "conclave: %s is not written: no promise is broken\n", c.scenario)
 		return err
 	}
-	return os.WriteFile(c.scenario, r.Scenario(), 0o644)
+	return outfile.Write(c.scenario, 0o644, func(w io.Writer) error {
+		_, err := w.Write(r.Scenario())
+		return err
+	})
 }
