@@ -129,9 +129,9 @@ func (cfg Config) settings() (server.Config, conclave.Config, error) {
 	client.Servers = []string{address}
 	switch {
 	case settings.Data == "":
-		return settings, client, errors.New("Dir: a member of a cluster must not forget what it has promised: name a directory")
+		return settings, client, errors.New("a member of a cluster must not forget what it has promised: name a directory in Dir")
 	case settings.TLSCert != "" && cfg.TLS == nil:
-		return settings, client, errors.New("TLS: nil; with a TLSCert the server takes clients by TLS only, this one too")
+		return settings, client, errors.New("with a TLSCert the server takes clients by TLS only, this one too, but TLS is nil")
 	}
 	return settings, client, client.Validate()
 }

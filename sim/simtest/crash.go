@@ -86,10 +86,6 @@ func hasSpecial(spec *process.Spec) bool {
 	return false
 }
 
-func isToken(message string) bool {
-	return message == "TOKEN" || message == "PRIVILEGE" || message == "PRIV"
-}
-
 // crashDue lets a crash happen that is due, or puts it off if there is nobody for
 // it. There is one at a time: whether a process may crash can depend on who else
 // has.
