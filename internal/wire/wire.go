@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // ErrTruncated is the error of a Reader whose input ends too early.
@@ -67,6 +68,16 @@ func (r *Reader) Fail(err error) {
 func (r *Reader) Uint() uint64 {
 	v, n := binary.Uvarint(r.rest)
 	return take(r, v, n)
+}
+
+// Uint32 reads what AppendUint wrote of a number of 32 bits.
+func (r *Reader) Uint32() uint32 {
+	v := r.Uint()
+	if v > math.MaxUint32 {
+		r.Fail(fmt.Errorf("the number %d has over 32 bits", v))
+		return 0
+	}
+	return uint32(v)
 }
 
 // Int reads a signed integer.

@@ -66,6 +66,9 @@ const (
 	Code_CODE_REVOKED Code = 15
 	// Nobody holds the resource, or no such candidate waits.
 	Code_CODE_NOT_FOUND Code = 16
+	// The state of the cluster has reached its limit. Requests that add to it are
+	// refused; renewals, releases, cancellations and closes always pass.
+	Code_CODE_STATE_LIMIT Code = 23
 )
 
 // Enum value maps for Code.
@@ -88,6 +91,7 @@ var (
 		14: "CODE_TIMEOUT",
 		15: "CODE_REVOKED",
 		16: "CODE_NOT_FOUND",
+		23: "CODE_STATE_LIMIT",
 	}
 	Code_value = map[string]int32{
 		"CODE_UNSPECIFIED":   0,
@@ -107,6 +111,7 @@ var (
 		"CODE_TIMEOUT":       14,
 		"CODE_REVOKED":       15,
 		"CODE_NOT_FOUND":     16,
+		"CODE_STATE_LIMIT":   23,
 	}
 )
 
@@ -302,6 +307,66 @@ func (Ending) EnumDescriptor() ([]byte, []int) {
 	return file_service_api_conclave_proto_rawDescGZIP(), []int{3}
 }
 
+type UpgradeRequest_Action int32
+
+const (
+	// Show the levels and change nothing.
+	UpgradeRequest_ACTION_STATUS UpgradeRequest_Action = 0
+	// Raise the level now, as far as all members can.
+	UpgradeRequest_ACTION_FINISH UpgradeRequest_Action = 1
+	// Do not raise the level until ACTION_FINISH or ACTION_RELEASE.
+	UpgradeRequest_ACTION_HOLD UpgradeRequest_Action = 2
+	// Let the level rise by itself again.
+	UpgradeRequest_ACTION_RELEASE UpgradeRequest_Action = 3
+	// Lower the level by one, if the state uses nothing that needs it.
+	UpgradeRequest_ACTION_LOWER UpgradeRequest_Action = 4
+)
+
+// Enum value maps for UpgradeRequest_Action.
+var (
+	UpgradeRequest_Action_name = map[int32]string{
+		0: "ACTION_STATUS",
+		1: "ACTION_FINISH",
+		2: "ACTION_HOLD",
+		3: "ACTION_RELEASE",
+		4: "ACTION_LOWER",
+	}
+	UpgradeRequest_Action_value = map[string]int32{
+		"ACTION_STATUS":  0,
+		"ACTION_FINISH":  1,
+		"ACTION_HOLD":    2,
+		"ACTION_RELEASE": 3,
+		"ACTION_LOWER":   4,
+	}
+)
+
+func (x UpgradeRequest_Action) Enum() *UpgradeRequest_Action {
+	p := new(UpgradeRequest_Action)
+	*p = x
+	return p
+}
+
+func (x UpgradeRequest_Action) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UpgradeRequest_Action) Descriptor() protoreflect.EnumDescriptor {
+	return file_service_api_conclave_proto_enumTypes[4].Descriptor()
+}
+
+func (UpgradeRequest_Action) Type() protoreflect.EnumType {
+	return &file_service_api_conclave_proto_enumTypes[4]
+}
+
+func (x UpgradeRequest_Action) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UpgradeRequest_Action.Descriptor instead.
+func (UpgradeRequest_Action) EnumDescriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{35, 0}
+}
+
 // ClientFrame carries requests, in order.
 type ClientFrame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -428,8 +493,12 @@ type Welcome struct {
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// The id of the answering server.
 	Server uint64 `protobuf:"varint,2,opt,name=server,proto3" json:"server,omitempty"`
-	// The version of this interface that the server speaks: 1.
-	Version       uint32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The newest version of this interface that the server speaks, 1 or more. It
+	// speaks all earlier ones too.
+	Version uint32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The level of the cluster's formats, 0 if the server does not know it yet. An
+	// option that needs a higher level is not available.
+	Level         uint32 `protobuf:"varint,4,opt,name=level,proto3" json:"level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -481,6 +550,13 @@ func (x *Welcome) GetServer() uint64 {
 func (x *Welcome) GetVersion() uint32 {
 	if x != nil {
 		return x.Version
+	}
+	return 0
+}
+
+func (x *Welcome) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
 	}
 	return 0
 }
@@ -550,7 +626,9 @@ func (x *Farewell) GetLeader() string {
 // Request is one thing asked for.
 type Request struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session, chosen by the client: 16 random bytes.
+	// The secret of the session, drawn by the client: 16 random bytes. Only a caller
+	// that knows it, and is the principal that opened the session, acts in it. The
+	// public id of the session, which lists show, is derived from both.
 	Session []byte `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	// The client numbers the requests of a session from 1 up. A request sent
 	// again keeps its number and is carried out once.
@@ -771,7 +849,7 @@ func (*Request_Revoke) isRequest_Op() {}
 
 func (*Request_Transfer) isRequest_Op() {}
 
-// Open opens the session. Opened again under the same id, it renews.
+// Open opens the session. Opened again under the same secret, it renews.
 type Open struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long the session outlives its last renewal: 100 ms to 1 h.
@@ -1248,7 +1326,7 @@ func (x *Revoke) GetReason() string {
 }
 
 // Transfer names the candidate that is to lead next: the one with this value, or
-// of the session with these 32 hexadecimal digits. The leader, whose session this
+// of the session with this public id ("s-" and 32 hexadecimal digits). The leader, whose session this
 // is, is then asked to leave as by Revoke, and hands over by its Release. It is
 // answered NOT_FOUND if no such candidate waits, and nothing changes.
 type Transfer struct {
@@ -1305,10 +1383,11 @@ func (x *Transfer) GetTo() []byte {
 
 // Reply answers a request.
 type Reply struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Session  []byte                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	Sequence uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Code     Code                   `protobuf:"varint,3,opt,name=code,proto3,enum=conclave.v1.Code" json:"code,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The secret of the session, as in the request.
+	Session  []byte `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Code     Code   `protobuf:"varint,3,opt,name=code,proto3,enum=conclave.v1.Code" json:"code,omitempty"`
 	// What was wrong and what would be right, if the code is not OK or QUEUED.
 	Message string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	// The fence of the grant: larger than that of every earlier grant.
@@ -1324,7 +1403,14 @@ type Reply struct {
 	Holder *Holder `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
 	// Of Open and Renew: the holds of the session that are revoked, by the
 	// sequence numbers of their requests.
-	Revoked       []uint64 `protobuf:"varint,10,rep,packed,name=revoked,proto3" json:"revoked,omitempty"`
+	Revoked []uint64 `protobuf:"varint,10,rep,packed,name=revoked,proto3" json:"revoked,omitempty"`
+	// Of Open and Renew: the public id of the session, 16 bytes.
+	Id []byte `protobuf:"bytes,11,opt,name=id,proto3" json:"id,omitempty"`
+	// The floor of the grant: the smallest fence among the holders of the resource
+	// at that moment, those that are asked to leave included. A store remembers the
+	// largest floor that it has seen and refuses smaller fences. For an exclusive
+	// lock the floor is the fence.
+	Floor         uint64 `protobuf:"varint,12,opt,name=floor,proto3" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1427,6 +1513,20 @@ func (x *Reply) GetRevoked() []uint64 {
 		return x.Revoked
 	}
 	return nil
+}
+
+func (x *Reply) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *Reply) GetFloor() uint64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
 }
 
 type PingRequest struct {
@@ -1557,8 +1657,17 @@ type StatusResponse struct {
 	// Nanoseconds since the server started.
 	UptimeNs      int64  `protobuf:"varint,14,opt,name=uptime_ns,json=uptimeNs,proto3" json:"uptime_ns,omitempty"`
 	SnapshotIndex uint64 `protobuf:"varint,15,opt,name=snapshot_index,json=snapshotIndex,proto3" json:"snapshot_index,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The level of the cluster's formats, and the lowest and highest that this
+	// server reads.
+	Level    uint32 `protobuf:"varint,16,opt,name=level,proto3" json:"level,omitempty"`
+	LevelMin uint32 `protobuf:"varint,17,opt,name=level_min,json=levelMin,proto3" json:"level_min,omitempty"`
+	LevelMax uint32 `protobuf:"varint,18,opt,name=level_max,json=levelMax,proto3" json:"level_max,omitempty"`
+	// The size of the state, about, and the limit beyond which requests that add to
+	// it are refused, in bytes.
+	StateBytes      uint64 `protobuf:"varint,19,opt,name=state_bytes,json=stateBytes,proto3" json:"state_bytes,omitempty"`
+	StateLimitBytes uint64 `protobuf:"varint,20,opt,name=state_limit_bytes,json=stateLimitBytes,proto3" json:"state_limit_bytes,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
@@ -1696,6 +1805,41 @@ func (x *StatusResponse) GetSnapshotIndex() uint64 {
 	return 0
 }
 
+func (x *StatusResponse) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetLevelMin() uint32 {
+	if x != nil {
+		return x.LevelMin
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetLevelMax() uint32 {
+	if x != nil {
+		return x.LevelMax
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetStateBytes() uint64 {
+	if x != nil {
+		return x.StateBytes
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetStateLimitBytes() uint64 {
+	if x != nil {
+		return x.StateLimitBytes
+	}
+	return 0
+}
+
 type Member struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Id          uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1711,8 +1855,13 @@ type Member struct {
 	// It receives the log and has no vote.
 	Learner bool `protobuf:"varint,8,opt,name=learner,proto3" json:"learner,omitempty"`
 	// How many committed entries it is not known to have; the leader knows it.
-	Behind        uint64 `protobuf:"varint,9,opt,name=behind,proto3" json:"behind,omitempty"`
-	Stage         Stage  `protobuf:"varint,10,opt,name=stage,proto3,enum=conclave.v1.Stage" json:"stage,omitempty"`
+	Behind uint64 `protobuf:"varint,9,opt,name=behind,proto3" json:"behind,omitempty"`
+	Stage  Stage  `protobuf:"varint,10,opt,name=stage,proto3,enum=conclave.v1.Stage" json:"stage,omitempty"`
+	// The levels that it reads and the release that it runs, as it said when it was
+	// last met; 0 and empty if it was not met.
+	LevelMin      uint32 `protobuf:"varint,11,opt,name=level_min,json=levelMin,proto3" json:"level_min,omitempty"`
+	LevelMax      uint32 `protobuf:"varint,12,opt,name=level_max,json=levelMax,proto3" json:"level_max,omitempty"`
+	Build         string `protobuf:"bytes,13,opt,name=build,proto3" json:"build,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1815,6 +1964,27 @@ func (x *Member) GetStage() Stage {
 		return x.Stage
 	}
 	return Stage_STAGE_SETTLED
+}
+
+func (x *Member) GetLevelMin() uint32 {
+	if x != nil {
+		return x.LevelMin
+	}
+	return 0
+}
+
+func (x *Member) GetLevelMax() uint32 {
+	if x != nil {
+		return x.LevelMax
+	}
+	return 0
+}
+
+func (x *Member) GetBuild() string {
+	if x != nil {
+		return x.Build
+	}
+	return ""
 }
 
 type ListRequest struct {
@@ -2044,10 +2214,11 @@ func (x *Resource) GetQueueLength() uint32 {
 }
 
 type Holder struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Session  []byte                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	Sequence uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Fence    uint64                 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The public id of the session.
+	Session  []byte `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Fence    uint64 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Nanoseconds since 1970 by the clock of the leader that granted.
 	SinceUnixNs int64  `protobuf:"varint,4,opt,name=since_unix_ns,json=sinceUnixNs,proto3" json:"since_unix_ns,omitempty"`
 	Host        string `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`
@@ -2057,8 +2228,10 @@ type Holder struct {
 	Shared      bool   `protobuf:"varint,9,opt,name=shared,proto3" json:"shared,omitempty"`
 	Priority    int64  `protobuf:"varint,10,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Whether the holder is asked to leave, and why.
-	Revoked       bool   `protobuf:"varint,11,opt,name=revoked,proto3" json:"revoked,omitempty"`
-	Reason        string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
+	Revoked bool   `protobuf:"varint,11,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	Reason  string `protobuf:"bytes,12,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The principal that opened the session; empty for an anonymous one.
+	Owner         string `protobuf:"bytes,13,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2177,17 +2350,27 @@ func (x *Holder) GetReason() string {
 	return ""
 }
 
+func (x *Holder) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 type Waiter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Session       []byte                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	SinceUnixNs   int64                  `protobuf:"varint,3,opt,name=since_unix_ns,json=sinceUnixNs,proto3" json:"since_unix_ns,omitempty"`
-	Host          string                 `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`
-	Pid           int64                  `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
-	Program       string                 `protobuf:"bytes,6,opt,name=program,proto3" json:"program,omitempty"`
-	Value         []byte                 `protobuf:"bytes,7,opt,name=value,proto3" json:"value,omitempty"`
-	Shared        bool                   `protobuf:"varint,8,opt,name=shared,proto3" json:"shared,omitempty"`
-	Priority      int64                  `protobuf:"varint,9,opt,name=priority,proto3" json:"priority,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The public id of the session.
+	Session     []byte `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Sequence    uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	SinceUnixNs int64  `protobuf:"varint,3,opt,name=since_unix_ns,json=sinceUnixNs,proto3" json:"since_unix_ns,omitempty"`
+	Host        string `protobuf:"bytes,4,opt,name=host,proto3" json:"host,omitempty"`
+	Pid         int64  `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
+	Program     string `protobuf:"bytes,6,opt,name=program,proto3" json:"program,omitempty"`
+	Value       []byte `protobuf:"bytes,7,opt,name=value,proto3" json:"value,omitempty"`
+	Shared      bool   `protobuf:"varint,8,opt,name=shared,proto3" json:"shared,omitempty"`
+	Priority    int64  `protobuf:"varint,9,opt,name=priority,proto3" json:"priority,omitempty"`
+	// The principal that opened the session; empty for an anonymous one.
+	Owner         string `protobuf:"bytes,10,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2283,6 +2466,13 @@ func (x *Waiter) GetPriority() int64 {
 		return x.Priority
 	}
 	return 0
+}
+
+func (x *Waiter) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
 }
 
 type ExplainRequest struct {
@@ -2420,7 +2610,12 @@ type Ended struct {
 	Program     string                 `protobuf:"bytes,6,opt,name=program,proto3" json:"program,omitempty"`
 	How         Ending                 `protobuf:"varint,7,opt,name=how,proto3,enum=conclave.v1.Ending" json:"how,omitempty"`
 	// Why the holder was asked to leave, if it was.
-	Reason        string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The principal whose session held it; empty for an anonymous one.
+	Owner string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
+	// The principal that asked the holder to leave; empty if nobody did, if that was
+	// the leader by itself, or an anonymous caller.
+	By            string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2507,6 +2702,20 @@ func (x *Ended) GetHow() Ending {
 func (x *Ended) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *Ended) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Ended) GetBy() string {
+	if x != nil {
+		return x.By
 	}
 	return ""
 }
@@ -2750,17 +2959,22 @@ func (x *SessionsResponse) GetMore() bool {
 }
 
 type Session struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Id           []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	TtlNs        int64                  `protobuf:"varint,2,opt,name=ttl_ns,json=ttlNs,proto3" json:"ttl_ns,omitempty"`
-	Host         string                 `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
-	Pid          int64                  `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`
-	Program      string                 `protobuf:"bytes,5,opt,name=program,proto3" json:"program,omitempty"`
-	Holds        uint32                 `protobuf:"varint,6,opt,name=holds,proto3" json:"holds,omitempty"`
-	Waits        uint32                 `protobuf:"varint,7,opt,name=waits,proto3" json:"waits,omitempty"`
-	OpenedUnixNs int64                  `protobuf:"varint,8,opt,name=opened_unix_ns,json=openedUnixNs,proto3" json:"opened_unix_ns,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The public id.
+	Id           []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	TtlNs        int64  `protobuf:"varint,2,opt,name=ttl_ns,json=ttlNs,proto3" json:"ttl_ns,omitempty"`
+	Host         string `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	Pid          int64  `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`
+	Program      string `protobuf:"bytes,5,opt,name=program,proto3" json:"program,omitempty"`
+	Holds        uint32 `protobuf:"varint,6,opt,name=holds,proto3" json:"holds,omitempty"`
+	Waits        uint32 `protobuf:"varint,7,opt,name=waits,proto3" json:"waits,omitempty"`
+	OpenedUnixNs int64  `protobuf:"varint,8,opt,name=opened_unix_ns,json=openedUnixNs,proto3" json:"opened_unix_ns,omitempty"`
 	// What is left before it expires; only the leader knows it, else 0.
-	RemainingNs   int64 `protobuf:"varint,9,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
+	RemainingNs int64 `protobuf:"varint,9,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
+	// The principal that opened it; empty for an anonymous one.
+	Owner string `protobuf:"bytes,10,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Whether it is being ended by EndSession.
+	Leaving       bool `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2858,6 +3072,244 @@ func (x *Session) GetRemainingNs() int64 {
 	return 0
 }
 
+func (x *Session) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Session) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
+type EndSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The public id of the session, 16 bytes.
+	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Why, for its owner to read; at most 256 bytes without control characters.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndSessionRequest) Reset() {
+	*x = EndSessionRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndSessionRequest) ProtoMessage() {}
+
+func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
+func (*EndSessionRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *EndSessionRequest) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *EndSessionRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type EndSessionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many holds the session has to release first.
+	Holds         uint32 `protobuf:"varint,1,opt,name=holds,proto3" json:"holds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndSessionResponse) Reset() {
+	*x = EndSessionResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndSessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndSessionResponse) ProtoMessage() {}
+
+func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
+func (*EndSessionResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *EndSessionResponse) GetHolds() uint32 {
+	if x != nil {
+		return x.Holds
+	}
+	return 0
+}
+
+type UpgradeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Action        UpgradeRequest_Action  `protobuf:"varint,1,opt,name=action,proto3,enum=conclave.v1.UpgradeRequest_Action" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpgradeRequest) Reset() {
+	*x = UpgradeRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpgradeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpgradeRequest) ProtoMessage() {}
+
+func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
+func (*UpgradeRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *UpgradeRequest) GetAction() UpgradeRequest_Action {
+	if x != nil {
+		return x.Action
+	}
+	return UpgradeRequest_ACTION_STATUS
+}
+
+type UpgradeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The level of the cluster, and the highest that all members reach.
+	Level  uint32 `protobuf:"varint,1,opt,name=level,proto3" json:"level,omitempty"`
+	Target uint32 `protobuf:"varint,2,opt,name=target,proto3" json:"target,omitempty"`
+	// Whether the level is held back by ACTION_HOLD.
+	Held bool `protobuf:"varint,3,opt,name=held,proto3" json:"held,omitempty"`
+	// When the level rises by itself, in nanoseconds from now; 0 if nothing is to
+	// come, or if something is in the way.
+	RisesInNs int64 `protobuf:"varint,4,opt,name=rises_in_ns,json=risesInNs,proto3" json:"rises_in_ns,omitempty"`
+	// What is in the way of a higher level, one line each.
+	Obstacles     []string `protobuf:"bytes,5,rep,name=obstacles,proto3" json:"obstacles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpgradeResponse) Reset() {
+	*x = UpgradeResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpgradeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpgradeResponse) ProtoMessage() {}
+
+func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
+func (*UpgradeResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *UpgradeResponse) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *UpgradeResponse) GetTarget() uint32 {
+	if x != nil {
+		return x.Target
+	}
+	return 0
+}
+
+func (x *UpgradeResponse) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *UpgradeResponse) GetRisesInNs() int64 {
+	if x != nil {
+		return x.RisesInNs
+	}
+	return 0
+}
+
+func (x *UpgradeResponse) GetObstacles() []string {
+	if x != nil {
+		return x.Obstacles
+	}
+	return nil
+}
+
 type ObserveRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2867,7 +3319,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +3331,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +3344,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -2915,7 +3367,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +3379,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3392,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Observation) GetName() string {
@@ -2972,7 +3424,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +3436,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +3449,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
 }
 
 type MembersResponse struct {
@@ -3010,7 +3462,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3022,7 +3474,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3035,7 +3487,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MembersResponse) GetCluster() string {
@@ -3066,7 +3518,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3530,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3543,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
@@ -3163,7 +3615,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3627,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3640,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AddMember) GetPeerAddress() string {
@@ -3214,7 +3666,7 @@ type PromoteMember struct {
 
 func (x *PromoteMember) Reset() {
 	*x = PromoteMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3226,7 +3678,7 @@ func (x *PromoteMember) String() string {
 func (*PromoteMember) ProtoMessage() {}
 
 func (x *PromoteMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3239,7 +3691,7 @@ func (x *PromoteMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
 func (*PromoteMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PromoteMember) GetId() uint64 {
@@ -3262,7 +3714,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3274,7 +3726,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3287,7 +3739,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RemoveMember) GetId() uint64 {
@@ -3314,7 +3766,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3326,7 +3778,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3339,7 +3791,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -3364,7 +3816,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +3828,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3841,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -3432,7 +3884,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3444,7 +3896,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3909,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -3491,7 +3943,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3503,7 +3955,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3516,7 +3968,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *BackupRequest) GetStale() bool {
@@ -3535,7 +3987,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3547,7 +3999,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3560,7 +4012,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -3581,11 +4033,12 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\awelcome\x18\x01 \x01(\v2\x14.conclave.v1.WelcomeR\awelcome\x12,\n" +
 	"\areplies\x18\x02 \x03(\v2\x12.conclave.v1.ReplyR\areplies\x121\n" +
 	"\bfarewell\x18\x03 \x01(\v2\x15.conclave.v1.FarewellR\bfarewell\x12\x18\n" +
-	"\aservers\x18\x04 \x03(\tR\aservers\"U\n" +
+	"\aservers\x18\x04 \x03(\tR\aservers\"k\n" +
 	"\aWelcome\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\rR\aversion\"c\n" +
+	"\aversion\x18\x03 \x01(\rR\aversion\x12\x14\n" +
+	"\x05level\x18\x04 \x01(\rR\x05level\"c\n" +
 	"\bFarewell\x12%\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x11.conclave.v1.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
@@ -3636,7 +4089,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\".\n" +
 	"\bTransfer\x12\x12\n" +
 	"\x04hold\x18\x01 \x01(\x04R\x04hold\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\fR\x02to\"\xac\x02\n" +
+	"\x02to\x18\x02 \x01(\fR\x02to\"\xd2\x02\n" +
 	"\x05Reply\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12%\n" +
@@ -3648,10 +4101,12 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x06leader\x18\b \x01(\tR\x06leader\x12+\n" +
 	"\x06holder\x18\t \x01(\v2\x13.conclave.v1.HolderR\x06holder\x12\x18\n" +
 	"\arevoked\x18\n" +
-	" \x03(\x04R\arevoked\"\r\n" +
+	" \x03(\x04R\arevoked\x12\x0e\n" +
+	"\x02id\x18\v \x01(\fR\x02id\x12\x14\n" +
+	"\x05floor\x18\f \x01(\x04R\x05floor\"\r\n" +
 	"\vPingRequest\"\x0e\n" +
 	"\fPingResponse\"\x0f\n" +
-	"\rStatusRequest\"\xc3\x03\n" +
+	"\rStatusRequest\"\xe0\x04\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12\x16\n" +
@@ -3668,7 +4123,13 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05fence\x18\f \x01(\x04R\x05fence\x12\x18\n" +
 	"\aversion\x18\r \x01(\tR\aversion\x12\x1b\n" +
 	"\tuptime_ns\x18\x0e \x01(\x03R\buptimeNs\x12%\n" +
-	"\x0esnapshot_index\x18\x0f \x01(\x04R\rsnapshotIndex\"\xab\x02\n" +
+	"\x0esnapshot_index\x18\x0f \x01(\x04R\rsnapshotIndex\x12\x14\n" +
+	"\x05level\x18\x10 \x01(\rR\x05level\x12\x1b\n" +
+	"\tlevel_min\x18\x11 \x01(\rR\blevelMin\x12\x1b\n" +
+	"\tlevel_max\x18\x12 \x01(\rR\blevelMax\x12\x1f\n" +
+	"\vstate_bytes\x18\x13 \x01(\x04R\n" +
+	"stateBytes\x12*\n" +
+	"\x11state_limit_bytes\x18\x14 \x01(\x04R\x0fstateLimitBytes\"\xfb\x02\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12!\n" +
 	"\fpeer_address\x18\x02 \x01(\tR\vpeerAddress\x12%\n" +
@@ -3681,7 +4142,10 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\alearner\x18\b \x01(\bR\alearner\x12\x16\n" +
 	"\x06behind\x18\t \x01(\x04R\x06behind\x12(\n" +
 	"\x05stage\x18\n" +
-	" \x01(\x0e2\x12.conclave.v1.StageR\x05stage\"\xab\x01\n" +
+	" \x01(\x0e2\x12.conclave.v1.StageR\x05stage\x12\x1b\n" +
+	"\tlevel_min\x18\v \x01(\rR\blevelMin\x12\x1b\n" +
+	"\tlevel_max\x18\f \x01(\rR\blevelMax\x12\x14\n" +
+	"\x05build\x18\r \x01(\tR\x05build\"\xab\x01\n" +
 	"\vListRequest\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x14\n" +
@@ -3698,7 +4162,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12-\n" +
 	"\aholders\x18\x04 \x03(\v2\x13.conclave.v1.HolderR\aholders\x12-\n" +
 	"\awaiters\x18\x05 \x03(\v2\x13.conclave.v1.WaiterR\awaiters\x12!\n" +
-	"\fqueue_length\x18\x06 \x01(\rR\vqueueLength\"\xb4\x02\n" +
+	"\fqueue_length\x18\x06 \x01(\rR\vqueueLength\"\xca\x02\n" +
 	"\x06Holder\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x14\n" +
@@ -3712,7 +4176,8 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\bpriority\x18\n" +
 	" \x01(\x03R\bpriority\x12\x18\n" +
 	"\arevoked\x18\v \x01(\bR\arevoked\x12\x16\n" +
-	"\x06reason\x18\f \x01(\tR\x06reason\"\xec\x01\n" +
+	"\x06reason\x18\f \x01(\tR\x06reason\x12\x14\n" +
+	"\x05owner\x18\r \x01(\tR\x05owner\"\x82\x02\n" +
 	"\x06Waiter\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\"\n" +
@@ -3722,7 +4187,9 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\aprogram\x18\x06 \x01(\tR\aprogram\x12\x14\n" +
 	"\x05value\x18\a \x01(\fR\x05value\x12\x16\n" +
 	"\x06shared\x18\b \x01(\bR\x06shared\x12\x1a\n" +
-	"\bpriority\x18\t \x01(\x03R\bpriority\"~\n" +
+	"\bpriority\x18\t \x01(\x03R\bpriority\x12\x14\n" +
+	"\x05owner\x18\n" +
+	" \x01(\tR\x05owner\"~\n" +
 	"\x0eExplainRequest\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -3730,7 +4197,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\awaiters\x18\x04 \x01(\rR\awaiters\"l\n" +
 	"\x0fExplainResponse\x121\n" +
 	"\bresource\x18\x01 \x01(\v2\x15.conclave.v1.ResourceR\bresource\x12&\n" +
-	"\x04past\x18\x02 \x03(\v2\x12.conclave.v1.EndedR\x04past\"\xe4\x01\n" +
+	"\x04past\x18\x02 \x03(\v2\x12.conclave.v1.EndedR\x04past\"\x8a\x02\n" +
 	"\x05Ended\x12\x14\n" +
 	"\x05fence\x18\x01 \x01(\x04R\x05fence\x12\"\n" +
 	"\rsince_unix_ns\x18\x02 \x01(\x03R\vsinceUnixNs\x12\"\n" +
@@ -3739,7 +4206,10 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x03pid\x18\x05 \x01(\x03R\x03pid\x12\x18\n" +
 	"\aprogram\x18\x06 \x01(\tR\aprogram\x12%\n" +
 	"\x03how\x18\a \x01(\x0e2\x13.conclave.v1.EndingR\x03how\x12\x16\n" +
-	"\x06reason\x18\b \x01(\tR\x06reason\"P\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x12\x14\n" +
+	"\x05owner\x18\t \x01(\tR\x05owner\x12\x0e\n" +
+	"\x02by\x18\n" +
+	" \x01(\tR\x02by\"P\n" +
 	"\fWatchRequest\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\"|\n" +
@@ -3754,7 +4224,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05stale\x18\x03 \x01(\bR\x05stale\"X\n" +
 	"\x10SessionsResponse\x120\n" +
 	"\bsessions\x18\x01 \x03(\v2\x14.conclave.v1.SessionR\bsessions\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"\xe5\x01\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\x95\x02\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x15\n" +
 	"\x06ttl_ns\x18\x02 \x01(\x03R\x05ttlNs\x12\x12\n" +
@@ -3764,7 +4234,29 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05holds\x18\x06 \x01(\rR\x05holds\x12\x14\n" +
 	"\x05waits\x18\a \x01(\rR\x05waits\x12$\n" +
 	"\x0eopened_unix_ns\x18\b \x01(\x03R\fopenedUnixNs\x12!\n" +
-	"\fremaining_ns\x18\t \x01(\x03R\vremainingNs\"$\n" +
+	"\fremaining_ns\x18\t \x01(\x03R\vremainingNs\x12\x14\n" +
+	"\x05owner\x18\n" +
+	" \x01(\tR\x05owner\x12\x18\n" +
+	"\aleaving\x18\v \x01(\bR\aleaving\";\n" +
+	"\x11EndSessionRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"*\n" +
+	"\x12EndSessionResponse\x12\x14\n" +
+	"\x05holds\x18\x01 \x01(\rR\x05holds\"\xb3\x01\n" +
+	"\x0eUpgradeRequest\x12:\n" +
+	"\x06action\x18\x01 \x01(\x0e2\".conclave.v1.UpgradeRequest.ActionR\x06action\"e\n" +
+	"\x06Action\x12\x11\n" +
+	"\rACTION_STATUS\x10\x00\x12\x11\n" +
+	"\rACTION_FINISH\x10\x01\x12\x0f\n" +
+	"\vACTION_HOLD\x10\x02\x12\x12\n" +
+	"\x0eACTION_RELEASE\x10\x03\x12\x10\n" +
+	"\fACTION_LOWER\x10\x04\"\x91\x01\n" +
+	"\x0fUpgradeResponse\x12\x14\n" +
+	"\x05level\x18\x01 \x01(\rR\x05level\x12\x16\n" +
+	"\x06target\x18\x02 \x01(\rR\x06target\x12\x12\n" +
+	"\x04held\x18\x03 \x01(\bR\x04held\x12\x1e\n" +
+	"\vrises_in_ns\x18\x04 \x01(\x03R\trisesInNs\x12\x1c\n" +
+	"\tobstacles\x18\x05 \x03(\tR\tobstacles\"$\n" +
 	"\x0eObserveRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"h\n" +
 	"\vObservation\x12\x12\n" +
@@ -3802,7 +4294,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\rBackupRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"!\n" +
 	"\vBackupChunk\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data*\xcb\x02\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data*\xe7\x02\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCODE_OK\x10\x01\x12\x0f\n" +
@@ -3822,7 +4314,8 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\rCODE_INTERNAL\x10\r\x12\x10\n" +
 	"\fCODE_TIMEOUT\x10\x0e\x12\x10\n" +
 	"\fCODE_REVOKED\x10\x0f\x12\x12\n" +
-	"\x0eCODE_NOT_FOUND\x10\x10*+\n" +
+	"\x0eCODE_NOT_FOUND\x10\x10\x12\x14\n" +
+	"\x10CODE_STATE_LIMIT\x10\x17\"\x04\b\x11\x10\x16*+\n" +
 	"\x05Class\x12\x0e\n" +
 	"\n" +
 	"CLASS_LOCK\x10\x00\x12\x12\n" +
@@ -3837,7 +4330,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\xe5\x06\n" +
+	"\x0eENDING_DROPPED\x10\x042\xfa\a\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12;\n" +
 	"\x04Ping\x12\x18.conclave.v1.PingRequest\x1a\x19.conclave.v1.PingResponse\x12.\n" +
@@ -3850,7 +4343,10 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\aObserve\x12\x1b.conclave.v1.ObserveRequest\x1a\x18.conclave.v1.Observation0\x01\x12D\n" +
 	"\aMembers\x12\x1b.conclave.v1.MembersRequest\x1a\x1c.conclave.v1.MembersResponse\x12V\n" +
 	"\rChangeMembers\x12!.conclave.v1.ChangeMembersRequest\x1a\".conclave.v1.ChangeMembersResponse\x12;\n" +
-	"\x04Join\x12\x18.conclave.v1.JoinRequest\x1a\x19.conclave.v1.JoinResponse\x12@\n" +
+	"\x04Join\x12\x18.conclave.v1.JoinRequest\x1a\x19.conclave.v1.JoinResponse\x12M\n" +
+	"\n" +
+	"EndSession\x12\x1e.conclave.v1.EndSessionRequest\x1a\x1f.conclave.v1.EndSessionResponse\x12D\n" +
+	"\aUpgrade\x12\x1b.conclave.v1.UpgradeRequest\x1a\x1c.conclave.v1.UpgradeResponse\x12@\n" +
 	"\x06Backup\x12\x1a.conclave.v1.BackupRequest\x1a\x18.conclave.v1.BackupChunk0\x01B1Z/github.com/conclave-io/conclave/service/api;apib\x06proto3"
 
 var (
@@ -3865,130 +4361,140 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 	return file_service_api_conclave_proto_rawDescData
 }
 
-var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
 	(Stage)(0),                    // 2: conclave.v1.Stage
 	(Ending)(0),                   // 3: conclave.v1.Ending
-	(*ClientFrame)(nil),           // 4: conclave.v1.ClientFrame
-	(*ServerFrame)(nil),           // 5: conclave.v1.ServerFrame
-	(*Welcome)(nil),               // 6: conclave.v1.Welcome
-	(*Farewell)(nil),              // 7: conclave.v1.Farewell
-	(*Request)(nil),               // 8: conclave.v1.Request
-	(*Open)(nil),                  // 9: conclave.v1.Open
-	(*Renew)(nil),                 // 10: conclave.v1.Renew
-	(*Close)(nil),                 // 11: conclave.v1.Close
-	(*Acquire)(nil),               // 12: conclave.v1.Acquire
-	(*Release)(nil),               // 13: conclave.v1.Release
-	(*Cancel)(nil),                // 14: conclave.v1.Cancel
-	(*Update)(nil),                // 15: conclave.v1.Update
-	(*Revoke)(nil),                // 16: conclave.v1.Revoke
-	(*Transfer)(nil),              // 17: conclave.v1.Transfer
-	(*Reply)(nil),                 // 18: conclave.v1.Reply
-	(*PingRequest)(nil),           // 19: conclave.v1.PingRequest
-	(*PingResponse)(nil),          // 20: conclave.v1.PingResponse
-	(*StatusRequest)(nil),         // 21: conclave.v1.StatusRequest
-	(*StatusResponse)(nil),        // 22: conclave.v1.StatusResponse
-	(*Member)(nil),                // 23: conclave.v1.Member
-	(*ListRequest)(nil),           // 24: conclave.v1.ListRequest
-	(*ListResponse)(nil),          // 25: conclave.v1.ListResponse
-	(*Resource)(nil),              // 26: conclave.v1.Resource
-	(*Holder)(nil),                // 27: conclave.v1.Holder
-	(*Waiter)(nil),                // 28: conclave.v1.Waiter
-	(*ExplainRequest)(nil),        // 29: conclave.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 30: conclave.v1.ExplainResponse
-	(*Ended)(nil),                 // 31: conclave.v1.Ended
-	(*WatchRequest)(nil),          // 32: conclave.v1.WatchRequest
-	(*Changes)(nil),               // 33: conclave.v1.Changes
-	(*SessionsRequest)(nil),       // 34: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil),      // 35: conclave.v1.SessionsResponse
-	(*Session)(nil),               // 36: conclave.v1.Session
-	(*ObserveRequest)(nil),        // 37: conclave.v1.ObserveRequest
-	(*Observation)(nil),           // 38: conclave.v1.Observation
-	(*MembersRequest)(nil),        // 39: conclave.v1.MembersRequest
-	(*MembersResponse)(nil),       // 40: conclave.v1.MembersResponse
-	(*ChangeMembersRequest)(nil),  // 41: conclave.v1.ChangeMembersRequest
-	(*AddMember)(nil),             // 42: conclave.v1.AddMember
-	(*PromoteMember)(nil),         // 43: conclave.v1.PromoteMember
-	(*RemoveMember)(nil),          // 44: conclave.v1.RemoveMember
-	(*ChangeMembersResponse)(nil), // 45: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 46: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 47: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 48: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 49: conclave.v1.BackupChunk
+	(UpgradeRequest_Action)(0),    // 4: conclave.v1.UpgradeRequest.Action
+	(*ClientFrame)(nil),           // 5: conclave.v1.ClientFrame
+	(*ServerFrame)(nil),           // 6: conclave.v1.ServerFrame
+	(*Welcome)(nil),               // 7: conclave.v1.Welcome
+	(*Farewell)(nil),              // 8: conclave.v1.Farewell
+	(*Request)(nil),               // 9: conclave.v1.Request
+	(*Open)(nil),                  // 10: conclave.v1.Open
+	(*Renew)(nil),                 // 11: conclave.v1.Renew
+	(*Close)(nil),                 // 12: conclave.v1.Close
+	(*Acquire)(nil),               // 13: conclave.v1.Acquire
+	(*Release)(nil),               // 14: conclave.v1.Release
+	(*Cancel)(nil),                // 15: conclave.v1.Cancel
+	(*Update)(nil),                // 16: conclave.v1.Update
+	(*Revoke)(nil),                // 17: conclave.v1.Revoke
+	(*Transfer)(nil),              // 18: conclave.v1.Transfer
+	(*Reply)(nil),                 // 19: conclave.v1.Reply
+	(*PingRequest)(nil),           // 20: conclave.v1.PingRequest
+	(*PingResponse)(nil),          // 21: conclave.v1.PingResponse
+	(*StatusRequest)(nil),         // 22: conclave.v1.StatusRequest
+	(*StatusResponse)(nil),        // 23: conclave.v1.StatusResponse
+	(*Member)(nil),                // 24: conclave.v1.Member
+	(*ListRequest)(nil),           // 25: conclave.v1.ListRequest
+	(*ListResponse)(nil),          // 26: conclave.v1.ListResponse
+	(*Resource)(nil),              // 27: conclave.v1.Resource
+	(*Holder)(nil),                // 28: conclave.v1.Holder
+	(*Waiter)(nil),                // 29: conclave.v1.Waiter
+	(*ExplainRequest)(nil),        // 30: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 31: conclave.v1.ExplainResponse
+	(*Ended)(nil),                 // 32: conclave.v1.Ended
+	(*WatchRequest)(nil),          // 33: conclave.v1.WatchRequest
+	(*Changes)(nil),               // 34: conclave.v1.Changes
+	(*SessionsRequest)(nil),       // 35: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil),      // 36: conclave.v1.SessionsResponse
+	(*Session)(nil),               // 37: conclave.v1.Session
+	(*EndSessionRequest)(nil),     // 38: conclave.v1.EndSessionRequest
+	(*EndSessionResponse)(nil),    // 39: conclave.v1.EndSessionResponse
+	(*UpgradeRequest)(nil),        // 40: conclave.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 41: conclave.v1.UpgradeResponse
+	(*ObserveRequest)(nil),        // 42: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 43: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 44: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 45: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 46: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 47: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 48: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 49: conclave.v1.RemoveMember
+	(*ChangeMembersResponse)(nil), // 50: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 51: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 52: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 53: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 54: conclave.v1.BackupChunk
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
-	8,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
-	6,  // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
-	18, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
-	7,  // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
+	9,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
+	7,  // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
+	19, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
+	8,  // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
 	0,  // 4: conclave.v1.Farewell.code:type_name -> conclave.v1.Code
-	9,  // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
-	10, // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
-	11, // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
-	12, // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
-	13, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
-	14, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
-	15, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
-	16, // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
-	17, // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
+	10, // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
+	11, // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
+	12, // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
+	13, // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
+	14, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
+	15, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
+	16, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
+	17, // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
+	18, // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
 	1,  // 14: conclave.v1.Acquire.class:type_name -> conclave.v1.Class
 	1,  // 15: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
 	0,  // 16: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	27, // 17: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
-	23, // 18: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	28, // 17: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	24, // 18: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
 	2,  // 19: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
 	1,  // 20: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	26, // 21: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	27, // 21: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
 	1,  // 22: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	27, // 23: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	28, // 24: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	28, // 23: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	29, // 24: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
 	1,  // 25: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	26, // 26: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	31, // 27: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	27, // 26: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	32, // 27: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
 	3,  // 28: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
 	1,  // 29: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	26, // 30: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	36, // 31: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	27, // 32: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	23, // 33: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	42, // 34: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	43, // 35: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	44, // 36: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	23, // 37: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	4,  // 38: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	19, // 39: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	8,  // 40: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	21, // 41: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	24, // 42: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	29, // 43: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	32, // 44: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	34, // 45: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	37, // 46: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	39, // 47: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	41, // 48: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	46, // 49: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	48, // 50: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	5,  // 51: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	20, // 52: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	18, // 53: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	22, // 54: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	25, // 55: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	30, // 56: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	33, // 57: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	35, // 58: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	38, // 59: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	40, // 60: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	45, // 61: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	47, // 62: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	49, // 63: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	51, // [51:64] is the sub-list for method output_type
-	38, // [38:51] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	27, // 30: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	37, // 31: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	4,  // 32: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	28, // 33: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	24, // 34: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	47, // 35: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	48, // 36: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	49, // 37: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	24, // 38: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	5,  // 39: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	20, // 40: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	9,  // 41: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	22, // 42: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	25, // 43: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	30, // 44: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	33, // 45: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	35, // 46: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	42, // 47: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	44, // 48: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	46, // 49: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	51, // 50: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	38, // 51: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	40, // 52: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	53, // 53: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	6,  // 54: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	21, // 55: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	19, // 56: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	23, // 57: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	26, // 58: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	31, // 59: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	34, // 60: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	36, // 61: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	43, // 62: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	45, // 63: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	50, // 64: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	52, // 65: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	39, // 66: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	41, // 67: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	54, // 68: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	54, // [54:69] is the sub-list for method output_type
+	39, // [39:54] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -4007,7 +4513,7 @@ func file_service_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[37].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[41].OneofWrappers = []any{
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
@@ -4017,8 +4523,8 @@ func file_service_api_conclave_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   46,
+			NumEnums:      5,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -36,6 +36,8 @@ const (
 	Conclave_Members_FullMethodName       = "/conclave.v1.Conclave/Members"
 	Conclave_ChangeMembers_FullMethodName = "/conclave.v1.Conclave/ChangeMembers"
 	Conclave_Join_FullMethodName          = "/conclave.v1.Conclave/Join"
+	Conclave_EndSession_FullMethodName    = "/conclave.v1.Conclave/EndSession"
+	Conclave_Upgrade_FullMethodName       = "/conclave.v1.Conclave/Upgrade"
 	Conclave_Backup_FullMethodName        = "/conclave.v1.Conclave/Backup"
 )
 
@@ -92,6 +94,13 @@ type ConclaveClient interface {
 	// and the same again when it asks again under its UID. It fails as
 	// ChangeMembers does.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
+	// EndSession ends a session of somebody else: its waits are withdrawn at once,
+	// and its holders are asked to leave as by Revoke. Until its last hold is
+	// released, or dropped one TTL later, the session takes renewals and releases,
+	// but acquires nothing. It fails with NOT_FOUND if there is no such session.
+	EndSession(ctx context.Context, in *EndSessionRequest, opts ...grpc.CallOption) (*EndSessionResponse, error)
+	// Upgrade shows the level of the cluster's formats, or changes it.
+	Upgrade(ctx context.Context, in *UpgradeRequest, opts ...grpc.CallOption) (*UpgradeResponse, error)
 	// Backup returns the state of the cluster at one moment as a file, in chunks:
 	// what a new cluster can begin from. Any server takes the call, and passes it
 	// to the leader.
@@ -247,6 +256,26 @@ func (c *conclaveClient) Join(ctx context.Context, in *JoinRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *conclaveClient) EndSession(ctx context.Context, in *EndSessionRequest, opts ...grpc.CallOption) (*EndSessionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EndSessionResponse)
+	err := c.cc.Invoke(ctx, Conclave_EndSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *conclaveClient) Upgrade(ctx context.Context, in *UpgradeRequest, opts ...grpc.CallOption) (*UpgradeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpgradeResponse)
+	err := c.cc.Invoke(ctx, Conclave_Upgrade_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *conclaveClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[3], Conclave_Backup_FullMethodName, cOpts...)
@@ -319,6 +348,13 @@ type ConclaveServer interface {
 	// and the same again when it asks again under its UID. It fails as
 	// ChangeMembers does.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
+	// EndSession ends a session of somebody else: its waits are withdrawn at once,
+	// and its holders are asked to leave as by Revoke. Until its last hold is
+	// released, or dropped one TTL later, the session takes renewals and releases,
+	// but acquires nothing. It fails with NOT_FOUND if there is no such session.
+	EndSession(context.Context, *EndSessionRequest) (*EndSessionResponse, error)
+	// Upgrade shows the level of the cluster's formats, or changes it.
+	Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error)
 	// Backup returns the state of the cluster at one moment as a file, in chunks:
 	// what a new cluster can begin from. Any server takes the call, and passes it
 	// to the leader.
@@ -368,6 +404,12 @@ func (UnimplementedConclaveServer) ChangeMembers(context.Context, *ChangeMembers
 }
 func (UnimplementedConclaveServer) Join(context.Context, *JoinRequest) (*JoinResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Join not implemented")
+}
+func (UnimplementedConclaveServer) EndSession(context.Context, *EndSessionRequest) (*EndSessionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EndSession not implemented")
+}
+func (UnimplementedConclaveServer) Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Upgrade not implemented")
 }
 func (UnimplementedConclaveServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -584,6 +626,42 @@ func _Conclave_Join_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Conclave_EndSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EndSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).EndSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_EndSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).EndSession(ctx, req.(*EndSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Conclave_Upgrade_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpgradeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).Upgrade(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_Upgrade_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).Upgrade(ctx, req.(*UpgradeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Conclave_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -637,6 +715,14 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Join",
 			Handler:    _Conclave_Join_Handler,
+		},
+		{
+			MethodName: "EndSession",
+			Handler:    _Conclave_EndSession_Handler,
+		},
+		{
+			MethodName: "Upgrade",
+			Handler:    _Conclave_Upgrade_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -8,7 +8,7 @@ import (
 
 // entryVersion begins every log entry, so that a server refuses one written by
 // a newer version instead of reading it wrongly.
-const entryVersion = 2
+const entryVersion = 3
 
 // Batch is the content of one log entry: commands, and the wall clock of the
 // leader that wrote them, in nanoseconds since 1970. The clock is for people to
@@ -65,11 +65,16 @@ func (c *Command) append(b []byte) []byte {
 	case OpExpire, OpSilence:
 		return c.appendLeases(b)
 	case OpMember:
-		return c.Member.append(b)
+		return c.Origin.append(c.Member.append(b))
 	case OpDrop:
 		return c.appendClaims(b)
 	case OpOvertake:
 		return wire.AppendBytes(b, c.Name)
+	case OpEnd:
+		return c.Origin.append(wire.AppendBytes(append(b, c.Session[:]...), c.Value))
+	case OpLevel:
+		b = wire.AppendUint(b, uint64(c.From))
+		return c.Origin.append(wire.AppendUint(b, uint64(c.To)))
 	}
 	b = append(b, c.Session[:]...)
 	b = wire.AppendUint(b, c.Sequence)
@@ -84,6 +89,7 @@ func (c *Command) appendOperands(b []byte) []byte {
 		b = wire.AppendBytes(b, c.Host)
 		b = wire.AppendInt(b, c.PID)
 		b = wire.AppendBytes(b, c.Program)
+		b = wire.AppendBytes(b, c.Owner)
 	case OpAcquire:
 		b = append(b, byte(c.Class))
 		b = wire.AppendBytes(b, c.Name)
@@ -98,6 +104,7 @@ func (c *Command) appendOperands(b []byte) []byte {
 		b = wire.AppendBytes(b, c.Name)
 		b = wire.AppendUint(b, c.Fence)
 		b = wire.AppendBytes(b, c.Value)
+		b = c.Origin.append(b)
 	case OpRelease, OpCancel:
 		b = wire.AppendUint(b, c.Hold)
 	case OpUpdate, OpTransfer:
@@ -105,6 +112,19 @@ func (c *Command) appendOperands(b []byte) []byte {
 		b = wire.AppendBytes(b, c.Value)
 	}
 	return b
+}
+
+func (o *Origin) append(b []byte) []byte {
+	b = wire.AppendBytes(b, o.Actor)
+	b = wire.AppendBytes(b, o.Via)
+	b = wire.AppendBytes(b, o.Remote)
+	return append(b, o.Request[:]...)
+}
+
+func readOrigin(r *wire.Reader) Origin {
+	o := Origin{Actor: r.String(), Via: r.String(), Remote: r.String()}
+	r.Fixed(o.Request[:])
+	return o
 }
 
 func (c *Command) appendLeases(b []byte) []byte {
@@ -136,12 +156,21 @@ func readCommand(r *wire.Reader) Command {
 		return c
 	case OpMember:
 		c.Member = readMember(r)
+		c.Origin = readOrigin(r)
 		return c
 	case OpDrop:
 		readClaimIDs(r, &c)
 		return c
 	case OpOvertake:
 		c.Class, c.Name = Election, r.String()
+		return c
+	case OpEnd:
+		r.Fixed(c.Session[:])
+		c.Value, c.Origin = r.String(), readOrigin(r)
+		return c
+	case OpLevel:
+		c.From, c.To = r.Uint32(), r.Uint32()
+		c.Origin = readOrigin(r)
 		return c
 	}
 	r.Fixed(c.Session[:])
@@ -158,6 +187,7 @@ func readOperands(r *wire.Reader, c *Command) {
 		c.Host = r.String()
 		c.PID = r.Int()
 		c.Program = r.String()
+		c.Owner = r.String()
 	case OpRenew, OpClose:
 	case OpAcquire:
 		c.Class = Class(r.Byte())
@@ -173,6 +203,7 @@ func readOperands(r *wire.Reader, c *Command) {
 		c.Name = r.String()
 		c.Fence = r.Uint()
 		c.Value = r.String()
+		c.Origin = readOrigin(r)
 	case OpRelease, OpCancel:
 		c.Hold = r.Uint()
 	case OpUpdate, OpTransfer:

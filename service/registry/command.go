@@ -2,14 +2,25 @@ package registry
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 )
 
-// SessionID names a session. The client draws it at random.
+// SessionID names a session in public. It is derived from the secret that the
+// client drew and from the principal that the client proved to be (Derive), so
+// whoever reads it cannot act in the session.
 type SessionID [16]byte
 
-// String returns the id as 32 hexadecimal digits.
-func (id SessionID) String() string { return hex.EncodeToString(id[:]) }
+// Derive returns the id of the session that a principal opens with a secret.
+func Derive(principal string, secret []byte) SessionID {
+	b := append([]byte("conclave-session-1\x00"), principal...)
+	b = append(append(b, 0), secret...)
+	sum := sha256.Sum256(b)
+	return SessionID(sum[:len(SessionID{})])
+}
+
+// String returns the id as people see it: "s-" and 32 hexadecimal digits.
+func (id SessionID) String() string { return "s-" + hex.EncodeToString(id[:]) }
 
 // Compare orders ids by their bytes.
 func (id SessionID) Compare(other SessionID) int { return bytes.Compare(id[:], other[:]) }
@@ -62,6 +73,11 @@ const (
 	// OpOvertake, of the leader, has an election look whether a candidate may
 	// take its leader's place.
 	OpOvertake
+
+	// OpEnd, of an operator, ends the session of somebody else.
+	OpEnd Op = 15
+	// OpLevel changes the level of the formats.
+	OpLevel Op = 18 // 16, 17 and 19 to 22 are reserved
 )
 
 // client reports whether an operation is one that clients ask for.
@@ -102,11 +118,21 @@ type Command struct {
 	// OpUpdate, OpTransfer).
 	Hold uint64
 
-	// TTL is in nanoseconds; Host, PID and Program are for people (OpOpen).
+	// TTL is in nanoseconds; Host, PID and Program are for people (OpOpen). Owner
+	// is the principal that the caller proved to be, empty for an anonymous one;
+	// it never comes from the client.
 	TTL     int64
 	Host    string
 	PID     int64
 	Program string
+	Owner   string
+
+	// Origin is who asked for it (OpRevoke, OpMember, OpEnd, OpLevel). An OpEnd
+	// names its session in Session and its reason in Value, and has no sequence.
+	Origin Origin
+
+	// From and To are levels (OpLevel).
+	From, To uint32
 
 	// Term is the term of the leader that decided, Leases of whom (OpExpire,
 	// OpSilence), Claims of what (OpDrop).
@@ -116,6 +142,16 @@ type Command struct {
 
 	// Member is the server spoken of (OpMember).
 	Member Member
+}
+
+// Origin is who asked for a command. The zero value is the leader by itself.
+type Origin struct {
+	Actor  string // the principal; empty if it is anonymous
+	Via    string // how the request came: "grpc", "http" or "local"
+	Remote string // the address that it came from
+	// Request is drawn by the server that took the request. A command without a
+	// session is answered by it.
+	Request [16]byte
 }
 
 // Lease is the leader's verdict on the time of a session. It is void if the
@@ -155,6 +191,7 @@ const (
 	Cancelled   Code = 11
 	Revoked     Code = 15
 	NotFound    Code = 16
+	StateLimit  Code = 23
 )
 
 // Result is the answer to a request.
@@ -164,6 +201,8 @@ type Result struct {
 	Message string
 	// Fence is that of a grant, or of the hold that a cancel came too late for.
 	Fence uint64
+	// Floor is the smallest fence among the holders at a grant.
+	Floor uint64
 	// Ahead counts the waiters before this one (Queued).
 	Ahead uint32
 	// Holder is one of those that stand in the way (Held).

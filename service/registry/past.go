@@ -37,6 +37,8 @@ type Ended struct {
 	Program string
 	How     Ending
 	Reason  string // why the holder was asked to leave, if it was
+	Owner   string // the principal whose session held it
+	By      string // the principal that asked the holder to leave, if one did
 }
 
 // past remembers how the last holds ended.
@@ -61,7 +63,7 @@ func (p *past) add(c *claim, now int64, how Ending) {
 	s := c.session
 	p.note(key{c.resource.class, c.resource.name}, Ended{
 		Fence: c.fence, Since: c.since, Until: now,
-		Host: s.host, PID: s.pid, Program: s.program, How: how, Reason: c.reason,
+		Host: s.host, PID: s.pid, Program: s.program, How: how, Reason: c.reason, Owner: s.owner, By: c.by,
 	})
 }
 
@@ -150,6 +152,8 @@ func (p *past) append(b []byte) []byte {
 			b = wire.AppendBytes(b, e.Program)
 			b = append(b, byte(e.How))
 			b = wire.AppendBytes(b, e.Reason)
+			b = wire.AppendBytes(b, e.Owner)
+			b = wire.AppendBytes(b, e.By)
 		}
 	}
 	return b
@@ -167,7 +171,7 @@ func (p *past) read(rd *wire.Reader) {
 			e := Ended{
 				Fence: rd.Uint(), Since: rd.Int(), Until: rd.Int(),
 				Host: rd.String(), PID: rd.Int(), Program: rd.String(),
-				How: Ending(rd.Byte()), Reason: rd.String(),
+				How: Ending(rd.Byte()), Reason: rd.String(), Owner: rd.String(), By: rd.String(),
 			}
 			if n++; n > MaxPast || e.How == 0 || e.How >= endings {
 				rd.Fail(fmt.Errorf("the past of %q has the ending %d, or more than %d", k.name, e.How, MaxPast))

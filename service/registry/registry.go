@@ -122,7 +122,7 @@ func (r *Registry) request(c *Command, fx *Effects) Result {
 	s := r.sessions[c.Session]
 	if s == nil {
 		if c.Op != OpOpen {
-			return Result{Code: SessionGone, Message: fmt.Sprintf("session %v expired, was closed or never was: open a new one", c.Session)}
+			return NoSession(c.Session)
 		}
 		s = r.open(c)
 	}
@@ -145,6 +145,11 @@ func (r *Registry) request(c *Command, fx *Effects) Result {
 	return result
 }
 
+// NoSession is the answer to a request of a session that is not open.
+func NoSession(id SessionID) Result {
+	return Result{Code: SessionGone, Message: fmt.Sprintf("no such session: %v: it may have expired or been closed; open a new one", id)}
+}
+
 // answered finds the answer of a request that was carried out before. A claim
 // that lives on answers with its present state.
 func (r *Registry) answered(s *session, c *Command) (Result, bool) {
@@ -165,7 +170,7 @@ func (r *Registry) answered(s *session, c *Command) (Result, bool) {
 
 func (c *claim) state() Result {
 	if c.held() {
-		return Result{Code: OK, Fence: c.fence}
+		return Result{Code: OK, Fence: c.fence, Floor: c.resource.floor()}
 	}
 	return Result{Code: Queued, Ahead: c.resource.ahead(c)}
 }
@@ -193,7 +198,7 @@ func (r *Registry) carryOut(s *session, c *Command, fx *Effects) Result {
 
 func (r *Registry) open(c *Command) *session {
 	s := &session{
-		id: c.Session, ttl: c.TTL,
+		id: c.Session, owner: c.Owner, ttl: c.TTL,
 		host: c.Host, pid: c.PID, program: c.Program,
 		opened: r.now,
 	}
@@ -222,7 +227,7 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	s.claims.put(made)
 	if admitted {
 		r.grant(made, fx)
-		return Result{Code: OK, Fence: made.fence}
+		return made.state()
 	}
 	ahead := res.enqueue(made)
 	r.waits(made, 1)

@@ -33,6 +33,9 @@ func (res *resource) holders() []*claim {
 	return nil
 }
 
+// floor returns the smallest fence among the holders, which are ordered by it.
+func (res *resource) floor() uint64 { return res.holders()[0].fence }
+
 // queue returns those that wait. The slice is lent until the next change.
 func (res *resource) queue() []*claim {
 	if res.crowd == nil {
@@ -90,9 +93,11 @@ type terms struct {
 	patience int64
 	// named says that the leader wants this candidate to be the next.
 	named bool
-	// revoked says that the holder is asked to leave, and reason why.
+	// revoked says that the holder is asked to leave, reason why, and by which
+	// principal, if it was one.
 	revoked bool
 	reason  string
+	by      string
 }
 
 var plain, shared = &terms{}, &terms{shared: true}

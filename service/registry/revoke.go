@@ -23,7 +23,7 @@ func (r *Registry) revoke(c *Command, fx *Effects) Result {
 	for _, holder := range res.holders() {
 		if c.Fence == 0 || c.Fence == holder.fence {
 			fence = holder.fence
-			r.ask(holder, c.Value, fx)
+			r.ask(holder, c.Value, c.Origin.Actor, fx)
 		}
 	}
 	if fence == 0 {
@@ -33,11 +33,11 @@ func (r *Registry) revoke(c *Command, fx *Effects) Result {
 }
 
 // ask asks a holder to leave, unless it was asked before.
-func (r *Registry) ask(c *claim, reason string, fx *Effects) {
+func (r *Registry) ask(c *claim, reason, by string, fx *Effects) {
 	if c.revoked {
 		return
 	}
-	c.amend(func(t *terms) { t.revoked, t.reason = true, reason })
+	c.amend(func(t *terms) { t.revoked, t.reason, t.by = true, reason, by })
 	c.session.revocations++
 	r.revoked[c.id()] = c
 	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, Result{Code: Revoked, Fence: c.fence, Message: reason}})
@@ -95,7 +95,7 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %q waits to lead %q", c.Value, res.name)}
 	}
 	res.prefer(at)
-	r.ask(made, fmt.Sprintf("it hands over to %q", c.Value), fx)
+	r.ask(made, fmt.Sprintf("it hands over to %.64q", c.Value), s.owner, fx)
 	return Result{Code: OK, Fence: made.fence}
 }
 
@@ -106,7 +106,7 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 func (r *Registry) overtake(name string, fx *Effects) {
 	if c := r.overtaker(name, r.now); c != nil {
 		leader := c.resource.holders()[0]
-		r.ask(leader, fmt.Sprintf("a candidate of priority %d has waited, this leader has %d", c.priority, leader.priority), fx)
+		r.ask(leader, fmt.Sprintf("a candidate of priority %d has waited, this leader has %d", c.priority, leader.priority), "", fx)
 	}
 }
 

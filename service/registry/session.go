@@ -8,7 +8,8 @@ import (
 // session is a process that claims resources.
 type session struct {
 	id      SessionID
-	ttl     int64 // ns
+	owner   string // the principal that opened it; empty for an anonymous one
+	ttl     int64  // ns
 	host    string
 	pid     int64
 	program string

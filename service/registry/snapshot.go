@@ -8,7 +8,7 @@ import (
 	"github.com/conclave-io/conclave/internal/wire"
 )
 
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 // Encode returns the whole state. Equal states encode to equal bytes.
 func (r *Registry) Encode() []byte {
@@ -73,6 +73,7 @@ func each(rd *wire.Reader, read func()) {
 
 func (s *session) append(b []byte) []byte {
 	b = append(b, s.id[:]...)
+	b = wire.AppendBytes(b, s.owner)
 	b = wire.AppendInt(b, s.ttl)
 	b = wire.AppendBytes(b, s.host)
 	b = wire.AppendInt(b, s.pid)
@@ -93,6 +94,7 @@ func (s *session) append(b []byte) []byte {
 func (r *Registry) readSession(rd *wire.Reader) {
 	s := new(session)
 	rd.Fixed(s.id[:])
+	s.owner = rd.String()
 	s.ttl = rd.Int()
 	s.host = rd.String()
 	s.pid = rd.Int()
@@ -115,6 +117,7 @@ func (res *Result) append(b []byte) []byte {
 	b = append(b, byte(res.Code))
 	b = wire.AppendBytes(b, res.Message)
 	b = wire.AppendUint(b, res.Fence)
+	b = wire.AppendUint(b, res.Floor)
 	b = wire.AppendUint(b, uint64(res.Ahead))
 	b = wire.AppendBool(b, res.Holder != nil)
 	if res.Holder == nil {
@@ -122,6 +125,7 @@ func (res *Result) append(b []byte) []byte {
 	}
 	h := res.Holder
 	b = append(b, h.Session[:]...)
+	b = wire.AppendBytes(b, h.Owner)
 	b = wire.AppendUint(b, h.Sequence)
 	b = wire.AppendUint(b, h.Fence)
 	b = wire.AppendInt(b, h.Since)
@@ -132,12 +136,13 @@ func (res *Result) append(b []byte) []byte {
 }
 
 func readResult(rd *wire.Reader) Result {
-	res := Result{Code: Code(rd.Byte()), Message: rd.String(), Fence: rd.Uint(), Ahead: uint32(rd.Uint())}
+	res := Result{Code: Code(rd.Byte()), Message: rd.String(), Fence: rd.Uint(), Floor: rd.Uint(), Ahead: uint32(rd.Uint())}
 	if !rd.Bool() {
 		return res
 	}
 	h := new(Holder)
 	rd.Fixed(h.Session[:])
+	h.Owner = rd.String()
 	h.Sequence, h.Fence, h.Since = rd.Uint(), rd.Uint(), rd.Int()
 	h.Host, h.PID, h.Program = rd.String(), rd.Int(), rd.String()
 	t := readTerms(rd)
@@ -193,6 +198,7 @@ func (t *terms) append(b []byte) []byte {
 	}
 	if has&hasRevocation != 0 {
 		b = wire.AppendBytes(b, t.reason)
+		b = wire.AppendBytes(b, t.by)
 	}
 	return b
 }
@@ -213,7 +219,7 @@ func readTerms(rd *wire.Reader) *terms {
 		t.value, t.priority, t.patience = rd.String(), rd.Int(), rd.Int()
 	}
 	if t.revoked = has&hasRevocation != 0; t.revoked {
-		t.reason = rd.String()
+		t.reason, t.by = rd.String(), rd.String()
 	}
 	return t
 }

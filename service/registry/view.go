@@ -8,6 +8,7 @@ import (
 // Holder describes a hold, for people and for observers of elections.
 type Holder struct {
 	Session  SessionID
+	Owner    string // the principal that opened the session
 	Sequence uint64
 	Fence    uint64
 	Since    int64 // wall clock of the leader at the grant, ns since 1970
@@ -25,6 +26,7 @@ type Holder struct {
 // Waiter describes a place in a queue.
 type Waiter struct {
 	Session  SessionID
+	Owner    string // the principal that opened the session
 	Sequence uint64
 	Since    int64 // wall clock of the leader at queueing, ns since 1970
 	Host     string
@@ -49,7 +51,8 @@ type Resource struct {
 // Session describes a session.
 type Session struct {
 	ID      SessionID
-	TTL     int64 // ns
+	Owner   string // the principal that opened it
+	TTL     int64  // ns
 	Host    string
 	PID     int64
 	Program string
@@ -74,7 +77,7 @@ type Counts struct {
 func (c *claim) holder() Holder {
 	s := c.session
 	return Holder{
-		Session: s.id, Sequence: c.sequence, Fence: c.fence, Since: c.since,
+		Session: s.id, Owner: s.owner, Sequence: c.sequence, Fence: c.fence, Since: c.since,
 		Host: s.host, PID: s.pid, Program: s.program,
 		Value: c.value, Shared: c.shared, Priority: c.priority, Revoked: c.revoked, Reason: c.reason,
 	}
@@ -83,7 +86,7 @@ func (c *claim) holder() Holder {
 func (c *claim) waiter() Waiter {
 	s := c.session
 	return Waiter{
-		Session: s.id, Sequence: c.sequence, Since: c.since,
+		Session: s.id, Owner: s.owner, Sequence: c.sequence, Since: c.since,
 		Host: s.host, PID: s.pid, Program: s.program,
 		Value: c.value, Shared: c.shared, Priority: c.priority,
 	}
@@ -162,7 +165,7 @@ func (r *Registry) Each(f func(Session)) {
 
 func (s *session) view() Session {
 	view := Session{
-		ID: s.id, TTL: s.ttl, Host: s.host, PID: s.pid, Program: s.program,
+		ID: s.id, Owner: s.owner, TTL: s.ttl, Host: s.host, PID: s.pid, Program: s.program,
 		Opened: s.opened, Renewals: s.renewals, Silent: s.silent, Remaining: s.remaining,
 		Holds: s.claims.len() - s.waits, Waits: s.waits,
 	}

@@ -81,7 +81,7 @@ func (r *Replica) confirmed(a asked) {
 		r.pending = append(r.pending, registry.Command{Op: registry.OpRenew, Session: a.renewal.session, Sequence: a.renewal.sequence})
 		return
 	default:
-		outcome.Result = registry.Result{Code: registry.SessionGone, Message: fmt.Sprintf("session %v expired, was closed or never was: open a new one", a.renewal.session)}
+		outcome.Result = registry.NoSession(a.renewal.session)
 	}
 	r.answer(outcome)
 }
