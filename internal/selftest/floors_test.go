@@ -103,6 +103,8 @@ golang.org/x/sys/...:                  internal/boottime internal/guard internal
 golang.org/x/sync/...:                 service/server internal/bench internal/demo internal/local
 golang.org/x/net/...:                  service/server
 
+github.com/tidwall/btree:              service/registry
+
 github.com/anishathalye/porcupine:    internal/vopr
 github.com/cockroachdb/datadriven:     process/processtest
 pgregory.net/rapid:                    process/processtest

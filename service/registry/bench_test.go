@@ -160,7 +160,7 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/locks, "B/lock")
 }
 
-func requireSound(b *testing.B, r *Registry) {
+func requireSound(b testing.TB, r *Registry) {
 	if err := r.Check(); err != nil {
 		b.Fatal(err)
 	}

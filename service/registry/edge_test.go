@@ -15,9 +15,8 @@ func TestDamagedCountCostsNoMemory(t *testing.T) {
 	const size = 8 << 20
 	head := New().Encode()
 	head = head[:len(head)-3] // the counts of members, sessions and resources
-	var s session
-	s.id[0] = 1
-	oneSession := s.append(binary.AppendUvarint(nil, 1))
+	s := &session{id: SessionID{1}}
+	oneSession := (&sessionState{of: s}).append(binary.AppendUvarint(nil, 1))
 	answers := append(append(head, 0), oneSession[:len(oneSession)-1]...)
 	for name, prefix := range map[string][]byte{
 		"members":   head,
@@ -80,6 +79,7 @@ func TestImpossibleSnapshots(t *testing.T) {
 				t.Fatalf("the sound one is refused: %v", err)
 			}
 			test.damage(r)
+			r.frozen = nil
 			_, err := Decode(r.Encode())
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("error %v, want one that says %q", err, test.want)
@@ -96,7 +96,7 @@ func TestDuplicatesInSnapshots(t *testing.T) {
 	head := New().Encode()
 	head = head[:len(head)-4] // without the members, sessions, resources and the past
 	head = append(head, 0)
-	head[2] = 1 // the counter: one fence is given
+	head[3] = 1 // the counter: one fence is given
 	s := r.sessions[sessionNamed("a")]
 	res := r.resources.get(key{Lock, "n"})
 	for name, counts := range map[string][2]int{"sound": {1, 1}, "session": {2, 0}, "resource": {1, 2}} {

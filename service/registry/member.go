@@ -3,7 +3,6 @@ package registry
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/conclave-io/conclave/internal/wire"
 )
@@ -67,21 +66,7 @@ func (r *Registry) record(m Member, fx *Effects) {
 	if r.members[m.ID].Standing == Removed {
 		return
 	}
+	r.members = maps.Clone(r.members) // versions share the old one
 	r.members[m.ID] = m
 	fx.Members = true
-}
-
-// Member returns what is known of a server.
-func (r *Registry) Member(id uint64) (Member, bool) {
-	m, ok := r.members[id]
-	return m, ok
-}
-
-// Members returns all servers that are on record, the removed ones too, by id.
-func (r *Registry) Members() []Member {
-	all := make([]Member, 0, len(r.members))
-	for _, id := range slices.Sorted(maps.Keys(r.members)) {
-		all = append(all, r.members[id])
-	}
-	return all
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"slices"
@@ -60,6 +61,29 @@ type walk struct {
 	fence   uint64           // the newest granted
 	granted map[place]uint64 // the holders before the step, and their fences
 	silent  bool             // some session was silent before the step
+
+	versions []frozen // some that were taken on the way
+}
+
+// frozen is a version, and what it was when it was taken.
+type frozen struct {
+	version *Version
+	bytes   []byte
+}
+
+// checkVersions takes a version now and then, and makes sure that those taken before
+// have not changed.
+func (w *walk) checkVersions() {
+	for _, f := range w.versions {
+		if !bytes.Equal(f.version.Encode(), f.bytes) {
+			w.t.Fatal("a frozen version has changed")
+		}
+	}
+	if rapid.IntRange(0, 4).Draw(w.t, "freeze") == 0 {
+		v := w.reg.Freeze()
+		w.versions = append(w.versions, frozen{v, v.Encode()})
+		w.versions = w.versions[max(0, len(w.versions)-4):]
+	}
 }
 
 // walkClient is a process that numbers its requests and may have many under
@@ -84,7 +108,12 @@ func (w *walk) step() {
 	if diff := cmp.Diff(w.told(&w.naive.fx), told); diff != "" {
 		w.t.Fatalf("%+v: the naive registry says otherwise (-naive +registry):\n%s", c, diff)
 	}
-	w.reg = throughSnapshot(w.t, w.reg)
+	if rapid.IntRange(0, 3).Draw(w.t, "restart") == 0 {
+		w.reg = throughSnapshot(w.t, w.reg)
+	} else if err := w.reg.Check(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.checkVersions()
 	w.compareStates()
 	w.checkFences(&fx)
 	w.checkQueues(before, c.Op == OpTransfer)

@@ -41,42 +41,50 @@ type Ended struct {
 	By      string // the principal that asked the holder to leave, if one did
 }
 
-// past remembers how the last holds ended.
-type past struct {
-	byKey map[key]*record
-	// newest and oldest are the ends of a list of all records, by when a hold of
-	// theirs ended last.
-	newest, oldest *record
-}
-
-// record is what is remembered of one resource.
+// record is what is remembered of one resource: how its last holds ended.
 type record struct {
-	key          key
-	ended        []Ended // a ring, once there are MaxPast
-	next         int     // where in ended the next one goes
+	key
+	// generation is the registry's at the time when this was made its own.
+	generation uint64
+	ended      []Ended // a ring, once there are MaxPast
+	next       int     // where in ended the next one goes
+
+	// older and newer make a list of all records; versions do not look at it.
 	older, newer *record
 }
 
-func newPast() past { return past{byKey: make(map[key]*record)} }
-
-func (p *past) add(c *claim, now int64, how Ending) {
-	s := c.session
-	p.note(key{c.resource.class, c.resource.name}, Ended{
-		Fence: c.fence, Since: c.since, Until: now,
-		Host: s.host, PID: s.pid, Program: s.program, How: how, Reason: c.reason, Owner: s.owner, By: c.by,
-	})
+// recent finds the records that there are now. The ends of the list are those of
+// which a hold ended last, and longest ago.
+type recent struct {
+	byKey          map[key]*record
+	newest, oldest *record
 }
 
-func (p *past) note(k key, e Ended) {
-	rec := p.byKey[k]
-	if rec == nil {
-		rec = p.fresh()
-		rec.key = k
-		p.byKey[k] = rec
-	} else {
-		p.unlink(rec)
+// inOrder returns all records, the newest last.
+func (l *recent) inOrder() []*record {
+	records := make([]*record, 0, len(l.byKey))
+	for rec := l.oldest; rec != nil; rec = rec.newer {
+		records = append(records, rec)
 	}
-	p.link(rec)
+	return records
+}
+
+// note remembers how a hold ended.
+func (r *Registry) note(k key, e Ended) {
+	rec := r.recent.byKey[k]
+	if rec == nil {
+		r.recent.makeRoom()
+		rec = &record{key: k}
+	} else {
+		r.recent.unlink(rec)
+	}
+	if rec.generation != r.generation {
+		own := *rec
+		own.generation, own.ended = r.generation, slices.Clone(rec.ended)
+		rec = &own
+		r.recent.byKey[k] = rec
+	}
+	r.recent.link(rec)
 	if len(rec.ended) < MaxPast {
 		rec.ended = append(rec.ended, e)
 		return
@@ -85,51 +93,44 @@ func (p *past) note(k key, e Ended) {
 	rec.next = (rec.next + 1) % MaxPast
 }
 
-// fresh returns an empty record: the oldest, if there are enough.
-func (p *past) fresh() *record {
-	if len(p.byKey) < maxPastNames {
-		return new(record)
+// makeRoom forgets a record if there are too many.
+func (l *recent) makeRoom() {
+	if oldest := l.oldest; len(l.byKey) == maxPastNames {
+		l.unlink(oldest)
+		delete(l.byKey, oldest.key)
 	}
-	rec := p.oldest
-	p.unlink(rec)
-	delete(p.byKey, rec.key)
-	clear(rec.ended)
-	rec.ended, rec.next = rec.ended[:0], 0
-	return rec
 }
 
-func (p *past) link(rec *record) {
-	rec.older, rec.newer = p.newest, nil
-	if p.newest != nil {
-		p.newest.newer = rec
+// remember notes how a hold ended that ends now.
+func (r *Registry) remember(c *claim, how Ending) {
+	s := c.session
+	r.note(c.resource.key(), Ended{
+		Fence: c.fence, Since: c.since, Until: r.now,
+		Host: s.host, PID: s.pid, Program: s.program, How: how, Reason: c.reason, Owner: s.owner, By: c.by,
+	})
+}
+
+func (l *recent) link(rec *record) {
+	rec.older, rec.newer = l.newest, nil
+	if l.newest != nil {
+		l.newest.newer = rec
 	} else {
-		p.oldest = rec
+		l.oldest = rec
 	}
-	p.newest = rec
+	l.newest = rec
 }
 
-func (p *past) unlink(rec *record) {
+func (l *recent) unlink(rec *record) {
 	if rec.newer != nil {
 		rec.newer.older = rec.older
 	} else {
-		p.newest = rec.older
+		l.newest = rec.older
 	}
 	if rec.older != nil {
 		rec.older.newer = rec.newer
 	} else {
-		p.oldest = rec.newer
+		l.oldest = rec.newer
 	}
-}
-
-// of returns how the last holds of a resource ended, the newest first.
-func (p *past) of(k key) []Ended {
-	rec := p.byKey[k]
-	if rec == nil {
-		return nil
-	}
-	ended := rec.inOrder()
-	slices.Reverse(ended)
-	return ended
 }
 
 // inOrder returns the endings, the oldest first.
@@ -137,11 +138,11 @@ func (rec *record) inOrder() []Ended {
 	return slices.Concat(rec.ended[rec.next:], rec.ended[:rec.next])
 }
 
-func (p *past) append(b []byte) []byte {
-	b = wire.AppendUint(b, uint64(len(p.byKey)))
-	for rec := p.oldest; rec != nil; rec = rec.newer {
-		b = append(b, byte(rec.key.class))
-		b = wire.AppendBytes(b, rec.key.name)
+func (v *Version) appendPast(b []byte) []byte {
+	b = wire.AppendUint(b, uint64(len(v.past)))
+	for _, rec := range v.past {
+		b = append(b, byte(rec.class))
+		b = wire.AppendBytes(b, rec.name)
 		b = wire.AppendUint(b, uint64(len(rec.ended)))
 		for _, e := range rec.inOrder() {
 			b = wire.AppendUint(b, e.Fence)
@@ -159,11 +160,11 @@ func (p *past) append(b []byte) []byte {
 	return b
 }
 
-func (p *past) read(rd *wire.Reader) {
+func (r *Registry) readPast(rd *wire.Reader) {
 	each(rd, func() {
 		k := key{class: Class(rd.Byte()), name: rd.String()}
-		if k.class >= classes || p.byKey[k] != nil || len(p.byKey) == maxPastNames {
-			rd.Fail(fmt.Errorf("the past of %q is there twice, or of an unknown class, or one too many", k.name))
+		if r.recent.byKey[k] != nil || k.class >= classes || len(r.recent.byKey) == maxPastNames {
+			rd.Fail(fmt.Errorf("past of %.64q: there twice, of an unknown class, or one too many", k.name))
 			return
 		}
 		n := 0
@@ -177,7 +178,7 @@ func (p *past) read(rd *wire.Reader) {
 				rd.Fail(fmt.Errorf("the past of %q has the ending %d, or more than %d", k.name, e.How, MaxPast))
 				return
 			}
-			p.note(k, e)
+			r.note(k, e)
 		})
 	})
 }

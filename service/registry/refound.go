@@ -1,6 +1,9 @@
 package registry
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Refound turns the state of a cluster into one from which another begins. All
 // sessions end, and with them all holds: nobody knows what their programs have
@@ -16,11 +19,9 @@ func (r *Registry) Refound(above uint64) error {
 	if epoch > maxEpoch {
 		return fmt.Errorf("no epoch is left above %d: the largest is %d", epoch-1, maxEpoch)
 	}
-	r.end(r.sortedSessions(), Expired, new(Effects))
-	clear(r.members)
+	r.frozen = nil
+	r.end(slices.Collect(r.all()), Expired, new(Effects))
+	r.members = make(map[uint64]Member)
 	r.epoch, r.counter = epoch, 0
 	return nil
 }
-
-// Epoch returns what fences begin with at present.
-func (r *Registry) Epoch() uint64 { return r.epoch }

@@ -1,9 +1,8 @@
 package registry
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
+	"iter"
 )
 
 // A fence is the epoch, then a counter of grants.
@@ -18,21 +17,17 @@ const (
 
 // Registry is the replicated state.
 type Registry struct {
-	epoch   uint64
-	counter uint64
-	// now is the wall clock of the newest entry, never set back.
-	now int64
-	// renewals counts those of all sessions, so that a verdict on an ended
-	// session cannot fit one that was opened later under the same id.
-	renewals uint64
+	// Version is the state as it is now. It changes with each Apply; Freeze returns
+	// one that does not.
+	Version
+	// frozen is the newest frozen version, if nothing has changed since. What was
+	// made or thawed in the present generation is in none.
+	frozen     *Version
+	generation uint64
 
 	sessions  map[SessionID]*session
 	resources table[key, *resource]
-	members   map[uint64]Member
-	waiters   int
-	elections int // of the resources
-	past      past
-	encoded   int // the size of the last encoding
+	recent    recent
 
 	// revoked are the holds whose holders are asked to leave, and eager the
 	// candidates that may take the place of a leader after a while.
@@ -43,12 +38,12 @@ type Registry struct {
 // New returns the state before the first entry.
 func New() *Registry {
 	return &Registry{
-		epoch:    1,
-		sessions: make(map[SessionID]*session),
-		members:  make(map[uint64]Member),
-		past:     newPast(),
-		revoked:  make(map[ClaimID]*claim),
-		eager:    make(map[ClaimID]*claim),
+		Version:    newVersion(),
+		recent:     recent{byKey: make(map[key]*record)},
+		generation: 1,
+		sessions:   make(map[SessionID]*session),
+		revoked:    make(map[ClaimID]*claim),
+		eager:      make(map[ClaimID]*claim),
 	}
 }
 
@@ -85,6 +80,7 @@ func (fx *Effects) Reset() {
 // Apply carries out the commands of a log entry of the given term and adds
 // what they brought about to fx.
 func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
+	r.frozen = nil
 	r.now = max(r.now, batch.Time)
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
@@ -126,6 +122,7 @@ func (r *Registry) request(c *Command, fx *Effects) Result {
 		}
 		s = r.open(c)
 	}
+	r.thawSession(s)
 	if c.Op == OpOpen || c.Op == OpRenew {
 		// Renewing again does no harm, and must have its effect each time: the
 		// client counts from the newest transmission.
@@ -202,19 +199,26 @@ func (r *Registry) open(c *Command) *session {
 		host: c.Host, pid: c.PID, program: c.Program,
 		opened: r.now,
 	}
-	r.sessions[s.id] = s
+	s.sessionState = &sessionState{of: s, generation: r.generation}
+	r.keep(s)
 	return s
+}
+
+// keep adds a session.
+func (r *Registry) keep(s *session) {
+	r.sessions[s.id] = s
+	r.byID.Set(s.sessionState)
 }
 
 func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	limit := max(c.Limit, 1)
 	res := r.resources.get(key{c.Class, c.Name})
 	if res == nil {
-		res = &resource{name: c.Name, class: c.Class, limit: limit}
+		res = &resource{name: c.Name, class: c.Class, limit: limit, generation: r.generation}
 		r.add(res)
 	}
-	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.now, terms: termsOf(c)}
-	admitted := res.admits(made.terms)
+	asked := termsOf(c)
+	admitted := res.admits(asked)
 	switch {
 	case res.limit != limit:
 		return Result{Code: Invalid, Message: fmt.Sprintf("%q has the limit %d while it is held, not %d", c.Name, res.limit, limit)}
@@ -224,11 +228,13 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	case len(res.queue()) >= MaxQueue:
 		return Result{Code: Exhausted, Message: fmt.Sprintf("%q has %d waiters, the most there may be", c.Name, MaxQueue)}
 	}
-	s.claims.put(made)
+	res = r.thaw(res)
+	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.now, terms: asked}
 	if admitted {
 		r.grant(made, fx)
 		return made.state()
 	}
+	s.claims.put(made)
 	ahead := res.enqueue(made)
 	r.waits(made, 1)
 	if made.patience > 0 {
@@ -238,7 +244,7 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	return Result{Code: Queued, Ahead: ahead}
 }
 
-// grant makes c a holder.
+// grant makes a new claim a holder of its resource, which is thawed.
 func (r *Registry) grant(c *claim, fx *Effects) {
 	if r.counter++; r.counter == counterTurn {
 		r.epoch, r.counter = r.epoch+1, 1
@@ -246,11 +252,40 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	c.fence = r.epoch<<counterBits | r.counter
 	c.since = r.now
 	c.resource.admit(c)
-	delete(r.eager, c.id())
-	if c.named {
-		c.amend(func(t *terms) { t.named = false })
-	}
+	c.session.claims.put(c)
+	r.thawSession(c.session)
+	c.session.holds++
 	fx.changed(c.resource)
+}
+
+// promoted returns the claim of a waiter as it is to hold.
+func (c *claim) promoted() *claim {
+	if c.named {
+		return c.amended(func(t *terms) { t.named = false })
+	}
+	fresh := *c
+	return &fresh
+}
+
+// replace puts a claim in the place of one that had other terms, but in its
+// resource.
+func (r *Registry) replace(c *claim) {
+	c.session.claims.put(c)
+	id := c.id()
+	if r.revoked[id] != nil {
+		r.revoked[id] = c
+	}
+	if r.eager[id] != nil {
+		r.eager[id] = c
+	}
+}
+
+// amend changes the terms of a holder of a thawed resource.
+func (r *Registry) amend(res *resource, holder int, change func(*terms)) *claim {
+	c := res.holders()[holder].amended(change)
+	res.holders()[holder] = c
+	r.replace(c)
+	return c
 }
 
 func (c *claim) id() ClaimID { return ClaimID{c.session.id, c.sequence} }
@@ -309,32 +344,36 @@ func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
 	if made == nil || !made.held() || made.resource.class != Election {
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session leads no election by request %d", c.Hold)}
 	}
-	made.amend(func(t *terms) { t.value = c.Value })
+	r.amend(r.thaw(made.resource), 0, func(t *terms) { t.value = c.Value })
 	fx.changed(made.resource)
 	return Result{Code: OK, Fence: made.fence}
 }
 
 // drop ends a claim; its request, if it comes again, is answered with code.
 func (r *Registry) drop(c *claim, code Code, how Ending) {
+	r.thawSession(c.session)
 	if c.held() {
-		r.past.add(c, r.now, how)
+		r.remember(c, how)
+		c.session.holds--
 	} else {
 		r.waits(c, -1)
 	}
 	r.unlist(c)
-	c.resource.remove(c)
+	r.thaw(c.resource).remove(c)
 	c.session.claims.remove(number(c.sequence))
 	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
 }
 
 // waits counts a claim that begins to wait, or waits no longer.
 func (r *Registry) waits(c *claim, more int) {
+	r.thawSession(c.session)
 	r.waiters += more
 	c.session.waits += more
 }
 
 func (r *Registry) add(res *resource) {
 	r.resources.put(res)
+	r.names.Set(res)
 	if res.class == Election {
 		r.elections++
 	}
@@ -342,6 +381,7 @@ func (r *Registry) add(res *resource) {
 
 func (r *Registry) forget(res *resource) {
 	r.resources.remove(res.key())
+	r.names.Delete(res)
 	if res.class == Election {
 		r.elections--
 	}
@@ -350,6 +390,7 @@ func (r *Registry) forget(res *resource) {
 // unlist takes a claim off the lists of those that are to be looked after.
 func (r *Registry) unlist(c *claim) {
 	if c.revoked {
+		r.thawSession(c.session)
 		c.session.revocations--
 		delete(r.revoked, c.id())
 	}
@@ -358,13 +399,15 @@ func (r *Registry) unlist(c *claim) {
 	}
 }
 
-// settle grants to the waiters that now fit, and forgets a resource that
-// nobody holds.
+// settle grants to the waiters of a thawed resource that now fit, and forgets it
+// if nobody holds it.
 func (r *Registry) settle(res *resource, fx *Effects) {
 	for len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
 		next := res.queue()[0]
 		res.remove(next)
 		r.waits(next, -1)
+		delete(r.eager, next.id())
+		next = next.promoted()
 		r.grant(next, fx)
 		fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})
 	}
@@ -393,13 +436,16 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 			continue // named twice
 		}
 		s.ended = true
+		r.thawSession(s) // here, since it would put the session back into its place
 		delete(r.sessions, s.id)
+		r.byID.Delete(s.sessionState)
 		fx.Ended = append(fx.Ended, s.id)
 		for _, c := range s.sortedClaims() {
+			res := r.thaw(c.resource)
 			r.abandon(c, how, fx)
-			if !c.resource.swept {
-				c.resource.swept = true
-				freed = append(freed, c.resource)
+			if !res.swept {
+				res.swept = true
+				freed = append(freed, res)
 			}
 		}
 	}
@@ -414,7 +460,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.unlist(c)
 	if c.held() {
-		r.past.add(c, r.now, how)
+		r.remember(c, how)
 		return
 	}
 	r.waits(c, -1)
@@ -425,6 +471,7 @@ func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 func (r *Registry) silence(leases []Lease) {
 	for _, lease := range leases {
 		if s := r.judged(lease); s != nil {
+			r.thawSession(s)
 			s.silent, s.remaining = true, lease.Remaining
 		}
 	}
@@ -439,39 +486,9 @@ func (r *Registry) judged(lease Lease) *session {
 	return s
 }
 
-// sortedSessions returns the sessions by id.
-func (r *Registry) sortedSessions() []*session {
-	sessions := make([]*session, 0, len(r.sessions))
-	for _, s := range r.sessions {
-		sessions = append(sessions, s)
+// all returns the sessions in the order of ids.
+func (r *Registry) all() iter.Seq[*session] {
+	return func(yield func(*session) bool) {
+		r.byID.Scan(func(s *sessionState) bool { return yield(s.of) })
 	}
-	slices.SortFunc(sessions, func(a, b *session) int { return a.id.Compare(b.id) })
-	return sessions
-}
-
-// resourcesByAge returns the resources in the order in which those who have held
-// them longest were granted. Fences are numbers and no two are equal, so this is
-// the order that is had at the least expense.
-func (r *Registry) resourcesByAge() []*resource {
-	type aged struct {
-		fence uint64
-		res   *resource
-	}
-	list := make([]aged, 0, r.resources.len())
-	for _, res := range r.resources.slots {
-		if res == nil {
-			continue
-		}
-		fence := uint64(0)
-		if holders := res.holders(); len(holders) > 0 {
-			fence = holders[0].fence
-		}
-		list = append(list, aged{fence, res})
-	}
-	slices.SortFunc(list, func(a, b aged) int { return cmp.Compare(a.fence, b.fence) })
-	resources := make([]*resource, 0, len(list))
-	for _, a := range list {
-		resources = append(resources, a.res)
-	}
-	return resources
 }

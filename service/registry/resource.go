@@ -12,8 +12,10 @@ type resource struct {
 	// else, and there may be very many of them.
 	one   [1]*claim
 	crowd *crowd
-	limit uint32
-	class Class
+	// generation is the registry's at the time when this was made its own.
+	generation uint64
+	limit      uint32
+	class      Class
 	// swept is set while claims of ended sessions wait to be swept out.
 	swept bool
 }
@@ -74,9 +76,11 @@ func (res *resource) admit(c *claim) {
 	present.holders = append(present.holders, c)
 }
 
-// claim is a hold, or a place in a queue while its fence is 0.
+// claim is a hold, or a place in a queue while its fence is 0. It never changes:
+// another takes its place (replace).
 type claim struct {
-	session  *session
+	session *session
+	// resource alone may change, when it is thawed; versions do not look at it.
 	resource *resource
 	sequence uint64
 	fence    uint64
@@ -113,11 +117,12 @@ func termsOf(c *Command) *terms {
 	return plain
 }
 
-// amend replaces the terms of a claim by others.
-func (c *claim) amend(change func(*terms)) {
-	amended := *c.terms
-	change(&amended)
-	c.terms = &amended
+// amended returns a claim with other terms, which is to take the place of c.
+func (c *claim) amended(change func(*terms)) *claim {
+	fresh, t := *c, *c.terms
+	change(&t)
+	fresh.terms = &t
+	return &fresh
 }
 
 func (c *claim) held() bool { return c.fence != 0 }
@@ -150,11 +155,9 @@ func (res *resource) enqueue(c *claim) (ahead uint32) {
 	return uint32(at)
 }
 
-// prefer moves a waiter to the front, where it stays.
-func (res *resource) prefer(at int) {
+// prefer replaces a waiter by heir, at the front.
+func (res *resource) prefer(at int, heir *claim) {
 	present := res.gather()
-	heir := present.queue[at]
-	heir.amend(func(t *terms) { t.named = true })
 	present.queue = slices.Insert(slices.Delete(present.queue, at, at+1), 0, heir)
 }
 

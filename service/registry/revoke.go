@@ -19,11 +19,12 @@ func (r *Registry) revoke(c *Command, fx *Effects) Result {
 	if res == nil {
 		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %q", c.Name)}
 	}
+	res = r.thaw(res)
 	fence := uint64(0)
-	for _, holder := range res.holders() {
+	for i, holder := range res.holders() {
 		if c.Fence == 0 || c.Fence == holder.fence {
 			fence = holder.fence
-			r.ask(holder, c.Value, c.Origin.Actor, fx)
+			r.ask(res, i, c.Value, c.Origin.Actor, fx)
 		}
 	}
 	if fence == 0 {
@@ -32,12 +33,13 @@ func (r *Registry) revoke(c *Command, fx *Effects) Result {
 	return Result{Code: OK, Fence: fence}
 }
 
-// ask asks a holder to leave, unless it was asked before.
-func (r *Registry) ask(c *claim, reason, by string, fx *Effects) {
-	if c.revoked {
+// ask asks a holder of a thawed resource to leave, unless it was asked before.
+func (r *Registry) ask(res *resource, holder int, reason, by string, fx *Effects) {
+	if res.holders()[holder].revoked {
 		return
 	}
-	c.amend(func(t *terms) { t.revoked, t.reason, t.by = true, reason, by })
+	c := r.amend(res, holder, func(t *terms) { t.revoked, t.reason, t.by = true, reason, by })
+	r.thawSession(c.session)
 	c.session.revocations++
 	r.revoked[c.id()] = c
 	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, Result{Code: Revoked, Fence: c.fence, Message: reason}})
@@ -94,8 +96,11 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 	if at < 0 {
 		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %q waits to lead %q", c.Value, res.name)}
 	}
-	res.prefer(at)
-	r.ask(made, fmt.Sprintf("it hands over to %.64q", c.Value), s.owner, fx)
+	res = r.thaw(res)
+	heir := res.queue()[at].amended(func(t *terms) { t.named = true })
+	r.replace(heir)
+	res.prefer(at, heir)
+	r.ask(res, 0, fmt.Sprintf("it hands over to %.64q", c.Value), s.owner, fx)
 	return Result{Code: OK, Fence: made.fence}
 }
 
@@ -105,8 +110,9 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 // unseat anyone each time.
 func (r *Registry) overtake(name string, fx *Effects) {
 	if c := r.overtaker(name, r.now); c != nil {
-		leader := c.resource.holders()[0]
-		r.ask(leader, fmt.Sprintf("a candidate of priority %d has waited, this leader has %d", c.priority, leader.priority), "", fx)
+		res := r.thaw(c.resource)
+		leader := res.holders()[0]
+		r.ask(res, 0, fmt.Sprintf("a candidate of priority %d has waited, this leader has %d", c.priority, leader.priority), "", fx)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 // session is a process that claims resources.
 type session struct {
+	// What stays, which versions share.
 	id      SessionID
 	owner   string // the principal that opened it; empty for an anonymous one
 	ttl     int64  // ns
@@ -15,18 +16,28 @@ type session struct {
 	program string
 	opened  int64 // wall clock of the leader, ns
 
+	// claims are its holds and places in queues, by the sequence of the
+	// request that made each.
+	claims table[number, *claim]
+	// ended is set when the session has left the registry.
+	ended bool
+
+	// What follows changes, and only after thawSession.
+	*sessionState
+}
+
+// sessionState is what changes of a session, as far as versions show it.
+type sessionState struct {
+	of *session
+	// generation is the registry's at the time when this was made its own.
+	generation uint64
+
 	// low is the lowest sequence that the client still awaits an answer to.
 	low uint64
 	// answers holds those from low up, sorted by sequence.
 	answers []answer
-	// claims are its holds and places in queues, by the sequence of the
-	// request that made each.
-	claims table[number, *claim]
-	// waits counts those that wait.
-	waits int
-
-	// revocations counts the claims that are revoked.
-	revocations int
+	// holds and waits count its claims, and revocations those that are revoked.
+	holds, waits, revocations int
 
 	// renewals is the registry's count at its newest renewal through the log.
 	renewals uint64
@@ -36,9 +47,6 @@ type session struct {
 	// leader.
 	silent    bool
 	remaining int64
-
-	// ended is set when the session has left the registry.
-	ended bool
 }
 
 // answer is the remembered result of a request.
@@ -47,14 +55,14 @@ type answer struct {
 	result   Result
 }
 
-func (s *session) find(sequence uint64) (int, bool) {
+func (s *sessionState) find(sequence uint64) (int, bool) {
 	return slices.BinarySearchFunc(s.answers, sequence, func(a answer, sequence uint64) int {
 		return cmp.Compare(a.sequence, sequence)
 	})
 }
 
 // remember stores the answer to a request that may be sent again.
-func (s *session) remember(sequence uint64, result Result) {
+func (s *sessionState) remember(sequence uint64, result Result) {
 	if sequence < s.low {
 		return
 	}
@@ -67,7 +75,7 @@ func (s *session) remember(sequence uint64, result Result) {
 }
 
 // forget drops the answers that the client has.
-func (s *session) forget(low uint64) {
+func (s *sessionState) forget(low uint64) {
 	if low <= s.low {
 		return
 	}
@@ -81,7 +89,7 @@ func (s *session) forget(low uint64) {
 }
 
 // renewed takes a silent session off the record.
-func (s *session) renewed(renewals uint64) {
+func (s *sessionState) renewed(renewals uint64) {
 	s.renewals = renewals
 	s.silent, s.remaining = false, 0
 }

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/wire"
@@ -11,30 +10,35 @@ import (
 const snapshotVersion = 3
 
 // Encode returns the whole state. Equal states encode to equal bytes.
-func (r *Registry) Encode() []byte {
-	b := make([]byte, 0, r.encoded+r.encoded/8+1024)
+func (v *Version) Encode() []byte {
+	b := make([]byte, 0, 1024+128*(v.byID.Len()+v.names.Len()))
 	b = append(b, snapshotVersion)
-	b = wire.AppendUint(b, r.epoch)
-	b = wire.AppendUint(b, r.counter)
-	b = wire.AppendInt(b, r.now)
-	b = wire.AppendUint(b, r.renewals)
+	b = wire.AppendUint(b, uint64(v.level))
+	b = wire.AppendUint(b, v.epoch)
+	b = wire.AppendUint(b, v.counter)
+	b = wire.AppendInt(b, v.now)
+	b = wire.AppendUint(b, v.renewals)
 
-	b = wire.AppendUint(b, uint64(len(r.members)))
-	for _, id := range slices.Sorted(maps.Keys(r.members)) {
-		b = r.members[id].append(b)
+	members := v.Members()
+	b = wire.AppendUint(b, uint64(len(members)))
+	for _, m := range members {
+		b = m.append(b)
 	}
-	b = wire.AppendUint(b, uint64(len(r.sessions)))
-	for _, s := range r.sortedSessions() {
+	b = wire.AppendUint(b, uint64(v.byID.Len()))
+	v.byID.Scan(func(s *sessionState) bool {
 		b = s.append(b)
-	}
-	b = wire.AppendUint(b, uint64(r.resources.len()))
-	for _, res := range r.resourcesByAge() {
+		return true
+	})
+	b = wire.AppendUint(b, uint64(v.names.Len()))
+	v.names.Scan(func(res *resource) bool {
 		b = res.append(b)
-	}
-	b = r.past.append(b)
-	r.encoded = len(b)
-	return b
+		return true
+	})
+	return v.appendPast(b)
 }
+
+// Encode returns the whole state as it is now.
+func (r *Registry) Encode() []byte { return r.Freeze().Encode() }
 
 // Decode returns the state that Encode wrote.
 func Decode(data []byte) (*Registry, error) {
@@ -43,7 +47,7 @@ func Decode(data []byte) (*Registry, error) {
 		return nil, versionError("snapshot", v, snapshotVersion)
 	}
 	r := New()
-	r.epoch, r.counter, r.now, r.renewals = rd.Uint(), rd.Uint(), rd.Int(), rd.Uint()
+	r.level, r.epoch, r.counter, r.now, r.renewals = rd.Uint32(), rd.Uint(), rd.Uint(), rd.Int(), rd.Uint()
 	each(rd, func() {
 		m := readMember(rd)
 		if _, known := r.members[m.ID]; known {
@@ -53,7 +57,7 @@ func Decode(data []byte) (*Registry, error) {
 	})
 	each(rd, func() { r.readSession(rd) })
 	each(rd, func() { r.readResource(rd) })
-	r.past.read(rd)
+	r.readPast(rd)
 	if err := rd.Close(); err != nil {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
@@ -71,7 +75,8 @@ func each(rd *wire.Reader, read func()) {
 	}
 }
 
-func (s *session) append(b []byte) []byte {
+func (st *sessionState) append(b []byte) []byte {
+	s := st.of
 	b = append(b, s.id[:]...)
 	b = wire.AppendBytes(b, s.owner)
 	b = wire.AppendInt(b, s.ttl)
@@ -79,12 +84,12 @@ func (s *session) append(b []byte) []byte {
 	b = wire.AppendInt(b, s.pid)
 	b = wire.AppendBytes(b, s.program)
 	b = wire.AppendInt(b, s.opened)
-	b = wire.AppendUint(b, s.renewals)
-	b = wire.AppendBool(b, s.silent)
-	b = wire.AppendInt(b, s.remaining)
-	b = wire.AppendUint(b, s.low)
-	b = wire.AppendUint(b, uint64(len(s.answers)))
-	for _, a := range s.answers {
+	b = wire.AppendUint(b, st.renewals)
+	b = wire.AppendBool(b, st.silent)
+	b = wire.AppendInt(b, st.remaining)
+	b = wire.AppendUint(b, st.low)
+	b = wire.AppendUint(b, uint64(len(st.answers)))
+	for _, a := range st.answers {
 		b = wire.AppendUint(b, a.sequence)
 		b = a.result.append(b)
 	}
@@ -93,6 +98,7 @@ func (s *session) append(b []byte) []byte {
 
 func (r *Registry) readSession(rd *wire.Reader) {
 	s := new(session)
+	s.sessionState = &sessionState{of: s, generation: r.generation}
 	rd.Fixed(s.id[:])
 	s.owner = rd.String()
 	s.ttl = rd.Int()
@@ -109,8 +115,9 @@ func (r *Registry) readSession(rd *wire.Reader) {
 	})
 	if r.sessions[s.id] != nil {
 		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
+		return
 	}
-	r.sessions[s.id] = s
+	r.keep(s)
 }
 
 func (res *Result) append(b []byte) []byte {
@@ -225,8 +232,11 @@ func readTerms(rd *wire.Reader) *terms {
 }
 
 func (r *Registry) readResource(rd *wire.Reader) {
-	res := &resource{class: Class(rd.Byte()), name: rd.String(), limit: readLimit(rd)}
+	res := &resource{class: Class(rd.Byte()), name: rd.String(), limit: readLimit(rd), generation: r.generation}
 	res.crowd = &crowd{holders: r.readClaims(rd, res), queue: r.readClaims(rd, res)}
+	for _, c := range res.crowd.holders {
+		c.session.holds++
+	}
 	for _, c := range res.crowd.queue {
 		r.waits(c, 1)
 	}
@@ -275,7 +285,7 @@ func (r *Registry) Check() error {
 		return fmt.Errorf("counter %d ran past its turn at %d", r.counter, counterTurn)
 	}
 	claims, waiters, listed := 0, 0, 0
-	for _, res := range r.resourcesByAge() {
+	for _, res := range r.names.Items() {
 		if err := r.checkResource(res); err != nil {
 			return err
 		}
@@ -283,13 +293,18 @@ func (r *Registry) Check() error {
 		waiters += len(res.queue())
 		listed += r.listed(res)
 	}
-	for _, s := range r.sortedSessions() {
+	for s := range r.all() {
 		if err := s.check(); err != nil {
 			return err
+		}
+		if r.sessions[s.id] != s {
+			return fmt.Errorf("session %v is not found by its id", s.id)
 		}
 		claims -= s.claims.len()
 	}
 	switch {
+	case r.resources.len() != r.names.Len() || len(r.sessions) != r.byID.Len():
+		return fmt.Errorf("%d of %d resources and %d of %d sessions are in order", r.names.Len(), r.resources.len(), r.byID.Len(), len(r.sessions))
 	case claims != 0:
 		return fmt.Errorf("resources have %d claims more than sessions", claims)
 	case waiters != r.waiters:
@@ -301,6 +316,9 @@ func (r *Registry) Check() error {
 }
 
 func (s *session) check() error {
+	if s.holds+s.waits != s.claims.len() {
+		return fmt.Errorf("session %v: %d holds and %d waits are counted, it has %d claims", s.id, s.holds, s.waits, s.claims.len())
+	}
 	next := s.low
 	for _, a := range s.answers {
 		if a.sequence < next {
@@ -329,6 +347,8 @@ func (r *Registry) listed(res *resource) (n int) {
 
 func (r *Registry) checkResource(res *resource) error {
 	switch {
+	case r.resources.get(res.key()) != res:
+		return fmt.Errorf("%q is not found by its name", res.name)
 	case res.class >= classes:
 		return fmt.Errorf("%q has the unknown class %d", res.name, res.class)
 	case len(res.holders()) == 0:
@@ -355,6 +375,8 @@ func (r *Registry) checkClaims(res *resource) error {
 			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
 		case c.held() && c.fence <= newest:
 			return fmt.Errorf("%q: the fence %d comes after %d", res.name, c.fence, newest)
+		case c.resource != res:
+			return fmt.Errorf("%q: request %d of %v points elsewhere", res.name, c.sequence, c.session.id)
 		case c.session.claims.get(number(c.sequence)) != c || r.sessions[c.session.id] != c.session:
 			return fmt.Errorf("%q: request %d of %v is not known to its session", res.name, c.sequence, c.session.id)
 		}

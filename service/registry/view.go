@@ -1,10 +1,5 @@
 package registry
 
-import (
-	"slices"
-	"strings"
-)
-
 // Holder describes a hold, for people and for observers of elections.
 type Holder struct {
 	Session  SessionID
@@ -92,34 +87,6 @@ func (c *claim) waiter() Waiter {
 	}
 }
 
-// List returns at most limit resources of the class whose names begin with
-// prefix and come after the name after, in the order of names, each with at
-// most waiters of its queue, and whether there are more.
-func (r *Registry) List(class Class, prefix, after string, limit, waiters int) ([]Resource, bool) {
-	var found []*resource
-	for _, res := range r.resources.slots {
-		if res != nil && res.class == class && strings.HasPrefix(res.name, prefix) && res.name > after {
-			found = append(found, res)
-		}
-	}
-	slices.SortFunc(found, func(a, b *resource) int { return strings.Compare(a.name, b.name) })
-	more := len(found) > limit
-	list := make([]Resource, 0, min(len(found), limit))
-	for _, res := range found[:min(len(found), limit)] {
-		list = append(list, res.view(waiters))
-	}
-	return list, more
-}
-
-// Explain returns a resource with at most so many waiters, if anybody holds it,
-// and how its last holds ended, the newest first.
-func (r *Registry) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
-	if found := r.resources.get(key{class, name}); found != nil {
-		res, held = found.view(waiters), true
-	}
-	return res, held, r.past.of(key{class, name})
-}
-
 func (res *resource) view(waiters int) Resource {
 	view := Resource{Name: res.name, Class: res.class, Limit: res.limit, QueueLength: len(res.queue())}
 	for _, c := range res.holders() {
@@ -131,20 +98,10 @@ func (res *resource) view(waiters int) Resource {
 	return view
 }
 
-// Sessions returns at most limit sessions whose ids come after the given one,
-// by id, and whether there are more.
-func (r *Registry) Sessions(after SessionID, limit int) ([]Session, bool) {
-	all := r.sortedSessions()
-	first, found := slices.BinarySearchFunc(all, after, func(s *session, id SessionID) int { return s.id.Compare(id) })
-	if found {
-		first++
-	}
-	rest := all[first:]
-	list := make([]Session, 0, min(len(rest), limit))
-	for _, s := range rest[:min(len(rest), limit)] {
-		list = append(list, s.view())
-	}
-	return list, len(rest) > limit
+// Explain returns a resource with at most so many waiters, if anybody holds it,
+// and how its last holds ended, the newest first.
+func (r *Registry) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
+	return r.Freeze().Explain(class, name, waiters)
 }
 
 // Session returns one session.
@@ -156,37 +113,11 @@ func (r *Registry) Session(id SessionID) (Session, bool) {
 	return s.view(), true
 }
 
-// Each calls f for every session, in the order of ids.
-func (r *Registry) Each(f func(Session)) {
-	for _, s := range r.sortedSessions() {
-		f(s.view())
-	}
-}
-
-func (s *session) view() Session {
-	view := Session{
+func (st *sessionState) view() Session {
+	s := st.of
+	return Session{
 		ID: s.id, Owner: s.owner, TTL: s.ttl, Host: s.host, PID: s.pid, Program: s.program,
-		Opened: s.opened, Renewals: s.renewals, Silent: s.silent, Remaining: s.remaining,
-		Holds: s.claims.len() - s.waits, Waits: s.waits,
+		Opened: s.opened, Renewals: st.renewals, Silent: st.silent, Remaining: st.remaining,
+		Holds: st.holds, Waits: st.waits,
 	}
-	return view
-}
-
-// Leader returns who leads the election, if anybody does.
-func (r *Registry) Leader(name string) (Holder, bool) {
-	res := r.resources.get(key{Election, name})
-	if res == nil {
-		return Holder{}, false
-	}
-	return res.holders()[0].holder(), true
-}
-
-// Counts returns the sums.
-func (r *Registry) Counts() Counts {
-	counts := Counts{Sessions: len(r.sessions), Waiters: r.waiters}
-	counts.Locks, counts.Elections = r.resources.len()-r.elections, r.elections
-	if r.epoch > 1 || r.counter > 0 {
-		counts.Fence = r.epoch<<counterBits | r.counter
-	}
-	return counts
 }

@@ -1,0 +1,199 @@
+package registry
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/btree"
+)
+
+// Version is the replicated state at one moment, in the order of names. One that
+// Freeze returned never changes: any goroutine may read it while the registry goes
+// on. The registry and its versions share whatever has not changed since.
+type Version struct {
+	// level says which formats and which behaviour are in force.
+	level   uint32
+	epoch   uint64
+	counter uint64
+	// now is the wall clock of the newest entry, never set back.
+	now int64
+	// renewals counts those of all sessions, so that a verdict on an ended
+	// session cannot fit one that was opened later under the same id.
+	renewals  uint64
+	waiters   int
+	elections int // of the resources
+
+	byID    *btree.BTreeG[*sessionState]
+	names   *btree.BTreeG[*resource]
+	members map[uint64]Member // replaced, never changed
+	// past is what is remembered of resources, the one of which a hold ended last
+	// at the end. Only a frozen version has it.
+	past []*record
+}
+
+func newVersion() Version {
+	options := btree.Options{NoLocks: true}
+	return Version{
+		level: 1, epoch: 1,
+		byID: btree.NewBTreeGOptions(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }, options),
+		names: btree.NewBTreeGOptions(func(a, b *resource) bool {
+			return a.class < b.class || a.class == b.class && a.name < b.name
+		}, options),
+		members: make(map[uint64]Member),
+	}
+}
+
+// Freeze returns the state as it is now, for as long as anybody wants it. It takes
+// some microseconds: what changes afterwards is copied before it does.
+func (r *Registry) Freeze() *Version {
+	if r.frozen == nil {
+		frozen := r.Version
+		frozen.byID, frozen.names, frozen.past = r.byID.Copy(), r.names.Copy(), r.recent.inOrder()
+		r.frozen = &frozen
+		r.generation++
+	}
+	return r.frozen
+}
+
+// thawSession makes the state of a session this registry's own, so that it may be
+// changed: no frozen version has it afterwards.
+func (r *Registry) thawSession(s *session) {
+	if s.generation == r.generation {
+		return
+	}
+	own := *s.sessionState
+	own.generation = r.generation
+	own.answers = slices.Clone(own.answers)
+	s.sessionState = &own
+	r.byID.Set(&own)
+}
+
+// thaw does the same for a resource, and returns the one that may be changed. The
+// claims themselves never change, but for the resource that they point to, which
+// no frozen version looks at.
+func (r *Registry) thaw(res *resource) *resource {
+	if res.generation == r.generation {
+		return res
+	}
+	own := new(resource)
+	*own = *res
+	own.generation = r.generation
+	if res.crowd != nil {
+		own.crowd = &crowd{holders: slices.Clone(res.crowd.holders), queue: slices.Clone(res.crowd.queue)}
+	}
+	for _, c := range own.holders() {
+		c.resource = own
+	}
+	for _, c := range own.queue() {
+		c.resource = own
+	}
+	r.resources.put(own)
+	r.names.Set(own)
+	return own
+}
+
+// Level returns the level of the formats and the behaviour in force.
+func (v *Version) Level() uint32 { return v.level }
+
+// Epoch returns what fences begin with at present.
+func (v *Version) Epoch() uint64 { return v.epoch }
+
+// Member returns what is known of a server.
+func (v *Version) Member(id uint64) (Member, bool) {
+	m, ok := v.members[id]
+	return m, ok
+}
+
+// Members returns all servers that are on record, the removed ones too, by id.
+func (v *Version) Members() []Member {
+	all := make([]Member, 0, len(v.members))
+	for _, id := range slices.Sorted(maps.Keys(v.members)) {
+		all = append(all, v.members[id])
+	}
+	return all
+}
+
+// List returns at most limit resources of the class whose names begin with
+// prefix and come after the name after, in the order of names, each with at
+// most waiters of its queue, and whether there are more.
+func (v *Version) List(class Class, prefix, after string, limit, waiters int) (list []Resource, more bool) {
+	v.names.Ascend(&resource{class: class, name: max(prefix, after)}, func(res *resource) bool {
+		switch {
+		case res.class != class || !strings.HasPrefix(res.name, prefix):
+			return false
+		case res.name <= after:
+			return true
+		case len(list) == limit:
+			more = true
+			return false
+		}
+		list = append(list, res.view(waiters))
+		return true
+	})
+	return list, more
+}
+
+// find returns a resource, or nil if nobody holds it.
+func (v *Version) find(class Class, name string) *resource {
+	res, _ := v.names.Get(&resource{class: class, name: name})
+	return res
+}
+
+// Explain returns a resource with at most so many waiters, if anybody holds it,
+// and how its last holds ended, the newest first.
+func (v *Version) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
+	if found := v.find(class, name); found != nil {
+		res, held = found.view(waiters), true
+	}
+	at := slices.IndexFunc(v.past, func(rec *record) bool { return rec.key == key{class, name} })
+	if at >= 0 {
+		past = v.past[at].inOrder()
+		slices.Reverse(past)
+	}
+	return res, held, past
+}
+
+// Leader returns who leads the election, if anybody does.
+func (v *Version) Leader(name string) (Holder, bool) {
+	res := v.find(Election, name)
+	if res == nil {
+		return Holder{}, false
+	}
+	return res.holders()[0].holder(), true
+}
+
+// Sessions returns at most limit sessions whose ids come after the given one,
+// by id, and whether there are more.
+func (v *Version) Sessions(after SessionID, limit int) (list []Session, more bool) {
+	v.byID.Ascend(&sessionState{of: &session{id: after}}, func(s *sessionState) bool {
+		switch {
+		case s.of.id == after:
+			return true
+		case len(list) == limit:
+			more = true
+			return false
+		}
+		list = append(list, s.view())
+		return true
+	})
+	return list, more
+}
+
+// Each calls f for every session, in the order of ids.
+func (v *Version) Each(f func(Session)) {
+	v.byID.Scan(func(s *sessionState) bool {
+		f(s.view())
+		return true
+	})
+}
+
+// Counts returns the sums.
+func (v *Version) Counts() Counts {
+	counts := Counts{Sessions: v.byID.Len(), Waiters: v.waiters}
+	counts.Locks, counts.Elections = v.names.Len()-v.elections, v.elections
+	if v.epoch > 1 || v.counter > 0 {
+		counts.Fence = v.epoch<<counterBits | v.counter
+	}
+	return counts
+}
