@@ -58,7 +58,7 @@ var Mutants = []Mutant{
 		Name: "stale-snapshot",
 		Why:  "A server that is sent a snapshot goes on from its index with the state that it had before, and grants what is held.",
 		Edits: []Edit{{
-			"service/replica/apply.go", "r.reg, r.applied, r.logged = restored, snapshot.GetMetadata().GetIndex(), 0", "r.applied, r.logged = max(r.applied, snapshot.GetMetadata().GetIndex()), 0*restored.Counts().Locks",
+			"service/replica/apply.go", "r.reg, r.applied = restored, snapshot.GetMetadata().GetIndex()", "r.applied = max(r.applied, snapshot.GetMetadata().GetIndex()) + 0*uint64(restored.Counts().Locks)",
 		}},
 	},
 	{

@@ -266,6 +266,9 @@ func (s *server) store(out *replica.Output) {
 	for _, save := range out.Saves {
 		s.disk.add(write{save: save})
 	}
+	if e := out.Encode; e.Version != nil {
+		s.reportLater(func() { s.replica.Encoded(e.Index, e.Version.Encode()) })
+	}
 	if out.Snapshot != nil {
 		s.disk.add(write{snapshot: out.Snapshot})
 	}

@@ -107,15 +107,17 @@ func (c *Core) ApplyChange(entry *raftpb.Entry) (*raftpb.ConfState, error) {
 }
 
 // CreateSnapshot takes data as the state machine's state at index, which must
-// have been reported by Applied, and returns the snapshot for the disk. Peers
+// have been reported by Applied and not be older than the configuration, and returns the snapshot for the disk. Peers
 // may be sent it at once, since it holds only what is agreed.
 func (c *Core) CreateSnapshot(index uint64, data []byte) (*raftpb.Snapshot, error) {
 	if c.installing() {
 		return nil, ErrSnapshotPending
 	}
-	if index < c.changed || index > c.applied {
-		return nil, fmt.Errorf("agreement: snapshot at index %d refused: it must lie from %d (last configuration change) to %d (applied)",
-			index, c.changed, c.applied)
+	if index < c.changed {
+		return nil, ErrSnapshotOld
+	}
+	if index > c.applied {
+		return nil, fmt.Errorf("agreement: snapshot at index %d: only %d is applied", index, c.applied)
 	}
 	if index <= c.log.newest {
 		return nil, fmt.Errorf("agreement: snapshot at index %d refused: there is one at %d", index, c.log.newest)

@@ -97,8 +97,28 @@ func (n *Node) call(ctx context.Context, f func(*replica.Replica) error) error {
 	}
 }
 
-// View lets f look at the replica as it is, which may lag behind the cluster.
-// What f returns must not refer to the replica.
+// State is the replicated state as of a log entry. It never changes, and may be read
+// by any goroutine for as long as it wants to.
+type State struct {
+	*registry.Version
+	// Applied is the index of the entry, and Term the term in which the state was
+	// read.
+	Applied, Term uint64
+}
+
+func stateOf(r *replica.Replica) State {
+	return State{r.Registry().Freeze(), r.Applied(), r.Term()}
+}
+
+// Stale returns the state of this server as it is, which may lag behind the cluster.
+func (n *Node) Stale(ctx context.Context) (state State, err error) {
+	err = n.View(ctx, func(r *replica.Replica) { state = stateOf(r) })
+	return state, err
+}
+
+// View lets f look at the replica as it is, which may lag behind the cluster. All
+// else waits meanwhile: f is to be quick. What f returns must not refer to the
+// replica.
 func (n *Node) View(ctx context.Context, f func(*replica.Replica)) error {
 	return n.call(ctx, func(r *replica.Replica) error {
 		if r == nil {
@@ -109,32 +129,35 @@ func (n *Node) View(ctx context.Context, f func(*replica.Replica)) error {
 	})
 }
 
-// Read lets f look at the replica once a quorum has confirmed that nothing
-// newer was acknowledged when Read was called. ErrNotLeader says that this
-// server cannot vouch for that.
-func (n *Node) Read(ctx context.Context, f func(*replica.Replica)) error {
-	result := make(chan error, 1)
+// Read returns the state once a quorum has confirmed that nothing newer was
+// acknowledged when Read was called. ErrNotLeader says that this server cannot
+// vouch for that.
+func (n *Node) Read(ctx context.Context) (State, error) {
+	type outcome struct {
+		state State
+		err   error
+	}
+	result := make(chan outcome, 1)
 	err := n.View(ctx, func(r *replica.Replica) {
 		n.readNumber++
 		n.reads[n.readNumber] = func(ok bool) {
 			if !ok {
-				result <- ErrNotLeader
+				result <- outcome{err: ErrNotLeader}
 				return
 			}
-			f(r)
-			result <- nil
+			result <- outcome{state: stateOf(r)}
 		}
 		r.Read(n.readNumber)
 	})
 	if err != nil {
-		return err
+		return State{}, err
 	}
 	select {
-	case err := <-result:
-		return err
+	case read := <-result:
+		return read.state, read.err
 	case <-ctx.Done():
-		return ctx.Err()
+		return State{}, ctx.Err()
 	case <-n.done:
-		return ErrStopped
+		return State{}, ErrStopped
 	}
 }

@@ -38,7 +38,6 @@ type Node struct {
 	clients    map[uint64]Client
 	reads      map[uint64]func(ok bool)
 	readNumber uint64
-	watchers   map[*Watch]struct{}
 	leader     uint64
 	served     bool // a leader was known once
 	refusals   map[uint64]error
@@ -46,8 +45,9 @@ type Node struct {
 	tidiness   tidiness
 	tasks      sync.WaitGroup
 
-	records records
-	metrics Metrics
+	watchers watchers
+	records  records
+	metrics  Metrics
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -68,7 +68,7 @@ func Start(cfg Config) (*Node, error) {
 		refusals: make(map[uint64]error),
 		clients:  make(map[uint64]Client),
 		reads:    make(map[uint64]func(bool)),
-		watchers: make(map[*Watch]struct{}),
+		watchers: newWatchers(),
 		stop:     make(chan struct{}),
 		done:     make(chan struct{}),
 	}
@@ -195,6 +195,7 @@ func (n *Node) run() {
 	}
 	var writing sync.WaitGroup
 	writing.Go(func() { n.disk.run(n.stop) })
+	writing.Go(func() { n.watchers.run(n.stop) })
 	defer writing.Wait()
 	defer n.stopOnce.Do(func() { close(n.stop) })
 	defer n.disk.close()
@@ -292,18 +293,30 @@ func (n *Node) carryOut(out *replica.Output) error {
 		n.metrics.Snapshots.Add(1)
 	}
 	n.disk.add(writes...)
+	if e := out.Encode; e.Version != nil {
+		n.tasks.Go(func() { n.encode(e) })
+	}
 	n.deliver(out.Replies)
 	n.finishReads(out.Reads)
 	if out.Deposed {
 		n.depose()
 	}
-	n.announce(out)
+	n.watchers.announce(out)
 	if out.Members {
 		n.acquaint()
 	}
 	n.observe()
 	n.replica.Clear()
 	return nil
+}
+
+// encode makes the content of a snapshot, while everything else goes on.
+func (n *Node) encode(e replica.Encode) {
+	data := e.Version.Encode()
+	select {
+	case n.calls <- func() { n.replica.Encoded(e.Index, data) }:
+	case <-n.stop:
+	}
 }
 
 // deliver hands replies over, all of one client together.
@@ -333,10 +346,7 @@ func (n *Node) depose() {
 		c.Depose()
 		delete(n.clients, number)
 	}
-	for w := range n.watchers {
-		close(w.signal)
-		delete(n.watchers, w)
-	}
+	n.watchers.depose()
 }
 
 // observe notes who leads, for the log and the figures.

@@ -283,14 +283,14 @@ func TestFollowerTakesNoClients(t *testing.T) {
 		if _, err := n.Connect(c.ctx, newRecorder()); err != ErrNotLeader {
 			t.Fatalf("connecting to a follower: %v", err)
 		}
-		if err := n.Read(c.ctx, func(*replica.Replica) {}); err != ErrNotLeader {
+		if _, err := n.Read(c.ctx); err != ErrNotLeader {
 			t.Fatalf("reading at a follower: %v", err)
 		}
 		if _, err := n.Watch(c.ctx, registry.Election, "e", false); err != ErrNotLeader {
 			t.Fatalf("watching at a follower: %v", err)
 		}
 	}
-	if err := leader.Read(c.ctx, func(*replica.Replica) {}); err != nil {
+	if _, err := leader.Read(c.ctx); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/service/registry"
-	"github.com/conclave-io/conclave/service/replica"
 )
 
 func TestStepsBackAreNoticed(t *testing.T) {
@@ -53,10 +52,11 @@ func TestClockSetBackChangesNothing(t *testing.T) {
 	if after.Fence <= before.Fence {
 		t.Errorf("fence %d after %d", after.Fence, before.Fence)
 	}
-	var locks []registry.Resource
-	if err := n.Read(c.ctx, func(r *replica.Replica) { locks, _ = r.Registry().List(registry.Lock, "", "", 10, 0) }); err != nil {
+	state, err := n.Read(c.ctx)
+	if err != nil {
 		t.Fatal(err)
 	}
+	locks, _ := state.List(registry.Lock, "", "", 10, 0)
 	if len(locks) != 2 || locks[1].Holders[0].Since < locks[0].Holders[0].Since {
 		t.Errorf("holds after the clock was set back: %+v", locks)
 	}

@@ -11,8 +11,12 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// maxChanged bounds the names that a watch keeps for a reader that is slow.
-const maxChanged = 10_000
+const (
+	// maxChanged bounds the names that a watch keeps for a reader that is slow.
+	maxChanged = 10_000
+	// maxNews bounds the names that wait to be told to the watches.
+	maxNews = 100_000
+)
 
 // Watch tells which resources of a class changed, among those whose names begin
 // with a prefix.
@@ -26,6 +30,7 @@ type Watch struct {
 	mu      sync.Mutex
 	changed map[string]bool
 	all     bool // more changed than are kept
+	ended   bool // signal is closed
 }
 
 // Watch begins to watch the resource of a name, or with prefix set all whose
@@ -36,8 +41,7 @@ func (n *Node) Watch(ctx context.Context, class registry.Class, name string, pre
 		if r == nil || !r.Leading() {
 			return ErrNotLeader
 		}
-		n.watchers[w] = struct{}{}
-		n.watchLocks()
+		r.WatchLocks(n.watchers.add(w))
 		return nil
 	})
 	if err != nil {
@@ -49,9 +53,8 @@ func (n *Node) Watch(ctx context.Context, class registry.Class, name string, pre
 // Close ends the watch.
 func (w *Watch) Close() {
 	// A node that stopped has forgotten it already.
-	_ = w.node.call(context.Background(), func(*replica.Replica) error {
-		delete(w.node.watchers, w)
-		w.node.watchLocks()
+	_ = w.node.call(context.Background(), func(r *replica.Replica) error {
+		r.WatchLocks(w.node.watchers.remove(w))
 		return nil
 	})
 }
@@ -71,11 +74,15 @@ func (w *Watch) Take() (names []string, all bool) {
 	return names, all
 }
 
-// note takes in the names of resources that changed.
-func (w *Watch) note(names []string) {
+// note takes in the names of resources that changed; with all set there are more.
+func (w *Watch) note(names []string, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	told := false
+	if w.ended {
+		return
+	}
+	told := all
+	w.all = w.all || all
 	for _, name := range names {
 		if w.exact && name != w.prefix || !strings.HasPrefix(name, w.prefix) {
 			continue
@@ -87,36 +94,125 @@ func (w *Watch) note(names []string) {
 			w.all = true
 		}
 	}
-	if !told {
+	if told {
+		signal(w.signal)
+	}
+}
+
+// end closes the signal.
+func (w *Watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	close(w.signal)
+}
+
+// signal puts a value into a channel unless one is waiting already.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// watchers are the watches of a node. The goroutine that owns the replica says what
+// changed; another passes it on, since there may be thousands of watches.
+type watchers struct {
+	wake chan struct{}
+
+	mu    sync.Mutex
+	all   map[*Watch]struct{}
+	locks int // how many watch locks
+	news  [2]news
+}
+
+// news are the names of a class that changed; with more set there are others.
+type news struct {
+	names []string
+	more  bool
+}
+
+func newWatchers() watchers {
+	return watchers{wake: make(chan struct{}, 1), all: make(map[*Watch]struct{})}
+}
+
+// add adds a watch, and reports whether changes of locks are wanted: there may be tens
+// of thousands a second.
+func (s *watchers) add(w *Watch) (locks bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[w] = struct{}{}
+	if w.class == registry.Lock {
+		s.locks++
+	}
+	return s.locks > 0
+}
+
+// remove removes a watch, and reports whether changes of locks are still wanted.
+func (s *watchers) remove(w *Watch) (locks bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, there := s.all[w]; there && w.class == registry.Lock {
+		s.locks--
+	}
+	delete(s.all, w)
+	return s.locks > 0
+}
+
+// depose ends all watches.
+func (s *watchers) depose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.all {
+		w.end()
+	}
+	clear(s.all)
+	s.locks, s.news = 0, [2]news{}
+}
+
+// announce takes in what changed.
+func (s *watchers) announce(out *replica.Output) {
+	if len(out.Elections)+len(out.Locks) == 0 {
 		return
 	}
-	select {
-	case w.signal <- struct{}{}:
-	default: // one is waiting already
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) == 0 {
+		return
 	}
+	s.news[registry.Election].add(out.Elections)
+	s.news[registry.Lock].add(out.Locks)
+	signal(s.wake)
 }
 
-// watchLocks asks the replica for changes of locks only while somebody wants
-// them: there may be tens of thousands a second.
-func (n *Node) watchLocks() {
-	wanted := false
-	for w := range n.watchers {
-		wanted = wanted || w.class == registry.Lock
-	}
-	if n.replica != nil {
-		n.replica.WatchLocks(wanted)
-	}
+func (n *news) add(names []string) {
+	room := min(len(names), maxNews-len(n.names))
+	n.names = append(n.names, names[:room]...)
+	n.more = n.more || room < len(names)
 }
 
-// announce tells the watchers what changed.
-func (n *Node) announce(out *replica.Output) {
-	for w := range n.watchers {
-		names := out.Elections
-		if w.class == registry.Lock {
-			names = out.Locks
+// run tells the watches what changed.
+func (s *watchers) run(stop <-chan struct{}) {
+	for {
+		select {
+		case <-s.wake:
+			s.tell()
+		case <-stop:
+			return
 		}
-		if len(names) > 0 {
-			w.note(names)
+	}
+}
+
+// tell passes on what changed.
+func (s *watchers) tell() {
+	s.mu.Lock()
+	changed := s.news
+	s.news = [2]news{}
+	watches := slices.Collect(maps.Keys(s.all))
+	s.mu.Unlock()
+	for _, w := range watches {
+		if n := changed[w.class]; len(n.names) > 0 {
+			w.note(n.names, n.more)
 		}
 	}
 }

@@ -220,25 +220,40 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 		r.out.Err = fmt.Errorf("snapshot at index %d from the leader: %w", snapshot.GetMetadata().GetIndex(), err)
 		return
 	}
-	r.reg, r.applied, r.logged = restored, snapshot.GetMetadata().GetIndex(), 0
+	r.reg, r.applied = restored, snapshot.GetMetadata().GetIndex()
+	r.logged, r.encoding, r.wanted = 0, 0, false
 	r.out.Restored, r.out.Members = true, true
 }
 
-// snapshot makes a snapshot when the log has grown enough or a peer needs one,
+// snapshot begins a snapshot when the log has grown enough or a peer needs one,
 // one at a time.
 func (r *Replica) snapshot() {
-	if r.logged < r.cfg.SnapshotBytes && !r.wanted || r.snapshotting != 0 || r.out.Err != nil {
+	if r.logged < r.cfg.SnapshotBytes && !r.wanted || r.encoding != 0 || r.snapshotting != 0 || r.out.Err != nil {
 		return
 	}
-	made, err := r.core.CreateSnapshot(r.applied, r.reg.Encode())
+	r.out.Encode = Encode{r.applied, r.reg.Freeze()}
+	r.encoding, r.logged, r.wanted = r.applied, 0, false
+}
+
+// Encoded takes the encoding of the version that Encode had for an index, of which
+// a snapshot is to be made.
+func (r *Replica) Encoded(index uint64, data []byte) {
+	if index != r.encoding {
+		return // a snapshot from the leader came instead
+	}
+	r.encoding = 0
+	made, err := r.core.CreateSnapshot(index, data)
 	switch {
 	case errors.Is(err, agreement.ErrSnapshotPending):
-		return // the leader's is on its way to the disk, and will do
+		// The leader's is on its way to the disk, and will do.
+	case errors.Is(err, agreement.ErrSnapshotOld):
+		r.wanted = true
 	case err != nil:
-		r.out.Err = fmt.Errorf("snapshot at index %d: %w", r.applied, err)
-		return
+		r.out.Err = fmt.Errorf("snapshot at index %d: %w", index, err)
+	default:
+		// It serves also a peer that asked while it was being made.
+		r.out.Snapshot, r.snapshotting, r.wanted = made, index, false
 	}
-	r.out.Snapshot, r.snapshotting, r.logged, r.wanted = made, r.applied, 0, false
 }
 
 // SnapshotStored tells that the snapshot is durable, and shortens the log.

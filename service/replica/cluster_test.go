@@ -242,6 +242,9 @@ func (c *cluster) carryOut(s *server) {
 	for _, save := range out.Saves {
 		c.write(s, pendingWrite{save: save})
 	}
+	if e := out.Encode; e.Version != nil {
+		s.replica.Encoded(e.Index, e.Version.Encode())
+	}
 	if out.Snapshot != nil {
 		c.write(s, pendingWrite{snapshot: out.Snapshot})
 	}

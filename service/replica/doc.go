@@ -11,10 +11,11 @@
 //  2. Make every Save durable, in order, before calling Saved with it. Saves
 //     may share one fsync. Send and Replies may go out at once: what must wait
 //     for the disk is attached to the saves and comes out of a later Output.
-//  3. Store Snapshot before any later Save, then call SnapshotStored.
-//  4. Call Tick at the configured rate. Ticks that come late are noticed and
+//  3. Encode what Encode has, and call Encoded.
+//  4. Store Snapshot before any later Save, then call SnapshotStored.
+//  5. Call Tick at the configured rate. Ticks that come late are noticed and
 //     forgiven: see Leases.
-//  5. Stop the server for good when Output reports an error.
+//  6. Stop the server for good when Output reports an error.
 //
 // # Members
 //

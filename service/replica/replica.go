@@ -81,12 +81,22 @@ type Read struct {
 // WatchLocks says whether the names of locks that change are wanted.
 func (r *Replica) WatchLocks(wanted bool) { r.fx.WatchLocks = wanted }
 
+// Encode is a version of which a snapshot is to be made, and the index of its newest
+// log entry.
+type Encode struct {
+	Index   uint64
+	Version *registry.Version
+}
+
 // Output is what the host must carry out. It is valid until the next call.
 type Output struct {
 	Send    []*raftpb.Message
 	Saves   []*agreement.Save
 	Replies []Reply
 	Reads   []Read
+	// Encode, if its Version is not nil, is to be encoded for a snapshot. That may
+	// take long, and any goroutine may do it. Then call Encoded.
+	Encode Encode
 	// Snapshot, if not nil, is to be stored; then call SnapshotStored.
 	Snapshot *raftpb.Snapshot
 	// Deposed says that this server ceased to lead: the requests of its clients
@@ -149,6 +159,7 @@ type Replica struct {
 
 	logged       int    // bytes of log since the last snapshot
 	wanted       bool   // a peer needs a snapshot newer than the last
+	encoding     uint64 // index of the version that the host encodes, or 0
 	snapshotting uint64 // index of the snapshot that the host stores, or 0
 }
 

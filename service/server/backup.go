@@ -12,7 +12,7 @@ import (
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/backup"
-	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/node"
 )
 
 // backupChunk is how much of a file goes into one message.
@@ -36,7 +36,7 @@ func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServe
 
 func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([]byte, error) {
 	if req.GetStale() {
-		file, err := s.state(ctx, true, s.node.View)
+		file, err := s.state(ctx, true, s.node.Stale)
 		return file, s.spoken(ctx, err)
 	}
 	here := func(ctx context.Context) ([]byte, error) { return s.state(ctx, false, s.node.Read) }
@@ -50,29 +50,24 @@ func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([]byte, er
 	return onLeader(ctx, s, here, there)
 }
 
-// state makes the file of this server's state, which look gives access to. The
-// goroutine of the node only encodes it; checksums are made here.
-func (s *Server) state(ctx context.Context, stale bool, look func(context.Context, func(*replica.Replica)) error) ([]byte, error) {
+// state makes the file of this server's state, which read returns.
+func (s *Server) state(ctx context.Context, stale bool, read func(context.Context) (node.State, error)) ([]byte, error) {
 	identity, err := strconv.ParseUint(s.identity, 16, 64)
 	if err != nil {
 		return nil, err
 	}
-	header := backup.Header{
-		Cluster: identity, Name: s.cfg.ClusterName, Server: s.cfg.ID, Version: s.cfg.Version,
-		Time: time.Now().UnixNano(), Stale: stale,
-	}
-	var state []byte
-	err = look(ctx, func(r *replica.Replica) {
-		header.Index, header.Term = r.Applied(), r.Term()
-		state = r.Registry().Encode()
-	})
+	state, err := read(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case header.Index == 0:
+	case state.Applied == 0:
 		return nil, unavailable("server %d has no state yet: it waits for a snapshot from the leader", s.cfg.ID)
 	}
-	return backup.Encode(header, state), nil
+	header := backup.Header{
+		Cluster: identity, Name: s.cfg.ClusterName, Server: s.cfg.ID, Version: s.cfg.Version,
+		Time: time.Now().UnixNano(), Stale: stale, Index: state.Applied, Term: state.Term,
+	}
+	return backup.Encode(header, state.Encode()), nil
 }
 
 // collect reads a file from another server.

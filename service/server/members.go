@@ -22,14 +22,21 @@ func (s service) Members(ctx context.Context, req *api.MembersRequest) (*api.Mem
 }
 
 func (s *Server) listMembers(ctx context.Context, req *api.MembersRequest) (*api.MembersResponse, error) {
-	answer := &api.MembersResponse{Cluster: s.identity}
-	look := func(r *replica.Replica) {
-		answer.Members = nil
-		for _, m := range r.Members() {
-			answer.Members = append(answer.Members, s.member(&m))
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	here := func(ctx context.Context) (*api.MembersResponse, error) {
+		if _, err := s.node.Read(ctx); err != nil {
+			return nil, err
 		}
+		answer := &api.MembersResponse{Cluster: s.identity}
+		err := s.node.View(ctx, func(r *replica.Replica) {
+			for _, m := range r.Members() {
+				answer.Members = append(answer.Members, s.member(&m))
+			}
+		})
+		return answer, err
 	}
-	return read(ctx, s, false, answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.MembersResponse, error) {
+	return onLeader(ctx, s, here, func(ctx context.Context, leader api.ConclaveClient) (*api.MembersResponse, error) {
 		return leader.Members(ctx, req)
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
-	"github.com/conclave-io/conclave/service/replica"
 )
 
 // Observe streams who leads an election. Only the leader does: another server
@@ -88,13 +87,15 @@ func (s *Server) observe(ctx context.Context, name string, send func(*api.Observ
 // election reads who leads an election.
 func (s *Server) election(ctx context.Context, name string) (*api.Observation, error) {
 	state := &api.Observation{Name: name}
-	err := s.node.Read(ctx, func(r *replica.Replica) {
-		leader, elected := r.Registry().Leader(name)
-		if state.Elected = elected; elected {
-			state.Leader = holderOf(&leader)
-		}
-	})
-	return state, err
+	now, err := s.node.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leader, elected := now.Leader(name)
+	if state.Elected = elected; elected {
+		state.Leader = holderOf(&leader)
+	}
+	return state, nil
 }
 
 func differ(a, b *api.Observation) bool {

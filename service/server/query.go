@@ -71,8 +71,8 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 		return nil, status.Error(codes.InvalidArgument, problem)
 	}
 	answer := new(api.ListResponse)
-	look := func(r *replica.Replica) {
-		page, more := r.Registry().List(class, req.GetPrefix(), req.GetAfter(), page(req.GetLimit()), waiters(req.GetWaiters()))
+	look := func(state node.State) {
+		page, more := state.List(class, req.GetPrefix(), req.GetAfter(), page(req.GetLimit()), waiters(req.GetWaiters()))
 		answer.More = more
 		for i := range page {
 			answer.Resources = append(answer.Resources, resourceOf(&page[i]))
@@ -98,8 +98,8 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 		return nil, status.Error(codes.InvalidArgument, problem)
 	}
 	answer := new(api.ExplainResponse)
-	look := func(r *replica.Replica) {
-		res, held, past := r.Registry().Explain(class, req.GetName(), waiters(req.GetWaiters()))
+	look := func(state node.State) {
+		res, held, past := state.Explain(class, req.GetName(), waiters(req.GetWaiters()))
 		if held {
 			answer.Resource = resourceOf(&res)
 		}
@@ -125,16 +125,28 @@ func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 	}
 	copy(after[:], req.GetAfter())
 	answer := new(api.SessionsResponse)
-	look := func(r *replica.Replica) {
-		page, more := r.Registry().Sessions(after, page(req.GetLimit()))
+	look := func(state node.State) {
+		page, more := state.Sessions(after, page(req.GetLimit()))
 		answer.More = more
-		for i := range page {
-			answer.Sessions = append(answer.Sessions, sessionOf(&page[i], r.Remaining(page[i].ID)))
+		for i, left := range s.remaining(ctx, page) {
+			answer.Sessions = append(answer.Sessions, sessionOf(&page[i], left))
 		}
 	}
 	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.SessionsResponse, error) {
 		return leader.Sessions(ctx, req)
 	})
+}
+
+// remaining returns what each of some sessions has left, as far as this server knows.
+func (s *Server) remaining(ctx context.Context, sessions []registry.Session) []int64 {
+	left := make([]int64, len(sessions))
+	// A server that stops knows of nothing.
+	_ = s.node.View(ctx, func(r *replica.Replica) {
+		for i := range sessions {
+			left[i] = r.Remaining(sessions[i].ID)
+		}
+	})
+	return left
 }
 
 func page(limit uint32) int {
@@ -152,12 +164,19 @@ func waiters(limit uint32) int {
 }
 
 // read fills in an answer by look: from this server's own state if stale, else
-// on the leader, once a quorum has confirmed that it leads.
-func read[T any](ctx context.Context, s *Server, stale bool, answer T, look func(*replica.Replica), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
+// from that of the leader, once a quorum has confirmed that it leads.
+func read[T any](ctx context.Context, s *Server, stale bool, answer T, look func(node.State), there func(context.Context, api.ConclaveClient) (T, error)) (T, error) {
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
-	if stale {
-		return answer, s.spoken(ctx, s.node.View(ctx, look))
+	from := func(state node.State, err error) (T, error) {
+		if err == nil {
+			look(state)
+		}
+		return answer, err
 	}
-	return onLeader(ctx, s, func(ctx context.Context) (T, error) { return answer, s.node.Read(ctx, look) }, there)
+	if stale {
+		answer, err := from(s.node.Stale(ctx))
+		return answer, s.spoken(ctx, err)
+	}
+	return onLeader(ctx, s, func(ctx context.Context) (T, error) { return from(s.node.Read(ctx)) }, there)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
-	"github.com/conclave-io/conclave/service/replica"
 )
 
 // Watch streams the resources under a prefix. It ends as Observe does when this
@@ -75,15 +74,14 @@ func (s *Server) sendAll(ctx context.Context, class registry.Class, prefix strin
 	after := ""
 	for more := true; more; {
 		changes := &api.Changes{Reset_: after == "" && len(known) == 0}
-		err := s.node.Read(ctx, func(r *replica.Replica) {
-			var page []registry.Resource
-			page, more = r.Registry().List(class, prefix, after, pageSize, defaultWaiters)
-			for i := range page {
-				changes.Resources = append(changes.Resources, resourceOf(&page[i]))
-			}
-		})
+		state, err := s.node.Read(ctx)
 		if err != nil {
 			return err
+		}
+		var page []registry.Resource
+		page, more = state.List(class, prefix, after, pageSize, defaultWaiters)
+		for i := range page {
+			changes.Resources = append(changes.Resources, resourceOf(&page[i]))
 		}
 		for _, res := range changes.GetResources() {
 			after = res.GetName()
@@ -106,20 +104,22 @@ func (s *Server) sendAll(ctx context.Context, class registry.Class, prefix strin
 // sendChanged sends the resources of the given names as they are now.
 func (s *Server) sendChanged(ctx context.Context, class registry.Class, names []string, known map[string]bool, send func(*api.Changes) error) error {
 	changes := new(api.Changes)
-	err := s.node.Read(ctx, func(r *replica.Replica) {
-		for _, name := range names {
-			res, held, _ := r.Registry().Explain(class, name, defaultWaiters)
-			if held {
-				known[name] = true
-				changes.Resources = append(changes.Resources, resourceOf(&res))
-			} else if known[name] {
-				delete(known, name)
-				changes.Gone = append(changes.Gone, name)
-			}
-		}
-	})
-	if err != nil || len(changes.GetResources())+len(changes.GetGone()) == 0 {
+	state, err := s.node.Read(ctx)
+	if err != nil {
 		return err
+	}
+	for _, name := range names {
+		res, held, _ := state.Explain(class, name, defaultWaiters)
+		if held {
+			known[name] = true
+			changes.Resources = append(changes.Resources, resourceOf(&res))
+		} else if known[name] {
+			delete(known, name)
+			changes.Gone = append(changes.Gone, name)
+		}
+	}
+	if len(changes.GetResources())+len(changes.GetGone()) == 0 {
+		return nil
 	}
 	return send(changes)
 }
