@@ -41,6 +41,9 @@
 //   - A release before the deadline finds what it releases.
 //   - Servers apply the same entry at the same index, are then in the same state, and
 //     one leads in a term. No server stops by itself but by plan.
+//   - A candidate takes the place of a leader of lower priority in the time that it
+//     said, a second or two later at most while nothing is wrong, though wall clocks
+//     of servers are set forward and back by up to a year.
 //   - Once all faults have healed, everyone who waits is served within 20 s, and all
 //     servers come to the same state.
 //   - What clients saw of each resource, queries included, is linearizable.

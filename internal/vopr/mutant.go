@@ -90,6 +90,19 @@ var Mutants = []Mutant{
 			"service/registry/registry.go", "fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})", "_ = fx.Outcomes",
 		}},
 	},
+	{
+		Name: "patience-by-wall-clock",
+		Why:  "The wall clock of the leader says how long candidates have waited: one that is a year ahead delays those of the leaders after it by a year.",
+		Edits: []Edit{{
+			"service/replica/apply.go", "Time: r.time(), Wall: wall,", "Time: wall, Wall: wall,",
+		}, {
+			"service/replica/replica.go", "r.promote()", "r.promote(wall)",
+		}, {
+			"service/replica/oust.go", "func (r *Replica) promote() {", "func (r *Replica) promote(wall int64) {",
+		}, {
+			"service/replica/oust.go", "r.reg.Overtaken(r.time())", "r.reg.Overtaken(wall)",
+		}},
+	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry whoever commits it. So the term that a

@@ -17,15 +17,17 @@ type resource struct {
 	held    int      // how often it was
 	waiting []*place // those that know that they wait
 	history []operation
-	written uint64 // the largest fence that the store behind it has seen
-	clouded bool   // its history cannot be judged: see judge.reopened
+	patient map[claimID]int64 // the patience of candidates, in ns
+	written uint64            // the largest fence that the store behind it has seen
+	clouded bool              // its history cannot be judged: see judge.reopened
 }
 
 func newResources() []*resource {
 	return []*resource{
 		{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"},
 		{name: "readers", shares: true}, {name: "semaphore", limit: 3},
-		{class: registry.Election, name: "a"}, {class: registry.Election, name: "e"},
+		{class: registry.Election, name: "a", patient: make(map[claimID]int64)},
+		{class: registry.Election, name: "e", patient: make(map[claimID]int64)},
 	}
 }
 
@@ -112,6 +114,9 @@ func (k *worker) acquire(s *session, res *resource) {
 	k.place = r.place
 	s.submit(r)
 	r.place.named()
+	if command.Patience > 0 {
+		res.patient[claimOf(r.place.session, r.place.sequence)] = command.Patience
+	}
 	w.stats.Operations++
 	k.impatience(r)
 }

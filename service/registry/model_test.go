@@ -76,7 +76,7 @@ func (w *walk) step() {
 	c := w.command()
 	before := w.queues()
 	var fx Effects
-	batch := Batch{Time: w.clock, Commands: []Command{c}}
+	batch := Batch{Time: w.clock, Wall: rapid.Int64().Draw(w.t, "wall"), Commands: []Command{c}}
 	w.reg.Apply(w.term, &batch, &fx)
 	w.naive.step(w.term, w.clock, &c)
 

@@ -20,8 +20,9 @@ const (
 type Registry struct {
 	epoch   uint64
 	counter uint64
-	// now is the wall clock of the newest entry, never set back.
-	now int64
+	// now is the replicated time of the newest entry, never set back, and wall the
+	// wall clock of its leader, which may be anything.
+	now, wall int64
 	// renewals counts those of all sessions, so that a verdict on an ended
 	// session cannot fit one that was opened later under the same id.
 	renewals uint64
@@ -85,7 +86,7 @@ func (fx *Effects) Reset() {
 // Apply carries out the commands of a log entry of the given term and adds
 // what they brought about to fx.
 func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
-	r.now = max(r.now, batch.Time)
+	r.now, r.wall = max(r.now, batch.Time), batch.Wall
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
@@ -200,7 +201,7 @@ func (r *Registry) open(c *Command) *session {
 	s := &session{
 		id: c.Session, owner: c.Owner, ttl: c.TTL,
 		host: c.Host, pid: c.PID, program: c.Program,
-		opened: r.now,
+		opened: r.wall,
 	}
 	r.sessions[s.id] = s
 	return s
@@ -213,7 +214,7 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 		res = &resource{name: c.Name, class: c.Class, limit: limit}
 		r.add(res)
 	}
-	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.now, terms: termsOf(c)}
+	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.wall, terms: termsOf(c, r.now)}
 	admitted := res.admits(made.terms)
 	switch {
 	case res.limit != limit:
@@ -244,11 +245,11 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 		r.epoch, r.counter = r.epoch+1, 1
 	}
 	c.fence = r.epoch<<counterBits | r.counter
-	c.since = r.now
+	c.since = r.wall
 	c.resource.admit(c)
 	delete(r.eager, c.id())
-	if c.named {
-		c.amend(func(t *terms) { t.named = false })
+	if c.resource.class == Election && (c.named || c.at != r.now) {
+		c.amend(func(t *terms) { t.named, t.at = false, r.now })
 	}
 	fx.changed(c.resource)
 }
@@ -317,7 +318,7 @@ func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
 // drop ends a claim; its request, if it comes again, is answered with code.
 func (r *Registry) drop(c *claim, code Code, how Ending) {
 	if c.held() {
-		r.past.add(c, r.now, how)
+		r.past.add(c, r.wall, how)
 	} else {
 		r.waits(c, -1)
 	}
@@ -414,7 +415,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.unlist(c)
 	if c.held() {
-		r.past.add(c, r.now, how)
+		r.past.add(c, r.wall, how)
 		return
 	}
 	r.waits(c, -1)

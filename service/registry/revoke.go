@@ -117,14 +117,14 @@ func (r *Registry) overtaker(name string, now int64) *claim {
 		return nil
 	}
 	first, leader := res.queue()[0], res.holders()[0]
-	if first.patience == 0 || first.named || first.priority <= leader.priority || leader.revoked || now-max(first.since, leader.since) < first.patience {
+	if first.patience == 0 || first.named || first.priority <= leader.priority || leader.revoked || now-max(first.at, leader.at) < first.patience {
 		return nil
 	}
 	return first
 }
 
 // Overtaken returns the elections in which a candidate may take the place of the
-// leader at the given reading of the wall clock, sorted by name.
+// leader at the given replicated time, sorted by name.
 func (r *Registry) Overtaken(now int64) (names []string) {
 	for _, c := range r.eager {
 		if r.overtaker(c.resource.name, now) == c {

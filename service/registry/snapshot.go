@@ -17,6 +17,7 @@ func (r *Registry) Encode() []byte {
 	b = wire.AppendUint(b, r.epoch)
 	b = wire.AppendUint(b, r.counter)
 	b = wire.AppendInt(b, r.now)
+	b = wire.AppendInt(b, r.wall)
 	b = wire.AppendUint(b, r.renewals)
 
 	b = wire.AppendUint(b, uint64(len(r.members)))
@@ -43,7 +44,7 @@ func Decode(data []byte) (*Registry, error) {
 		return nil, versionError("snapshot", v, snapshotVersion)
 	}
 	r := New()
-	r.epoch, r.counter, r.now, r.renewals = rd.Uint(), rd.Uint(), rd.Int(), rd.Uint()
+	r.epoch, r.counter, r.now, r.wall, r.renewals = rd.Uint(), rd.Uint(), rd.Int(), rd.Int(), rd.Uint()
 	each(rd, func() {
 		m := readMember(rd)
 		if _, known := r.members[m.ID]; known {
@@ -174,6 +175,7 @@ const (
 	hasCandidacy // value, priority and patience
 	hasRevocation
 	hasName // is named
+	hasTime // at
 )
 
 func (t *terms) append(b []byte) []byte {
@@ -190,6 +192,9 @@ func (t *terms) append(b []byte) []byte {
 	if t.named {
 		has |= hasName
 	}
+	if t.at != 0 {
+		has |= hasTime
+	}
 	b = append(b, has)
 	if has&hasCandidacy != 0 {
 		b = wire.AppendBytes(b, t.value)
@@ -199,6 +204,9 @@ func (t *terms) append(b []byte) []byte {
 	if has&hasRevocation != 0 {
 		b = wire.AppendBytes(b, t.reason)
 		b = wire.AppendBytes(b, t.by)
+	}
+	if has&hasTime != 0 {
+		b = wire.AppendInt(b, t.at)
 	}
 	return b
 }
@@ -210,7 +218,7 @@ func readTerms(rd *wire.Reader) *terms {
 		return plain
 	case has == hasShared:
 		return shared
-	case has >= hasName<<1:
+	case has >= hasTime<<1:
 		rd.Fail(fmt.Errorf("the terms %#x of a claim are unknown", has))
 		return plain
 	}
@@ -220,6 +228,9 @@ func readTerms(rd *wire.Reader) *terms {
 	}
 	if t.revoked = has&hasRevocation != 0; t.revoked {
 		t.reason, t.by = rd.String(), rd.String()
+	}
+	if has&hasTime != 0 {
+		t.at = rd.Int()
 	}
 	return t
 }

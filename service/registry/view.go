@@ -172,6 +172,9 @@ func (s *session) view() Session {
 	return view
 }
 
+// Time returns the replicated time of the newest entry.
+func (r *Registry) Time() int64 { return r.now }
+
 // Leader returns who leads the election, if anybody does.
 func (r *Registry) Leader(name string) (Holder, bool) {
 	res := r.resources.get(key{Election, name})
