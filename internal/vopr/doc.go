@@ -33,8 +33,9 @@
 //     release, the deadline, or the news that it is asked to leave. At most k for a
 //     semaphore; readers and writers exclude each other.
 //   - A fence is larger than all that were known when it was asked for, and given once.
-//     A store that checks fences refuses no holder; late writes that it does refuse are
-//     counted.
+//     A store that remembers the largest floor and refuses smaller fences refuses no
+//     present holder, and refuses all who come late behind a holder that excludes
+//     others; late writes that it does refuse are counted.
 //   - A session lives until the deadline of its client, and a hold until it is given
 //     up, on every server that has applied what the client was told.
 //   - Who is told that it waits is granted before those who ask after that.

@@ -103,6 +103,21 @@ var Mutants = []Mutant{
 			"service/replica/oust.go", "r.reg.Overtaken(r.time())", "r.reg.Overtaken(wall)",
 		}},
 	},
+	{
+		Name: "floor-is-fence",
+		Why:  "The floor of every grant is its fence: a store that has seen the newest reader refuses the older ones.",
+		Edits: []Edit{{
+			"service/registry/registry.go", "Floor: c.resource.floor()", "Floor: c.fence",
+		}},
+	},
+	{
+		Name: "floor-forgets-revoked",
+		Why:  "Holders that are asked to leave do not count for the floor: a store refuses one that has not heard of it yet.",
+		Edits: []Edit{{
+			"service/registry/resource.go", "func (res *resource) floor() uint64 { return res.holders()[0].fence }",
+			"func (res *resource) floor() (fence uint64) {\n\tfor _, h := range res.holders() {\n\t\tif fence = h.fence; !h.revoked {\n\t\t\tbreak\n\t\t}\n\t}\n\treturn fence\n}",
+		}},
+	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry whoever commits it. So the term that a

@@ -38,7 +38,7 @@ func requireCoverage(t *testing.T, seen map[string]int) {
 		"granted from the queue", "granted on expiry", "sent again", "cancelled too late", "cancelled in advance",
 		"election changed", "several expired", "void verdict", "renewed from silence",
 		"REVOKED", "NOT_FOUND", "several readers", "readers after a cancel", "by priority", "transferred",
-		"dropped", "overtaken", "asked to leave by a renewal",
+		"dropped", "overtaken", "floor below fence", "floor of a revoked holder", "asked to leave by a renewal",
 	} {
 		if seen[what] == 0 {
 			t.Errorf("no walk came to %q: it tests less than it seems to", what)

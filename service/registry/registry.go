@@ -296,7 +296,7 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 		return Result{Code: OK}
 	}
 	if c.held() {
-		return Result{Code: OK, Fence: c.fence}
+		return c.state()
 	}
 	r.drop(c, Cancelled, 0)
 	fx.Outcomes = append(fx.Outcomes, Outcome{s.id, hold, Result{Code: Cancelled, Message: "withdrawn"}})
