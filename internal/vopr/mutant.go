@@ -51,7 +51,7 @@ var Mutants = []Mutant{
 		Name: "no-deduplication",
 		Why:  "Answers are not remembered, so that a request which comes again is carried out again: a release is told that there is nothing to release, a refused try may be granted.",
 		Edits: []Edit{{
-			"service/registry/registry.go", "if i, found := s.find(c.Sequence); found {\n\t\treturn s.answers[i].result, true", "if i, found := s.find(c.Sequence); found && i < 0 {\n\t\treturn s.answers[i].result, true",
+			"service/registry/registry.go", "if i, found := s.find(c.Sequence); found {\n\t\treturn r.recall(&s.answers[i], c), true", "if i, found := s.find(c.Sequence); found && i < 0 {\n\t\treturn r.recall(&s.answers[i], c), true",
 		}},
 	},
 	{

@@ -148,6 +148,10 @@ func (m *naive) before(s *naiveSession, c *Command) (Result, bool) {
 		return Result{Code: Queued, Ahead: uint32(slices.Index(m.queue(claim.key), claim))}, true
 	}
 	if result, known := s.answers[c.Sequence]; known {
+		result.Holder, result.Ahead = nil, 0
+		if holding := m.holders(key{c.Class, c.Name}); result.Code == Held && c.Op == OpAcquire && len(holding) > 0 {
+			result.Holder = holding[0].holder()
+		}
 		return result, true
 	}
 	return Result{Code: Stale}, c.Sequence < s.low

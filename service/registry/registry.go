@@ -161,12 +161,25 @@ func (r *Registry) answered(s *session, c *Command) (Result, bool) {
 		}
 	}
 	if i, found := s.find(c.Sequence); found {
-		return s.answers[i].result, true
+		return r.recall(&s.answers[i], c), true
 	}
 	if c.Sequence < s.low {
 		return Result{Code: Stale, Message: fmt.Sprintf("request %d was answered before, and the answer acknowledged", c.Sequence)}, true
 	}
 	return Result{}, false
+}
+
+// recall is a remembered answer. It was remembered without the holder that stood in
+// the way, so the present one is told, if there is any.
+func (r *Registry) recall(a *answer, c *Command) Result {
+	result := Result{Code: a.code, Message: a.message, Fence: a.fence, Floor: a.floor}
+	if a.code != Held || c.Op != OpAcquire {
+		return result
+	}
+	if res := r.resources.get(key{c.Class, c.Name}); res != nil {
+		result.Holder = res.inTheWay()
+	}
+	return result
 }
 
 func (c *claim) state() Result {
@@ -218,12 +231,11 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	admitted := res.admits(made.terms)
 	switch {
 	case res.limit != limit:
-		return Result{Code: Invalid, Message: fmt.Sprintf("%q has the limit %d while it is held, not %d", c.Name, res.limit, limit)}
+		return Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d while it is held, not %d", quoted(c.Name), res.limit, limit)}
 	case !admitted && c.Try:
-		holder := res.holders()[0].holder()
-		return Result{Code: Held, Message: fmt.Sprintf("%q is held", c.Name), Holder: &holder}
+		return Result{Code: Held, Message: quoted(c.Name) + " is held", Holder: res.inTheWay()}
 	case len(res.queue()) >= MaxQueue:
-		return Result{Code: Exhausted, Message: fmt.Sprintf("%q has %d waiters, the most there may be", c.Name, MaxQueue)}
+		return Result{Code: Exhausted, Message: fmt.Sprintf("%s has %d waiters, the most there may be", quoted(c.Name), MaxQueue)}
 	}
 	s.claims.put(made)
 	if admitted {
@@ -277,7 +289,7 @@ func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
 	case c == nil:
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session holds nothing by request %d: it was released before, or never granted", hold)}
 	case !c.held():
-		return Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %q still waits: cancel it", hold, c.resource.name)}
+		return Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %s still waits: cancel it", hold, quoted(c.resource.name))}
 	}
 	r.drop(c, Stale, Released)
 	r.settle(c.resource, fx)

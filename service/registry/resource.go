@@ -36,6 +36,12 @@ func (res *resource) holders() []*claim {
 // floor returns the smallest fence among the holders, which are ordered by it.
 func (res *resource) floor() uint64 { return res.holders()[0].fence }
 
+// inTheWay describes one of the holders, for who is refused.
+func (res *resource) inTheWay() *Holder {
+	holder := res.holders()[0].holder()
+	return &holder
+}
+
 // queue returns those that wait. The slice is lent until the next change.
 func (res *resource) queue() []*claim {
 	if res.crowd == nil {

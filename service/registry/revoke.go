@@ -17,7 +17,7 @@ import (
 func (r *Registry) revoke(c *Command, fx *Effects) Result {
 	res := r.resources.get(key{c.Class, c.Name})
 	if res == nil {
-		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %q", c.Name)}
+		return Result{Code: NotFound, Message: "nobody holds " + quoted(c.Name)}
 	}
 	fence := uint64(0)
 	for _, holder := range res.holders() {
@@ -27,7 +27,7 @@ func (r *Registry) revoke(c *Command, fx *Effects) Result {
 		}
 	}
 	if fence == 0 {
-		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %q with the fence %d", c.Name, c.Fence)}
+		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %s with the fence %d", quoted(c.Name), c.Fence)}
 	}
 	return Result{Code: OK, Fence: fence}
 }
@@ -92,10 +92,10 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 		return candidate.value == c.Value || candidate.session.id.String() == c.Value
 	})
 	if at < 0 {
-		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %q waits to lead %q", c.Value, res.name)}
+		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %s waits to lead %s", quoted(c.Value), quoted(res.name))}
 	}
 	res.prefer(at)
-	r.ask(made, fmt.Sprintf("it hands over to %.64q", c.Value), s.owner, fx)
+	r.ask(made, "it hands over to "+quoted(c.Value), s.owner, fx)
 	return Result{Code: OK, Fence: made.fence}
 }
 

@@ -201,7 +201,7 @@ func (s *script) answers(id SessionID) {
 	}
 	fmt.Fprintf(&s.out, "  low=%d", session.low)
 	for _, a := range session.answers {
-		fmt.Fprintf(&s.out, " %d:%s", a.sequence, codeText(a.result.Code))
+		fmt.Fprintf(&s.out, " %d:%s", a.sequence, codeText(a.code))
 	}
 	fmt.Fprintln(&s.out)
 }

@@ -85,9 +85,8 @@ func (s *session) append(b []byte) []byte {
 	b = wire.AppendInt(b, s.remaining)
 	b = wire.AppendUint(b, s.low)
 	b = wire.AppendUint(b, uint64(len(s.answers)))
-	for _, a := range s.answers {
-		b = wire.AppendUint(b, a.sequence)
-		b = a.result.append(b)
+	for i := range s.answers {
+		b = s.answers[i].append(b)
 	}
 	return b
 }
@@ -106,7 +105,7 @@ func (r *Registry) readSession(rd *wire.Reader) {
 	s.remaining = rd.Int()
 	s.low = rd.Uint()
 	each(rd, func() {
-		s.answers = append(s.answers, answer{rd.Uint(), readResult(rd)})
+		s.answers = append(s.answers, readAnswer(rd))
 	})
 	if r.sessions[s.id] != nil {
 		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
@@ -114,42 +113,16 @@ func (r *Registry) readSession(rd *wire.Reader) {
 	r.sessions[s.id] = s
 }
 
-func (res *Result) append(b []byte) []byte {
-	b = append(b, byte(res.Code))
-	b = wire.AppendBytes(b, res.Message)
-	b = wire.AppendUint(b, res.Fence)
-	b = wire.AppendUint(b, res.Floor)
-	b = wire.AppendUint(b, uint64(res.Ahead))
-	b = wire.AppendBool(b, res.Holder != nil)
-	if res.Holder == nil {
-		return b
-	}
-	h := res.Holder
-	b = append(b, h.Session[:]...)
-	b = wire.AppendBytes(b, h.Owner)
-	b = wire.AppendUint(b, h.Sequence)
-	b = wire.AppendUint(b, h.Fence)
-	b = wire.AppendInt(b, h.Since)
-	b = wire.AppendBytes(b, h.Host)
-	b = wire.AppendInt(b, h.PID)
-	b = wire.AppendBytes(b, h.Program)
-	return (&terms{shared: h.Shared, value: h.Value, priority: h.Priority, revoked: h.Revoked, reason: h.Reason}).append(b)
+func (a *answer) append(b []byte) []byte {
+	b = wire.AppendUint(b, a.sequence)
+	b = append(b, byte(a.code))
+	b = wire.AppendBytes(b, a.message)
+	b = wire.AppendUint(b, a.fence)
+	return wire.AppendUint(b, a.floor)
 }
 
-func readResult(rd *wire.Reader) Result {
-	res := Result{Code: Code(rd.Byte()), Message: rd.String(), Fence: rd.Uint(), Floor: rd.Uint(), Ahead: uint32(rd.Uint())}
-	if !rd.Bool() {
-		return res
-	}
-	h := new(Holder)
-	rd.Fixed(h.Session[:])
-	h.Owner = rd.String()
-	h.Sequence, h.Fence, h.Since = rd.Uint(), rd.Uint(), rd.Int()
-	h.Host, h.PID, h.Program = rd.String(), rd.Int(), rd.String()
-	t := readTerms(rd)
-	h.Shared, h.Value, h.Priority, h.Revoked, h.Reason = t.shared, t.value, t.priority, t.revoked, t.reason
-	res.Holder = h
-	return res
+func readAnswer(rd *wire.Reader) answer {
+	return answer{sequence: rd.Uint(), code: Code(rd.Byte()), message: rd.String(), fence: rd.Uint(), floor: rd.Uint()}
 }
 
 func (res *resource) append(b []byte) []byte {
@@ -314,8 +287,11 @@ func (r *Registry) Check() error {
 func (s *session) check() error {
 	next := s.low
 	for _, a := range s.answers {
-		if a.sequence < next {
+		switch {
+		case a.sequence < next:
 			return fmt.Errorf("session %v: answer %d is out of order, or below the low mark %d", s.id, a.sequence, s.low)
+		case len(a.message) > MaxMessage:
+			return fmt.Errorf("session %v: answer %d has a message of %d bytes, over %d", s.id, a.sequence, len(a.message), MaxMessage)
 		}
 		next = a.sequence + 1
 	}
