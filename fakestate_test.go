@@ -109,7 +109,7 @@ func (s *fakeSession) earlier(req *api.Request) *api.Reply {
 func (c *claim) reply() *api.Reply {
 	rep := answer(c.session, c.sequence, api.Code_CODE_QUEUED)
 	if rep.Fence = c.fence; c.fence != 0 {
-		rep.Code = api.Code_CODE_OK
+		rep.Code, rep.Floor = api.Code_CODE_OK, c.fence
 	}
 	return rep
 }

@@ -182,7 +182,7 @@ type operator struct {
 }
 
 const (
-	patience   = 15_000 * ms
+	asksFor    = 15_000 * ms
 	askPeriod  = 60 * ms
 	mostServer = 40 // ids that a run may give
 )
@@ -219,7 +219,7 @@ func (w *world) reshape(f Fault) {
 	default:
 		return
 	}
-	w.until = w.now + patience
+	w.until = w.now + asksFor
 	w.ask()
 }
 

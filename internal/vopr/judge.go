@@ -25,13 +25,15 @@ type judge struct {
 	alive []registry.SessionID // as of the frontier
 	ended map[registry.SessionID]int64
 
+	patience patience // of the candidates of elections
+
 	served int64 // when all who waited at the end were served, or 0
 }
 
 func newJudge() judge {
 	return judge{
 		resources: newResources(), fences: make(map[uint64]claimID), states: make(map[uint64]uint64),
-		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64),
+		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64), patience: make(patience),
 	}
 }
 

@@ -98,6 +98,9 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		f.Arg = rng.Int64N(2*maxDrift+1) - maxDrift
 	case Jump:
 		f.Arg = rng.Int64N(7_200_000) - 3_600_000
+		if rng.IntN(2) == 0 {
+			f.Arg *= 365 * 24 // up to a year
+		}
 	case Split, Stuck, Join:
 		f.Arg = rng.Int64N(1 << 16)
 	case Crash, Outage:

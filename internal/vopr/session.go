@@ -232,7 +232,7 @@ func (s *session) settled(r *request, result registry.Result) {
 		return
 	}
 	s.grants[r.command.Sequence] = nil
-	r.place.granted(s.client.w, result.Fence)
+	r.place.granted(s.client.w, result.Fence, result.Floor)
 	if r.withdrawn {
 		s.giveBack(r.command.Sequence, r.place)
 	}
@@ -262,7 +262,7 @@ func (s *session) cancelled(target *request, result registry.Result) {
 	s.drop(target)
 	switch {
 	case result.Fence != 0:
-		target.place.granted(s.client.w, result.Fence)
+		target.place.granted(s.client.w, result.Fence, result.Floor)
 		s.giveBack(target.command.Sequence, target.place)
 	case result.Code == registry.OK:
 		target.place.answered(s.client.w, registry.Cancelled)

@@ -38,6 +38,8 @@ type Stats struct {
 	Alive    int   // sessions found on a server before their deadline
 	Shared   int   // grants beside other holders: readers, and places of a semaphore
 	Handed   int   // grants of what one can hold, after another had held it
+	Beside   int   // writes of holders beside others, taken by a store that checks floors
+	Patient  int   // looks at a candidate that is patient behind a leader of lower priority
 	Replaced int   // logs that a leader's snapshot replaced, with entries beyond it
 	Slowest  int64 // ns from the end of the faults until everyone was served, at most
 }
@@ -72,6 +74,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Shared += o.Shared
 	s.Handed += o.Handed
 	s.Replaced += o.Replaced
+	s.Patient += o.Patient
+	s.Beside += o.Beside
 	s.Slowest = max(s.Slowest, o.Slowest)
 }
 

@@ -39,7 +39,7 @@ func requireCoverage(t *testing.T, seen map[string]int) {
 		"granted from the queue", "granted on expiry", "sent again", "cancelled too late", "cancelled in advance",
 		"election changed", "several expired", "void verdict", "renewed from silence",
 		"REVOKED", "NOT_FOUND", "several readers", "readers after a cancel", "by priority", "transferred",
-		"dropped", "overtaken", "asked to leave by a renewal",
+		"dropped", "overtaken", "floor below fence", "floor of a revoked holder", "asked to leave by a renewal",
 	} {
 		if seen[what] == 0 {
 			t.Errorf("no walk came to %q: it tests less than it seems to", what)
@@ -100,7 +100,7 @@ func (w *walk) step() {
 	c := w.command()
 	before := w.queues()
 	var fx Effects
-	batch := Batch{Time: w.clock, Commands: []Command{c}}
+	batch := Batch{Time: w.clock, Wall: rapid.Int64().Draw(w.t, "wall"), Commands: []Command{c}}
 	w.reg.Apply(w.term, &batch, &fx)
 	w.naive.step(w.term, w.clock, &c)
 

@@ -143,11 +143,15 @@ func naiveValid(c *Command) bool {
 func (m *naive) before(s *naiveSession, c *Command) (Result, bool) {
 	if claim := m.claim(s.id, c.Sequence); claim != nil && c.Op == OpAcquire {
 		if claim.fence != 0 {
-			return Result{Code: OK, Fence: claim.fence}, true
+			return Result{Code: OK, Fence: claim.fence, Floor: m.floor(claim.key)}, true
 		}
 		return Result{Code: Queued, Ahead: uint32(slices.Index(m.queue(claim.key), claim))}, true
 	}
 	if result, known := s.answers[c.Sequence]; known {
+		result.Holder, result.Ahead = nil, 0
+		if holding := m.holders(key{c.Class, c.Name}); result.Code == Held && c.Op == OpAcquire && len(holding) > 0 {
+			result.Holder = holding[0].holder()
+		}
 		return result, true
 	}
 	return Result{Code: Stale}, c.Sequence < s.low
@@ -214,7 +218,7 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 	case OpCancel:
 		switch {
 		case holds:
-			return Result{Code: OK, Fence: claim.fence}
+			return Result{Code: OK, Fence: claim.fence, Floor: m.floor(claim.key)}
 		case claim != nil:
 			m.remove(claim)
 			m.remember(s, c.Hold, Result{Code: Cancelled})
@@ -325,7 +329,7 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 	case len(waiting) == 0 && m.room(claim):
 		m.claims = append(m.claims, claim)
 		m.grant(claim)
-		return Result{Code: OK, Fence: claim.fence}
+		return Result{Code: OK, Fence: claim.fence, Floor: m.floor(k)}
 	case c.Try:
 		return Result{Code: Held, Holder: holding[0].holder()}
 	}
@@ -348,6 +352,10 @@ func (m *naive) room(claim *naiveClaim) bool {
 	}
 	return claim.shared || len(holding) < int(claim.limit)
 }
+
+// floor is the smallest fence of those that hold, also of those that are asked to
+// leave.
+func (m *naive) floor(k key) uint64 { return m.holders(k)[0].fence }
 
 func (m *naive) grant(claim *naiveClaim) {
 	m.grants++
@@ -372,7 +380,7 @@ func (m *naive) fill(k key) {
 			return
 		}
 		m.grant(next)
-		m.tell(next.session, next.sequence, Result{Code: OK, Fence: next.fence})
+		m.tell(next.session, next.sequence, Result{Code: OK, Fence: next.fence, Floor: m.floor(k)})
 	}
 	if len(m.holders(k)) == 0 {
 		m.changed(k)

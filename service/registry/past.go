@@ -105,7 +105,7 @@ func (l *recent) makeRoom() {
 func (r *Registry) remember(c *claim, how Ending) {
 	s := c.session
 	r.note(c.resource.key(), Ended{
-		Fence: c.fence, Since: c.since, Until: r.now,
+		Fence: c.fence, Since: c.since, Until: r.wall,
 		Host: s.host, PID: s.pid, Program: s.program, How: how, Reason: c.reason, Owner: s.owner, By: c.by,
 	})
 }

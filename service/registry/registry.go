@@ -81,7 +81,7 @@ func (fx *Effects) Reset() {
 // what they brought about to fx.
 func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	r.frozen = nil
-	r.now = max(r.now, batch.Time)
+	r.now, r.wall = max(r.now, batch.Time), batch.Wall
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
@@ -157,12 +157,25 @@ func (r *Registry) answered(s *session, c *Command) (Result, bool) {
 		}
 	}
 	if i, found := s.find(c.Sequence); found {
-		return s.answers[i].result, true
+		return r.recall(&s.answers[i], c), true
 	}
 	if c.Sequence < s.low {
 		return Result{Code: Stale, Message: fmt.Sprintf("request %d was answered before, and the answer acknowledged", c.Sequence)}, true
 	}
 	return Result{}, false
+}
+
+// recall is a remembered answer. It was remembered without the holder that stood in
+// the way, so the present one is told, if there is any.
+func (r *Registry) recall(a *answer, c *Command) Result {
+	result := Result{Code: a.code, Message: a.message, Fence: a.fence, Floor: a.floor}
+	if a.code != Held || c.Op != OpAcquire {
+		return result
+	}
+	if res := r.resources.get(key{c.Class, c.Name}); res != nil {
+		result.Holder = res.inTheWay()
+	}
+	return result
 }
 
 func (c *claim) state() Result {
@@ -197,7 +210,7 @@ func (r *Registry) open(c *Command) *session {
 	s := &session{
 		id: c.Session, owner: c.Owner, ttl: c.TTL,
 		host: c.Host, pid: c.PID, program: c.Program,
-		opened: r.now,
+		opened: r.wall,
 	}
 	s.sessionState = &sessionState{of: s, generation: r.generation}
 	r.keep(s)
@@ -217,19 +230,18 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 		res = &resource{name: c.Name, class: c.Class, limit: limit, generation: r.generation}
 		r.add(res)
 	}
-	asked := termsOf(c)
+	asked := termsOf(c, r.now)
 	admitted := res.admits(asked)
 	switch {
 	case res.limit != limit:
-		return Result{Code: Invalid, Message: fmt.Sprintf("%q has the limit %d while it is held, not %d", c.Name, res.limit, limit)}
+		return Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d while it is held, not %d", quoted(c.Name), res.limit, limit)}
 	case !admitted && c.Try:
-		holder := res.holders()[0].holder()
-		return Result{Code: Held, Message: fmt.Sprintf("%q is held", c.Name), Holder: &holder}
+		return Result{Code: Held, Message: quoted(c.Name) + " is held", Holder: res.inTheWay()}
 	case len(res.queue()) >= MaxQueue:
-		return Result{Code: Exhausted, Message: fmt.Sprintf("%q has %d waiters, the most there may be", c.Name, MaxQueue)}
+		return Result{Code: Exhausted, Message: fmt.Sprintf("%s has %d waiters, the most there may be", quoted(c.Name), MaxQueue)}
 	}
 	res = r.thaw(res)
-	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.now, terms: asked}
+	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.wall, terms: asked}
 	if admitted {
 		r.grant(made, fx)
 		return made.state()
@@ -250,7 +262,7 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 		r.epoch, r.counter = r.epoch+1, 1
 	}
 	c.fence = r.epoch<<counterBits | r.counter
-	c.since = r.now
+	c.since = r.wall
 	c.resource.admit(c)
 	c.session.claims.put(c)
 	r.thawSession(c.session)
@@ -258,10 +270,10 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	fx.changed(c.resource)
 }
 
-// promoted returns the claim of a waiter as it is to hold.
-func (c *claim) promoted() *claim {
-	if c.named {
-		return c.amended(func(t *terms) { t.named = false })
+// promoted returns the claim of a waiter as it is to hold from now on.
+func (c *claim) promoted(now int64) *claim {
+	if c.resource.class == Election {
+		return c.amended(func(t *terms) { t.named, t.at = false, now })
 	}
 	fresh := *c
 	return &fresh
@@ -311,7 +323,7 @@ func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
 	case c == nil:
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session holds nothing by request %d: it was released before, or never granted", hold)}
 	case !c.held():
-		return Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %q still waits: cancel it", hold, c.resource.name)}
+		return Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %s still waits: cancel it", hold, quoted(c.resource.name))}
 	}
 	r.drop(c, Stale, Released)
 	r.settle(c.resource, fx)
@@ -330,7 +342,7 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 		return Result{Code: OK}
 	}
 	if c.held() {
-		return Result{Code: OK, Fence: c.fence}
+		return c.state()
 	}
 	r.drop(c, Cancelled, 0)
 	fx.Outcomes = append(fx.Outcomes, Outcome{s.id, hold, Result{Code: Cancelled, Message: "withdrawn"}})
@@ -407,7 +419,7 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 		res.remove(next)
 		r.waits(next, -1)
 		delete(r.eager, next.id())
-		next = next.promoted()
+		next = next.promoted(r.now)
 		r.grant(next, fx)
 		fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})
 	}

@@ -38,6 +38,12 @@ func (res *resource) holders() []*claim {
 // floor returns the smallest fence among the holders, which are ordered by it.
 func (res *resource) floor() uint64 { return res.holders()[0].fence }
 
+// inTheWay describes one of the holders, for who is refused.
+func (res *resource) inTheWay() *Holder {
+	holder := res.holders()[0].holder()
+	return &holder
+}
+
 // queue returns those that wait. The slice is lent until the next change.
 func (res *resource) queue() []*claim {
 	if res.crowd == nil {
@@ -95,6 +101,9 @@ type terms struct {
 	value    string
 	priority int64
 	patience int64
+	// at is the replicated time at the grant or at queueing, of a claim to an
+	// election: since what moment its patience, or that of others, counts.
+	at int64
 	// named says that the leader wants this candidate to be the next.
 	named bool
 	// revoked says that the holder is asked to leave, reason why, and by which
@@ -106,11 +115,12 @@ type terms struct {
 
 var plain, shared = &terms{}, &terms{shared: true}
 
-// termsOf returns the terms of a request to acquire.
-func termsOf(c *Command) *terms {
+// termsOf returns the terms of a request to acquire that is carried out at a
+// replicated time.
+func termsOf(c *Command, now int64) *terms {
 	switch {
 	case c.Class == Election:
-		return &terms{value: c.Value, priority: c.Priority, patience: c.Patience}
+		return &terms{value: c.Value, priority: c.Priority, patience: c.Patience, at: now}
 	case c.Shared:
 		return shared
 	}

@@ -17,7 +17,7 @@ import (
 func (r *Registry) revoke(c *Command, fx *Effects) Result {
 	res := r.resources.get(key{c.Class, c.Name})
 	if res == nil {
-		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %q", c.Name)}
+		return Result{Code: NotFound, Message: "nobody holds " + quoted(c.Name)}
 	}
 	res = r.thaw(res)
 	fence := uint64(0)
@@ -28,7 +28,7 @@ func (r *Registry) revoke(c *Command, fx *Effects) Result {
 		}
 	}
 	if fence == 0 {
-		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %q with the fence %d", c.Name, c.Fence)}
+		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %s with the fence %d", quoted(c.Name), c.Fence)}
 	}
 	return Result{Code: OK, Fence: fence}
 }
@@ -94,13 +94,13 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 		return candidate.value == c.Value || candidate.session.id.String() == c.Value
 	})
 	if at < 0 {
-		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %q waits to lead %q", c.Value, res.name)}
+		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %s waits to lead %s", quoted(c.Value), quoted(res.name))}
 	}
 	res = r.thaw(res)
 	heir := res.queue()[at].amended(func(t *terms) { t.named = true })
 	r.replace(heir)
 	res.prefer(at, heir)
-	r.ask(res, 0, fmt.Sprintf("it hands over to %.64q", c.Value), s.owner, fx)
+	r.ask(res, 0, "it hands over to "+quoted(c.Value), s.owner, fx)
 	return Result{Code: OK, Fence: made.fence}
 }
 
@@ -123,14 +123,14 @@ func (r *Registry) overtaker(name string, now int64) *claim {
 		return nil
 	}
 	first, leader := res.queue()[0], res.holders()[0]
-	if first.patience == 0 || first.named || first.priority <= leader.priority || leader.revoked || now-max(first.since, leader.since) < first.patience {
+	if first.patience == 0 || first.named || first.priority <= leader.priority || leader.revoked || now-max(first.at, leader.at) < first.patience {
 		return nil
 	}
 	return first
 }
 
 // Overtaken returns the elections in which a candidate may take the place of the
-// leader at the given reading of the wall clock, sorted by name.
+// leader at the given replicated time, sorted by name.
 func (r *Registry) Overtaken(now int64) (names []string) {
 	for _, c := range r.eager {
 		if r.overtaker(c.resource.name, now) == c {

@@ -49,10 +49,13 @@ type sessionState struct {
 	remaining int64
 }
 
-// answer is the remembered result of a request.
+// answer is what is remembered of the result of a request: nothing of whose size the
+// client, or another one, decides.
 type answer struct {
-	sequence uint64
-	result   Result
+	sequence     uint64
+	code         Code
+	message      string // at most MaxMessage bytes
+	fence, floor uint64
 }
 
 func (s *sessionState) find(sequence uint64) (int, bool) {
@@ -66,12 +69,13 @@ func (s *sessionState) remember(sequence uint64, result Result) {
 	if sequence < s.low {
 		return
 	}
+	fresh := answer{sequence, result.Code, result.Message, result.Fence, result.Floor}
 	i, found := s.find(sequence)
 	if found {
-		s.answers[i].result = result
+		s.answers[i] = fresh
 		return
 	}
-	s.answers = slices.Insert(s.answers, i, answer{sequence, result})
+	s.answers = slices.Insert(s.answers, i, fresh)
 }
 
 // forget drops the answers that the client has.

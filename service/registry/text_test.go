@@ -245,6 +245,9 @@ func resultText(res Result) string {
 	if res.Fence != 0 {
 		text += " fence=" + fenceText(res.Fence)
 	}
+	if res.Floor != 0 {
+		text += " floor=" + fenceText(res.Floor)
+	}
 	if res.Code == Queued {
 		text += fmt.Sprintf(" ahead=%d", res.Ahead)
 	}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"strconv"
 	"unicode"
 	"unicode/utf8"
 )
@@ -14,6 +15,11 @@ const (
 	MaxLimit = 1 << 20   // holders of one resource
 	MinTTL   = 100 * 1e6 // ns
 	MaxTTL   = 3600 * 1e9
+
+	// MaxMessage bounds the message of an answer, in bytes, and maxQuoted what it
+	// quotes of a name or a value.
+	MaxMessage = 512
+	maxQuoted  = 64
 
 	// MaxAnswers bounds the answers kept for one session, and so the requests
 	// that a client may have unanswered at a time.
@@ -104,11 +110,11 @@ func ValidateName(name string) string {
 	case len(name) > MaxName:
 		return fmt.Sprintf("the name has %d bytes: it may have 512", len(name))
 	case !utf8.ValidString(name):
-		return fmt.Sprintf("the name %q is not valid UTF-8", name)
+		return fmt.Sprintf("the name %s is not valid UTF-8", quoted(name))
 	}
 	for i, char := range name {
 		if unicode.IsControl(char) {
-			return fmt.Sprintf("the name %q has the control character %U at byte %d", name, char, i)
+			return fmt.Sprintf("the name %s has the control character %U at byte %d", quoted(name), char, i)
 		}
 	}
 	return ""
@@ -119,4 +125,19 @@ func validateValue(value string) string {
 		return fmt.Sprintf("the value has %d bytes: it may have %d", len(value), MaxValue)
 	}
 	return ""
+}
+
+// quoted quotes the beginning of a name or a value, for a message.
+func quoted(text string) string {
+	if len(text) <= maxQuoted {
+		return strconv.Quote(text)
+	}
+	cut := maxQuoted
+	for i := range text {
+		if i > maxQuoted {
+			break
+		}
+		cut = i // the beginning of a character
+	}
+	return strconv.Quote(text[:cut]) + "..."
 }

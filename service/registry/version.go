@@ -16,8 +16,9 @@ type Version struct {
 	level   uint32
 	epoch   uint64
 	counter uint64
-	// now is the wall clock of the newest entry, never set back.
-	now int64
+	// now is the replicated time of the newest entry, never set back, and wall the
+	// wall clock of its leader, which may be anything.
+	now, wall int64
 	// renewals counts those of all sessions, so that a verdict on an ended
 	// session cannot fit one that was opened later under the same id.
 	renewals  uint64
@@ -95,6 +96,9 @@ func (r *Registry) thaw(res *resource) *resource {
 
 // Level returns the level of the formats and the behaviour in force.
 func (v *Version) Level() uint32 { return v.level }
+
+// Time returns the replicated time of the newest entry.
+func (v *Version) Time() int64 { return v.now }
 
 // Epoch returns what fences begin with at present.
 func (v *Version) Epoch() uint64 { return v.epoch }

@@ -27,7 +27,7 @@ func (r *Replica) propose(wall int64) {
 	for r.Leading() && r.inflight < r.cfg.MaxInflight && len(r.verdicts)+len(r.pending) > 0 {
 		verdicts := len(r.verdicts)
 		n := r.fitting()
-		batch := registry.Batch{Time: wall, Commands: append(r.verdicts, r.pending[:n]...)}
+		batch := registry.Batch{Time: r.time(), Wall: wall, Commands: append(r.verdicts, r.pending[:n]...)}
 		if r.core.Propose(batch.Append(nil)) != nil {
 			// Too much is uncommitted, or leadership is being handed over. What
 			// is pending stays so until there is room, or another leader.
@@ -142,9 +142,22 @@ func (r *Replica) recorded(batch *registry.Batch) {
 func (r *Replica) lead() {
 	r.ready = true
 	now := r.leaseClock()
+	r.base, r.origin = r.reg.Time(), r.now
 	r.reg.Each(func(s registry.Session) {
 		r.leases.inherit(s, now)
 	})
+}
+
+// time returns the replicated time: it goes on from the newest entry of earlier
+// leaders with this server's monotonic clock. It stands still until all their
+// entries are applied, and the time between two leaders is lost. That the clock
+// goes on while this server stands still harms nobody: it decides no more than how
+// long a candidate has waited.
+func (r *Replica) time() int64 {
+	if !r.ready {
+		return r.reg.Time()
+	}
+	return r.base + r.now - r.origin
 }
 
 // publish passes on what applying an entry brought about.

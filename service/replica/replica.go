@@ -141,7 +141,9 @@ type Replica struct {
 	applied uint64
 
 	// What follows is this server's as the leader, and empty otherwise.
-	ready    bool // it has applied an entry of its own term
+	ready    bool  // it has applied an entry of its own term
+	base     int64 // the replicated time when this server's clock showed origin
+	origin   int64
 	pending  []registry.Command
 	verdicts []registry.Command
 	inflight int
@@ -327,7 +329,7 @@ func (r *Replica) Resign() {
 // Output returns what came of the inputs since the last call. The wall clock,
 // in ns since 1970, goes into the log for people to read.
 func (r *Replica) Output(wall int64) *Output {
-	r.promote(wall)
+	r.promote()
 	for r.out.Err == nil {
 		r.openRound()
 		r.propose(wall)

@@ -81,7 +81,7 @@ func replyOf(o *node.Reply) *api.Reply {
 	reply := &api.Reply{
 		Session: o.Session[:], Sequence: o.Sequence,
 		Code: api.Code(r.Code), Message: r.Message,
-		Fence: r.Fence, Ahead: r.Ahead, RemainingNs: r.Remaining, Revoked: r.Revoked,
+		Fence: r.Fence, Floor: r.Floor, Ahead: r.Ahead, RemainingNs: r.Remaining, Revoked: r.Revoked,
 	}
 	if r.Holder != nil {
 		reply.Holder = holderOf(r.Holder)

@@ -117,6 +117,13 @@ func TestJSONCarriesOutWhatAShellNeeds(t *testing.T) {
 	if held["fence"] == "" || held["hold"] == "" || held["name"] != "a b/ü" || held["session"] != session {
 		t.Errorf("got %v", held)
 	}
+	reader := b.post("/v1/acquire", on(`,"name":"r","shared":true`))
+	beside := b.post("/v1/acquire", on(`,"name":"r","shared":true`))
+	if held["floor"] != held["fence"] || reader["floor"] != reader["fence"] || beside["floor"] != reader["fence"] || beside["fence"] == reader["fence"] {
+		t.Errorf("the floor is not the smallest fence among the holders: %v, then %v and %v", held, reader, beside)
+	}
+	b.post("/v1/release", on(fmt.Sprintf(`,"hold":%q`, reader["hold"])))
+	b.post("/v1/release", on(fmt.Sprintf(`,"hold":%q`, beside["hold"])))
 	for _, more := range []string{`,"try":true`, `,"wait":"0s"`} {
 		refused := b.refused("POST", "/v1/acquire", on(`,"name":"a b/ü"`+more), 423, "HELD")
 		if holder := refused.json["holder"].(map[string]any); holder["fence"] != held["fence"] || holder["program"] != "p" {
