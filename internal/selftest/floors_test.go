@@ -51,13 +51,14 @@ internal/pages/cmd:    internal/pages algorithm
 # Service: the replicated state, the core that decides, what gives it a disk, a
 # network and clients, and the door.
 service/api:
-service/registry:      internal/wire
+service/version:
+service/registry:      internal/wire service/version
 service/agreement:     internal/wire
-service/replica:       service/agreement service/registry internal/wire
+service/replica:       service/agreement service/registry service/version internal/wire
 service/store:         internal/wire
 service/transport:     internal/wire
 service/backup:        service/registry internal/outfile internal/wire
-service/node:          service/backup service/replica service/agreement service/registry service/store service/transport internal/boottime internal/wire
+service/node:          service/backup service/replica service/agreement service/registry service/store service/transport service/version internal/boottime internal/wire
 service/server:        service/api service/backup service/node service/registry service/replica service/store service/transport internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it
@@ -74,7 +75,7 @@ cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
 internal/longrun/run:  internal/longrun
-internal/vopr:         service/replica service/agreement service/registry internal/longrun # the server in a simulated world
+internal/vopr:         service/replica service/agreement service/registry service/version internal/longrun # the server in a simulated world
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/nemesis:

@@ -18,7 +18,9 @@ type Plan struct {
 	Clients int    `json:"clients"`
 	// Millis is how long clients work and faults happen, in ms. Then all is
 	// healed, and everyone who waits must be served.
-	Millis int64   `json:"millis"`
+	Millis int64 `json:"millis"`
+	// Levels lets servers start as different releases, and the level change.
+	Levels bool    `json:"levels,omitempty"`
 	Faults []Fault `json:"faults"`
 }
 
@@ -77,11 +79,12 @@ var weights = []struct {
 	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4},
 }
 
-// Draw makes the plan of a seed: clusters of three and five in turn, eight clients,
-// and a fault about every two seconds.
+// Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
+// fault about every two seconds, and in a third of all plans servers of different
+// releases.
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis}
+	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0}
 	for at := int64(1500); at < millis; at += 200 + rng.Int64N(3600) {
 		p.Faults = append(p.Faults, drawFault(rng, at))
 	}
@@ -155,7 +158,7 @@ func (p *Plan) Validate() error {
 // Encode writes a plan with a fault to a line.
 func (p *Plan) Encode() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"faults\": [", p.Seed, p.Servers, p.Clients, p.Millis)
+	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"levels\": %t, \"faults\": [", p.Seed, p.Servers, p.Clients, p.Millis, p.Levels)
 	for i, f := range p.Faults {
 		line, err := json.Marshal(f)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 const (
@@ -41,6 +42,9 @@ type server struct {
 	links   []*link
 	reads   map[uint64]func(ok bool)
 	reading uint64 // reads so far
+
+	levels replica.Levels // those that its release reads
+	began  int64          // when this life did
 
 	applied uint64 // as the judge saw it last
 	log     ledger // what its log has been, for the judge
@@ -83,16 +87,26 @@ func (s *server) start() {
 	if s.up() || s.removed {
 		return
 	}
+	s.install()
+	s.boot()
+}
+
+// boot starts a server as the release that is installed.
+func (s *server) boot() {
 	said := s.said()
 	cfg := replica.Config{
 		ID: s.id, UID: s.uid, PeerAddress: said.PeerAddress, ClientAddress: said.ClientAddress,
-		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24,
+		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24, Levels: s.levels, LevelSoak: levelSoak,
 	}
 	kept := s.disk.kept
 	kept.Entries = slices.Clone(kept.Entries)
 	made, err := replica.New(cfg, kept)
 	var gone *replica.RemovedError
+	var unread *version.Error
 	switch {
+	case errors.As(err, &unread) && s.w.plan.Levels:
+		s.other()
+		return
 	case errors.As(err, &gone):
 		s.retire()
 		return
@@ -102,7 +116,7 @@ func (s *server) start() {
 	}
 	s.replica, s.inbox, s.turning, s.links = made, nil, false, nil
 	s.reads, s.life = make(map[uint64]func(bool)), s.life+1
-	s.applied = 0
+	s.applied, s.began = 0, s.w.now
 	s.log.begin(kept)
 	s.w.note("start", s.id, made.Applied())
 	s.scheduleTick(s.life)
@@ -227,6 +241,9 @@ func (s *server) carryOut(out *replica.Output) {
 	var gone *replica.RemovedError
 	if errors.As(out.Err, &gone) {
 		s.retire()
+		return
+	}
+	if s.outdated(out.Err) {
 		return
 	}
 	if out.Err != nil {
@@ -355,7 +372,7 @@ func (w *world) acquaint() {
 				continue
 			}
 			said := s.said()
-			other.receive(func() { other.replica.Met(said) })
+			other.receive(func() { other.replica.Met(said, s.levels) })
 		}
 	}
 }

@@ -20,7 +20,7 @@ type world struct {
 	drawn  uint64 // events scheduled so far
 	digest uint64 // of all that happened
 
-	net, disks, work *rand.Rand // chance, each for itself
+	net, disks, work, releases *rand.Rand // chance, each for itself
 
 	servers []*server // by id, from 1 up
 	clients []*client
@@ -89,9 +89,10 @@ func (c chance) Read(b []byte) (int, error) {
 func newWorld(plan Plan, log io.Writer) *world {
 	w := &world{
 		plan: plan, log: log, end: plan.Millis * ms, judge: newJudge(),
-		net:   rand.New(rand.NewPCG(plan.Seed, 2)),
-		disks: rand.New(rand.NewPCG(plan.Seed, 3)),
-		work:  rand.New(rand.NewPCG(plan.Seed, 4)),
+		net:      rand.New(rand.NewPCG(plan.Seed, 2)),
+		disks:    rand.New(rand.NewPCG(plan.Seed, 3)),
+		work:     rand.New(rand.NewPCG(plan.Seed, 4)),
+		releases: rand.New(rand.NewPCG(plan.Seed, 5)),
 	}
 	w.foundCluster()
 	for slot := range plan.Clients {

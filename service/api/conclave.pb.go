@@ -312,13 +312,13 @@ type UpgradeRequest_Action int32
 const (
 	// Show the levels and change nothing.
 	UpgradeRequest_ACTION_STATUS UpgradeRequest_Action = 0
-	// Raise the level now, as far as all members can.
+	// Raise the level now.
 	UpgradeRequest_ACTION_FINISH UpgradeRequest_Action = 1
 	// Do not raise the level until ACTION_FINISH or ACTION_RELEASE.
 	UpgradeRequest_ACTION_HOLD UpgradeRequest_Action = 2
 	// Let the level rise by itself again.
 	UpgradeRequest_ACTION_RELEASE UpgradeRequest_Action = 3
-	// Lower the level by one, if the state uses nothing that needs it.
+	// Lower the level by one, if the state uses nothing that needs it, and hold it.
 	UpgradeRequest_ACTION_LOWER UpgradeRequest_Action = 4
 )
 
@@ -3186,8 +3186,10 @@ func (x *EndSessionResponse) GetHolds() uint32 {
 }
 
 type UpgradeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Action        UpgradeRequest_Action  `protobuf:"varint,1,opt,name=action,proto3,enum=conclave.v1.UpgradeRequest_Action" json:"action,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Action UpgradeRequest_Action  `protobuf:"varint,1,opt,name=action,proto3,enum=conclave.v1.UpgradeRequest_Action" json:"action,omitempty"`
+	// The level to come to (ACTION_FINISH, ACTION_LOWER).
+	Level         uint32 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3227,6 +3229,13 @@ func (x *UpgradeRequest) GetAction() UpgradeRequest_Action {
 		return x.Action
 	}
 	return UpgradeRequest_ACTION_STATUS
+}
+
+func (x *UpgradeRequest) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
 }
 
 type UpgradeResponse struct {
@@ -4242,9 +4251,10 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"*\n" +
 	"\x12EndSessionResponse\x12\x14\n" +
-	"\x05holds\x18\x01 \x01(\rR\x05holds\"\xb3\x01\n" +
+	"\x05holds\x18\x01 \x01(\rR\x05holds\"\xc9\x01\n" +
 	"\x0eUpgradeRequest\x12:\n" +
-	"\x06action\x18\x01 \x01(\x0e2\".conclave.v1.UpgradeRequest.ActionR\x06action\"e\n" +
+	"\x06action\x18\x01 \x01(\x0e2\".conclave.v1.UpgradeRequest.ActionR\x06action\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\rR\x05level\"e\n" +
 	"\x06Action\x12\x11\n" +
 	"\rACTION_STATUS\x10\x00\x12\x11\n" +
 	"\rACTION_FINISH\x10\x01\x12\x0f\n" +

@@ -44,7 +44,7 @@ func (n *Node) begin() error {
 	}
 	n.replica = made
 	for _, hello := range n.records.all() {
-		n.replica.Met(memberOf(hello))
+		n.replica.Met(memberOf(hello), levelsOf(hello))
 	}
 	n.acquaint()
 	return nil

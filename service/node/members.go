@@ -11,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/transport"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // Change has a change of the members made, and returns the id of the server that it
@@ -80,6 +81,11 @@ func (n *Node) ClientAddresses() []string {
 		}
 	}
 	return addresses
+}
+
+// levelsOf is what a server said of the levels that it reads.
+func levelsOf(transport.Hello) replica.Levels {
+	return replica.Levels{Min: version.Min, Max: version.Max} // until servers say
 }
 
 // memberOf is what a server said of itself, as the replica takes it.

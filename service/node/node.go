@@ -403,7 +403,7 @@ func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
 	h.tell(func(r *replica.Replica) {
 		delete(h.node.refusals, hello.Server)
-		r.Met(memberOf(hello))
+		r.Met(memberOf(hello), levelsOf(hello))
 	})
 }
 

@@ -4,11 +4,8 @@ import (
 	"fmt"
 
 	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/version"
 )
-
-// entryVersion begins every log entry, so that a server refuses one written by
-// a newer version instead of reading it wrongly.
-const entryVersion = 3
 
 // Batch is the content of one log entry: commands, and two readings of clocks, in
 // nanoseconds.
@@ -22,9 +19,10 @@ type Batch struct {
 	Commands []Command
 }
 
-// Append appends the encoded batch to b.
-func (batch *Batch) Append(b []byte) []byte {
-	b = append(b, entryVersion)
+// Append appends the encoded batch to b, in the format of a level. The version of
+// the format comes first, so that a server refuses an entry that it would misread.
+func (batch *Batch) Append(b []byte, level uint32) []byte {
+	b = append(b, version.At(level).Entry)
 	b = wire.AppendInt(b, batch.Time)
 	b = wire.AppendInt(b, batch.Wall)
 	b = wire.AppendUint(b, uint64(len(batch.Commands)))
@@ -37,8 +35,10 @@ func (batch *Batch) Append(b []byte) []byte {
 // DecodeBatch reads what Append wrote. The result shares no memory with data.
 func DecodeBatch(data []byte) (Batch, error) {
 	r := wire.NewReader(data)
-	if v := r.Byte(); r.Err() == nil && v != entryVersion {
-		return Batch{}, versionError("log entry", v, entryVersion)
+	if v := r.Byte(); r.Err() == nil {
+		if err := version.CheckFormat("log entry", v, func(f version.Formats) byte { return f.Entry }); err != nil {
+			return Batch{}, err
+		}
 	}
 	batch := Batch{Time: r.Int(), Wall: r.Int()}
 	n := r.Count()
@@ -53,15 +53,6 @@ func DecodeBatch(data []byte) (Batch, error) {
 		return Batch{}, fmt.Errorf("log entry is damaged: %w", err)
 	}
 	return batch, nil
-}
-
-// versionError says what is to be done about a format that this server does not
-// read: it may be older than what wrote it, or newer.
-func versionError(what string, found, known byte) error {
-	if found > known {
-		return fmt.Errorf("%s has version %d, this server reads version %d: upgrade it", what, found, known)
-	}
-	return fmt.Errorf("%s has version %d, this server reads version %d: an older release wrote it, so use that one", what, found, known)
 }
 
 func (c *Command) append(b []byte) []byte {
@@ -79,7 +70,8 @@ func (c *Command) append(b []byte) []byte {
 		return c.Origin.append(wire.AppendBytes(append(b, c.Session[:]...), c.Value))
 	case OpLevel:
 		b = wire.AppendUint(b, uint64(c.From))
-		return c.Origin.append(wire.AppendUint(b, uint64(c.To)))
+		b = wire.AppendUint(b, uint64(c.To))
+		return c.Origin.append(wire.AppendBool(b, c.Stay))
 	}
 	b = append(b, c.Session[:]...)
 	b = wire.AppendUint(b, c.Sequence)
@@ -174,7 +166,7 @@ func readCommand(r *wire.Reader) Command {
 		c.Value, c.Origin = r.String(), readOrigin(r)
 		return c
 	case OpLevel:
-		c.From, c.To = r.Uint32(), r.Uint32()
+		c.From, c.To, c.Stay = r.Uint32(), r.Uint32(), r.Bool()
 		c.Origin = readOrigin(r)
 		return c
 	}

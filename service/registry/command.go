@@ -131,8 +131,10 @@ type Command struct {
 	// names its session in Session and its reason in Value, and has no sequence.
 	Origin Origin
 
-	// From and To are levels (OpLevel).
+	// From and To are levels, and Stay says that the level is not to rise by itself
+	// (OpLevel).
 	From, To uint32
+	Stay     bool
 
 	// Term is the term of the leader that decided, Leases of whom (OpExpire,
 	// OpSilence), Claims of what (OpDrop).

@@ -21,7 +21,7 @@ func TestSameLogSameState(t *testing.T) {
 				other = throughSnapshot(t, other)
 			}
 			one.Apply(uint64(i)/8, &log[i], &fxOne)
-			decoded, err := DecodeBatch(log[i].Append(nil))
+			decoded, err := DecodeBatch(log[i].Append(nil, 1))
 			if err != nil {
 				t.Fatal(err)
 			}

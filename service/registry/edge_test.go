@@ -96,7 +96,7 @@ func TestDuplicatesInSnapshots(t *testing.T) {
 	head := New().Encode()
 	head = head[:len(head)-4] // without the members, sessions, resources and the past
 	head = append(head, 0)
-	head[3] = 1 // the counter: one fence is given
+	head[4] = 1 // the counter: one fence is given
 	s := r.sessions[sessionNamed("a")]
 	res := r.resources.get(key{Lock, "n"})
 	for name, counts := range map[string][2]int{"sound": {1, 1}, "session": {2, 0}, "resource": {1, 2}} {
@@ -120,12 +120,12 @@ func TestDuplicatesInSnapshots(t *testing.T) {
 func TestVersionsAreRefused(t *testing.T) {
 	snapshot := New().Encode()
 	snapshot[0]++
-	if _, err := Decode(snapshot); err == nil || !strings.Contains(err.Error(), "upgrade") {
+	if _, err := Decode(snapshot); err == nil || !strings.Contains(err.Error(), "install a newer release") {
 		t.Errorf("a snapshot of the next version: %v", err)
 	}
-	entry := (&Batch{}).Append(nil)
+	entry := (&Batch{}).Append(nil, 1)
 	entry[0]++
-	if _, err := DecodeBatch(entry); err == nil || !strings.Contains(err.Error(), "upgrade") {
+	if _, err := DecodeBatch(entry); err == nil || !strings.Contains(err.Error(), "install a newer release") {
 		t.Errorf("a log entry of the next version: %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestTruncation(t *testing.T) {
 			t.Errorf("the first %d of %d bytes of a snapshot pass", n, len(snapshot))
 		}
 	}
-	entry := (&Batch{Time: 1, Commands: everyCommand()}).Append(nil)
+	entry := (&Batch{Time: 1, Commands: everyCommand()}).Append(nil, 1)
 	for n := range entry {
 		if _, err := DecodeBatch(entry[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes of an entry pass", n, len(entry))

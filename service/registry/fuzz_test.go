@@ -10,14 +10,14 @@ import (
 // FuzzDecodeBatch: what can be read is written and read again without a change,
 // and what was written is written again byte for byte.
 func FuzzDecodeBatch(f *testing.F) {
-	f.Add((&Batch{Time: -1, Wall: -2, Commands: everyCommand()}).Append(nil))
-	f.Add((&Batch{}).Append(nil))
+	f.Add((&Batch{Time: -1, Wall: -2, Commands: everyCommand()}).Append(nil, 1))
+	f.Add((&Batch{}).Append(nil, 1))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		batch, err := DecodeBatch(data)
 		if err != nil {
 			return
 		}
-		written := batch.Append(nil)
+		written := batch.Append(nil, 1)
 		again, err := DecodeBatch(written)
 		if err != nil {
 			t.Fatalf("what was written cannot be read: %v", err)
@@ -25,7 +25,7 @@ func FuzzDecodeBatch(f *testing.F) {
 		if diff := cmp.Diff(batch, again); diff != "" {
 			t.Fatal(diff)
 		}
-		if !bytes.Equal(written, again.Append(nil)) {
+		if !bytes.Equal(written, again.Append(nil, 1)) {
 			t.Fatal("written twice, the entry differs")
 		}
 	})
@@ -54,10 +54,10 @@ func FuzzDecode(f *testing.F) {
 // FuzzApply: no entry that can be read makes a server panic or breaks an
 // invariant, whatever state it comes upon.
 func FuzzApply(f *testing.F) {
-	f.Add((&Batch{Time: 1, Commands: everyCommand()}).Append(nil), uint64(1))
+	f.Add((&Batch{Time: 1, Commands: everyCommand()}).Append(nil, 1), uint64(1))
 	f.Add((&Batch{Time: 5, Commands: []Command{
 		open("a"), open("b"), acquire("a", 1, "n"), acquire("b", 1, "n"), release("a", 2, 1), release("b", 2, 1),
-	}}).Append(nil), uint64(7))
+	}}).Append(nil, 1), uint64(7))
 	f.Fuzz(func(t *testing.T, data []byte, term uint64) {
 		batch, err := DecodeBatch(data)
 		if err != nil {

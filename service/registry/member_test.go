@@ -35,7 +35,7 @@ func TestARemovalIsForGood(t *testing.T) {
 
 func TestUnknownStandingIsRefused(t *testing.T) {
 	batch := Batch{Commands: []Command{recordOf(Member{ID: 2, Standing: standings})}}
-	if _, err := DecodeBatch(batch.Append(nil)); err == nil || !strings.Contains(err.Error(), "standing") {
+	if _, err := DecodeBatch(batch.Append(nil, 1)); err == nil || !strings.Contains(err.Error(), "standing") {
 		t.Errorf("an unknown standing: %v", err)
 	}
 }

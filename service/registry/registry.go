@@ -105,6 +105,10 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 		}
 	case OpOvertake:
 		r.overtake(c.Name, fx)
+	case OpLevel:
+		if c.From == r.level {
+			r.level, r.stay = c.To, c.Stay
+		}
 	default:
 		fx.Outcomes = append(fx.Outcomes, Outcome{c.Session, c.Sequence, r.request(c, fx)})
 	}

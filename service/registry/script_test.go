@@ -79,7 +79,7 @@ func (s *script) parse(line string) Command {
 // encoding, and prints what it brought about.
 func (s *script) apply(term uint64, commands ...Command) {
 	written := Batch{Time: s.clock, Wall: s.wall, Commands: commands}
-	batch, err := DecodeBatch(written.Append(nil))
+	batch, err := DecodeBatch(written.Append(nil, 1))
 	if err != nil {
 		s.t.Fatal(err)
 	}

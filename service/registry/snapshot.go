@@ -1,19 +1,21 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/version"
 )
 
-const snapshotVersion = 3
-
-// Encode returns the whole state. Equal states encode to equal bytes.
+// Encode returns the whole state, in the format of its level. Equal states encode
+// to equal bytes.
 func (v *Version) Encode() []byte {
 	b := make([]byte, 0, 1024+128*(v.byID.Len()+v.names.Len()))
-	b = append(b, snapshotVersion)
+	b = append(b, version.At(v.level).Snapshot)
 	b = wire.AppendUint(b, uint64(v.level))
+	b = wire.AppendBool(b, v.stay)
 	b = wire.AppendUint(b, v.epoch)
 	b = wire.AppendUint(b, v.counter)
 	b = wire.AppendInt(b, v.now)
@@ -44,11 +46,13 @@ func (r *Registry) Encode() []byte { return r.Freeze().Encode() }
 // Decode returns the state that Encode wrote.
 func Decode(data []byte) (*Registry, error) {
 	rd := wire.NewReader(data)
-	if v := rd.Byte(); rd.Err() == nil && v != snapshotVersion {
-		return nil, versionError("snapshot", v, snapshotVersion)
+	if v := rd.Byte(); rd.Err() == nil {
+		if err := version.CheckFormat("snapshot", v, func(f version.Formats) byte { return f.Snapshot }); err != nil {
+			return nil, err
+		}
 	}
 	r := New()
-	r.level, r.epoch, r.counter, r.now, r.wall, r.renewals = rd.Uint32(), rd.Uint(), rd.Uint(), rd.Int(), rd.Int(), rd.Uint()
+	r.level, r.stay, r.epoch, r.counter, r.now, r.wall, r.renewals = rd.Uint32(), rd.Bool(), rd.Uint(), rd.Uint(), rd.Int(), rd.Int(), rd.Uint()
 	each(rd, func() {
 		m := readMember(rd)
 		if _, known := r.members[m.ID]; known {
@@ -263,6 +267,8 @@ func (r *Registry) list(c *claim) {
 // Check reports the first broken invariant, or nil.
 func (r *Registry) Check() error {
 	switch {
+	case r.level == 0:
+		return errors.New("level 0: the first is 1")
 	case r.epoch == 0 || r.epoch > maxEpoch:
 		return fmt.Errorf("epoch %d is not within 1 to %d", r.epoch, maxEpoch)
 	case r.counter >= counterTurn:

@@ -12,8 +12,10 @@ import (
 // Freeze returned never changes: any goroutine may read it while the registry goes
 // on. The registry and its versions share whatever has not changed since.
 type Version struct {
-	// level says which formats and which behaviour are in force.
+	// level says which formats and which behaviour are in force, and stay that it is
+	// not to rise by itself.
 	level   uint32
+	stay    bool
 	epoch   uint64
 	counter uint64
 	// now is the replicated time of the newest entry, never set back, and wall the
@@ -94,8 +96,32 @@ func (r *Registry) thaw(res *resource) *resource {
 	return own
 }
 
-// Level returns the level of the formats and the behaviour in force.
-func (v *Version) Level() uint32 { return v.level }
+// Level returns the level of the formats and the behaviour in force, and whether it
+// is not to rise by itself.
+func (v *Version) Level() (level uint32, stays bool) { return v.level, v.stay }
+
+// Uses names what the state has that no level below the given one can hold.
+func (v *Version) Uses(level uint32) (features []string) {
+	for _, f := range featuresOf {
+		if name := f.used(v); f.level == level && name != "" {
+			features = append(features, name)
+		}
+	}
+	return features
+}
+
+// feature is something that the state can have from a level on. used names an
+// instance of it, such as a lock, or returns "".
+type feature struct {
+	level uint32
+	used  func(*Version) string
+}
+
+// featuresOf are the features of all levels above the first.
+var featuresOf []feature
+
+// Used reports whether a session was ever opened.
+func (v *Version) Used() bool { return v.renewals > 0 }
 
 // Time returns the replicated time of the newest entry.
 func (v *Version) Time() int64 { return v.now }

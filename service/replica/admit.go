@@ -10,9 +10,11 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Met tells that a server introduced itself, with the UID of its data directory
-// and its addresses.
-func (r *Replica) Met(server registry.Member) { r.met[server.ID] = server }
+// Met tells that a server introduced itself, with the UID of its data directory,
+// its addresses, and the levels that it reads.
+func (r *Replica) Met(server registry.Member, levels Levels) {
+	r.met[server.ID], r.levels[server.ID] = server, levels
+}
 
 // admit puts what servers say of themselves on record, and brings the
 // configuration of the agreement to what the record says. It takes one step at a
@@ -42,6 +44,7 @@ func (r *Replica) admit() {
 			return
 		}
 	}
+	r.raise()
 }
 
 // admitPeer takes the next step for one server and reports whether there is one.

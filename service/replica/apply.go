@@ -28,7 +28,8 @@ func (r *Replica) propose(wall int64) {
 		verdicts := len(r.verdicts)
 		n := r.fitting()
 		batch := registry.Batch{Time: r.time(), Wall: wall, Commands: append(r.verdicts, r.pending[:n]...)}
-		if r.core.Propose(batch.Append(nil)) != nil {
+		level, _ := r.reg.Level()
+		if r.core.Propose(batch.Append(nil, level)) != nil {
 			// Too much is uncommitted, or leadership is being handed over. What
 			// is pending stays so until there is room, or another leader.
 			r.verdicts = batch.Commands[:verdicts]
@@ -115,7 +116,14 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 		if err != nil {
 			return fmt.Errorf("log index %d: %w", entry.GetIndex(), err)
 		}
+		before, _ := r.reg.Level()
 		r.reg.Apply(entry.GetTerm(), &batch, &r.fx)
+		if err := r.checkLevel(); err != nil {
+			return err
+		}
+		if after, _ := r.reg.Level(); after < before {
+			r.wanted = true
+		}
 		if own {
 			r.inflight--
 			r.recorded(&batch)
@@ -128,10 +136,10 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 	return nil
 }
 
-// recorded ends the step of putting a member on record.
+// recorded ends the step of putting a member or a level on record.
 func (r *Replica) recorded(batch *registry.Batch) {
 	for i := range batch.Commands {
-		if batch.Commands[i].Op == registry.OpMember {
+		if op := batch.Commands[i].Op; op == registry.OpMember || op == registry.OpLevel {
 			r.changing = false
 		}
 	}
@@ -234,6 +242,10 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 		return
 	}
 	r.reg, r.applied = restored, snapshot.GetMetadata().GetIndex()
+	if err := r.checkLevel(); err != nil {
+		r.out.Err = err
+		return
+	}
 	r.logged, r.encoding, r.wanted = 0, 0, false
 	r.out.Restored, r.out.Members = true, true
 }

@@ -57,6 +57,7 @@ type server struct {
 	ticked  int64
 	wall    int64 // how far its wall clock is off, ns
 
+	newest  uint32 // the newest level that its release reads, 0 for 1
 	durable agreement.Disk
 	writing []pendingWrite
 	reads   []Read
@@ -99,6 +100,11 @@ func (s *server) said() registry.Member {
 	return registry.Member{ID: s.id, UID: s.uid, PeerAddress: fmt.Sprint("peer-", s.id), ClientAddress: fmt.Sprint("client-", s.id)}
 }
 
+// levels are those that a server reads.
+func (s *server) levels() Levels {
+	return Levels{Min: 1, Max: max(s.newest, 1), Build: fmt.Sprintf("v0.%d.0", max(s.newest, 1))}
+}
+
 // each returns the servers by id: no test may depend on the order of a map.
 func (c *cluster) each() []*server {
 	var all []*server
@@ -116,6 +122,7 @@ func (c *cluster) members() []*server {
 func (c *cluster) restart(s *server) {
 	c.t.Helper()
 	cfg := c.cfg
+	cfg.Levels = s.levels()
 	cfg.ID, cfg.UID, cfg.PeerAddress, cfg.ClientAddress = s.id, s.uid, s.said().PeerAddress, s.said().ClientAddress
 	made, err := New(cfg, s.durable)
 	var gone *RemovedError
@@ -130,9 +137,9 @@ func (c *cluster) restart(s *server) {
 	s.alive = make(map[registry.SessionID]bool)
 	for _, other := range c.each() {
 		if other != s {
-			made.Met(other.said())
+			made.Met(other.said(), other.levels())
 			if other.replica != nil {
-				other.replica.Met(s.said())
+				other.replica.Met(s.said(), s.levels())
 			}
 		}
 	}

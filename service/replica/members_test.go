@@ -301,7 +301,7 @@ func TestAddressesGoOnRecordAndChange(t *testing.T) {
 	moved := c.servers[2].said()
 	moved.PeerAddress = "elsewhere"
 	for _, s := range c.each() {
-		s.replica.Met(moved)
+		s.replica.Met(moved, s.levels())
 	}
 	c.run(1000 * ms)
 	if m, _ := c.servers[1].replica.Registry().Member(2); m.PeerAddress != "elsewhere" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // Config sets up a replica. Zero values get the defaults in brackets.
@@ -41,6 +42,12 @@ type Config struct {
 	// members that lag a little [5,000, and no more than 16 MiB].
 	TailEntries int
 
+	// Levels are those that this server reads [those of the release].
+	Levels Levels
+	// LevelSoak is for how long all members must have been able to read a level
+	// before the cluster goes to it by itself, in ns [1 h].
+	LevelSoak int64
+
 	// Log receives what raft reports, one line each.
 	Log func(level agreement.Level, text string)
 }
@@ -55,10 +62,13 @@ func (c Config) WithDefaults() Config {
 	set(&c.MaxInflight, 4)
 	set(&c.SnapshotBytes, 16<<20)
 	set(&c.TailEntries, 5000)
+	set(&c.Levels.Min, version.Min)
+	set(&c.Levels.Max, version.Max)
+	set(&c.LevelSoak, 3600e9)
 	return c
 }
 
-func set[T int | int64 | uint64](field *T, value T) {
+func set[T int | int64 | uint32 | uint64](field *T, value T) {
 	if *field == 0 {
 		*field = value
 	}
@@ -155,9 +165,13 @@ type Replica struct {
 	rounds   rounds
 
 	met      map[uint64]registry.Member // what each server said of itself when last met
+	levels   map[uint64]Levels          // and which levels it reads
 	heard    map[uint64]int64           // when each last sent something
 	changing bool                       // a step of a change of members is under way
 	idle     int                        // ticks since the members were last looked at
+
+	rising  uint32 // the level that all members can go to
+	risesAt int64  // when they go there
 
 	logged       int    // bytes of log since the last snapshot
 	wanted       bool   // a peer needs a snapshot newer than the last
@@ -173,8 +187,8 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 		cfg: cfg, reg: registry.New(),
 		routes: make(map[routeKey]route), homes: make(map[registry.SessionID]home),
 		leases: newLeases(), ousted: make(map[registry.ClaimID]int64),
-		met:   map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
-		heard: make(map[uint64]int64),
+		met:    map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
+		levels: make(map[uint64]Levels), heard: make(map[uint64]int64),
 	}
 	if meta := disk.Snapshot.GetMetadata(); meta.GetIndex() > 0 {
 		restored, err := registry.Decode(disk.Snapshot.GetData())
@@ -191,7 +205,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 		return nil, err
 	}
 	r.core = core
-	return r, r.checkGone()
+	return r, errors.Join(r.checkLevel(), r.checkGone())
 }
 
 // Bootstrap returns the snapshot from which every founding member starts.
@@ -406,4 +420,5 @@ func (r *Replica) depose() {
 	clear(r.homes)
 	clear(r.ousted)
 	r.changing = false
+	r.rising = 0
 }

@@ -1,0 +1,155 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// Levels are the levels that a server reads, and its release, for people.
+type Levels struct {
+	Min, Max uint32
+	Build    string
+}
+
+// Upgrade says what is to be done about the level of the cluster.
+type Upgrade uint8
+
+// The upgrades.
+const (
+	// Finish raises the level now.
+	Finish Upgrade = 1 + iota
+	// Hold keeps the level from rising by itself, and Release ends that.
+	Hold
+	Release
+	// Lower lowers the level by one.
+	Lower
+)
+
+// Rise is what is known of the next level. Only the leader knows.
+type Rise struct {
+	// Level is that of the cluster, and Target the highest that all members read.
+	Level, Target uint32
+	// Held says that the level does not rise by itself.
+	Held bool
+	// In is in how long it rises by itself, in ns; 0 if it does not.
+	In int64
+	// Obstacles say why the target is not higher, one line each.
+	Obstacles []string
+}
+
+// checkLevel stops a server that does not read the level of its own state.
+func (r *Replica) checkLevel() error {
+	level, _ := r.reg.Level()
+	return version.Check("the state of the cluster", level, r.cfg.Levels.Min, r.cfg.Levels.Max)
+}
+
+// Rise returns what is known of the next level.
+func (r *Replica) Rise() Rise {
+	level, held := r.reg.Level()
+	rise := Rise{Level: level, Held: held, Target: level}
+	if !r.ready {
+		return rise
+	}
+	rise.Target = r.cfg.Levels.Max
+	for _, m := range r.Members() {
+		said, met := r.levels[m.ID]
+		switch {
+		case m.ID == r.cfg.ID || m.Standing == registry.Removed:
+			continue
+		case !met || !r.live(m.ID):
+			rise.Target = level
+			rise.Obstacles = append(rise.Obstacles, fmt.Sprintf("server %d: not connected; start it, or remove it from the cluster", m.ID))
+		case said.Max <= level:
+			rise.Obstacles = append(rise.Obstacles, fmt.Sprintf("server %d: release %s reads levels %d to %d; install one that reads level %d", m.ID, said.Build, said.Min, said.Max, level+1))
+		}
+		rise.Target = min(rise.Target, max(said.Max, level))
+	}
+	if rise.Target > level && !held {
+		rise.In = max(1, r.risesAt-r.now)
+	}
+	return rise
+}
+
+// raise raises the level when all members, learners too, have been able to read the
+// next one for as long as the soak time: until then the release before can come back.
+// A cluster that nobody has used need not wait.
+func (r *Replica) raise() {
+	rise := r.Rise()
+	if rise.Target == rise.Level || rise.Target != r.rising {
+		r.rising, r.risesAt = rise.Target, r.now+r.cfg.LevelSoak
+	}
+	if rise.Target > rise.Level && !rise.Held && (r.now >= r.risesAt || !r.reg.Used()) {
+		r.setLevel(rise.Level, rise.Target, false, registry.Origin{})
+	}
+}
+
+// setLevel puts a change of the level into the log. One that has changed meanwhile
+// stays as it is.
+func (r *Replica) setLevel(from, to uint32, stay bool, origin registry.Origin) {
+	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpLevel, From: from, To: to, Stay: stay, Origin: origin})
+	r.changing = true
+}
+
+// ChangeLevel brings a change of the level on its way, or finds that it is made: then
+// done is true. It is to be called again until then, as Change is.
+//
+// Finish and Lower come to the level to; the others do not look at it.
+func (r *Replica) ChangeLevel(now int64, what Upgrade, to uint32, origin registry.Origin) (done bool, err error) {
+	r.now = max(r.now, now)
+	rise := r.Rise()
+	switch {
+	case !r.ready:
+		return false, agreement.ErrNotLeader
+	case r.changing:
+		return false, nil
+	}
+	switch what {
+	case Finish:
+		if rise.Level >= to {
+			return true, nil
+		}
+		if rise.Target < to {
+			return false, refuse("upgrade: level %d: %s", to, append(rise.Obstacles, "no member reads it; install a newer release")[0])
+		}
+		return r.bring(rise, to, false, origin), nil
+	case Hold, Release:
+		return r.bring(rise, rise.Level, what == Hold, origin), nil
+	case Lower:
+		return r.lower(rise, to, origin)
+	}
+	return false, refuse("upgrade: action %d: unknown", what)
+}
+
+// bring brings the level to what it is to be, and reports whether it is that.
+func (r *Replica) bring(rise Rise, to uint32, stay bool, origin registry.Origin) bool {
+	if rise.Level == to && rise.Held == stay {
+		return true
+	}
+	r.setLevel(rise.Level, to, stay, origin)
+	return false
+}
+
+// lower brings the level down by one, and keeps it there. All servers then make
+// snapshots, so that no log has an entry of the higher level when a release comes
+// back that does not read it.
+func (r *Replica) lower(rise Rise, to uint32, origin registry.Origin) (bool, error) {
+	switch {
+	case rise.Level == to:
+		return true, nil
+	case to+1 != rise.Level || to < r.cfg.Levels.Min:
+		return false, refuse("upgrade: level %d: from level %d the cluster can come down to %d only", to, rise.Level, max(rise.Level-1, r.cfg.Levels.Min))
+	}
+	for _, m := range r.Members() {
+		if said := r.levels[m.ID]; m.ID != r.cfg.ID && said.Min > to {
+			return false, refuse("upgrade: level %d: server %d reads levels %d to %d", to, m.ID, said.Min, said.Max)
+		}
+	}
+	if uses := r.reg.Uses(rise.Level); len(uses) > 0 {
+		return false, refuse("upgrade: level %d: the cluster uses %s, which needs level %d", to, uses[0], rise.Level)
+	}
+	r.setLevel(rise.Level, to, true, origin)
+	return false, nil
+}

@@ -1,0 +1,169 @@
+package replica
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// levelled returns a cluster in which a session was opened at level 1, with a soak time
+// of 5 s.
+func levelled(t *testing.T, seed uint64) *cluster {
+	c := newCluster(t, 3, seed)
+	c.cfg.LevelSoak = 5000 * ms
+	c.start()
+	c.want(c.do(open(1, 1, 60_000*ms)), registry.OK)
+	return c
+}
+
+// replace starts a server again as a release that reads levels up to newest.
+func (c *cluster) replace(s *server, newest uint32) {
+	c.t.Helper()
+	c.crash(s)
+	s.newest = newest
+	c.restart(s)
+}
+
+func (c *cluster) level() uint32 {
+	level, _ := c.await().replica.Registry().Level()
+	return level
+}
+
+// upgrade asks the leader, whoever that is, until a change of the level is made or
+// refused.
+func (c *cluster) upgrade(what Upgrade, to uint32) error {
+	c.t.Helper()
+	for range 2000 {
+		done, err := c.await().replica.ChangeLevel(c.now, what, to, registry.Origin{Actor: "cert:operator"})
+		if done || err != nil && !errors.Is(err, agreement.ErrNotLeader) {
+			return err
+		}
+		c.run(5 * ms)
+	}
+	c.t.Fatalf("change %d of the level is not made within 10 s", what)
+	return nil
+}
+
+func TestLevelRisesWhenAllCan(t *testing.T) {
+	c := levelled(t, 1)
+	for _, s := range c.each()[:2] {
+		c.replace(s, 2)
+		c.await()
+	}
+	c.run(8000 * ms)
+	if rise := c.await().replica.Rise(); rise.Level != 1 || len(rise.Obstacles) != 1 || !strings.HasPrefix(rise.Obstacles[0], "server 3: release v0.1.0 reads levels 1 to 1") {
+		t.Fatalf("one server of the old release: %+v", rise)
+	}
+	c.crash(c.servers[3])
+	c.run(8000 * ms)
+	if rise := c.await().replica.Rise(); rise.Level != 1 || len(rise.Obstacles) != 1 || !strings.HasPrefix(rise.Obstacles[0], "server 3: not connected") {
+		t.Fatalf("one server is down: %+v", rise)
+	}
+	c.servers[3].newest = 2
+	c.restart(c.servers[3])
+	c.run(3000 * ms)
+	if rise := c.await().replica.Rise(); rise.Level != 1 || rise.Target != 2 || rise.In <= 0 || rise.In > 5000*ms {
+		t.Fatalf("before the soak time is over: %+v", rise)
+	}
+	c.until("the level is 2", func() bool { return c.level() == 2 })
+	c.run(500 * ms)
+	c.same()
+}
+
+// A learner counts, too: it would stop at the first entry that it does not know.
+func TestLevelWaitsForLearners(t *testing.T) {
+	c := levelled(t, 2)
+	newest := newcomer(4)
+	newest.Standing = registry.Learner
+	c.join(newest)
+	for _, s := range c.each()[:3] {
+		c.replace(s, 2)
+		c.await()
+	}
+	c.run(8000 * ms)
+	if c.level() != 1 {
+		t.Fatal("the level rose above what the learner reads")
+	}
+}
+
+func TestUnusedClusterRisesAtOnce(t *testing.T) {
+	c := newCluster(t, 3, 3)
+	for _, s := range c.each() {
+		s.newest = 2
+	}
+	c.start()
+	c.until("the level is 2", func() bool { return c.level() == 2 })
+	if c.now > 5000*ms {
+		t.Errorf("it took until %d ms", c.now/ms)
+	}
+}
+
+func TestLevelByHand(t *testing.T) {
+	c := levelled(t, 4)
+	if err := c.upgrade(Finish, 2); err == nil || !strings.Contains(err.Error(), "level 2: server 1: release v0.1.0 reads levels 1 to 1") {
+		t.Fatalf("raising what nobody reads: %v", err)
+	}
+	if err := c.upgrade(Hold, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range c.each() {
+		c.replace(s, 2)
+		c.await()
+	}
+	c.run(8000 * ms)
+	if c.level() != 1 {
+		t.Fatal("the level rose though it is held")
+	}
+	if err := c.upgrade(Finish, 2); err != nil || c.level() != 2 {
+		t.Fatalf("level %d, error %v", c.level(), err)
+	}
+	if err := c.upgrade(Lower, 1); err != nil || c.level() != 1 {
+		t.Fatalf("level %d, error %v", c.level(), err)
+	}
+	c.run(8000 * ms)
+	if c.level() != 1 {
+		t.Fatal("a level that was lowered rose by itself")
+	}
+	if err := c.upgrade(Lower, 0); err == nil {
+		t.Fatal("the level was lowered below the first")
+	}
+	// The release before comes back, on what the newer one has left.
+	for _, s := range c.each() {
+		c.replace(s, 1)
+		c.await()
+	}
+	c.want(c.do(acquire(1, 2, "n")), registry.OK)
+	if err := c.upgrade(Release, 0); err != nil {
+		t.Fatal(err)
+	}
+	c.run(500 * ms)
+	c.same()
+}
+
+// A server that does not read the level of its own data says so and does not start.
+func TestOldReleaseOnNewerData(t *testing.T) {
+	c := levelled(t, 5)
+	for _, s := range c.each() {
+		c.replace(s, 2)
+		c.await()
+	}
+	c.until("the level is 2", func() bool { return c.level() == 2 })
+	s := c.await()
+	s.replica.wanted = true // a snapshot, so that its data has the level from the start
+	c.until("there is a snapshot", func() bool {
+		if restored, err := registry.Decode(s.durable.Snapshot.GetData()); err == nil {
+			level, _ := restored.Level()
+			return level == 2
+		}
+		return false
+	})
+	_, err := New(Config{ID: s.id, UID: s.uid}, s.durable)
+	var unread *version.Error
+	if !errors.As(err, &unread) || !strings.Contains(err.Error(), "level 2: this release reads levels 1 to 1; install") {
+		t.Fatalf("error %v", err)
+	}
+}

@@ -1,0 +1,66 @@
+// Package version says which formats and which behaviour a cluster uses at each
+// level, so that releases can follow one another on running servers.
+//
+// The level is a number in the replicated state. It says what may be written: a
+// release reads the levels Min to Max, and writes what the level of the cluster says,
+// also if it could write something newer. The leader raises the level when every
+// member can read the next one. So servers of two releases work side by side until the
+// last of them is replaced, and the older release can come back until then.
+//
+// What a log entry does is part of the level too: a release that makes something else
+// of an entry than the one before it does so from a new level on. A server that does
+// not know an entry stops; it never skips one.
+package version
+
+import "fmt"
+
+// Min and Max are the levels that this release reads. Min is at most the Max of the
+// release before, so that each release can follow the one before it.
+const (
+	Min = 1
+	Max = 1
+)
+
+// Formats are the versions of what servers write at a level.
+type Formats struct {
+	Entry, Snapshot byte
+}
+
+// levels has the formats of each level, from level 1 on.
+var levels = [Max]Formats{
+	{Entry: 3, Snapshot: 3},
+}
+
+// At returns the formats of a level. A level above Max, which only simulations of
+// releases to come have, has those of Max.
+func At(level uint32) Formats { return levels[min(level, Max)-1] }
+
+// CheckFormat reports whether this release reads the version of a format, which has
+// the given place among the Formats.
+func CheckFormat(what string, found byte, of func(Formats) byte) error {
+	for _, known := range levels {
+		if of(known) == found {
+			return nil
+		}
+	}
+	newest := of(levels[Max-1])
+	remedy := "install a newer release"
+	if found < newest {
+		remedy = "install the release that wrote it"
+	}
+	return &Error{Text: fmt.Sprintf("%s: format %d: this release reads formats up to %d; %s", what, found, newest, remedy)}
+}
+
+// Check reports whether a release that reads the levels from least to most can do
+// with a level.
+func Check(what string, level, least, most uint32) error {
+	if least <= level && level <= most {
+		return nil
+	}
+	return &Error{Text: fmt.Sprintf("%s: level %d: this release reads levels %d to %d; install a release that reads level %d", what, level, least, most, level)}
+}
+
+// Error says that a release cannot read something. Starting again does not help.
+type Error struct{ Text string }
+
+func (e *Error) Error() string { return e.Text }
