@@ -21,6 +21,7 @@ var commands = []func(*app) *cobra.Command{
 	newBench,
 	newStatus,
 	newMember,
+	newUpgrade,
 	newSnapshot,
 	newLocks,
 	newElections,

@@ -59,7 +59,7 @@ service/store:         internal/wire
 service/transport:     internal/wire
 service/backup:        service/registry internal/outfile internal/wire
 service/node:          service/backup service/replica service/agreement service/registry service/store service/transport service/version internal/boottime internal/wire
-service/server:        service/api service/backup service/node service/registry service/replica service/store service/transport internal/boottime
+service/server:        service/api service/backup service/node service/registry service/replica service/store service/transport service/version internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it
 

@@ -19,6 +19,11 @@ import (
 // not lead; asking again is harmless. Why a change is refused is told by a
 // *replica.ChangeError.
 func (n *Node) Change(ctx context.Context, c replica.Change) (uint64, error) {
+	return n.untilDone(ctx, func(r *replica.Replica) (uint64, bool, error) { return r.Change(now(), c) })
+}
+
+// untilDone asks the replica again and again until it says that something is done.
+func (n *Node) untilDone(ctx context.Context, ask func(*replica.Replica) (uint64, bool, error)) (uint64, error) {
 	tick := time.NewTicker(n.cfg.tick())
 	defer tick.Stop()
 	for {
@@ -30,7 +35,7 @@ func (n *Node) Change(ctx context.Context, c replica.Change) (uint64, error) {
 			if r == nil {
 				return ErrNotLeader
 			}
-			id, done, err = r.Change(now(), c)
+			id, done, err = ask(r)
 			return err
 		})
 		switch {
@@ -45,6 +50,16 @@ func (n *Node) Change(ctx context.Context, c replica.Change) (uint64, error) {
 			return 0, ctx.Err()
 		}
 	}
+}
+
+// ChangeLevel has the level of the cluster changed, and returns once that is committed.
+// It fails as Change does.
+func (n *Node) ChangeLevel(ctx context.Context, what replica.Upgrade, to uint32, by registry.Origin) error {
+	_, err := n.untilDone(ctx, func(r *replica.Replica) (uint64, bool, error) {
+		done, err := r.ChangeLevel(now(), what, to, by)
+		return 0, done, err
+	})
+	return err
 }
 
 // acquaint brings what this server knows of the others to what is on record: who

@@ -12,6 +12,7 @@ import (
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 const (
@@ -52,6 +53,8 @@ func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
 	answer.Sessions, answer.Waiters = uint64(counts.Sessions), uint64(counts.Waiters)
 	answer.Locks, answer.Elections = uint64(counts.Locks), uint64(counts.Elections)
 	answer.Fence = counts.Fence
+	answer.Level, _ = r.Registry().Level()
+	answer.LevelMin, answer.LevelMax = version.Min, version.Max
 	for _, m := range r.Members() {
 		if m.Voter || m.Learner {
 			answer.Members = append(answer.Members, s.member(&m))

@@ -36,6 +36,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/resign", s.timed("resign", s.postRelease))
 	mux.HandleFunc("POST /v1/transfer", s.timed("transfer", s.postTransfer))
 	mux.HandleFunc("POST /v1/revoke", s.timed("revoke", s.postRevoke))
+	mux.HandleFunc("GET /v1/upgrade", s.timed("upgrade", s.getUpgrade))
+	mux.HandleFunc("POST /v1/upgrade", s.timed("upgrade", s.postUpgrade))
 	mux.HandleFunc("GET /v1/status", s.timed("status", s.getStatus))
 	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))
 	mux.HandleFunc("GET /v1/locks", s.timed("locks", s.getLocks))

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// Upgrade shows the level of the cluster's formats, or changes it.
+func (s service) Upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
+	defer s.metrics.call("upgrade", time.Now())
+	return s.upgrade(ctx, req)
+}
+
+var upgrades = map[api.UpgradeRequest_Action]replica.Upgrade{
+	api.UpgradeRequest_ACTION_FINISH:  replica.Finish,
+	api.UpgradeRequest_ACTION_HOLD:    replica.Hold,
+	api.UpgradeRequest_ACTION_RELEASE: replica.Release,
+	api.UpgradeRequest_ACTION_LOWER:   replica.Lower,
+}
+
+func (s *Server) upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.UpgradeResponse, error) {
+	what, changes := upgrades[req.GetAction()]
+	if !changes && req.GetAction() != api.UpgradeRequest_ACTION_STATUS {
+		return nil, status.Errorf(codes.InvalidArgument, "action: %d: unknown", req.GetAction())
+	}
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	return onLeader(ctx, s, func(ctx context.Context) (*api.UpgradeResponse, error) {
+		if changes {
+			by, err := callerOf(ctx)
+			if err != nil {
+				return nil, status.Error(codes.Unauthenticated, err.Error())
+			}
+			if err := s.node.ChangeLevel(ctx, what, req.GetLevel(), by.origin()); err != nil {
+				return nil, refusedChange(err)
+			}
+		} else if _, err := s.node.Read(ctx); err != nil {
+			return nil, err
+		}
+		answer := new(api.UpgradeResponse)
+		err := s.node.View(ctx, func(r *replica.Replica) {
+			rise := r.Rise()
+			answer.Level, answer.Target, answer.Held = rise.Level, rise.Target, rise.Held
+			answer.RisesInNs, answer.Obstacles = rise.In, rise.Obstacles
+		})
+		return answer, err
+	}, func(ctx context.Context, leader api.ConclaveClient) (*api.UpgradeResponse, error) {
+		return leader.Upgrade(ctx, req)
+	})
+}
+
+// upgradeJSON is what is known of the next level.
+type upgradeJSON struct {
+	Level     uint32   `json:"level"`
+	Target    uint32   `json:"target"`
+	Held      bool     `json:"held"`
+	RisesIn   spanJSON `json:"rises_in"`
+	Obstacles []string `json:"obstacles"`
+}
+
+var actionNames = map[string]api.UpgradeRequest_Action{
+	"finish": api.UpgradeRequest_ACTION_FINISH, "hold": api.UpgradeRequest_ACTION_HOLD,
+	"release": api.UpgradeRequest_ACTION_RELEASE, "lower": api.UpgradeRequest_ACTION_LOWER,
+}
+
+func (s *Server) getUpgrade(r *http.Request) (any, error) {
+	if err := newParameters(r).check(); err != nil {
+		return nil, err
+	}
+	return s.upgradeJSON(r, &api.UpgradeRequest{})
+}
+
+func (s *Server) postUpgrade(r *http.Request) (any, error) {
+	var body struct {
+		Action string `json:"action"`
+		Level  uint32 `json:"level"`
+	}
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	action, known := actionNames[body.Action]
+	if !known {
+		return nil, malformed("action: %.40q: must be finish, hold, release or lower", body.Action)
+	}
+	return s.upgradeJSON(r, &api.UpgradeRequest{Action: action, Level: body.Level})
+}
+
+func (s *Server) upgradeJSON(r *http.Request, req *api.UpgradeRequest) (any, error) {
+	answer, err := s.upgrade(r.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	return upgradeJSON{
+		answer.GetLevel(), answer.GetTarget(), answer.GetHeld(), spanJSON(answer.GetRisesInNs()), append([]string{}, answer.GetObstacles()...),
+	}, nil
+}

@@ -1,0 +1,31 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/service/server/servertest"
+)
+
+// The level is shown and held over HTTP, and what cannot be is refused in one line.
+func TestJSONUpgrade(t *testing.T) {
+	c := servertest.Start(t, 1)
+	b := browse(t, c.Address(1))
+	for _, step := range []struct {
+		method, body, want string
+		status             int
+	}{
+		{"GET", "", `"level":1,"target":1,"held":false`, 200},
+		{"POST", `{"action":"hold"}`, `"level":1,"target":1,"held":true`, 200},
+		{"POST", `{"action":"hold"}`, `"held":true`, 200},
+		{"POST", `{"action":"finish","level":2}`, `level 2: no member reads it`, 400},
+		{"POST", `{"action":"lower","level":0}`, `level 0: from level 1 the cluster can come down to 1 only`, 400},
+		{"POST", `{"action":"release"}`, `"held":false`, 200},
+		{"POST", `{"action":"onward"}`, `must be finish, hold, release or lower`, 400},
+	} {
+		got := b.do(step.method, "/v1/upgrade", step.body)
+		if got.status != step.status || !strings.Contains(got.text, step.want) {
+			t.Errorf("%s %s: %d %s, want %d and %s", step.method, step.body, got.status, got.text, step.status, step.want)
+		}
+	}
+}
