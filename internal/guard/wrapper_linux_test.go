@@ -3,6 +3,7 @@ package guard
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,19 +59,23 @@ func (w *wrapped) outcome() outcome {
 	return o
 }
 
-// guard returns the guard's pid: it is the wrapper's only child.
-func (w *wrapped) guard() int {
+// guard returns the guard's pid.
+func (w *wrapped) guard() int { return w.descendant(Command) }
+
+// descendant returns the pid of the wrapper's descendant that has a role.
+func (w *wrapped) descendant(role string) int {
 	w.t.Helper()
-	all, err := processes()
+	all, err := descendants(w.cmd.Process.Pid)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, p := range all {
-		if p.parent == w.cmd.Process.Pid {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
+		if args := strings.Split(string(line), "\x00"); len(args) > 1 && args[1] == role {
 			return p.pid
 		}
 	}
-	w.t.Fatal("the wrapper has no child")
+	w.t.Fatalf("the wrapper has no descendant with the role %s", role)
 	return 0
 }
 
@@ -81,6 +86,21 @@ func TestWrapperKilled(t *testing.T) {
 			w := r.wrapper(time.Hour, role, r.file)
 			killed := boottime.Now()
 			w.cmd.Process.Kill()
+			r.gone()
+			r.diedBefore(killed.Add(5 * time.Second)) // at once, and not at the deadline
+		})
+	}
+}
+
+func TestWrapperAndGuardKilled(t *testing.T) {
+	for _, role := range []string{"stamp", "deaf", "daemon", "storm"} {
+		t.Run(role, func(t *testing.T) {
+			r := newRun(t)
+			w := r.wrapper(time.Hour, role, r.file)
+			guard := w.guard()
+			killed := boottime.Now()
+			w.cmd.Process.Kill()
+			unix.Kill(guard, unix.SIGKILL)
 			r.gone()
 			r.diedBefore(killed.Add(5 * time.Second)) // at once, and not at the deadline
 		})
