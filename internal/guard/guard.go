@@ -65,9 +65,12 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// Command is the first argument by which the binary knows that it is to be a
-// guard, and calls Main.
-const Command = "__guard"
+// The first argument by which the binary knows that it is to be a guard or a
+// sentinel, and calls Main.
+const (
+	Command         = "__guard"
+	SentinelCommand = "__sentinel"
+)
 
 // Exit statuses as env and the shells have them.
 const (
@@ -103,9 +106,12 @@ type Spec struct {
 	Suspended func()
 
 	// Sole says that the caller starts no other processes. It then stands by
-	// for the guard itself: should the guard be killed or stopped, the caller
-	// inherits the command's descendants and ends them.
+	// for guard and sentinel: if both are killed or stopped, the caller inherits
+	// the command's descendants and ends them.
 	Sole bool
+
+	// noCgroup makes do without a cgroup on a system that allows one.
+	noCgroup bool
 }
 
 func (s Spec) withDefaults() Spec {
@@ -138,8 +144,9 @@ type Result struct {
 	Foreground bool
 }
 
-// ErrGuardDied says that the guard process itself was killed. If Spec.Sole was
-// set, no descendant of the command is left nevertheless.
+// ErrGuardDied says that the guard process itself was killed. No descendant of
+// the command is left nevertheless, unless the sentinel was killed as well and
+// Spec.Sole was not set.
 var ErrGuardDied = errors.New("guard: the guard process was killed, and the command with it")
 
 // ErrTooLate says that the deadline was too near for the command to be started.

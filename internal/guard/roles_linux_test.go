@@ -23,8 +23,8 @@ import (
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // or each process of a -race binary would sleep for a second at its end
 	if len(os.Args) > 1 {
-		if os.Args[1] == Command {
-			os.Exit(Main(os.Args[2:]))
+		if os.Args[1] == Command || os.Args[1] == SentinelCommand {
+			os.Exit(Main(os.Args[1:]))
 		}
 		if role := roles[os.Args[1]]; role != nil {
 			role(os.Args[2:])

@@ -18,7 +18,7 @@ import (
 // false, by their process group alone.
 const Complete = false
 
-// Main is the guard process, which only Linux has.
+// Main is the guard or the sentinel process, which only Linux has.
 func Main([]string) int {
 	fmt.Fprintln(os.Stderr, "conclave: there are no guard processes on this system")
 	return 125
