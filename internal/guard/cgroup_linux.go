@@ -128,10 +128,12 @@ func (c *cgroup) watch(changed chan<- struct{}) {
 	changed <- struct{}{}
 }
 
-// remove removes an empty cgroup, and those that were made below it, by commands
-// under a lock inside this one.
+// remove closes an empty cgroup and removes it, with those that were made below
+// it: the command may have run others under locks of their own.
 func (c *cgroup) remove() {
 	if c != nil {
+		c.kills.Close()
+		c.event.Close()
 		removeCgroup(c.path)
 	}
 }

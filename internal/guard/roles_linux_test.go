@@ -31,7 +31,13 @@ func TestMain(m *testing.M) {
 			os.Exit(0)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
+		for _, path := range cgroupsOf(os.Getpid()) {
+			fmt.Fprintln(os.Stderr, path, "is left over")
+			status = 1
+		}
+		os.Exit(status)
+	}))
 }
 
 var roles map[string]func(args []string)
@@ -148,6 +154,7 @@ func wrapper(args []string) {
 	h, err := Start(Spec{
 		Argv: args[3:], Env: append(os.Environ(), tokenVar+args[1]), Deadline: deadline,
 		Grace: 100 * time.Millisecond, Margin: testMargin, Sole: true, Terminal: args[2] == "tty", Stdin: os.Stdin,
+		noCgroup:  args[2] == withoutCgroup,
 		Suspended: func() { fmt.Println("suspended") },
 	})
 	if err != nil {

@@ -116,7 +116,7 @@ func closeInherited() {
 func (s *sentry) watch(orders <-chan record, died <-chan os.Signal, alarm *alarm) {
 	for {
 		s.reap()
-		at := s.deadline.Add(-s.margin / sentinelShare)
+		at := s.deadline.Add(-s.margin / 2) // as the wrapper's fallback
 		if s.exited || boottime.Now() >= at {
 			return
 		}

@@ -158,7 +158,7 @@ func (h *Handle) started() error {
 	r, err := readRecord(h.report)
 	switch {
 	case err == nil:
-	case boottime.Now() >= h.before(sentinelShare): // it was ended before it could report that
+	case boottime.Now() >= h.fallback(): // it was ended before it could report that
 		return ErrTooLate
 	default:
 		return ErrGuardDied
@@ -261,7 +261,7 @@ func (h *Handle) listen() bool {
 // itself died with the guard.
 func (h *Handle) takeOver() {
 	h.result.Status, h.result.Signal, h.err = statusSignal+int(unix.SIGKILL), unix.SIGKILL, ErrGuardDied
-	h.result.Lost = boottime.Now() >= h.before(sentinelShare)
+	h.result.Lost = boottime.Now() >= h.fallback()
 	if h.spec.Sole {
 		h.killAll()
 	}
@@ -273,19 +273,12 @@ func (h *Handle) killAll() {
 	r.cgroup.remove()
 }
 
-// The guard kills at the deadline less the margin. If somebody stopped it, the
-// sentinel kills it, with all the rest, at the deadline less a part of the
-// margin. If that is stopped too, the wrapper does so yet a little later.
-const (
-	sentinelShare = 2
-	wrapperShare  = 4
-)
-
-// before is a part of the margin before the deadline.
-func (h *Handle) before(share time.Duration) boottime.Time {
+// fallback is when the command should be dead if the guard did its duty. Then
+// the sentinel and, if it may, the wrapper kill all that is left, and the guard.
+func (h *Handle) fallback() boottime.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.deadline.Add(-h.spec.Margin / share)
+	return h.deadline.Add(-h.spec.Margin / 2)
 }
 
 // standBy kills a guard and a sentinel that let their time pass, because
@@ -297,7 +290,7 @@ func (h *Handle) standBy(over <-chan struct{}) {
 	}
 	defer a.close()
 	for {
-		at := h.before(wrapperShare)
+		at := h.fallback()
 		if boottime.Now() >= at {
 			h.killAll()
 			return

@@ -27,8 +27,9 @@ type wrapped struct {
 
 func (r *run) wrapper(left time.Duration, role ...string) *wrapped {
 	r.t.Helper()
-	args := append([]string{"wrapper", left.String(), r.token, "-", "/proc/self/exe"}, role...)
+	args := append([]string{"wrapper", left.String(), r.token, r.mode, "/proc/self/exe"}, role...)
 	w := &wrapped{run: r, cmd: exec.Command("/proc/self/exe", args...)}
+	w.cmd.SysProcAttr = r.attr
 	w.cmd.Stderr = os.Stderr
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
@@ -37,7 +38,13 @@ func (r *run) wrapper(left time.Duration, role ...string) *wrapped {
 	if err := w.cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { w.cmd.Process.Kill(); w.cmd.Wait() })
+	r.t.Cleanup(func() {
+		w.cmd.Process.Kill()
+		w.cmd.Wait()
+		for _, path := range cgroupsOf(w.cmd.Process.Pid) {
+			r.t.Errorf("%s is left over", path)
+		}
+	})
 	w.out = bufio.NewScanner(out)
 	w.out.Scan()
 	n, err := strconv.ParseInt(w.out.Text(), 10, 64)
@@ -59,8 +66,8 @@ func (w *wrapped) outcome() outcome {
 	return o
 }
 
-// guard returns the guard's pid.
-func (w *wrapped) guard() int { return w.descendant(Command) }
+func (w *wrapped) guard() int    { return w.descendant(Command) }
+func (w *wrapped) sentinel() int { return w.descendant(SentinelCommand) }
 
 // descendant returns the pid of the wrapper's descendant that has a role.
 func (w *wrapped) descendant(role string) int {
@@ -70,13 +77,26 @@ func (w *wrapped) descendant(role string) int {
 		w.t.Fatal(err)
 	}
 	for _, p := range all {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
-		if args := strings.Split(string(line), "\x00"); len(args) > 1 && args[1] == role {
+		if roleOf(p.pid) == role {
 			return p.pid
 		}
 	}
 	w.t.Fatalf("the wrapper has no descendant with the role %s", role)
 	return 0
+}
+
+// order returns what the guard was told.
+func (w *wrapped) order() order {
+	w.t.Helper()
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", w.guard()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	o, err := parseOrder(strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")[2:])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o
 }
 
 func TestWrapperKilled(t *testing.T) {
@@ -86,21 +106,6 @@ func TestWrapperKilled(t *testing.T) {
 			w := r.wrapper(time.Hour, role, r.file)
 			killed := boottime.Now()
 			w.cmd.Process.Kill()
-			r.gone()
-			r.diedBefore(killed.Add(5 * time.Second)) // at once, and not at the deadline
-		})
-	}
-}
-
-func TestWrapperAndGuardKilled(t *testing.T) {
-	for _, role := range []string{"stamp", "deaf", "daemon", "storm"} {
-		t.Run(role, func(t *testing.T) {
-			r := newRun(t)
-			w := r.wrapper(time.Hour, role, r.file)
-			guard := w.guard()
-			killed := boottime.Now()
-			w.cmd.Process.Kill()
-			unix.Kill(guard, unix.SIGKILL)
 			r.gone()
 			r.diedBefore(killed.Add(5 * time.Second)) // at once, and not at the deadline
 		})
@@ -157,7 +162,7 @@ func TestGuardStopped(t *testing.T) {
 
 func TestOrderSurvivesTheCommandLine(t *testing.T) {
 	want := order{control: 7, report: 8, deadline: 1 << 50, grace: 3 * time.Second, margin: time.Millisecond,
-		terminal: true, wrapperGroup: 12, path: "/bin/\xff", argv: []string{"a b", "", "--", "\n"}}
+		terminal: true, wrapperGroup: 12, cgroupPath: "/sys/fs/a b", path: "/bin/\xff", argv: []string{"a b", "", "--", "\n"}}
 	got, err := parseOrder(want.args())
 	if err != nil || strings.Join(got.args(), "|") != strings.Join(want.args(), "|") || len(got.argv) != 4 {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
