@@ -64,9 +64,6 @@ func Main(args ...string) int {
 	if len(args) < 2 || args[1] != "serve" {
 		leaveFirstThread()
 	}
-	if len(args) > 1 && (args[1] == guard.Command || args[1] == guard.SentinelCommand) {
-		return guard.Main(args[1:])
-	}
 	a := &app{stdout: os.Stdout, stderr: os.Stderr}
 	return a.main(args[1:])
 }

@@ -80,13 +80,6 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// The first argument by which the binary knows that it is to be a guard or a
-// sentinel, and calls Main.
-const (
-	Command         = "__guard"
-	SentinelCommand = "__sentinel"
-)
-
 // Exit statuses as env and the shells have them.
 const (
 	StatusNotExecutable = 126

@@ -119,7 +119,7 @@ func (r *run) left() []int {
 func (r *run) working() []int {
 	return slices.DeleteFunc(r.left(), func(pid int) bool {
 		role := roleOf(pid)
-		return role == Command || role == SentinelCommand
+		return role == guardCommand || role == sentinelCommand
 	})
 }
 

@@ -19,6 +19,13 @@ import (
 // false, by their process group alone.
 const Complete = true
 
+// The first argument by which the binary knows that it is to be a guard or a
+// sentinel.
+const (
+	guardCommand    = "__guard"
+	sentinelCommand = "__sentinel"
+)
+
 // caught are the signals that would end or stop the guard. They are caught, not
 // ignored: a command inherits what is ignored, and so keeps what the caller
 // ignores (as under nohup).
@@ -99,21 +106,29 @@ type keeper struct {
 	lost   bool
 }
 
-// Main is the guard or the sentinel process; args are its command line from the
-// first argument on, which is Command or SentinelCommand. It returns the status
-// to exit with, which tells nothing: the wrapper reads the report.
-func Main(args []string) int {
-	if args[0] == SentinelCommand {
-		return sentinel(args[1:])
+// init is the main function of guard and sentinel. They begin here, and not in
+// main, because the rest of this binary takes longer to initialize (5 ms) than
+// they need until the command runs. Their exit status tells nothing: the wrapper
+// reads the report.
+func init() {
+	if len(os.Args) < 2 {
+		return
 	}
-	return keep(args[1:])
+	switch os.Args[1] {
+	case guardCommand:
+		os.Exit(keep(os.Args[2:]))
+	case sentinelCommand:
+		os.Exit(sentinel(os.Args[2:]))
+	}
 }
 
+// keep is the guard process; args are what follows guardCommand on its command
+// line.
 func keep(args []string) int {
 	runtime.LockOSThread()
 	o, err := parseOrder(args)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "conclave %s: %v\n", Command, err)
+		fmt.Fprintf(os.Stderr, "conclave %s: %v\n", guardCommand, err)
 		return 125
 	}
 	unix.CloseOnExec(o.control)

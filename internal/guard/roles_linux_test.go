@@ -18,14 +18,11 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// The test binary is also the guard, the wrapper and all the commands that the
-// tests run: its first argument says which.
+// The test binary is also the wrapper and all the commands that the tests run: its
+// first argument says which.
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // or each process of a -race binary would sleep for a second at its end
 	if len(os.Args) > 1 {
-		if os.Args[1] == Command || os.Args[1] == SentinelCommand {
-			os.Exit(Main(os.Args[1:]))
-		}
 		if role := roles[os.Args[1]]; role != nil {
 			role(os.Args[2:])
 			os.Exit(0)

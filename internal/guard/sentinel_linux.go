@@ -39,13 +39,13 @@ func sentinel(args []string) int {
 func (s *sentry) run(args []string) error {
 	fd, err := strconv.Atoi(strings.Join(args, " "))
 	if err != nil {
-		return fmt.Errorf("%s: %q: only a conclave process starts a sentinel", SentinelCommand, args)
+		return fmt.Errorf("%s: %q: only a conclave process starts a sentinel", sentinelCommand, args)
 	}
 	unix.CloseOnExec(fd)
 	control := os.NewFile(uintptr(fd), "control")
 	_ = os.WriteFile("/proc/self/comm", []byte(sentinelName), 0) // it is "exe" otherwise
 	if s.order, err = readOrder(control); err != nil {
-		return fmt.Errorf("%s: %w", SentinelCommand, err)
+		return fmt.Errorf("%s: %w", sentinelCommand, err)
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("sentinel: subreaper: %w", err)
@@ -74,7 +74,7 @@ func (s *sentry) start() bool {
 	if s.cgroup = makeCgroup(s.cgroupPath); s.cgroup == nil {
 		s.cgroupPath = ""
 	}
-	pid, err := syscall.ForkExec("/proc/self/exe", append([]string{"conclave", Command}, s.args()...), &syscall.ProcAttr{
+	pid, err := syscall.ForkExec("/proc/self/exe", append([]string{"conclave", guardCommand}, s.args()...), &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: newGroup(s.terminal),
 	})
 	if err != nil {

@@ -36,13 +36,13 @@ func TestWrapperAndGuardKilled(t *testing.T) {
 // TestAnyOneIsEnough kills or stops two of wrapper, guard and sentinel.
 func TestAnyOneIsEnough(t *testing.T) {
 	for _, mode := range []string{"-", withoutCgroup} {
-		for _, survivor := range []string{"wrapper", Command, SentinelCommand} {
+		for _, survivor := range []string{"wrapper", guardCommand, sentinelCommand} {
 			for _, sig := range []syscall.Signal{unix.SIGKILL, unix.SIGSTOP} {
 				t.Run(fmt.Sprint(mode, " ", survivor, " ", sig), func(t *testing.T) {
 					r := newRun(t)
 					r.mode = mode
 					w := r.wrapper(3*time.Second, "daemon", r.file)
-					pids := map[string]int{"wrapper": w.cmd.Process.Pid, Command: w.guard(), SentinelCommand: w.sentinel()}
+					pids := map[string]int{"wrapper": w.cmd.Process.Pid, guardCommand: w.guard(), sentinelCommand: w.sentinel()}
 					delete(pids, survivor)
 					for _, pid := range pids {
 						unix.Kill(pid, sig)
@@ -125,10 +125,10 @@ func TestSentinelLeavesTheTerminalsSession(t *testing.T) {
 		for _, pid := range s.left() {
 			session[roleOf(pid)], _ = unix.Getsid(pid)
 		}
-		return session[SentinelCommand] != 0 && session[SentinelCommand] != s.cmd.Process.Pid
+		return session[sentinelCommand] != 0 && session[sentinelCommand] != s.cmd.Process.Pid
 	})
-	if session[Command] != s.cmd.Process.Pid {
-		t.Errorf("the guard is in session %d, want the shell's, %d", session[Command], s.cmd.Process.Pid)
+	if session[guardCommand] != s.cmd.Process.Pid {
+		t.Errorf("the guard is in session %d, want the shell's, %d", session[guardCommand], s.cmd.Process.Pid)
 	}
 	s.typeKeys(ctrlC)
 	s.expect(`"Status":130`)

@@ -83,7 +83,7 @@ func (h *Handle) launch(path string) error {
 		control: first, report: first + 2, deadline: h.spec.Deadline, grace: h.spec.Grace, margin: h.spec.Margin,
 		terminal: tty, wrapperGroup: unix.Getpgrp(), cgroupPath: h.cgroup, path: path, argv: h.spec.Argv,
 	}
-	pid, _, err := syscall.StartProcess("/proc/self/exe", []string{sentinelName, SentinelCommand, strconv.Itoa(first + 1)}, &syscall.ProcAttr{
+	pid, _, err := syscall.StartProcess("/proc/self/exe", []string{sentinelName, sentinelCommand, strconv.Itoa(first + 1)}, &syscall.ProcAttr{
 		Env: h.spec.Env, Files: files, Sys: newGroup(tty),
 	})
 	for _, end := range ends {

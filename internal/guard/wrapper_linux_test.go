@@ -66,8 +66,8 @@ func (w *wrapped) outcome() outcome {
 	return o
 }
 
-func (w *wrapped) guard() int    { return w.descendant(Command) }
-func (w *wrapped) sentinel() int { return w.descendant(SentinelCommand) }
+func (w *wrapped) guard() int    { return w.descendant(guardCommand) }
+func (w *wrapped) sentinel() int { return w.descendant(sentinelCommand) }
 
 // descendant returns the pid of the wrapper's descendant that has a role.
 func (w *wrapped) descendant(role string) int {
