@@ -17,7 +17,7 @@ import (
 )
 
 // testMargin leaves room for a machine that is busy with other tests.
-const testMargin = 400 * time.Millisecond
+const testMargin = 800 * time.Millisecond
 
 // tokenVar marks, in their environment, the guard and the command of one test
 // with all its descendants, so that the test can tell whether any is left.
