@@ -64,9 +64,6 @@ func Main(args ...string) int {
 	if len(args) < 2 || args[1] != "serve" {
 		leaveFirstThread()
 	}
-	if len(args) > 1 && args[1] == guard.Command {
-		return guard.Main(args[2:])
-	}
 	a := &app{stdout: os.Stdout, stderr: os.Stderr}
 	return a.main(args[1:])
 }

@@ -10,15 +10,17 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-const electHelp = `Campaign in the election NAME, run a command while leading, and resign. Observers
-see --value of the leader (conclave leader NAME).
+const electHelp = `Run a command while leading the election NAME.
+
+conclave campaigns, runs the command while it leads, and resigns. Observers see
+--value of the leader (conclave leader NAME).
 
 Candidates are elected by --priority, higher ones first, and among equals in the
 order in which they came. A leader stays when a better candidate comes, unless
-that one has --patience: when it has waited so long, and the leader has led so
-long, the leader is asked to leave. So a favourite that comes back takes over
-once it has been there for a while, and one that comes and goes more often than
-that, because its machine or network is failing, unseats nobody.
+that candidate has --patience. When it has waited that long, and the leader has
+led that long, the leader is asked to leave. So a favourite that comes back takes
+over after a while, and one that comes and goes more often than that, because its
+machine or network is failing, unseats nobody.
 `
 
 func newElect(a *app) *cobra.Command {
@@ -28,11 +30,11 @@ func newElect(a *app) *cobra.Command {
 		Use:   "elect NAME [flags] -- COMMAND [ARGUMENTS]",
 		Short: "Run a command while leading an election",
 		Long:  electHelp + helpFor("the leadership"),
-		Example: `  conclave elect scheduler --value "$(hostname):8080" -- ./scheduler
-  conclave elect scheduler --repeat -- ./scheduler    # after a loss, stand again
-  conclave elect scheduler --try -- ./scheduler       # do nothing if another leads
-  conclave elect db --priority 10 --patience 30s --repeat -- ./primary  # the favourite
-  conclave leader scheduler                           # who leads?`,
+		Example: `  conclave elect scheduler --value "$(hostname):8080" -- sleep 10
+  conclave elect scheduler --repeat -- sleep 10   # after a loss, stand again
+  conclave elect scheduler --try -- echo "I lead" # status 124 if another leads
+  conclave elect db --priority 10 --patience 30s --repeat -- sleep 10  # the favourite
+  conclave leader scheduler                       # who leads?`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.check(); err != nil {
 				return err

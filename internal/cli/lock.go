@@ -14,22 +14,45 @@ import (
 
 const runHelp = `
 The command finds CONCLAVE_FENCE, CONCLAVE_FLOOR and CONCLAVE_RESOURCE in its
-environment; it should hand fence and floor to whatever it writes to. If %[1]s is lost, because
-this machine cannot reach the cluster, or because conclave was killed or
-stopped, or if its holder is asked to leave (conclave release --force), the
-command and all that it has started are ended before anyone else can get it:
-TERM first, KILL after --grace. %[2]s is given up only when nothing of the
-command is left, so also after its background processes.
+environment. It should send fence and floor with everything that it writes.
+
+If %[1]s is lost, the command and all processes that it has started are ended
+before anyone else can get it: TERM first, KILL after --grace. It is lost if
+this machine cannot reach the cluster, if conclave is killed or stopped, or if
+its holder is asked to leave (conclave release --force). %[2]s is
+released only when no process of the command is left, in the background either.
 
 Signals TERM, INT, HUP, QUIT, USR1, USR2 and WINCH are passed on. A command that
 is suspended (Ctrl-Z) for longer than --ttl is lost.
 
-Exit status: that of the command, or 128+n if signal n ended it;
-  120  lost, or asked to leave; the command was ended
-  124  not acquired in time
-  125  conclave itself failed, or was called wrongly
-  126  the command cannot be executed
-  127  the command was not found`
+On Linux three processes see to that: conclave itself, a guard (conclave
+__guard), and a sentinel. Any one of them is enough. The sentinel's name and
+command line do not contain "conclave", so pkill -9 -f conclave leaves it. The
+command runs in a cgroup of its own if the system allows it: cgroup version 2,
+Linux 5.14, and root or a delegated cgroup.
+
+Not covered, so that only the fence protects:
+  - all three processes killed or stopped; if the guard is killed, the command
+    dies with it, but what the command has started goes on
+  - processes in uninterruptible sleep: %[1]s is kept as long as the
+    session lasts, but they cannot be ended
+  - work that others do for the command: daemons (docker, systemd-run, at) and
+    other machines
+  - without a cgroup: processes that become another user's (sudo), unless
+    conclave runs as root, and processes that join another PID namespace
+    (nsenter)
+  - with a cgroup: the same processes, if they are moved out of it
+  - other systems than Linux: there conclave ends the command's process group
+    (on Windows the command alone), and nobody does if conclave is killed
+
+Exit status:
+  N      the command's own
+  128+n  signal n ended the command
+  120    lost, or asked to leave; the command was ended
+  124    not acquired in time
+  125    conclave itself failed, or was called wrongly
+  126    the command cannot be executed
+  127    the command was not found`
 
 func helpFor(it string) string {
 	return fmt.Sprintf(runHelp, it, strings.ToUpper(it[:1])+it[1:])
@@ -41,18 +64,18 @@ func newLock(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock NAME [flags] -- COMMAND [ARGUMENTS]",
 		Short: "Run a command while holding a lock",
-		Long: "Wait for the lock NAME, run a command while holding it, and release it.\n" + helpFor("the lock") + `
+		Long: `Run a command while holding the lock NAME.
 
-With --shared, other shared holders come in beside this one: a lock for readers,
-whose writers take it without the flag. With --limit N, up to N hold it at a time,
-all of whom give the same N. Who comes waits behind those who wait.`,
-		Example: `  conclave lock nightly-report -- ./report.sh
-  conclave lock backup --try -- ./backup.sh        # do nothing if it is held
-  conclave lock deploy --wait 5m -- make deploy    # wait 5 minutes at most
-  conclave lock db -- sh -c 'echo "fence $CONCLAVE_FENCE"'
-  conclave lock catalogue --shared -- ./read.sh    # beside other readers
-  conclave lock crawlers --limit 4 -- ./crawl.sh   # four at a time
-  conclave lock lab -- bash                        # a shell that holds the lock`,
+conclave waits for the lock behind those who came before, runs the command, and
+releases the lock. With --shared, other shared holders come in beside this one: a
+lock for readers, whose writers take it without the flag. With --limit N, up to N
+hold it at a time; all of them give the same N.
+` + helpFor("the lock"),
+		Example: `  conclave lock nightly-report -- sh -c 'echo "fence $CONCLAVE_FENCE"'
+  conclave lock backup --try -- echo "nobody else runs"  # status 124 if it is held
+  conclave lock deploy --wait 5m -- echo "my turn"       # wait 5 minutes at most
+  conclave lock crawlers --limit 4 -- sleep 10           # four at a time
+  conclave lock lab -- sh                                # a shell that holds the lock`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := kind.options(cmd.Flags())
 			if err != nil {

@@ -17,7 +17,6 @@ import (
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // or each process of a -race binary would sleep for a second at its end
 	testscript.Main(leakChecked{m}, map[string]func(){
-		// The guard processes, too, are this binary under that name.
 		"conclave": func() { os.Exit(Main(os.Args...)) },
 		// How often a process begins that rests well, on its first thread or on another.
 		"rest-here":  func() { countStarts(restWell) },

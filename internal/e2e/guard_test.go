@@ -80,6 +80,7 @@ func TestChildIsDeadBeforeTheNextHolderWrites(t *testing.T) {
 		{name: "wrapper killed", strike: send(syscall.SIGKILL)},
 		{name: "wrapper stopped", strike: send(syscall.SIGSTOP)},
 		{name: "grandchild in a session of its own", child: []string{"setsid"}, strike: send(syscall.SIGKILL)},
+		{name: "everything named conclave killed", child: []string{"setsid"}, strike: killByName},
 	} {
 		t.Run(disaster.name, func(t *testing.T) {
 			t.Parallel()
@@ -108,6 +109,50 @@ func send(signal syscall.Signal) func(*testing.T, *exec.Cmd) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// killByName does what pkill -9 -f conclave does, but only to the wrapper and its
+// descendants. The writers bear another name.
+func killByName(t *testing.T, wrapper *exec.Cmd) {
+	t.Helper()
+	var named []int
+	for _, pid := range append(descendants(wrapper.Process.Pid), wrapper.Process.Pid) {
+		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(line, []byte("conclave")) {
+			named = append(named, pid)
+		}
+	}
+	if len(named) < 2 {
+		t.Fatalf("processes %v are named conclave, want wrapper and guard at least", named)
+	}
+	for _, pid := range named {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// descendants returns the processes that a process and its descendants started.
+func descendants(root int) (found []int) {
+	parents := map[int]int{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range stats {
+		stat, _ := os.ReadFile(name) // "pid (name) state ppid ..."
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) < 2 {
+			continue // it has ended
+		}
+		pid, _ := strconv.Atoi(strings.Split(name, "/")[2])
+		parents[pid], _ = strconv.Atoi(fields[1])
+	}
+	for pid := range parents {
+		for p := parents[pid]; p != 0; p = parents[p] {
+			if p == root {
+				found = append(found, pid)
+				break
+			}
+		}
+	}
+	return found
 }
 
 type trial struct {

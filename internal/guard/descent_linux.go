@@ -86,17 +86,23 @@ func readProcess(pid string) (p process, ok bool) {
 }
 
 // reaper waits for the children of this process, which are the command and all
-// the orphans among its descendants.
+// the orphans among its descendants, and for what else is in the cgroup.
 type reaper struct {
+	cgroup  *cgroup
 	command int // pid of the command, and the number of its group
 	exited  bool
 	status  unix.WaitStatus // of the command, once it has exited
 	stopped syscall.Signal  // what stopped the command since the last reap, or 0
 }
 
+// done says that no descendant is left, neither as a child nor in the cgroup.
+// What the first misses: a process that joined another PID namespace, whose
+// orphans are not ours. What the second misses: a process that root has moved
+// to another cgroup.
+func (r *reaper) done() bool { return r.reap() && !r.cgroup.populated() }
+
 // reap takes in what has happened to children. It returns true once there is
-// none, which means that no descendant is left: the children of the dead are
-// ours.
+// none: the children of the dead are ours.
 func (r *reaper) reap() bool {
 	for {
 		var ws unix.WaitStatus
@@ -144,12 +150,13 @@ func (r *reaper) signalAll(sigs ...syscall.Signal) {
 	}
 }
 
-// killAll kills until nothing is left. One pass is not enough: a process may
-// fork while it is looked for.
+// killAll kills until nothing is left. One pass is not enough: the dying take a
+// while, and what is not in the cgroup may fork while it is looked for.
 func (r *reaper) killAll() {
-	for pause := 100 * time.Microsecond; !r.reap(); pause = min(2*pause, 10*time.Millisecond) {
+	for pause := 100 * time.Microsecond; !r.done(); pause = min(2*pause, 10*time.Millisecond) {
+		r.cgroup.kill()
 		r.signalAll(unix.SIGKILL)
-		if r.reap() {
+		if r.done() {
 			return
 		}
 		time.Sleep(pause) // the dying need a processor too

@@ -4,16 +4,23 @@
 //
 // # Who is who
 //
-// The caller of Start is the wrapper. On Linux it starts the guard, a second
-// process of the same binary, and the guard starts the command:
+// The caller of Start is the wrapper. On Linux it starts two processes of the
+// same binary. The sentinel starts the guard, and the guard starts the command:
 //
-//	wrapper ── deadlines, signals ──▶ guard ──▶ command, in its own process group
-//	        ◀── started, stopped, ended ──         └─▶ whatever the command starts
+//	wrapper ──▶ sentinel ──▶ guard ──▶ command, in its own process group and cgroup
+//	                                     └─▶ whatever the command starts
 //
 // The wrapper sends each new deadline down a pipe. The guard ends the command
 // when its last deadline draws near, or at once when the pipe ends because the
 // wrapper died. It needs nobody's help for that, so it does not matter whether
 // the wrapper was killed, was stopped, or cannot reach its cluster.
+//
+// The sentinel waits for the guard's death, and then kills at once what is left.
+// It has the deadlines too: it kills a guard that was stopped, with all the rest,
+// at D - Margin/2 (see below). With Spec.Sole the wrapper does the same. So any
+// one of the three is enough. The sentinel's name and command line do not contain
+// the binary's name, and it has a session of its own: what kills wrapper and
+// guard by name, or by terminal, spares it.
 //
 // # When a command ends
 //
@@ -25,9 +32,16 @@
 //
 // The guard is a subreaper (PR_SET_CHILD_SUBREAPER): a descendant whose parent
 // dies becomes the guard's own child, whatever group or session it has moved
-// to. So a process of the command is left exactly as long as wait4 does not say
-// ECHILD, and that, not a look through /proc, decides when the guard is done.
-// The command also has a Pdeathsig from the guard.
+// to. So a descendant is left as long as wait4 does not say ECHILD, and that,
+// not a look through /proc, decides when the guard is done. The command also has
+// a Pdeathsig from the guard. Sentinel and wrapper are subreapers in their turn.
+//
+// Where the system allows it (version 2, cgroup.kill of Linux 5.14, root or a
+// delegated cgroup), the command is started in a new cgroup below the wrapper's.
+// Then the killing begins with cgroup.kill, and the guard is done when the
+// cgroup is empty as well. This covers what descent does not: processes that
+// become another user's, and orphans of a process that has joined another PID
+// namespace. If the cgroup cannot be had, all is done without it, silently.
 //
 // # The terminal
 //
@@ -46,11 +60,12 @@
 //
 // # What is not covered
 //
-// Guard and wrapper stopped both; processes in uninterruptible sleep (the guard
-// waits for them, but cannot end them); commands that become another user's;
-// work that is started by others on the command's behalf, here or on other
-// machines. There only the fence protects. Other systems than Linux have
-// neither subreaper nor guard process: there the wrapper itself ends the
+// All three processes killed or stopped; processes in uninterruptible sleep (the
+// guard waits for them, but cannot end them); work that is started by others on
+// the command's behalf, here or on other machines; without a cgroup, or for
+// processes that are moved out of it: those that become another user's or join
+// another PID namespace. There only the fence protects. Other systems than Linux
+// have neither subreaper nor guard process: there the wrapper itself ends the
 // command's process group (on Windows, the command alone), and nobody does if
 // the wrapper is killed. Complete tells which it is.
 package guard
@@ -64,10 +79,6 @@ import (
 
 	"github.com/conclave-io/conclave/internal/boottime"
 )
-
-// Command is the first argument by which the binary knows that it is to be a
-// guard, and calls Main.
-const Command = "__guard"
 
 // Exit statuses as env and the shells have them.
 const (
@@ -103,9 +114,12 @@ type Spec struct {
 	Suspended func()
 
 	// Sole says that the caller starts no other processes. It then stands by
-	// for the guard itself: should the guard be killed or stopped, the caller
-	// inherits the command's descendants and ends them.
+	// for guard and sentinel: if both are killed or stopped, the caller inherits
+	// the command's descendants and ends them.
 	Sole bool
+
+	// noCgroup makes do without a cgroup on a system that allows one.
+	noCgroup bool
 }
 
 func (s Spec) withDefaults() Spec {
@@ -138,8 +152,9 @@ type Result struct {
 	Foreground bool
 }
 
-// ErrGuardDied says that the guard process itself was killed. If Spec.Sole was
-// set, no descendant of the command is left nevertheless.
+// ErrGuardDied says that the guard process itself was killed. No descendant of
+// the command is left nevertheless, unless the sentinel was killed as well and
+// Spec.Sole was not set.
 var ErrGuardDied = errors.New("guard: the guard process was killed, and the command with it")
 
 // ErrTooLate says that the deadline was too near for the command to be started.

@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,7 +17,7 @@ import (
 )
 
 // testMargin leaves room for a machine that is busy with other tests.
-const testMargin = 400 * time.Millisecond
+const testMargin = 800 * time.Millisecond
 
 // tokenVar marks, in their environment, the guard and the command of one test
 // with all its descendants, so that the test can tell whether any is left.
@@ -25,13 +27,38 @@ const tokenVar = "GUARD_TEST_TOKEN="
 type run struct {
 	t     *testing.T
 	token string
-	file  string // what the command's processes stamp
+	file  string               // what the command's processes stamp
+	mode  string               // of the wrapper: "-", withoutCgroup or "tty"
+	attr  *syscall.SysProcAttr // of the wrapper
+}
+
+// withoutCgroup is the mode of a wrapper that does not use one.
+const withoutCgroup = "without cgroup"
+
+// cgroupsOf returns the cgroups that a wrapper has made and that are left.
+func cgroupsOf(wrapper int) []string {
+	own := newCgroupPath()
+	if own == "" {
+		return nil
+	}
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(own), fmt.Sprintf("conclave-%d-*", wrapper)))
+	return found
+}
+
+// needCgroup skips a test if this system does not allow a cgroup.
+func needCgroup(t *testing.T) {
+	t.Helper()
+	c := makeCgroup(newCgroupPath())
+	if c == nil {
+		t.Skip("no cgroup can be made: it needs version 2, cgroup.kill, and root or delegation")
+	}
+	c.remove()
 }
 
 func newRun(t *testing.T) *run {
 	t.Helper()
 	t.Parallel()
-	r := &run{t: t, token: strconv.FormatUint(rand.Uint64(), 16), file: filepath.Join(t.TempDir(), "stamps")}
+	r := &run{t: t, token: strconv.FormatUint(rand.Uint64(), 16), file: filepath.Join(t.TempDir(), "stamps"), mode: "-"}
 	t.Cleanup(func() {
 		for _, pid := range r.left() {
 			t.Errorf("process %d is left over", pid)
@@ -68,7 +95,7 @@ func (r *run) wait(h *Handle) Result {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if left := r.left(); len(left) > 1 { // the guard itself may still be a zombie
+	if left := r.left(); len(left) > 0 {
 		r.t.Errorf("Wait returned while processes %v were left", left)
 	}
 	return res
@@ -86,6 +113,23 @@ func (r *run) left() []int {
 		}
 	}
 	return left
+}
+
+// working returns the processes that bear the token but guard and sentinel.
+func (r *run) working() []int {
+	return slices.DeleteFunc(r.left(), func(pid int) bool {
+		role := roleOf(pid)
+		return role == guardCommand || role == sentinelCommand
+	})
+}
+
+// roleOf returns the first argument of a process.
+func roleOf(pid int) string {
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if args := strings.Split(string(line), "\x00"); len(args) > 1 {
+		return args[1]
+	}
+	return ""
 }
 
 // stamps returns the readings that the command's processes have written.

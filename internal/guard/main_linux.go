@@ -19,6 +19,13 @@ import (
 // false, by their process group alone.
 const Complete = true
 
+// The first argument by which the binary knows that it is to be a guard or a
+// sentinel.
+const (
+	guardCommand    = "__guard"
+	sentinelCommand = "__sentinel"
+)
+
 // caught are the signals that would end or stop the guard. They are caught, not
 // ignored: a command inherits what is ignored, and so keeps what the caller
 // ignores (as under nohup).
@@ -27,18 +34,28 @@ var caught = []os.Signal{
 	unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU, unix.SIGVTALRM, unix.SIGPROF, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR,
 }
 
-// order is what Start tells a guard on its command line.
+func catch() {
+	for _, sig := range caught {
+		if !signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+}
+
+// order is what Start tells the sentinel through a pipe, and the sentinel the
+// guard on its command line.
 type order struct {
 	control, report int // file descriptors
 	deadline        boottime.Time
 	grace, margin   time.Duration
 	terminal        bool
 	wrapperGroup    int
+	cgroupPath      string // of the command's cgroup, or ""
 	path            string
 	argv            []string
 }
 
-const orderFields = 8
+const orderFields = 9
 
 func (o order) args() []string {
 	terminal := "-"
@@ -47,7 +64,7 @@ func (o order) args() []string {
 	}
 	return append([]string{
 		strconv.Itoa(o.control), strconv.Itoa(o.report), strconv.FormatInt(int64(o.deadline), 10),
-		o.grace.String(), o.margin.String(), terminal, strconv.Itoa(o.wrapperGroup), o.path,
+		o.grace.String(), o.margin.String(), terminal, strconv.Itoa(o.wrapperGroup), o.cgroupPath, o.path,
 	}, o.argv...)
 }
 
@@ -68,7 +85,7 @@ func parseOrder(args []string) (o order, err error) {
 	o.control, o.report, o.deadline = int(number(args[0])), int(number(args[1])), boottime.Time(number(args[2]))
 	o.grace, o.margin = duration(args[3]), duration(args[4])
 	o.terminal, o.wrapperGroup = args[5] == "tty", int(number(args[6]))
-	o.path, o.argv = args[7], args[orderFields:]
+	o.cgroupPath, o.path, o.argv = args[7], args[8], args[orderFields:]
 	return o, err
 }
 
@@ -89,14 +106,29 @@ type keeper struct {
 	lost   bool
 }
 
-// Main is the guard process; args are what follows Command on its command line.
-// It returns the status to exit with, which tells nothing: the wrapper reads
-// the report.
-func Main(args []string) int {
+// init is the main function of guard and sentinel. They begin here, and not in
+// main, because the rest of this binary takes longer to initialize (5 ms) than
+// they need until the command runs. Their exit status tells nothing: the wrapper
+// reads the report.
+func init() {
+	if len(os.Args) < 2 {
+		return
+	}
+	switch os.Args[1] {
+	case guardCommand:
+		os.Exit(keep(os.Args[2:]))
+	case sentinelCommand:
+		os.Exit(sentinel(os.Args[2:]))
+	}
+}
+
+// keep is the guard process; args are what follows guardCommand on its command
+// line.
+func keep(args []string) int {
 	runtime.LockOSThread()
 	o, err := parseOrder(args)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "conclave %s: %v\n", Command, err)
+		fmt.Fprintf(os.Stderr, "conclave %s: %v\n", guardCommand, err)
 		return 125
 	}
 	unix.CloseOnExec(o.control)
@@ -113,11 +145,7 @@ func (k *keeper) run(control *os.File) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("guard: subreaper: %w", err)
 	}
-	for _, sig := range caught {
-		if !signal.Ignored(sig) {
-			signal.Notify(make(chan os.Signal, 1), sig)
-		}
-	}
+	catch()
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, unix.SIGCHLD)
 	var err error
@@ -129,7 +157,12 @@ func (k *keeper) run(control *os.File) error {
 	if !k.start() {
 		return nil
 	}
-	k.watch(orders, died)
+	emptied := make(chan struct{}, 1)
+	if k.cgroup != nil {
+		go k.cgroup.watch(emptied)
+	}
+	k.watch(orders, died, emptied)
+	k.cgroup.remove()
 	k.finish()
 	return nil
 }
@@ -162,9 +195,9 @@ func (k *keeper) start() bool {
 		k.say(opTooLate, 0)
 		return false
 	}
-	pid, err := fork(k.path, k.argv)
+	pid, err := k.fork(k.path, k.argv)
 	if err == unix.ENOEXEC { // a script without #! is the shell's, as for execvp
-		pid, err = fork("/bin/sh", append([]string{"sh", k.path}, k.argv[1:]...))
+		pid, err = k.fork("/bin/sh", append([]string{"sh", k.path}, k.argv[1:]...))
 	}
 	if err != nil {
 		var errno syscall.Errno
@@ -174,18 +207,30 @@ func (k *keeper) start() bool {
 	}
 	k.command = pid
 	k.takeForeground()
-	detach()
+	detach(0, 1) // standard error stays, for a panic of the guard
 	hurry()
 	k.say(opStarted, 0)
 	return true
 }
 
-func fork(path string, argv []string) (pid int, err error) {
-	return syscall.ForkExec(path, argv, &syscall.ProcAttr{
-		Env:   os.Environ(),
-		Files: []uintptr{0, 1, 2},
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL},
-	})
+// fork starts a process in the cgroup, if there is one that takes it.
+func (k *keeper) fork(path string, argv []string) (pid int, err error) {
+	start := func(sys syscall.SysProcAttr) (int, error) {
+		sys.Setpgid, sys.Pdeathsig = true, unix.SIGKILL
+		return syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &sys})
+	}
+	if dir, err := unix.Open(k.cgroupPath, unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+		defer unix.Close(dir)
+		pid, err := start(syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: dir})
+		if err == nil {
+			k.cgroup = openCgroup(k.cgroupPath)
+			return pid, nil
+		}
+	}
+	// Some systems make cgroups and put nobody into them: a sandbox without
+	// clone3, or a cgroup that is threaded. If it was the command's fault, it
+	// fails again.
+	return start(syscall.SysProcAttr{})
 }
 
 // takeForeground hands the terminal to the command if the wrapper's job has it.
@@ -195,15 +240,16 @@ func (k *keeper) takeForeground() bool {
 	return taken
 }
 
-// detach lets go of the standard files, so that the other ends of pipes see the
-// command close them. Standard error stays, for a panic of the guard.
-func detach() {
+// detach lets go of standard files, so that the other ends of pipes see the
+// command close them.
+func detach(files ...int) {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
-	unix.Dup3(null, 0, 0)
-	unix.Dup3(null, 1, 0)
+	for _, fd := range files {
+		unix.Dup3(null, fd, 0)
+	}
 	unix.Close(null)
 }
 
@@ -226,8 +272,8 @@ func hurry() {
 func (k *keeper) termAt() boottime.Time { return k.deadline.Add(-k.margin - k.grace) }
 
 // watch returns when no descendant of the command is left.
-func (k *keeper) watch(orders <-chan record, died <-chan os.Signal) {
-	for !k.reap() {
+func (k *keeper) watch(orders <-chan record, died <-chan os.Signal, emptied <-chan struct{}) {
+	for !k.done() {
 		k.onStopped()
 		now := boottime.Now()
 		switch {
@@ -251,6 +297,7 @@ func (k *keeper) watch(orders <-chan record, died <-chan os.Signal) {
 			}
 			k.obey(r)
 		case <-died:
+		case <-emptied:
 		case <-k.alarm.C:
 		}
 	}

@@ -18,20 +18,23 @@ import (
 	"github.com/conclave-io/conclave/internal/boottime"
 )
 
-// The test binary is also the guard, the wrapper and all the commands that the
-// tests run: its first argument says which.
+// The test binary is also the wrapper and all the commands that the tests run: its
+// first argument says which.
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // or each process of a -race binary would sleep for a second at its end
 	if len(os.Args) > 1 {
-		if os.Args[1] == Command {
-			os.Exit(Main(os.Args[2:]))
-		}
 		if role := roles[os.Args[1]]; role != nil {
 			role(os.Args[2:])
 			os.Exit(0)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
+		for _, path := range cgroupsOf(os.Getpid()) {
+			fmt.Fprintln(os.Stderr, path, "is left over")
+			status = 1
+		}
+		os.Exit(status)
+	}))
 }
 
 var roles map[string]func(args []string)
@@ -148,6 +151,7 @@ func wrapper(args []string) {
 	h, err := Start(Spec{
 		Argv: args[3:], Env: append(os.Environ(), tokenVar+args[1]), Deadline: deadline,
 		Grace: 100 * time.Millisecond, Margin: testMargin, Sole: true, Terminal: args[2] == "tty", Stdin: os.Stdin,
+		noCgroup:  args[2] == withoutCgroup,
 		Suspended: func() { fmt.Println("suspended") },
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -15,11 +16,13 @@ import (
 
 // Handle is a running command, seen from the wrapper.
 type Handle struct {
-	spec    Spec
-	guard   *os.Process
-	control *os.File
-	report  *os.File
-	done    chan struct{} // closed when result and err are final
+	spec      Spec
+	sentinel  *os.Process   // the guard's parent; it ends after the guard
+	cgroup    string        // the path that the command's cgroup has, if it has one
+	control   *os.File      // to the guard
+	deadlines *os.File      // to the sentinel
+	report    *os.File      // from the guard
+	done      chan struct{} // closed when result and err are final
 
 	mu       sync.Mutex
 	deadline boottime.Time
@@ -48,22 +51,22 @@ func Start(spec Spec) (*Handle, error) {
 		return nil, err
 	}
 	if err := h.started(); err != nil {
-		h.control.Close()
-		h.report.Close()
-		h.guard.Wait()
+		h.closePipes()
+		h.sentinel.Wait()
 		return nil, err
 	}
 	go h.follow()
 	return h, nil
 }
 
-// launch starts the guard process, from this binary whatever has become of its
-// file.
+// launch starts the sentinel, which starts the guard, from this binary whatever
+// has become of its file.
 func (h *Handle) launch(path string) error {
 	pipes, err := newPipes()
 	if err != nil {
 		return err
 	}
+	h.control, h.deadlines, h.report = pipes[0].in, pipes[1].in, pipes[2].out
 	tty := false
 	if h.spec.Terminal {
 		if t := openTerminal(); t != nil {
@@ -71,56 +74,70 @@ func (h *Handle) launch(path string) error {
 			t.close()
 		}
 	}
-	files, control, report := inherited(h.spec, pipes.controlOut, pipes.reportIn)
-	o := order{
-		control: control, report: report, deadline: h.spec.Deadline, grace: h.spec.Grace, margin: h.spec.Margin,
-		terminal: tty, wrapperGroup: unix.Getpgrp(), path: path, argv: h.spec.Argv,
+	if !h.spec.noCgroup {
+		h.cgroup = newCgroupPath()
 	}
-	pid, _, err := syscall.StartProcess("/proc/self/exe", append([]string{"conclave", Command}, o.args()...), &syscall.ProcAttr{
-		Env: h.spec.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: !tty, Setpgid: tty},
+	ends := []*os.File{pipes[0].out, pipes[1].out, pipes[2].in}
+	files, first := inherited(h.spec, ends)
+	o := order{
+		control: first, report: first + 2, deadline: h.spec.Deadline, grace: h.spec.Grace, margin: h.spec.Margin,
+		terminal: tty, wrapperGroup: unix.Getpgrp(), cgroupPath: h.cgroup, path: path, argv: h.spec.Argv,
+	}
+	pid, _, err := syscall.StartProcess("/proc/self/exe", []string{sentinelName, sentinelCommand, strconv.Itoa(first + 1)}, &syscall.ProcAttr{
+		Env: h.spec.Env, Files: files, Sys: newGroup(tty),
 	})
-	pipes.closeGuardEnds()
-	h.control, h.report = pipes.control, pipes.report
+	for _, end := range ends {
+		end.Close()
+	}
 	if err == nil {
-		h.guard, err = os.FindProcess(pid)
+		h.sentinel, err = os.FindProcess(pid)
 	}
 	if err != nil {
-		h.control.Close()
-		h.report.Close()
+		h.closePipes()
 		return fmt.Errorf("guard: cannot start the guard process: %w", err)
 	}
+	_ = o.writeTo(h.deadlines) // a sentinel that is gone does not report a start
 	return nil
 }
 
-// pipes are the two pipes between wrapper and guard, four ends in all.
-type pipes struct {
-	control, report      *os.File
-	controlOut, reportIn *os.File // the guard's
+// newGroup makes a process leave the group of the terminal's job, and without a
+// terminal the session too.
+func newGroup(tty bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: !tty, Setpgid: tty}
 }
 
-func newPipes() (p pipes, err error) {
-	if p.controlOut, p.control, err = os.Pipe(); err != nil {
-		return p, fmt.Errorf("guard: %w", err)
+type pipe struct{ out, in *os.File }
+
+// newPipes makes three pipes: to the guard, to the sentinel, and from the guard.
+func newPipes() (pipes [3]pipe, err error) {
+	for i := range pipes {
+		if pipes[i].out, pipes[i].in, err = os.Pipe(); err != nil {
+			for _, p := range pipes[:i] {
+				p.out.Close()
+				p.in.Close()
+			}
+			return pipes, fmt.Errorf("guard: %w", err)
+		}
 	}
-	if p.report, p.reportIn, err = os.Pipe(); err != nil {
-		p.controlOut.Close()
-		p.control.Close()
-		return p, fmt.Errorf("guard: %w", err)
+	return pipes, nil
+}
+
+func (h *Handle) closePipes() {
+	for _, f := range []*os.File{h.control, h.deadlines, h.report} {
+		f.Close()
 	}
-	return p, nil
 }
 
-func (p pipes) closeGuardEnds() {
-	p.controlOut.Close()
-	p.reportIn.Close()
-}
-
-// inherited returns the file descriptors of the guard: the standard ones, then
-// those that whoever started this process meant for its children (a jobserver's,
-// for one), under their own numbers, then the two pipe ends.
-func inherited(spec Spec, controlOut, reportIn *os.File) (files []uintptr, control, report int) {
+// inherited returns the file descriptors of sentinel and guard: the standard
+// ones, then those that whoever started this process meant for its children (a
+// jobserver's, for one), under their own numbers, then the pipe ends, the first
+// of which gets the number first.
+func inherited(spec Spec, ends []*os.File) (files []uintptr, first int) {
 	files = []uintptr{spec.Stdin.Fd(), spec.Stdout.Fd(), spec.Stderr.Fd()}
-	ours := max(int(controlOut.Fd()), int(reportIn.Fd()))
+	ours := 0
+	for _, end := range ends {
+		ours = max(ours, int(end.Fd()))
+	}
 	for fd := 3; fd <= ours; fd++ {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 		if err == nil && flags&unix.FD_CLOEXEC == 0 {
@@ -129,14 +146,21 @@ func inherited(spec Spec, controlOut, reportIn *os.File) (files []uintptr, contr
 			files = append(files, ^uintptr(0))
 		}
 	}
-	control, report = len(files), len(files)+1
-	return append(files, controlOut.Fd(), reportIn.Fd()), control, report
+	first = len(files)
+	for _, end := range ends {
+		files = append(files, end.Fd())
+	}
+	return files, first
 }
 
 // started waits for what became of the start.
 func (h *Handle) started() error {
 	r, err := readRecord(h.report)
-	if err != nil {
+	switch {
+	case err == nil:
+	case boottime.Now() >= h.fallback(): // it was ended before it could report that
+		return ErrTooLate
+	default:
 		return ErrGuardDied
 	}
 	switch r.op {
@@ -149,32 +173,33 @@ func (h *Handle) started() error {
 	}
 }
 
-// Extend tells the guard of a later deadline.
+// Extend tells guard and sentinel of a later deadline.
 func (h *Handle) Extend(deadline boottime.Time) {
 	h.mu.Lock()
 	h.deadline = max(h.deadline, deadline)
 	h.mu.Unlock()
-	h.tell(opExtend, int64(deadline))
+	h.tell(h.control, opExtend, int64(deadline))
+	h.tell(h.deadlines, opExtend, int64(deadline))
 }
 
 // Signal passes a signal on to the command.
-func (h *Handle) Signal(sig syscall.Signal) { h.tell(opSignal, int64(sig)) }
+func (h *Handle) Signal(sig syscall.Signal) { h.tell(h.control, opSignal, int64(sig)) }
 
 // Stop ends the command: TERM, and KILL after the grace. It does not wait.
 func (h *Handle) Stop() {
 	h.mu.Lock()
 	h.stopping = true
 	h.mu.Unlock()
-	h.tell(opStop, 0)
+	h.tell(h.control, opStop, 0)
 }
 
-// tell does not wait for a guard that does not listen: the stand-in of Spec.Sole
-// sees to such a guard at the deadline.
-func (h *Handle) tell(op byte, value int64) {
+// tell does not wait for a guard or a sentinel that does not listen: another of
+// the three processes sees to it at the deadline.
+func (h *Handle) tell(to *os.File, op byte, value int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_ = h.control.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	_ = record{op, value}.writeTo(h.control) // a guard that is gone has reported
+	_ = to.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	_ = record{op, value}.writeTo(to) // a guard that is gone has reported
 }
 
 // Wait returns when nothing is left of the command: neither it nor any of its
@@ -196,11 +221,12 @@ func (h *Handle) follow() {
 		helpers.Go(func() { h.resume(over) })
 	}
 	ended := h.listen()
+	// What the guard leaves is the sentinel's to end. A stopped one would not.
+	_ = h.sentinel.Signal(unix.SIGCONT)
+	h.sentinel.Wait()
 	close(over)
 	helpers.Wait()
-	h.control.Close()
-	h.report.Close()
-	h.guard.Wait()
+	h.closePipes()
 	if !ended {
 		h.takeOver()
 	}
@@ -231,33 +257,42 @@ func (h *Handle) listen() bool {
 	}
 }
 
-// takeOver ends what a dead guard has left. The command itself died with it.
+// takeOver ends what a dead guard and a dead sentinel have left. The command
+// itself died with the guard.
 func (h *Handle) takeOver() {
 	h.result.Status, h.result.Signal, h.err = statusSignal+int(unix.SIGKILL), unix.SIGKILL, ErrGuardDied
 	h.result.Lost = boottime.Now() >= h.fallback()
 	if h.spec.Sole {
-		(&reaper{}).killAll()
+		h.killAll()
 	}
 }
 
-// fallback is when the command should be dead if the guard did its duty.
+func (h *Handle) killAll() {
+	r := reaper{cgroup: openCgroup(h.cgroup)}
+	r.killAll()
+	r.cgroup.remove()
+}
+
+// fallback is when the command should be dead if the guard did its duty. Then
+// the sentinel and, if it may, the wrapper kill all that is left, and the guard.
 func (h *Handle) fallback() boottime.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.deadline.Add(-h.spec.Margin / 2)
 }
 
-// standBy kills a guard that lets its time pass, because somebody stopped it.
+// standBy kills a guard and a sentinel that let their time pass, because
+// somebody stopped them.
 func (h *Handle) standBy(over <-chan struct{}) {
 	a, err := newAlarm()
 	if err != nil {
-		return // out of file descriptors; the guard itself is not affected
+		return // out of file descriptors; guard and sentinel are not affected
 	}
 	defer a.close()
 	for {
 		at := h.fallback()
 		if boottime.Now() >= at {
-			h.guard.Kill()
+			h.killAll()
 			return
 		}
 		a.set(at)
@@ -278,7 +313,7 @@ func (h *Handle) suspend(sig syscall.Signal) {
 	unix.Kill(0, sig)
 	// The kernel does not stop a job that no shell looks after. Then nobody
 	// will continue it either, and it goes on at once.
-	time.AfterFunc(orphanPause, func() { h.tell(opResume, 0) })
+	time.AfterFunc(orphanPause, func() { h.tell(h.control, opResume, 0) })
 }
 
 // orphanPause is more than the kernel needs to stop a process that stops
@@ -295,7 +330,7 @@ func (h *Handle) resume(over <-chan struct{}) {
 		case <-over:
 			return
 		case <-continued:
-			h.tell(opResume, 0)
+			h.tell(h.control, opResume, 0)
 		}
 	}
 }

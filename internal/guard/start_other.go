@@ -5,7 +5,6 @@ package guard
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -17,12 +16,6 @@ import (
 // Complete says whether commands are guarded as the package promises, or, if
 // false, by their process group alone.
 const Complete = false
-
-// Main is the guard process, which only Linux has.
-func Main([]string) int {
-	fmt.Fprintln(os.Stderr, "conclave: there are no guard processes on this system")
-	return 125
-}
 
 // Handle is a running command.
 type Handle struct {

@@ -2,7 +2,9 @@ package guard
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
+	"strings"
 	"syscall"
 
 	"github.com/conclave-io/conclave/internal/boottime"
@@ -15,12 +17,14 @@ type record struct {
 	value int64
 }
 
-// What the wrapper tells the guard.
+// What the wrapper tells the guard. The sentinel is told the order, and then the
+// deadlines.
 const (
 	opExtend byte = iota + 1 // value: the new deadline
 	opSignal                 // value: the signal to pass on
 	opResume                 // the wrapper was continued by its shell
 	opStop                   // end the command
+	opOrder                  // value: the number of bytes that follow
 )
 
 // What the guard tells the wrapper.
@@ -55,3 +59,30 @@ func readRecord(r io.Reader) (record, error) {
 
 func (r record) deadline() boottime.Time { return boottime.Time(r.value) }
 func (r record) signal() syscall.Signal  { return syscall.Signal(r.value) }
+
+// No argument of a process can hold a NUL.
+const separator = "\x00"
+
+func (o order) writeTo(w io.Writer) error {
+	text := strings.Join(o.args(), separator)
+	if err := (record{opOrder, int64(len(text))}).writeTo(w); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+func readOrder(r io.Reader) (order, error) {
+	head, err := readRecord(r)
+	if err != nil {
+		return order{}, err
+	}
+	if head.op != opOrder {
+		return order{}, fmt.Errorf("operation %d: expected an order", head.op)
+	}
+	var text strings.Builder
+	if _, err := io.CopyN(&text, r, head.value); err != nil {
+		return order{}, err
+	}
+	return parseOrder(strings.Split(text.String(), separator))
+}

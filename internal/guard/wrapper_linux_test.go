@@ -3,6 +3,7 @@ package guard
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,8 +27,9 @@ type wrapped struct {
 
 func (r *run) wrapper(left time.Duration, role ...string) *wrapped {
 	r.t.Helper()
-	args := append([]string{"wrapper", left.String(), r.token, "-", "/proc/self/exe"}, role...)
+	args := append([]string{"wrapper", left.String(), r.token, r.mode, "/proc/self/exe"}, role...)
 	w := &wrapped{run: r, cmd: exec.Command("/proc/self/exe", args...)}
+	w.cmd.SysProcAttr = r.attr
 	w.cmd.Stderr = os.Stderr
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
@@ -36,7 +38,13 @@ func (r *run) wrapper(left time.Duration, role ...string) *wrapped {
 	if err := w.cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { w.cmd.Process.Kill(); w.cmd.Wait() })
+	r.t.Cleanup(func() {
+		w.cmd.Process.Kill()
+		w.cmd.Wait()
+		for _, path := range cgroupsOf(w.cmd.Process.Pid) {
+			r.t.Errorf("%s is left over", path)
+		}
+	})
 	w.out = bufio.NewScanner(out)
 	w.out.Scan()
 	n, err := strconv.ParseInt(w.out.Text(), 10, 64)
@@ -58,20 +66,37 @@ func (w *wrapped) outcome() outcome {
 	return o
 }
 
-// guard returns the guard's pid: it is the wrapper's only child.
-func (w *wrapped) guard() int {
+func (w *wrapped) guard() int    { return w.descendant(guardCommand) }
+func (w *wrapped) sentinel() int { return w.descendant(sentinelCommand) }
+
+// descendant returns the pid of the wrapper's descendant that has a role.
+func (w *wrapped) descendant(role string) int {
 	w.t.Helper()
-	all, err := processes()
+	all, err := descendants(w.cmd.Process.Pid)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, p := range all {
-		if p.parent == w.cmd.Process.Pid {
+		if roleOf(p.pid) == role {
 			return p.pid
 		}
 	}
-	w.t.Fatal("the wrapper has no child")
+	w.t.Fatalf("the wrapper has no descendant with the role %s", role)
 	return 0
+}
+
+// order returns what the guard was told.
+func (w *wrapped) order() order {
+	w.t.Helper()
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", w.guard()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	o, err := parseOrder(strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")[2:])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o
 }
 
 func TestWrapperKilled(t *testing.T) {
@@ -137,7 +162,7 @@ func TestGuardStopped(t *testing.T) {
 
 func TestOrderSurvivesTheCommandLine(t *testing.T) {
 	want := order{control: 7, report: 8, deadline: 1 << 50, grace: 3 * time.Second, margin: time.Millisecond,
-		terminal: true, wrapperGroup: 12, path: "/bin/\xff", argv: []string{"a b", "", "--", "\n"}}
+		terminal: true, wrapperGroup: 12, cgroupPath: "/sys/fs/a b", path: "/bin/\xff", argv: []string{"a b", "", "--", "\n"}}
 	got, err := parseOrder(want.args())
 	if err != nil || strings.Join(got.args(), "|") != strings.Join(want.args(), "|") || len(got.argv) != 4 {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)

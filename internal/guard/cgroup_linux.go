@@ -1,0 +1,152 @@
+package guard
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// cgroup is the control group (version 2) of one command. The kernel keeps all
+// descendants of the command in it, whatever group, session, user or PID
+// namespace they move to. It kills them all at once, and none can fork its way
+// out. Only a process that may write to another cgroup can leave.
+//
+// The methods of a nil *cgroup do nothing: many systems allow no cgroup.
+type cgroup struct {
+	path         string
+	kills, event *os.File // cgroup.kill and cgroup.events
+}
+
+// newCgroupPath returns a new name below this process's own cgroup, or "" if there
+// is no cgroup of version 2.
+func newCgroupPath() string {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	dir := cgroupDir(string(mounts), string(own))
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, fmt.Sprintf("conclave-%d-%08x", os.Getpid(), rand.Uint32()))
+}
+
+// cgroupDir returns the directory of a process's cgroup of version 2, from the
+// contents of its mountinfo and of its cgroup file. It is not always below
+// /sys/fs/cgroup: with a hybrid hierarchy it is below /sys/fs/cgroup/unified,
+// and in a container the mount may begin further down (its root).
+func cgroupDir(mountinfo, own string) string {
+	_, path, ok := strings.Cut("\n"+own, "\n0::")
+	path, _, _ = strings.Cut(path, "\n")
+	if !ok || strings.HasPrefix(path, "/..") { // outside of this cgroup namespace
+		return ""
+	}
+	for line := range strings.Lines(mountinfo) {
+		// "41 31 0:38 ROOT POINT rw,relatime - cgroup2 cgroup2 rw"
+		mount, kind, _ := strings.Cut(line, " - ")
+		fields := strings.Fields(mount)
+		if len(fields) < 5 || !strings.HasPrefix(kind, "cgroup2 ") || strings.HasPrefix(fields[3], "/..") {
+			continue
+		}
+		rest, err := filepath.Rel(unescape.Replace(fields[3]), path)
+		if err == nil && filepath.IsLocal(rest) {
+			return filepath.Join(unescape.Replace(fields[4]), rest)
+		}
+	}
+	return ""
+}
+
+// unescape undoes what mountinfo does to the characters that separate its fields.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+// makeCgroup makes the cgroup, or returns nil: it needs root or a delegated
+// subtree, a mount that is not read-only, and Linux 5.14 for cgroup.kill.
+func makeCgroup(path string) *cgroup {
+	if path == "" || os.Mkdir(path, 0o755) != nil {
+		return nil
+	}
+	c := openCgroup(path)
+	if c == nil {
+		removeCgroup(path)
+	}
+	return c
+}
+
+// openCgroup opens a cgroup that exists, or returns nil. The files stay open: a
+// command that uses up the system's descriptors must not keep its guard from
+// them.
+func openCgroup(path string) *cgroup {
+	if path == "" {
+		return nil
+	}
+	kills, err := os.OpenFile(path+"/cgroup.kill", os.O_WRONLY, 0)
+	if err != nil {
+		return nil
+	}
+	event, err := os.Open(path + "/cgroup.events")
+	if err != nil {
+		kills.Close()
+		return nil
+	}
+	return &cgroup{path, kills, event}
+}
+
+// kill kills all that is in the cgroup and below. They are dead a little later.
+func (c *cgroup) kill() {
+	if c != nil {
+		_, _ = c.kills.WriteString("1") // killAll also looks for them in /proc
+	}
+}
+
+// populated says whether a process is in the cgroup or below. Zombies are not.
+func (c *cgroup) populated() bool {
+	if c == nil {
+		return false
+	}
+	var b [128]byte
+	n, _ := c.event.ReadAt(b[:], 0)
+	return bytes.Contains(b[:n], []byte("populated 1"))
+}
+
+// watch sends to changed when the cgroup becomes empty, and ends.
+func (c *cgroup) watch(changed chan<- struct{}) {
+	fds := []unix.PollFd{{Fd: int32(c.event.Fd()), Events: unix.POLLPRI}}
+	for c.populated() { // reading arms the next poll
+		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+			return
+		}
+	}
+	changed <- struct{}{}
+}
+
+// remove closes an empty cgroup and removes it, with those that were made below
+// it: the command may have run others under locks of their own.
+func (c *cgroup) remove() {
+	if c != nil {
+		c.kills.Close()
+		c.event.Close()
+		removeCgroup(c.path)
+	}
+}
+
+func removeCgroup(path string) {
+	if unix.Rmdir(path) == nil {
+		return
+	}
+	entries, _ := os.ReadDir(path)
+	for _, e := range entries {
+		if e.IsDir() {
+			removeCgroup(filepath.Join(path, e.Name()))
+		}
+	}
+	_ = unix.Rmdir(path)
+}
