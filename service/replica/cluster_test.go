@@ -25,7 +25,8 @@ type cluster struct {
 	now     int64
 	servers map[uint64]*server
 	flying  []packet
-	loss    float64 // share of messages lost
+	loss    float64            // share of messages lost
+	lost    raftpb.MessageType // all messages of this type are lost, unless it is MsgHup
 	cfg     Config
 
 	// replies, in order, and who gets them besides.
@@ -57,6 +58,7 @@ type server struct {
 	ticked  int64
 
 	durable agreement.Disk
+	hung    bool // the disk finishes nothing
 	writing []pendingWrite
 	reads   []Read
 	alive   map[registry.SessionID]bool
@@ -212,7 +214,7 @@ func (c *cluster) deliver() {
 }
 
 func (c *cluster) finishWrites(s *server) {
-	for len(s.writing) > 0 && s.writing[0].at <= c.now {
+	for !s.hung && len(s.writing) > 0 && s.writing[0].at <= c.now {
 		w := s.writing[0]
 		s.writing = s.writing[1:]
 		if w.snapshot != nil {
@@ -264,7 +266,7 @@ func (c *cluster) send(s *server, m *raftpb.Message) {
 	if m.GetType() == raftpb.MsgSnap {
 		s.replica.SnapshotSent(m.GetTo(), true)
 	}
-	if s.cut || c.rng.Float64() < c.loss {
+	if s.cut || c.rng.Float64() < c.loss || m.GetType() == c.lost {
 		return
 	}
 	// A copy, as a network makes: what one server does to a message must not
