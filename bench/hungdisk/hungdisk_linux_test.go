@@ -156,8 +156,11 @@ func TestLeader(t *testing.T) {
 	old := c.leader(0)
 	c.disks[old-1].hang()
 	begun := time.Now()
-	if _, err := other.Lock(ctx, "new"); err != nil {
-		t.Fatal(err)
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := other.Lock(soon, "new"); err != nil {
+		_, text := c.get(old, "/readyz")
+		t.Fatalf("no lock is granted within %v: %v; /readyz of server %d, whose disk hangs: %s", patience, err, old, text)
 	}
 	served := time.Since(begun)
 	if fresh := c.leader(old); fresh == old {

@@ -41,6 +41,8 @@
 //   - A release before the deadline finds what it releases.
 //   - Servers apply the same entry at the same index, are then in the same state, and
 //     one leads in a term. No server stops by itself but by plan.
+//   - While a majority of the voters is up, has disks that work and can talk, every
+//     client gets an answer within 3 s, whichever server's disk hangs.
 //   - Once all faults have healed, everyone who waits is served within 20 s, and all
 //     servers come to the same state.
 //   - What clients saw of each resource, queries included, is linearizable.
