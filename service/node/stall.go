@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Stall is something that should long have ended. Replica says what becomes of a
-// leader with a disk that hangs.
+// Stall is something that has not ended in two election timeouts. The replica decides
+// by itself what a leader does whose disk hangs.
 type Stall struct {
 	What  string        // what has been under way
 	Took  time.Duration // until now
 	Since time.Time
-	Disk  bool // a write to the disk has not ended; otherwise entries wait for others
+	Disk  bool // it is a write to the disk, and not the wait for others to store entries
 }
 
 func (s Stall) String() string {
@@ -35,8 +35,8 @@ func (n *Node) Stall() Stall {
 }
 
 // checkStall logs when a stall begins and when it ends. After a gap between two
-// ticks this process stood still, and everything under way looks old: the next tick
-// tells more.
+// ticks this process stood still, and everything under way looks old, so it waits for
+// the next tick.
 func (n *Node) checkStall() {
 	gap := now() - n.ticked
 	n.ticked = now()

@@ -1,7 +1,8 @@
 package replica
 
-// saving is how the disk gets on with the saves. Readings are those of the lease
-// clock: time in which this server stood still is not the disk's.
+// saving is the progress of the disk and of the entries that wait for it. Times are
+// those of the lease clock, in ns: the disk is not charged for the time in which this
+// server stood still.
 type saving struct {
 	unsaved int   // saves handed out and not yet durable
 	moved   int64 // when the disk last finished one, or was given one after none
@@ -29,23 +30,22 @@ func (r *Replica) stalled() bool {
 	return r.unsaved > 0 && r.leaseClock()-r.moved > 2*r.electionTimeout()
 }
 
-// tickCore lets a tick pass for the agreement, unless the disk is stalled.
+// tickCore lets a tick pass in the agreement, and sees to a disk that is stalled.
 //
-// A follower with a stalled disk lets none pass, so that it stands for no
-// election. Raft asks for votes before the candidate has saved its own, so the
-// votes of others could make it the leader. What it answers waits for its disk
-// either way, but for heartbeats, which promise nothing that a crash could break.
+// A follower with a stalled disk lets no tick pass, so that it does not stand for
+// election. Raft asks for votes before the candidate has saved its own vote, so the
+// other servers could elect it again and again. It still answers heartbeats. Votes
+// and acknowledgements wait for its disk as always.
 //
-// A leader with a stalled disk still replicates, and the others commit without
-// it, but it applies nothing. It hands over to a voter that has stored what its
-// own disk could not. If it still leads an election timeout later, it steps down.
+// A leader with a stalled disk still replicates. The others commit without it, but it
+// applies nothing. It hands over to a voter that has stored what its own disk could
+// not. If it still leads one election timeout later, it steps down.
 //
-// It stays if no voter has stored more than this server has: the disks of all may
-// be one, or there is no other voter. Votes wait for the same disks as entries,
-// so nobody could be elected. And a leader that stays can still renew sessions,
-// because that takes a quorum and no disk: holders keep their locks meanwhile.
-// For the same reason a leader stays whose own disk works while those of the
-// others are stalled.
+// It stays if no other voter has stored more. Then all may share one disk, or there is
+// no other voter. Votes wait for the same disks as entries, so nobody could be elected.
+// A leader that stays can still renew sessions, because a renewal takes a quorum and no
+// disk, so holders keep their locks. For the same reason a leader stays if its own disk
+// works and those of a majority are stalled. Waiting tells of both cases.
 func (r *Replica) tickCore() {
 	r.moved = min(r.moved, r.leaseClock()) // a reading from within a gap
 	switch {
