@@ -97,7 +97,7 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 PART      = $(GO) run ./internal/longrun/run
 
 .PHONY: long
-long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-mutants long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
+long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-mutants long-disk long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
@@ -123,6 +123,10 @@ long-vopr: go-version ## 24 simulated hours of the server under catastrophe
 .PHONY: long-mutants
 long-mutants: go-version ## every mistake of internal/vopr is found
 	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/vopr -run TestMutants
+
+.PHONY: long-disk
+long-disk: go-version ## servers whose disk hangs, as processes on a FUSE file system (needs root)
+	$(PART) -part disk -title "A disk that hangs" env LONG=1 $(GO) -C bench test -count 1 -v -timeout 10m ./hungdisk
 
 .PHONY: long-audit
 long-audit: go-version ## whether docs/assumptions.md is what the checker finds, all of it

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/conclave-io/conclave v0.0.0
 	github.com/go-zookeeper/zk v1.0.4
+	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/redis/rueidis v1.0.79
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.uber.org/zap v1.28.0

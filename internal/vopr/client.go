@@ -20,6 +20,7 @@ type client struct {
 	ttl   int64
 
 	paused, dead bool
+	awake, heard int64 // in the time of the world: when it began or went on, and a reply came
 	inbox        []func()
 
 	sessions     []*session // the last is the current one
@@ -57,7 +58,7 @@ func newClient(w *world, slot int) *client {
 
 // begin is the start of the program.
 func (c *client) begin() {
-	c.dead, c.paused, c.inbox = false, false, nil
+	c.dead, c.paused, c.inbox, c.awake = false, false, nil, c.w.now
 	c.sessions, c.links, c.current, c.suspect = nil, nil, nil, false
 	c.turn, c.tryAt = c.w.work.IntN(len(c.w.servers)), c.w.now+1
 	c.sessions = append(c.sessions, newSession(c))
@@ -100,7 +101,7 @@ func (c *client) resume() {
 	if !c.paused {
 		return
 	}
-	c.paused = false
+	c.paused, c.awake = false, c.w.now
 	inputs := c.inbox
 	c.inbox = nil
 	for _, input := range inputs {
@@ -321,7 +322,7 @@ func (c *client) onReply(l *link, o registry.Outcome) {
 	} else if l == c.current && c.suspect {
 		c.settle()
 	}
-	c.failures, c.hops = 0, 0
+	c.failures, c.hops, c.heard = 0, 0, c.w.now
 	c.w.note("reply", uint64(c.slot)<<56|o.Sequence, uint64(o.Result.Code)<<56|o.Result.Fence)
 	for _, s := range slices.Clone(c.sessions) {
 		if s.id == o.Session {

@@ -26,6 +26,8 @@ type disk struct {
 	busy  []write // what the fsync under way will make durable
 	slow  int64   // how much longer than usual everything takes
 	full  bool
+	hung  int      // faults because of which nothing is finished
+	late  []func() // what would be finished otherwise
 	// fuse has the server crash in the middle of its next write.
 	fuse bool
 }
@@ -69,11 +71,43 @@ func (d *disk) begin() {
 			}
 		})
 	}
+	d.finishAfter(took, d.finish)
+}
+
+// finishAfter does what a write ends with, unless the server crashes before. While
+// the disk hangs it waits.
+func (d *disk) finishAfter(took int64, finish func()) {
+	life := d.owner.life
 	d.w.after(took, func() {
-		if owner.life == life {
-			d.finish()
+		switch {
+		case d.owner.life != life:
+		case d.hung > 0:
+			d.late = append(d.late, finish)
+		default:
+			finish()
 		}
 	})
+}
+
+// release is the end of one fault because of which the disk hangs.
+func (d *disk) release() {
+	if d.hung = max(0, d.hung-1); d.hung > 0 {
+		return
+	}
+	late := d.late
+	d.late = nil
+	for _, finish := range late {
+		finish()
+	}
+	if d.owner.held == 0 {
+		d.owner.start()
+	}
+}
+
+// addFile writes the file of a snapshot beside the log, and then its record in the
+// log.
+func (d *disk) addFile(s *raftpb.Snapshot) {
+	d.finishAfter(200_000+d.w.disks.Int64N(30*ms), func() { d.add(write{snapshot: s}) })
 }
 
 // latency draws how long a write takes. What need not be synced takes no time to
@@ -175,7 +209,7 @@ func (d *disk) crash() {
 	default:
 		d.w.stats.Unsynced++
 	}
-	d.loose, d.queue, d.busy = nil, nil, nil
+	d.loose, d.queue, d.busy, d.late = nil, nil, nil, nil
 }
 
 // size is about how many bytes the write under way has.

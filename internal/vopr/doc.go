@@ -12,7 +12,8 @@
 // Real are replica, agreement with etcd's raft, registry, and the encoding of
 // messages. Simulated are what service/node, service/transport and service/store give
 // them: ticks and clocks, a network, a disk. The disk keeps the contract of
-// service/store: writes one after the other, those that wait share an fsync, a save is
+// service/store: writes one after the other, but for files of snapshots, which are
+// written beside them; those that wait share an fsync, a save is
 // there as a whole or not at all, and what was not synced is lost at a crash, but for
 // the write under way, of which any of the sectors may be there. That the store keeps
 // it, whatever part of what it had not synced is there and in whatever order, is for
@@ -45,6 +46,8 @@
 //   - A candidate takes the place of a leader of lower priority in the time that it
 //     said, a second or two later at most while nothing is wrong, though wall clocks
 //     of servers are set forward and back by up to a year.
+//   - While a majority of the voters is up, has disks that work and can talk, every
+//     client gets an answer within 3 s, whichever server's disk hangs.
 //   - Once all faults have healed, everyone who waits is served within 20 s, and all
 //     servers come to the same state.
 //   - What clients saw of each resource, queries included, is linearizable.

@@ -95,6 +95,9 @@ func (w *world) strikeServer(f Fault, s *server, kind Kind) {
 	case Slow:
 		s.disk.slow += 20
 		w.after(f.For*ms, func() { s.disk.slow = max(0, s.disk.slow-20) })
+	case Hang:
+		s.disk.hung++
+		w.after(f.For*ms, s.disk.release)
 	case Full:
 		s.disk.full = true
 		w.hold(s, f.For*ms)
@@ -167,6 +170,9 @@ func (w *world) heal() {
 	for _, s := range w.servers {
 		s.held, s.disk.slow, s.disk.full, s.disk.fuse = 0, 0, false, false
 		s.resume()
+		for s.disk.hung > 0 {
+			s.disk.release()
+		}
 		s.start()
 	}
 	for _, c := range w.clients {

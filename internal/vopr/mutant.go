@@ -118,6 +118,13 @@ var Mutants = []Mutant{
 			"func (res *resource) floor() (fence uint64) {\n\tfor _, h := range res.holders() {\n\t\tif fence = h.fence; !h.revoked {\n\t\t\tbreak\n\t\t}\n\t}\n\treturn fence\n}",
 		}},
 	},
+	{
+		Name: "hung-leader-stays",
+		Why:  "A leader whose disk hangs sends heartbeats, applies nothing and stays: nobody is served, although a majority of the disks works.",
+		Edits: []Edit{{
+			"service/replica/stall.go", "\t\tr.yield()\n", "\t\tr.yielded = 0\n",
+		}},
+	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry whoever commits it. So the term that a

@@ -40,6 +40,7 @@ const (
 	Split   Kind = "split"   // two halves, each with some of the clients
 	Storm   Kind = "storm"   // the network loses, repeats and delays
 	Slow    Kind = "slow"    // a disk takes long
+	Hang    Kind = "hang"    // a disk finishes nothing, and reports no error
 	Full    Kind = "full"    // a disk takes nothing: the server stops at its next write
 	Drift   Kind = "drift"   // the clock of a server or a client goes wrong from now on
 	Jump    Kind = "jump"    // the wall clock of a server is set
@@ -75,7 +76,7 @@ var weights = []struct {
 	weight int
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
-	{Storm, 6}, {Slow, 5}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3},
+	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3},
 	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4},
 }
 

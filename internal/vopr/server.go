@@ -84,7 +84,7 @@ func (s *server) now() int64 { return s.clock.read(s.w.now) }
 
 // start brings a server up with what its disk holds.
 func (s *server) start() {
-	if s.up() || s.removed {
+	if s.up() || s.removed || s.disk.hung > 0 {
 		return
 	}
 	s.install()
@@ -287,7 +287,7 @@ func (s *server) store(out *replica.Output) {
 		s.reportLater(func() { s.replica.Encoded(e.Index, e.Version.Encode()) })
 	}
 	if out.Snapshot != nil {
-		s.disk.add(write{snapshot: out.Snapshot})
+		s.disk.addFile(out.Snapshot)
 	}
 }
 

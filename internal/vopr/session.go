@@ -10,6 +10,7 @@ import (
 type request struct {
 	command registry.Command
 	session *session
+	born    int64 // in the time of the world, for the judge
 	first   int64 // the client's reading before the first transmission, 0 before
 	last    int64 // and before the newest
 	// answered: a reply came, if only QUEUED. finished: no reply matters more.
@@ -95,7 +96,7 @@ func (s *session) overdue(now int64) bool {
 
 // submit gives a request its number and transmits it, if there is a link.
 func (s *session) submit(r *request) *request {
-	r.session = s
+	r.session, r.born = s, s.client.w.now
 	r.command.Session, r.command.Sequence = s.id, s.next
 	s.next++
 	s.pending = append(s.pending, r)

@@ -41,6 +41,8 @@ type Stats struct {
 	Beside   int   // writes of holders beside others, taken by a store that checks floors
 	Patient  int   // looks at a candidate that is patient behind a leader of lower priority
 	Replaced int   // logs that a leader's snapshot replaced, with entries beyond it
+	Attended int   // looks at clients while a majority of the servers was well
+	Longest  int64 // ns that one of them waited for an answer then, at most
 	Slowest  int64 // ns from the end of the faults until everyone was served, at most
 }
 
@@ -76,6 +78,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Replaced += o.Replaced
 	s.Patient += o.Patient
 	s.Beside += o.Beside
+	s.Attended += o.Attended
+	s.Longest = max(s.Longest, o.Longest)
 	s.Slowest = max(s.Slowest, o.Slowest)
 }
 
@@ -106,6 +110,7 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "histories too hard", Value: float64(s.Unknown)},
 		{Name: "histories set aside", Value: float64(s.Clouded)},
 		{Name: "grants in turn", Value: float64(s.Pairs)},
+		{Name: "longest wait for a majority that is well, s", Value: float64(s.Longest) / 1e9},
 		{Name: "slowest recovery, s", Value: float64(s.Slowest) / 1e9},
 		{Name: "simulated hours per hour", Value: float64(s.Nanos) / float64(wall)},
 	}

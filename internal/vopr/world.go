@@ -29,6 +29,7 @@ type world struct {
 	numbers uint64 // links so far
 	healed  bool
 	operator
+	attendant
 	judge judge
 	stats Stats
 	found *Violation
@@ -103,6 +104,7 @@ func newWorld(plan Plan, log io.Writer) *world {
 	}
 	w.at(shakePeriod, w.shakeHands)
 	w.at(tick, w.watchPatience)
+	w.at(lookPeriod, w.attend)
 	w.at(w.end, w.heal)
 	return w
 }

@@ -232,6 +232,21 @@ func (c *Core) TransferLeader(to uint64) error {
 	return nil
 }
 
+// StepDown makes a leader a follower at once, and its voters elect another
+// leader after an election timeout. A leader that is the only voter stays.
+//
+// Raft has no call for this. A leader does it by itself when its check for an
+// active quorum fails. The first check here counts all members as inactive. The
+// second finds no quorum, because no message can arrive between the two. So the
+// step is one that raft takes anyway: no message of a peer is made up, no term
+// is raised, and nothing waits for the disk.
+func (c *Core) StepDown() {
+	for range 2 {
+		must(c.node.Step(&raftpb.Message{Type: raftpb.MsgCheckQuorum.Enum(), From: new(raft.LocalApplyThread)}))
+	}
+	c.observe()
+}
+
 // ReportUnreachable says that messages to a peer are being lost, so that the
 // leader stops sending it entries in advance.
 func (c *Core) ReportUnreachable(id uint64) { c.node.ReportUnreachable(id) }

@@ -197,3 +197,18 @@ func TestEmptiedMember(t *testing.T) {
 		t.Errorf("the member came back as %+v", s)
 	}
 }
+
+// A leader steps down within its term and without its disk; the only voter stays.
+func TestStepDown(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		ids := []uint64{1, 2, 3}[:n]
+		c := newCluster(t, 5, testConfig(), ids...)
+		leader := c.elect()
+		before := leader.core.Status()
+		leader.core.StepDown()
+		after := leader.core.Status()
+		if stays := n == 1; after.Term != before.Term || (after.Role == Leader) != stays {
+			t.Errorf("of %d voters the leader of term %d is %v of term %d after StepDown", n, before.Term, after.Role, after.Term)
+		}
+	}
+}

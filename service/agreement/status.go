@@ -99,6 +99,9 @@ func (c *Core) Status() Status {
 	return s
 }
 
+// Committed returns the newest entry known to be committed.
+func (c *Core) Committed() uint64 { return c.node.BasicStatus().GetCommit() }
+
 // Blank reports whether this member waits for a first snapshot: see the
 // package comment.
 func (c *Core) Blank() bool { return c.blank }

@@ -52,6 +52,11 @@ type Config struct {
 	// Limits of the replica, for tests; zero values are the defaults.
 	Limits replica.Config
 
+	// parting is how long a node that stops waits for a write to end [5 s]. A disk
+	// that hangs does not end it, and the node leaves it behind.
+	parting time.Duration
+	// wrap replaces what keeps the state, a seam for tests.
+	wrap func(keeper) keeper
 	// wall reads the wall clock, in ns since 1970; a seam for tests.
 	wall func() int64
 }
@@ -71,6 +76,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.parting == 0 {
+		c.parting = 5 * time.Second
 	}
 	if c.wall == nil {
 		c.wall = func() int64 { return time.Now().UnixNano() }

@@ -16,6 +16,7 @@ const maxBacklog = 256
 // keeper keeps what the node must not forget: a *store.Store, or a store.Memory.
 type keeper interface {
 	Save(*raftpb.HardState, []*raftpb.Entry, *raftpb.Snapshot, bool) error
+	WriteSnapshot(*raftpb.Snapshot) error
 	Close() error
 }
 
@@ -24,26 +25,53 @@ func (c Config) open(id store.Identity) (keeper, *store.State, error) {
 	if c.Memory {
 		return store.Memory{}, store.InMemory(), nil
 	}
-	return store.Open(c.Dir, id, c.Log)
+	kept, state, err := store.Open(c.Dir, id, c.Log)
+	if err != nil || c.wrap == nil {
+		return kept, state, err
+	}
+	return c.wrap(kept), state, nil
 }
 
 // disk writes in order, in a goroutine of its own, and lets everything that
-// waits share one fsync.
+// waits share one fsync. Another goroutine writes the file of a snapshot, which
+// may be large, so that saves go on meanwhile.
 type disk struct {
 	store keeper
 	// done receives what was written, in order.
 	done chan written
+	// working are run and the goroutine that writes the file of a snapshot.
+	working sync.WaitGroup
 
 	mu     sync.Mutex
 	wake   sync.Cond
 	queue  []write
 	closed bool
+	// log is what run does, and file what another goroutine does beside it.
+	log, file activity
 }
 
-// write is a save of the log, or a snapshot.
+// activity is something that the disk does.
+type activity struct {
+	since int64 // its begin, or 0
+	bytes int   // of a snapshot
+}
+
+// late returns for how long, in ns, the activity has been under way, if that is
+// longer than limit and the time that a slow disk takes for a snapshot.
+func (a activity) late(now, limit int64) int64 {
+	const slowest = 8 << 20 // bytes in a second
+	took := now - a.since
+	if a.since == 0 || took <= limit+int64(float64(a.bytes)/slowest*1e9) {
+		return 0
+	}
+	return took
+}
+
+// write is a save of the log, or the record of a snapshot whose file is written.
 type write struct {
 	save     *agreement.Save
 	snapshot *raftpb.Snapshot
+	err      error // why the file of the snapshot is not
 }
 
 // written is what one fsync made durable, or why it did not.
@@ -67,6 +95,35 @@ func (d *disk) add(writes ...write) {
 	defer d.mu.Unlock()
 	d.queue = append(d.queue, writes...)
 	d.wake.Signal()
+}
+
+// addSnapshot has the file of a snapshot written, and then its record in the log.
+// The next one must not come before that is done.
+func (d *disk) addSnapshot(s *raftpb.Snapshot) {
+	d.working.Go(func() {
+		d.note(&d.file, activity{now(), len(s.GetData())})
+		err := d.store.WriteSnapshot(s)
+		d.note(&d.file, activity{})
+		d.add(write{snapshot: s, err: err})
+	})
+}
+
+// note sets what is under way.
+func (d *disk) note(at *activity, a activity) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	*at = a
+}
+
+// late returns for how long, in ns, a write has been under way and does not end, or
+// 0, and what it writes.
+func (d *disk) late(limit int64) (what string, took int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if took := d.log.late(now(), limit); took > 0 {
+		return "a write to the data directory", took
+	}
+	return "a write of a snapshot to the data directory", d.file.late(now(), limit)
 }
 
 // behind reports whether the disk should not be given more.
@@ -93,6 +150,7 @@ func (d *disk) run(stop <-chan struct{}) {
 			return
 		}
 		result := written{writes: writes, err: d.write(writes)}
+		d.note(&d.log, activity{})
 		select {
 		case d.done <- result:
 		case <-stop:
@@ -121,6 +179,10 @@ func (d *disk) take() []write {
 	}
 	writes := d.queue[:n:n]
 	d.queue = d.queue[n:]
+	d.log = activity{since: now()}
+	if first := writes[0]; first.save != nil {
+		d.log.bytes = len(first.save.Snapshot.GetData())
+	}
 	return writes
 }
 
@@ -129,6 +191,9 @@ func (w write) plain() bool { return w.snapshot == nil && w.save.Snapshot == nil
 
 func (d *disk) write(writes []write) error {
 	first := writes[0]
+	if first.err != nil {
+		return first.err
+	}
 	if first.snapshot != nil {
 		return d.store.Save(nil, nil, first.snapshot, true)
 	}

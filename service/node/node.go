@@ -43,9 +43,13 @@ type Node struct {
 	refusals   map[uint64]error
 	wall       wallClock
 	tidiness   tidiness
+	ticked     int64 // when the last tick was
+	stall      Stall // as it was logged last
 	tasks      sync.WaitGroup
 
 	watchers watchers
+	waits    atomic.Int64 // since when entries wait to be applied, or 0
+	stuck    bool         // a write did not end before the node: the store stays open
 	records  records
 	metrics  Metrics
 
@@ -122,7 +126,8 @@ func (n *Node) others() map[uint64]string {
 }
 
 // Stop hands leadership over if this server has it, and stops. It returns why
-// the node stopped before, if it did so by itself.
+// the node stopped before, if it did so by itself, or that a write to the disk did
+// not end.
 func (n *Node) Stop(ctx context.Context) error {
 	leads := false
 	_ = n.call(ctx, func(r *replica.Replica) error {
@@ -193,10 +198,9 @@ func (n *Node) run() {
 	if n.err = n.begin(); n.err != nil || n.replica == nil {
 		return
 	}
-	var writing sync.WaitGroup
-	writing.Go(func() { n.disk.run(n.stop) })
-	writing.Go(func() { n.watchers.run(n.stop) })
-	defer writing.Wait()
+	n.tasks.Go(func() { n.watchers.run(n.stop) })
+	n.disk.working.Go(func() { n.disk.run(n.stop) })
+	defer n.leaveDisk()
 	defer n.stopOnce.Do(func() { close(n.stop) })
 	defer n.disk.close()
 	n.err = n.loop()
@@ -214,6 +218,7 @@ func (n *Node) loop() error {
 		case <-ticker.C:
 			n.replica.Tick(now())
 			n.checkWall()
+			n.checkStall()
 			n.tidy()
 		case m := <-messages:
 			n.replica.Receive(now(), m)
@@ -284,15 +289,15 @@ func (n *Node) carryOut(out *replica.Output) error {
 		return out.Err
 	}
 	n.net.Send(out.Send)
-	writes := make([]write, 0, len(out.Saves)+1)
+	writes := make([]write, 0, len(out.Saves))
 	for _, save := range out.Saves {
 		writes = append(writes, write{save: save})
 	}
+	n.disk.add(writes...)
 	if out.Snapshot != nil {
-		writes = append(writes, write{snapshot: out.Snapshot})
+		n.disk.addSnapshot(out.Snapshot)
 		n.metrics.Snapshots.Add(1)
 	}
-	n.disk.add(writes...)
 	if e := out.Encode; e.Version != nil {
 		n.tasks.Go(func() { n.encode(e) })
 	}
@@ -377,8 +382,10 @@ func (n *Node) close() {
 	if err := n.net.Close(); err != nil {
 		n.log.Warn("closing the connections to the other servers", "err", err)
 	}
-	if err := n.store.Close(); err != nil && n.err == nil {
-		n.err = err
+	if !n.stuck {
+		if err := n.store.Close(); err != nil && n.err == nil {
+			n.err = err
+		}
 	}
 	n.depose()
 	for id, finish := range n.reads {

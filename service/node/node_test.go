@@ -31,13 +31,15 @@ type cluster struct {
 	dir    string
 	peers  map[uint64]string
 	nodes  map[uint64]*Node
+	gates  map[uint64]*gate
 	limits replica.Config
+	adjust []func(*Config)
 }
 
-func newCluster(t *testing.T, n int) *cluster {
+func newCluster(t *testing.T, n int, adjust ...func(*Config)) *cluster {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
-	c := &cluster{t: t, ctx: ctx, dir: t.TempDir(), peers: make(map[uint64]string), nodes: make(map[uint64]*Node)}
+	c := &cluster{t: t, ctx: ctx, adjust: adjust, dir: t.TempDir(), peers: make(map[uint64]string), nodes: make(map[uint64]*Node), gates: make(map[uint64]*gate)}
 	listeners := make(map[uint64]net.Listener)
 	for id := uint64(1); id <= uint64(n); id++ {
 		l := listen(t)
@@ -65,10 +67,18 @@ func listen(t *testing.T) net.Listener {
 }
 
 func (c *cluster) config(id uint64, l net.Listener) Config {
-	return Config{
+	cfg := Config{
 		ID: id, Cluster: 7, Peers: c.peers, Dir: filepath.Join(c.dir, fmt.Sprint(id)), PeerListener: l,
 		ClientAddress: fmt.Sprint("client-", id), Log: slog.New(slog.DiscardHandler), Limits: c.limits,
+		wrap: func(k keeper) keeper {
+			c.gates[id] = &gate{keeper: k}
+			return c.gates[id]
+		},
 	}
+	for _, adjust := range c.adjust {
+		adjust(&cfg)
+	}
+	return cfg
 }
 
 func (c *cluster) startOn(id uint64, l net.Listener) *Node {
@@ -130,6 +140,18 @@ func (c *cluster) leader() (found *Node) {
 		return found != nil
 	})
 	return found
+}
+
+// submit gives a node a command and waits for no answer.
+func (c *cluster) submit(n *Node, command registry.Command) {
+	c.t.Helper()
+	conn, err := n.Connect(c.ctx, newRecorder())
+	if err == nil {
+		err = conn.Submit(c.ctx, []registry.Command{command})
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // recorder is a client that keeps what it is told.

@@ -117,14 +117,19 @@ func (r *Replica) live(id uint64) bool {
 // handOver passes leadership to the voter that is closest behind, if there is one
 // that stays. If it does not come off, the others elect one by themselves.
 func (r *Replica) handOver(status *agreement.Status) {
-	var best, match uint64
+	if best, _ := r.successor(status); best != 0 {
+		_ = r.core.TransferLeader(best)
+	}
+}
+
+// successor returns the voter that is closest behind and stays, or 0, and the last
+// entry that it has stored.
+func (r *Replica) successor(status *agreement.Status) (best, match uint64) {
 	for _, p := range status.Peers {
 		m, _ := r.reg.Member(p.ID)
 		if p.ID != r.cfg.ID && !p.Learner && r.live(p.ID) && m.Standing != registry.Removed && p.Match > match {
 			best, match = p.ID, p.Match
 		}
 	}
-	if best != 0 {
-		_ = r.core.TransferLeader(best)
-	}
+	return best, match
 }

@@ -25,7 +25,8 @@ type cluster struct {
 	now     int64
 	servers map[uint64]*server
 	flying  []packet
-	loss    float64 // share of messages lost
+	loss    float64            // share of messages lost
+	lost    raftpb.MessageType // all messages of this type are lost, unless it is MsgHup
 	cfg     Config
 
 	// replies, in order, and who gets them besides.
@@ -59,6 +60,7 @@ type server struct {
 
 	newest  uint32 // the newest level that its release reads, 0 for 1
 	durable agreement.Disk
+	hung    bool // the disk finishes nothing
 	writing []pendingWrite
 	reads   []Read
 	alive   map[registry.SessionID]bool
@@ -220,7 +222,7 @@ func (c *cluster) deliver() {
 }
 
 func (c *cluster) finishWrites(s *server) {
-	for len(s.writing) > 0 && s.writing[0].at <= c.now {
+	for !s.hung && len(s.writing) > 0 && s.writing[0].at <= c.now {
 		w := s.writing[0]
 		s.writing = s.writing[1:]
 		if w.snapshot != nil {
@@ -275,7 +277,7 @@ func (c *cluster) send(s *server, m *raftpb.Message) {
 	if m.GetType() == raftpb.MsgSnap {
 		s.replica.SnapshotSent(m.GetTo(), true)
 	}
-	if s.cut || c.rng.Float64() < c.loss {
+	if s.cut || c.rng.Float64() < c.loss || m.GetType() == c.lost {
 		return
 	}
 	// A copy, as a network makes: what one server does to a message must not

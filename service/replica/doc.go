@@ -12,10 +12,15 @@
 //     may share one fsync. Send and Replies may go out at once: what must wait
 //     for the disk is attached to the saves and comes out of a later Output.
 //  3. Encode what Encode has, and call Encoded.
-//  4. Store Snapshot before any later Save, then call SnapshotStored.
+//  4. Store Snapshot, then call SnapshotStored. Saves may be made durable
+//     meanwhile, and must be: a large snapshot takes longer than a leader may
+//     take to persist an entry.
 //  5. Call Tick at the configured rate. Ticks that come late are noticed and
 //     forgiven: see Leases.
 //  6. Stop the server for good when Output reports an error.
+//
+// A disk that hangs reports no error. A leader whose saves do not come back for two
+// election timeouts hands over or steps down: see tickCore.
 //
 // # Members
 //

@@ -172,6 +172,7 @@ type Replica struct {
 
 	rising  uint32 // the level that all members can go to
 	risesAt int64  // when they go there
+	saving         // how the disk gets on
 
 	logged       int    // bytes of log since the last snapshot
 	wanted       bool   // a peer needs a snapshot newer than the last
@@ -247,7 +248,7 @@ func (r *Replica) Tick(now int64) {
 		r.gaps += gap
 	}
 	r.now, r.ticked = now, now
-	r.core.Tick()
+	r.tickCore()
 	if !r.ready {
 		return
 	}
@@ -265,6 +266,9 @@ func (r *Replica) electionTimeout() int64 { return int64(r.cfg.ElectionTicks) * 
 func (r *Replica) Receive(now int64, m *raftpb.Message) {
 	r.now = now
 	r.heard[m.GetFrom()] = now
+	if m.GetType() == raftpb.MsgTimeoutNow && r.stalled() {
+		return // it would lead a cluster that it can only hold up
+	}
 	var lost *agreement.LostLogError
 	if err := r.core.Receive(m); errors.As(err, &lost) && !r.core.Blank() {
 		r.out.Err = lost
@@ -326,6 +330,7 @@ func (r *Replica) Saved(now int64, save *agreement.Save) {
 		r.restore(save.Snapshot)
 	}
 	r.out.Send = append(r.out.Send, r.core.Saved(save)...)
+	r.returned()
 }
 
 // Unreachable tells that a message to the peer was lost.
@@ -363,6 +368,7 @@ func (r *Replica) take(ready agreement.Ready) {
 	r.out.Send = append(r.out.Send, ready.Send...)
 	if ready.Save != nil {
 		r.out.Saves = append(r.out.Saves, ready.Save)
+		r.handedOut()
 	}
 	r.wanted = r.wanted || ready.WantSnapshot
 	r.follow(ready)

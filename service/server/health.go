@@ -35,6 +35,9 @@ func (s *Server) ready(ctx context.Context) error {
 	if s.stopping() {
 		return fmt.Errorf("server %d is stopping", s.cfg.ID)
 	}
+	if stall := s.node.Stall(); stall.What != "" {
+		return fmt.Errorf("server %d: %v", s.cfg.ID, stall)
+	}
 	ctx, cancel := context.WithTimeout(ctx, scrapePatience)
 	defer cancel()
 	var leader, applied uint64

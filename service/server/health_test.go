@@ -66,6 +66,7 @@ func TestMetricsCount(t *testing.T) {
 		"conclave_leader": 1, "conclave_is_leader": 1, "conclave_sessions": 2, "conclave_locks": 1,
 		"conclave_elections": 1, "conclave_waiters": 1, "conclave_requests_total": 5, "conclave_replies_total": 5,
 		"conclave_streams": 1, "conclave_watches": 0, "conclave_peers_connected": 0,
+		"conclave_disk_stalled_seconds": 0, "conclave_apply_stalled_seconds": 0,
 		`conclave_request_seconds_count{op="acquire"}`:       1,
 		`conclave_request_seconds_count{op="open"}`:          1,
 		`conclave_call_seconds_count{method="http_open"}`:    1,

@@ -94,12 +94,22 @@ func newGauges(s *Server) *gauges {
 	g.gauge("conclave_applied_index", "Newest log entry applied.", func(v *snapshot) float64 { return float64(v.node.Applied.Load()) })
 	g.gauge("conclave_commit_index", "Newest log entry known to be committed.", func(v *snapshot) float64 { return float64(v.commit) })
 	g.gauge("conclave_term", "Term of the agreement.", func(v *snapshot) float64 { return float64(v.term) })
+	g.gauge("conclave_disk_stalled_seconds", "Duration of the write to the data directory that does not end, or 0.", func(v *snapshot) float64 { return stalled(v, true) })
+	g.gauge("conclave_apply_stalled_seconds", "Time for which log entries have waited to be applied although the disk of this server works, or 0.", func(v *snapshot) float64 { return stalled(v, false) })
 	g.gauge("conclave_sessions", "Live sessions.", func(v *snapshot) float64 { return float64(v.counts.Sessions) })
 	g.gauge("conclave_locks", "Locks that are held.", func(v *snapshot) float64 { return float64(v.counts.Locks) })
 	g.gauge("conclave_elections", "Elections that somebody leads.", func(v *snapshot) float64 { return float64(v.counts.Elections) })
 	g.gauge("conclave_waiters", "Requests that wait in queues.", func(v *snapshot) float64 { return float64(v.counts.Waiters) })
 	g.gauge("conclave_peers_connected", "Other servers that this one has a connection to.", func(v *snapshot) float64 { return float64(len(v.server.node.Connected())) })
 	return g
+}
+
+// stalled is how long something has not ended that has to do with the disk, or not.
+func stalled(v *snapshot, disk bool) float64 {
+	if stall := v.server.node.Stall(); stall.Disk == disk {
+		return stall.Took.Seconds()
+	}
+	return 0
 }
 
 func truth(b bool) float64 {

@@ -18,6 +18,9 @@ func InMemory() *State { return &State{Fresh: true, UID: drawUID()} }
 // Save does nothing.
 func (Memory) Save(*raftpb.HardState, []*raftpb.Entry, *raftpb.Snapshot, bool) error { return nil }
 
+// WriteSnapshot does nothing.
+func (Memory) WriteSnapshot(*raftpb.Snapshot) error { return nil }
+
 // Close does nothing.
 func (Memory) Close() error { return nil }
 

@@ -26,6 +26,7 @@ type step struct {
 	hs       *raftpb.HardState
 	entries  []*raftpb.Entry
 	snapshot *raftpb.Snapshot
+	ahead    bool // the file of the snapshot is written before
 	sync     bool
 }
 
@@ -57,9 +58,19 @@ func (x *script) save(t testing.TB, s *Store) {
 
 func mustDo(t testing.TB, s *Store, do step) {
 	t.Helper()
-	if err := s.Save(do.hs, do.entries, do.snapshot, do.sync); err != nil {
+	if err := do.save(s); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// save makes the save.
+func (do *step) save(s *Store) error {
+	if do.ahead {
+		if err := s.WriteSnapshot(do.snapshot); err != nil {
+			return err
+		}
+	}
+	return s.Save(do.hs, do.entries, do.snapshot, do.sync)
 }
 
 func (x *script) first() uint64 { return x.now.Snapshot.GetMetadata().GetIndex() + 1 }
@@ -80,7 +91,7 @@ func (x *script) next() step {
 		return x.take(step{hs: hard(term+1, 0, commit), entries: x.draw(x.below(commit, x.last()), term+1)})
 	case n < 9 && commit >= x.first(): // a snapshot of its own
 		at := x.now.Entries[x.below(x.first()-1, commit)-x.first()]
-		return x.take(step{snapshot: snapshotAt(at.GetIndex(), at.GetTerm(), string(x.bytes()))})
+		return x.take(step{snapshot: snapshotAt(at.GetIndex(), at.GetTerm(), string(x.bytes())), ahead: x.chance.IntN(2) == 0})
 	case n < 11: // a snapshot of the leader
 		at := commit + 1 + x.chance.Uint64N(12)
 		do := step{hs: hard(term+1, 0, at), snapshot: snapshotAt(at, term+1, string(x.bytes()))}
@@ -170,7 +181,7 @@ func saveScript(dir string, say func(string, ...any)) error {
 	x := newScript(seed, state)
 	for n := range savesEach {
 		do := x.next()
-		if err := s.Save(do.hs, do.entries, do.snapshot, do.sync); err != nil {
+		if err := do.save(s); err != nil {
 			return err
 		}
 		say("saved %d", n)

@@ -29,15 +29,39 @@ func positionOf(snapshot *raftpb.Snapshot) position {
 // fileName is the name that etcd's snap package gives the file.
 func (p position) fileName() string { return fmt.Sprintf("%016x-%016x.snap", p.term, p.index) }
 
-// writeSnapshot makes the file durable, its name in the directory included,
-// before the log names it. The record counts only once the hard state that
-// ends the Save stands behind it.
-func (s *Store) writeSnapshot(snapshot *raftpb.Snapshot) error {
+// WriteSnapshot makes the file of a snapshot durable while saves go on. A Save with
+// the same snapshot must follow, and writes only a record. Until then the file
+// counts for nothing: a crash leaves the log as if there were no snapshot, and the
+// next Save with a newer snapshot, or the next Open, may remove the file.
+func (s *Store) WriteSnapshot(snapshot *raftpb.Snapshot) error {
+	err := s.writeFile(snapshot)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && s.err == nil {
+		s.err = s.failure(err)
+	}
+	if s.err == nil {
+		s.written = positionOf(snapshot)
+	}
+	return s.err
+}
+
+// writeFile makes the file of a snapshot durable, its name in the directory
+// included.
+func (s *Store) writeFile(snapshot *raftpb.Snapshot) error {
 	if err := s.snaps.SaveSnap(snapshot); err != nil {
 		return err
 	}
-	if err := syncDirectory(s.snapDir()); err != nil {
-		return err
+	return syncDirectory(s.snapDir())
+}
+
+// recordSnapshot adds the record of a snapshot to the log, once its file is durable.
+// The record counts only once the hard state that ends the Save stands behind it.
+func (s *Store) recordSnapshot(snapshot *raftpb.Snapshot) error {
+	if positionOf(snapshot) != s.written {
+		if err := s.writeFile(snapshot); err != nil {
+			return err
+		}
 	}
 	meta := snapshot.GetMetadata()
 	conf := meta.GetConfState()

@@ -69,13 +69,14 @@ type Store struct {
 	zap  *zap.Logger
 	lock *fileutil.LockedFile
 
-	mu    sync.Mutex
-	wal   *wal.WAL
-	snaps *snap.Snapshotter
-	hard  *raftpb.HardState // as given to the last Save, or as opened
-	lazy  bool              // the log does not hold hard's commit index yet
-	kept  []position        // of the snapshots on disk, oldest first
-	err   error             // of the first failure; final
+	mu      sync.Mutex
+	wal     *wal.WAL
+	snaps   *snap.Snapshotter
+	hard    *raftpb.HardState // as given to the last Save, or as opened
+	lazy    bool              // the log does not hold hard's commit index yet
+	written position          // of the newest file of WriteSnapshot
+	kept    []position        // of the snapshots on disk, oldest first
+	err     error             // of the first failure; final
 }
 
 // Open opens the directory of a server, creating it when there is none, and
@@ -294,11 +295,15 @@ func (s *Store) Save(hs *raftpb.HardState, entries []*raftpb.Entry, snapshot *ra
 		return nil
 	}
 	if err := s.write(entries, snapshot); err != nil {
-		s.err = fmt.Errorf("store: write to %s failed, the server must stop: %w", s.dir, err)
+		s.err = s.failure(err)
 		return s.err
 	}
 	s.lazy = false
 	return nil
+}
+
+func (s *Store) failure(err error) error {
+	return fmt.Errorf("store: write to %s failed, the server must stop: %w", s.dir, err)
 }
 
 // merge takes over the new hard state. A snapshot holds committed state only,
@@ -326,7 +331,7 @@ func (s *Store) write(entries []*raftpb.Entry, snapshot *raftpb.Snapshot) error 
 		return nil
 	}
 	if snapshot != nil {
-		if err := s.writeSnapshot(snapshot); err != nil {
+		if err := s.recordSnapshot(snapshot); err != nil {
 			return err
 		}
 	}

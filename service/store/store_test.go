@@ -360,3 +360,36 @@ func BenchmarkSave(b *testing.B) {
 		})
 	}
 }
+
+// The file of a snapshot is written while saves go on, and counts from its record on.
+func TestSnapshotWrittenAhead(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := mustOpen(t, dir)
+	boot, later := snapshotAt(1, 1, "boot"), snapshotAt(3, 2, "later")
+	mustSave(t, s, nil, nil, boot)
+	mustSave(t, s, hard(2, 1, 3), entries(2, 4, 2, 10), nil)
+	if err := s.WriteSnapshot(later); err != nil {
+		t.Fatal(err)
+	}
+	mustSave(t, s, hard(2, 1, 4), entries(5, 5, 2, 10), nil)
+	mustClose(t, s)
+	state := reopen(t, dir)
+	wantState(t, state, hard(2, 1, 4), entries(2, 5, 2, 10), boot)
+
+	s, _ = mustOpen(t, dir)
+	if err := s.WriteSnapshot(later); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "snap", positionOf(later).fileName())
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustSave(t, s, hard(2, 1, 5), entries(6, 6, 2, 10), nil)
+	mustSave(t, s, nil, nil, later)
+	if after, err := os.Stat(path); err != nil || after.ModTime() != before.ModTime() {
+		t.Errorf("the save with the snapshot wrote its file again: %v", err)
+	}
+	mustClose(t, s)
+	wantState(t, reopen(t, dir), hard(2, 1, 5), entries(4, 6, 2, 10), later)
+}

@@ -1,0 +1,119 @@
+package hungdisk
+
+import (
+	"context"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// disk is a file system in this process that passes everything on to a directory.
+// While it hangs, no write and no fsync ends: not with an error, and not for a
+// signal, as with a disk whose driver waits.
+type disk struct {
+	mu   sync.Mutex
+	gate chan struct{} // closed unless it hangs
+}
+
+// mount mounts a disk at a path. It skips the test if the system does not allow it.
+func mount(t *testing.T, path string) *disk {
+	t.Helper()
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	loop, err := fs.NewLoopbackRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &disk{gate: make(chan struct{})}
+	close(d.gate)
+	options := &fs.Options{MountOptions: fuse.MountOptions{DirectMountStrict: true, FsName: "hungdisk", Name: "hungdisk"}}
+	server, err := fs.Mount(path, &node{loop.(*fs.LoopbackNode), d}, options)
+	if err != nil {
+		t.Skipf("a FUSE file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		d.release()
+		if err := server.Unmount(); err != nil {
+			t.Errorf("unmount %s: %v", path, err)
+		}
+	})
+	return d
+}
+
+func (d *disk) hang() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.gate = make(chan struct{})
+}
+
+func (d *disk) release() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.gate:
+	default:
+		close(d.gate)
+	}
+}
+
+// pass returns when the disk does not hang.
+func (d *disk) pass() {
+	d.mu.Lock()
+	gate := d.gate
+	d.mu.Unlock()
+	<-gate
+}
+
+type node struct {
+	*fs.LoopbackNode
+	disk *disk
+}
+
+func (n *node) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.InodeEmbedder {
+	return &node{child.(*fs.LoopbackNode), n.disk}
+}
+
+func (n *node) Open(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	f, opened, errno := n.LoopbackNode.Open(ctx, flags)
+	return n.wrap(f), opened, errno
+}
+
+func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+	inode, f, opened, errno := n.LoopbackNode.Create(ctx, name, flags, mode, out)
+	return inode, n.wrap(f), opened, errno
+}
+
+func (n *node) wrap(f fs.FileHandle) fs.FileHandle {
+	if f == nil {
+		return nil
+	}
+	return &file{f.(*fs.LoopbackFile), n.disk}
+}
+
+type file struct {
+	*fs.LoopbackFile
+	disk *disk
+}
+
+// PassthroughFd keeps the kernel from writing past this process.
+func (f *file) PassthroughFd() (int, bool) { return 0, false }
+
+func (f *file) Write(ctx context.Context, data []byte, off int64) (uint32, syscall.Errno) {
+	f.disk.pass()
+	return f.LoopbackFile.Write(ctx, data, off)
+}
+
+func (f *file) Writev(ctx context.Context, data [][]byte, off int64) (uint32, syscall.Errno) {
+	f.disk.pass()
+	return f.LoopbackFile.Writev(ctx, data, off)
+}
+
+func (f *file) Fsync(ctx context.Context, flags uint32) syscall.Errno {
+	f.disk.pass()
+	return f.LoopbackFile.Fsync(ctx, flags)
+}

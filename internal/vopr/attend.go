@@ -1,0 +1,84 @@
+package vopr
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+const (
+	// lookPeriod is how often the judge looks whether clients are attended to.
+	lookPeriod = 50 * ms
+	// attention is how long a client may wait for an answer, a place in a queue
+	// included, while a majority of the servers is well: ten election timeouts of
+	// 200 ms, and a second in which the client finds out who leads.
+	attention = 3000 * ms
+)
+
+// attendant knows for how long the same servers have been well.
+type attendant struct {
+	well      endpoint // the servers
+	wellSince int64
+}
+
+// attend requires that clients get answers while a majority of the voters is up, has
+// disks that work, and can talk. Others may be down, stand still, or have a disk
+// that hangs: the leader as well as any.
+func (w *world) attend() {
+	w.after(lookPeriod, w.attend)
+	if well := w.majority(); well != w.well || well == 0 {
+		w.well, w.wellSince = well, w.now
+		return
+	}
+	for _, c := range w.clients {
+		if c.dead || c.paused {
+			continue
+		}
+		waits := w.now - max(c.waitsSince(), w.wellSince)
+		w.stats.Attended++
+		w.stats.Longest = max(w.stats.Longest, waits)
+		if waits > attention {
+			w.violate("availability", "client %d has waited %d ms for an answer, while the servers %b were well", c.slot, waits/ms, w.well)
+		}
+	}
+}
+
+// majority returns the voters that are well, or 0 unless they are a majority that
+// nothing keeps from talking to each other and to clients.
+func (w *world) majority() (well endpoint) {
+	if len(w.cuts) > 0 || w.storm != nil || w.asking != nil {
+		return 0
+	}
+	var newest *server
+	for _, s := range w.servers {
+		if s.up() && (newest == nil || s.replica.Applied() > newest.replica.Applied()) {
+			newest = s
+		}
+	}
+	if newest == nil {
+		return 0
+	}
+	voters, n := newest.replica.Status().Voters, 0
+	for _, s := range w.servers {
+		if s.up() && !s.paused && s.disk.hung == 0 && !s.disk.full && slices.Contains(voters, s.id) {
+			well |= s.endpoint()
+			n++
+		}
+	}
+	if 2*n <= len(voters) {
+		return 0
+	}
+	return well
+}
+
+// waitsSince is since when a client has waited for an answer: to anything, since it
+// renews all the time, or to a request of its session.
+func (c *client) waitsSince() int64 {
+	since := max(c.heard, c.awake)
+	for _, r := range c.session().pending {
+		if !r.answered && r.command.Op != registry.OpRenew && r.command.Op != registry.OpOpen {
+			since = min(since, max(r.born, c.awake))
+		}
+	}
+	return since
+}
