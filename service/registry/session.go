@@ -37,6 +37,9 @@ type session struct {
 	silent    bool
 	remaining int64
 
+	// leaving says that somebody else ends the session: it goes when its last hold
+	// does, and until then has nothing but holds that are revoked.
+	leaving bool
 	// ended is set when the session has left the registry.
 	ended bool
 }

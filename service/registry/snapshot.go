@@ -83,6 +83,7 @@ func (s *session) append(b []byte) []byte {
 	b = wire.AppendUint(b, s.renewals)
 	b = wire.AppendBool(b, s.silent)
 	b = wire.AppendInt(b, s.remaining)
+	b = wire.AppendBool(b, s.leaving)
 	b = wire.AppendUint(b, s.low)
 	b = wire.AppendUint(b, uint64(len(s.answers)))
 	for i := range s.answers {
@@ -103,6 +104,7 @@ func (r *Registry) readSession(rd *wire.Reader) {
 	s.renewals = rd.Uint()
 	s.silent = rd.Bool()
 	s.remaining = rd.Int()
+	s.leaving = rd.Bool()
 	s.low = rd.Uint()
 	each(rd, func() {
 		s.answers = append(s.answers, readAnswer(rd))
@@ -285,6 +287,9 @@ func (r *Registry) Check() error {
 }
 
 func (s *session) check() error {
+	if s.leaving && (s.claims.len() == 0 || s.waits > 0 || s.revocations < s.claims.len()) {
+		return fmt.Errorf("session %v is being ended, and of its %d claims %d wait and %d are revoked", s.id, s.claims.len(), s.waits, s.revocations)
+	}
 	next := s.low
 	for _, a := range s.answers {
 		switch {

@@ -12,6 +12,14 @@ type routeKey struct {
 	sequence uint64
 }
 
+// routeOf returns what the answer to a command is found by.
+func routeOf(c *registry.Command) routeKey {
+	if c.Op == registry.OpEnd {
+		return routeKey{session: registry.SessionID(c.Origin.Request)}
+	}
+	return routeKey{c.Session, c.Sequence}
+}
+
 // route is where a request came from last, and whether it was told that it waits.
 type route struct {
 	conn   uint64
