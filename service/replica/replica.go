@@ -274,7 +274,7 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 		refuse(registry.Exhausted, fmt.Sprintf("the server has %d requests waiting, the most it takes: try again", len(r.pending)))
 	default:
 		at := routeOf(c)
-		r.routes[at] = route{conn, r.routes[at].queued}
+		r.routes[at] = route{conn, r.routes[at].queued, c.Op == registry.OpClose}
 		if c.Op == registry.OpOpen || c.Op == registry.OpRenew {
 			r.homes[c.Session] = r.homes[c.Session].with(conn)
 		}
