@@ -156,7 +156,7 @@ func (st *state) revoke(own *api.Reply, r *api.Revoke) []*api.Reply {
 		return []*api.Reply{own}
 	}
 	told := answer(c.session, c.sequence, api.Code_CODE_REVOKED)
-	told.Message = r.Reason
+	told.Message, told.Fence = r.Reason, c.fence
 	return []*api.Reply{own, told}
 }
 

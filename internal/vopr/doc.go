@@ -39,6 +39,8 @@
 //     others; late writes that it does refuse are counted.
 //   - A session lives until the deadline of its client, and a hold until it is given
 //     up, on every server that has applied what the client was told.
+//   - A session that an operator ends may be over earlier, but no hold of it before its
+//     client was told, or its deadline has passed.
 //   - Who is told that it waits is granted before those who ask after that.
 //   - A release before the deadline finds what it releases.
 //   - Servers apply the same entry at the same index, are then in the same state, and

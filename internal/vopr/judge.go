@@ -157,8 +157,12 @@ func (j *judge) promises(s *server) {
 			if !x.believed() || s.applied < x.opened {
 				continue
 			}
-			if _, alive := state.Session(x.id); !alive {
+			view, alive := state.Session(x.id)
+			switch {
+			case !alive && !x.dismissed:
 				s.w.violate("session", "session %v is over on server %d, %d ms before the deadline of its client", x.id, s.id, (x.endsAt-s.w.now)/ms)
+			case alive && (view.Owner != c.principal() || view.Leaving && !x.dismissed):
+				s.w.violate("owner", "session %v of %q is shown as %+v", x.id, c.principal(), view)
 			}
 			s.w.stats.Alive++
 		}

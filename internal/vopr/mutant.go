@@ -125,6 +125,13 @@ var Mutants = []Mutant{
 			"service/replica/stall.go", "\t\tr.yield()\n", "\t\tr.yielded = 0\n",
 		}},
 	},
+	{
+		Name: "end-drops-at-once",
+		Why:  "An operator who ends a session takes its holds away at once: the next one enters while the holder does not know.",
+		Edits: []Edit{{
+			"service/registry/revoke.go", "r.ask(res, slices.Index(res.holders(), held), c.Value, c.Origin.Actor, fx)\n\t}", "r.drop(held, Stale, Dropped)\n\t\tr.settle(res, fx)\n\t}",
+		}},
+	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry whoever commits it. So the term that a

@@ -66,6 +66,10 @@ func (p *place) answered(w *world, code registry.Code) {
 	case registry.Held:
 		p.res.note(p.operation(opHeld, p.called, w.now))
 	case registry.Cancelled:
+	case registry.Revoked:
+		if !p.request.session.dismissed {
+			w.violate("answer", "an acquire of %q is refused because its session is being ended, which nobody asked for", p.res.name)
+		}
 	case registry.Stale:
 		p.vanish(w)
 	default:

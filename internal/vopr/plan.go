@@ -27,7 +27,7 @@ type Plan struct {
 // Kind is what goes wrong.
 type Kind string
 
-// The kinds of fault. All but drift, jump, join, remove, promote, resign and
+// The kinds of fault. All but drift, jump, join, remove, promote, resign, end and
 // die end by themselves.
 const (
 	Crash   Kind = "crash"   // a server loses power
@@ -48,6 +48,7 @@ const (
 	Remove  Kind = "remove"  // a server is removed
 	Promote Kind = "promote" // a learner is given a vote
 	Resign  Kind = "resign"  // the leader hands over
+	End     Kind = "end"     // an operator ends the session of a client
 	Nap     Kind = "nap"     // a client stands still
 	Die     Kind = "die"     // a client ends without a word; another takes its place
 	Away    Kind = "away"    // a client reaches no server
@@ -76,7 +77,7 @@ var weights = []struct {
 	weight int
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
-	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3},
+	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3}, {End, 8},
 	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4},
 }
 
@@ -111,7 +112,7 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		f.Arg = rng.Int64N(2) // 1: in the middle of a write
 	}
 	switch f.Kind {
-	case Drift, Jump, Join, Remove, Promote, Resign, Die:
+	case Drift, Jump, Join, Remove, Promote, Resign, End, Die:
 		f.For = 0
 	}
 	if f.Kind == Drift && rng.IntN(2) == 0 {

@@ -99,7 +99,7 @@ func drawBatch(t *rapid.T) Batch {
 func drawCommand(t *rapid.T) Command {
 	op := rapid.SampledFrom([]Op{
 		OpOpen, OpOpen, OpRenew, OpClose, OpAcquire, OpAcquire, OpAcquire, OpAcquire, OpRelease, OpRelease,
-		OpCancel, OpUpdate, OpExpire, OpSilence, OpMember, OpOvertake,
+		OpCancel, OpUpdate, OpExpire, OpSilence, OpMember, OpOvertake, OpEnd,
 	}).Draw(t, "op")
 	number := rapid.Uint64Range(0, 12)
 	c := Command{Op: op}
@@ -113,6 +113,9 @@ func drawCommand(t *rapid.T) Command {
 			ID: number.Draw(t, "id"), UID: rapid.Uint64().Draw(t, "uid"), PeerAddress: rapid.String().Draw(t, "peer address"),
 			ClientAddress: rapid.String().Draw(t, "client address"), Standing: Standing(rapid.IntRange(0, 2).Draw(t, "standing")),
 		}
+		return c
+	case OpEnd:
+		c.Session, c.Origin.Request = drawSession(t), [16]byte{1}
 		return c
 	case OpOvertake:
 		c.Class, c.Name = Election, rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")

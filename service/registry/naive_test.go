@@ -28,6 +28,7 @@ type naiveSession struct {
 	renewals  uint64
 	silent    bool
 	remaining int64
+	leaving   bool
 }
 
 type naiveClaim struct {
@@ -63,6 +64,8 @@ func (m *naive) step(term uint64, now int64, c *Command) {
 			}
 		}
 	case OpMember:
+	case OpEnd:
+		m.tell(SessionID(c.Origin.Request), 0, m.dismiss(c))
 	case OpDrop:
 		if c.Term == term {
 			m.dropOverdue(c.Claims)
@@ -205,6 +208,9 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 	holds := claim != nil && claim.fence != 0
 	switch c.Op {
 	case OpAcquire:
+		if s.leaving {
+			return Result{Code: Revoked}
+		}
 		return m.acquire(s, c)
 	case OpClose:
 		m.end([]*naiveSession{s})
@@ -215,6 +221,7 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 		m.remove(claim)
 		m.remember(s, c.Hold, Result{Code: Stale})
 		m.fill(claim.key)
+		m.leave(s)
 	case OpCancel:
 		switch {
 		case holds:
@@ -278,8 +285,56 @@ func (m *naive) dropOverdue(ids []ClaimID) {
 		if claim := m.claim(id.Session, id.Sequence); claim != nil && claim.revoked {
 			m.lose(claim)
 			m.fill(claim.key)
+			m.leave(m.session(claim.session))
 		}
 	}
+}
+
+// dismiss ends the session of somebody else.
+func (m *naive) dismiss(c *Command) Result {
+	s := m.session(c.Session)
+	if s == nil {
+		return Result{Code: NotFound}
+	}
+	s.leaving = true
+	var freed []key
+	for _, claim := range m.own(s.id) {
+		if claim.fence != 0 {
+			continue
+		}
+		m.remove(claim)
+		m.remember(s, claim.sequence, Result{Code: Cancelled})
+		m.tell(s.id, claim.sequence, Result{Code: Cancelled})
+		if !slices.Contains(freed, claim.key) {
+			freed = append(freed, claim.key)
+		}
+	}
+	for _, k := range freed {
+		m.fill(k)
+	}
+	for _, claim := range m.own(s.id) {
+		m.ask(claim, c.Value)
+	}
+	m.leave(s)
+	return Result{Code: OK}
+}
+
+// leave ends a session that is to end and holds nothing.
+func (m *naive) leave(s *naiveSession) {
+	if s.leaving && len(m.own(s.id)) == 0 {
+		m.end([]*naiveSession{s})
+	}
+}
+
+// own returns what a session claims, in the order of its requests.
+func (m *naive) own(id SessionID) (own []*naiveClaim) {
+	for _, claim := range m.claims {
+		if claim.session == id {
+			own = append(own, claim)
+		}
+	}
+	slices.SortFunc(own, func(a, b *naiveClaim) int { return int(a.sequence) - int(b.sequence) })
+	return own
 }
 
 // lose takes a hold away.
@@ -405,14 +460,7 @@ func (m *naive) end(over []*naiveSession) {
 	for _, s := range over {
 		m.sessions = slices.DeleteFunc(m.sessions, func(other *naiveSession) bool { return other == s })
 		m.fx.Ended = append(m.fx.Ended, s.id)
-		var own []*naiveClaim
-		for _, claim := range m.claims {
-			if claim.session == s.id {
-				own = append(own, claim)
-			}
-		}
-		slices.SortFunc(own, func(a, b *naiveClaim) int { return int(a.sequence) - int(b.sequence) })
-		for _, claim := range own {
+		for _, claim := range m.own(s.id) {
 			m.remove(claim)
 			if claim.fence == 0 {
 				m.tell(s.id, claim.sequence, Result{Code: SessionGone})

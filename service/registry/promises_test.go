@@ -184,6 +184,12 @@ func (w *walk) note(c *Command, fx *Effects, before map[key]line) {
 	for _, outcome := range fx.Outcomes {
 		code := outcome.Result.Code
 		w.seen[codeText(code)]++
+		w.seeIf(c.Op == OpEnd && code == OK && outcome.Sequence == 0, "session ended by another")
+		w.seeIf(c.Op == OpEnd && code == Cancelled, "withdrawn by another")
+		w.seeIf(c.Op == OpAcquire && code == Revoked, "refused while leaving")
+		if outcome.Session == sessionNamed("op") {
+			continue
+		}
 		client := &w.clients[outcome.Session[0]-'a']
 		// Some answers are lost; the low mark then stays behind for a while.
 		if client.answered != nil && outcome.Sequence%7 != 0 {

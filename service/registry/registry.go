@@ -109,6 +109,8 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 		if c.From == r.level {
 			r.level, r.stay = c.To, c.Stay
 		}
+	case OpEnd:
+		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.dismiss(c, fx)})
 	default:
 		fx.Outcomes = append(fx.Outcomes, Outcome{c.Session, c.Sequence, r.request(c, fx)})
 	}
@@ -195,6 +197,9 @@ func (r *Registry) carryOut(s *session, c *Command, fx *Effects) Result {
 		r.end([]*session{s}, Closed, fx)
 		return Result{Code: OK}
 	case OpAcquire:
+		if s.leaving {
+			return Result{Code: Revoked, Message: "the session is being ended: release what it holds, then open a new one"}
+		}
 		return r.acquire(s, c, fx)
 	case OpRelease:
 		return r.release(s, c.Hold, fx)
@@ -331,6 +336,7 @@ func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
 	}
 	r.drop(c, Stale, Released)
 	r.settle(c.resource, fx)
+	r.leave(s, fx)
 	return Result{Code: OK}
 }
 

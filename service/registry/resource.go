@@ -16,7 +16,7 @@ type resource struct {
 	generation uint64
 	limit      uint32
 	class      Class
-	// swept is set while claims of ended sessions wait to be swept out.
+	// swept is set while claims wait to be swept out.
 	swept bool
 }
 
@@ -197,10 +197,11 @@ func (res *resource) remove(c *claim) {
 	res.scatter()
 }
 
-// sweep takes out the claims of ended sessions, all in one pass: ten thousand
-// waiters that expire together must not cost their number squared.
+// sweep takes out the claims of ended sessions, and the waiters of those that are
+// being ended, all in one pass: ten thousand waiters that expire together must not
+// cost their number squared.
 func (res *resource) sweep() {
-	over := func(c *claim) bool { return c.session.ended }
+	over := func(c *claim) bool { return c.session.ended || c.session.leaving && !c.held() }
 	res.swept = false
 	if present := res.crowd; present != nil {
 		present.holders = slices.DeleteFunc(present.holders, over)

@@ -46,12 +46,71 @@ func (r *Registry) ask(res *resource, holder int, reason, by string, fx *Effects
 	fx.queued(c.resource)
 }
 
+// dismiss ends the session of somebody else, as fast as can be without ending a hold
+// that its holder believes in: what waits is withdrawn, and what is held revoked. The
+// session may be renewed meanwhile, but acquires nothing more.
+func (r *Registry) dismiss(c *Command, fx *Effects) Result {
+	if problem := c.Validate(); problem != "" {
+		return Result{Code: Invalid, Message: problem}
+	}
+	s := r.sessions[c.Session]
+	if s == nil {
+		return Result{Code: NotFound, Message: fmt.Sprintf("no such session: %v: it may have expired or been closed", c.Session)}
+	}
+	r.thawSession(s)
+	s.leaving = true
+	r.withdraw(s, c.Value, fx)
+	for _, held := range s.sortedClaims() {
+		res := r.thaw(held.resource)
+		r.ask(res, slices.Index(res.holders(), held), c.Value, c.Origin.Actor, fx)
+	}
+	r.leave(s, fx)
+	return Result{Code: OK}
+}
+
+// withdraw takes all that a session waits for out of the queues, before anything is
+// granted to those behind.
+func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
+	why := "the session is being ended"
+	if reason != "" {
+		why += ": " + reason
+	}
+	var freed []*resource
+	for _, c := range s.sortedClaims() {
+		if c.held() {
+			continue
+		}
+		r.unlist(c)
+		r.waits(c, -1)
+		s.claims.remove(number(c.sequence))
+		s.remember(c.sequence, Result{Code: Cancelled, Message: "the session is being ended"})
+		fx.Outcomes = append(fx.Outcomes, Outcome{s.id, c.sequence, Result{Code: Cancelled, Message: why}})
+		if res := r.thaw(c.resource); !res.swept {
+			res.swept = true
+			freed = append(freed, res)
+		}
+	}
+	for _, res := range freed {
+		res.sweep()
+		fx.queued(res)
+		r.settle(res, fx)
+	}
+}
+
+// leave ends a session that is to end once nothing is left that it holds.
+func (r *Registry) leave(s *session, fx *Effects) {
+	if s.leaving && s.claims.len() == 0 {
+		r.end([]*session{s}, Dropped, fx)
+	}
+}
+
 // dropOverdue takes revoked holds away.
 func (r *Registry) dropOverdue(claims []ClaimID, fx *Effects) {
 	for _, id := range claims {
 		if c := r.revoked[id]; c != nil {
 			r.drop(c, Stale, Dropped)
 			r.settle(c.resource, fx)
+			r.leave(c.session, fx)
 		}
 	}
 }

@@ -47,6 +47,10 @@ type sessionState struct {
 	// leader.
 	silent    bool
 	remaining int64
+
+	// leaving says that somebody else ends the session: it goes when its last hold
+	// does, and until then has nothing but holds that are revoked.
+	leaving bool
 }
 
 // answer is what is remembered of the result of a request: nothing of whose size the

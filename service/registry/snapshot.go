@@ -92,6 +92,7 @@ func (st *sessionState) append(b []byte) []byte {
 	b = wire.AppendUint(b, st.renewals)
 	b = wire.AppendBool(b, st.silent)
 	b = wire.AppendInt(b, st.remaining)
+	b = wire.AppendBool(b, st.leaving)
 	b = wire.AppendUint(b, st.low)
 	b = wire.AppendUint(b, uint64(len(st.answers)))
 	for i := range st.answers {
@@ -113,6 +114,7 @@ func (r *Registry) readSession(rd *wire.Reader) {
 	s.renewals = rd.Uint()
 	s.silent = rd.Bool()
 	s.remaining = rd.Int()
+	s.leaving = rd.Bool()
 	s.low = rd.Uint()
 	each(rd, func() {
 		s.answers = append(s.answers, readAnswer(rd))
@@ -308,6 +310,9 @@ func (r *Registry) Check() error {
 func (s *session) check() error {
 	if s.holds+s.waits != s.claims.len() {
 		return fmt.Errorf("session %v: %d holds and %d waits are counted, it has %d claims", s.id, s.holds, s.waits, s.claims.len())
+	}
+	if s.leaving && (s.claims.len() == 0 || s.waits > 0 || s.revocations < s.claims.len()) {
+		return fmt.Errorf("session %v is being ended, and of its %d claims %d wait and %d are revoked", s.id, s.claims.len(), s.waits, s.revocations)
 	}
 	next := s.low
 	for _, a := range s.answers {

@@ -60,6 +60,8 @@ type Session struct {
 	// Silent says that the log has the session down with Remaining ns left.
 	Silent    bool
 	Remaining int64
+	// Leaving says that the session is being ended by somebody else.
+	Leaving bool
 }
 
 // Counts sums the registry up.
@@ -117,7 +119,7 @@ func (st *sessionState) view() Session {
 	s := st.of
 	return Session{
 		ID: s.id, Owner: s.owner, TTL: s.ttl, Host: s.host, PID: s.pid, Program: s.program,
-		Opened: s.opened, Renewals: st.renewals, Silent: st.silent, Remaining: st.remaining,
+		Opened: s.opened, Renewals: st.renewals, Silent: st.silent, Remaining: st.remaining, Leaving: st.leaving,
 		Holds: st.holds, Waits: st.waits,
 	}
 }

@@ -176,6 +176,9 @@ func (r *Replica) publish() {
 	for _, outcome := range r.fx.Outcomes {
 		r.answer(outcome)
 	}
+	for _, id := range r.fx.Ended {
+		r.farewell(id)
+	}
 	r.out.Elections = append(r.out.Elections, r.fx.Elections...)
 	r.out.Locks = append(r.out.Locks, r.fx.Locks...)
 	r.out.Members = r.out.Members || r.fx.Members
@@ -192,9 +195,23 @@ func (r *Replica) adjustLeases() {
 	for _, id := range r.fx.Ended {
 		if _, alive := r.reg.Session(id); !alive {
 			r.leases.end(id)
-			delete(r.homes, id)
 		}
 	}
+}
+
+// farewell tells that a session is gone, as an answer to no request, over every
+// stream that renewed it, but for the one that closed it: a copy of its program need
+// not find out by its next renewal.
+func (r *Replica) farewell(id registry.SessionID) {
+	if _, alive := r.reg.Session(id); alive {
+		return
+	}
+	for _, conn := range r.homes[id] {
+		if conn != 0 {
+			r.out.Replies = append(r.out.Replies, Reply{conn, registry.Outcome{Session: id, Result: registry.NoSession(id)}})
+		}
+	}
+	delete(r.homes, id)
 }
 
 // answer passes an outcome to the client that awaits it, if it is one of this
@@ -214,10 +231,13 @@ func (r *Replica) answer(outcome registry.Outcome) {
 	}
 	r.out.Replies = append(r.out.Replies, Reply{to.conn, outcome})
 	if outcome.Result.Code == registry.Queued {
-		r.routes[at] = route{to.conn, true}
+		r.routes[at] = route{conn: to.conn, queued: true}
 		return
 	}
 	delete(r.routes, at)
+	if present, known := r.homes[at.session]; known && to.closes {
+		r.homes[at.session] = present.without(to.conn)
+	}
 	if to.queued {
 		r.spread(to.conn, outcome)
 	}

@@ -217,7 +217,7 @@ func TestJSONRefusesWhatIsWrong(t *testing.T) {
 		{"/v1/open", `{"session":"00000000000000000000000000000000"}`, "all zeros"},
 		{"/v1/open", `{}{}`, "there is more after the object"},
 		{"/v1/open", `{"host":"` + strings.Repeat("x", 600<<10) + `"}`, "the body has over"},
-		{"/v1/open", `{"host":"` + strings.Repeat("x", 300) + `"}`, "over 256 bytes"},
+		{"/v1/open", `{"host":"` + strings.Repeat("x", 300) + `"}`, "at most 256"},
 		{"/v1/renew", `{}`, "the session id has 0 bytes"},
 		{"/v1/acquire", on(``), "the name is empty"},
 		{"/v1/acquire", on(`,"name":"a\nb"`), "control character"},
