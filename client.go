@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -186,7 +185,7 @@ func (c *Client) opened(ctx context.Context, kind, name string) (*session, error
 			return nil, fmt.Errorf("conclave: %s %q: %w", kind, name, s.err)
 		}
 	}
-	return nil, interrupted(ctx, kind, name, c.trouble())
+	return nil, c.interrupted(ctx, kind, name, false)
 }
 
 // current returns the session that serves calls, a new one if there is none or
@@ -287,19 +286,10 @@ func (c *Client) tried() []Attempt {
 	return tried
 }
 
-// trouble says what keeps the client from the leader, or "".
-func (c *Client) trouble() string {
+// leads reports whether the server in use has shown that it leads, and is there.
+func (c *Client) leads() bool {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	l := c.link
-	fine := l != nil && !l.suspect
-	c.mu.Unlock()
-	if fine {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("no leader found")
-	for _, a := range c.tried() {
-		fmt.Fprintf(&b, "; %s: %v", a.Server, a.Err)
-	}
-	return b.String()
+	return l != nil && l.proven && !l.suspect && !l.mute
 }

@@ -31,7 +31,13 @@ over, if it has it, says farewell to its clients and stops.
 Each setting can be given as a flag, in the environment as CONCLAVE_ and the
 flag's name in capitals with _ for -, or under the flag's name in a TOML file
 (--config, CONCLAVE_CONFIG). A flag counts before the environment, and that
-before the file. Without any it is a cluster of one, for this machine alone.`,
+before the file. Without any it is a cluster of one, for this machine alone.
+
+Exit status:
+    0  stopped by a signal
+   78  a restart does not help: bad settings, a data directory that is damaged or
+       another server's, or the server was removed from the cluster
+  125  anything else, such as an address that is taken`,
 		Example: `  conclave serve
   conclave serve --config /etc/conclave.toml
   conclave serve --join 10.0.0.1:7400 --data /var/lib/conclave --listen 10.0.0.4:7400 \
@@ -48,6 +54,7 @@ before the file. Without any it is a cluster of one, for this machine alone.`,
 				return err
 			}
 			restWell()
+			a.serving = true
 			return a.serve(cfg)
 		},
 	}

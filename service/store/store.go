@@ -89,7 +89,8 @@ type Store struct {
 
 // Open opens the directory of a server, creating it when there is none, and
 // returns what it holds. The error says in one line what is wrong; see
-// ClusterError, ServerError, FormatError, LockedError and CorruptError.
+// ClusterError, ServerError, DirectoryError, FormatError, LockedError and
+// CorruptError.
 func Open(dir string, id Identity, log *slog.Logger) (*Store, *State, error) {
 	if err := checkOurs(dir); err != nil {
 		return nil, nil, err
@@ -173,7 +174,7 @@ func checkOurs(dir string) error {
 		}
 	}
 	if foreign != "" {
-		return fmt.Errorf("store: %s is no data directory and not empty: it has %q; name an empty or a new directory", dir, foreign)
+		return &DirectoryError{dir, fmt.Sprintf("is not empty: it has %q, which is not a server's; name an empty or a new directory", foreign)}
 	}
 	return nil
 }
