@@ -31,8 +31,9 @@ type Client struct {
 
 	attached chan struct{} // closed when a server of the cluster has answered
 	attach   sync.Once
-	refused  chan struct{} // closed when all servers belong to another cluster
+	refused  chan struct{} // closed when it is of no use to try any server again
 	refuse   sync.Once
+	hopeless error // why, once refused is closed
 	closing  sync.Once
 	closeErr error
 
@@ -48,7 +49,8 @@ type Client struct {
 
 // Dial attaches to the cluster that cfg names. It returns once a server of the
 // cluster has answered, and keeps trying until ctx ends, or for 10 seconds if
-// ctx has no deadline; the error is then a *DialError that says what each server
+// ctx has no deadline, unless all servers belong to another cluster or no TLS
+// connection to any of them is possible; the error is then a *DialError that says what each server
 // said. The session is opened by the first call that needs one, so that a
 // program which only looks has none.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
@@ -65,7 +67,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	case <-c.attached:
 		return c, nil
 	case <-c.refused:
-		err = ErrWrongCluster
+		err = c.hopeless
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

@@ -147,10 +147,32 @@ type DialError struct {
 	// Attempts has the last thing known of each server, in the order of
 	// Config.Servers, with leaders that other servers named after them.
 	Attempts []Attempt
-	// Err is what ended Dial: the end of its context, or ErrWrongCluster if all
-	// servers belong to another cluster.
+	// Err is what ended Dial: the end of its context, or ErrWrongCluster or a
+	// *TLSError if all servers failed for such a reason.
 	Err error
 }
+
+// TLSError says why no TLS connection to a server is possible: trying again does not
+// help, until somebody changes the certificates or the configuration.
+type TLSError struct {
+	Problem TLSProblem
+	text    string
+}
+
+// TLSProblem is what keeps client and server from a TLS connection.
+type TLSProblem int
+
+const (
+	// UnknownAuthority means that the client does not trust who signed the server's
+	// certificate.
+	UnknownAuthority TLSProblem = iota + 1
+	// ClientRefused means that the server wants a client certificate that it trusts.
+	ClientRefused
+	// NoTLS means that what listens there does not speak TLS.
+	NoTLS
+)
+
+func (e *TLSError) Error() string { return "TLS: " + e.text }
 
 // Attempt is what became of one server.
 type Attempt struct {

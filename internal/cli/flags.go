@@ -126,7 +126,10 @@ func (a *app) dial(ctx context.Context, cfg conclave.Config) (*conclave.Client, 
 	defer cancel()
 	client, err := conclave.Dial(ctx, cfg)
 	var failed *conclave.DialError
+	var secrecy *conclave.TLSError
 	switch {
+	case errors.As(err, &failed) && errors.As(failed.Err, &secrecy):
+		return nil, fmt.Errorf("%s; %s", attempts(failed.Attempts), remedies[secrecy.Problem])
 	case errors.Is(err, conclave.ErrUnavailable):
 		return nil, silence(err, a.client.timeout)
 	case errors.As(err, &failed):
@@ -149,6 +152,13 @@ func (a *app) dialReady(ctx context.Context, cfg conclave.Config) (*conclave.Cli
 		return nil, silence(err, a.client.timeout)
 	}
 	return client, nil
+}
+
+// remedies say which flags mend what keeps a client from a TLS connection.
+var remedies = map[conclave.TLSProblem]string{
+	conclave.UnknownAuthority: "set --cacert to the certificate of the authority that signed it",
+	conclave.ClientRefused:    "set --cert and --key to a certificate that the server trusts",
+	conclave.NoTLS:            "leave --cacert, --cert and --key out, or give a port that speaks TLS",
 }
 
 // unanswered is the end of a wait for a cluster that did not answer.

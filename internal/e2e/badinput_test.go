@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
 // call runs the binary and returns its exit status and what it said.
@@ -81,6 +82,26 @@ func TestBadInput(t *testing.T) {
 			t.Parallel()
 			refused(t, 125, c.words, c.args...)
 		})
+	}
+}
+
+// TestWrongTLS connects in ways that no waiting mends: it is said at once, with the flag.
+func TestWrongTLS(t *testing.T) {
+	t.Parallel()
+	authority, stranger := servertest.NewAuthority(t), servertest.NewAuthority(t)
+	cert, key := authority.Issue("server")
+	secure := startCluster(t, 1, "--tls-cert", cert, "--tls-key", key, "--tls-ca", authority.File)
+	plain := startCluster(t, 1)
+	dial(t, conclave.Config{Servers: secure.Addresses(), TLS: authority.Client("program")}) // it is up
+	dial(t, conclave.Config{Servers: plain.Addresses()})
+	began := time.Now()
+	at := secure.Addresses()[0]
+	refused(t, 125, []string{at + ": TLS: certificate signed by unknown authority; set --cacert to "}, "status", "--servers", at, "--cacert", stranger.File)
+	refused(t, 125, []string{at + ": TLS: ", "; set --cert and --key to "}, "status", "--servers", at, "--cacert", authority.File)
+	at = plain.Addresses()[0]
+	refused(t, 125, []string{at + ": TLS: the server does not speak TLS; leave --cacert, --cert and --key out"}, "lock", "x", "--servers", at, "--cacert", authority.File, "--", "true")
+	if took := time.Since(began); took > 9*time.Second {
+		t.Errorf("three mistakes take %v: each is said at once, not after the 10s of --timeout", took)
 	}
 }
 
