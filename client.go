@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -32,8 +31,9 @@ type Client struct {
 
 	attached chan struct{} // closed when a server of the cluster has answered
 	attach   sync.Once
-	refused  chan struct{} // closed when all servers belong to another cluster
+	refused  chan struct{} // closed when it is of no use to try any server again
 	refuse   sync.Once
+	hopeless error // why, once refused is closed
 	closing  sync.Once
 	closeErr error
 
@@ -49,7 +49,8 @@ type Client struct {
 
 // Dial attaches to the cluster that cfg names. It returns once a server of the
 // cluster has answered, and keeps trying until ctx ends, or for 10 seconds if
-// ctx has no deadline; the error is then a *DialError that says what each server
+// ctx has no deadline, unless all servers belong to another cluster or no TLS
+// connection to any of them is possible; the error is then a *DialError that says what each server
 // said. The session is opened by the first call that needs one, so that a
 // program which only looks has none.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
@@ -66,7 +67,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	case <-c.attached:
 		return c, nil
 	case <-c.refused:
-		err = ErrWrongCluster
+		err = c.hopeless
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -186,7 +187,7 @@ func (c *Client) opened(ctx context.Context, kind, name string) (*session, error
 			return nil, fmt.Errorf("conclave: %s %q: %w", kind, name, s.err)
 		}
 	}
-	return nil, interrupted(ctx, kind, name, c.trouble())
+	return nil, c.interrupted(ctx, kind, name, false)
 }
 
 // current returns the session that serves calls, a new one if there is none or
@@ -287,19 +288,10 @@ func (c *Client) tried() []Attempt {
 	return tried
 }
 
-// trouble says what keeps the client from the leader, or "".
-func (c *Client) trouble() string {
+// leads reports whether the server in use has shown that it leads, and is there.
+func (c *Client) leads() bool {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	l := c.link
-	fine := l != nil && !l.suspect
-	c.mu.Unlock()
-	if fine {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("no leader found")
-	for _, a := range c.tried() {
-		fmt.Fprintf(&b, "; %s: %v", a.Server, a.Err)
-	}
-	return b.String()
+	return l != nil && l.proven && !l.suspect && !l.mute
 }

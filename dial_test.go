@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -130,4 +132,32 @@ func TestServerOfAnotherClusterIsNeverUsed(t *testing.T) {
 			t.Error("the status of another cluster was taken")
 		}
 	})
+}
+
+// TestDialDoesNotWaitForTLS: what no waiting mends is reported at once.
+func TestDialDoesNotWaitForTLS(t *testing.T) {
+	plain := listen(t, func(conn net.Conn) { conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) })
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	defer secure.Close()
+	for address, want := range map[string]TLSProblem{plain: NoTLS, secure.Listener.Addr().String(): UnknownAuthority} {
+		began := time.Now()
+		_, err := Dial(t.Context(), Config{Servers: []string{address}, TLS: &tls.Config{}})
+		var secrecy *TLSError
+		if !errors.As(err, &secrecy) || secrecy.Problem != want || errors.Is(err, ErrUnavailable) {
+			t.Errorf("got %v, want problem %d", err, want)
+		}
+		if took := time.Since(began); took > patience/2 {
+			t.Errorf("Dial took %v", took)
+		}
+	}
+	// One server that may come back is enough to go on.
+	closed, _ := net.Listen("tcp", "127.0.0.1:0")
+	closed.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if _, err := Dial(ctx, Config{Servers: []string{plain, closed.Addr().String()}, TLS: &tls.Config{}}); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("with a server that is down: %v, want ErrUnavailable", err)
+	}
 }

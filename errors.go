@@ -46,6 +46,13 @@ var (
 	// one expected.
 	ErrWrongCluster = errors.New("wrong cluster")
 
+	// ErrUnavailable says that the cluster did not answer before the context of the
+	// call reached its deadline. Whether a lock is free, say, or was released, is
+	// unknown then. The error that matches it is an *UnavailableError or a
+	// *DialError, which tell what became of each server. An error that matches only
+	// context.DeadlineExceeded means that the cluster did answer: a lock is held.
+	ErrUnavailable = errors.New("the cluster did not answer")
+
 	// ErrExhausted says that a bounded queue of the server is full.
 	ErrExhausted = errors.New("a queue of the server is full")
 )
@@ -142,10 +149,32 @@ type DialError struct {
 	// Attempts has the last thing known of each server, in the order of
 	// Config.Servers, with leaders that other servers named after them.
 	Attempts []Attempt
-	// Err is what ended Dial: the end of its context, or ErrWrongCluster if all
-	// servers belong to another cluster.
+	// Err is what ended Dial: the end of its context, or ErrWrongCluster or a
+	// *TLSError if all servers failed for such a reason.
 	Err error
 }
+
+// TLSError says why no TLS connection to a server is possible: trying again does not
+// help, until somebody changes the certificates or the configuration.
+type TLSError struct {
+	Problem TLSProblem
+	text    string
+}
+
+// TLSProblem is what keeps client and server from a TLS connection.
+type TLSProblem int
+
+const (
+	// UnknownAuthority means that the client does not trust who signed the server's
+	// certificate.
+	UnknownAuthority TLSProblem = iota + 1
+	// ClientRefused means that the server wants a client certificate that it trusts.
+	ClientRefused
+	// NoTLS means that what listens there does not speak TLS.
+	NoTLS
+)
+
+func (e *TLSError) Error() string { return "TLS: " + e.text }
 
 // Attempt is what became of one server.
 type Attempt struct {
@@ -168,6 +197,34 @@ func (e *DialError) Error() string {
 
 func (e *DialError) Unwrap() error { return e.Err }
 
+// Is makes errors.Is(err, ErrUnavailable) true if the context ended first.
+func (e *DialError) Is(target error) bool {
+	return target == ErrUnavailable && errors.Is(e.Err, context.DeadlineExceeded)
+}
+
+// UnavailableError says what became of each server, when none answered a call in
+// time.
+type UnavailableError struct {
+	Op, Name string
+	// Attempts are as those of a DialError.
+	Attempts []Attempt
+	Err      error // the end of the context
+}
+
+func (e *UnavailableError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "conclave: %s %q: %v: %v", e.Op, e.Name, e.Err, ErrUnavailable)
+	for _, a := range e.Attempts {
+		fmt.Fprintf(&b, "; %s: %v", a.Server, a.Err)
+	}
+	return b.String()
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Is makes errors.Is(err, ErrUnavailable) true.
+func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
+
 // errSessionGone ends requests of a session that was lost; their callers go on
 // in a new session, or report a loss.
 var errSessionGone = errors.New("the session is gone")
@@ -186,15 +243,16 @@ func refusal(op, name string, rep *api.Reply) error {
 	return &RequestError{Op: op, Name: name, Code: rep.GetCode(), Message: rep.GetMessage()}
 }
 
-// interrupted is the error of a call whose context ended before its outcome.
-// trouble says what keeps the client from the leader, if anything does.
-func interrupted(ctx context.Context, op, name, trouble string) error {
-	err := fmt.Errorf("conclave: %s %q: %w", op, name, ctx.Err())
-	if cause := context.Cause(ctx); !errors.Is(ctx.Err(), cause) {
+// interrupted is the error of a call whose context ended before its outcome. What
+// the cluster has answered to this very call was heard over the link in use, if
+// anything was: a link that is no more, or silent, may have been so for long.
+func (c *Client) interrupted(ctx context.Context, op, name string, answered bool) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
 		err = fmt.Errorf("%w (%w)", err, cause)
 	}
-	if trouble != "" {
-		err = fmt.Errorf("%w; %s", err, trouble)
+	if !errors.Is(err, context.DeadlineExceeded) || answered && c.leads() {
+		return fmt.Errorf("conclave: %s %q: %w", op, name, err)
 	}
-	return err
+	return &UnavailableError{Op: op, Name: name, Attempts: c.tried(), Err: err}
 }

@@ -94,8 +94,7 @@ func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
 				return h, err
 			}
 		case <-ctx.Done():
-			c.abandon(r)
-			return nil, interrupted(ctx, a.kind, a.message.GetName(), c.trouble())
+			return nil, c.interrupted(ctx, a.kind, a.message.GetName(), c.abandon(r))
 		}
 	}
 }
@@ -110,7 +109,7 @@ func (c *Client) settle(ctx context.Context, a acquisition, r *request, o outcom
 		return nil, fmt.Errorf("conclave: %s %q: %w", a.kind, a.message.GetName(), o.err), true
 	case code == api.Code_CODE_OK && ctx.Err() != nil:
 		c.abandon(r)
-		return nil, interrupted(ctx, a.kind, a.message.GetName(), ""), true
+		return nil, c.interrupted(ctx, a.kind, a.message.GetName(), true), true
 	case code == api.Code_CODE_OK:
 		h = c.handOut(a, r, o.reply)
 		return h, nil, h != nil
@@ -145,19 +144,22 @@ func (c *Client) handOut(a acquisition, r *request, grant *api.Reply) *hold {
 	return h
 }
 
-// abandon is called when the caller of a request to acquire goes away.
-func (c *Client) abandon(r *request) {
+// abandon is called when the caller of a request to acquire goes away. It reports
+// whether the cluster has answered the request, if only that it is queued.
+func (c *Client) abandon(r *request) (answered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := r.session
 	if s.gone {
-		return
+		return false
 	}
+	answered = r.answered
 	if h, granted := s.grants[r.sequence]; granted && h == nil {
 		s.giveBack(r.sequence)
-		return
+	} else {
+		s.withdraw(r)
 	}
-	s.withdraw(r)
+	return answered
 }
 
 func (h *hold) deadline() time.Duration { return time.Duration(h.session.lease.deadline()) }
@@ -230,7 +232,7 @@ func (h *hold) call(ctx context.Context, op string, message *api.Request) (outco
 	case o := <-done:
 		return o, nil
 	default:
-		return outcome{}, interrupted(ctx, op+" "+h.kind, h.name, h.client.trouble())
+		return outcome{}, h.client.interrupted(ctx, op+" "+h.kind, h.name, false)
 	}
 }
 

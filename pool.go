@@ -134,10 +134,12 @@ func plain(err error) error {
 	case strings.Contains(text, "connection refused"):
 		return errors.New("connection refused")
 	case strings.Contains(text, "first record does not look like a TLS handshake"):
-		return errors.New("TLS: the server does not speak TLS")
+		return &TLSError{NoTLS, "the server does not speak TLS"}
 	case strings.Contains(text, "tls: certificate required"), strings.Contains(text, "tls: unknown certificate authority"),
 		strings.Contains(text, "tls: bad certificate"):
-		return errors.New("TLS: the server wants a client certificate that it trusts")
+		return &TLSError{ClientRefused, "the server wants a client certificate that it trusts"}
+	case strings.Contains(text, "certificate signed by unknown authority"):
+		return &TLSError{UnknownAuthority, "certificate signed by unknown authority"}
 	case strings.Contains(text, "authentication handshake failed: "):
 		return fmt.Errorf("TLS: %s", strings.TrimSuffix(after(text, "authentication handshake failed: "), `"`))
 	case strings.Contains(text, "error reading server preface"), strings.Contains(text, "frame header looked like"):

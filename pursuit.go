@@ -252,18 +252,27 @@ func (c *Client) noteEnd(l *link) string {
 	if c.ctx.Err() == nil && l.err != nil && l.err != errReplaced {
 		c.attempts[l.address] = l.err
 	}
-	if c.identity == c.cfg.Cluster && c.allForeign() {
-		c.refuse.Do(func() { close(c.refused) })
+	if why := c.permanent(); c.identity == c.cfg.Cluster && why != nil {
+		c.refuse.Do(func() {
+			c.hopeless = why
+			close(c.refused)
+		})
 	}
 	return l.leader
 }
 
-// allForeign reports whether every configured server belongs to another cluster.
-func (c *Client) allForeign() bool {
+// permanent returns why it is of no use to try any configured server again, or nil.
+func (c *Client) permanent() (why error) {
 	for _, s := range c.cfg.Servers {
-		if !errors.Is(c.attempts[s], ErrWrongCluster) {
-			return false
+		var secrecy *TLSError
+		switch err := c.attempts[s]; {
+		case errors.Is(err, ErrWrongCluster):
+			why = ErrWrongCluster
+		case errors.As(err, &secrecy):
+			why = secrecy
+		default:
+			return nil
 		}
 	}
-	return true
+	return why
 }

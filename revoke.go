@@ -68,7 +68,7 @@ func (c *Client) revoke(ctx context.Context, kind string, r *api.Revoke) (uint64
 			}
 			return o.reply.GetFence(), nil
 		case <-ctx.Done():
-			return 0, interrupted(ctx, "revoke "+kind, name, c.trouble())
+			return 0, c.interrupted(ctx, "revoke "+kind, name, false)
 		}
 	}
 }

@@ -246,7 +246,7 @@ func TestWhatCannotBe(t *testing.T) {
 		"TTL: 1ms is out of range":              {TTL: time.Millisecond},
 		"with a TLSCert the server takes":       {Dir: t.TempDir(), Member: &server.Config{TLSCert: "a", TLSKey: "b"}},
 		"is not among the peers":                {Dir: t.TempDir(), Member: &server.Config{ID: 3, Peers: peers}},
-		"is no data directory and not empty":    {Dir: "."},
+		`is not empty: it has "pipes.go"`:       {Dir: "."},
 	} {
 		client, err := embed.Open(within(t), cfg)
 		if err == nil {

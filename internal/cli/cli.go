@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/internal/guard"
+	"github.com/conclave-io/conclave/service/server"
 )
 
 // Exit statuses that are Conclave's own.
@@ -25,7 +26,11 @@ const (
 	// StatusLost says that the lock or the leadership was lost while the
 	// command ran; the command was ended.
 	StatusLost = 120
-	// StatusNotAcquired says that what was wanted could not be had in time.
+	// StatusFinal says that a server ended for a reason that a restart does not
+	// remove: bad settings, damaged data, or because it was removed from the cluster.
+	StatusFinal = 78
+	// StatusNotAcquired says that the cluster answered, and that somebody else had
+	// what was wanted until the time was over.
 	StatusNotAcquired = 124
 	// StatusError says that Conclave itself failed, or was called wrongly.
 	StatusError = 125
@@ -41,7 +46,8 @@ type app struct {
 	stdout, stderr io.Writer
 	client         clientFlags
 	json           bool
-	status         int // of a command that was run, if there is no error
+	status         int  // of a command that was run, if there is no error
+	serving        bool // a server has its settings, and they are good
 }
 
 // statusError ends the binary with a status. A nil err says nothing more.
@@ -71,21 +77,24 @@ func Main(args ...string) int {
 func (a *app) main(args []string) int {
 	root := newRoot(a)
 	root.SetArgs(args)
-	if err := root.Execute(); err != nil {
-		return a.fail(root, err)
+	if cmd, err := root.ExecuteC(); err != nil {
+		return a.fail(cmd, err)
 	}
 	return a.status
 }
 
 // fail says in one line what went wrong, and returns the exit status.
-func (a *app) fail(root *cobra.Command, err error) int {
+func (a *app) fail(cmd *cobra.Command, err error) int {
 	var s *statusError
 	if !errors.As(err, &s) && errors.Is(err, context.Canceled) {
 		err, s = errors.New("interrupted"), &statusError{status: statusInterrupted}
 	}
-	a.say("%s", oneLine(explain(root, err)))
-	if s != nil {
+	a.say("%s", oneLine(explain(cmd.Root(), err)))
+	switch {
+	case s != nil:
 		return s.status
+	case cmd.CommandPath() == "conclave serve" && (!a.serving || server.Final(err)):
+		return StatusFinal
 	}
 	return StatusError
 }

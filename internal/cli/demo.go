@@ -45,7 +45,7 @@ It takes half a minute, and exits with 0 only if the lock kept its word.`,
 }
 
 func (a *app) demo(dir string, membership bool) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	binary, err := os.Executable()
 	if err != nil {
@@ -90,7 +90,7 @@ func newDemoWorker(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			return demo.Worker(ctx, a.client.servers, number, path)
 		},

@@ -76,7 +76,7 @@ func (a *app) dev(servers, port int, dir string) error {
 	if err := devFree(servers, port); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	c := &devCluster{app: a, dir: dir, ready: make(chan struct{})}
 	var err error

@@ -137,7 +137,7 @@ func TestDevRevivesItsServersAndStopsThemAll(t *testing.T) {
 	lock()
 	second := out.await(t, `(?s)died.*server 2 is process (\d+)`)[1]
 	lock()
-	end(t, cmd, out, syscall.SIGINT)
+	end(t, cmd, out, syscall.SIGHUP) // as when its window is closed
 	for _, pid := range []string{first, second, out.await(t, `server 1 is process (\d+)`)[1]} {
 		if !gone(pid) {
 			t.Errorf("process %s is still there", pid)

@@ -126,18 +126,16 @@ func (a *app) dial(ctx context.Context, cfg conclave.Config) (*conclave.Client, 
 	defer cancel()
 	client, err := conclave.Dial(ctx, cfg)
 	var failed *conclave.DialError
-	if !errors.As(err, &failed) {
-		return client, err
+	var secrecy *conclave.TLSError
+	switch {
+	case errors.As(err, &failed) && errors.As(failed.Err, &secrecy):
+		return nil, fmt.Errorf("%s; %s", attempts(failed.Attempts), remedies[secrecy.Problem])
+	case errors.Is(err, conclave.ErrUnavailable):
+		return nil, silence(err, a.client.timeout)
+	case errors.As(err, &failed):
+		return nil, fmt.Errorf("%w (%s)", failed.Err, attempts(failed.Attempts))
 	}
-	var tried []string
-	for _, attempt := range failed.Attempts {
-		tried = append(tried, fmt.Sprintf("%s: %v", attempt.Server, attempt.Err))
-	}
-	what := fmt.Sprintf("no server of the cluster answered within %v", &a.client.timeout)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		what = failed.Err.Error()
-	}
-	return nil, fmt.Errorf("%s (%s)", what, strings.Join(tried, "; "))
+	return client, err
 }
 
 // dialReady dials and opens the session: a cluster without a quorum is not
@@ -151,12 +149,50 @@ func (a *app) dialReady(ctx context.Context, cfg conclave.Config) (*conclave.Cli
 	defer cancel()
 	if err := client.Ready(answer); err != nil {
 		go client.Close() // there is nothing that could be lost, and nobody to tell
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("the cluster did not answer within %v, it may have no quorum: %w", &a.client.timeout, err)
-		}
-		return nil, err
+		return nil, silence(err, a.client.timeout)
 	}
 	return client, nil
+}
+
+// remedies say which flags mend what keeps a client from a TLS connection.
+var remedies = map[conclave.TLSProblem]string{
+	conclave.UnknownAuthority: "set --cacert to the certificate of the authority that signed it",
+	conclave.ClientRefused:    "set --cert and --key to a certificate that the server trusts",
+	conclave.NoTLS:            "leave --cacert, --cert and --key out, or give a port that speaks TLS",
+}
+
+// unanswered is the end of a wait for a cluster that did not answer.
+type unanswered struct {
+	within duration
+	tried  string // what became of each server
+	err    error
+}
+
+func (e *unanswered) Error() string {
+	return fmt.Sprintf("the cluster did not answer within %v (%s)", &e.within, e.tried)
+}
+
+func (e *unanswered) Unwrap() error { return e.err }
+
+// silence puts it in one line if err says that the cluster did not answer.
+func silence(err error, within duration) error {
+	var dialled *conclave.DialError
+	var called *conclave.UnavailableError
+	switch {
+	case errors.As(err, &called):
+		return &unanswered{within, attempts(called.Attempts), err}
+	case errors.Is(err, conclave.ErrUnavailable) && errors.As(err, &dialled):
+		return &unanswered{within, attempts(dialled.Attempts), err}
+	}
+	return err
+}
+
+func attempts(list []conclave.Attempt) string {
+	var tried []string
+	for _, attempt := range list {
+		tried = append(tried, fmt.Sprintf("%s: %v", attempt.Server, attempt.Err))
+	}
+	return strings.Join(tried, "; ")
 }
 
 // ask dials, asks one thing, and hangs up.

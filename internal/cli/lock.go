@@ -49,8 +49,8 @@ Exit status:
   N      the command's own
   128+n  signal n ended the command
   120    lost, or asked to leave; the command was ended
-  124    not acquired in time
-  125    conclave itself failed, or was called wrongly
+  124    not acquired in time: the cluster answered that somebody else has it
+  125    conclave failed or was called wrongly, or the cluster did not answer
   126    the command cannot be executed
   127    the command was not found`
 

@@ -76,13 +76,11 @@ func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Re
 	arrived := catchSignals()
 	defer arrived.stop()
 	var client *conclave.Client
-	late := false
 	s.until = time.Now().Add(time.Duration(s.runFlags.wait))
 	sig := arrived.during(ctx, func(ctx context.Context) {
 		ctx, cancel := s.bounded(ctx)
 		defer cancel()
 		client, err = s.app.dialReady(ctx, cfg)
-		late = errors.Is(ctx.Err(), context.DeadlineExceeded)
 	})
 	if client != nil {
 		defer hangUp(client)
@@ -90,10 +88,8 @@ func (s *seeker) seek(ctx context.Context, cfg conclave.Config) (result guard.Re
 	switch {
 	case sig != nil:
 		return result, &interruption{sig}
-	case err != nil && late:
-		return result, failure(StatusNotAcquired, "%s %q not acquired within %v: %w", s.kind, s.name, &s.runFlags.wait, err)
 	case err != nil:
-		return result, err
+		return result, s.unknown(err)
 	}
 	return s.turns(ctx, client, arrived)
 }
@@ -161,12 +157,36 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 		return nil, &interruption{sig}
 	case errors.As(err, &held):
 		return nil, failure(StatusNotAcquired, "%s %q is %s%s", s.kind, s.name, s.taken(), by(held.Holder))
-	case errors.Is(err, context.DeadlineExceeded) && s.runFlags.wait > 0:
-		return nil, failure(StatusNotAcquired, "%s %q not acquired within %v%s", s.kind, s.name, &s.runFlags.wait, s.holder(ctx, client))
+	case errors.Is(err, conclave.ErrUnavailable):
+		return nil, s.unknown(silence(err, s.limit()))
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, failure(StatusError, "%s %q: no answer of the cluster within %v: %v", s.kind, s.name, &s.app.client.timeout, err)
+		holder, err := s.holder(ctx, client)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, s.unknown(&unanswered{s.limit(), oneLine(err.Error()), err})
+		}
+		return nil, failure(StatusNotAcquired, "%s %q not acquired within %v%s", s.kind, s.name, &s.runFlags.wait, holder)
 	}
 	return h, err
+}
+
+// limit is how long an answer was waited for.
+func (s *seeker) limit() duration {
+	if s.runFlags.wait > 0 {
+		return s.runFlags.wait
+	}
+	return s.app.client.timeout
+}
+
+// unknown makes it plain that nothing is known of what was wanted, if err says that
+// the cluster did not answer. Only the cluster can say that something was not got in
+// time, so the status is another one.
+func (s *seeker) unknown(err error) error {
+	var silent *unanswered
+	if !errors.As(err, &silent) {
+		return err
+	}
+	silent.within = min(silent.within, s.limit())
+	return failure(StatusError, "%s %q: %w; whether it is free is unknown", s.kind, s.name, silent)
 }
 
 // hold runs the command and gives up what was held. Nothing of the command is
@@ -194,20 +214,18 @@ func (s *seeker) hold(h hold, arrived signals) (guard.Result, error) {
 // runs out by itself.
 const releasePatience = 5 * time.Second
 
-// holder says who holds what was not acquired, if that can be learnt at once.
-func (s *seeker) holder(ctx context.Context, client *conclave.Client) string {
+// holder says who holds what was not acquired, if that can be learnt at once. The
+// error says that no server answered.
+func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	resources, err := s.list(ctx, client)
-	if err != nil {
-		return ""
-	}
 	for _, r := range resources {
 		if r.Name == s.name && len(r.Holders) > 0 {
-			return ": " + s.taken() + by(r.Holders[0])
+			return ": " + s.taken() + by(r.Holders[0]), nil
 		}
 	}
-	return ""
+	return "", err
 }
 
 // taken is what a resource is that somebody else has.

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,6 +19,24 @@ import (
 // stopPatience is how long a server may take to stop when it is told to.
 const stopPatience = 10 * time.Second
 
+const serveHelp = `Serve runs one server until it gets SIGTERM or SIGINT; then it hands leadership
+over, if it has it, tells its clients and stops. With a terminal as its standard
+input it also stops on SIGHUP.
+
+Each setting can be given as a flag, in the environment as CONCLAVE_ and the
+flag's name in capitals with _ for -, or under the flag's name in a TOML file
+(--config, CONCLAVE_CONFIG). A flag counts before the environment, and that
+before the file. Without any it is a cluster of one, for this machine alone.
+
+Otherwise SIGHUP has it read its TLS files and the log level again. It also reads
+the TLS files again when they change. Other settings need a restart.
+
+Exit status:
+    0  stopped by a signal
+   78  a restart does not help: bad settings, a data directory that is damaged or
+       another server's, or the server was removed from the cluster
+  125  anything else, such as an address that is taken`
+
 func newServe(a *app) *cobra.Command {
 	var (
 		file string
@@ -25,13 +45,7 @@ func newServe(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run one server of a cluster",
-		Long: `Serve runs one server until it gets SIGTERM or SIGINT; then it hands leadership
-over, if it has it, says farewell to its clients and stops.
-
-Each setting can be given as a flag, in the environment as CONCLAVE_ and the
-flag's name in capitals with _ for -, or under the flag's name in a TOML file
-(--config, CONCLAVE_CONFIG). A flag counts before the environment, and that
-before the file. Without any it is a cluster of one, for this machine alone.`,
+		Long:  serveHelp,
 		Example: `  conclave serve
   conclave serve --config /etc/conclave.toml
   conclave serve --join 10.0.0.1:7400 --data /var/lib/conclave --listen 10.0.0.4:7400 \
@@ -43,12 +57,14 @@ before the file. Without any it is a cluster of one, for this machine alone.`,
     --peer-cert peer.pem --peer-key peer.key --peer-ca peers-ca.pem`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			cfg, err := serverConfig(file, set)
+			settings := func() (server.Config, error) { return serverConfig(file, set) }
+			cfg, err := settings()
 			if err != nil {
 				return err
 			}
 			restWell()
-			return a.serve(cfg)
+			a.serving = true
+			return a.serve(cfg, settings)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", os.Getenv("CONCLAVE_CONFIG"), "TOML file with settings, by the names of these flags (CONCLAVE_CONFIG)")
@@ -116,12 +132,22 @@ func serverConfig(file string, set []*settingFlag) (server.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// serve runs a server until a signal, or a fault of its own, ends it.
-func (a *app) serve(cfg server.Config) (err error) {
-	if cfg.Log, err = cfg.Logger(a.stderr); err != nil {
+// serve runs a server until a signal, or a fault of its own, ends it. SIGHUP has it
+// read its settings again.
+func (a *app) serve(cfg server.Config, settings func() (server.Config, error)) (err error) {
+	given, level := cfg, new(slog.LevelVar)
+	if cfg.Log, err = cfg.Logger(a.stderr, level); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	hangups := make(chan os.Signal, 1) // one stands for many
+	if isTerminal(os.Stdin) {
+		ending = append(ending, syscall.SIGHUP) // its window was closed
+	} else {
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ending...)
 	defer stop()
 	s, err := server.StartContext(ctx, cfg)
 	if err != nil {
@@ -130,16 +156,40 @@ func (a *app) serve(cfg server.Config) (err error) {
 	cfg = s.Config()
 	fmt.Fprintf(a.stdout, "server %d of cluster %s takes clients at %s and servers at %s, data in %s\n",
 		cfg.ID, s.Cluster(), s.Addr(), s.PeerAddr(), cfg.Data)
-	select {
-	case <-ctx.Done():
-	case <-s.Done():
-		if server.Removed(s.Err()) {
-			return s.Err()
+	for ctx.Err() == nil {
+		select {
+		case <-hangups:
+			reload(s, &given, settings, level)
+		case <-ctx.Done():
+		case <-s.Done():
+			if server.Removed(s.Err()) {
+				return s.Err()
+			}
+			return fmt.Errorf("server %d stopped: %w", cfg.ID, s.Err())
 		}
-		return fmt.Errorf("server %d stopped: %w", cfg.ID, s.Err())
 	}
 	stop() // a second signal ends the process at once
 	patience, cancel := context.WithTimeout(context.Background(), stopPatience)
 	defer cancel()
 	return s.Stop(patience)
+}
+
+// reload takes over what can change while a server runs: its certificates and its log
+// level. Other settings that differ from those it was given are named.
+func reload(s *server.Server, given *server.Config, settings func() (server.Config, error), level *slog.LevelVar) {
+	log := s.Config().Log
+	_ = s.Reload() // it logs what it did
+	now, err := settings()
+	if err != nil {
+		log.Error("the settings were read again and refused; those before stay in use", "err", err)
+		return
+	}
+	if now.LogLevel != given.LogLevel {
+		_ = level.UnmarshalText([]byte(now.LogLevel)) // Validate has read it
+		log.Log(context.Background(), level.Level(), "the log level has changed", "from", given.LogLevel, "to", now.LogLevel)
+		given.LogLevel = now.LogLevel
+	}
+	if keys := given.Differing(now); len(keys) > 0 {
+		log.Warn("settings that differ now need a restart", "settings", strings.Join(keys, ", "))
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
 // call runs the binary and returns its exit status and what it said.
@@ -76,12 +77,31 @@ func TestBadInput(t *testing.T) {
 		{"unreachable cluster", []string{"127.0.0.1:1", "refused"}, []string{"lock", "a", "--servers", "127.0.0.1:1", "--timeout", "500ms", "--", "true"}},
 		{"address that is none", []string{`"here"`, "host:port"}, []string{"status", "--servers", "here"}},
 		{"wrong cluster", []string{"0123456789abcdef", server}, []string{"status", "--servers", server, "--cluster", "0123456789abcdef"}},
-		{"open to the world", []string{"0.0.0.0:7400", "--tls-cert", "--insecure"}, []string{"serve", "--listen", "0.0.0.0:7400", "--advertise", "10.0.0.1:7400", "--data", t.TempDir()}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			refused(t, 125, c.words, c.args...)
 		})
+	}
+}
+
+// TestWrongTLS connects in ways that no waiting mends: it is said at once, with the flag.
+func TestWrongTLS(t *testing.T) {
+	t.Parallel()
+	authority, stranger := servertest.NewAuthority(t), servertest.NewAuthority(t)
+	cert, key := authority.Issue("server")
+	secure := startCluster(t, 1, "--tls-cert", cert, "--tls-key", key, "--tls-ca", authority.File)
+	plain := startCluster(t, 1)
+	dial(t, conclave.Config{Servers: secure.Addresses(), TLS: authority.Client("program")}) // it is up
+	dial(t, conclave.Config{Servers: plain.Addresses()})
+	began := time.Now()
+	at := secure.Addresses()[0]
+	refused(t, 125, []string{at + ": TLS: certificate signed by unknown authority; set --cacert to "}, "status", "--servers", at, "--cacert", stranger.File)
+	refused(t, 125, []string{at + ": TLS: ", "; set --cert and --key to "}, "status", "--servers", at, "--cacert", authority.File)
+	at = plain.Addresses()[0]
+	refused(t, 125, []string{at + ": TLS: the server does not speak TLS; leave --cacert, --cert and --key out"}, "lock", "x", "--servers", at, "--cacert", authority.File, "--", "true")
+	if took := time.Since(began); took > 9*time.Second {
+		t.Errorf("three mistakes take %v: each is said at once, not after the 10s of --timeout", took)
 	}
 }
 
@@ -91,6 +111,8 @@ func TestServersThatCannotBe(t *testing.T) {
 	cluster := startCluster(t, 1)
 	dial(t, conclave.Config{Servers: cluster.Addresses()}) // it is up
 	busy, data := cluster.Addresses()[0], cluster.Dir(1)
+
+	refused(t, 78, []string{"0.0.0.0:7400", "--tls-cert", "--insecure"}, "serve", "--listen", "0.0.0.0:7400", "--advertise", "10.0.0.1:7400", "--data", t.TempDir())
 
 	refused(t, 125, []string{busy, "taken", "--listen"}, "serve", "--data", t.TempDir(), "--listen", busy, "--peer-listen", "127.0.0.1:0")
 	// The same settings as the server that runs, but for the addresses.
@@ -102,8 +124,8 @@ func TestServersThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(foreign, "thesis.tex"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, 125, []string{foreign, "thesis.tex", "empty"}, "serve", "--data", foreign, "--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0")
-	refused(t, 125, []string{data, "belongs to cluster"}, "serve", "--data", data, "--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0", "--cluster-name", "other")
+	refused(t, 78, []string{foreign, "thesis.tex", "empty"}, "serve", "--data", foreign, "--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0")
+	refused(t, 78, []string{data, "belongs to cluster"}, "serve", "--data", data, "--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0", "--cluster-name", "other")
 }
 
 // TestDataOfAnotherServer starts server 2 on the data of server 1.
@@ -116,7 +138,7 @@ func TestDataOfAnotherServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	refused(t, 125, []string{cluster.Dir(1), "server 1", "2"}, cluster.Command(2, "--data", cluster.Dir(1))...)
+	refused(t, 78, []string{cluster.Dir(1), "server 1", "2"}, cluster.Command(2, "--data", cluster.Dir(1))...)
 }
 
 // TestTwoServersWithOneID starts a second server 2 while the first one lives.
@@ -183,7 +205,7 @@ func TestQuorumLost(t *testing.T) {
 	}
 	servers := strings.Join(cluster.Addresses(), ",")
 	refused(t, 125, []string{"within 1s"}, "lock", "b", "--servers", servers, "--timeout", "1s", "--", "true")
-	refused(t, 124, []string{"not acquired within 700ms"}, "lock", "b", "--servers", servers, "--wait", "700ms", "--", "true")
+	refused(t, 125, []string{"did not answer within 700ms"}, "lock", "b", "--servers", servers, "--wait", "700ms", "--", "true")
 	select {
 	case <-held.Context().Done():
 	case <-time.After(patience):

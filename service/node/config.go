@@ -36,9 +36,10 @@ type Config struct {
 	// PeerListener takes the connections of the other servers. Start closes it
 	// when it fails, Stop when the node stops.
 	PeerListener net.Listener
-	// PeerServerTLS and PeerClientTLS secure the traffic between servers; nil
-	// leaves it in the clear.
-	PeerServerTLS, PeerClientTLS *tls.Config
+	// PeerServerTLS and PeerClientTLS secure the traffic between servers, as those of
+	// transport.Config; nil leaves it in the clear.
+	PeerServerTLS *tls.Config
+	PeerClientTLS func() *tls.Config
 	// ClientAddress is where clients reach this server ("host:port").
 	ClientAddress string
 	// Heartbeat is the time between two heartbeats of the leader [50 ms].

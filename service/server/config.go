@@ -78,6 +78,9 @@ type Config struct {
 	// Listener and PeerListener, if not nil, are used instead of listening at
 	// Listen and PeerListen.
 	Listener, PeerListener net.Listener
+	// LookEvery is how often the server looks whether its TLS files have changed, to
+	// read them again [1 min].
+	LookEvery time.Duration
 	// Limits of the replica, for tests; zero values are the defaults.
 	Limits replica.Config
 
@@ -107,6 +110,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.LogFormat, "text")
 	set(&c.Version, "unknown")
 	set(&c.patience, defaultPatience)
+	set(&c.LookEvery, time.Minute)
 	switch {
 	case c.Join != "":
 		set(&c.PeerListen, c.PeerAdvertise)

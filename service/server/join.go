@@ -35,7 +35,7 @@ type origin struct {
 
 // resolve finds out which server of which cluster this is: from the configuration,
 // or, for one that joins, from its data directory or from the cluster.
-func (c Config) resolve(ctx context.Context, secrets secrets) (Config, origin, error) {
+func (c Config) resolve(ctx context.Context, secrets *secrets) (Config, origin, error) {
 	if c.Join == "" {
 		cluster, err := c.Cluster()
 		peers, _ := ParsePeers(c.Peers) // Validate has read them
@@ -53,7 +53,7 @@ func (c Config) resolve(ctx context.Context, secrets secrets) (Config, origin, e
 
 // join asks one server of the cluster after the other to be taken in, until one
 // has answered for the leader. While another change is under way it waits.
-func (c Config) join(ctx context.Context, secrets secrets, uid uint64) (store.Joined, error) {
+func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.Joined, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
 	pool := newPool(secrets)

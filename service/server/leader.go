@@ -169,10 +169,10 @@ type pool struct {
 	conns map[string]*grpc.ClientConn
 }
 
-func newPool(secrets secrets) *pool {
+func newPool(secrets *secrets) *pool {
 	secrecy := insecure.NewCredentials()
 	if secrets.leader != nil {
-		secrecy = credentials.NewTLS(secrets.leader)
+		secrecy = renewed{credentials.NewTLS(secrets.leader()), secrets.leader}
 	}
 	return &pool{
 		conns: make(map[string]*grpc.ClientConn),

@@ -13,6 +13,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/store"
 )
 
 // Members returns the servers of the cluster as the leader sees them.
@@ -82,6 +83,21 @@ func (s *Server) founders() []*api.Member {
 func Removed(err error) bool {
 	var removed *replica.RemovedError
 	return errors.As(err, &removed)
+}
+
+// Final reports whether a server ended, or did not start, for a reason that a restart
+// does not remove: its data directory is damaged, another's or of another format, or
+// it was removed from the cluster.
+func Final(err error) bool {
+	var (
+		damaged *store.CorruptError
+		format  *store.FormatError
+		cluster *store.ClusterError
+		server  *store.ServerError
+		other   *store.DirectoryError
+	)
+	return Removed(err) || errors.As(err, &damaged) || errors.As(err, &format) ||
+		errors.As(err, &cluster) || errors.As(err, &server) || errors.As(err, &other)
 }
 
 // ChangeMembers reserves an id, promotes a learner, or removes a server.

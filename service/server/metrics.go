@@ -22,6 +22,7 @@ type metrics struct {
 	calls    *prometheus.HistogramVec
 	streams  prometheus.Gauge
 	watches  prometheus.Gauge
+	reloads  *prometheus.CounterVec
 
 	byOp map[registry.Op]prometheus.Observer
 }
@@ -44,12 +45,19 @@ func newMetrics(s *Server) *metrics {
 		watches: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "conclave_watches", Help: "Elections being observed through this server.",
 		}),
+		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "conclave_certificate_reloads_total",
+			Help: "How often the TLS files were read again, by result: ok, or failed, when the certificates before stay in use.",
+		}, []string{"result"}),
 		byOp: make(map[registry.Op]prometheus.Observer),
+	}
+	for _, result := range []string{"ok", "failed"} {
+		m.reloads.WithLabelValues(result) // from 0 on
 	}
 	for op, name := range opNames {
 		m.byOp[op] = m.requests.WithLabelValues(name)
 	}
-	m.registry.MustRegister(m.requests, m.calls, m.streams, m.watches, newGauges(s),
+	m.registry.MustRegister(m.requests, m.calls, m.streams, m.watches, m.reloads, newGauges(s),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

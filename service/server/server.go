@@ -29,6 +29,7 @@ type Server struct {
 	peers    map[uint64]string // the servers that it was told of at the start
 	started  time.Time
 
+	secrets  *secrets
 	node     *node.Node
 	metrics  *metrics
 	pool     *pool
@@ -75,7 +76,7 @@ func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 		closeAll(cfg.Listener, cfg.PeerListener)
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, started: time.Now(), leaving: make(chan struct{}), done: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Log, secrets: secrets, started: time.Now(), leaving: make(chan struct{}), done: make(chan struct{})}
 	if err := s.startNode(secrets, from); err != nil {
 		closeAll(cfg.Listener)
 		return nil, err
@@ -131,7 +132,7 @@ func closeAll(listeners ...net.Listener) {
 	}
 }
 
-func (s *Server) startNode(secrets secrets, from origin) (err error) {
+func (s *Server) startNode(secrets *secrets, from origin) (err error) {
 	s.identity, s.peers = FormatCluster(from.cluster), from.peers
 	s.node, err = node.Start(node.Config{
 		ID: s.cfg.ID, Cluster: from.cluster, Peers: from.peers, Joined: from.joined, UID: from.uid, Dir: s.cfg.Data,
@@ -143,7 +144,7 @@ func (s *Server) startNode(secrets secrets, from origin) (err error) {
 }
 
 // serve opens the door to clients.
-func (s *Server) serve(secrets secrets) error {
+func (s *Server) serve(secrets *secrets) error {
 	if s.cfg.Pprof != "" {
 		var err error
 		if s.profiles, err = listen("pprof", s.cfg.Pprof); err != nil {
@@ -170,6 +171,7 @@ func (s *Server) serve(secrets secrets) error {
 	s.serving.Go(s.splitter.run)
 	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
+	s.serving.Go(s.watchSecrets)
 	if s.profiles != nil {
 		s.pprof = s.newHTTP(profiles())
 		s.serving.Go(func() { s.report(s.pprof.Serve(s.profiles)) })

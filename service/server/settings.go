@@ -22,6 +22,7 @@ type Setting struct {
 	Key, Usage string
 	// Switch says that its values are true and false.
 	Switch bool
+	get    func(c *Config) any
 	set    func(c *Config, value string) error
 }
 
@@ -53,14 +54,14 @@ var Settings = []Setting{
 }
 
 func text(key, usage string, field func(*Config) *string) Setting {
-	return Setting{Key: key, Usage: usage, set: func(c *Config, value string) error {
+	return Setting{Key: key, Usage: usage, get: func(c *Config) any { return *field(c) }, set: func(c *Config, value string) error {
 		*field(c) = value
 		return nil
 	}}
 }
 
 func number(key, usage string, field func(*Config) *uint64) Setting {
-	return Setting{Key: key, Usage: usage, set: func(c *Config, value string) (err error) {
+	return Setting{Key: key, Usage: usage, get: func(c *Config) any { return *field(c) }, set: func(c *Config, value string) (err error) {
 		if *field(c), err = strconv.ParseUint(value, 10, 64); err != nil {
 			return fmt.Errorf("%q is not a number from 1 up", value)
 		}
@@ -69,7 +70,7 @@ func number(key, usage string, field func(*Config) *uint64) Setting {
 }
 
 func span(key, usage string, field func(*Config) *time.Duration) Setting {
-	return Setting{Key: key, Usage: usage, set: func(c *Config, value string) (err error) {
+	return Setting{Key: key, Usage: usage, get: func(c *Config) any { return *field(c) }, set: func(c *Config, value string) (err error) {
 		if *field(c), err = time.ParseDuration(value); err != nil || *field(c) <= 0 {
 			return fmt.Errorf("%q is not a duration above zero: write for example 50ms or 2s", value)
 		}
@@ -78,7 +79,7 @@ func span(key, usage string, field func(*Config) *time.Duration) Setting {
 }
 
 func toggle(key, usage string, field func(*Config) *bool) Setting {
-	return Setting{Key: key, Usage: usage, Switch: true, set: func(c *Config, value string) (err error) {
+	return Setting{Key: key, Usage: usage, Switch: true, get: func(c *Config) any { return *field(c) }, set: func(c *Config, value string) (err error) {
 		if *field(c), err = strconv.ParseBool(value); err != nil {
 			return fmt.Errorf("%q is neither true nor false", value)
 		}
@@ -88,6 +89,17 @@ func toggle(key, usage string, field func(*Config) *bool) Setting {
 
 // Apply sets the field of c that s stands for.
 func (s Setting) Apply(c *Config, value string) error { return s.set(c, value) }
+
+// Differing returns the keys of the settings that are not the same in other.
+func (c Config) Differing(other Config) []string {
+	var keys []string
+	for _, s := range Settings {
+		if s.get(&c) != s.get(&other) {
+			keys = append(keys, s.Key)
+		}
+	}
+	return keys
+}
 
 // Variable returns the name of the setting in the environment.
 func (s Setting) Variable() string {
@@ -161,9 +173,8 @@ func (c *Config) ReadEnvironment(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// Logger makes the logger that c asks for.
-func (c Config) Logger(w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
+// Logger makes the logger that c asks for. It goes by level, which is set to LogLevel.
+func (c Config) Logger(w io.Writer, level *slog.LevelVar) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		return nil, c.checkLog()
 	}

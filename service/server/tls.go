@@ -1,32 +1,198 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/credentials"
 )
 
-// secrets are the TLS configurations of a server; nil leaves traffic in the
-// clear.
+// secrets are the TLS configurations of a server. What they show and demand is that
+// of the files as they were read last, by each new handshake.
 type secrets struct {
-	// clients is for taking clients, leader for passing calls on.
-	clients, leader *tls.Config
-	// peerServer and peerClient are for the traffic between servers.
-	peerServer, peerClient *tls.Config
+	// clients is for taking clients and leader for passing calls on, peerServer and
+	// peerClient are for the traffic between servers; nil leaves it in the clear.
+	// Those that connect ask for each connection.
+	clients, peerServer *tls.Config
+	leader, peerClient  func() *tls.Config
+
+	cfg Config // names the files
+	now atomic.Pointer[keys]
+
+	mu   sync.Mutex // held while the files are read again
+	seen []stamp    // of the files when they were read last
 }
 
-func (c Config) loadSecrets() (s secrets, err error) {
+// keys are made of the files as they were at one moment.
+type keys struct{ clients, leader, peerServer, peerClient *tls.Config }
+
+func (c Config) loadSecrets() (*secrets, error) {
+	s := &secrets{cfg: c, seen: c.stamps()}
+	s.now.Store(new(keys))
+	if err := s.load(func(*tls.Config) error { return nil }); err != nil {
+		return nil, err
+	}
 	if c.TLSCert != "" {
-		if s.clients, s.leader, err = c.clientSecrets(); err != nil {
-			return s, err
-		}
+		s.clients = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			return s.now.Load().clients.GetConfigForClient(hello)
+		}}
+		s.leader = func() *tls.Config { return s.now.Load().leader }
 	}
 	if c.PeerCert != "" {
-		s.peerServer, s.peerClient, err = c.peerSecrets()
+		s.peerServer = &tls.Config{
+			MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert,
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.now.Load().peerServer, nil },
+		}
+		s.peerClient = func() *tls.Config { return s.now.Load().peerClient }
 	}
-	return s, err
+	return s, nil
+}
+
+// load reads the files. Those towards clients, and those between servers, are taken
+// over together, if they fit together and satisfy check, or not at all.
+func (s *secrets) load(check func(*tls.Config) error) error {
+	next := *s.now.Load()
+	var errs []error
+	if s.cfg.TLSCert != "" {
+		clients, leader, err := s.cfg.clientSecrets()
+		if err == nil {
+			err = check(leader)
+		}
+		if err == nil {
+			next.clients, next.leader = clients, leader
+		}
+		errs = append(errs, about("tls-cert", s.cfg.TLSCert, err))
+	}
+	if s.cfg.PeerCert != "" {
+		server, client, err := s.cfg.peerSecrets()
+		if err == nil {
+			err = check(client)
+		}
+		if err == nil {
+			next.peerServer, next.peerClient = server, client
+		}
+		errs = append(errs, about("peer-cert", s.cfg.PeerCert, err))
+	}
+	s.now.Store(&next)
+	return errors.Join(errs...)
+}
+
+// reload reads the files again. What is not good stays as it was.
+func (s *secrets) reload() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = s.cfg.stamps() // before: if a file changes meanwhile, the next look finds it
+	return s.load(func(cfg *tls.Config) error { return current(cfg.Certificates[0].Leaf, time.Now()) })
+}
+
+// outdated is the certificate of a pair that is of no use now.
+type outdated struct{ text string }
+
+func (e *outdated) Error() string { return e.text }
+
+func current(leaf *x509.Certificate, now time.Time) error {
+	switch {
+	case now.After(leaf.NotAfter):
+		return &outdated{"expired on " + leaf.NotAfter.UTC().Format(time.RFC3339)}
+	case now.Before(leaf.NotBefore):
+		return &outdated{"not valid before " + leaf.NotBefore.UTC().Format(time.RFC3339)}
+	}
+	return nil
+}
+
+// about names the file of a certificate that is outdated. Other errors do so by
+// themselves.
+func about(key, path string, err error) error {
+	var old *outdated
+	if errors.As(err, &old) {
+		return fmt.Errorf("%s: %s: %w; give a certificate that is valid now", key, path, err)
+	}
+	return err
+}
+
+// changed reports whether any of the files is another one than when they were read.
+func (s *secrets) changed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.Equal(s.seen, s.cfg.stamps())
+}
+
+// stamp tells apart what a name led to at two moments. Secrets that are mounted are
+// changed by a link on the way to them.
+type stamp struct {
+	size int64
+	time time.Time
+}
+
+func (c Config) stamps() []stamp {
+	var all []stamp
+	for _, path := range []string{c.TLSCert, c.TLSKey, c.TLSCA, c.PeerCert, c.PeerKey, c.PeerCA} {
+		info, err := os.Stat(path)
+		if err != nil {
+			all = append(all, stamp{}) // it is not there now
+			continue
+		}
+		all = append(all, stamp{info.Size(), info.ModTime()})
+	}
+	return all
+}
+
+// renewed are credentials for connections that are made by the configuration as it is
+// then.
+type renewed struct {
+	credentials.TransportCredentials
+	now func() *tls.Config
+}
+
+func (r renewed) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return credentials.NewTLS(r.now()).ClientHandshake(ctx, authority, raw)
+}
+
+func (r renewed) Clone() credentials.TransportCredentials {
+	return renewed{r.TransportCredentials.Clone(), r.now}
+}
+
+// Reload reads the TLS files again, as the server does by itself when they change.
+// New connections use them; those that are there stay. A pair that does not fit
+// together or is expired is refused, and the one before stays in use.
+func (s *Server) Reload() error {
+	if s.secrets.clients == nil && s.secrets.peerServer == nil {
+		return nil
+	}
+	if err := s.secrets.reload(); err != nil {
+		s.metrics.reloads.WithLabelValues("failed").Inc()
+		s.log.Error("the certificates were read again and refused; those before stay in use", "err", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return err
+	}
+	s.metrics.reloads.WithLabelValues("ok").Inc()
+	s.log.Info("the certificates were read again")
+	return nil
+}
+
+// watchSecrets reads the TLS files again when they change.
+func (s *Server) watchSecrets() {
+	ticker := time.NewTicker(s.cfg.LookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if s.secrets.changed() {
+				_ = s.Reload() // it says so itself
+			}
+		case <-s.ctx.Done():
+			return
+		}
+	}
 }
 
 func (c Config) clientSecrets() (clients, leader *tls.Config, err error) {

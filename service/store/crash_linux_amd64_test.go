@@ -150,12 +150,12 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-// contents are the files below a folder as they are for processes, but for what is
-// made ahead: another thread may be at it when the process ends.
+// contents are the files below a folder as they are for processes, but for what another
+// thread may be at when the process ends: what is made ahead, and the file reached.
 func contents(f *thing) map[string][]byte {
 	files := make(map[string][]byte)
 	for name, in := range f.names {
-		if in.names == nil && filepath.Ext(name) != ".tmp" {
+		if in.names == nil && filepath.Ext(name) != ".tmp" && name != reachedName {
 			files[name] = append([]byte{}, in.now...)
 		}
 		for path, b := range contents(in) {

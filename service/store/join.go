@@ -60,7 +60,7 @@ func join(dir string, ask func(uid uint64) (Joined, error)) (Joined, error) {
 		return told, nil
 	case errors.Is(err, os.ErrNotExist):
 		if _, err := os.Stat(filepath.Join(dir, metaName)); err == nil {
-			return Joined{}, fmt.Errorf("store: data directory %s is that of a server which did not join by --join; start it with the peers it was created with, or join with an empty directory", dir)
+			return Joined{}, &DirectoryError{dir, "is that of a server which did not join by --join; start it with the peers it was created with, or join with an empty directory"}
 		}
 		var uid [8]byte
 		rand.Read(uid[:]) // never fails: it ends the process instead

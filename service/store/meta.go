@@ -99,6 +99,14 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("store: %s has format version %d; this program reads version %d", e.Path, e.Have, e.Want)
 }
 
+// DirectoryError means that a directory cannot serve as the data directory of this
+// server.
+type DirectoryError struct{ Dir, Reason string }
+
+func (e *DirectoryError) Error() string {
+	return fmt.Sprintf("store: data directory %s %s", e.Dir, e.Reason)
+}
+
 // LockedError means that another process uses the directory.
 type LockedError struct {
 	Dir string
@@ -120,7 +128,7 @@ func (m meta) check(dir string, id Identity) error {
 	case m.Server != id.Server:
 		return &ServerError{Dir: dir, Have: m.Server, Want: id.Server}
 	case id.UID != 0 && m.UID != id.UID:
-		return fmt.Errorf("store: data directory %s has the uid %016x in %s and %016x in %s; files of two directories were mixed", dir, m.UID, metaName, id.UID, joinName)
+		return &DirectoryError{dir, fmt.Sprintf("has the uid %016x in %s and %016x in %s; files of two directories were mixed", m.UID, metaName, id.UID, joinName)}
 	}
 	return nil
 }

@@ -16,8 +16,14 @@ type replay struct {
 	terms []uint64 // of the entries in a row, as far as they are known
 }
 
-// last is the index of the last entry, or of the snapshot if there is none after it.
-func (r *replay) last() uint64 { return r.first + uint64(len(r.terms)) - 1 }
+// last is the index of the last entry, or of the snapshot if there is none after it; 0
+// of an empty log.
+func (r *replay) last() uint64 {
+	if len(r.terms) == 0 {
+		return 0
+	}
+	return r.first + uint64(len(r.terms)) - 1
+}
 
 // entry takes in an entry, which replaces all that come after it.
 func (r *replay) entry(at position) {

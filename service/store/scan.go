@@ -2,25 +2,35 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 )
 
-// CorruptError means that a file is not as it was written.
+// CorruptError means that a file, or the log as a whole, is not as it was written.
 type CorruptError struct {
 	Path   string
-	Offset int64
+	Offset int64 // -1 if it is not about one place
 	Reason string
 }
 
+// damage is the error of what is not damaged at one place.
+func damage(path, format string, args ...any) error {
+	return &CorruptError{Path: path, Offset: -1, Reason: fmt.Sprintf(format, args...)}
+}
+
 func (e *CorruptError) Error() string {
+	if e.Offset < 0 {
+		return fmt.Sprintf("store: %s %s", e.Path, e.Reason)
+	}
 	return fmt.Sprintf("store: %s is corrupt at byte %d: %s", e.Path, e.Offset, e.Reason)
 }
 
@@ -44,12 +54,12 @@ func listSegments(dir string) ([]segment, error) {
 			continue
 		}
 		if n := len(segments); n > 0 && segments[n-1].seq+1 != seq {
-			return nil, fmt.Errorf("store: segment %d of the log in %s is missing: segment %d is followed by %d", segments[n-1].seq+1, dir, segments[n-1].seq, seq)
+			return nil, damage(dir, "lacks segment %d: segment %d is followed by %d, and one is missing", segments[n-1].seq+1, segments[n-1].seq, seq)
 		}
 		segments = append(segments, segment{filepath.Join(dir, f.Name()), seq, first})
 	}
 	if len(segments) == 0 {
-		return nil, fmt.Errorf("store: the log in %s is missing: there is no segment in it", dir)
+		return nil, damage(dir, "has no segment: the log is missing")
 	}
 	return segments, nil
 }
@@ -61,15 +71,13 @@ type found struct {
 	snaps []position        // in the order in which they were saved
 	log   replay            // as raft had it last
 
+	last string // path of the last segment
 	// tail is where the last segment must be cut because a crash has left a
 	// part of a Save, up to end; nil when there is nothing to cut.
 	tail *tail
 }
 
-type tail struct {
-	path    string
-	at, end int64
-}
+type tail struct{ at, end int64 }
 
 // scanner reads the log from its first segment to its last.
 type scanner struct {
@@ -98,10 +106,9 @@ func scan(dir string, metadata []byte) (*found, error) {
 		return nil, err
 	}
 	if n := len(f.snaps); n > 0 && segments[0].first > f.snaps[n-1].index {
-		return nil, fmt.Errorf("store: the log in %s starts at entry %d, but the newest snapshot ends at entry %d; a segment is missing",
-			dir, segments[0].first, f.snaps[n-1].index)
+		return nil, damage(dir, "starts at entry %d, but the newest snapshot ends at entry %d: a segment is missing", segments[0].first, f.snaps[n-1].index)
 	} else if n == 0 && segments[0].seq > 0 {
-		return nil, fmt.Errorf("store: segment 0 of the log in %s is missing", dir)
+		return nil, damage(dir, "lacks segment 0: it is missing")
 	}
 	return f, nil
 }
@@ -117,7 +124,7 @@ func scanSegments(segments []segment, metadata []byte, read func(string) ([]byte
 		if err := s.segment(i == len(segments)-1); err != nil {
 			return nil, err
 		}
-		s.chained = true
+		s.chained, s.found.last = true, seg.path
 	}
 	return &s.found, nil
 }
@@ -159,8 +166,10 @@ func (s *scanner) end(last bool) error {
 		return nil
 	case !last:
 		return s.corrupt("the segment ends in the middle of a save, but another segment follows")
+	case int64(len(s.b)) < wal.SegmentSizeBytes:
+		return damage(s.path, "has %d bytes and ends within a save, but was made with %d: it was cut after it was written", len(s.b), wal.SegmentSizeBytes)
 	default:
-		s.found.tail = &tail{path: s.path, at: s.saved, end: max(end, s.at)}
+		s.found.tail = &tail{at: s.saved, end: max(end, s.at)}
 		return nil
 	}
 }
@@ -236,28 +245,38 @@ func (s *scanner) state(f frame) error {
 	return nil
 }
 
-// repair cuts a torn tail off, before anything is appended behind it.
+// repair cuts a torn tail off, and brings the last segment back to its full length,
+// before anything is appended: whatever ends within a save in a shorter segment is then
+// known to have been cut. The wal package would leave it as short as it is.
 func (s *Store) repair(f *found) error {
-	if f.tail == nil {
-		return nil
-	}
-	s.log.Warn("the log ended in an unfinished save, which was never acknowledged; cut it off",
-		"file", f.tail.path, "offset", f.tail.at, "bytes", f.tail.end-f.tail.at)
-	file, err := os.OpenFile(f.tail.path, os.O_WRONLY, 0)
+	file, err := os.OpenFile(f.last, os.O_WRONLY, 0)
 	if err != nil {
 		return fmt.Errorf("store: repair log: %w", err)
 	}
-	err = file.Truncate(f.tail.at)
+	if f.tail != nil {
+		s.log.Warn("the log ended in an unfinished save, which was never acknowledged; cut it off",
+			"file", f.last, "offset", f.tail.at, "bytes", f.tail.end-f.tail.at)
+		err = file.Truncate(f.tail.at)
+	}
+	if err == nil {
+		err = lengthen(file)
+	}
 	if err == nil {
 		err = file.Sync()
 	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return fmt.Errorf("store: repair %s: %w", f.tail.path, err)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("store: repair %s: %w", f.last, err)
 	}
 	return nil
+}
+
+// lengthen makes a segment as long as it was made.
+func lengthen(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil || info.Size() >= wal.SegmentSizeBytes {
+		return err
+	}
+	return fileutil.Preallocate(file, wal.SegmentSizeBytes, true)
 }
 
 // zeros is what allZero compares with, a block at a time.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
@@ -173,6 +174,7 @@ func saveScript(dir string, say func(string, ...any)) error {
 		return err
 	}
 	wal.SegmentSizeBytes = crashSegments
+	reachedEvery = time.Millisecond // at almost every save, so that it is one of the things that a crash may leave
 	s, state, err := Open(dir, testID, quiet)
 	if err != nil {
 		return err

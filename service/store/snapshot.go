@@ -76,7 +76,7 @@ func (s *Store) readSnapshot(at position) (*raftpb.Snapshot, error) {
 	snapshot, err := snap.Read(zap.NewNop(), path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("store: snapshot %s is missing, and the log goes on from it; restore it, or empty the directory and add the server anew", path)
+		return nil, damage(path, "is missing, and the log goes on from it: restore this snapshot, or empty the directory and add the server again")
 	case err != nil:
 		return nil, &CorruptError{Path: path, Reason: "the checksum over the whole file does not match: " + err.Error()}
 	case positionOf(snapshot) != at:

@@ -4,6 +4,7 @@
 //	LOCK       held while a process uses the directory; names that process
 //	meta.json  format version, cluster, server, and a random id of the directory
 //	join.json  of a server that joined: what the cluster told it
+//	reached    how far the log has come, apart from the log itself
 //	wal/       the log, in segments, written by etcd's wal package
 //	snap/      the two newest snapshots, written by etcd's snap package
 //
@@ -22,6 +23,12 @@
 // last Save whose data holds a whole sector of zeros, and of which a bit has
 // since flipped, it cannot be told that it was complete; nor if the length of a
 // record, which ends its sector, has since become zero.
+//
+// A segment has its full length before anything is written to it. So one that is
+// shorter and ends within a Save was not left so by a crash: it was cut afterwards,
+// and is refused. Where nothing in the log shows that its end is gone, the file
+// reached does, but for what was saved in the last second before the server was
+// killed.
 //
 // After one failed write or fsync every further Save fails with the same
 // error. The kernel may have dropped the pages that it could not write, so
@@ -77,11 +84,14 @@ type Store struct {
 	written position          // of the newest file of WriteSnapshot
 	kept    []position        // of the snapshots on disk, oldest first
 	err     error             // of the first failure; final
+
+	reached *reached
 }
 
 // Open opens the directory of a server, creating it when there is none, and
 // returns what it holds. The error says in one line what is wrong; see
-// ClusterError, ServerError, FormatError, LockedError and CorruptError.
+// ClusterError, ServerError, DirectoryError, FormatError, LockedError and
+// CorruptError.
 func Open(dir string, id Identity, log *slog.Logger) (*Store, *State, error) {
 	if err := checkOurs(dir); err != nil {
 		return nil, nil, err
@@ -99,6 +109,7 @@ func Open(dir string, id Identity, log *slog.Logger) (*Store, *State, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Close())
 	}
+	go s.reached.follow(s.come, log)
 	return s, state, nil
 }
 
@@ -145,7 +156,7 @@ func (s *Store) create(id Identity) (meta, error) {
 
 // own are the names that a data directory may have before it is complete; a file
 // system of its own has lost+found as well.
-var own = []string{"LOCK", "wal", "wal.tmp", "snap", "rejoining", "lost+found", metaName + ".tmp", joinName, joinName + ".tmp"}
+var own = []string{"LOCK", "wal", "wal.tmp", "snap", "rejoining", "lost+found", metaName + ".tmp", joinName, joinName + ".tmp", reachedName}
 
 // checkOurs refuses a directory that has things of others in it and nothing
 // complete of ours: a slip of the pen must not strew files into it.
@@ -164,7 +175,7 @@ func checkOurs(dir string) error {
 		}
 	}
 	if foreign != "" {
-		return fmt.Errorf("store: %s is no data directory and not empty: it has %q; name an empty or a new directory", dir, foreign)
+		return &DirectoryError{dir, fmt.Sprintf("is not empty: it has %q, which is not a server's; name an empty or a new directory", foreign)}
 	}
 	return nil
 }
@@ -180,8 +191,7 @@ func (s *Store) discardUnfinished() error {
 		return err
 	}
 	if found.saves > 0 {
-		return fmt.Errorf("store: %s is missing, but the log in %s has been used; restore the file, or move the directory away",
-			filepath.Join(s.dir, metaName), s.walDir())
+		return damage(filepath.Join(s.dir, metaName), "is missing, but the log in %s has been used: restore the file, or move the directory away", s.walDir())
 	}
 	return os.RemoveAll(s.walDir())
 }
@@ -191,6 +201,12 @@ func (s *Store) discardUnfinished() error {
 func (s *Store) restore(m meta) (*State, error) {
 	found, err := scan(s.walDir(), m.encode())
 	if err != nil {
+		return nil, err
+	}
+	if s.reached, err = readReached(s.dir); err != nil {
+		return nil, err
+	}
+	if err := s.reached.check(s.walDir(), found); err != nil {
 		return nil, err
 	}
 	if err := s.repair(found); err != nil {
@@ -267,7 +283,7 @@ func (s *Store) removeSpare() error {
 func checkState(dir string, state *State) error {
 	last := state.Snapshot.GetMetadata().GetIndex() + uint64(len(state.Entries))
 	if commit := state.HardState.GetCommit(); commit > last {
-		return fmt.Errorf("store: log in %s ends at entry %d, but entry %d was committed; a part of the log is missing", dir, last, commit)
+		return damage(dir, "ends at entry %d, but entry %d was committed: a part of the log is missing", last, commit)
 	}
 	return nil
 }
@@ -354,18 +370,22 @@ func (s *Store) write(entries []*raftpb.Entry, snapshot *raftpb.Snapshot) error 
 // Close saves what Save has kept in memory and gives the directory back. After
 // a failed Save it writes nothing more and returns that failure.
 func (s *Store) Close() error {
+	s.reached.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		s.wal.SetUnsafeNoFsync()
 		_ = s.wal.Close() // what it could say is in s.err already
-		return errors.Join(s.err, s.lock.Close())
+		return errors.Join(s.err, s.reached.close(mark{}), s.lock.Close())
 	}
 	var err error
 	if s.lazy {
 		err = s.write(nil, nil)
 	}
-	err = errors.Join(err, s.wal.Close(), s.lock.Close())
+	if err = errors.Join(err, s.wal.Close()); err == nil {
+		err = s.reached.close(mark{s.hard.GetCommit(), s.hard.GetTerm()})
+	}
+	err = errors.Join(err, s.lock.Close())
 	s.err = errors.New("store: " + s.dir + " is closed")
 	return err
 }

@@ -48,10 +48,13 @@ type Config struct {
 	// Peers are the addresses of the other servers.
 	Peers map[uint64]string
 	// ServerTLS and ClientTLS secure the connections that this server takes
-	// and makes: both, or neither for plain TCP. ServerTLS must demand a
-	// certificate. A ClientTLS without ServerName expects the host of the
-	// address it dials.
-	ServerTLS, ClientTLS *tls.Config
+	// and makes: both, or neither (nil) for plain TCP. ServerTLS must demand a
+	// certificate. ClientTLS is asked for each connection, since certificates are
+	// replaced while servers run; ServerTLS has GetConfigForClient for that. If
+	// there is no ServerName in it, the host of the address that is dialled is
+	// expected.
+	ServerTLS *tls.Config
+	ClientTLS func() *tls.Config
 	// KnownUID returns the UID on record for a peer, 0 if there is none. It is
 	// called by many goroutines. Nil means that there are no records.
 	KnownUID func(peer uint64) uint64

@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+func noTLS() *tls.Config { return &tls.Config{} }
+
 func TestBadConfigurations(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"no handler is given":                                   func(c *Config) { c.Handler = nil },
@@ -14,8 +16,8 @@ func TestBadConfigurations(t *testing.T) {
 		"server id 0 is reserved: use a number from 1 up":       func(c *Config) { c.Self.Server = 0 },
 		"protocol version 2 is unknown: the newest is 1":        func(c *Config) { c.Self.Version = 2 },
 		"server 1 is named among its own peers":                 func(c *Config) { c.Peers[1] = "127.0.0.1:1" },
-		"TLS is set for one direction only":                     func(c *Config) { c.ClientTLS = &tls.Config{} },
-		"it must be RequireAndVerifyClientCert":                 func(c *Config) { c.ClientTLS, c.ServerTLS = &tls.Config{}, &tls.Config{} },
+		"TLS is set for one direction only":                     func(c *Config) { c.ClientTLS = noTLS },
+		"it must be RequireAndVerifyClientCert":                 func(c *Config) { c.ClientTLS, c.ServerTLS = noTLS, &tls.Config{} },
 		"QueueMessages is -1: it must be 1 or more":             func(c *Config) { c.QueueMessages = -1 },
 		"MaxFrame is 5: it must be from 2097152 to 1073741824":  func(c *Config) { c.MaxFrame = 5 },
 		"PingInterval is 1ns: it must be 1 ms or more":          func(c *Config) { c.PingInterval = 1 },

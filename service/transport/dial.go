@@ -56,10 +56,10 @@ func (p *peer) shakeHands(raw net.Conn, address string, ln lane) (*link, error) 
 
 // secure puts TLS over raw if this cluster uses it.
 func (p *peer) secure(raw net.Conn, address string) (net.Conn, error) {
-	cfg := p.t.cfg.ClientTLS
-	if cfg == nil {
+	if p.t.cfg.ClientTLS == nil {
 		return raw, nil
 	}
+	cfg := p.t.cfg.ClientTLS()
 	if cfg.ServerName == "" {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {

@@ -77,7 +77,8 @@ func (a *authority) issue(t testing.TB) tls.Certificate {
 func (a *authority) secure(t testing.TB, c *Config) {
 	certificates := []tls.Certificate{a.issue(t)}
 	c.ServerTLS = &tls.Config{Certificates: certificates, ClientCAs: a.pool, ClientAuth: tls.RequireAndVerifyClientCert}
-	c.ClientTLS = &tls.Config{Certificates: certificates, RootCAs: a.pool}
+	client := &tls.Config{Certificates: certificates, RootCAs: a.pool}
+	c.ClientTLS = func() *tls.Config { return client }
 }
 
 func TestMutualTLS(t *testing.T) {

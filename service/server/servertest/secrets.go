@@ -67,8 +67,15 @@ func (a *Authority) write(name, kind string, der []byte) string {
 	return path
 }
 
-// Issue returns the files of a certificate for this machine, and of its key.
+// Issue returns the files of a certificate for this machine, and of its key. It
+// replaces those that were issued under this name before.
 func (a *Authority) Issue(name string) (cert, key string) {
+	a.t.Helper()
+	return a.IssueUntil(name, time.Now().Add(time.Hour))
+}
+
+// IssueUntil is like Issue, for a certificate that expires at end.
+func (a *Authority) IssueUntil(name string, end time.Time) (cert, key string) {
 	a.t.Helper()
 	secret := newKey(a.t)
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
@@ -77,7 +84,7 @@ func (a *Authority) Issue(name string) (cert, key string) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: end,
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},

@@ -1,0 +1,145 @@
+//go:build linux
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave"
+)
+
+// TestWaitWithoutAnswer waits a second for a lock that nobody can tell anything about,
+// and for one that is held. Only the cluster can say that a lock was not got in time: a
+// script that takes 124 for "somebody else has it" must not be told so by nobody.
+func TestWaitWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	lock := func(servers []string, status int, words ...string) {
+		t.Helper()
+		refused(t, status, words, "lock", "x", "--servers", strings.Join(servers, ","), "--wait", "1s", "--", "true")
+	}
+	unknown := []string{`lock "x": the cluster did not answer within 1s (`, "); whether it is free is unknown\n"}
+	lock([]string{"127.0.0.1:1"}, 125, append(unknown, "127.0.0.1:1: connection refused")...)
+
+	cluster := startCluster(t, 3)
+	servers := cluster.Addresses()
+	client := dial(t, conclave.Config{Servers: servers, TTL: time.Minute})
+	if _, err := client.Lock(within(t), "x"); err != nil {
+		t.Fatal(err)
+	}
+	lock(servers, 124, `lock "x" not acquired within 1s: held by process`)
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := client.Lock(short, "x"); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, conclave.ErrUnavailable) {
+		t.Errorf("a lock that is held: %v, want the end of the context and not ErrUnavailable", err)
+	}
+
+	for id := range servers {
+		if err := cluster.Signal(id+1, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock(servers, 125, unknown...)
+	short, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := client.Lock(short, "x"); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, conclave.ErrUnavailable) {
+		t.Errorf("servers that are stopped: %v, want the end of the context and ErrUnavailable", err)
+	}
+	for id := range servers {
+		if err := cluster.Signal(id+1, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for id := range 2 {
+		if err := cluster.Kill(id + 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lock(servers, 125, unknown...)
+}
+
+// TestClusterLostWhileQueued stops the servers while a command waits in a queue: that
+// it was queued once says nothing at the end of its wait.
+func TestClusterLostWhileQueued(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 1)
+	client := dial(t, conclave.Config{Servers: cluster.Addresses(), TTL: time.Minute})
+	if _, err := client.Lock(within(t), "x"); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		refused(t, 125, []string{`lock "x": the cluster did not answer within 5s (`, "whether it is free is unknown"},
+			"lock", "x", "--servers", cluster.Addresses()[0], "--wait", "5s", "--", "true")
+	}()
+	until(t, "the command waits", func() bool {
+		why, err := client.Explain(within(t), "x")
+		return err == nil && len(why.Resource.Waiters) == 1
+	})
+	if err := cluster.Signal(1, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if err := cluster.Signal(1, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWaitWithoutAnswerOverHTTP is the same over HTTP: 423 is the answer of a cluster
+// in which the lock is held, 503 that nobody answered.
+func TestWaitWithoutAnswerOverHTTP(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 3)
+	post := func(server, path, body string) (int, string) {
+		t.Helper()
+		r, err := http.Post("http://"+server+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		answer, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode, string(answer)
+	}
+	client := dial(t, conclave.Config{Servers: cluster.Addresses(), TTL: time.Minute})
+	if _, err := client.Lock(within(t), "x"); err != nil {
+		t.Fatal(err)
+	}
+	status, err := client.Status(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := int(status.Leader)
+	server := cluster.Addresses()[leader-1]
+	const session = "00112233445566778899aabbccddeeff"
+	if code, said := post(server, "/v1/open", fmt.Sprintf(`{"session": %q, "ttl": "1m"}`, session)); code != 200 {
+		t.Fatal(code, said)
+	}
+	acquire := fmt.Sprintf(`{"session": %q, "name": "x", "wait": "1s"}`, session)
+	if code, said := post(server, "/v1/acquire", acquire); code != 423 || !strings.Contains(said, "TIMEOUT") {
+		t.Errorf("a lock that is held: %d %s, want 423", code, said)
+	}
+	for id := 1; id <= cluster.Servers(); id++ {
+		if id != leader {
+			if err := cluster.Kill(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 2 { // first while it may still take itself for the leader, then when it knows
+		if code, said := post(server, "/v1/acquire", acquire); code != 503 {
+			t.Errorf("a minority: %d %s, want 503", code, said)
+		}
+	}
+}
