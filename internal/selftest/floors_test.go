@@ -54,10 +54,11 @@ service/api:
 service/registry:      internal/wire
 service/agreement:     internal/wire
 service/replica:       service/agreement service/registry internal/wire
-service/store:         internal/wire
-service/transport:     internal/wire
+service/founding:
+service/store:         service/founding internal/wire
+service/transport:     service/founding internal/wire
 service/backup:        service/registry internal/outfile internal/wire
-service/node:          service/backup service/replica service/agreement service/registry service/store service/transport internal/boottime internal/wire
+service/node:          service/backup service/founding service/replica service/agreement service/registry service/store service/transport internal/boottime internal/wire
 service/server:        service/api service/backup service/node service/registry service/replica service/store service/transport internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it

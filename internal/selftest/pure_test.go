@@ -11,7 +11,7 @@ var (
 	// decisions are the parts of a server that must come to the same state on
 	// every server and in every repetition.
 	decisions = Pure{
-		Packages: []string{"service/registry", "service/replica"},
+		Packages: []string{"service/founding", "service/registry", "service/replica"},
 		Standard: append([]string{"container/heap", "encoding/hex", "maps", "unicode"}, machines.Standard...),
 		Maps:     true,
 	}

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"time"
 
+	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/store"
 )
 
 // Config sets up a node.
@@ -54,7 +58,13 @@ type Config struct {
 
 	// wall reads the wall clock, in ns since 1970; a seam for tests.
 	wall func() int64
+	// founded is called after each step of the founding that is on disk, and stops
+	// the node by an error; a seam for tests.
+	founded func(founding.Step) error
 }
+
+// The levels that this binary reads.
+const minLevel, maxLevel = 1, 1
 
 const (
 	defaultHeartbeat = 50 * time.Millisecond
@@ -72,6 +82,9 @@ func (c Config) WithDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	if c.founded == nil {
+		c.founded = func(founding.Step) error { return nil }
+	}
 	if c.wall == nil {
 		c.wall = func() int64 { return time.Now().UnixNano() }
 	}
@@ -85,6 +98,8 @@ func (c Config) Validate() error {
 		return errors.New("the id of a server is 0: it must be 1 or more")
 	case c.Peers[c.ID] == "":
 		return fmt.Errorf("server %d is not among the peers: name its own address there too", c.ID)
+	case len(c.Peers) > founding.MaxFounders:
+		return fmt.Errorf("peers: %d servers: must be at most %d", len(c.Peers), founding.MaxFounders)
 	case c.Memory && len(c.Peers) > 1:
 		return errors.New("a server that has others beside it cannot do without a disk: name a data directory")
 	case c.Dir == "" && !c.Memory:
@@ -100,6 +115,11 @@ func (c Config) Validate() error {
 }
 
 func (c Config) tick() time.Duration { return c.Heartbeat / heartbeatTicks }
+
+// founder is this server as one of the founders, given what its disk holds.
+func (c Config) founder(found *store.State) founding.Server {
+	return founding.Server{ID: c.ID, UID: found.UID, Founders: slices.Sorted(maps.Keys(c.Peers)), Record: found.Record}
+}
 
 func (c Config) replica() replica.Config {
 	limits := c.Limits

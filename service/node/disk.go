@@ -6,6 +6,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/store"
 )
 
@@ -16,6 +17,7 @@ const maxBacklog = 256
 // keeper keeps what the node must not forget: a *store.Store, or a store.Memory.
 type keeper interface {
 	Save(*raftpb.HardState, []*raftpb.Entry, *raftpb.Snapshot, bool) error
+	SaveRecord(founding.Record) error
 	Close() error
 }
 

@@ -51,6 +51,9 @@ func (n *Node) Change(ctx context.Context, c replica.Change) (uint64, error) {
 func (n *Node) acquaint() {
 	members, gone := n.replica.Members(), n.replica.Gone()
 	n.records.update(members, gone)
+	if n.records.complete(!n.replica.Blank()) {
+		n.net.Introduce()
+	}
 	for _, c := range n.clients {
 		c.Deliver(nil)
 	}

@@ -92,6 +92,7 @@ func (n *Node) open() error {
 		return err
 	}
 	n.disk = newDisk(n.store)
+	n.records.self, n.records.joined, n.records.founded = n.cfg.founder(n.found), n.cfg.Joined, !n.found.Fresh
 	n.net, err = transport.New(transport.Config{
 		Self: transport.Hello{
 			Cluster: n.cfg.Cluster, Server: n.cfg.ID, UID: n.found.UID,
@@ -100,7 +101,8 @@ func (n *Node) open() error {
 		Listener:  n.cfg.PeerListener,
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
-		KnownUID: n.records.uid, Removed: n.records.removed,
+		Founding: n.records.standing, Removed: n.records.removed,
+		MinLevel: minLevel, MaxLevel: maxLevel,
 		Handler: &handler{n},
 		Log:     n.log,
 	})
@@ -393,6 +395,7 @@ func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
 	h.tell(func(r *replica.Replica) {
 		delete(h.node.refusals, hello.Server)
+		h.node.hearRecord(hello.Record)
 		r.Met(memberOf(hello))
 	})
 }
@@ -401,6 +404,7 @@ func (h *handler) Connected(peer uint64, up bool) {
 	if up {
 		h.node.log.Info("connected", "peer", peer)
 	} else {
+		h.node.records.lost(peer)
 		h.node.log.Warn("connection lost", "peer", peer)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/founding"
 )
 
 // Memory is what a server has that may forget everything when it stops, in place
@@ -17,6 +19,9 @@ func InMemory() *State { return &State{Fresh: true, UID: drawUID()} }
 
 // Save does nothing.
 func (Memory) Save(*raftpb.HardState, []*raftpb.Entry, *raftpb.Snapshot, bool) error { return nil }
+
+// SaveRecord does nothing.
+func (Memory) SaveRecord(founding.Record) error { return nil }
 
 // Close does nothing.
 func (Memory) Close() error { return nil }
