@@ -26,6 +26,8 @@ const (
 	NotReady Standing = iota
 	// New is a server with an empty directory, which wants to found a cluster.
 	New
+	// Restored is a New one whose directory has nothing but the state of a backup.
+	Restored
 	// Recorded is a server that has a record on its disk, and no state yet.
 	Recorded
 	// Founded is a server that has a record and state of the cluster.
@@ -90,6 +92,8 @@ type Server struct {
 	ID, UID uint64
 	// Founders are the ids of all founders, itself included, in ascending order.
 	Founders []uint64
+	// Restored says that the directory has the state of a backup.
+	Restored bool
 	// Record is the one on its disk, or nil.
 	Record Record
 }
@@ -122,8 +126,11 @@ type Decision struct {
 // Says returns the answer of this server to the others. One that has heard of a
 // record is not New any more, though the record is not on its disk yet.
 func (s Server) Says(answers map[uint64]Answer) Answer {
-	if s.Record != nil {
+	switch {
+	case s.Record != nil:
 		return Answer{UID: s.UID, Standing: Recorded, Record: s.Record}
+	case s.Restored:
+		return Answer{UID: s.UID, Standing: Restored}
 	}
 	for _, id := range s.others() {
 		if answers[id].Record != nil {
@@ -159,24 +166,40 @@ func (s Server) Decide(answers map[uint64]Answer) Decision {
 // agree finds the record: that of another server, or the first one.
 func (s Server) agree(answers map[uint64]Answer) Decision {
 	var record Record
-	var missing, differ []uint64
+	var missing, holders, differ []uint64
+	restored := 0
+	if s.Restored {
+		restored++
+	}
 	for _, id := range s.others() {
 		switch a := answers[id]; {
 		case a.Standing == New:
+		case a.Standing == Restored:
+			restored++
 		case a.Record == nil:
 			missing = append(missing, id)
 		case !a.Record.names(s.Founders), record != nil && !a.Record.Equal(record):
 			differ = append(differ, id)
 		default:
-			record = a.Record
+			record, holders = a.Record, append(holders, id)
 		}
 	}
 	switch proposer := s.Founders[0]; {
+	case record != nil && s.Restored && 2*restored > len(s.Founders):
+		// The record is that of the old cluster, which has lost a majority.
+		return Decision{Missing: holders, Differs: true}
+	case record != nil && s.Restored:
+		return wait(missing, differ, Decision{Step: Write, Record: record})
 	case record != nil:
 		return wait(nil, differ, Decision{Step: Write, Record: record})
 	case s.ID != proposer && len(missing) == 0:
 		missing = []uint64{proposer}
 	}
+	return wait(missing, differ, Decision{Step: Write, Record: s.first(answers)})
+}
+
+// first returns the record of servers that are all new.
+func (s Server) first(answers map[uint64]Answer) Record {
 	first := make(Record, len(s.Founders))
 	for i, id := range s.Founders {
 		first[i] = Founder{id, answers[id].UID}
@@ -184,7 +207,7 @@ func (s Server) agree(answers map[uint64]Answer) Decision {
 			first[i].UID = s.UID
 		}
 	}
-	return wait(missing, differ, Decision{Step: Write, Record: first})
+	return first
 }
 
 // wait returns otherwise, unless there is somebody to wait for.

@@ -53,6 +53,32 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestRestored: a restored server believes in an old cluster only when it knows
+// that the others were not restored as well.
+func TestRestored(t *testing.T) {
+	old := record(11, 21, 31)
+	restored := func(uid uint64) Answer { return Answer{UID: uid, Standing: Restored} }
+	holder := Answer{UID: 31, Standing: Founded, Record: old}
+	for name, c := range map[string]struct {
+		answers map[uint64]Answer
+		want    Decision
+	}{
+		"all were restored":    {map[uint64]Answer{2: restored(20), 3: restored(30)}, Decision{Step: Write, Record: record(10, 20, 30)}},
+		"one was left empty":   {map[uint64]Answer{2: restored(20), 3: {UID: 30, Standing: New}}, Decision{Step: Write, Record: record(10, 20, 30)}},
+		"one is missing":       {map[uint64]Answer{3: holder}, Decision{Missing: []uint64{2}}},
+		"one has its old data": {map[uint64]Answer{2: restored(20), 3: holder}, Decision{Missing: []uint64{3}, Differs: true}},
+		"the cluster goes on":  {map[uint64]Answer{2: {UID: 21, Standing: Founded, Record: old}, 3: holder}, Decision{Step: Write, Record: old}},
+	} {
+		s := Server{ID: 1, UID: 10, Founders: []uint64{1, 2, 3}, Restored: true}
+		if got := s.Decide(c.answers); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+		if got := s.Says(c.answers); !reflect.DeepEqual(got, restored(10)) {
+			t.Errorf("%s: it says %+v", name, got)
+		}
+	}
+}
+
 func TestOneServerFoundsAtOnce(t *testing.T) {
 	s := Server{ID: 4, UID: 40, Founders: []uint64{4}}
 	if got := s.Decide(nil); got.Step != Write || !reflect.DeepEqual(got.Record, Record{{4, 40}}) {
@@ -186,7 +212,8 @@ func (w *world) told() bool {
 // settle lets everybody hear everybody until nothing changes, and returns how
 // many founded and how many wait to be taken back.
 func (w *world) settle(t *testing.T) (founded, blank int) {
-	for range 4 * len(w.servers) {
+	for before := ""; before != w.key(); {
+		before = w.key()
 		for i := range w.servers {
 			for j := range w.servers {
 				if i != j {

@@ -47,6 +47,13 @@ func (n *Node) begin() error {
 	return nil
 }
 
+// openRecords begins the records with what the disk holds.
+func (n *Node) openRecords() (err error) {
+	n.records.joined, n.records.founded = n.cfg.Joined, !n.found.Fresh
+	n.records.self, err = n.cfg.founder(n.found)
+	return err
+}
+
 func (n *Node) stopping() bool {
 	select {
 	case <-n.stop:
@@ -60,7 +67,7 @@ func (n *Node) stopping() bool {
 // asks the others until that is certain (see package founding), and tells the log
 // whom it waits for.
 func (n *Node) isFounder() (bool, error) {
-	self := n.cfg.founder(n.found)
+	self := n.records.server()
 	tick := time.NewTicker(n.cfg.tick())
 	defer tick.Stop()
 	told := founding.Decision{}
@@ -114,7 +121,7 @@ func (n *Node) refuse(s submission) {
 func (n *Node) tellWait(d founding.Decision) {
 	switch {
 	case d.Differs:
-		n.log.Error("servers have another founding record than this one: not founding the cluster; empty the data directories of the servers that have no state of the cluster", "servers", d.Missing)
+		n.log.Error("servers have the data or the founding record of another cluster: waiting until they are started with empty data directories, or this one is", "servers", d.Missing)
 	default:
 		n.log.Info("waiting for servers before the cluster is founded: all founders must be up once", "servers", d.Missing)
 	}

@@ -92,7 +92,10 @@ func (n *Node) open() error {
 		return err
 	}
 	n.disk = newDisk(n.store)
-	n.records.self, n.records.joined, n.records.founded = n.cfg.founder(n.found), n.cfg.Joined, !n.found.Fresh
+	if err = n.openRecords(); err != nil {
+		n.store.Close()
+		return err
+	}
 	n.net, err = transport.New(transport.Config{
 		Self: transport.Hello{
 			Cluster: n.cfg.Cluster, Server: n.cfg.ID, UID: n.found.UID,

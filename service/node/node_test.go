@@ -35,6 +35,15 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T, n int) *cluster {
+	c, listeners := reserveCluster(t, n)
+	for id, l := range listeners {
+		c.startOn(id, l)
+	}
+	return c
+}
+
+// reserveCluster returns a cluster of which no server runs yet.
+func reserveCluster(t *testing.T, n int) (*cluster, map[uint64]net.Listener) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	c := &cluster{t: t, ctx: ctx, dir: t.TempDir(), peers: make(map[uint64]string), nodes: make(map[uint64]*Node)}
@@ -44,15 +53,12 @@ func newCluster(t *testing.T, n int) *cluster {
 		listeners[id] = l
 		c.peers[id] = l.Addr().String()
 	}
-	for id, l := range listeners {
-		c.startOn(id, l)
-	}
 	t.Cleanup(func() {
 		for id := range c.nodes {
 			c.stop(id)
 		}
 	})
-	return c
+	return c, listeners
 }
 
 func listen(t *testing.T) net.Listener {

@@ -48,9 +48,16 @@ func (r *records) met(hello transport.Hello) {
 func (r *records) lost(server uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.hellos[server].Standing == founding.New {
+	if s := r.hellos[server].Standing; s == founding.New || s == founding.Restored {
 		delete(r.hellos, server)
 	}
+}
+
+// server returns this server as a founder.
+func (r *records) server() founding.Server {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.self
 }
 
 // settle notes the record of the founding, and whether this server has state of
