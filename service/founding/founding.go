@@ -140,6 +140,11 @@ func (s Server) Says(answers map[uint64]Answer) Answer {
 	return Answer{UID: s.UID, Standing: New}
 }
 
+// Equal reports whether two decisions are to wait for the same.
+func (d Decision) Equal(other Decision) bool {
+	return d.Differs == other.Differs && slices.Equal(d.Missing, other.Missing)
+}
+
 // Decide returns the next step of a server that has heard these answers, by the
 // id of who gave them.
 func (s Server) Decide(answers map[uint64]Answer) Decision {
@@ -184,11 +189,12 @@ func (s Server) agree(answers map[uint64]Answer) Decision {
 			record, holders = a.Record, append(holders, id)
 		}
 	}
+	old := s.Restored && record.UID(s.ID) != s.UID // perhaps of the cluster that was backed up
 	switch proposer := s.Founders[0]; {
-	case record != nil && s.Restored && 2*restored > len(s.Founders):
-		// The record is that of the old cluster, which has lost a majority.
+	case record != nil && old && 2*restored > len(s.Founders):
+		// A majority of its disks is gone, and with them that cluster.
 		return Decision{Missing: holders, Differs: true}
-	case record != nil && s.Restored:
+	case record != nil && old:
 		return wait(missing, differ, Decision{Step: Write, Record: record})
 	case record != nil:
 		return wait(nil, differ, Decision{Step: Write, Record: record})

@@ -65,6 +65,7 @@ func TestRestored(t *testing.T) {
 	}{
 		"all were restored":    {map[uint64]Answer{2: restored(20), 3: restored(30)}, Decision{Step: Write, Record: record(10, 20, 30)}},
 		"one was left empty":   {map[uint64]Answer{2: restored(20), 3: {UID: 30, Standing: New}}, Decision{Step: Write, Record: record(10, 20, 30)}},
+		"another one proposes": {map[uint64]Answer{2: restored(20), 3: {UID: 30, Standing: Recorded, Record: record(10, 20, 30)}}, Decision{Step: Write, Record: record(10, 20, 30)}},
 		"one is missing":       {map[uint64]Answer{3: holder}, Decision{Missing: []uint64{2}}},
 		"one has its old data": {map[uint64]Answer{2: restored(20), 3: holder}, Decision{Missing: []uint64{3}, Differs: true}},
 		"the cluster goes on":  {map[uint64]Answer{2: {UID: 21, Standing: Founded, Record: old}, 3: holder}, Decision{Step: Write, Record: old}},

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"slices"
 	"time"
 
 	"github.com/conclave-io/conclave/service/agreement"
@@ -63,6 +62,10 @@ func (n *Node) stopping() bool {
 	}
 }
 
+// briefWait is how long a founder waits for the same servers before it tells the log:
+// longer than those take that are started together.
+const briefWait = time.Second
+
 // isFounder finds out whether this server founds the cluster, or lost its data. It
 // asks the others until that is certain (see package founding), and tells the log
 // whom it waits for.
@@ -70,7 +73,8 @@ func (n *Node) isFounder() (bool, error) {
 	self := n.records.server()
 	tick := time.NewTicker(n.cfg.tick())
 	defer tick.Stop()
-	told := founding.Decision{}
+	var seen, told founding.Decision
+	var since time.Time
 	for {
 		d := self.Decide(n.records.answers())
 		switch d.Step {
@@ -86,7 +90,10 @@ func (n *Node) isFounder() (bool, error) {
 			n.log.Warn("the cluster was founded with other data of this server, which is gone: rejoining as an empty member", "uid", self.UID, "founded with", self.Record.UID(self.ID))
 			return false, nil
 		}
-		if d.Differs != told.Differs || !slices.Equal(d.Missing, told.Missing) {
+		if !d.Equal(seen) {
+			seen, since = d, time.Now()
+		}
+		if !d.Equal(told) && time.Since(since) >= briefWait {
 			told = d
 			n.tellWait(d)
 		}
