@@ -21,13 +21,13 @@ func (w *world) clone() *world {
 // key tells states apart.
 func (w *world) key() string {
 	b := []byte{byte(w.drawn), byte(w.emptied), byte(w.crashed)}
-	add := func(standing Standing, uid uint64, r Record) {
-		b = append(b, byte(standing), byte(uid), byte(len(r)))
+	add := func(phase Phase, uid uint64, r Record) {
+		b = append(b, byte(phase), byte(uid), byte(len(r)))
 		for _, f := range r {
 			b = append(b, byte(f.UID))
 		}
 	}
-	flag := func(set bool) Standing {
+	flag := func(set bool) Phase {
 		if set {
 			return 1
 		}
@@ -38,7 +38,7 @@ func (w *world) key() string {
 		add(flag(h.founded)|flag(h.blank)<<1|flag(h.lost)<<2|flag(h.voted)<<3, h.uid, h.record)
 		for j := range w.servers {
 			a := h.answers[uint64(j)+1]
-			add(a.Standing, a.UID, a.Record)
+			add(a.Phase, a.UID, a.Record)
 		}
 	}
 	return string(b)

@@ -16,14 +16,14 @@ import (
 // MaxFounders bounds a record.
 const MaxFounders = 128
 
-// Standing is what a server says of its part in the founding. Standings travel on
+// Phase is what a server says of its part in the founding. Phases travel on
 // the wire: new ones are appended, none is ever reused.
-type Standing uint8
+type Phase uint8
 
 const (
 	// NotReady is no answer: the server does not know yet what it is, or has no part
 	// in the founding.
-	NotReady Standing = iota
+	NotReady Phase = iota
 	// New is a server with an empty directory, which wants to found a cluster.
 	New
 	// Restored is a New one whose directory has nothing but the state of a backup.
@@ -33,8 +33,8 @@ const (
 	// Founded is a server that has a record and state of the cluster.
 	Founded
 
-	// Standings is how many there are.
-	Standings
+	// Phases is how many there are.
+	Phases
 )
 
 // Founder is a server of a Record.
@@ -82,9 +82,9 @@ func (r Record) names(ids []uint64) bool {
 
 // Answer is what a server said of itself when it was last heard.
 type Answer struct {
-	UID      uint64
-	Standing Standing
-	Record   Record // nil unless Recorded or Founded
+	UID    uint64
+	Phase  Phase
+	Record Record // nil unless Recorded or Founded
 }
 
 // Server is one with an empty data directory.
@@ -128,16 +128,16 @@ type Decision struct {
 func (s Server) Says(answers map[uint64]Answer) Answer {
 	switch {
 	case s.Record != nil:
-		return Answer{UID: s.UID, Standing: Recorded, Record: s.Record}
+		return Answer{UID: s.UID, Phase: Recorded, Record: s.Record}
 	case s.Restored:
-		return Answer{UID: s.UID, Standing: Restored}
+		return Answer{UID: s.UID, Phase: Restored}
 	}
 	for _, id := range s.others() {
 		if answers[id].Record != nil {
 			return Answer{UID: s.UID}
 		}
 	}
-	return Answer{UID: s.UID, Standing: New}
+	return Answer{UID: s.UID, Phase: New}
 }
 
 // Equal reports whether two decisions are to wait for the same.
@@ -161,7 +161,7 @@ func (s Server) Decide(answers map[uint64]Answer) Decision {
 			missing = append(missing, id)
 		case !a.Record.Equal(s.Record):
 			differ = append(differ, id)
-		case a.Standing == Founded:
+		case a.Phase == Founded:
 			return Decision{Step: Found}
 		}
 	}
@@ -178,8 +178,8 @@ func (s Server) agree(answers map[uint64]Answer) Decision {
 	}
 	for _, id := range s.others() {
 		switch a := answers[id]; {
-		case a.Standing == New:
-		case a.Standing == Restored:
+		case a.Phase == New:
+		case a.Phase == Restored:
 			restored++
 		case a.Record == nil:
 			missing = append(missing, id)

@@ -15,9 +15,9 @@ func record(uids ...uint64) Record {
 }
 
 func TestDecide(t *testing.T) {
-	fresh := func(uid uint64) Answer { return Answer{UID: uid, Standing: New} }
-	holds := func(uid uint64, r Record) Answer { return Answer{UID: uid, Standing: Recorded, Record: r} }
-	founded := func(uid uint64, r Record) Answer { return Answer{UID: uid, Standing: Founded, Record: r} }
+	fresh := func(uid uint64) Answer { return Answer{UID: uid, Phase: New} }
+	holds := func(uid uint64, r Record) Answer { return Answer{UID: uid, Phase: Recorded, Record: r} }
+	founded := func(uid uint64, r Record) Answer { return Answer{UID: uid, Phase: Founded, Record: r} }
 	notReady := Answer{UID: 99}
 	r := record(10, 20, 30)
 	for name, c := range map[string]struct {
@@ -57,18 +57,18 @@ func TestDecide(t *testing.T) {
 // that the others were not restored as well.
 func TestRestored(t *testing.T) {
 	old := record(11, 21, 31)
-	restored := func(uid uint64) Answer { return Answer{UID: uid, Standing: Restored} }
-	holder := Answer{UID: 31, Standing: Founded, Record: old}
+	restored := func(uid uint64) Answer { return Answer{UID: uid, Phase: Restored} }
+	holder := Answer{UID: 31, Phase: Founded, Record: old}
 	for name, c := range map[string]struct {
 		answers map[uint64]Answer
 		want    Decision
 	}{
 		"all were restored":    {map[uint64]Answer{2: restored(20), 3: restored(30)}, Decision{Step: Write, Record: record(10, 20, 30)}},
-		"one was left empty":   {map[uint64]Answer{2: restored(20), 3: {UID: 30, Standing: New}}, Decision{Step: Write, Record: record(10, 20, 30)}},
-		"another one proposes": {map[uint64]Answer{2: restored(20), 3: {UID: 30, Standing: Recorded, Record: record(10, 20, 30)}}, Decision{Step: Write, Record: record(10, 20, 30)}},
+		"one was left empty":   {map[uint64]Answer{2: restored(20), 3: {UID: 30, Phase: New}}, Decision{Step: Write, Record: record(10, 20, 30)}},
+		"another one proposes": {map[uint64]Answer{2: restored(20), 3: {UID: 30, Phase: Recorded, Record: record(10, 20, 30)}}, Decision{Step: Write, Record: record(10, 20, 30)}},
 		"one is missing":       {map[uint64]Answer{3: holder}, Decision{Missing: []uint64{2}}},
 		"one has its old data": {map[uint64]Answer{2: restored(20), 3: holder}, Decision{Missing: []uint64{3}, Differs: true}},
-		"the cluster goes on":  {map[uint64]Answer{2: {UID: 21, Standing: Founded, Record: old}, 3: holder}, Decision{Step: Write, Record: old}},
+		"the cluster goes on":  {map[uint64]Answer{2: {UID: 21, Phase: Founded, Record: old}, 3: holder}, Decision{Step: Write, Record: old}},
 	} {
 		s := Server{ID: 1, UID: 10, Founders: []uint64{1, 2, 3}, Restored: true}
 		if got := s.Decide(c.answers); !reflect.DeepEqual(got, c.want) {
@@ -123,7 +123,7 @@ func newWorld(n int) *world {
 func (w *world) says(i int) Answer {
 	h := &w.servers[i]
 	if h.founded {
-		return Answer{UID: h.uid, Standing: Founded, Record: h.record}
+		return Answer{UID: h.uid, Phase: Founded, Record: h.record}
 	}
 	return w.server(i).Says(h.answers)
 }

@@ -51,6 +51,8 @@ type Config struct {
 	// Election is how long a follower waits in vain for a heartbeat before it
 	// stands for election: this long to twice as long [4 heartbeats].
 	Election time.Duration
+	// Build names this build to the other servers; more than 64 bytes are cut off.
+	Build string
 	// Log receives what happens [slog.Default()].
 	Log *slog.Logger
 

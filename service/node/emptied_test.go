@@ -19,15 +19,22 @@ var orders = [][]uint64{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {
 const late = 700 * time.Millisecond
 
 // TestEmptiedFounderDoesNotVote plays the worst case for an emptied server: it
-// and a server that lagged are a majority without the grant.
+// and a server that lagged are a majority without the grant. With LONG set it does
+// so 20 times in each order.
 func TestEmptiedFounderDoesNotVote(t *testing.T) {
+	rounds, atOnce := 1, 4
+	if os.Getenv("LONG") != "" {
+		rounds, atOnce = 20, 20
+	}
 	for _, order := range orders {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
 			t.Parallel()
-			attackWithEmptiedFounder(t, order, late)
+			for i := range rounds {
+				t.Run(fmt.Sprint(i), func(t *testing.T) { attackWithEmptiedFounder(t, order, late) })
+			}
 		})
 	}
-	for i := range 4 {
+	for i := range atOnce {
 		t.Run(fmt.Sprint("at once ", i), func(t *testing.T) {
 			t.Parallel()
 			attackWithEmptiedFounder(t, orders[5], 0)

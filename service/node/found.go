@@ -73,8 +73,7 @@ func (n *Node) isFounder() (bool, error) {
 	self := n.records.server()
 	tick := time.NewTicker(n.cfg.tick())
 	defer tick.Stop()
-	var seen, told founding.Decision
-	var since time.Time
+	var w waiting
 	for {
 		d := self.Decide(n.records.answers())
 		switch d.Step {
@@ -90,11 +89,7 @@ func (n *Node) isFounder() (bool, error) {
 			n.log.Warn("the cluster was founded with other data of this server, which is gone: rejoining as an empty member", "uid", self.UID, "founded with", self.Record.UID(self.ID))
 			return false, nil
 		}
-		if !d.Equal(seen) {
-			seen, since = d, time.Now()
-		}
-		if !d.Equal(told) && time.Since(since) >= briefWait {
-			told = d
+		if w.news(d) {
 			n.tellWait(d)
 		}
 		select {
@@ -122,6 +117,24 @@ func (n *Node) refuse(s submission) {
 	}
 	c.Depose()
 	delete(n.clients, s.conn)
+}
+
+// waiting is what a founder waits for, and what it told of that.
+type waiting struct {
+	seen, told founding.Decision
+	since      time.Time // when seen began
+}
+
+// news reports, once, whether a wait is to be told.
+func (w *waiting) news(d founding.Decision) bool {
+	if !d.Equal(w.seen) {
+		w.seen, w.since = d, time.Now()
+	}
+	if d.Equal(w.told) || time.Since(w.since) < briefWait {
+		return false
+	}
+	w.told = d
+	return true
 }
 
 // tellWait tells the log whom this server waits for.

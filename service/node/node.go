@@ -104,8 +104,8 @@ func (n *Node) open() error {
 		Listener:  n.cfg.PeerListener,
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
-		Founding: n.records.standing, Removed: n.records.removed,
-		MinLevel: minLevel, MaxLevel: maxLevel,
+		Founding: n.records.phase, Removed: n.records.removed,
+		MinLevel: minLevel, MaxLevel: maxLevel, Build: n.cfg.Build[:min(len(n.cfg.Build), transport.MaxBuild)],
 		Handler: &handler{n},
 		Log:     n.log,
 	})

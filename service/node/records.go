@@ -37,8 +37,8 @@ func (r *records) met(hello transport.Hello) {
 	if r.hellos == nil {
 		r.hellos = make(map[uint64]transport.Hello)
 	}
-	if old := r.hellos[hello.Server]; old.UID == hello.UID && old.Standing > hello.Standing {
-		hello.Standing, hello.Record = old.Standing, old.Record
+	if old := r.hellos[hello.Server]; old.UID == hello.UID && old.Phase > hello.Phase {
+		hello.Phase, hello.Record = old.Phase, old.Record
 	}
 	r.hellos[hello.Server] = hello
 }
@@ -48,7 +48,7 @@ func (r *records) met(hello transport.Hello) {
 func (r *records) lost(server uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.hellos[server].Standing; s == founding.New || s == founding.Restored {
+	if s := r.hellos[server].Phase; s == founding.New || s == founding.Restored {
 		delete(r.hellos, server)
 	}
 }
@@ -79,8 +79,8 @@ func (r *records) complete(founded bool) bool {
 	return changed
 }
 
-// standing is this server's part in the founding, as it tells the others.
-func (r *records) standing() (founding.Standing, founding.Record) {
+// phase is this server's part in the founding, as it tells the others.
+func (r *records) phase() (founding.Phase, founding.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -90,7 +90,7 @@ func (r *records) standing() (founding.Standing, founding.Record) {
 		return founding.Founded, r.self.Record
 	}
 	answer := r.self.Says(r.heard())
-	return answer.Standing, answer.Record
+	return answer.Phase, answer.Record
 }
 
 // answers returns what each server that introduced itself says of the founding.
@@ -104,7 +104,7 @@ func (r *records) answers() map[uint64]founding.Answer {
 func (r *records) heard() map[uint64]founding.Answer {
 	answers := make(map[uint64]founding.Answer, len(r.hellos))
 	for id, hello := range r.hellos {
-		answers[id] = founding.Answer{UID: hello.UID, Standing: hello.Standing, Record: hello.Record}
+		answers[id] = founding.Answer{UID: hello.UID, Phase: hello.Phase, Record: hello.Record}
 	}
 	return answers
 }

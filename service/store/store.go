@@ -1,12 +1,12 @@
 // Package store keeps what a server must not forget: raft's hard state, log
 // and snapshots, in one directory that belongs to one server of one cluster.
 //
-//	LOCK       held while a process uses the directory; names that process
-//	meta.json  format version, cluster, server, and a random id of the directory
-//	join.json  of a server that joined: what the cluster told it
+//	LOCK           held while a process uses the directory; names that process
+//	meta.json      format version, cluster, server, and a random id of the directory
+//	join.json      of a server that joined: what the cluster told it
 //	founding.json  with which directories the cluster was founded
-//	wal/       the log, in segments, written by etcd's wal package
-//	snap/      the two newest snapshots, written by etcd's snap package
+//	wal/           the log, in segments, written by etcd's wal package
+//	snap/          the two newest snapshots, written by etcd's snap package
 //
 // # What a Save promises
 //

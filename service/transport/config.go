@@ -64,7 +64,7 @@ type Config struct {
 	// Founding returns this server's part in the founding of the cluster. It is
 	// called by many goroutines; call Introduce when the answer has changed. Nil
 	// means founding.NotReady.
-	Founding func() (founding.Standing, founding.Record)
+	Founding func() (founding.Phase, founding.Record)
 	// Removed reports whether a server was removed from the cluster for good. It
 	// is called by many goroutines. Nil means that none was.
 	Removed func(server uint64) bool
@@ -136,7 +136,7 @@ func (c Config) WithDefaults() Config {
 		c.Level = func() uint32 { return 0 }
 	}
 	if c.Founding == nil {
-		c.Founding = func() (founding.Standing, founding.Record) { return founding.NotReady, nil }
+		c.Founding = func() (founding.Phase, founding.Record) { return founding.NotReady, nil }
 	}
 	if c.Removed == nil {
 		c.Removed = func(uint64) bool { return false }

@@ -22,8 +22,8 @@ const ProtocolVersion = 1
 const (
 	// maxText bounds the addresses in a Hello and the text of a Refusal.
 	maxText = 1024
-	// maxBuild bounds the name of a build.
-	maxBuild = 64
+	// MaxBuild bounds the name of a build, in bytes.
+	MaxBuild = 64
 )
 
 // Hello is how a server introduces itself. Both sides of a connection send one
@@ -44,10 +44,10 @@ type Hello struct {
 	// PeerAddress and ClientAddress are where the sender takes the connections
 	// of servers and of clients.
 	PeerAddress, ClientAddress string
-	// Standing is the sender's part in the founding of the cluster. Record is with
+	// Phase is the sender's part in the founding of the cluster. Record is with
 	// which directories the cluster was founded, nil if the sender was not told.
-	Standing founding.Standing
-	Record   founding.Record
+	Phase  founding.Phase
+	Record founding.Record
 	// MinLevel and MaxLevel are the levels that the sender reads, from 1 up.
 	MinLevel, MaxLevel uint32
 	// Level is that of the cluster, 0 if the sender does not know it yet.
@@ -64,7 +64,7 @@ func (h Hello) append(b []byte) []byte {
 	}
 	b = wire.AppendBytes(b, h.PeerAddress)
 	b = wire.AppendBytes(b, h.ClientAddress)
-	b = append(b, byte(h.Standing))
+	b = append(b, byte(h.Phase))
 	b = wire.AppendUint(b, uint64(len(h.Record)))
 	for _, f := range h.Record {
 		b = wire.AppendUint(b, f.ID)
@@ -84,8 +84,8 @@ func decodeHello(b []byte) (Hello, error) {
 		*v = r.Uint()
 	}
 	h.PeerAddress, h.ClientAddress = r.String(), r.String()
-	if h.Standing = founding.Standing(r.Byte()); h.Standing >= founding.Standings {
-		h.Standing = founding.NotReady // one that was added later
+	if h.Phase = founding.Phase(r.Byte()); h.Phase >= founding.Phases {
+		h.Phase = founding.NotReady // one that was added later
 	}
 	h.Record = readRecord(r)
 	h.MinLevel, h.MaxLevel, h.Level = readUint32(r, "level"), readUint32(r, "level"), readUint32(r, "level")
@@ -132,8 +132,8 @@ func (h Hello) check() error {
 		return fmt.Errorf("server id %d is reserved: use a number from 1 up", h.Server)
 	case h.MinLevel == 0 || h.MinLevel > h.MaxLevel:
 		return fmt.Errorf("levels: %d to %d: must be an ascending range from 1 up", h.MinLevel, h.MaxLevel)
-	case len(h.Build) > maxBuild:
-		return fmt.Errorf("build %.64q has %d bytes: at most %d are allowed", h.Build, len(h.Build), maxBuild)
+	case len(h.Build) > MaxBuild:
+		return fmt.Errorf("build %.64q has %d bytes: at most %d are allowed", h.Build, len(h.Build), MaxBuild)
 	}
 	if h.Record != nil {
 		if err := h.Record.Check(); err != nil {

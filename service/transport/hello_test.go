@@ -17,8 +17,8 @@ func TestHelloSurvives(t *testing.T) {
 		{
 			Version: 1<<32 - 1, Cluster: 1<<64 - 1, Server: 1 << 40, UID: 1<<64 - 2, PeerAddress: "[::1]:7500",
 			ClientAddress: strings.Repeat("x", maxText), Receiver: 1<<64 - 3,
-			Standing: founding.Founded, Record: founding.Record{{ID: 1, UID: 1<<64 - 1}, {ID: 1 << 63, UID: 1}},
-			MinLevel: 2, MaxLevel: 1<<32 - 1, Level: 3, Build: strings.Repeat("b", maxBuild),
+			Phase: founding.Founded, Record: founding.Record{{ID: 1, UID: 1<<64 - 1}, {ID: 1 << 63, UID: 1}},
+			MinLevel: 2, MaxLevel: 1<<32 - 1, Level: 3, Build: strings.Repeat("b", MaxBuild),
 		},
 	} {
 		got, err := decodeHello(h.append(nil))
@@ -35,8 +35,8 @@ func TestHelloSurvives(t *testing.T) {
 func TestLargestHelloFits(t *testing.T) {
 	h := visitHello()
 	h.PeerAddress, h.ClientAddress = strings.Repeat("x", maxText), strings.Repeat("x", maxText)
-	h.Build = strings.Repeat("b", maxBuild)
-	h.Standing = founding.Founded
+	h.Build = strings.Repeat("b", MaxBuild)
+	h.Phase = founding.Founded
 	for i := range uint64(founding.MaxFounders) {
 		h.Record = append(h.Record, founding.Founder{ID: 1<<63 + i, UID: 1<<64 - 1})
 	}
@@ -49,16 +49,16 @@ func TestLargestHelloFits(t *testing.T) {
 }
 
 // TestHelloOfALaterReleaseIsUnderstood: what follows the known fields is skipped,
-// whatever the version, and a standing that is not known is no answer.
+// whatever the version, and a phase that is not known is no answer.
 func TestHelloOfALaterReleaseIsUnderstood(t *testing.T) {
 	for _, version := range []uint32{ProtocolVersion, ProtocolVersion + 1} {
 		h := visitHello()
-		h.Version, h.Standing = version, founding.Standings
+		h.Version, h.Phase = version, founding.Phases
 		got, err := decodeHello(wire.AppendBytes(h.append(nil), "a field of the future"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.Standing = founding.NotReady
+		h.Phase = founding.NotReady
 		if diff := cmp.Diff(h, got); diff != "" {
 			t.Error(diff)
 		}
@@ -85,7 +85,7 @@ func TestMalformedHello(t *testing.T) {
 		"is not valid UTF-8":               with(func(h *Hello) { h.ClientAddress = "\xff" }),
 		"levels: 0 to 1":                   with(func(h *Hello) { h.MinLevel = 0 }),
 		"levels: 3 to 2":                   with(func(h *Hello) { h.MinLevel, h.MaxLevel = 3, 2 }),
-		"at most 64 are allowed":           with(func(h *Hello) { h.Build = strings.Repeat("x", maxBuild+1) }),
+		"at most 64 are allowed":           with(func(h *Hello) { h.Build = strings.Repeat("x", MaxBuild+1) }),
 		"build \"a\\nb\" contains control": with(func(h *Hello) { h.Build = "a\nb" }),
 		"ids must be positive and ascendi": with(func(h *Hello) { h.Record = founding.Record{{ID: 2, UID: 1}, {ID: 1, UID: 1}} }),
 		"server 2: missing uid":            with(func(h *Hello) { h.Record = founding.Record{{ID: 2}} }),

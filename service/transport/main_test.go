@@ -231,7 +231,7 @@ func visitHello() Hello {
 	return Hello{
 		Version: ProtocolVersion, Cluster: testCluster, Server: 2, UID: uid(2),
 		PeerAddress: "127.0.0.1:7502", ClientAddress: "client-of-2:7400", Receiver: 1,
-		Standing: founding.New, MinLevel: 1, MaxLevel: 1, Build: "test",
+		Phase: founding.New, MinLevel: 1, MaxLevel: 1, Build: "test",
 	}
 }
 

@@ -117,7 +117,7 @@ func TestServersIntroduceThemselvesAgain(t *testing.T) {
 	var founded atomic.Bool
 	record := founding.Record{{ID: 1, UID: uid(1)}, {ID: 2, UID: uid(2)}}
 	a, b := pair(t, func(c *Config) {
-		c.Founding = func() (founding.Standing, founding.Record) {
+		c.Founding = func() (founding.Phase, founding.Record) {
 			if founded.Load() {
 				return founding.Founded, record
 			}
@@ -131,7 +131,7 @@ func TestServersIntroduceThemselvesAgain(t *testing.T) {
 	a.Introduce()
 	eventually(t, "server 2 is told", func() bool {
 		met := get(b.recorder, &b.met)
-		return met[len(met)-1].Standing == founding.Founded && met[len(met)-1].Record.Equal(record)
+		return met[len(met)-1].Phase == founding.Founded && met[len(met)-1].Record.Equal(record)
 	})
 	if n := len(get(b.recorder, &b.connections)); n != 1 {
 		t.Errorf("the connection changed %d times, want once: %v", n, get(b.recorder, &b.connections))

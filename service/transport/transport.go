@@ -178,6 +178,6 @@ func (t *Transport) Introduce() {
 func (t *Transport) hello(receiver uint64) Hello {
 	h := t.cfg.Self
 	h.Receiver, h.Level = receiver, t.cfg.Level()
-	h.Standing, h.Record = t.cfg.Founding()
+	h.Phase, h.Record = t.cfg.Founding()
 	return h
 }
