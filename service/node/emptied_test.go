@@ -60,13 +60,16 @@ func attackWithEmptiedFounder(t *testing.T, order []uint64, delay time.Duration)
 		c.start(id)
 	}
 	c.holds(held.Fence)
+	other := registry.SessionID{2}
+	c.ok(registry.Command{Op: registry.OpOpen, Session: other, Sequence: 1, TTL: int64(time.Minute)})
+	if again := c.do(registry.Command{Op: registry.OpAcquire, Session: other, Sequence: 2, Name: "a", Try: true}); again.Code == registry.OK {
+		t.Errorf("the lock is held with fence %d; another session got it with fence %d", held.Fence, again.Fence)
+	}
 	if again := c.do(acquire(2, "a")); again.Code != registry.OK || again.Fence != held.Fence {
 		t.Errorf("the grant with fence %d was acknowledged; asked again, the answer is %+v", held.Fence, again)
 	}
 	c.until("the emptied server is a voter again", func() bool { return c.votes(3) })
-	other := registry.SessionID{2}
-	c.ok(registry.Command{Op: registry.OpOpen, Session: other, Sequence: 1, TTL: int64(time.Minute)})
-	if next := c.ok(registry.Command{Op: registry.OpAcquire, Session: other, Sequence: 2, Name: "b"}); next.Fence <= held.Fence {
+	if next := c.ok(registry.Command{Op: registry.OpAcquire, Session: other, Sequence: 3, Name: "b"}); next.Fence <= held.Fence {
 		t.Errorf("fence %d was given again, or a later one, to another session: it got %d", held.Fence, next.Fence)
 	}
 }
