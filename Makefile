@@ -97,7 +97,7 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 PART      = $(GO) run ./internal/longrun/run
 
 .PHONY: long
-long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-mutants long-disk long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
+long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-founding long-mutants long-disk long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
@@ -119,6 +119,10 @@ long-model: go-version ## the registry beside its naive twin, 100,000 steps
 long-vopr: go-version ## 24 simulated hours of the server under catastrophe
 	$(PART) -part vopr -title "The server under catastrophe" $(GO) run ./internal/vopr/run -hours 24
 	$(GO) test -count 1 ./internal/vopr -run TestReport -update
+
+.PHONY: long-founding
+long-founding: go-version ## founders emptied and crashed: 20 times in all start orders, and every crash
+	$(PART) -part founding -title "Founding with an emptied server" env LONG=1 $(GO) test -count 1 -p 1 -timeout 2h -run 'Crash|Emptied|Found' ./service/founding ./service/node
 
 .PHONY: long-mutants
 long-mutants: go-version ## every mistake of internal/vopr is found

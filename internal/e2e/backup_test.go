@@ -151,8 +151,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	}
 }
 
-// A server that was forgotten in the restore takes over the state of the others,
-// be its directory empty or that of the old cluster.
+// A server that was forgotten in the restore takes over the state of the others. If it
+// still has the data of the old cluster, the others wait until those are moved away.
 func TestForgottenServerFollowsTheRestored(t *testing.T) {
 	t.Parallel()
 	for _, old := range []bool{false, true} {
@@ -169,6 +169,19 @@ func TestForgottenServerFollowsTheRestored(t *testing.T) {
 			}
 		}
 		startAgain(t, cluster, 3, 1, 2)
+		if old {
+			until(t, "the restored servers name it", func() bool {
+				log, err := os.ReadFile(cluster.LogFile(1))
+				return err == nil && strings.Contains(string(log), "of another cluster") && strings.Contains(string(log), "servers=[3]")
+			})
+			if err := cluster.Kill(3); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(cluster.Dir(3), cluster.Dir(3)+".old"); err != nil {
+				t.Fatal(err)
+			}
+			startAgain(t, cluster, 3)
+		}
 		fence := newFence(t, cluster, "a")
 		if fence <= last {
 			t.Errorf("fence %d after %d", fence, last)

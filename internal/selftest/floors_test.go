@@ -54,11 +54,12 @@ service/api:
 service/version:
 service/registry:      internal/wire service/version
 service/agreement:     internal/wire
+service/founding:
 service/replica:       service/agreement service/registry service/version internal/wire
-service/store:         internal/wire
-service/transport:     internal/wire
+service/store:         service/founding internal/wire
+service/transport:     service/founding internal/wire
 service/backup:        service/registry internal/outfile internal/wire
-service/node:          service/backup service/replica service/agreement service/registry service/store service/transport service/version internal/boottime internal/wire
+service/node:          service/backup service/founding service/replica service/agreement service/registry service/store service/transport service/version internal/boottime internal/wire
 service/server:        service/api service/backup service/node service/registry service/replica service/store service/transport service/version internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it

@@ -43,8 +43,8 @@
 //
 // The founding members of a cluster all start from the snapshot that Bootstrap
 // makes from the same arguments. Any other member starts with an empty Disk
-// and is blank: it casts no vote, and waits for a snapshot in which it is a
-// learner. A voter whose data directory was lost must come back the same way
+// and is blank: it casts no vote, answers only a leader that counts it as a
+// learner, and waits for a snapshot in which it is one. A voter whose data directory was lost must come back the same way
 // (removed from the configuration, added as a learner, promoted when it has
 // caught up). It may not simply start over, because it has forgotten both its
 // vote and the entries it acknowledged: with A and B having committed an

@@ -70,6 +70,7 @@ func (c *Core) Ready() Ready {
 			rd.Save = c.newSave(raw, m)
 		case raft.LocalApplyThread: // its entries are raw.CommittedEntries
 		default:
+			c.markLearner(m)
 			rd.Send = append(rd.Send, m)
 		}
 	}

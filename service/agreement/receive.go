@@ -105,15 +105,27 @@ func (c *Core) checkAcknowledged(m *raftpb.Message) error {
 	return &LostLogError{Peer: m.GetFrom(), Commit: m.GetIndex(), Last: last}
 }
 
-// takenWhenBlank lets a blank member hear a leader and nothing else. A
-// snapshot in which it is a voter is that of a cluster which still counts on
-// what this member has lost.
+// takenWhenBlank lets a blank member hear a leader that counts it as a learner,
+// and nothing else. As long as the leader counts it as a voter it does not answer:
+// a majority must not contain a member that has lost what it promised. A snapshot
+// in which it is a voter is that of a cluster which still counts on this.
 func (c *Core) takenWhenBlank(m *raftpb.Message) bool {
 	switch m.GetType() {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat:
-		return true
+		return m.GetReject()
 	case raftpb.MsgSnap:
 		return slices.Contains(m.GetSnapshot().GetMetadata().GetConfState().GetLearners(), c.cfg.ID)
 	}
 	return false
+}
+
+// markLearner tells a learner that it is one, in a field that raft leaves unused in
+// these messages. A blank member goes by it.
+func (c *Core) markLearner(m *raftpb.Message) {
+	switch m.GetType() {
+	case raftpb.MsgApp, raftpb.MsgHeartbeat:
+		if slices.Contains(c.conf.GetLearners(), m.GetTo()) {
+			m.Reject = new(true)
+		}
+	}
 }

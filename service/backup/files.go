@@ -92,6 +92,15 @@ func Founding(dir string) (*Backup, error) {
 	return b, err
 }
 
+// Restored reports whether Restore put a state into a data directory.
+func Restored(dir string) (bool, error) {
+	_, err := os.Stat(foundingFile(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Founded removes it. Once the server has saved a state of its own nobody reads
 // it any more.
 func Founded(dir string) error { return os.Remove(foundingFile(dir)) }

@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"time"
 
+	"github.com/conclave-io/conclave/service/backup"
+	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/store"
 )
 
 // Config sets up a node.
@@ -47,6 +52,8 @@ type Config struct {
 	// Election is how long a follower waits in vain for a heartbeat before it
 	// stands for election: this long to twice as long [4 heartbeats].
 	Election time.Duration
+	// Build names this build to the other servers; more than 64 bytes are cut off.
+	Build string
 	// Log receives what happens [slog.Default()].
 	Log *slog.Logger
 
@@ -60,6 +67,9 @@ type Config struct {
 	wrap func(keeper) keeper
 	// wall reads the wall clock, in ns since 1970; a seam for tests.
 	wall func() int64
+	// founded is called after each step of the founding that is on disk, and stops
+	// the node by an error; a seam for tests.
+	founded func(founding.Step) error
 }
 
 const (
@@ -81,6 +91,9 @@ func (c Config) WithDefaults() Config {
 	if c.parting == 0 {
 		c.parting = 5 * time.Second
 	}
+	if c.founded == nil {
+		c.founded = func(founding.Step) error { return nil }
+	}
 	if c.wall == nil {
 		c.wall = func() int64 { return time.Now().UnixNano() }
 	}
@@ -94,6 +107,8 @@ func (c Config) Validate() error {
 		return errors.New("the id of a server is 0: it must be 1 or more")
 	case c.Peers[c.ID] == "":
 		return fmt.Errorf("server %d is not among the peers: name its own address there too", c.ID)
+	case len(c.Peers) > founding.MaxFounders:
+		return fmt.Errorf("peers: %d servers: must be at most %d", len(c.Peers), founding.MaxFounders)
 	case c.Memory && len(c.Peers) > 1:
 		return errors.New("a server that has others beside it cannot do without a disk: name a data directory")
 	case c.Dir == "" && !c.Memory:
@@ -109,6 +124,17 @@ func (c Config) Validate() error {
 }
 
 func (c Config) tick() time.Duration { return c.Heartbeat / heartbeatTicks }
+
+// founder is this server as one of the founders, given what its disk holds.
+func (c Config) founder(found *store.State) (founding.Server, error) {
+	s := founding.Server{ID: c.ID, UID: found.UID, Founders: slices.Sorted(maps.Keys(c.Peers)), Record: found.Record}
+	if c.Memory {
+		return s, nil
+	}
+	var err error
+	s.Restored, err = backup.Restored(c.Dir)
+	return s, err
+}
 
 func (c Config) replica() replica.Config {
 	limits := c.Limits

@@ -6,6 +6,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/store"
 )
 
@@ -17,6 +18,7 @@ const maxBacklog = 256
 type keeper interface {
 	Save(*raftpb.HardState, []*raftpb.Entry, *raftpb.Snapshot, bool) error
 	WriteSnapshot(*raftpb.Snapshot) error
+	SaveRecord(founding.Record) error
 	Close() error
 }
 

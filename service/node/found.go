@@ -1,26 +1,19 @@
 package node
 
 import (
-	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
-	"github.com/conclave-io/conclave/service/transport"
 )
 
-// begin makes the replica from what the disk holds. A server with an empty
-// data directory is either a founder of the cluster or one that lost its data,
-// and must find out first: a founder may vote, the other has forgotten its vote
-// and what it acknowledged, and waits until the others take it back. One that
-// joined is no founder, and waits as well.
+// begin makes the replica from what the disk holds. A server with an empty data
+// directory is either a founder of the cluster or one that lost its data, and
+// must find out first: a founder may vote, the other has forgotten its vote and
+// what it acknowledged, and waits until the others take it back. One that joined
+// is no founder, and waits as well.
 //
 // It leaves the replica nil if the node is stopped meanwhile.
 func (n *Node) begin() error {
@@ -34,10 +27,13 @@ func (n *Node) begin() error {
 			if disk.Snapshot, err = n.foundingState(); err != nil {
 				return err
 			}
+			if err := n.founded(founding.Found); err != nil {
+				return err
+			}
 		}
 	}
 	cfg := n.cfg.replica()
-	cfg.UID = n.found.UID
+	cfg.UID, cfg.Founders = n.found.UID, n.founders()
 	made, err := replica.New(cfg, disk)
 	if err != nil {
 		return err
@@ -50,6 +46,13 @@ func (n *Node) begin() error {
 	return nil
 }
 
+// openRecords begins the records with what the disk holds.
+func (n *Node) openRecords() (err error) {
+	n.records.joined, n.records.founded = n.cfg.Joined, !n.found.Fresh
+	n.records.self, err = n.cfg.founder(n.found)
+	return err
+}
+
 func (n *Node) stopping() bool {
 	select {
 	case <-n.stop:
@@ -59,33 +62,35 @@ func (n *Node) stopping() bool {
 	}
 }
 
-// isFounder finds out whether the cluster knew this server with other data. It
-// asks until a majority, itself included, has spoken: so a new cluster comes up
-// with a minority of its servers missing. One server that lost its data is thus
-// found out for certain, since some other that answers was there when its
-// identity was put on record. Not so if, besides, servers that were there are
-// down and others that answer never were: that is more loss than a cluster of
-// this size stands.
+// briefWait is how long a founder waits for the same servers before it tells the log:
+// longer than those take that are started together.
+const briefWait = time.Second
+
+// isFounder finds out whether this server founds the cluster, or lost its data. It
+// asks the others until that is certain (see package founding), and tells the log
+// whom it waits for.
 func (n *Node) isFounder() (bool, error) {
-	if n.cfg.Memory {
-		return true, nil // it has nobody to ask
-	}
-	marker := filepath.Join(n.cfg.Dir, "rejoining")
-	if _, err := os.Stat(marker); err == nil {
-		return false, nil
-	}
+	self := n.records.server()
 	tick := time.NewTicker(n.cfg.tick())
 	defer tick.Stop()
+	var w waiting
 	for {
-		opinions := n.records.opinions()
-		for _, id := range slices.Sorted(maps.Keys(opinions)) {
-			if known := opinions[id]; known != 0 && known != n.found.UID {
-				n.log.Warn("the cluster knows this server with other data, which is gone: rejoining as an empty member", "told by", id)
-				return false, mark(marker)
+		d := self.Decide(n.records.answers())
+		switch d.Step {
+		case founding.Write:
+			if err := n.adopt(d.Record); err != nil {
+				return false, err
 			}
-		}
-		if 1+len(opinions) > len(n.cfg.Peers)/2 {
+			self.Record = d.Record
+			continue
+		case founding.Found:
 			return true, nil
+		case founding.Rejoin:
+			n.log.Warn("the cluster was founded with other data of this server, which is gone: rejoining as an empty member", "uid", self.UID, "founded with", self.Record.UID(self.ID))
+			return false, nil
+		}
+		if w.news(d) {
+			n.tellWait(d)
 		}
 		select {
 		case <-tick.C:
@@ -114,115 +119,68 @@ func (n *Node) refuse(s submission) {
 	delete(n.clients, s.conn)
 }
 
-// mark makes the decision to rejoin outlive a restart: by then the others know
-// the new UID, and would take this server for a founder.
-func mark(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("noting that this server rejoins: %w", err)
-	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return fmt.Errorf("noting that this server rejoins: %w", err)
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("noting that this server rejoins: %w", err)
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return fmt.Errorf("noting that this server rejoins: %w", err)
-	}
-	defer dir.Close()
-	return dir.Sync()
+// waiting is what a founder waits for, and what it told of that.
+type waiting struct {
+	seen, told founding.Decision
+	since      time.Time // when seen began
 }
 
-// records is what this server knows of the data directories of the others, for
-// the handshakes that other goroutines make.
-type records struct {
-	mu sync.Mutex
-	// hellos are the newest introductions of each server.
-	hellos map[uint64]transport.Hello
-	// agreed is what the registry has on record, and gone who was removed.
-	agreed map[uint64]registry.Member
-	gone   map[uint64]bool
-	// version counts the updates of agreed.
-	version atomic.Uint64
-}
-
-func (r *records) met(hello transport.Hello) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.hellos == nil {
-		r.hellos = make(map[uint64]transport.Hello)
+// news reports, once, whether a wait is to be told.
+func (w *waiting) news(d founding.Decision) bool {
+	if !d.Equal(w.seen) {
+		w.seen, w.since = d, time.Now()
 	}
-	r.hellos[hello.Server] = hello
-}
-
-// uid returns the UID on record for a server, or 0. What the cluster agreed on
-// comes before what this server saw itself.
-func (r *records) uid(server uint64) uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if agreed := r.agreed[server].UID; agreed != 0 {
-		return agreed
+	if d.Equal(w.told) || time.Since(w.since) < briefWait {
+		return false
 	}
-	return r.hellos[server].UID
+	w.told = d
+	return true
 }
 
-// opinions returns what each server that introduced itself has on record for
-// this one.
-func (r *records) opinions() map[uint64]uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	opinions := make(map[uint64]uint64)
-	for id, hello := range r.hellos {
-		opinions[id] = hello.KnownUID
+// tellWait tells the log whom this server waits for.
+func (n *Node) tellWait(d founding.Decision) {
+	switch {
+	case d.Differs:
+		n.log.Error("servers have the data or the founding record of another cluster: waiting until they are started with empty data directories, or this one is", "servers", d.Missing)
+	default:
+		n.log.Info("waiting for servers before the cluster is founded: all founders must be up once", "servers", d.Missing)
 	}
-	return opinions
 }
 
-// all returns the introductions of the other servers, by id.
-func (r *records) all() []transport.Hello {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []transport.Hello
-	for _, id := range slices.Sorted(maps.Keys(r.hellos)) {
-		all = append(all, r.hellos[id])
+// adopt puts a founding record on disk, and tells the others.
+func (n *Node) adopt(record founding.Record) error {
+	if err := n.store.SaveRecord(record); err != nil {
+		return err
 	}
-	return all
+	n.found.Record = record
+	return n.founded(founding.Write)
 }
 
-// update takes over what is on record.
-func (r *records) update(members []replica.Member, gone []uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.agreed, r.gone = make(map[uint64]registry.Member), make(map[uint64]bool)
-	for _, m := range members {
-		r.agreed[m.ID] = m.Member
+// founded tells the others of a step of the founding that is on disk.
+func (n *Node) founded(step founding.Step) error {
+	n.records.settle(n.found.Record, step == founding.Found)
+	n.net.Introduce()
+	return n.cfg.founded(step)
+}
+
+// founders is what the cluster is to have on record of its founders, whoever of
+// them is met first.
+func (n *Node) founders() []registry.Member {
+	var founders []registry.Member
+	for _, f := range n.found.Record {
+		founders = append(founders, registry.Member{ID: f.ID, UID: f.UID, PeerAddress: n.cfg.Peers[f.ID]})
 	}
-	for _, id := range gone {
-		r.gone[id] = true
+	return founders
+}
+
+// hearRecord takes the founding record over from another server, if this one
+// joined and has none. It has no use for it, but a founder that lost its data may
+// find nobody else to ask.
+func (n *Node) hearRecord(record founding.Record) {
+	if !n.cfg.Joined || n.found.Record != nil || record == nil {
+		return
 	}
-	r.version.Add(1)
-}
-
-// removed reports whether a server was removed for good.
-func (r *records) removed(server uint64) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.gone[server]
-}
-
-// clientAddress returns where a server takes clients, if that is on record.
-func (r *records) clientAddress(server uint64) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.agreed[server].ClientAddress
-}
-
-// size returns how many servers are on record.
-func (r *records) size() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.agreed)
+	if err := n.adopt(record); err != nil {
+		n.log.Warn("the founding record could not be saved", "err", err)
+	}
 }

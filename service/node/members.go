@@ -11,7 +11,6 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/transport"
-	"github.com/conclave-io/conclave/service/version"
 )
 
 // Change has a change of the members made, and returns the id of the server that it
@@ -67,6 +66,9 @@ func (n *Node) ChangeLevel(ctx context.Context, what replica.Upgrade, to uint32,
 func (n *Node) acquaint() {
 	members, gone := n.replica.Members(), n.replica.Gone()
 	n.records.update(members, gone)
+	if n.records.complete(!n.replica.Blank()) {
+		n.net.Introduce()
+	}
 	for _, c := range n.clients {
 		c.Deliver(nil)
 	}
@@ -99,8 +101,8 @@ func (n *Node) ClientAddresses() []string {
 }
 
 // levelsOf is what a server said of the levels that it reads.
-func levelsOf(transport.Hello) replica.Levels {
-	return replica.Levels{Min: version.Min, Max: version.Max} // until servers say
+func levelsOf(h transport.Hello) replica.Levels {
+	return replica.Levels{Min: h.MinLevel, Max: h.MaxLevel, Build: h.Build}
 }
 
 // memberOf is what a server said of itself, as the replica takes it.

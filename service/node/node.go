@@ -52,6 +52,7 @@ type Node struct {
 	stuck    bool         // a write did not end before the node: the store stays open
 	records  records
 	metrics  Metrics
+	level    atomic.Uint32 // that of the cluster, as far as it is known
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -96,6 +97,11 @@ func (n *Node) open() error {
 		return err
 	}
 	n.disk = newDisk(n.store)
+	if err = n.openRecords(); err != nil {
+		n.store.Close()
+		return err
+	}
+	reads := n.cfg.replica().WithDefaults().Levels
 	n.net, err = transport.New(transport.Config{
 		Self: transport.Hello{
 			Cluster: n.cfg.Cluster, Server: n.cfg.ID, UID: n.found.UID,
@@ -104,7 +110,8 @@ func (n *Node) open() error {
 		Listener:  n.cfg.PeerListener,
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
-		KnownUID: n.records.uid, Removed: n.records.removed,
+		Founding: n.records.phase, Removed: n.records.removed,
+		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, Build: n.cfg.Build[:min(len(n.cfg.Build), transport.MaxBuild)],
 		Handler: &handler{n},
 		Log:     n.log,
 	})
@@ -357,6 +364,8 @@ func (n *Node) depose() {
 // observe notes who leads, for the log and the figures.
 func (n *Node) observe() {
 	n.metrics.Applied.Store(n.replica.Applied())
+	level, _ := n.replica.Registry().Level()
+	n.level.Store(level)
 	leader := n.replica.Leader()
 	if leader == n.leader {
 		return
@@ -410,6 +419,7 @@ func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
 	h.tell(func(r *replica.Replica) {
 		delete(h.node.refusals, hello.Server)
+		h.node.hearRecord(hello.Record)
 		r.Met(memberOf(hello), levelsOf(hello))
 	})
 }
@@ -418,6 +428,7 @@ func (h *handler) Connected(peer uint64, up bool) {
 	if up {
 		h.node.log.Info("connected", "peer", peer)
 	} else {
+		h.node.records.lost(peer)
 		h.node.log.Warn("connection lost", "peer", peer)
 	}
 }

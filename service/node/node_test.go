@@ -37,6 +37,15 @@ type cluster struct {
 }
 
 func newCluster(t *testing.T, n int, adjust ...func(*Config)) *cluster {
+	c, listeners := reserveCluster(t, n, adjust...)
+	for id, l := range listeners {
+		c.startOn(id, l)
+	}
+	return c
+}
+
+// reserveCluster returns a cluster of which no server runs yet.
+func reserveCluster(t *testing.T, n int, adjust ...func(*Config)) (*cluster, map[uint64]net.Listener) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	c := &cluster{t: t, ctx: ctx, adjust: adjust, dir: t.TempDir(), peers: make(map[uint64]string), nodes: make(map[uint64]*Node), gates: make(map[uint64]*gate)}
@@ -46,15 +55,12 @@ func newCluster(t *testing.T, n int, adjust ...func(*Config)) *cluster {
 		listeners[id] = l
 		c.peers[id] = l.Addr().String()
 	}
-	for id, l := range listeners {
-		c.startOn(id, l)
-	}
 	t.Cleanup(func() {
 		for id := range c.nodes {
 			c.stop(id)
 		}
 	})
-	return c
+	return c, listeners
 }
 
 func listen(t *testing.T) net.Listener {

@@ -21,6 +21,7 @@ func (r *Replica) Met(server registry.Member, levels Levels) {
 // time and goes on when that is applied, so that whoever leads next finds in the
 // record what is left to do:
 //
+//	founder, not on record         record it as it was at the founding
 //	member, not on record          record it
 //	member, another UID on record  remove it: the votes and entries that the
 //	                               old one promised to keep are gone
@@ -35,6 +36,9 @@ func (r *Replica) admit() {
 		return
 	}
 	r.idle = 0
+	if r.recordFounder() {
+		return
+	}
 	status := r.core.Status()
 	ids := slices.Sorted(maps.Keys(r.met))
 	ids = append(ids, status.Voters...)
@@ -45,6 +49,21 @@ func (r *Replica) admit() {
 		}
 	}
 	r.raise()
+}
+
+// recordFounder puts a founder on record that is not, before anything else is done:
+// one that lost its data must not be taken for what it was, though it be met first.
+func (r *Replica) recordFounder() bool {
+	for _, founder := range r.cfg.Founders {
+		if _, recorded := r.reg.Member(founder.ID); recorded {
+			continue
+		}
+		if here, met := r.met[founder.ID]; met && here.UID == founder.UID {
+			founder = here
+		}
+		return r.record(founder)
+	}
+	return false
 }
 
 // admitPeer takes the next step for one server and reports whether there is one.

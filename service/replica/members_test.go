@@ -340,3 +340,21 @@ func TestAServerStaysUntilItsRemovalIsComplete(t *testing.T) {
 	c.until("the removed server stops", func() bool { return victim.removed })
 	c.awaitVoters(leader.id)
 }
+
+// TestEmptiedFounderIsMetFirst: a founder that lost its data before the leader ever
+// met it is not taken for what it was. It waits blank, and is taken back.
+func TestEmptiedFounderIsMetFirst(t *testing.T) {
+	c := newCluster(t, 3, 32)
+	for _, s := range c.each() {
+		c.cfg.Founders = append(c.cfg.Founders, registry.Member{ID: s.id, UID: s.uid, PeerAddress: s.said().PeerAddress})
+	}
+	emptied := c.servers[3]
+	emptied.uid, emptied.durable = 301, agreement.Disk{}
+	c.start()
+	c.until("the emptied founder is taken back", func() bool {
+		m, _ := c.await().replica.Registry().Member(3)
+		return m == emptied.said() && !emptied.replica.Blank() && slices.Contains(emptied.replica.Status().Voters, uint64(3))
+	})
+	c.run(500 * ms)
+	c.same()
+}

@@ -19,6 +19,8 @@ type Config struct {
 	// PeerAddress and ClientAddress are where it takes servers and clients, for
 	// the record.
 	PeerAddress, ClientAddress string
+	// Founders are the founders as the founding record has them, if it is known.
+	Founders []registry.Member
 	// Tick is the time between two calls of Tick in ns [10 ms].
 	Tick int64
 	// HeartbeatTicks is the time between two heartbeats of the leader [50 ms].
@@ -229,6 +231,9 @@ func (r *Replica) Term() uint64 { return r.term }
 
 // Applied returns the index of the newest entry applied.
 func (r *Replica) Applied() uint64 { return r.applied }
+
+// Blank reports whether this server has no state yet.
+func (r *Replica) Blank() bool { return r.core.Blank() }
 
 // Status describes the agreement.
 func (r *Replica) Status() agreement.Status { return r.core.Status() }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/founding"
 )
 
 // Memory is what a server has that may forget everything when it stops, in place
@@ -20,6 +22,9 @@ func (Memory) Save(*raftpb.HardState, []*raftpb.Entry, *raftpb.Snapshot, bool) e
 
 // WriteSnapshot does nothing.
 func (Memory) WriteSnapshot(*raftpb.Snapshot) error { return nil }
+
+// SaveRecord does nothing.
+func (Memory) SaveRecord(founding.Record) error { return nil }
 
 // Close does nothing.
 func (Memory) Close() error { return nil }

@@ -1,12 +1,13 @@
 // Package store keeps what a server must not forget: raft's hard state, log
 // and snapshots, in one directory that belongs to one server of one cluster.
 //
-//	LOCK       held while a process uses the directory; names that process
-//	meta.json  format version, cluster, server, and a random id of the directory
-//	join.json  of a server that joined: what the cluster told it
-//	reached    how far the log has come, apart from the log itself
-//	wal/       the log, in segments, written by etcd's wal package
-//	snap/      the two newest snapshots, written by etcd's snap package
+//	LOCK           held while a process uses the directory; names that process
+//	meta.json      format version, cluster, server, and a random id of the directory
+//	join.json      of a server that joined: what the cluster told it
+//	founding.json  with which directories the cluster was founded
+//	reached        how far the log has come, apart from the log itself
+//	wal/           the log, in segments, written by etcd's wal package
+//	snap/          the two newest snapshots, written by etcd's snap package
 //
 // # What a Save promises
 //
@@ -52,6 +53,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/conclave-io/conclave/service/founding"
 )
 
 // etcd's default of 64 MB is meant for a key-value store; each server
@@ -62,6 +65,8 @@ func init() { wal.SegmentSizeBytes = 16 << 20 }
 type State struct {
 	Fresh bool   // nothing was ever saved here
 	UID   uint64 // drawn at random when the directory was created
+	// Record is that of SaveRecord, nil when none was saved.
+	Record founding.Record
 
 	HardState *raftpb.HardState // nil when none was saved
 	Snapshot  *raftpb.Snapshot  // nil when none was saved
@@ -127,7 +132,16 @@ func (s *Store) open(id Identity) (*State, error) {
 	if err := m.check(s.dir, id); err != nil {
 		return nil, err
 	}
-	return s.restore(m)
+	record, err := readFounding(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	state, err := s.restore(m)
+	if err != nil {
+		return nil, err
+	}
+	state.Record = record
+	return state, nil
 }
 
 // create makes the parts of a directory, the meta file last: where it exists,
@@ -156,7 +170,7 @@ func (s *Store) create(id Identity) (meta, error) {
 
 // own are the names that a data directory may have before it is complete; a file
 // system of its own has lost+found as well.
-var own = []string{"LOCK", "wal", "wal.tmp", "snap", "rejoining", "lost+found", metaName + ".tmp", joinName, joinName + ".tmp", reachedName}
+var own = []string{"LOCK", "wal", "wal.tmp", "snap", "lost+found", metaName + ".tmp", joinName, joinName + ".tmp", reachedName}
 
 // checkOurs refuses a directory that has things of others in it and nothing
 // complete of ours: a slip of the pen must not strew files into it.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/founding"
 )
 
 // Handler takes what the transport has to say. Its methods are called by many
@@ -19,7 +21,7 @@ type Handler interface {
 	// the connection that the message came on.
 	Receive(m *raftpb.Message)
 	// Met tells how a server introduced itself, after each completed handshake
-	// in either direction.
+	// in either direction, and again when it has changed.
 	Met(h Hello)
 	// Connected tells that messages for a peer now get through, or no longer.
 	// The calls for one peer alternate, beginning with up.
@@ -39,8 +41,8 @@ type Handler interface {
 // Config sets up a Transport. Zero values of what follows Log mean the default
 // in brackets.
 type Config struct {
-	// Self is how this server introduces itself; Version, KnownUID and
-	// Receiver are filled in.
+	// Self is how this server introduces itself: its identity and addresses. All
+	// other fields are filled in.
 	Self Hello
 	// Listener takes the connections of the other servers. The Transport
 	// closes it.
@@ -55,9 +57,17 @@ type Config struct {
 	// expected.
 	ServerTLS *tls.Config
 	ClientTLS func() *tls.Config
-	// KnownUID returns the UID on record for a peer, 0 if there is none. It is
-	// called by many goroutines. Nil means that there are no records.
-	KnownUID func(peer uint64) uint64
+	// MinLevel and MaxLevel are the levels that this server reads [1, 1], and Build
+	// names its build, in at most 64 bytes.
+	MinLevel, MaxLevel uint32
+	Build              string
+	// Level returns that of the cluster, 0 while it is not known. It is called by
+	// many goroutines. Nil means that it is never known.
+	Level func() uint32
+	// Founding returns this server's part in the founding of the cluster. It is
+	// called by many goroutines; call Introduce when the answer has changed. Nil
+	// means founding.NotReady.
+	Founding func() (founding.Phase, founding.Record)
 	// Removed reports whether a server was removed from the cluster for good. It
 	// is called by many goroutines. Nil means that none was.
 	Removed func(server uint64) bool
@@ -105,7 +115,10 @@ type Config struct {
 
 // WithDefaults fills in the zero values.
 func (c Config) WithDefaults() Config {
-	orElse(&c.Self.Version, ProtocolVersion)
+	c.Self.Version = ProtocolVersion
+	orElse(&c.MinLevel, 1)
+	orElse(&c.MaxLevel, c.MinLevel)
+	c.Self.MinLevel, c.Self.MaxLevel, c.Self.Build = c.MinLevel, c.MaxLevel, c.Build
 	orElse(&c.QueueMessages, 4096)
 	orElse(&c.QueueBytes, 32<<20)
 	orElse(&c.MaxFrame, 64<<20)
@@ -122,8 +135,11 @@ func (c Config) WithDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	if c.KnownUID == nil {
-		c.KnownUID = func(uint64) uint64 { return 0 }
+	if c.Level == nil {
+		c.Level = func() uint32 { return 0 }
+	}
+	if c.Founding == nil {
+		c.Founding = func() (founding.Phase, founding.Record) { return founding.NotReady, nil }
 	}
 	if c.Removed == nil {
 		c.Removed = func(uint64) bool { return false }
@@ -155,8 +171,6 @@ func (c Config) Validate() error {
 		return errors.New("transport: no handler is given")
 	case c.Listener == nil:
 		return errors.New("transport: no listener is given")
-	case c.Self.Version > ProtocolVersion:
-		return fmt.Errorf("transport: protocol version %d is unknown: the newest is %d", c.Self.Version, ProtocolVersion)
 	case c.Peers[c.Self.Server] != "":
 		return fmt.Errorf("transport: server %d is named among its own peers: name the others only", c.Self.Server)
 	}

@@ -34,5 +34,6 @@
 // A connection carries frames: length (4 bytes, big endian, of all that
 // follows the checksum), CRC-32C of the same bytes (4), version (1), kind (1),
 // payload. The dialler sends its [Hello]; the other side answers with its own,
-// or with a [Refusal] and closes.
+// or with a [Refusal] and closes. The dialler sends its Hello again when something
+// in it has changed. What follows the fields that a receiver knows is skipped.
 package transport

@@ -17,7 +17,7 @@ const frameVersion = 1
 type kind uint8
 
 const (
-	kindHello     kind = iota + 1 // Hello, for a connection that carries messages
+	kindHello     kind = iota + 1 // Hello, for a connection that carries messages, and later on it
 	kindBulkHello                 // Hello, for a connection that carries one snapshot
 	kindRefusal                   // Refusal, in answer to a Hello
 	kindPing                      // nothing: the sender is alive
@@ -32,7 +32,7 @@ const (
 	prefixBytes = 8 // length and checksum
 	frameBytes  = 2 // version and kind, which length and checksum cover
 	// maxGreeting bounds the frames of a handshake.
-	maxGreeting = 4 << 10
+	maxGreeting = 8 << 10
 	// readStep is how much memory a length is trusted for before the bytes that
 	// it announces have arrived.
 	readStep = 1 << 20

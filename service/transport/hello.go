@@ -10,19 +10,27 @@ import (
 	"go.etcd.io/raft/v3"
 
 	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/founding"
 )
 
-// ProtocolVersion is the newest version of the protocol between servers that
-// this package speaks.
+// ProtocolVersion is the version of the head of a Hello: of all fields that this
+// package knows. Fields are only ever added at the end, and a receiver skips what
+// it does not know, whatever the version. What two servers may say to each other
+// is a matter of levels.
 const ProtocolVersion = 1
 
-// maxText bounds the addresses in a Hello and the text of a Refusal.
-const maxText = 1024
+const (
+	// maxText bounds the addresses in a Hello and the text of a Refusal.
+	maxText = 1024
+	// MaxBuild bounds the name of a build, in bytes.
+	MaxBuild = 64
+)
 
-// Hello is how a server introduces itself. Both sides of a connection send
-// one before anything else.
+// Hello is how a server introduces itself. Both sides of a connection send one
+// before anything else. The side that dialled sends another one when something in
+// it has changed.
 type Hello struct {
-	// Version is the newest protocol version that the sender speaks.
+	// Version is the ProtocolVersion of the sender.
 	Version uint32
 	// Cluster identifies the cluster that the sender belongs to.
 	Cluster uint64
@@ -31,44 +39,58 @@ type Hello struct {
 	// UID was drawn when the data directory of the sender was created: a
 	// server that lost its data comes back with another one.
 	UID uint64
+	// Receiver is the server that the sender believes it talks to.
+	Receiver uint64
 	// PeerAddress and ClientAddress are where the sender takes the connections
 	// of servers and of clients.
 	PeerAddress, ClientAddress string
-	// KnownUID is the UID that the sender has on record for the receiver, 0 if
-	// it has none.
-	KnownUID uint64
-	// Receiver is the server that the sender believes it talks to.
-	Receiver uint64
+	// Phase is the sender's part in the founding of the cluster. Record is with
+	// which directories the cluster was founded, nil if the sender was not told.
+	Phase  founding.Phase
+	Record founding.Record
+	// MinLevel and MaxLevel are the levels that the sender reads, from 1 up.
+	MinLevel, MaxLevel uint32
+	// Level is that of the cluster, 0 if the sender does not know it yet.
+	Level uint32
+	// Build names the sender's build, for people.
+	Build string
 }
 
-// append appends the encoding of h to b. Fields are only ever added at the
-// end, together with a higher Version.
+// append appends the encoding of h to b.
 func (h Hello) append(b []byte) []byte {
 	b = wire.AppendUint(b, uint64(h.Version))
-	for _, v := range [...]uint64{h.Cluster, h.Server, h.UID, h.Receiver, h.KnownUID} {
+	for _, v := range [...]uint64{h.Cluster, h.Server, h.UID, h.Receiver} {
 		b = wire.AppendUint(b, v)
 	}
 	b = wire.AppendBytes(b, h.PeerAddress)
-	return wire.AppendBytes(b, h.ClientAddress)
+	b = wire.AppendBytes(b, h.ClientAddress)
+	b = append(b, byte(h.Phase))
+	b = wire.AppendUint(b, uint64(len(h.Record)))
+	for _, f := range h.Record {
+		b = wire.AppendUint(b, f.ID)
+		b = wire.AppendUint(b, f.UID)
+	}
+	for _, v := range [...]uint32{h.MinLevel, h.MaxLevel, h.Level} {
+		b = wire.AppendUint(b, uint64(v))
+	}
+	return wire.AppendBytes(b, h.Build)
 }
 
-// decodeHello reads what append wrote. What a newer version has added is
-// skipped, so that its sender can be told by name that it is too new.
+// decodeHello reads what append wrote, and skips what follows.
 func decodeHello(b []byte) (Hello, error) {
 	r := wire.NewReader(b)
-	version := r.Uint()
-	if version > 1<<32-1 {
-		r.Fail(fmt.Errorf("protocol version %d is over 32 bits", version))
-	}
-	h := Hello{Version: uint32(version)}
-	for _, v := range [...]*uint64{&h.Cluster, &h.Server, &h.UID, &h.Receiver, &h.KnownUID} {
+	h := Hello{Version: readUint32(r, "protocol version")}
+	for _, v := range [...]*uint64{&h.Cluster, &h.Server, &h.UID, &h.Receiver} {
 		*v = r.Uint()
 	}
 	h.PeerAddress, h.ClientAddress = r.String(), r.String()
-	err := r.Err()
-	if h.Version <= ProtocolVersion {
-		err = r.Close()
+	if h.Phase = founding.Phase(r.Byte()); h.Phase >= founding.Phases {
+		h.Phase = founding.NotReady // one that was added later
 	}
+	h.Record = readRecord(r)
+	h.MinLevel, h.MaxLevel, h.Level = readUint32(r, "level"), readUint32(r, "level"), readUint32(r, "level")
+	h.Build = r.String()
+	err := r.Err()
 	if err == nil {
 		err = h.check()
 	}
@@ -78,6 +100,29 @@ func decodeHello(b []byte) (Hello, error) {
 	return h, nil
 }
 
+func readUint32(r *wire.Reader, what string) uint32 {
+	v := r.Uint()
+	if v > 1<<32-1 {
+		r.Fail(fmt.Errorf("%s: %d: must be at most 32 bits", what, v))
+	}
+	return uint32(v)
+}
+
+func readRecord(r *wire.Reader) founding.Record {
+	n := r.Uint()
+	if n > founding.MaxFounders {
+		r.Fail(fmt.Errorf("founding record: %d servers: must be at most %d", n, founding.MaxFounders))
+	}
+	var record founding.Record
+	for range n {
+		if r.Err() != nil {
+			return nil
+		}
+		record = append(record, founding.Founder{ID: r.Uint(), UID: r.Uint()})
+	}
+	return record
+}
+
 // check reports what no server says of itself.
 func (h Hello) check() error {
 	switch {
@@ -85,14 +130,29 @@ func (h Hello) check() error {
 		return errors.New("protocol version 0: the first is 1")
 	case h.Server == 0 || raft.IsLocalMsgTarget(h.Server):
 		return fmt.Errorf("server id %d is reserved: use a number from 1 up", h.Server)
+	case h.MinLevel == 0 || h.MinLevel > h.MaxLevel:
+		return fmt.Errorf("levels: %d to %d: must be an ascending range from 1 up", h.MinLevel, h.MaxLevel)
+	case len(h.Build) > MaxBuild:
+		return fmt.Errorf("build %.64q has %d bytes: at most %d are allowed", h.Build, len(h.Build), MaxBuild)
+	}
+	if h.Record != nil {
+		if err := h.Record.Check(); err != nil {
+			return err
+		}
 	}
 	for _, address := range [...]string{h.PeerAddress, h.ClientAddress} {
 		if err := checkText(address); err != nil {
 			return fmt.Errorf("address %.64q %w", address, err)
 		}
 	}
+	if err := checkText(h.Build); err != nil {
+		return fmt.Errorf("build %.64q %w", h.Build, err)
+	}
 	return nil
 }
+
+// reads reports whether the sender reads a level.
+func (h Hello) reads(level uint32) bool { return h.MinLevel <= level && level <= h.MaxLevel }
 
 // checkText refuses what would not print on one line.
 func checkText(s string) error {

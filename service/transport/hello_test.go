@@ -7,15 +7,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/founding"
 )
 
 func TestHelloSurvives(t *testing.T) {
 	for _, h := range []Hello{
 		visitHello(),
-		{Version: 1, Server: 1},
+		{Version: 1, Server: 1, MinLevel: 1, MaxLevel: 1},
 		{
-			Version: 1, Cluster: 1<<64 - 1, Server: 1 << 40, UID: 1<<64 - 2, PeerAddress: "[::1]:7500",
-			ClientAddress: strings.Repeat("x", maxText), KnownUID: 7, Receiver: 1<<64 - 3,
+			Version: 1<<32 - 1, Cluster: 1<<64 - 1, Server: 1 << 40, UID: 1<<64 - 2, PeerAddress: "[::1]:7500",
+			ClientAddress: strings.Repeat("x", maxText), Receiver: 1<<64 - 3,
+			Phase: founding.Founded, Record: founding.Record{{ID: 1, UID: 1<<64 - 1}, {ID: 1 << 63, UID: 1}},
+			MinLevel: 2, MaxLevel: 1<<32 - 1, Level: 3, Build: strings.Repeat("b", MaxBuild),
 		},
 	} {
 		got, err := decodeHello(h.append(nil))
@@ -28,15 +31,37 @@ func TestHelloSurvives(t *testing.T) {
 	}
 }
 
-func TestHelloOfNewerVersionIsUnderstood(t *testing.T) {
+// TestLargestHelloFits: what a correct server says is never too large to be read.
+func TestLargestHelloFits(t *testing.T) {
 	h := visitHello()
-	h.Version = ProtocolVersion + 1
-	got, err := decodeHello(wire.AppendBytes(h.append(nil), "a field of the future"))
-	if err != nil {
+	h.PeerAddress, h.ClientAddress = strings.Repeat("x", maxText), strings.Repeat("x", maxText)
+	h.Build = strings.Repeat("b", MaxBuild)
+	h.Phase = founding.Founded
+	for i := range uint64(founding.MaxFounders) {
+		h.Record = append(h.Record, founding.Founder{ID: 1<<63 + i, UID: 1<<64 - 1})
+	}
+	if _, err := decodeHello(h.append(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(h, got); diff != "" {
-		t.Error(diff)
+	if size := frameBytes + len(h.append(nil)); size > maxGreeting {
+		t.Errorf("it has %d bytes, and a greeting at most %d", size, maxGreeting)
+	}
+}
+
+// TestHelloOfALaterReleaseIsUnderstood: what follows the known fields is skipped,
+// whatever the version, and a phase that is not known is no answer.
+func TestHelloOfALaterReleaseIsUnderstood(t *testing.T) {
+	for _, version := range []uint32{ProtocolVersion, ProtocolVersion + 1} {
+		h := visitHello()
+		h.Version, h.Phase = version, founding.Phases
+		got, err := decodeHello(wire.AppendBytes(h.append(nil), "a field of the future"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Phase = founding.NotReady
+		if diff := cmp.Diff(h, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
@@ -47,16 +72,24 @@ func TestMalformedHello(t *testing.T) {
 		return h.append(nil)
 	}
 	whole := visitHello().append(nil)
+	wide := wire.AppendUint(visitHello().append(nil)[:len(whole)-len(visitHello().Build)-4], 1<<32)
 	for want, input := range map[string][]byte{
-		"input ends too early":        whole[:len(whole)-1],
-		"1 bytes left over":           append(whole, 0),
-		"protocol version 0":          with(func(h *Hello) { h.Version = 0 }),
-		"is over 32 bits":             wire.AppendUint(nil, 1<<32),
-		"server id 0 is reserved":     with(func(h *Hello) { h.Server = 0 }),
-		"server id 1844674407370955":  with(func(h *Hello) { h.Server = 1<<64 - 1 }),
-		"at most 1024 are allowed":    with(func(h *Hello) { h.PeerAddress = strings.Repeat("x", maxText+1) }),
-		"contains control characters": with(func(h *Hello) { h.ClientAddress = "a\nb" }),
-		"is not valid UTF-8":          with(func(h *Hello) { h.ClientAddress = "\xff" }),
+		"input ends too early":             whole[:len(whole)-1],
+		"protocol version 0":               with(func(h *Hello) { h.Version = 0 }),
+		"protocol version: 4294967296":     wire.AppendUint(nil, 1<<32),
+		"level: 4294967296":                wide,
+		"server id 0 is reserved":          with(func(h *Hello) { h.Server = 0 }),
+		"server id 1844674407370955":       with(func(h *Hello) { h.Server = 1<<64 - 1 }),
+		"at most 1024 are allowed":         with(func(h *Hello) { h.PeerAddress = strings.Repeat("x", maxText+1) }),
+		"contains control characters":      with(func(h *Hello) { h.ClientAddress = "a\nb" }),
+		"is not valid UTF-8":               with(func(h *Hello) { h.ClientAddress = "\xff" }),
+		"levels: 0 to 1":                   with(func(h *Hello) { h.MinLevel = 0 }),
+		"levels: 3 to 2":                   with(func(h *Hello) { h.MinLevel, h.MaxLevel = 3, 2 }),
+		"at most 64 are allowed":           with(func(h *Hello) { h.Build = strings.Repeat("x", MaxBuild+1) }),
+		"build \"a\\nb\" contains control": with(func(h *Hello) { h.Build = "a\nb" }),
+		"ids must be positive and ascendi": with(func(h *Hello) { h.Record = founding.Record{{ID: 2, UID: 1}, {ID: 1, UID: 1}} }),
+		"server 2: missing uid":            with(func(h *Hello) { h.Record = founding.Record{{ID: 2}} }),
+		"must be at most 128":              with(func(h *Hello) { h.Record = make(founding.Record, founding.MaxFounders+1) }),
 	} {
 		_, err := decodeHello(input)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "malformed introduction: ") {
@@ -83,14 +116,15 @@ func TestRefusalSurvives(t *testing.T) {
 
 func FuzzHello(f *testing.F) {
 	f.Add(visitHello().append(nil))
-	f.Add([]byte{2, 0, 1, 0, 0, 0, 0, 0, 9, 9})
+	f.Add([]byte{2, 0, 1, 0, 0, 0, 0, 9, 0, 1, 1, 0, 0, 9, 9})
+	f.Add(append(visitHello().append(nil), 0xff))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		h, err := decodeHello(input)
 		if err != nil {
 			return
 		}
 		again, err := decodeHello(h.append(nil))
-		if err != nil || again != h {
+		if err != nil || !cmp.Equal(again, h) {
 			t.Fatalf("%+v came back as %+v, %v", h, again, err)
 		}
 	})

@@ -14,6 +14,8 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/goleak"
+
+	"github.com/conclave-io/conclave/service/founding"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -148,7 +150,6 @@ func config(id uint64, l net.Listener, peers map[uint64]string) Config {
 		},
 		Listener: l,
 		Peers:    peers,
-		KnownUID: func(peer uint64) uint64 { return uid(peer) },
 	}
 }
 
@@ -230,6 +231,7 @@ func visitHello() Hello {
 	return Hello{
 		Version: ProtocolVersion, Cluster: testCluster, Server: 2, UID: uid(2),
 		PeerAddress: "127.0.0.1:7502", ClientAddress: "client-of-2:7400", Receiver: 1,
+		Phase: founding.New, MinLevel: 1, MaxLevel: 1, Build: "test",
 	}
 }
 

@@ -36,6 +36,7 @@ type peer struct {
 	up        atomic.Bool   // messages in queue get through
 	lost      chan struct{} // holds a token when messages were dropped
 	redial    chan struct{} // holds a token when the address has changed
+	changed   chan struct{} // holds a token when this server must introduce itself again
 	refused   atomic.Uint32 // the Code last told to the handler
 
 	// heard counts the frames that arrived on all links with this peer.
@@ -56,6 +57,7 @@ func newPeer(t *Transport, id uint64, address string) *peer {
 		snapshots: make(chan *raftpb.Message, 1),
 		lost:      make(chan struct{}, 1),
 		redial:    make(chan struct{}, 1),
+		changed:   make(chan struct{}, 1),
 	}
 	p.ctx, p.cancel = context.WithCancel(t.ctx)
 	return p
@@ -229,6 +231,10 @@ func (p *peer) talk(l *link) error {
 		case m := <-p.queue:
 			p.take(m)
 			if err := p.say(l, m); err != nil {
+				return err
+			}
+		case <-p.changed:
+			if err := l.write(kindHello, p.t.hello(p.id).append(nil), nil, true); err != nil {
 				return err
 			}
 		case <-l.closed:

@@ -21,18 +21,20 @@ const (
 	OwnID
 	// Duplicate means that another server with the dialler's id is connected.
 	Duplicate
-	// NewerVersion means that the dialler speaks too new a protocol.
+	// NewerVersion is no longer sent: servers agree on levels.
 	NewerVersion
 	// WrongServer means that the dialler reached another server than it meant.
 	WrongServer
 	// Removed means that the dialler was removed from the cluster for good.
 	Removed
+	// LevelUnknown means that one of the two does not read the cluster's level.
+	LevelUnknown
 )
 
 var codeNames = [...]string{
 	Busy: "busy", OtherCluster: "other cluster", UnknownServer: "unknown server", OwnID: "own id",
 	Duplicate: "duplicate id", NewerVersion: "newer version", WrongServer: "wrong server",
-	Removed: "removed",
+	Removed: "removed", LevelUnknown: "level unknown",
 }
 
 func (c Code) String() string {
@@ -81,9 +83,6 @@ func decodeRefusal(b []byte) (*Refusal, error) {
 func (t *Transport) examine(h Hello) *Refusal {
 	self := t.cfg.Self
 	switch {
-	case h.Version > self.Version:
-		return refuse(NewerVersion, "server %d at %s speaks version %d of the protocol between servers, server %d at %s only versions up to %d: upgrade server %d",
-			h.Server, h.PeerAddress, h.Version, self.Server, self.PeerAddress, self.Version, self.Server)
 	case h.Cluster != self.Cluster:
 		return refuse(OtherCluster, "server %d at %s belongs to cluster %016x, the peer at %s to cluster %016x: check --peers and --cluster-name",
 			h.Server, h.PeerAddress, h.Cluster, self.PeerAddress, self.Cluster)
@@ -98,6 +97,20 @@ func (t *Transport) examine(h Hello) *Refusal {
 			h.Server, self.Server, self.PeerAddress)
 	case t.peer(h.Server) == nil:
 		return t.stranger(h)
+	}
+	return t.compare(h)
+}
+
+// compare refuses a server that does not read the level of the cluster, and one
+// that knows a level which this server does not read.
+func (t *Transport) compare(h Hello) *Refusal {
+	self := t.hello(h.Server)
+	level := max(self.Level, h.Level)
+	for _, s := range [...]Hello{h, self} {
+		if level != 0 && !s.reads(level) {
+			return refuse(LevelUnknown, "server %d reads levels %d to %d, the cluster is at level %d: install a release that reads level %d on server %d",
+				s.Server, s.MinLevel, s.MaxLevel, level, level, s.Server)
+		}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/founding"
 )
 
 // refusedAs lets a visitor knock and returns how it is refused.
@@ -37,8 +38,6 @@ func TestRefusals(t *testing.T) {
 		change func(*Hello)
 		text   string
 	}{
-		NewerVersion: {func(h *Hello) { h.Version = 2 },
-			"server 2 at 127.0.0.1:7502 speaks version 2 of the protocol between servers, server 1 at %s only versions up to 1: upgrade server 1"},
 		OtherCluster: {func(h *Hello) { h.Cluster = 0x9a },
 			"server 2 at 127.0.0.1:7502 belongs to cluster 000000000000009a, the peer at %s to cluster 3f00000000000001: check --peers and --cluster-name"},
 		OwnID: {func(h *Hello) { h.Server = 1 },
@@ -73,16 +72,86 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestVersionIsJudgedFirst: a newer introduction may have fields that this
-// version reads wrongly.
-func TestVersionIsJudgedFirst(t *testing.T) {
+// TestNewerVersionIsLetIn: versions are not compared, levels are.
+func TestNewerVersionIsLetIn(t *testing.T) {
 	s := alone(t, nil)
 	h := visitHello()
-	h.Version, h.Cluster = 9, 1
-	conn, _, payload := knock(t, s, h)
-	defer conn.close()
-	if refusal, err := decodeRefusal(payload); err != nil || refusal.Code != NewerVersion {
-		t.Errorf("answered with %v, %v", refusal, err)
+	h.Version = 9
+	enter(t, s, h)
+}
+
+// TestLevels: two servers talk if both read the level of the cluster, which either
+// may know.
+func TestLevels(t *testing.T) {
+	for name, c := range map[string]struct {
+		min, max, level uint32 // of server 1
+		h               Hello  // levels of server 2
+		refusal         string
+	}{
+		"nobody knows the level":       {1, 1, 0, Hello{MinLevel: 4, MaxLevel: 5}, ""},
+		"both read it":                 {2, 4, 3, Hello{MinLevel: 3, MaxLevel: 5, Level: 3}, ""},
+		"the one that asks does not":   {2, 4, 3, Hello{MinLevel: 1, MaxLevel: 1}, "server 2 reads levels 1 to 1, the cluster is at level 3: install a release that reads level 3 on server 2"},
+		"it is too new":                {2, 4, 3, Hello{MinLevel: 4, MaxLevel: 5}, "server 2 reads levels 4 to 5, the cluster is at level 3: install a release that reads level 3 on server 2"},
+		"the one that answers doesn't": {1, 2, 0, Hello{MinLevel: 2, MaxLevel: 3, Level: 3}, "server 1 reads levels 1 to 2, the cluster is at level 3: install a release that reads level 3 on server 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := alone(t, func(cfg *Config) {
+				cfg.MinLevel, cfg.MaxLevel, cfg.Level = c.min, c.max, func() uint32 { return c.level }
+			})
+			h := visitHello()
+			h.MinLevel, h.MaxLevel, h.Level = c.h.MinLevel, c.h.MaxLevel, c.h.Level
+			if c.refusal == "" {
+				enter(t, s, h)
+				return
+			}
+			if got := refusedAs(t, s, h); got.Code != LevelUnknown || got.Text != c.refusal || !got.Final() {
+				t.Errorf("refused as %v: %q\nwant %v: %q", got.Code, got.Text, LevelUnknown, c.refusal)
+			}
+		})
+	}
+}
+
+// TestServersIntroduceThemselvesAgain lets a server change what it says of itself
+// while it is connected.
+func TestServersIntroduceThemselvesAgain(t *testing.T) {
+	var founded atomic.Bool
+	record := founding.Record{{ID: 1, UID: uid(1)}, {ID: 2, UID: uid(2)}}
+	a, b := pair(t, func(c *Config) {
+		c.Founding = func() (founding.Phase, founding.Record) {
+			if founded.Load() {
+				return founding.Founded, record
+			}
+			return founding.New, nil
+		}
+	})
+	eventually(t, "each has met the other twice", func() bool {
+		return len(get(a.recorder, &a.met)) == 2 && len(get(b.recorder, &b.met)) == 2
+	})
+	founded.Store(true)
+	a.Introduce()
+	eventually(t, "server 2 is told", func() bool {
+		met := get(b.recorder, &b.met)
+		return met[len(met)-1].Phase == founding.Founded && met[len(met)-1].Record.Equal(record)
+	})
+	if n := len(get(b.recorder, &b.connections)); n != 1 {
+		t.Errorf("the connection changed %d times, want once: %v", n, get(b.recorder, &b.connections))
+	}
+}
+
+// TestAnotherServerOnTheSameConnection: a server stays who it was.
+func TestAnotherServerOnTheSameConnection(t *testing.T) {
+	s := alone(t, nil)
+	h := visitHello()
+	l := enter(t, s, h)
+	h.UID++
+	if err := l.write(kindHello, h.append(nil), nil, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := readToEnd(l); err == nil {
+		t.Error("the connection stays open")
+	}
+	if met := get(s.recorder, &s.met); len(met) != 1 || met[0].UID == h.UID {
+		t.Errorf("the handler met %+v", met)
 	}
 }
 
@@ -257,11 +326,11 @@ func TestDiallerChecksWhoAnswers(t *testing.T) {
 
 func TestCodesArePermanent(t *testing.T) {
 	var names []string
-	for c := range Code(10) {
+	for c := range Code(11) {
 		names = append(names, c.String())
 	}
 	want := []string{
-		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "removed", "code 9",
+		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "removed", "level unknown", "code 10",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("codes are %q, want %q: they travel on the wire", names, want)

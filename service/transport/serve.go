@@ -55,10 +55,35 @@ func (v *visit) readMessages() error {
 				return fmt.Errorf("a frame holds no message: %w", err)
 			}
 			v.deliver(m)
+		case kindHello:
+			if err := v.again(payload); err != nil {
+				return err
+			}
 		default:
 			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
 		}
 	}
+}
+
+// again takes what the peer says of itself now.
+func (v *visit) again(payload []byte) error {
+	h, err := decodeHello(payload)
+	if err != nil {
+		return err
+	}
+	p := v.peer
+	p.mu.Lock()
+	known := p.hello
+	if h.Cluster == known.Cluster && h.Server == known.Server && !h.differs(known) {
+		p.hello = h
+	} else {
+		err = fmt.Errorf("server %d introduces itself again as server %d with uid %016x: it had uid %016x", p.id, h.Server, h.UID, known.UID)
+	}
+	p.mu.Unlock()
+	if err == nil {
+		p.t.handler.Met(h)
+	}
+	return err
 }
 
 // deliver hands a message over, if it may come from this peer.

@@ -54,7 +54,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 		"damaged hello":    {bytes.Replace(frameOf(kindHello, visitHello().append(nil), nil), []byte("client"), []byte("Client"), 1), ErrChecksum.Error()},
 		"malformed hello":  {frameOf(kindHello, []byte{1}, nil), "malformed introduction"},
 		"not a hello":      {frameOf(kindMessage, nil, nil), "a frame of kind 5 is not expected here"},
-		"hello over 4 KiB": {frameOf(kindHello, make([]byte, maxGreeting), nil), "2 to 4096 are allowed"},
+		"hello over 8 KiB": {frameOf(kindHello, make([]byte, maxGreeting), nil), "2 to 8192 are allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := alone(t, nil)
@@ -135,7 +135,7 @@ func TestDamageOnTheWay(t *testing.T) {
 		}(), ErrChecksum.Error()},
 		"no message":     {frameOf(kindMessage, []byte("\xff\xff\xff"), nil), "a frame holds no message"},
 		"wrong kind":     {frameOf(kindTaken, nil, nil), "a frame of kind 8 is not expected here"},
-		"a second hello": {frameOf(kindHello, visitHello().append(nil), nil), "a frame of kind 1 is not expected here"},
+		"a second hello": {frameOf(kindBulkHello, visitHello().append(nil), nil), "a frame of kind 2 is not expected here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := alone(t, nil)

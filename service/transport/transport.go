@@ -163,9 +163,21 @@ func (t *Transport) peer(id uint64) *peer {
 	return t.peers[id]
 }
 
+// Introduce introduces this server again to all peers, because something that it
+// says of itself has changed. Peers that cannot be reached now learn it when they
+// can.
+func (t *Transport) Introduce() {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, p := range t.peers {
+		signal(p.changed)
+	}
+}
+
 // hello is how this server introduces itself to a peer.
 func (t *Transport) hello(receiver uint64) Hello {
 	h := t.cfg.Self
-	h.Receiver, h.KnownUID = receiver, t.cfg.KnownUID(receiver)
+	h.Receiver, h.Level = receiver, t.cfg.Level()
+	h.Phase, h.Record = t.cfg.Founding()
 	return h
 }

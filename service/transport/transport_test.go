@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/raft/v3/raftpb"
 )
 
@@ -41,10 +42,10 @@ func TestServersMeet(t *testing.T) {
 	})
 	want := Hello{
 		Version: ProtocolVersion, Cluster: testCluster, Server: 2, UID: uid(2),
-		PeerAddress: b.address, ClientAddress: "client-of-2:7400", KnownUID: uid(1), Receiver: 1,
+		PeerAddress: b.address, ClientAddress: "client-of-2:7400", Receiver: 1, MinLevel: 1, MaxLevel: 1,
 	}
 	for _, h := range get(a.recorder, &a.met) {
-		if h != want {
+		if !cmp.Equal(h, want) {
 			t.Errorf("server 1 met %+v, want %+v", h, want)
 		}
 	}

@@ -1,0 +1,232 @@
+// Package founding decides what a server with an empty data directory is: a
+// founder of a new cluster, or one that lost its data. It does no input or
+// output, so that every order of crashes can be tried.
+//
+// A founder may vote. A server that lost its data may not: it has forgotten its
+// votes and the entries that it acknowledged. The rules, and why they are safe,
+// are in docs/adr/0006.
+package founding
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// MaxFounders bounds a record.
+const MaxFounders = 128
+
+// Phase is what a server says of its part in the founding. Phases travel on
+// the wire: new ones are appended, none is ever reused.
+type Phase uint8
+
+const (
+	// NotReady is no answer: the server does not know yet what it is, or has no part
+	// in the founding.
+	NotReady Phase = iota
+	// New is a server with an empty directory, which wants to found a cluster.
+	New
+	// Restored is a New one whose directory has nothing but the state of a backup.
+	Restored
+	// Recorded is a server that has a record on its disk, and no state yet.
+	Recorded
+	// Founded is a server that has a record and state of the cluster.
+	Founded
+
+	// Phases is how many there are.
+	Phases
+)
+
+// Founder is a server of a Record.
+type Founder struct{ ID, UID uint64 }
+
+// Record says with which data directories a cluster is founded, by ascending id.
+// A directory has at most one record in its life.
+type Record []Founder
+
+// UID returns the directory of a server, 0 if the server is no founder.
+func (r Record) UID(id uint64) uint64 {
+	for _, f := range r {
+		if f.ID == id {
+			return f.UID
+		}
+	}
+	return 0
+}
+
+// Check reports what no record can be.
+func (r Record) Check() error {
+	if len(r) == 0 || len(r) > MaxFounders {
+		return fmt.Errorf("founding record: %d servers: must be 1 to %d", len(r), MaxFounders)
+	}
+	last := uint64(0)
+	for _, f := range r {
+		switch {
+		case f.ID <= last:
+			return errors.New("founding record: server ids must be positive and ascending")
+		case f.UID == 0:
+			return fmt.Errorf("founding record: server %d: missing uid", f.ID)
+		}
+		last = f.ID
+	}
+	return nil
+}
+
+// Equal reports whether two records are the same.
+func (r Record) Equal(other Record) bool { return slices.Equal(r, other) }
+
+// names reports whether the record is one of these servers.
+func (r Record) names(ids []uint64) bool {
+	return slices.EqualFunc(r, ids, func(f Founder, id uint64) bool { return f.ID == id })
+}
+
+// Answer is what a server said of itself when it was last heard.
+type Answer struct {
+	UID    uint64
+	Phase  Phase
+	Record Record // nil unless Recorded or Founded
+}
+
+// Server is one with an empty data directory.
+type Server struct {
+	ID, UID uint64
+	// Founders are the ids of all founders, itself included, in ascending order.
+	Founders []uint64
+	// Restored says that the directory has the state of a backup.
+	Restored bool
+	// Record is the one on its disk, or nil.
+	Record Record
+}
+
+// Step is what a server does next.
+type Step uint8
+
+const (
+	// Wait leaves things as they are until an answer changes.
+	Wait Step = iota
+	// Write puts Decision.Record on the disk for good, and tells the others.
+	Write
+	// Found starts the server as a founder, which votes.
+	Found
+	// Rejoin starts it blank, without a vote, until the others take it back.
+	Rejoin
+)
+
+// Decision is a step and its reason.
+type Decision struct {
+	Step   Step
+	Record Record // of Write
+	// Missing are the servers that Wait is for, in ascending order.
+	Missing []uint64
+	// Differs says that Missing have a record that is not this server's, or not of
+	// these founders: waiting does not help.
+	Differs bool
+}
+
+// Says returns the answer of this server to the others. One that has heard of a
+// record is not New any more, though the record is not on its disk yet.
+func (s Server) Says(answers map[uint64]Answer) Answer {
+	switch {
+	case s.Record != nil:
+		return Answer{UID: s.UID, Phase: Recorded, Record: s.Record}
+	case s.Restored:
+		return Answer{UID: s.UID, Phase: Restored}
+	}
+	for _, id := range s.others() {
+		if answers[id].Record != nil {
+			return Answer{UID: s.UID}
+		}
+	}
+	return Answer{UID: s.UID, Phase: New}
+}
+
+// Equal reports whether two decisions are to wait for the same.
+func (d Decision) Equal(other Decision) bool {
+	return d.Differs == other.Differs && slices.Equal(d.Missing, other.Missing)
+}
+
+// Decide returns the next step of a server that has heard these answers, by the
+// id of who gave them.
+func (s Server) Decide(answers map[uint64]Answer) Decision {
+	if s.Record == nil {
+		return s.agree(answers)
+	}
+	if s.Record.UID(s.ID) != s.UID {
+		return Decision{Step: Rejoin}
+	}
+	var missing, differ []uint64
+	for _, id := range s.others() {
+		switch a := answers[id]; {
+		case a.Record == nil:
+			missing = append(missing, id)
+		case !a.Record.Equal(s.Record):
+			differ = append(differ, id)
+		case a.Phase == Founded:
+			return Decision{Step: Found}
+		}
+	}
+	return wait(missing, differ, Decision{Step: Found})
+}
+
+// agree finds the record: that of another server, or the first one.
+func (s Server) agree(answers map[uint64]Answer) Decision {
+	var record Record
+	var missing, holders, differ []uint64
+	restored := 0
+	if s.Restored {
+		restored++
+	}
+	for _, id := range s.others() {
+		switch a := answers[id]; {
+		case a.Phase == New:
+		case a.Phase == Restored:
+			restored++
+		case a.Record == nil:
+			missing = append(missing, id)
+		case !a.Record.names(s.Founders), record != nil && !a.Record.Equal(record):
+			differ = append(differ, id)
+		default:
+			record, holders = a.Record, append(holders, id)
+		}
+	}
+	old := s.Restored && record.UID(s.ID) != s.UID // perhaps of the cluster that was backed up
+	switch proposer := s.Founders[0]; {
+	case record != nil && old && 2*restored > len(s.Founders):
+		// A majority of its disks is gone, and with them that cluster.
+		return Decision{Missing: holders, Differs: true}
+	case record != nil && old:
+		return wait(missing, differ, Decision{Step: Write, Record: record})
+	case record != nil:
+		return wait(nil, differ, Decision{Step: Write, Record: record})
+	case s.ID != proposer && len(missing) == 0:
+		missing = []uint64{proposer}
+	}
+	return wait(missing, differ, Decision{Step: Write, Record: s.first(answers)})
+}
+
+// first returns the record of servers that are all new.
+func (s Server) first(answers map[uint64]Answer) Record {
+	first := make(Record, len(s.Founders))
+	for i, id := range s.Founders {
+		first[i] = Founder{id, answers[id].UID}
+		if id == s.ID {
+			first[i].UID = s.UID
+		}
+	}
+	return first
+}
+
+// wait returns otherwise, unless there is somebody to wait for.
+func wait(missing, differ []uint64, otherwise Decision) Decision {
+	switch {
+	case len(differ) > 0:
+		return Decision{Missing: differ, Differs: true}
+	case len(missing) > 0:
+		return Decision{Missing: missing}
+	}
+	return otherwise
+}
+
+func (s Server) others() []uint64 {
+	return slices.DeleteFunc(slices.Clone(s.Founders), func(id uint64) bool { return id == s.ID })
+}

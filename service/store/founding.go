@@ -1,0 +1,81 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/conclave-io/conclave/service/founding"
+)
+
+const foundingName = "founding.json"
+
+// foundingJSON is the content of the founding file.
+type foundingJSON struct {
+	Format   int           `json:"format"`
+	Founders []founderJSON `json:"founders"`
+}
+
+type founderJSON struct {
+	Server uint64 `json:"server"`
+	UID    string `json:"uid"`
+}
+
+// SaveRecord puts the record of the founding on disk. It is durable when it
+// returns. A directory has one record for good: a second one that differs is an
+// error.
+func (s *Store) SaveRecord(record founding.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, err := readFounding(s.dir)
+	switch {
+	case err != nil:
+		return err
+	case known != nil && !known.Equal(record):
+		return fmt.Errorf("store: founding record %v: %s has another one, %v", record, s.dir, known)
+	}
+	j := foundingJSON{Format: formatVersion}
+	for _, f := range record {
+		j.Founders = append(j.Founders, founderJSON{f.ID, hex(f.UID)})
+	}
+	b, err := json.Marshal(j)
+	if err != nil {
+		panic(err) // a struct of strings and numbers
+	}
+	return replace(filepath.Join(s.dir, foundingName), b)
+}
+
+// readFounding returns nil if there is no record. That it cannot be read does not
+// mean that there is none.
+func readFounding(dir string) (founding.Record, error) {
+	path := filepath.Join(dir, foundingName)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	var j foundingJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return nil, &CorruptError{Path: path, Offset: jsonOffset(err), Reason: err.Error()}
+	}
+	if j.Format != formatVersion {
+		return nil, &FormatError{Path: path, Have: uint64(j.Format), Want: formatVersion}
+	}
+	var record founding.Record
+	for _, f := range j.Founders {
+		uid, err := strconv.ParseUint(f.UID, 16, 64)
+		if err != nil {
+			uid = 0
+		}
+		record = append(record, founding.Founder{ID: f.Server, UID: uid})
+	}
+	if err := record.Check(); err != nil {
+		return nil, &CorruptError{Path: path, Reason: "it was edited; its content must be as this program wrote it: " + err.Error()}
+	}
+	return record, nil
+}
