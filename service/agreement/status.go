@@ -99,6 +99,9 @@ func (c *Core) Status() Status {
 	return s
 }
 
+// Commit returns the index of the newest entry known to be committed.
+func (c *Core) Commit() uint64 { return c.node.BasicStatus().GetCommit() }
+
 // Blank reports whether this member waits for a first snapshot: see the
 // package comment.
 func (c *Core) Blank() bool { return c.blank }

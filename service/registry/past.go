@@ -47,6 +47,7 @@ type past struct {
 	// newest and oldest are the ends of a list of all records, by when a hold of
 	// theirs ended last.
 	newest, oldest *record
+	bytes          int // about, when encoded
 }
 
 // record is what is remembered of one resource.
@@ -73,14 +74,17 @@ func (p *past) note(k key, e Ended) {
 		rec = p.fresh()
 		rec.key = k
 		p.byKey[k] = rec
+		p.bytes += rec.size()
 	} else {
 		p.unlink(rec)
 	}
 	p.link(rec)
+	p.bytes += e.size()
 	if len(rec.ended) < MaxPast {
 		rec.ended = append(rec.ended, e)
 		return
 	}
+	p.bytes -= rec.ended[rec.next].size()
 	rec.ended[rec.next] = e
 	rec.next = (rec.next + 1) % MaxPast
 }
@@ -92,6 +96,7 @@ func (p *past) fresh() *record {
 	}
 	rec := p.oldest
 	p.unlink(rec)
+	p.bytes -= rec.size()
 	delete(p.byKey, rec.key)
 	clear(rec.ended)
 	rec.ended, rec.next = rec.ended[:0], 0

@@ -33,6 +33,7 @@ type Registry struct {
 	elections int // of the resources
 	past      past
 	encoded   int // the size of the last encoding
+	bytes     int // of sessions, resources and claims: see Size
 
 	// revoked are the holds whose holders are asked to leave, and eager the
 	// candidates that may take the place of a leader after a while.
@@ -200,9 +201,10 @@ func (r *Registry) open(c *Command) *session {
 	s := &session{
 		id: c.Session, owner: c.Owner, ttl: c.TTL,
 		host: c.Host, pid: c.PID, program: c.Program,
-		opened: r.now,
+		opened: r.now, bytes: &r.bytes,
 	}
 	r.sessions[s.id] = s
+	s.grow(s.size())
 	return s
 }
 
@@ -225,6 +227,7 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 		return Result{Code: Exhausted, Message: fmt.Sprintf("%q has %d waiters, the most there may be", c.Name, MaxQueue)}
 	}
 	s.claims.put(made)
+	r.bytes += made.size()
 	if admitted {
 		r.grant(made, fx)
 		return made.state()
@@ -322,6 +325,7 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 		r.waits(c, -1)
 	}
 	r.unlist(c)
+	r.bytes -= c.size()
 	c.resource.remove(c)
 	c.session.claims.remove(number(c.sequence))
 	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
@@ -335,6 +339,7 @@ func (r *Registry) waits(c *claim, more int) {
 
 func (r *Registry) add(res *resource) {
 	r.resources.put(res)
+	r.bytes += res.size()
 	if res.class == Election {
 		r.elections++
 	}
@@ -342,6 +347,7 @@ func (r *Registry) add(res *resource) {
 
 func (r *Registry) forget(res *resource) {
 	r.resources.remove(res.key())
+	r.bytes -= res.size()
 	if res.class == Election {
 		r.elections--
 	}
@@ -392,6 +398,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 		if s.ended {
 			continue // named twice
 		}
+		s.grow(-s.size())
 		s.ended = true
 		delete(r.sessions, s.id)
 		fx.Ended = append(fx.Ended, s.id)
@@ -413,6 +420,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 // waiter.
 func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.unlist(c)
+	r.bytes -= c.size()
 	if c.held() {
 		r.past.add(c, r.now, how)
 		return

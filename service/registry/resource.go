@@ -117,7 +117,9 @@ func termsOf(c *Command) *terms {
 func (c *claim) amend(change func(*terms)) {
 	amended := *c.terms
 	change(&amended)
+	c.session.grow(-c.size())
 	c.terms = &amended
+	c.session.grow(c.size())
 }
 
 func (c *claim) held() bool { return c.fence != 0 }

@@ -39,6 +39,8 @@ type session struct {
 
 	// ended is set when the session has left the registry.
 	ended bool
+	// bytes counts those of the registry.
+	bytes *int
 }
 
 // answer is the remembered result of a request.
@@ -59,11 +61,14 @@ func (s *session) remember(sequence uint64, result Result) {
 		return
 	}
 	i, found := s.find(sequence)
+	made := answer{sequence, result}
+	s.grow(made.size())
 	if found {
-		s.answers[i].result = result
+		s.grow(-s.answers[i].size())
+		s.answers[i] = made
 		return
 	}
-	s.answers = slices.Insert(s.answers, i, answer{sequence, result})
+	s.answers = slices.Insert(s.answers, i, made)
 }
 
 // forget drops the answers that the client has.
@@ -73,6 +78,9 @@ func (s *session) forget(low uint64) {
 	}
 	s.low = low
 	i, _ := s.find(low)
+	for gone := range i {
+		s.grow(-s.answers[gone].size())
+	}
 	if i == len(s.answers) {
 		s.answers = s.answers[:0]
 		return

@@ -92,7 +92,7 @@ func (s *session) append(b []byte) []byte {
 }
 
 func (r *Registry) readSession(rd *wire.Reader) {
-	s := new(session)
+	s := &session{bytes: &r.bytes}
 	rd.Fixed(s.id[:])
 	s.owner = rd.String()
 	s.ttl = rd.Int()
@@ -111,6 +111,7 @@ func (r *Registry) readSession(rd *wire.Reader) {
 		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
 	}
 	r.sessions[s.id] = s
+	s.grow(s.size())
 }
 
 func (res *Result) append(b []byte) []byte {
@@ -249,6 +250,7 @@ func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 			return
 		}
 		c.session.claims.put(c)
+		r.bytes += c.size()
 		r.list(c)
 		claims = append(claims, c)
 	})
