@@ -158,6 +158,9 @@ func (c *crowd) work(ctx context.Context, s *stream, window int) error {
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("a neighbour: %w", err)
 		}
+		if f := answer.GetFarewell(); f != nil {
+			return fmt.Errorf("a neighbour was sent away: %v: %s", f.GetCode(), f.GetMessage())
+		}
 		for _, r := range answer.GetReplies() {
 			if r.GetCode() == api.Code_CODE_EXHAUSTED {
 				c.exhausted.Add(1)

@@ -46,6 +46,9 @@ type Config struct {
 	// Election is how long a follower waits in vain for a heartbeat before it
 	// stands for election: this long to twice as long [4 heartbeats].
 	Election time.Duration
+	// StateLimit is how large the state may be, in bytes: see replica.Config
+	// [512 MiB].
+	StateLimit int
 	// Log receives what happens [slog.Default()].
 	Log *slog.Logger
 
@@ -55,6 +58,16 @@ type Config struct {
 	// wall reads the wall clock, in ns since 1970; a seam for tests.
 	wall func() int64
 }
+
+// Bounds of StateLimit, in bytes.
+const (
+	MinStateLimit = 16 << 20
+	MaxStateLimit = 768 << 20
+
+	// maxSnapshot is the largest that servers send each other. The state may exceed
+	// its limit by what is always taken, and its size is an estimate.
+	maxSnapshot = MaxStateLimit / 3 * 4
+)
 
 const (
 	defaultHeartbeat = 50 * time.Millisecond
@@ -93,6 +106,8 @@ func (c Config) Validate() error {
 		return errors.New("no listener for peers is given")
 	case c.Heartbeat < 5*time.Millisecond:
 		return fmt.Errorf("the heartbeat is %v: it must be 5 ms or more", c.Heartbeat)
+	case c.StateLimit != 0 && (c.StateLimit < MinStateLimit || c.StateLimit > MaxStateLimit):
+		return fmt.Errorf("state-limit: %d bytes: must be between %d MiB and %d MiB", c.StateLimit, MinStateLimit>>20, MaxStateLimit>>20)
 	case c.Election < 2*c.Heartbeat:
 		return fmt.Errorf("the election timeout is %v: it must be at least twice the heartbeat of %v", c.Election, c.Heartbeat)
 	}
@@ -109,6 +124,9 @@ func (c Config) replica() replica.Config {
 	limits.HeartbeatTicks = heartbeatTicks
 	limits.ElectionTicks = int(c.Election / c.tick())
 	limits.Log = raftLog(c.Log)
+	if limits.StateLimit == 0 {
+		limits.StateLimit = c.StateLimit
+	}
 	return limits
 }
 

@@ -90,8 +90,6 @@ func (n *Node) isFounder() (bool, error) {
 		select {
 		case <-tick.C:
 		case <-n.messages: // from a cluster that this server is not part of yet
-		case s := <-n.requests:
-			n.refuse(s)
 		case f := <-n.calls:
 			f()
 		case r := <-n.refused:
@@ -102,16 +100,6 @@ func (n *Node) isFounder() (bool, error) {
 			return false, nil
 		}
 	}
-}
-
-// refuse answers requests that no replica can take.
-func (n *Node) refuse(s submission) {
-	c := n.clients[s.conn]
-	if c == nil {
-		return
-	}
-	c.Depose()
-	delete(n.clients, s.conn)
 }
 
 // mark makes the decision to rejoin outlive a restart: by then the others know

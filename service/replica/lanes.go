@@ -41,8 +41,16 @@ type lanes struct {
 	made    uint64 // queues
 }
 
-// quantum is how many bytes of requests a session may put into the log in its turn.
-const quantum = 16 << 10
+const (
+	// quantum is the cost of the requests that a session may put into the log in its
+	// turn, in bytes.
+	quantum = 16 << 10
+	// leastCost is what a request costs however few bytes it has: to decode it, to
+	// apply it and to answer it costs all servers about as much as it does to store
+	// this many bytes. Entries that are counted so are short, and whoever comes
+	// while all of them are full of another's requests does not wait long.
+	leastCost = 4 << 10
+)
 
 func newLanes() *lanes {
 	return &lanes{first: newLane(), second: newLane()}
@@ -52,8 +60,8 @@ func newLanes() *lanes {
 type lane struct {
 	bySession map[registry.SessionID]*queue
 	// turn is the queue whose turn it is, in a ring of all.
-	turn  *queue
-	bytes int
+	turn *queue
+	cost int // of all that wait
 }
 
 func newLane() lane { return lane{bySession: make(map[registry.SessionID]*queue)} }
@@ -66,8 +74,8 @@ type queue struct {
 	bytes    int
 	// opens counts the Opens among the commands.
 	opens int
-	// deficit is how many bytes it may still send in this turn, which has begun if
-	// begun is set.
+	// deficit is how much it may still put into the log in this turn, which has begun
+	// if begun is set.
 	deficit    int
 	begun      bool
 	next, prev *queue
@@ -80,6 +88,10 @@ func weight(c *registry.Command) int {
 	return 64 + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
 		len(c.Origin.Actor) + len(c.Origin.Via) + len(c.Origin.Remote)
 }
+
+// cost is what a session pays for a command out of its turn, and an entry out of its
+// room.
+func cost(c *registry.Command) int { return max(weight(c), leastCost) }
 
 // payer is the session on whose account a command goes. What an operator asks for
 // goes on nobody's: it must not wait behind what it ends.
@@ -127,13 +139,12 @@ func (l *lanes) push(c *registry.Command, first bool) {
 	heap.Fix(&l.longest, q.at)
 }
 
-// draw appends what goes into the next entry, about room bytes. Of a lane in which
-// something waits at least one command is taken.
+// draw appends what goes into the next entry, which has room for this cost. Of a lane
+// in which something waits at least one command is taken.
 func (l *lanes) draw(entry []registry.Command, room int) []registry.Command {
-	used := l.bytes
-	entry = l.empty(&l.first, entry, room-min(room/4, l.second.bytes))
-	used -= l.bytes
-	return l.empty(&l.second, entry, room-used)
+	before := l.first.cost
+	entry = l.empty(&l.first, entry, room-min(room/4, l.second.cost))
+	return l.empty(&l.second, entry, room-(before-l.first.cost))
 }
 
 // empty draws from one lane.
@@ -144,17 +155,17 @@ func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry
 			q.begun, q.deficit = true, q.deficit+quantum
 		}
 		for len(q.commands) > 0 {
-			size := weight(&q.commands[0])
-			if size > q.deficit {
+			price := cost(&q.commands[0])
+			if price > q.deficit {
 				break
 			}
-			if any && size > room {
+			if any && price > room {
 				heap.Fix(&l.longest, q.at)
 				return entry // the turn goes on in the next entry
 			}
 			any = true
-			room -= size
-			q.deficit -= size
+			room -= price
+			q.deficit -= price
 			entry = append(entry, q.commands[0])
 			l.grow(q, &q.commands[0], -1)
 			q.commands[0] = registry.Command{}
@@ -191,7 +202,7 @@ func (l *lanes) grow(q *queue, c *registry.Command, by int) {
 	bytes := by * weight(c)
 	l.count += by
 	l.bytes += bytes
-	q.lane.bytes += bytes
+	q.lane.cost += by * cost(c)
 	q.bytes += bytes
 	if c.Op == registry.OpOpen {
 		q.opens += by

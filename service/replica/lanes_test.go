@@ -72,7 +72,7 @@ func TestFloodDelaysNobodyByMoreThanATurn(t *testing.T) {
 		}
 		before += len(drawn)
 	}
-	if turn := quantum / (64 + len("lock")); before != int(flooders)*turn {
+	if turn := quantum / leastCost; before != int(flooders)*turn {
 		t.Fatalf("%d requests went first, want %d of each of %d sessions", before, turn, flooders)
 	}
 }
@@ -94,7 +94,7 @@ func TestFirstLaneLeavesAQuarter(t *testing.T) {
 		}
 	}
 	fill(l, many(9, 1, 100, "")...)
-	drawn := l.draw(nil, 64*64)
+	drawn := l.draw(nil, 64*leastCost)
 	if got := count(drawn, registry.OpRelease); len(drawn) != 64 || got != 48 || drawn[0].Op != registry.OpRelease {
 		t.Fatalf("an entry of %d has %d releases, want 48 of 64", len(drawn), got)
 	}
@@ -103,7 +103,7 @@ func TestFirstLaneLeavesAQuarter(t *testing.T) {
 	for sequence := uint64(1); sequence <= 100; sequence++ {
 		fill(l, release(1, sequence, 1))
 	}
-	drawn = l.draw(nil, 64*64)
+	drawn = l.draw(nil, 64*leastCost)
 	if got := count(drawn, registry.OpRelease); len(drawn) != 64 || got != 62 {
 		t.Fatalf("an entry of %d has %d releases, want 62: nobody needs the rest", len(drawn), got)
 	}
