@@ -12,7 +12,7 @@ const (
 	// turn, and sitting how many in all between two outputs: the loop must come
 	// around to its ticks, its peers and its disk however much is asked for.
 	turn    = 64
-	sitting = 4096
+	sitting = 1024
 )
 
 // intake has what clients ask for until the loop takes it, each connection in its
