@@ -55,6 +55,10 @@ var (
 
 	// ErrExhausted says that a bounded queue of the server is full.
 	ErrExhausted = errors.New("a queue of the server is full")
+
+	// ErrStateLimit says that the servers keep as much as they are allowed to, and
+	// take no new sessions and locks until others end. What is held stays held.
+	ErrStateLimit = errors.New("the state limit of the servers is reached")
 )
 
 // HeldError says who holds the lock, or leads the election, that a try did not
@@ -136,10 +140,11 @@ func (e *RequestError) Error() string {
 	return fmt.Sprintf("conclave: %s %q: %s (%s)", e.Op, e.Name, e.Message, code)
 }
 
-// Is makes errors.Is true for ErrExhausted, of a full queue, for ErrNotFound, and for
-// ErrRevoked, of a session that an operator is ending.
+// Is makes errors.Is true for ErrExhausted, of a full queue, for ErrStateLimit, for
+// ErrNotFound, and for ErrRevoked, of a session that an operator is ending.
 func (e *RequestError) Is(target error) bool {
 	return target == ErrExhausted && e.Code == api.Code_CODE_EXHAUSTED ||
+		target == ErrStateLimit && e.Code == api.Code_CODE_STATE_LIMIT ||
 		target == ErrNotFound && e.Code == api.Code_CODE_NOT_FOUND ||
 		target == ErrRevoked && e.Code == api.Code_CODE_REVOKED
 }

@@ -59,7 +59,8 @@ func (s *session) strayReply(rep *api.Reply) {
 }
 
 func (s *session) finalReply(r *request, rep *api.Reply, now boottime.Time) {
-	if r.message.GetAcquire() != nil && rep.GetCode() == api.Code_CODE_INTERNAL {
+	if r.message.GetAcquire() != nil && (rep.GetCode() == api.Code_CODE_INTERNAL || rep.GetCode() == api.Code_CODE_EXHAUSTED) {
+		// A full queue may refuse what was sent again, after the first was taken.
 		s.failed(r, rep)
 		return
 	}

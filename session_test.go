@@ -202,22 +202,43 @@ func TestWithdrawnBeforeItIsSent(t *testing.T) {
 	}
 }
 
+// It failed inside, or a full queue refused what was sent again after the first was
+// taken: nobody knows whether it was carried out.
 func TestFailedAcquireLeavesNothingBehind(t *testing.T) {
+	for _, code := range []api.Code{api.Code_CODE_INTERNAL, api.Code_CODE_EXHAUSTED} {
+		b := newSessionBench(10 * time.Second)
+		b.open(t)
+		r := b.acquire()
+		done := r.done
+		b.flush()
+		b.answer(r.sequence, code)
+		if o := <-done; o.reply.GetCode() != code {
+			t.Fatalf("outcome %v", o)
+		}
+		if wire := b.flush(); len(wire) != 1 || wire[0].GetCancel().GetHold() != r.sequence {
+			t.Fatalf("sent %v, want a Cancel", wire)
+		}
+		b.answer(3, api.Code_CODE_OK, fence(9))
+		if wire := b.flush(); len(wire) != 1 || wire[0].GetRelease().GetHold() != r.sequence {
+			t.Fatalf("sent %v, want a Release", wire)
+		}
+	}
+}
+
+// A server that is asked for more than it may keep says so, and it is told apart.
+func TestStateLimitIsTyped(t *testing.T) {
 	b := newSessionBench(10 * time.Second)
 	b.open(t)
 	r := b.acquire()
 	done := r.done
 	b.flush()
-	b.answer(r.sequence, api.Code_CODE_INTERNAL)
-	if o := <-done; o.reply.GetCode() != api.Code_CODE_INTERNAL {
-		t.Fatalf("outcome %v", o)
+	b.answer(r.sequence, api.Code_CODE_STATE_LIMIT)
+	o := <-done
+	if err := refusal("lock", "x", o.reply); !errors.Is(err, ErrStateLimit) || errors.Is(err, ErrExhausted) || b.s.gone {
+		t.Fatalf("error %v", err)
 	}
-	if wire := b.flush(); len(wire) != 1 || wire[0].GetCancel().GetHold() != r.sequence {
-		t.Fatalf("sent %v, want a Cancel", wire)
-	}
-	b.answer(3, api.Code_CODE_OK, fence(9))
-	if wire := b.flush(); len(wire) != 1 || wire[0].GetRelease().GetHold() != r.sequence {
-		t.Fatalf("sent %v, want a Release", wire)
+	if wire := b.flush(); len(wire) != 0 {
+		t.Fatalf("sent %v", wire)
 	}
 }
 

@@ -36,6 +36,7 @@ var measurements = []measurement{
 	{"services", "Conclave, etcd, ZooKeeper and Redis under the same loads, in turn", services},
 	{"failover", "from the death of a leader, or its stopping, to the next entry", failover},
 	{"holder", "from the death of a holder to the next entry", holderCrash},
+	{"fairness", "what a client notices of neighbours that flood", fairness},
 	{"idle", "what sessions cost that only renew", idle},
 	{"expiry", "what others notice when many sessions end at once", expiry},
 	{"memory", "what a held lock costs in memory", memory},

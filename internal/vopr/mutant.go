@@ -39,7 +39,7 @@ var Mutants = []Mutant{
 		Name: "renewal-without-round",
 		Why:  "A renewal is acknowledged on the word of the leader alone: one that was deposed and does not know it promises time that its successor does not grant.",
 		Edits: []Edit{{
-			"service/replica/replica.go", "r.rounds.ask(asked{renewal: at})", "r.confirmed(asked{renewal: at})",
+			"service/replica/submit.go", "given := r.rounds.ask(asked{renewal: at})", "given := uint64(0)\n\t\tr.confirmed(asked{renewal: at})",
 		}},
 	},
 	{
@@ -145,7 +145,7 @@ var (
 		"service/registry/registry.go", "case OpExpire:\n\t\tif c.Term == term {", "case OpExpire:\n\t\tif c.Term <= term {",
 	}
 	verdictsKept = []Edit{{
-		"service/replica/replica.go", "r.pending, r.verdicts, r.inflight = nil, nil, 0\n\tr.leases = newLeases()", "r.pending, r.inflight = nil, 0",
+		"service/replica/replica.go", "r.verdicts, r.inflight, r.proposed = nil, 0, 0\n\tr.leases = newLeases()", "r.inflight, r.proposed = 0, 0",
 	}, {
 		"service/replica/replica.go", "if !r.ready {\n\t\treturn\n\t}\n\texpired, silent", "if !r.ready {\n\t\tlate, _ := r.leases.due(r.leaseClock())\n\t\tr.judge(registry.OpExpire, late)\n\t\treturn\n\t}\n\texpired, silent",
 	}, {

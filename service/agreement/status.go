@@ -99,8 +99,8 @@ func (c *Core) Status() Status {
 	return s
 }
 
-// Committed returns the newest entry known to be committed.
-func (c *Core) Committed() uint64 { return c.node.BasicStatus().GetCommit() }
+// Commit returns the index of the newest entry known to be committed.
+func (c *Core) Commit() uint64 { return c.node.BasicStatus().GetCommit() }
 
 // Blank reports whether this member waits for a first snapshot: see the
 // package comment.

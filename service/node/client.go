@@ -29,16 +29,14 @@ type Client interface {
 type Conn struct {
 	node   *Node
 	number uint64
-}
 
-type submission struct {
-	conn     uint64
-	commands []registry.Command
+	free    chan struct{}      // has a value while requests wait for their turn
+	waiting []registry.Command // those; guarded by the intake
 }
 
 // Connect registers a client.
 func (n *Node) Connect(ctx context.Context, c Client) (*Conn, error) {
-	conn := &Conn{node: n, number: n.numbers.Add(1)}
+	conn := &Conn{node: n, number: n.numbers.Add(1), free: make(chan struct{}, 1)}
 	err := n.call(ctx, func(r *replica.Replica) error {
 		if r == nil || !r.Leading() {
 			return ErrNotLeader
@@ -50,23 +48,6 @@ func (n *Node) Connect(ctx context.Context, c Client) (*Conn, error) {
 		return nil, err
 	}
 	return conn, nil
-}
-
-// Submit passes requests on. It waits while the node has too many.
-func (c *Conn) Submit(ctx context.Context, commands []registry.Command) error {
-	select {
-	case <-c.node.done:
-		return ErrStopped // nobody would take it out of the queue
-	default:
-	}
-	select {
-	case c.node.requests <- submission{c.number, commands}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.node.done:
-		return ErrStopped
-	}
 }
 
 // Close forgets the client. What it asked for goes on; nobody is told.

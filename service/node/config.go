@@ -54,6 +54,9 @@ type Config struct {
 	Election time.Duration
 	// Build names this build to the other servers; more than 64 bytes are cut off.
 	Build string
+	// StateLimit is how large the state may be, in bytes: see replica.Config
+	// [512 MiB].
+	StateLimit int
 	// Log receives what happens [slog.Default()].
 	Log *slog.Logger
 
@@ -71,6 +74,16 @@ type Config struct {
 	// the node by an error; a seam for tests.
 	founded func(founding.Step) error
 }
+
+// Bounds of StateLimit, in bytes.
+const (
+	MinStateLimit = 16 << 20
+	MaxStateLimit = 768 << 20
+
+	// maxSnapshot is the largest that servers send each other. The state may exceed
+	// its limit by what is always taken, and its size is an estimate.
+	maxSnapshot = MaxStateLimit / 3 * 4
+)
 
 const (
 	defaultHeartbeat = 50 * time.Millisecond
@@ -117,6 +130,8 @@ func (c Config) Validate() error {
 		return errors.New("no listener for peers is given")
 	case c.Heartbeat < 5*time.Millisecond:
 		return fmt.Errorf("the heartbeat is %v: it must be 5 ms or more", c.Heartbeat)
+	case c.StateLimit != 0 && (c.StateLimit < MinStateLimit || c.StateLimit > MaxStateLimit):
+		return fmt.Errorf("state-limit: %d bytes: must be between %d MiB and %d MiB", c.StateLimit, MinStateLimit>>20, MaxStateLimit>>20)
 	case c.Election < 2*c.Heartbeat:
 		return fmt.Errorf("the election timeout is %v: it must be at least twice the heartbeat of %v", c.Election, c.Heartbeat)
 	}
@@ -144,6 +159,9 @@ func (c Config) replica() replica.Config {
 	limits.HeartbeatTicks = heartbeatTicks
 	limits.ElectionTicks = int(c.Election / c.tick())
 	limits.Log = raftLog(c.Log)
+	if limits.StateLimit == 0 {
+		limits.StateLimit = c.StateLimit
+	}
 	return limits
 }
 

@@ -95,8 +95,6 @@ func (n *Node) isFounder() (bool, error) {
 		select {
 		case <-tick.C:
 		case <-n.messages: // from a cluster that this server is not part of yet
-		case s := <-n.requests:
-			n.refuse(s)
 		case f := <-n.calls:
 			f()
 		case r := <-n.refused:
@@ -107,16 +105,6 @@ func (n *Node) isFounder() (bool, error) {
 			return false, nil
 		}
 	}
-}
-
-// refuse answers requests that no replica can take.
-func (n *Node) refuse(s submission) {
-	c := n.clients[s.conn]
-	if c == nil {
-		return
-	}
-	c.Depose()
-	delete(n.clients, s.conn)
 }
 
 // waiting is what a founder waits for, and what it told of that.

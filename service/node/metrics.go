@@ -1,11 +1,18 @@
 package node
 
-import "sync/atomic"
+import (
+	"sync/atomic"
 
-// Metrics are the figures of a node. They only grow, but for Leader.
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// Metrics are the figures of a node. They may be read at any time, however busy the
+// node is. They only grow, but for Leader and Stats.
 type Metrics struct {
 	// Requests and Replies count what clients sent and were answered.
 	Requests, Replies atomic.Uint64
+	// Exhausted counts the replies which say that a bounded queue is full.
+	Exhausted atomic.Uint64
 	// Fsyncs counts the writes to disk; requests per fsync is the gain of
 	// sharing them.
 	Fsyncs atomic.Uint64
@@ -17,4 +24,15 @@ type Metrics struct {
 	Leader atomic.Uint64
 	// LeaderChanges counts how often Leader changed.
 	LeaderChanges atomic.Uint64
+
+	stats atomic.Pointer[replica.Stats]
+}
+
+// Stats returns the figures of the replica after its newest output. They are those
+// of an empty one until the node knows what it is.
+func (m *Metrics) Stats() replica.Stats {
+	if stats := m.stats.Load(); stats != nil {
+		return *stats
+	}
+	return replica.Stats{}
 }

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/conclave-io/conclave/internal/boottime"
+	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/store"
 	"github.com/conclave-io/conclave/service/transport"
@@ -28,7 +29,7 @@ type Node struct {
 	net   *transport.Transport
 
 	messages chan *raftpb.Message
-	requests chan submission
+	intake   *intake
 	calls    chan func()
 	refused  chan refusal
 	numbers  atomic.Uint64
@@ -67,7 +68,7 @@ func Start(cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, log: cfg.Log,
 		messages: make(chan *raftpb.Message, 1024),
-		requests: make(chan submission, 1024),
+		intake:   newIntake(),
 		calls:    make(chan func(), 64),
 		refused:  make(chan refusal, 16),
 		refusals: make(map[uint64]error),
@@ -114,6 +115,8 @@ func (n *Node) open() error {
 		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, Build: n.cfg.Build[:min(len(n.cfg.Build), transport.MaxBuild)],
 		Handler: &handler{n},
 		Log:     n.log,
+		// What a leader takes is never too large to be sent to a server that lags.
+		MaxSnapshot: maxSnapshot,
 	})
 	if err != nil {
 		n.store.Close()
@@ -217,7 +220,7 @@ func (n *Node) loop() error {
 	ticker := time.NewTicker(n.cfg.tick())
 	defer ticker.Stop()
 	for {
-		messages, requests := n.messages, n.requests
+		messages, requests := n.messages, n.intake.wake
 		if n.disk.behind() {
 			messages, requests = nil, nil
 		}
@@ -229,8 +232,8 @@ func (n *Node) loop() error {
 			n.tidy()
 		case m := <-messages:
 			n.replica.Receive(now(), m)
-		case s := <-requests:
-			n.submit(s)
+		case <-requests:
+			n.takeRequests()
 		case w := <-n.disk.done:
 			if err := n.saved(w); err != nil {
 				return err
@@ -255,23 +258,22 @@ func (n *Node) loop() error {
 
 // takeMore takes what else has arrived, within bounds, so that one output
 // serves many inputs.
-func (n *Node) takeMore(messages chan *raftpb.Message, requests chan submission) {
+func (n *Node) takeMore(messages chan *raftpb.Message, requests chan struct{}) {
 	const most = 256
 	for range most {
 		select {
 		case m := <-messages:
 			n.replica.Receive(now(), m)
-		case s := <-requests:
-			n.submit(s)
+			continue
 		default:
-			return
 		}
+		break
 	}
-}
-
-func (n *Node) submit(s submission) {
-	n.metrics.Requests.Add(uint64(len(s.commands)))
-	n.replica.Submit(now(), s.conn, s.commands)
+	select {
+	case <-requests:
+		n.takeRequests()
+	default:
+	}
 }
 
 func now() int64 { return int64(boottime.Now()) }
@@ -308,6 +310,8 @@ func (n *Node) carryOut(out *replica.Output) error {
 	if e := out.Encode; e.Version != nil {
 		n.tasks.Go(func() { n.encode(e) })
 	}
+	stats := n.replica.Stats() // before a client can ask what it was told
+	n.metrics.stats.Store(&stats)
 	n.deliver(out.Replies)
 	n.finishReads(out.Reads)
 	if out.Deposed {
@@ -336,6 +340,9 @@ func (n *Node) deliver(replies []replica.Reply) {
 	n.metrics.Replies.Add(uint64(len(replies)))
 	byConn := make(map[uint64][]Reply)
 	for _, r := range replies {
+		if r.Result.Code == registry.Exhausted {
+			n.metrics.Exhausted.Add(1)
+		}
 		byConn[r.Conn] = append(byConn[r.Conn], r.Outcome)
 	}
 	for conn, mine := range byConn {

@@ -73,8 +73,9 @@ func (l *recent) inOrder() []*record {
 func (r *Registry) note(k key, e Ended) {
 	rec := r.recent.byKey[k]
 	if rec == nil {
-		r.recent.makeRoom()
+		r.makeRoom()
 		rec = &record{key: k}
+		r.tally.add(rec.weight())
 	} else {
 		r.recent.unlink(rec)
 	}
@@ -85,19 +86,25 @@ func (r *Registry) note(k key, e Ended) {
 		r.recent.byKey[k] = rec
 	}
 	r.recent.link(rec)
+	r.tally.add(e.weight(k))
 	if len(rec.ended) < MaxPast {
 		rec.ended = append(rec.ended, e)
 		return
 	}
+	r.tally.remove(rec.ended[rec.next].weight(k))
 	rec.ended[rec.next] = e
 	rec.next = (rec.next + 1) % MaxPast
 }
 
 // makeRoom forgets a record if there are too many.
-func (l *recent) makeRoom() {
-	if oldest := l.oldest; len(l.byKey) == maxPastNames {
-		l.unlink(oldest)
-		delete(l.byKey, oldest.key)
+func (r *Registry) makeRoom() {
+	if oldest := r.recent.oldest; len(r.recent.byKey) == maxPastNames {
+		r.recent.unlink(oldest)
+		delete(r.recent.byKey, oldest.key)
+		r.tally.remove(oldest.weight())
+		for i := range oldest.ended {
+			r.tally.remove(oldest.ended[i].weight(oldest.key))
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ type Registry struct {
 	sessions  map[SessionID]*session
 	resources table[key, *resource]
 	recent    recent
+	tally     tally
+	touched   []*session // whose weight is not counted until the entry is applied
 
 	// revoked are the holds whose holders are asked to leave, and eager the
 	// candidates that may take the place of a leader after a while.
@@ -85,6 +87,18 @@ func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
+	r.count()
+}
+
+// count counts the sessions that have changed as they are now.
+func (r *Registry) count() {
+	for i, s := range r.touched {
+		if s.touched = false; !s.ended {
+			r.tally.add(s.weight())
+		}
+		r.touched[i] = nil
+	}
+	r.touched = r.touched[:0]
 }
 
 func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
@@ -219,8 +233,9 @@ func (r *Registry) open(c *Command) *session {
 	s := &session{
 		id: c.Session, owner: c.Owner, ttl: c.TTL,
 		host: c.Host, pid: c.PID, program: c.Program,
-		opened: r.wall,
+		opened: r.wall, tally: &r.tally,
 	}
+	s.describe()
 	s.sessionState = &sessionState{of: s, generation: r.generation}
 	r.keep(s)
 	return s
@@ -230,6 +245,8 @@ func (r *Registry) open(c *Command) *session {
 func (r *Registry) keep(s *session) {
 	r.sessions[s.id] = s
 	r.byID.Set(s.sessionState)
+	s.touched = true
+	r.touched = append(r.touched, s)
 }
 
 func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
@@ -255,7 +272,7 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 		r.grant(made, fx)
 		return made.state()
 	}
-	s.claims.put(made)
+	r.enter(made)
 	ahead := res.enqueue(made)
 	r.waits(made, 1)
 	if made.patience > 0 {
@@ -273,10 +290,19 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	c.fence = r.epoch<<counterBits | r.counter
 	c.since = r.wall
 	c.resource.admit(c)
-	c.session.claims.put(c)
+	r.enter(c)
 	r.thawSession(c.session)
 	c.session.holds++
 	fx.changed(c.resource)
+}
+
+// enter puts a claim into its session, in the place of one with its number.
+func (r *Registry) enter(c *claim) {
+	if before := c.session.claims.get(c.key()); before != nil {
+		r.tally.remove(before.weight())
+	}
+	c.session.claims.put(c)
+	r.tally.add(c.weight())
 }
 
 // promoted returns the claim of a waiter as it is to hold from now on.
@@ -291,7 +317,7 @@ func (c *claim) promoted(now int64) *claim {
 // replace puts a claim in the place of one that had other terms, but in its
 // resource.
 func (r *Registry) replace(c *claim) {
-	c.session.claims.put(c)
+	r.enter(c)
 	id := c.id()
 	if r.revoked[id] != nil {
 		r.revoked[id] = c
@@ -381,6 +407,7 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 		r.waits(c, -1)
 	}
 	r.unlist(c)
+	r.tally.remove(c.weight())
 	r.thaw(c.resource).remove(c)
 	c.session.claims.remove(number(c.sequence))
 	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
@@ -396,6 +423,7 @@ func (r *Registry) waits(c *claim, more int) {
 func (r *Registry) add(res *resource) {
 	r.resources.put(res)
 	r.names.Set(res)
+	r.tally.add(res.weight())
 	if res.class == Election {
 		r.elections++
 	}
@@ -404,6 +432,7 @@ func (r *Registry) add(res *resource) {
 func (r *Registry) forget(res *resource) {
 	r.resources.remove(res.key())
 	r.names.Delete(res)
+	r.tally.remove(res.weight())
 	if res.class == Election {
 		r.elections--
 	}
@@ -457,8 +486,11 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 		if s.ended {
 			continue // named twice
 		}
-		s.ended = true
 		r.thawSession(s) // here, since it would put the session back into its place
+		for i := range s.answers {
+			r.tally.remove(s.answers[i].weight(s))
+		}
+		s.ended = true
 		delete(r.sessions, s.id)
 		r.byID.Delete(s.sessionState)
 		fx.Ended = append(fx.Ended, s.id)
@@ -481,6 +513,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 // waiter.
 func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.unlist(c)
+	r.tally.remove(c.weight())
 	if c.held() {
 		r.remember(c, how)
 		return

@@ -104,6 +104,9 @@ func throughSnapshot(t failer, r *Registry) *Registry {
 	if !bytes.Equal(encoded, decoded.Encode()) {
 		t.Fatalf("the state changed on its way through a snapshot")
 	}
+	if r.Size() != decoded.Size() || r.Digest() != decoded.Digest() {
+		t.Fatalf("size %d and digest %x are kept, a recount says %d and %x", r.Size(), r.Digest(), decoded.Size(), decoded.Digest())
+	}
 	return decoded
 }
 

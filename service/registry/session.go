@@ -21,6 +21,11 @@ type session struct {
 	claims table[number, *claim]
 	// ended is set when the session has left the registry.
 	ended bool
+	// tally is the registry's, and texts a hash of what people read of the session.
+	// touched says that its weight is not counted at present.
+	tally   *tally
+	texts   uint64
+	touched bool
 
 	// What follows changes, and only after thawSession.
 	*sessionState
@@ -53,6 +58,11 @@ type sessionState struct {
 	leaving bool
 }
 
+// describe sets what follows from what the session says of itself.
+func (s *session) describe() {
+	s.texts = sum(hashText(s.owner), hashText(s.host), hashText(s.program), uint64(s.pid))
+}
+
 // answer is what is remembered of the result of a request: nothing of whose size the
 // client, or another one, decides.
 type answer struct {
@@ -73,9 +83,14 @@ func (s *sessionState) remember(sequence uint64, result Result) {
 	if sequence < s.low {
 		return
 	}
+	if s.of.ended {
+		return
+	}
 	fresh := answer{sequence, result.Code, result.Message, result.Fence, result.Floor}
 	i, found := s.find(sequence)
+	s.of.tally.add(fresh.weight(s.of))
 	if found {
+		s.of.tally.remove(s.answers[i].weight(s.of))
 		s.answers[i] = fresh
 		return
 	}
@@ -89,6 +104,9 @@ func (s *sessionState) forget(low uint64) {
 	}
 	s.low = low
 	i, _ := s.find(low)
+	for gone := range i {
+		s.of.tally.remove(s.answers[gone].weight(s.of))
+	}
 	if i == len(s.answers) {
 		s.answers = s.answers[:0]
 		return

@@ -63,6 +63,7 @@ func Decode(data []byte) (*Registry, error) {
 	each(rd, func() { r.readSession(rd) })
 	each(rd, func() { r.readResource(rd) })
 	r.readPast(rd)
+	r.count()
 	if err := rd.Close(); err != nil {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
@@ -102,7 +103,7 @@ func (st *sessionState) append(b []byte) []byte {
 }
 
 func (r *Registry) readSession(rd *wire.Reader) {
-	s := new(session)
+	s := &session{tally: &r.tally}
 	s.sessionState = &sessionState{of: s, generation: r.generation}
 	rd.Fixed(s.id[:])
 	s.owner = rd.String()
@@ -117,12 +118,15 @@ func (r *Registry) readSession(rd *wire.Reader) {
 	s.leaving = rd.Bool()
 	s.low = rd.Uint()
 	each(rd, func() {
-		s.answers = append(s.answers, readAnswer(rd))
+		a := readAnswer(rd)
+		s.answers = append(s.answers, a)
+		r.tally.add(a.weight(s))
 	})
 	if r.sessions[s.id] != nil {
 		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
 		return
 	}
+	s.describe()
 	r.keep(s)
 }
 
@@ -248,7 +252,7 @@ func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 			rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
 			return
 		}
-		c.session.claims.put(c)
+		r.enter(c)
 		r.list(c)
 		claims = append(claims, c)
 	})

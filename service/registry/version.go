@@ -62,6 +62,11 @@ func (r *Registry) Freeze() *Version {
 // thawSession makes the state of a session this registry's own, so that it may be
 // changed: no frozen version has it afterwards.
 func (r *Registry) thawSession(s *session) {
+	if !s.touched {
+		s.touched = true
+		r.tally.remove(s.weight())
+		r.touched = append(r.touched, s)
+	}
 	if s.generation == r.generation {
 		return
 	}

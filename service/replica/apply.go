@@ -3,7 +3,6 @@ package replica
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -24,34 +23,24 @@ func (r *Replica) judge(op registry.Op, leases []registry.Lease) {
 // propose moves what is pending into the log, as much as fits into an entry at
 // a time.
 func (r *Replica) propose(wall int64) {
-	for r.Leading() && r.inflight < r.cfg.MaxInflight && len(r.verdicts)+len(r.pending) > 0 {
-		verdicts := len(r.verdicts)
-		n := r.fitting()
-		batch := registry.Batch{Time: r.time(), Wall: wall, Commands: append(r.verdicts, r.pending[:n]...)}
+	for r.Leading() && r.inflight < r.cfg.MaxInflight && len(r.entry)+len(r.verdicts)+r.pending.count > 0 {
+		if len(r.entry) == 0 {
+			r.entry = r.pending.draw(append(r.entry, r.verdicts...), r.cfg.MaxBatchBytes)
+			r.verdicts = nil
+		}
 		level, _ := r.reg.Level()
-		if r.core.Propose(batch.Append(nil, level)) != nil {
+		batch := registry.Batch{Time: r.time(), Wall: wall, Commands: r.entry}
+		data := batch.Append(nil, level)
+		if r.core.Propose(data) != nil {
 			// Too much is uncommitted, or leadership is being handed over. What
 			// is pending stays so until there is room, or another leader.
-			r.verdicts = batch.Commands[:verdicts]
 			return
 		}
-		r.verdicts = nil
-		r.pending = slices.Delete(r.pending, 0, n)
+		clear(r.entry)
+		r.entry = r.entry[:0]
 		r.inflight++
+		r.proposed += len(data)
 	}
-}
-
-// fitting counts the pending commands that go into one entry.
-func (r *Replica) fitting() int {
-	size := 0
-	for i := range r.pending {
-		c := &r.pending[i]
-		size += 64 + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program)
-		if size > r.cfg.MaxBatchBytes && i > 0 {
-			return i
-		}
-	}
-	return len(r.pending)
 }
 
 func (r *Replica) openRound() {
@@ -71,20 +60,24 @@ func (r *Replica) confirmed(a asked) {
 		r.out.Reads = append(r.out.Reads, Read{ID: a.read, OK: true})
 		return
 	}
-	outcome := registry.Outcome{Session: a.renewal.session, Sequence: a.renewal.sequence}
-	s, alive := r.reg.Session(a.renewal.session)
-	switch {
-	case alive && r.vouched(a.renewal.session):
-		outcome.Result = registry.Result{Code: registry.OK, Remaining: s.TTL, Revoked: r.reg.Asked(s.ID)}
-	case alive:
-		// Its expiry or its silence came into the log meanwhile: the log says
-		// how this ends.
-		r.pending = append(r.pending, registry.Command{Op: registry.OpRenew, Session: a.renewal.session, Sequence: a.renewal.sequence})
-		return
-	default:
-		outcome.Result = registry.NoSession(a.renewal.session)
+	id := a.renewal.session
+	s, alive := r.reg.Session(id)
+	vouched, revoked := alive && r.vouched(id), r.reg.Asked(id)
+	for _, sequence := range append(a.older, a.renewal.sequence) {
+		outcome := registry.Outcome{Session: id, Sequence: sequence}
+		switch {
+		case vouched:
+			outcome.Result = registry.Result{Code: registry.OK, Remaining: s.TTL, Revoked: revoked}
+		case alive:
+			// Its expiry or its silence came into the log meanwhile: the log says
+			// how this ends.
+			r.enqueue(&registry.Command{Op: registry.OpRenew, Session: id, Sequence: sequence})
+			continue
+		default:
+			outcome.Result = registry.NoSession(id)
+		}
+		r.answer(outcome)
 	}
-	r.answer(outcome)
 }
 
 // vouched reports whether the lease of a session may be extended on the word
@@ -126,6 +119,7 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 		}
 		if own {
 			r.inflight--
+			r.proposed -= len(entry.GetData())
 			r.recorded(&batch)
 		}
 	}

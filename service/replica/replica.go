@@ -29,9 +29,12 @@ type Config struct {
 	// it stands for election: this long to twice as long [200 ms].
 	ElectionTicks int
 
-	// MaxPending bounds the requests that wait to get into the log, and those
+	// MaxPending bounds the requests that wait to get into the log, and the reads
 	// that wait for a quorum round to begin [65,536].
 	MaxPending int
+	// MaxPendingBytes bounds the requests that wait to get into the log as well
+	// [64 MiB].
+	MaxPendingBytes int
 	// MaxBatchBytes bounds a log entry [1 MiB].
 	MaxBatchBytes int
 	// MaxInflight bounds the entries of this leader that are not yet applied
@@ -43,6 +46,9 @@ type Config struct {
 	// TailEntries is how many entries before a snapshot are kept in memory for
 	// members that lag a little [5,000, and no more than 16 MiB].
 	TailEntries int
+	// StateLimit is how large the state may be, in bytes, about as encoded. As the
+	// leader this server takes nothing more that makes it larger [512 MiB].
+	StateLimit int
 
 	// Levels are those that this server reads [those of the release].
 	Levels Levels
@@ -60,6 +66,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.HeartbeatTicks, int(max(50e6/c.Tick, 1)))
 	set(&c.ElectionTicks, 4*c.HeartbeatTicks)
 	set(&c.MaxPending, 1<<16)
+	set(&c.MaxPendingBytes, 64<<20)
 	set(&c.MaxBatchBytes, 1<<20)
 	set(&c.MaxInflight, 4)
 	set(&c.SnapshotBytes, 16<<20)
@@ -67,6 +74,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.Levels.Min, version.Min)
 	set(&c.Levels.Max, version.Max)
 	set(&c.LevelSoak, 3600e9)
+	set(&c.StateLimit, 512<<20)
 	return c
 }
 
@@ -156,9 +164,11 @@ type Replica struct {
 	ready    bool  // it has applied an entry of its own term
 	base     int64 // the replicated time when this server's clock showed origin
 	origin   int64
-	pending  []registry.Command
+	pending  *lanes
 	verdicts []registry.Command
+	entry    []registry.Command // the next, if it was drawn and could not be proposed
 	inflight int
+	proposed int                         // bytes of the entries in flight
 	routes   map[routeKey]route          // who awaits the answer
 	homes    map[registry.SessionID]home // who renewed the session last
 	leases   *leases
@@ -189,6 +199,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 	r := &Replica{
 		cfg: cfg, reg: registry.New(),
 		routes: make(map[routeKey]route), homes: make(map[registry.SessionID]home),
+		pending: newLanes(), rounds: newRounds(),
 		leases: newLeases(), ousted: make(map[registry.ClaimID]int64),
 		met:    map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
 		levels: make(map[uint64]Levels), heard: make(map[uint64]int64),
@@ -282,48 +293,10 @@ func (r *Replica) Receive(now int64, m *raftpb.Message) {
 	// that was dropped.
 }
 
-// Submit takes the requests of the client that the host knows as conn. Each is
-// answered by a Reply, unless Deposed comes first. The answer to an OpEnd has the
-// number of the request, Origin.Request, in the place of the session, and no sequence.
-func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
-	r.now = now
-	for i := range commands {
-		r.submit(conn, &commands[i])
-	}
-}
-
-func (r *Replica) submit(conn uint64, c *registry.Command) {
-	refuse := func(code registry.Code, message string) {
-		at := routeOf(c)
-		outcome := registry.Outcome{Session: at.session, Sequence: at.sequence, Result: registry.Result{Code: code, Message: message}}
-		r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
-	}
-	problem := c.Validate()
-	switch {
-	case problem != "":
-		refuse(registry.Invalid, problem)
-	case !r.Leading():
-		refuse(registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
-	case len(r.pending) >= r.cfg.MaxPending || r.rounds.waiting() >= r.cfg.MaxPending:
-		refuse(registry.Exhausted, fmt.Sprintf("the server has %d requests waiting, the most it takes: try again", len(r.pending)))
-	default:
-		at := routeOf(c)
-		r.routes[at] = route{conn, r.routes[at].queued, c.Op == registry.OpClose}
-		if c.Op == registry.OpOpen || c.Op == registry.OpRenew {
-			r.homes[c.Session] = r.homes[c.Session].with(conn)
-		}
-		if c.Op == registry.OpRenew && (!r.ready || r.leases.renew(c.Session, r.leaseClock())) {
-			r.rounds.ask(asked{renewal: at})
-			return
-		}
-		r.pending = append(r.pending, *c)
-	}
-}
-
 // Read asks for leave to read from the registry what is true at some moment
 // after this call. A Read in a later Output answers.
 func (r *Replica) Read(id uint64) {
-	if !r.Leading() || r.rounds.waiting() >= r.cfg.MaxPending {
+	if !r.Leading() || r.rounds.reads >= r.cfg.MaxPending {
 		r.out.Reads = append(r.out.Reads, Read{ID: id})
 		return
 	}
@@ -422,7 +395,8 @@ func (r *Replica) checkElection(term uint64) {
 func (r *Replica) depose() {
 	r.out.Deposed = true
 	r.ready = false
-	r.pending, r.verdicts, r.inflight = nil, nil, 0
+	r.pending, r.entry = newLanes(), nil
+	r.verdicts, r.inflight, r.proposed = nil, 0, 0
 	r.leases = newLeases()
 	r.rounds.abandon(func(a asked) {
 		if a.read != 0 {

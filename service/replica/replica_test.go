@@ -345,20 +345,6 @@ func TestFullQueueSaysSo(t *testing.T) {
 	if count[registry.OK] != 4 || count[registry.Exhausted] != 6 {
 		t.Fatalf("codes %v, want 4 carried out and 6 refused", count)
 	}
-	var renewals []registry.Command
-	for sequence := uint64(11); sequence <= 20; sequence++ {
-		renewals = append(renewals, renew(1, sequence))
-	}
-	c.replies = nil
-	leader.replica.Submit(c.now, 1, renewals)
-	c.run(500 * ms)
-	clear(count)
-	for _, r := range c.replies {
-		count[r.Result.Code]++
-	}
-	if count[registry.OK] != 4 || count[registry.Exhausted] != 6 {
-		t.Fatalf("codes of renewals %v, want 4 carried out and 6 refused", count)
-	}
 }
 
 func TestResignHandsOver(t *testing.T) {

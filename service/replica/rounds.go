@@ -1,11 +1,22 @@
 package replica
 
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
 // asked is something that waits for a quorum to confirm that this server still
-// leads: a renewal or a read.
+// leads: the renewals of a session, or a read.
 type asked struct {
-	renewal routeKey // if not zero
+	renewal routeKey // the newest of the session, if not zero
+	older   []uint64 // the sequences of those that it answers too, the oldest first
 	read    uint64   // else the host's number of the read
 }
+
+// maxOlder bounds the renewals that one answers besides itself. The client's own
+// keeps 8 unanswered at most.
+const maxOlder = 15
 
 // round is one confirmation by a quorum, shared by all that was asked before
 // it began.
@@ -17,10 +28,14 @@ type round struct {
 	index uint64
 }
 
-// rounds gathers what is asked while earlier rounds are on their way.
+// rounds gathers what is asked while earlier rounds are on their way. A session has
+// one renewal in it, however fast it renews.
 type rounds struct {
 	next  []asked
 	begun []round
+	// places finds the renewals in next by their sessions; reads counts the rest.
+	places map[registry.SessionID]int
+	reads  int
 	// spare is the memory of a finished round.
 	spare []asked
 }
@@ -29,10 +44,38 @@ type rounds struct {
 // busy: one arrives while the other leaves.
 const maxRounds = 2
 
-func (r *rounds) ask(a asked) { r.next = append(r.next, a) }
+func newRounds() rounds { return rounds{places: make(map[registry.SessionID]int)} }
 
-// waiting counts what waits for a round to begin.
-func (r *rounds) waiting() int { return len(r.next) }
+// ask has a renewal or a read wait for the next round. A renewal takes the place of
+// the one of its session that waits already, and answers both. It returns the
+// sequence of one that is not going to be answered, as too many wait, or 0.
+func (r *rounds) ask(a asked) (given uint64) {
+	if a.read != 0 {
+		r.reads++
+		r.next = append(r.next, a)
+		return 0
+	}
+	at, waits := r.places[a.renewal.session]
+	if !waits {
+		r.places[a.renewal.session] = len(r.next)
+		r.next = append(r.next, a)
+		return 0
+	}
+	present := &r.next[at]
+	if a.renewal == present.renewal || slices.Contains(present.older, a.renewal.sequence) {
+		return 0
+	}
+	if len(present.older) == maxOlder {
+		given = present.older[0]
+		present.older = slices.Delete(present.older, 0, 1)
+	}
+	present.older = append(present.older, present.renewal.sequence)
+	present.renewal = a.renewal
+	return given
+}
+
+// renewals counts the sessions whose renewals wait for a round to begin.
+func (r *rounds) renewals() int { return len(r.places) }
 
 // wanted reports whether a round should begin.
 func (r *rounds) wanted() bool { return len(r.next) > 0 && len(r.begun) < maxRounds }
@@ -41,6 +84,8 @@ func (r *rounds) wanted() bool { return len(r.next) > 0 && len(r.begun) < maxRou
 func (r *rounds) begin(ticket uint64) {
 	r.begun = append(r.begun, round{ticket: ticket, asked: r.next})
 	r.next, r.spare = r.spare[:0], nil
+	clear(r.places)
+	r.reads = 0
 }
 
 // confirm notes that a quorum has answered.
@@ -76,5 +121,5 @@ func (r *rounds) abandon(f func(asked)) {
 	for _, a := range r.next {
 		f(a)
 	}
-	*r = rounds{}
+	*r = newRounds()
 }

@@ -82,7 +82,7 @@ func (r *Replica) yield() {
 
 // noteWaiting notes since when entries wait to be applied and none is.
 func (r *Replica) noteWaiting() {
-	waiting := r.core.Committed() > r.applied || r.Leading() && (!r.ready || r.inflight > 0)
+	waiting := r.core.Commit() > r.applied || r.Leading() && (!r.ready || r.inflight > 0)
 	switch {
 	case !waiting:
 		r.waits = 0

@@ -61,6 +61,11 @@ type Config struct {
 	// Insecure allows addresses beyond this machine without TLS.
 	Insecure bool
 
+	// StateLimit is how large the replicated state may be, in bytes, about as a
+	// snapshot has them: 16 to 768 MiB [512 MiB]. As the leader this server refuses
+	// what would make it larger. Renewals, releases and closes always pass.
+	StateLimit int
+
 	// LogLevel is debug, info, warn or error ["info"], LogFormat text or json
 	// ["text"]. The logger made of them is Logger's business.
 	LogLevel, LogFormat string
@@ -96,7 +101,9 @@ const (
 
 	defaultHeartbeat = 50 * time.Millisecond
 	defaultPatience  = 10 * time.Second
-	wanFactor        = 10
+
+	defaultStateLimit = 512 << 20
+	wanFactor         = 10
 )
 
 // WithDefaults fills in the zero values.
@@ -106,6 +113,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.Listen, DefaultListen)
 	set(&c.Advertise, c.Listen)
 	set(&c.Preset, "lan")
+	set(&c.StateLimit, defaultStateLimit)
 	set(&c.LogLevel, "info")
 	set(&c.LogFormat, "text")
 	set(&c.Version, "unknown")

@@ -65,7 +65,7 @@ func TestMetricsCount(t *testing.T) {
 	for name, want := range map[string]float64{
 		"conclave_leader": 1, "conclave_is_leader": 1, "conclave_sessions": 2, "conclave_locks": 1,
 		"conclave_elections": 1, "conclave_waiters": 1, "conclave_requests_total": 5, "conclave_replies_total": 5,
-		"conclave_streams": 1, "conclave_watches": 0, "conclave_peers_connected": 0,
+		"conclave_streams": 1, "conclave_watches": 0, "conclave_exhausted_total": 0, "conclave_pending_requests": 0, "conclave_state_limit_bytes": 512 << 20, "conclave_peers_connected": 0,
 		"conclave_disk_stalled_seconds": 0, "conclave_apply_stalled_seconds": 0,
 		`conclave_request_seconds_count{op="acquire"}`:       1,
 		`conclave_request_seconds_count{op="open"}`:          1,
@@ -77,7 +77,7 @@ func TestMetricsCount(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"conclave_fsyncs_total", "conclave_applied_index", "conclave_commit_index", "conclave_term",
-		"conclave_leader_changes_total", "go_goroutines", "process_start_time_seconds"} {
+		"conclave_leader_changes_total", "conclave_state_bytes", "go_goroutines", "process_start_time_seconds"} {
 		if figure(t, a.text, name) <= 0 {
 			t.Errorf("%s is 0", name)
 		}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,7 +11,8 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 )
 
-// scrapePatience is how long a scrape waits for the node, which may be busy.
+// scrapePatience is how long the question whether a server is ready waits for the
+// node, which may be busy.
 const scrapePatience = 2 * time.Second
 
 // metrics are the figures of a server beyond those of its node.
@@ -85,29 +85,31 @@ type gauge struct {
 type snapshot struct {
 	server *Server
 	node   *node.Metrics
-	counts registry.Counts
-	commit uint64
-	term   uint64
+	replica.Stats
 }
 
 func newGauges(s *Server) *gauges {
 	g := &gauges{server: s}
 	g.counter("conclave_requests_total", "Requests of clients that reached the node.", func(v *snapshot) float64 { return float64(v.node.Requests.Load()) })
 	g.counter("conclave_replies_total", "Replies that the node gave.", func(v *snapshot) float64 { return float64(v.node.Replies.Load()) })
+	g.counter("conclave_exhausted_total", "Replies EXHAUSTED: a bounded queue was full.", func(v *snapshot) float64 { return float64(v.node.Exhausted.Load()) })
 	g.counter("conclave_fsyncs_total", "Writes of the log to disk; requests per write is the gain of sharing them.", func(v *snapshot) float64 { return float64(v.node.Fsyncs.Load()) })
 	g.counter("conclave_snapshots_total", "Snapshots made.", func(v *snapshot) float64 { return float64(v.node.Snapshots.Load()) })
 	g.counter("conclave_leader_changes_total", "How often another leader, or none, came to be known.", func(v *snapshot) float64 { return float64(v.node.LeaderChanges.Load()) })
 	g.gauge("conclave_leader", "Id of the leader, or 0.", func(v *snapshot) float64 { return float64(v.node.Leader.Load()) })
 	g.gauge("conclave_is_leader", "1 if this server leads.", func(v *snapshot) float64 { return truth(v.node.Leader.Load() == v.server.cfg.ID) })
 	g.gauge("conclave_applied_index", "Newest log entry applied.", func(v *snapshot) float64 { return float64(v.node.Applied.Load()) })
-	g.gauge("conclave_commit_index", "Newest log entry known to be committed.", func(v *snapshot) float64 { return float64(v.commit) })
-	g.gauge("conclave_term", "Term of the agreement.", func(v *snapshot) float64 { return float64(v.term) })
+	g.gauge("conclave_commit_index", "Newest log entry known to be committed.", func(v *snapshot) float64 { return float64(v.Commit) })
+	g.gauge("conclave_term", "Term of the agreement.", func(v *snapshot) float64 { return float64(v.Term) })
 	g.gauge("conclave_disk_stalled_seconds", "Duration of the write to the data directory that does not end, or 0.", func(v *snapshot) float64 { return stalled(v, true) })
 	g.gauge("conclave_apply_stalled_seconds", "Time for which log entries have waited to be applied although the disk of this server works, or 0.", func(v *snapshot) float64 { return stalled(v, false) })
-	g.gauge("conclave_sessions", "Live sessions.", func(v *snapshot) float64 { return float64(v.counts.Sessions) })
-	g.gauge("conclave_locks", "Locks that are held.", func(v *snapshot) float64 { return float64(v.counts.Locks) })
-	g.gauge("conclave_elections", "Elections that somebody leads.", func(v *snapshot) float64 { return float64(v.counts.Elections) })
-	g.gauge("conclave_waiters", "Requests that wait in queues.", func(v *snapshot) float64 { return float64(v.counts.Waiters) })
+	g.gauge("conclave_sessions", "Live sessions.", func(v *snapshot) float64 { return float64(v.Sessions) })
+	g.gauge("conclave_locks", "Locks that are held.", func(v *snapshot) float64 { return float64(v.Locks) })
+	g.gauge("conclave_elections", "Elections that somebody leads.", func(v *snapshot) float64 { return float64(v.Elections) })
+	g.gauge("conclave_waiters", "Requests that wait in queues.", func(v *snapshot) float64 { return float64(v.Waiters) })
+	g.gauge("conclave_pending_requests", "Requests that wait to get into the log; above 0 only where the leader is.", func(v *snapshot) float64 { return float64(v.Pending) })
+	g.gauge("conclave_state_bytes", "Size of the replicated state, estimated.", func(v *snapshot) float64 { return float64(v.StateBytes) })
+	g.gauge("conclave_state_limit_bytes", "Setting state-limit: where this server, as the leader, takes nothing that makes the state larger.", func(v *snapshot) float64 { return float64(v.StateLimit) })
 	g.gauge("conclave_peers_connected", "Other servers that this one has a connection to.", func(v *snapshot) float64 { return float64(len(v.server.node.Connected())) })
 	return g
 }
@@ -142,21 +144,11 @@ func (g *gauges) Describe(descs chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector.
+// Collect implements prometheus.Collector. It waits for nobody: the figures of the
+// replica are those after its newest output, however busy the node is since.
 func (g *gauges) Collect(values chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(g.server.ctx, scrapePatience)
-	defer cancel()
-	var seen, v snapshot
-	err := g.server.node.View(ctx, func(r *replica.Replica) {
-		state := r.Status()
-		seen = snapshot{counts: r.Registry().Counts(), commit: state.Commit, term: state.Term}
-	})
-	// Without an answer these figures are those of an empty server, which is
-	// what it is for as long as it does not know what it was.
-	if err == nil {
-		v = seen
-	}
-	v.server, v.node = g.server, g.server.node.Metrics()
+	figures := g.server.node.Metrics()
+	v := snapshot{server: g.server, node: figures, Stats: figures.Stats()}
 	for _, one := range g.all {
 		values <- prometheus.MustNewConstMetric(one.desc, one.kind, one.read(&v))
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -48,6 +49,7 @@ var Settings = []Setting{
 	text("peer-key", "file with the private key of --peer-cert", func(c *Config) *string { return &c.PeerKey }),
 	text("peer-ca", "file with the certificates that must vouch for the other servers", func(c *Config) *string { return &c.PeerCA }),
 	toggle("insecure", "allow addresses beyond this machine without TLS", func(c *Config) *bool { return &c.Insecure }),
+	quantity("state-limit", "how large the replicated state may be, 16MiB to 768MiB (default 512MiB); beyond it the leader takes no new locks and sessions", func(c *Config) *int { return &c.StateLimit }),
 	text("log-level", "debug, info, warn or error (default info)", func(c *Config) *string { return &c.LogLevel }),
 	text("log-format", "text or json (default text)", func(c *Config) *string { return &c.LogFormat }),
 	text("pprof", "address on this machine that serves net/http/pprof (default none)", func(c *Config) *string { return &c.Pprof }),
@@ -75,6 +77,30 @@ func span(key, usage string, field func(*Config) *time.Duration) Setting {
 			return fmt.Errorf("%q is not a duration above zero: write for example 50ms or 2s", value)
 		}
 		return nil
+	}}
+}
+
+// units are those of sizes, the longest names first.
+var units = []struct {
+	name string
+	size int
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 1}}
+
+func quantity(key, usage string, field func(*Config) *int) Setting {
+	return Setting{Key: key, Usage: usage, set: func(c *Config, value string) error {
+		for _, unit := range units {
+			count, is := strings.CutSuffix(value, unit.name)
+			if !is {
+				continue
+			}
+			n, err := strconv.ParseUint(strings.TrimSpace(count), 10, 31)
+			if err != nil || n == 0 {
+				break
+			}
+			*field(c) = int(min(n*uint64(unit.size), math.MaxInt))
+			return nil
+		}
+		return fmt.Errorf("%q is not a size: use a number of bytes, or a unit as in 512MiB", value)
 	}}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,7 @@ peer-cert = "e"
 peer-key = "f"
 peer-ca = "g"
 insecure = true
+state-limit = "64MiB"
 log-level = "warn"
 log-format = "json"
 pprof = "127.0.0.1:6060"
@@ -61,10 +63,26 @@ pprof = "127.0.0.1:6060"
 		Peers: "1=127.0.0.1:3,2=127.0.0.1:4", PeerListen: "127.0.0.1:5", PeerAdvertise: "127.0.0.1:4",
 		Preset: "wan", Heartbeat: 70 * time.Millisecond, Election: time.Second,
 		TLSCert: "a", TLSKey: "b", TLSCA: "c", PeerCert: "e", PeerKey: "f", PeerCA: "g",
-		Insecure: true, LogLevel: "warn", LogFormat: "json", Pprof: "127.0.0.1:6060",
+		Insecure: true, StateLimit: 64 << 20, LogLevel: "warn", LogFormat: "json", Pprof: "127.0.0.1:6060",
 	}
 	if diff := cmp.Diff(want, cfg, cmpopts.IgnoreFields(Config{}, "Limits"), cmpopts.IgnoreUnexported(Config{})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for value, want := range map[string]int{"16777216": 1 << 24, "512MiB": 1 << 29, "600 MiB": 600 << 20, "20000KiB": 20000 << 10, "1GiB": 1 << 30} {
+		var cfg Config
+		if err := cfg.ReadEnvironment(environment(map[string]string{"CONCLAVE_STATE_LIMIT": value})); err != nil || cfg.StateLimit != want {
+			t.Errorf("%q is read as %d, %v", value, cfg.StateLimit, err)
+		}
+	}
+	for _, value := range []string{"0", "-1", "MiB", "512MB", "1.5GiB", "512 mib", "much", "99999999999GiB"} {
+		var cfg Config
+		err := cfg.ReadEnvironment(environment(map[string]string{"CONCLAVE_STATE_LIMIT": value}))
+		if want := fmt.Sprintf("CONCLAVE_STATE_LIMIT: %q is not a size: use a number of bytes, or a unit as in 512MiB", value); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", value, err, want)
+		}
 	}
 }
 
@@ -125,7 +143,7 @@ func TestDefaults(t *testing.T) {
 	}
 	if cfg.ID != 1 || cfg.Listen != DefaultListen || cfg.Advertise != DefaultListen ||
 		cfg.PeerListen != DefaultPeerListen || cfg.Peers != "1="+DefaultPeerListen ||
-		cfg.Heartbeat != 50*time.Millisecond || cfg.Election != 200*time.Millisecond {
+		cfg.Heartbeat != 50*time.Millisecond || cfg.Election != 200*time.Millisecond || cfg.StateLimit != 512<<20 {
 		t.Errorf("got %+v", cfg)
 	}
 	wan := Config{Preset: "wan"}.WithDefaults()
@@ -170,6 +188,8 @@ func TestWrongConfigurationsAreRefused(t *testing.T) {
 		{Config{Listen: ":7400", Advertise: "10.0.0.1:7400"}, "listen: :7400 can be reached"},
 		{Config{Listen: "db.example:7400"}, "listen: db.example:7400 can be reached"},
 		{Config{PeerListen: "10.0.0.1:7500"}, "peer-listen: 10.0.0.1:7500 can be reached from other machines, and without TLS: give --peer-cert, --peer-key and --peer-ca, or --insecure"},
+		{Config{StateLimit: 16<<20 - 1}, "state-limit: 16777215 bytes: must be between 16MiB and 768MiB"},
+		{Config{StateLimit: 1 << 30}, "state-limit: 1073741824 bytes: must be between 16MiB and 768MiB"},
 		{Config{LogLevel: "loud"}, `log-level: "loud" is none`},
 		{Config{LogFormat: "xml"}, `log-format: "xml" is none`},
 	} {

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/conclave-io/conclave/service/node"
 )
 
 // Validate reports the first thing that is wrong with a configuration that has
 // its defaults, in the terms of its keys.
 func (c Config) Validate() error {
-	checks := []func() error{c.checkIdentity, c.checkAddresses, c.checkTimes, c.checkTLS, c.checkExposure, c.checkLog}
+	checks := []func() error{c.checkIdentity, c.checkAddresses, c.checkTimes, c.checkTLS, c.checkExposure, c.checkStateLimit, c.checkLog}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -152,6 +154,13 @@ func (c Config) checkExposure() error {
 		return fmt.Errorf("listen: %s can be reached from other machines, and without TLS: give --tls-cert and --tls-key, or --insecure to do without", c.Listen)
 	case c.PeerCert == "" && !loopback(c.PeerListen):
 		return fmt.Errorf("peer-listen: %s can be reached from other machines, and without TLS: give --peer-cert, --peer-key and --peer-ca, or --insecure to do without", c.PeerListen)
+	}
+	return nil
+}
+
+func (c Config) checkStateLimit() error {
+	if c.StateLimit < node.MinStateLimit || c.StateLimit > node.MaxStateLimit {
+		return fmt.Errorf("state-limit: %d bytes: must be between %dMiB and %dMiB", c.StateLimit, node.MinStateLimit>>20, node.MaxStateLimit>>20)
 	}
 	return nil
 }

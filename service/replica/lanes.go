@@ -1,0 +1,268 @@
+package replica
+
+import (
+	"container/heap"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// lanes holds the requests that wait to get into the log, so that nobody who asks
+// for much delays those who ask for little.
+//
+// The first lane has what keeps sessions alive and what makes room: renewals,
+// releases, cancels, closes, revocations, ends. It goes first and leaves a quarter
+// of an entry to the second lane, which has what takes room. In each lane every
+// session has a queue, first in first out, and the queues are emptied in turns by
+// deficit round robin, quantum bytes in a turn. A queue that is empty is forgotten:
+// it costs nothing. No choice depends on the order of a map.
+//
+// Requests of one session can overtake each other only from the first lane past the
+// second. What would be harmed by that stays behind (see inFirst):
+//
+//   - An Open that waits in the second lane holds everything of its session behind
+//     it. A Close that overtook it would find no session, and the Open would then
+//     leave one that nobody closes.
+//   - A Release stays behind the Acquire it names until that was answered. It would
+//     find nothing to release, and the lock would then be held for nobody.
+//
+// Everything else may overtake. A Cancel that comes before its Acquire withdraws it
+// in advance. A Close ends the session, so that the Acquires it overtook are told
+// that the session is gone: as well as if they had come later. A renewal or a
+// revocation refers to no request of its own session.
+//
+// There is no level for principals above the sessions: as long as all callers are
+// anonymous it would have one queue.
+type lanes struct {
+	first, second lane
+	// longest has all queues, the one with the most bytes at the top.
+	longest longest
+	count   int
+	bytes   int
+	made    uint64 // queues
+}
+
+const (
+	// quantum is the cost of the requests that a session may put into the log in its
+	// turn, in bytes.
+	quantum = 16 << 10
+	// leastCost is what a request costs however few bytes it has: to decode it, to
+	// apply it and to answer it costs all servers about as much as it does to store
+	// this many bytes. Entries that are counted so are short, and whoever comes
+	// while all of them are full of another's requests does not wait long.
+	leastCost = 4 << 10
+)
+
+func newLanes() *lanes {
+	return &lanes{first: newLane(), second: newLane()}
+}
+
+// lane is the queues of sessions that take turns.
+type lane struct {
+	bySession map[registry.SessionID]*queue
+	// turn is the queue whose turn it is, in a ring of all.
+	turn *queue
+	cost int // of all that wait
+}
+
+func newLane() lane { return lane{bySession: make(map[registry.SessionID]*queue)} }
+
+// queue is what waits of one session in one lane. It is never empty.
+type queue struct {
+	session  registry.SessionID
+	lane     *lane
+	commands []registry.Command
+	bytes    int
+	// opens counts the Opens among the commands.
+	opens int
+	// deficit is how much it may still put into the log in this turn, which has begun
+	// if begun is set.
+	deficit    int
+	begun      bool
+	next, prev *queue
+	at         int    // in lanes.longest
+	number     uint64 // no two queues have the same
+}
+
+// weight is about the bytes that a command takes in the log, and in memory.
+func weight(c *registry.Command) int {
+	return 64 + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
+		len(c.Origin.Actor) + len(c.Origin.Via) + len(c.Origin.Remote)
+}
+
+// cost is what a session pays for a command out of its turn, and an entry out of its
+// room.
+func cost(c *registry.Command) int { return max(weight(c), leastCost) }
+
+// payer is the session on whose account a command goes. What an operator asks for
+// goes on nobody's: it must not wait behind what it ends.
+func payer(c *registry.Command) registry.SessionID {
+	if c.Op == registry.OpEnd {
+		return registry.SessionID{}
+	}
+	return c.Session
+}
+
+// inFirst reports whether a command goes into the first lane. The session is open if
+// the registry has it, and unanswered says that the request which a Release names
+// still waits for its first answer.
+func (l *lanes) inFirst(c *registry.Command, open, unanswered bool) bool {
+	if q := l.second.bySession[payer(c)]; q != nil && q.opens > 0 {
+		return false
+	}
+	switch c.Op {
+	case registry.OpOpen:
+		return open
+	case registry.OpRelease:
+		return !unanswered
+	case registry.OpRenew, registry.OpCancel, registry.OpClose, registry.OpRevoke, registry.OpEnd:
+		return true
+	}
+	return false
+}
+
+// push appends a command to the queue of its session in a lane.
+func (l *lanes) push(c *registry.Command, first bool) {
+	lane, id := &l.second, payer(c)
+	if first {
+		lane = &l.first
+	}
+	q := lane.bySession[id]
+	if q == nil {
+		l.made++
+		q = &queue{session: id, lane: lane, number: l.made}
+		lane.bySession[id] = q
+		lane.link(q)
+		heap.Push(&l.longest, q)
+	}
+	q.commands = append(q.commands, *c)
+	l.grow(q, c, 1)
+	heap.Fix(&l.longest, q.at)
+}
+
+// draw appends what goes into the next entry, which has room for this cost. Of a lane
+// in which something waits at least one command is taken.
+func (l *lanes) draw(entry []registry.Command, room int) []registry.Command {
+	before := l.first.cost
+	entry = l.empty(&l.first, entry, room-min(room/4, l.second.cost))
+	return l.empty(&l.second, entry, room-(before-l.first.cost))
+}
+
+// empty draws from one lane.
+func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry.Command {
+	for any := false; from.turn != nil; {
+		q := from.turn
+		if !q.begun {
+			q.begun, q.deficit = true, q.deficit+quantum
+		}
+		for len(q.commands) > 0 {
+			price := cost(&q.commands[0])
+			if price > q.deficit {
+				break
+			}
+			if any && price > room {
+				heap.Fix(&l.longest, q.at)
+				return entry // the turn goes on in the next entry
+			}
+			any = true
+			room -= price
+			q.deficit -= price
+			entry = append(entry, q.commands[0])
+			l.grow(q, &q.commands[0], -1)
+			q.commands[0] = registry.Command{}
+			q.commands = q.commands[1:]
+		}
+		if len(q.commands) == 0 {
+			l.forget(q)
+			continue
+		}
+		heap.Fix(&l.longest, q.at)
+		q.begun, from.turn = false, q.next
+	}
+	return entry
+}
+
+// refuse takes the newest command out of the longest queue. There must be one.
+func (l *lanes) refuse() registry.Command {
+	q := l.longest[0]
+	last := len(q.commands) - 1
+	c := q.commands[last]
+	l.grow(q, &c, -1)
+	q.commands[last] = registry.Command{}
+	q.commands = q.commands[:last]
+	if last == 0 {
+		l.forget(q)
+	} else {
+		heap.Fix(&l.longest, q.at)
+	}
+	return c
+}
+
+// grow counts a command that comes (1) or goes (-1).
+func (l *lanes) grow(q *queue, c *registry.Command, by int) {
+	bytes := by * weight(c)
+	l.count += by
+	l.bytes += bytes
+	q.lane.cost += by * cost(c)
+	q.bytes += bytes
+	if c.Op == registry.OpOpen {
+		q.opens += by
+	}
+}
+
+func (l *lanes) forget(q *queue) {
+	heap.Remove(&l.longest, q.at)
+	q.lane.unlink(q)
+	delete(q.lane.bySession, q.session)
+}
+
+// link puts a queue behind all others.
+func (l *lane) link(q *queue) {
+	if l.turn == nil {
+		q.next, q.prev, l.turn = q, q, q
+		return
+	}
+	q.next, q.prev = l.turn, l.turn.prev
+	q.prev.next, q.next.prev = q, q
+}
+
+func (l *lane) unlink(q *queue) {
+	if l.turn == q {
+		l.turn = q.next
+	}
+	if l.turn == q {
+		l.turn = nil
+	}
+	q.prev.next, q.next.prev = q.next, q.prev
+}
+
+// longest is a heap of queues. Of queues with equally many bytes the newest is on
+// top: it has waited least.
+type longest []*queue
+
+func (h longest) Len() int { return len(h) }
+
+func (h longest) Less(i, j int) bool {
+	if h[i].bytes != h[j].bytes {
+		return h[i].bytes > h[j].bytes
+	}
+	return h[i].number > h[j].number
+}
+
+func (h longest) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+func (h *longest) Push(x any) {
+	q := x.(*queue)
+	q.at = len(*h)
+	*h = append(*h, q)
+}
+
+func (h *longest) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return last
+}

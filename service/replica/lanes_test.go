@@ -1,0 +1,257 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// fill puts commands in the second lane, or the first if they belong there, all of
+// sessions that are open.
+func fill(l *lanes, commands ...registry.Command) {
+	for i := range commands {
+		l.push(&commands[i], l.inFirst(&commands[i], true, false))
+	}
+}
+
+func many(n byte, from, count int, name string) (commands []registry.Command) {
+	for sequence := from; sequence < from+count; sequence++ {
+		commands = append(commands, acquire(n, uint64(sequence), name))
+	}
+	return commands
+}
+
+// said writes commands as session:sequence.
+func said(commands []registry.Command) string {
+	var all []string
+	for i := range commands {
+		all = append(all, fmt.Sprintf("%d:%d", commands[i].Session[15], commands[i].Sequence))
+	}
+	return strings.Join(all, " ")
+}
+
+func want(t *testing.T, got []registry.Command, wanted string) {
+	t.Helper()
+	if said(got) != wanted {
+		t.Fatalf("served\n%s\nwant\n%s", said(got), wanted)
+	}
+}
+
+// A turn is a quantum: of requests that weigh a quarter of it, four.
+func TestSessionsTakeTurns(t *testing.T) {
+	l, quarter := newLanes(), strings.Repeat("x", quantum/4-64)
+	fill(l, many(1, 1, 9, quarter)...)
+	fill(l, many(2, 1, 2, quarter)...)
+	fill(l, many(3, 1, 5, quarter)...)
+	want(t, l.draw(nil, 6*quantum/4), "1:1 1:2 1:3 1:4 2:1 2:2")
+	fill(l, many(2, 3, 1, quarter)...) // comes back, behind the others
+	want(t, l.draw(nil, 7*quantum/4), "3:1 3:2 3:3 3:4 1:5 1:6 1:7")
+	want(t, l.draw(nil, quantum), "1:8 2:3 3:5 1:9") // a turn goes on in the next entry
+	if l.count != 0 || l.bytes != 0 || len(l.longest) != 0 || len(l.second.bySession) != 0 || l.second.turn != nil {
+		t.Fatalf("something is left: %+v", l)
+	}
+}
+
+// Who sends one request at a time waits for one turn of each of the others, however
+// much they have waiting.
+func TestFloodDelaysNobodyByMoreThanATurn(t *testing.T) {
+	l, flooders := newLanes(), byte(64)
+	for n := range flooders {
+		fill(l, many(n+1, 1, 1000, "lock")...)
+	}
+	fill(l, acquire(100, 1, "mine"))
+	before := 0
+	for entry := 0; ; entry++ {
+		drawn := l.draw(nil, 1<<20)
+		if at := slices.IndexFunc(drawn, func(c registry.Command) bool { return c.Session == id(100) }); at >= 0 {
+			before += at
+			break
+		}
+		before += len(drawn)
+	}
+	if turn := quantum / leastCost; before != int(flooders)*turn {
+		t.Fatalf("%d requests went first, want %d of each of %d sessions", before, turn, flooders)
+	}
+}
+
+// Requests that weigh more than a quantum have their turn when they have saved for it.
+func TestHeavyRequestsPay(t *testing.T) {
+	l := newLanes()
+	fill(l, many(1, 1, 2, strings.Repeat("x", 3*quantum-64))...)
+	fill(l, many(2, 1, 5, strings.Repeat("x", quantum-64))...)
+	want(t, l.draw(nil, 1<<20), "2:1 2:2 1:1 2:3 2:4 2:5 1:2")
+}
+
+// What makes room goes first, and leaves a quarter of an entry to the rest.
+func TestFirstLaneLeavesAQuarter(t *testing.T) {
+	l := newLanes()
+	for n := byte(1); n <= 4; n++ {
+		for sequence := uint64(1); sequence <= 100; sequence++ {
+			fill(l, release(n, sequence, 1))
+		}
+	}
+	fill(l, many(9, 1, 100, "")...)
+	drawn := l.draw(nil, 64*leastCost)
+	if got := count(drawn, registry.OpRelease); len(drawn) != 64 || got != 48 || drawn[0].Op != registry.OpRelease {
+		t.Fatalf("an entry of %d has %d releases, want 48 of 64", len(drawn), got)
+	}
+	l = newLanes()
+	fill(l, many(9, 1, 2, "")...)
+	for sequence := uint64(1); sequence <= 100; sequence++ {
+		fill(l, release(1, sequence, 1))
+	}
+	drawn = l.draw(nil, 64*leastCost)
+	if got := count(drawn, registry.OpRelease); len(drawn) != 64 || got != 62 {
+		t.Fatalf("an entry of %d has %d releases, want 62: nobody needs the rest", len(drawn), got)
+	}
+}
+
+func count(commands []registry.Command, op registry.Op) (n int) {
+	for i := range commands {
+		if commands[i].Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// Each kind of request that goes past acquisitions of its own session, and each that
+// must not.
+func TestWhatOvertakes(t *testing.T) {
+	for _, c := range []struct {
+		what             string
+		command          registry.Command
+		open, unanswered bool
+		waiting          []registry.Command
+		first            bool
+	}{
+		{what: "renewal", command: renew(1, 9), open: true, first: true},
+		{what: "release of what was granted", command: release(1, 9, 1), open: true, first: true},
+		{what: "release of what is not answered", command: release(1, 9, 3), open: true, unanswered: true},
+		{what: "cancel of what is not answered", command: registry.Command{Op: registry.OpCancel, Session: id(1), Hold: 3}, open: true, unanswered: true, first: true},
+		{what: "close", command: registry.Command{Op: registry.OpClose, Session: id(1)}, open: true, first: true},
+		{what: "close behind an open", command: registry.Command{Op: registry.OpClose, Session: id(1)}, waiting: []registry.Command{open(1, 1, 1)}},
+		{what: "renewal behind an open", command: renew(1, 9), waiting: []registry.Command{open(1, 1, 1)}},
+		{what: "open that renews", command: open(1, 9, 1), open: true, first: true},
+		{what: "open of a new session", command: open(1, 9, 1)},
+		{what: "open that comes again", command: open(1, 9, 1), open: true, waiting: []registry.Command{open(1, 1, 1)}},
+		{what: "revocation", command: registry.Command{Op: registry.OpRevoke, Session: id(1)}, open: true, first: true},
+		{what: "end of another's session", command: registry.Command{Op: registry.OpEnd, Session: id(1)}, open: true, first: true, waiting: []registry.Command{open(1, 1, 1)}},
+		{what: "update", command: registry.Command{Op: registry.OpUpdate, Session: id(1)}, open: true},
+		{what: "transfer", command: registry.Command{Op: registry.OpTransfer, Session: id(1)}, open: true},
+	} {
+		l := newLanes()
+		for i := range c.waiting {
+			l.push(&c.waiting[i], false)
+		}
+		if got := l.inFirst(&c.command, c.open, c.unanswered); got != c.first {
+			t.Errorf("%s: first lane %v, want %v", c.what, got, c.first)
+		}
+	}
+}
+
+// When too many wait, whoever has most waiting loses the newest.
+func TestLongestQueueIsRefused(t *testing.T) {
+	l := newLanes()
+	fill(l, many(1, 1, 3, "a")...)
+	fill(l, many(2, 1, 4, "a")...)
+	fill(l, release(3, 1, 1))
+	want(t, []registry.Command{l.refuse(), l.refuse(), l.refuse(), l.refuse()}, "2:4 2:3 1:3 2:2")
+	want(t, []registry.Command{l.refuse(), l.refuse(), l.refuse(), l.refuse()}, "1:2 2:1 1:1 3:1")
+	if l.count != 0 || l.bytes != 0 || l.first.turn != nil || l.second.turn != nil {
+		t.Fatalf("something is left: %+v", l)
+	}
+}
+
+// A client may send an Acquire and its Release, or an Open and its Close, without
+// waiting for answers, while others flood: nothing stays behind.
+func TestPipelinesKeepTheirOrder(t *testing.T) {
+	c := newCluster(t, 3, 31)
+	c.cfg = Config{MaxInflight: 1, MaxBatchBytes: 2000}
+	c.start()
+	c.want(c.do(open(1, 1, 60000*ms)), registry.OK)
+	c.want(c.do(open(2, 1, 60000*ms)), registry.OK)
+	leader := c.await()
+	leader.replica.Submit(c.now, 1, many(1, 2, 100, "flood"))
+	closing := registry.Command{Op: registry.OpClose, Session: id(3), Sequence: 2}
+	leader.replica.Submit(c.now, 2, []registry.Command{acquire(2, 2, "a"), release(2, 3, 2), open(3, 1, 60000*ms), closing})
+	c.want(c.answerTo(id(2), 2), registry.OK)
+	c.want(c.answerTo(id(2), 3), registry.OK)
+	c.want(c.answerTo(id(3), 1), registry.OK)
+	c.want(c.answerTo(id(3), 2), registry.OK)
+	if _, alive := leader.replica.Registry().Session(id(3)); alive {
+		t.Error("a session outlives the Close that followed its Open")
+	}
+	if locks, _ := leader.replica.Registry().List(registry.Lock, "a", "a", 1, 0); len(locks) > 0 {
+		t.Errorf("%v is held after its Release", locks)
+	}
+	c.run(500 * ms)
+	c.same()
+}
+
+// A request that is sent again while it is on its way is not put into the log twice,
+// and is answered over the newest stream.
+func TestRequestOnItsWayIsNotTakenTwice(t *testing.T) {
+	c := started(t, 3, 32)
+	c.want(c.do(open(1, 1, 60000*ms)), registry.OK)
+	leader := c.await()
+	leader.replica.Submit(c.now, 1, []registry.Command{acquire(1, 2, "a")})
+	leader.replica.Submit(c.now, 2, []registry.Command{acquire(1, 2, "a")})
+	if got := leader.replica.Stats().Pending; got != 1 {
+		t.Errorf("%d wait for the log, want 1", got)
+	}
+	c.run(100 * ms)
+	if len(c.replies) != 1 || c.replies[0].Conn != 2 {
+		t.Errorf("answered %v", c.replies)
+	}
+}
+
+// However fast a session renews, it takes one place in a round; all that are kept are
+// answered, and others are not refused for it.
+func TestRenewalsOfASessionShareOne(t *testing.T) {
+	c := newCluster(t, 3, 33)
+	c.cfg = Config{MaxPending: 4}
+	c.start()
+	c.want(c.do(open(1, 1, 60000*ms)), registry.OK)
+	c.want(c.do(open(2, 1, 60000*ms)), registry.OK)
+	leader := c.await()
+	const flood = 10000
+	for sequence := uint64(2); sequence < 2+flood; sequence++ {
+		leader.replica.Submit(c.now, 1, []registry.Command{renew(1, sequence)})
+	}
+	if got := leader.replica.rounds.renewals(); got != 1 {
+		t.Errorf("%d sessions wait for a round, want 1", got)
+	}
+	leader.replica.Submit(c.now, 1, []registry.Command{renew(2, 2)})
+	c.want(c.answerTo(id(2), 2), registry.OK)
+	codes := make(map[registry.Code]int)
+	for _, r := range c.replies {
+		codes[r.Result.Code]++
+		if kept := r.Sequence >= 2+flood-maxOlder-1; kept != (r.Result.Code == registry.OK) {
+			t.Fatalf("renewal %d is answered %d", r.Sequence, r.Result.Code)
+		}
+	}
+	if codes[registry.OK] != maxOlder+1 || codes[registry.Exhausted] != flood-maxOlder-1 {
+		t.Errorf("codes %v", codes)
+	}
+}
+
+// A place in a queue of the registry outlives the refusal of a request that only
+// asks for it again.
+func TestPlaceInAQueueIsKept(t *testing.T) {
+	c := newCluster(t, 3, 34)
+	c.cfg = Config{MaxPending: 2}
+	c.start()
+	c.want(c.do(open(1, 1, 60000*ms)), registry.OK)
+	c.want(c.do(open(2, 1, 60000*ms)), registry.OK)
+	c.want(c.do(acquire(1, 2, "a")), registry.OK)
+	c.want(c.do(acquire(2, 2, "a")), registry.Queued)
+	leader := c.await()
+	leader.replica.Submit(c.now, 1, []registry.Command{acquire(2, 3, "x"), acquire(2, 4, "x"), acquire(2, 2, "a")})
+	c.want(c.answerTo(id(2), 2), registry.Queued)
+	c.want(c.do(release(1, 3, 2)), registry.OK)
+	c.want(c.answerTo(id(2), 2), registry.OK)
+}

@@ -1,0 +1,137 @@
+package replica
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// Submit takes the requests of the client that the host knows as conn. Each is
+// answered by a Reply, unless Deposed comes first. The answer to an OpEnd has the
+// number of the request, Origin.Request, in the place of the session, and no sequence.
+func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
+	r.now = now
+	for i := range commands {
+		r.submit(conn, &commands[i])
+	}
+}
+
+func (r *Replica) submit(conn uint64, c *registry.Command) {
+	at := routeOf(c)
+	to, awaited := r.routes[at]
+	problem := c.Validate()
+	switch {
+	case problem != "":
+		r.refuse(conn, at, registry.Invalid, problem)
+		return
+	case !r.Leading():
+		r.refuse(conn, at, registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
+		return
+	case !awaited && r.exceeds(c):
+		r.refuse(conn, at, registry.StateLimit, fmt.Sprintf("state limit: %s reached: release locks, close sessions, or raise --state-limit", size(r.cfg.StateLimit)))
+		return
+	case !r.ready && r.rounds.renewals() >= r.cfg.MaxPending:
+		r.refuse(conn, at, registry.Exhausted, r.full())
+		return
+	}
+	r.routes[at] = route{conn, to.queued, c.Op == registry.OpClose}
+	renews := c.Op == registry.OpOpen || c.Op == registry.OpRenew
+	if renews {
+		r.homes[c.Session] = r.homes[c.Session].with(conn)
+	}
+	if c.Op == registry.OpRenew && (!r.ready || r.leases.renew(c.Session, r.leaseClock())) {
+		given := r.rounds.ask(asked{renewal: at})
+		if given != 0 {
+			r.giveUp(routeKey{c.Session, given})
+		}
+		return
+	}
+	if awaited && !to.queued && !renews {
+		return // it is on its way, and is answered over the new stream
+	}
+	r.enqueue(c)
+}
+
+// enqueue has a request wait for its turn to get into the log. If too many wait,
+// whoever has most waiting loses its newest.
+func (r *Replica) enqueue(c *registry.Command) {
+	_, open := r.reg.Session(c.Session)
+	held, awaited := r.routes[routeKey{c.Session, c.Hold}]
+	r.pending.push(c, r.pending.inFirst(c, open, awaited && !held.queued))
+	for r.pending.count > r.cfg.MaxPending || r.pending.bytes > r.cfg.MaxPendingBytes {
+		last := r.pending.refuse()
+		r.giveUp(routeOf(&last))
+	}
+}
+
+// giveUp answers a request that this server has no room for. One that has a place
+// in a queue of the registry, and asked for it again, keeps it and is told so.
+func (r *Replica) giveUp(at routeKey) {
+	to := r.routes[at]
+	if to.queued {
+		r.refuse(to.conn, at, registry.Queued, "")
+		return
+	}
+	delete(r.routes, at)
+	r.refuse(to.conn, at, registry.Exhausted, r.full())
+}
+
+func (r *Replica) full() string {
+	return fmt.Sprintf("the server has %d requests waiting, the most it takes: try again", r.pending.count)
+}
+
+// refuse answers a request that does not get into the log.
+func (r *Replica) refuse(conn uint64, at routeKey, code registry.Code, message string) {
+	outcome := registry.Outcome{Session: at.session, Sequence: at.sequence, Result: registry.Result{Code: code, Message: message}}
+	r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
+}
+
+// exceeds reports whether a request would make the state larger than this server
+// allows, with all that is on its way into it. The leader asks before it proposes,
+// and applying an entry never does: what an entry means must not depend on the
+// settings of a server. Whatever makes room, renews, or was carried out before is
+// always taken; so is everything until this server knows what earlier leaders left.
+func (r *Replica) exceeds(c *registry.Command) bool {
+	if !r.ready || r.reg.Size()+r.proposed+r.pending.bytes+weight(c) <= r.cfg.StateLimit {
+		return false
+	}
+	switch c.Op {
+	case registry.OpOpen:
+		_, open := r.reg.Session(c.Session)
+		return !open
+	case registry.OpAcquire:
+		return !r.reg.Carried(c.Session, c.Sequence)
+	case registry.OpUpdate:
+		return len(c.Value) > r.reg.ValueSize(c.Session, c.Hold)
+	}
+	return false
+}
+
+// size writes a number of bytes for people.
+func size(bytes int) string {
+	if bytes%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}
+
+// Stats are figures of a replica at one moment.
+type Stats struct {
+	registry.Counts
+	// Commit is the index of the newest entry known to be committed.
+	Commit uint64
+	Term   uint64
+	// Pending counts the requests that wait to get into the log.
+	Pending int
+	// StateBytes is about the size of the state, encoded, and StateLimit where this
+	// server, as the leader, takes nothing more that makes it larger.
+	StateBytes, StateLimit int
+}
+
+// Stats returns the present figures, at no more expense than reading them.
+func (r *Replica) Stats() Stats {
+	return Stats{
+		Counts: r.reg.Counts(), Commit: r.core.Commit(), Term: r.term,
+		Pending: r.pending.count, StateBytes: r.reg.Size(), StateLimit: r.cfg.StateLimit,
+	}
+}
