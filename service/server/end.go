@@ -13,6 +13,7 @@ import (
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
 )
 
 // requestHeader has the number of a request without a session that a server passes
@@ -41,11 +42,14 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
 	return onLeader(ctx, s, func(ctx context.Context) (*api.EndSessionResponse, error) {
-		result, err := s.alone(ctx, command)
-		if err != nil {
+		if err := s.carryOutAlone(ctx, command); err != nil {
 			return nil, err
 		}
-		return &api.EndSessionResponse{Holds: result.Ahead}, failureOf(result)
+		answer := new(api.EndSessionResponse)
+		return answer, s.node.View(ctx, func(r *replica.Replica) {
+			left, _ := r.Registry().Session(command.Session)
+			answer.Holds = uint32(left.Holds)
+		})
 	}, func(ctx context.Context, leader api.ConclaveClient) (*api.EndSessionResponse, error) {
 		return leader.EndSession(ctx, req)
 	})
@@ -61,34 +65,34 @@ func requestOf(ctx context.Context, who caller) (request [16]byte) {
 	return request
 }
 
-// alone carries out, on this server, which leads, a command without a session. Its
-// outcome is known by the request in its origin.
-func (s *Server) alone(ctx context.Context, command registry.Command) (registry.Result, error) {
+// carryOutAlone carries out, on this server, which leads, a command without a session.
+// Its outcome is known by the request in its origin.
+func (s *Server) carryOutAlone(ctx context.Context, command registry.Command) error {
 	c := newCall()
 	conn, err := s.node.Connect(ctx, c)
 	if err != nil {
-		return registry.Result{}, err
+		return err
 	}
 	defer conn.Close()
 	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
-		return registry.Result{}, err
+		return err
 	}
 	select {
 	case r := <-c.replies:
-		return r.Result, nil
+		return failureOf(r.Result)
 	case <-c.deposed:
-		return registry.Result{}, node.ErrNotLeader
+		return node.ErrNotLeader
 	case <-ctx.Done():
-		return registry.Result{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
 // failureOf makes an error of a result that is not OK.
 func failureOf(r registry.Result) error {
-	if r.Code == registry.OK {
+	switch r.Code {
+	case registry.OK:
 		return nil
-	}
-	if r.Code == registry.NotLeader {
+	case registry.NotLeader:
 		return fmt.Errorf("%w: %s", node.ErrNotLeader, r.Message)
 	}
 	return status.Error(api.MeaningOf(api.Code(r.Code)).GRPC, r.Message)
