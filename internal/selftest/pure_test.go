@@ -12,7 +12,7 @@ var (
 	// every server and in every repetition.
 	decisions = Pure{
 		Packages: []string{"service/registry", "service/replica"},
-		Standard: append([]string{"container/heap", "encoding/hex", "maps", "unicode"}, machines.Standard...),
+		Standard: append([]string{"container/heap", "crypto/sha256", "encoding/hex", "maps", "unicode"}, machines.Standard...),
 		Maps:     true,
 	}
 )
