@@ -122,7 +122,7 @@ func (c *Client) SessionID() string {
 	if c.session == nil {
 		return ""
 	}
-	return c.session.id
+	return c.session.public
 }
 
 // Close ends the session, which releases all that it holds, and the connection.

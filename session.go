@@ -69,8 +69,8 @@ func (r *request) finish(o outcome) {
 type session struct {
 	// secret proves that requests are the client's own. No message shows it.
 	secret []byte
-	// id is what the servers call the session, once one has said so.
-	id       string
+	// public is what the servers call the session, once one has said so.
+	public   string
 	config   *Config
 	transmit func(*request)
 
