@@ -47,8 +47,8 @@
 // cannot notice that it lost a lock. After it wakes, the first look at Context
 // or Fence tells it, but what it was about to send may leave before it looks. A
 // write that is already on its way cannot be called back either. Only the fence
-// stops such writes: hand it to the store with each write, and let the store
-// refuse a smaller fence than it has seen.
+// stops such writes: hand Fence and Floor to the store with each write. Let the
+// store remember the largest floor that it has seen, and refuse smaller fences.
 //
 // A context derived from a handle's Context ends with it by a timer, as do all
 // contexts; only Context itself reads the clock.

@@ -58,7 +58,10 @@ func (c *Client) TryCampaign(ctx context.Context, name string, value []byte, opt
 func (l *Leadership) Name() string { return l.h.name }
 
 // Fence is as Lock.Fence: larger than that of every earlier leader.
-func (l *Leadership) Fence() (uint64, error) { return l.h.fenced() }
+func (l *Leadership) Fence() (uint64, error) { return l.h.number(l.h.fence) }
+
+// Floor is as Lock.Floor. One leads at a time, so it is the fence.
+func (l *Leadership) Floor() (uint64, error) { return l.h.number(l.h.floor) }
 
 // Context is as Lock.Context: it ends before anyone else can lead.
 func (l *Leadership) Context() context.Context { return l.h.ctx }

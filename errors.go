@@ -132,10 +132,12 @@ func (e *RequestError) Error() string {
 	return fmt.Sprintf("conclave: %s %q: %s (%s)", e.Op, e.Name, e.Message, code)
 }
 
-// Is makes errors.Is true for ErrExhausted, of a full queue, and for ErrNotFound.
+// Is makes errors.Is true for ErrExhausted, of a full queue, for ErrNotFound, and for
+// ErrRevoked, of a session that an operator is ending.
 func (e *RequestError) Is(target error) bool {
 	return target == ErrExhausted && e.Code == api.Code_CODE_EXHAUSTED ||
-		target == ErrNotFound && e.Code == api.Code_CODE_NOT_FOUND
+		target == ErrNotFound && e.Code == api.Code_CODE_NOT_FOUND ||
+		target == ErrRevoked && e.Code == api.Code_CODE_REVOKED
 }
 
 // DialError says what became of each server that Dial tried.

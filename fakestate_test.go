@@ -116,7 +116,7 @@ func (s *fakeSession) earlier(req *api.Request) *api.Reply {
 func (c *claim) reply() *api.Reply {
 	rep := answer(c.session, c.sequence, api.Code_CODE_QUEUED)
 	if rep.Fence = c.fence; c.fence != 0 {
-		rep.Code = api.Code_CODE_OK
+		rep.Code, rep.Floor = api.Code_CODE_OK, c.fence
 	}
 	return rep
 }
@@ -163,7 +163,7 @@ func (st *state) revoke(own *api.Reply, r *api.Revoke) []*api.Reply {
 		return []*api.Reply{own}
 	}
 	told := answer(c.session, c.sequence, api.Code_CODE_REVOKED)
-	told.Message = r.Reason
+	told.Message, told.Fence = r.Reason, c.fence
 	return []*api.Reply{own, told}
 }
 

@@ -239,7 +239,7 @@ func TestLostSession(t *testing.T) {
 			t.Fatal("the old session came back")
 		}
 		cl.inspect(func(st *state) {
-			if st.sessions[string(old.id)] != nil {
+			if st.sessions[string(old.secret)] != nil {
 				t.Error("the old session was not closed")
 			}
 		})

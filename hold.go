@@ -19,6 +19,7 @@ type hold struct {
 	kind     string // "lock" or "election", for errors
 	name     string
 	fence    uint64
+	floor    uint64
 	ctx      *holdContext
 	moved    chan struct{}
 	released bool // guarded by client.mu
@@ -111,7 +112,7 @@ func (c *Client) settle(ctx context.Context, a acquisition, r *request, o outcom
 		c.abandon(r)
 		return nil, interrupted(ctx, a.kind, a.message.GetName(), ""), true
 	case code == api.Code_CODE_OK:
-		h = c.handOut(a, r, o.reply.GetFence())
+		h = c.handOut(a, r, o.reply)
 		return h, nil, h != nil
 	case code == api.Code_CODE_HELD:
 		held := &HeldError{Name: a.message.GetName(), Holder: holderOf(o.reply.GetHolder()), election: a.message.GetClass() == api.Class_CLASS_ELECTION}
@@ -124,7 +125,7 @@ func (c *Client) settle(ctx context.Context, a acquisition, r *request, o outcom
 // handOut makes the handle of a grant, or returns nil if the session is lost: a
 // grant proves nothing about the deadline, since it may have been long on its
 // way.
-func (c *Client) handOut(a acquisition, r *request, fence uint64) *hold {
+func (c *Client) handOut(a acquisition, r *request, grant *api.Reply) *hold {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := r.session
@@ -133,7 +134,7 @@ func (c *Client) handOut(a acquisition, r *request, fence uint64) *hold {
 		return nil
 	}
 	h := &hold{
-		client: c, session: s, sequence: r.sequence, kind: a.kind, name: a.message.GetName(), fence: fence,
+		client: c, session: s, sequence: r.sequence, kind: a.kind, name: a.message.GetName(), fence: grant.GetFence(), floor: grant.GetFloor(),
 		ctx: newHoldContext(s.lease), moved: make(chan struct{}, 1),
 	}
 	s.grants[r.sequence] = h
@@ -163,9 +164,10 @@ func (h *hold) deadline() time.Duration { return time.Duration(h.session.lease.d
 
 func (h *hold) renewed() <-chan struct{} { return h.moved }
 
-func (h *hold) fenced() (uint64, error) {
+// number returns a number of the grant while it is held.
+func (h *hold) number(n uint64) (uint64, error) {
 	if h.ctx.Err() == nil {
-		return h.fence, nil
+		return n, nil
 	}
 	if cause := context.Cause(h.ctx); errors.Is(cause, ErrLost) {
 		return 0, fmt.Errorf("conclave: %s %q: %w", h.kind, h.name, cause)

@@ -57,10 +57,16 @@ func (c *Client) TryLock(ctx context.Context, name string, options ...LockOption
 func (l *Lock) Name() string { return l.h.name }
 
 // Fence returns the number of this grant, which is larger than that of every
-// earlier grant: send it along with each write, and let the store refuse
-// writes with a smaller one than it has seen. Fence returns ErrLost once the
-// deadline has passed, and ErrNotHeld after Unlock.
-func (l *Lock) Fence() (uint64, error) { return l.h.fenced() }
+// earlier grant: send it along with each write, and Floor with it. Fence returns
+// ErrLost once the deadline has passed, and ErrNotHeld after Unlock.
+func (l *Lock) Fence() (uint64, error) { return l.h.number(l.h.fence) }
+
+// Floor returns the smallest fence among the holders at the moment of this grant.
+// Let the store remember the largest floor that it has seen, and refuse writes with
+// a smaller fence: it then takes the writes of all who hold together, and refuses
+// those who held before. For a lock that excludes all others the floor is the
+// fence. Floor fails as Fence does.
+func (l *Lock) Floor() (uint64, error) { return l.h.number(l.h.floor) }
 
 // Context ends no later than the hold does: when the deadline passes or the
 // server ends the session (context.Cause says ErrLost), when the holder is asked

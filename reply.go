@@ -23,7 +23,7 @@ func (s *session) reply(rep *api.Reply, now boottime.Time) {
 		// It stays pending; the connection is given up, and that resends it.
 	case rep.GetCode() == api.Code_CODE_SESSION_GONE:
 		s.goneReply(r, now)
-	case rep.GetCode() == api.Code_CODE_REVOKED:
+	case rep.GetCode() == api.Code_CODE_REVOKED && rep.GetFence() != 0:
 		s.revoke(rep.GetSequence(), rep.GetMessage())
 	case r == nil:
 		s.strayReply(rep)
@@ -36,7 +36,8 @@ func (s *session) reply(rep *api.Reply, now boottime.Time) {
 }
 
 // goneReply ends the session. It does so even if nothing awaits the reply: the
-// session was open when the request was sent.
+// session was open when the request was sent, or the servers tell, by a reply without
+// a number, that a copy of this program closed it, or an operator.
 func (s *session) goneReply(r *request, now boottime.Time) {
 	if !s.gone {
 		s.retire(now, errSessionGone, true)

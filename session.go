@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/conclave-io/conclave/internal/boottime"
 	"github.com/conclave-io/conclave/service/api"
@@ -218,9 +219,14 @@ func openOf(cfg *Config) *api.Open {
 	return &api.Open{TtlNs: int64(cfg.TTL), Host: clip(host), Pid: int64(os.Getpid()), Program: clip(cfg.Program)}
 }
 
-// clip cuts a text to the 256 bytes that servers take.
+// clip cuts a text to what servers take: 256 bytes of UTF-8 without control characters.
 func clip(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), 256)], "")
+	return strings.Map(func(char rune) rune {
+		if unicode.IsControl(char) {
+			return -1
+		}
+		return char
+	}, strings.ToValidUTF8(text[:min(len(text), 256)], ""))
 }
 
 // resend returns, in the order of their numbers, all requests that have no

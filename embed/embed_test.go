@@ -55,6 +55,46 @@ func lock(t testing.TB, client *embed.Client, name string) (*conclave.Lock, uint
 	return l, fence
 }
 
+// Two readers hold together: a store that remembers the largest floor takes the writes
+// of both, and those of neither once a writer came.
+func TestFloorOfThoseWhoHoldTogether(t *testing.T) {
+	client := open(t, embed.Config{})
+	var readers []*conclave.Lock
+	var fences []uint64
+	for range 2 {
+		l, err := client.Lock(within(t), "a", conclave.Shared())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fence, _ := l.Fence()
+		readers, fences = append(readers, l), append(fences, fence)
+		if floor, err := l.Floor(); err != nil || floor != fences[0] {
+			t.Errorf("reader %d of %d has the floor %d, %v", len(fences), fences, floor, err)
+		}
+	}
+	for _, l := range readers {
+		if err := l.Unlock(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := readers[0].Floor(); !errors.Is(err, conclave.ErrNotHeld) {
+		t.Errorf("the floor of what was given up: %v", err)
+	}
+	writer, fence := lock(t, client, "a")
+	if floor, err := writer.Floor(); err != nil || floor != fence || floor <= fences[1] {
+		t.Errorf("the writer has the fence %d and the floor %d, %v; the readers had %d", fence, floor, err, fences)
+	}
+	leader, err := client.Campaign(within(t), "a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence, _ = leader.Fence()
+	if floor, err := leader.Floor(); err != nil || floor != fence {
+		t.Errorf("the leader has the fence %d and the floor %d, %v", fence, floor, err)
+	}
+	shut(t, client)
+}
+
 func TestLocksInMemory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	client := open(t, embed.Config{})

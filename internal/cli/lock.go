@@ -13,8 +13,8 @@ import (
 )
 
 const runHelp = `
-The command finds CONCLAVE_FENCE and CONCLAVE_RESOURCE in its environment; it
-should hand the fence to whatever it writes to. If %[1]s is lost, because
+The command finds CONCLAVE_FENCE, CONCLAVE_FLOOR and CONCLAVE_RESOURCE in its
+environment; it should hand fence and floor to whatever it writes to. If %[1]s is lost, because
 this machine cannot reach the cluster, or because conclave was killed or
 stopped, or if its holder is asked to leave (conclave release --force), the
 command and all that it has started are ended before anyone else can get it:

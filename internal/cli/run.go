@@ -22,6 +22,7 @@ import (
 type hold interface {
 	Name() string
 	Fence() (uint64, error)
+	Floor() (uint64, error)
 	Context() context.Context
 	Deadline() time.Duration
 	Renewed() <-chan struct{}
@@ -215,17 +216,29 @@ func (a *app) runUnder(h hold, argv []string, f *runFlags, arrived signals) (gua
 	}
 }
 
+// numbers returns what a command finds of its hold in its environment.
+func numbers(h hold) ([]string, error) {
+	fence, err := h.Fence()
+	if err != nil {
+		return nil, err
+	}
+	floor, err := h.Floor()
+	return []string{
+		"CONCLAVE_FENCE=" + strconv.FormatUint(fence, 10), "CONCLAVE_FLOOR=" + strconv.FormatUint(floor, 10), "CONCLAVE_RESOURCE=" + h.Name(),
+	}, err
+}
+
 // startUnder starts a command under h. A hold that was granted with little time
 // left is waited for to be renewed.
 func (a *app) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, error) {
 	for {
-		fence, err := h.Fence()
+		env, err := numbers(h)
 		if err != nil {
 			return nil, endOf(h)
 		}
 		handle, err := guard.Start(guard.Spec{
 			Argv:     argv,
-			Env:      append(os.Environ(), "CONCLAVE_FENCE="+strconv.FormatUint(fence, 10), "CONCLAVE_RESOURCE="+h.Name()),
+			Env:      append(os.Environ(), env...),
 			Deadline: boottime.Time(h.Deadline()), Grace: time.Duration(f.grace), Margin: f.margin(),
 			Terminal: true, Sole: true,
 			Suspended: func() {

@@ -53,6 +53,8 @@ func (g *grant) Fence() (uint64, error) {
 	return 7, nil
 }
 
+func (g *grant) Floor() (uint64, error) { return 5, nil }
+
 // trial is a seeker whose cluster is made up by the test.
 type trial struct {
 	*seeker
@@ -86,14 +88,14 @@ func wantStatus(t *testing.T, err error, status int, line string) {
 
 const lostLine = `lock "some/name" lost: its session was not renewed in time, or was ended by the servers; the command was ended`
 
-func TestCommandGetsFenceAndResource(t *testing.T) {
+func TestCommandGetsFenceFloorAndResource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
-	tr := newTrial("sh", "-c", `echo "$CONCLAVE_FENCE $CONCLAVE_RESOURCE" > "$0"; exit 5`, file)
+	tr := newTrial("sh", "-c", `echo "$CONCLAVE_FENCE $CONCLAVE_FLOOR $CONCLAVE_RESOURCE" > "$0"; exit 5`, file)
 	result, err := tr.run(newGrant(time.Minute))
 	if err != nil || result.Status != 5 || tr.released != 1 {
 		t.Fatalf("got %+v, %v, %d releases; want status 5 and a release", result, err, tr.released)
 	}
-	if got, _ := os.ReadFile(file); string(got) != "7 some/name\n" {
+	if got, _ := os.ReadFile(file); string(got) != "7 5 some/name\n" {
 		t.Errorf("the command's environment says %q", got)
 	}
 }

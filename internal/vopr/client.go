@@ -1,6 +1,7 @@
 package vopr
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -66,6 +67,9 @@ func (c *client) begin() {
 	}
 	c.tend()
 }
+
+// principal is who the program proves to be.
+func (c *client) principal() string { return fmt.Sprint("cert:client-", c.slot) }
 
 func (c *client) now() int64 { return c.clock.read(c.w.now) }
 

@@ -33,14 +33,20 @@
 //     release, the deadline, or the news that it is asked to leave. At most k for a
 //     semaphore; readers and writers exclude each other.
 //   - A fence is larger than all that were known when it was asked for, and given once.
-//     A store that checks fences refuses no holder; late writes that it does refuse are
-//     counted.
+//     A store that remembers the largest floor and refuses smaller fences refuses no
+//     present holder, and refuses all who come late behind a holder that excludes
+//     others; late writes that it does refuse are counted.
 //   - A session lives until the deadline of its client, and a hold until it is given
 //     up, on every server that has applied what the client was told.
+//   - A session that an operator ends may be over earlier, but no hold of it before its
+//     client was told, or its deadline has passed.
 //   - Who is told that it waits is granted before those who ask after that.
 //   - A release before the deadline finds what it releases.
 //   - Servers apply the same entry at the same index, are then in the same state, and
 //     one leads in a term. No server stops by itself but by plan.
+//   - A candidate takes the place of a leader of lower priority in the time that it
+//     said, a second or two later at most while nothing is wrong, though wall clocks
+//     of servers are set forward and back by up to a year.
 //   - Once all faults have healed, everyone who waits is served within 20 s, and all
 //     servers come to the same state.
 //   - What clients saw of each resource, queries included, is linearizable.

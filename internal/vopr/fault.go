@@ -32,6 +32,8 @@ func (w *world) strike(f Fault) {
 		w.sever(f.For*ms, &cut{side, ^side}, &cut{^side, side})
 	case Join, Remove, Promote, Resign:
 		w.reshape(f)
+	case End:
+		w.dismiss(w.clients[max(f.Who, 0)%len(w.clients)])
 	case Nap, Die, Away, Stuck:
 		w.strikeClient(f, w.clients[max(f.Who, 0)%len(w.clients)])
 	default:
@@ -182,7 +184,7 @@ type operator struct {
 }
 
 const (
-	patience   = 15_000 * ms
+	asksFor    = 15_000 * ms
 	askPeriod  = 60 * ms
 	mostServer = 40 // ids that a run may give
 )
@@ -219,8 +221,22 @@ func (w *world) reshape(f Fault) {
 	default:
 		return
 	}
-	w.until = w.now + patience
+	w.until = w.now + asksFor
 	w.ask()
+}
+
+// dismiss asks the leader, twice, to end the session of a client.
+func (w *world) dismiss(c *client) {
+	s, leader := c.session(), w.leader()
+	if leader == nil || !s.open || s.gone {
+		return
+	}
+	s.dismissed = true
+	w.stats.Dismissed++
+	w.numbers++
+	conn := w.numbers
+	end := registry.Command{Op: registry.OpEnd, Session: s.id, Value: "dismissed", Origin: registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 2, 15: byte(conn)}}}
+	leader.receive(func() { leader.replica.Submit(leader.now(), conn, []registry.Command{end, end}) })
 }
 
 // ask asks the leader once more.

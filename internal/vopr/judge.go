@@ -25,13 +25,15 @@ type judge struct {
 	alive []registry.SessionID // as of the frontier
 	ended map[registry.SessionID]int64
 
+	patience patience // of the candidates of elections
+
 	served int64 // when all who waited at the end were served, or 0
 }
 
 func newJudge() judge {
 	return judge{
 		resources: newResources(), fences: make(map[uint64]claimID), states: make(map[uint64]uint64),
-		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64),
+		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64), patience: make(patience),
 	}
 }
 
@@ -155,8 +157,12 @@ func (j *judge) promises(s *server) {
 			if !x.believed() || s.applied < x.opened {
 				continue
 			}
-			if _, alive := state.Session(x.id); !alive {
+			view, alive := state.Session(x.id)
+			switch {
+			case !alive && !x.dismissed:
 				s.w.violate("session", "session %v is over on server %d, %d ms before the deadline of its client", x.id, s.id, (x.endsAt-s.w.now)/ms)
+			case alive && (view.Owner != c.principal() || view.Leaving && !x.dismissed):
+				s.w.violate("owner", "session %v of %q is shown as %+v", x.id, c.principal(), view)
 			}
 			s.w.stats.Alive++
 		}

@@ -51,7 +51,7 @@ var Mutants = []Mutant{
 		Name: "no-deduplication",
 		Why:  "Answers are not remembered, so that a request which comes again is carried out again: a release is told that there is nothing to release, a refused try may be granted.",
 		Edits: []Edit{{
-			"service/registry/registry.go", "if i, found := s.find(c.Sequence); found {\n\t\treturn s.answers[i].result, true", "if i, found := s.find(c.Sequence); found && i < 0 {\n\t\treturn s.answers[i].result, true",
+			"service/registry/registry.go", "if i, found := s.find(c.Sequence); found {\n\t\treturn r.recall(&s.answers[i], c), true", "if i, found := s.find(c.Sequence); found && i < 0 {\n\t\treturn r.recall(&s.answers[i], c), true",
 		}},
 	},
 	{
@@ -88,6 +88,41 @@ var Mutants = []Mutant{
 		Why:  "Who waited is granted and not told: it holds, and nobody gets on.",
 		Edits: []Edit{{
 			"service/registry/registry.go", "fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})", "_ = fx.Outcomes",
+		}},
+	},
+	{
+		Name: "patience-by-wall-clock",
+		Why:  "The wall clock of the leader says how long candidates have waited: one that is a year ahead delays those of the leaders after it by a year.",
+		Edits: []Edit{{
+			"service/replica/apply.go", "Time: r.time(), Wall: wall,", "Time: wall, Wall: wall,",
+		}, {
+			"service/replica/replica.go", "r.promote()", "r.promote(wall)",
+		}, {
+			"service/replica/oust.go", "func (r *Replica) promote() {", "func (r *Replica) promote(wall int64) {",
+		}, {
+			"service/replica/oust.go", "r.reg.Overtaken(r.time())", "r.reg.Overtaken(wall)",
+		}},
+	},
+	{
+		Name: "floor-is-fence",
+		Why:  "The floor of every grant is its fence: a store that has seen the newest reader refuses the older ones.",
+		Edits: []Edit{{
+			"service/registry/registry.go", "Floor: c.resource.floor()", "Floor: c.fence",
+		}},
+	},
+	{
+		Name: "floor-forgets-revoked",
+		Why:  "Holders that are asked to leave do not count for the floor: a store refuses one that has not heard of it yet.",
+		Edits: []Edit{{
+			"service/registry/resource.go", "func (res *resource) floor() uint64 { return res.holders()[0].fence }",
+			"func (res *resource) floor() (fence uint64) {\n\tfor _, h := range res.holders() {\n\t\tif fence = h.fence; !h.revoked {\n\t\t\tbreak\n\t\t}\n\t}\n\treturn fence\n}",
+		}},
+	},
+	{
+		Name: "end-drops-at-once",
+		Why:  "An operator who ends a session takes its holds away at once: the next one enters while the holder does not know.",
+		Edits: []Edit{{
+			"service/registry/revoke.go", "r.ask(held, c.Value, c.Origin.Actor, fx)\n\t}", "r.drop(held, Stale, Dropped)\n\t\tr.settle(held.resource, fx)\n\t}",
 		}},
 	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes

@@ -13,6 +13,7 @@ type place struct {
 	below    uint64 // the fence of one that came later and was granted, or 0
 	ahead    []*place
 	fence    uint64
+	floor    uint64
 	gone     bool // it waits no more
 	ended    bool // how it ended is in the history
 }
@@ -65,6 +66,10 @@ func (p *place) answered(w *world, code registry.Code) {
 	case registry.Held:
 		p.res.note(p.operation(opHeld, p.called, w.now))
 	case registry.Cancelled:
+	case registry.Revoked:
+		if !p.request.session.dismissed {
+			w.violate("answer", "an acquire of %q is refused because its session is being ended, which nobody asked for", p.res.name)
+		}
 	case registry.Stale:
 		p.vanish(w)
 	default:
@@ -74,10 +79,10 @@ func (p *place) answered(w *world, code registry.Code) {
 }
 
 // granted is the grant.
-func (p *place) granted(w *world, fence uint64) {
+func (p *place) granted(w *world, fence, floor uint64) {
 	j := &w.judge
 	waited := !p.gone
-	p.fence, p.gone = fence, true
+	p.fence, p.floor, p.gone = fence, floor, true
 	w.stats.Grants++
 	who := claimOf(p.session, p.sequence)
 	if other, given := j.fences[fence]; given && other != who {
@@ -86,6 +91,9 @@ func (p *place) granted(w *world, fence uint64) {
 	j.fences[fence] = who
 	if fence <= p.above {
 		w.violate("fence", "%q was asked for when the fence %d was known, and granted with %d", p.res.name, p.above, fence)
+	}
+	if floor == 0 || floor > fence || p.exclusive() && floor != fence {
+		w.violate("floor", "%q is granted with the fence %d and the floor %d", p.res.name, fence, floor)
 	}
 	if waited && p.below != 0 && fence > p.below {
 		w.violate("order", "%x waited for %q before another came, which was granted with fence %d, and then it with %d", who, p.res.name, p.below, fence)
@@ -102,6 +110,9 @@ func (p *place) granted(w *world, fence uint64) {
 	p.ahead = nil
 	p.res.note(p.operation(opGrant, p.called, w.now))
 }
+
+// exclusive reports whether the place, once granted, lets nobody in beside it.
+func (p *place) exclusive() bool { return p.res.room() == 1 && !p.request.command.Shared }
 
 // vanish is an acquire of which no answer will come: it may have been granted, and
 // then its session has ended it, or will.

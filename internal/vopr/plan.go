@@ -25,7 +25,7 @@ type Plan struct {
 // Kind is what goes wrong.
 type Kind string
 
-// The kinds of fault. All but drift, jump, join, remove, promote, resign and
+// The kinds of fault. All but drift, jump, join, remove, promote, resign, end and
 // die end by themselves.
 const (
 	Crash   Kind = "crash"   // a server loses power
@@ -45,6 +45,7 @@ const (
 	Remove  Kind = "remove"  // a server is removed
 	Promote Kind = "promote" // a learner is given a vote
 	Resign  Kind = "resign"  // the leader hands over
+	End     Kind = "end"     // an operator ends the session of a client
 	Nap     Kind = "nap"     // a client stands still
 	Die     Kind = "die"     // a client ends without a word; another takes its place
 	Away    Kind = "away"    // a client reaches no server
@@ -73,7 +74,7 @@ var weights = []struct {
 	weight int
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
-	{Storm, 6}, {Slow, 5}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3},
+	{Storm, 6}, {Slow, 5}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3}, {End, 8},
 	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4},
 }
 
@@ -98,13 +99,16 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		f.Arg = rng.Int64N(2*maxDrift+1) - maxDrift
 	case Jump:
 		f.Arg = rng.Int64N(7_200_000) - 3_600_000
+		if rng.IntN(2) == 0 {
+			f.Arg *= 365 * 24 // up to a year
+		}
 	case Split, Stuck, Join:
 		f.Arg = rng.Int64N(1 << 16)
 	case Crash, Outage:
 		f.Arg = rng.Int64N(2) // 1: in the middle of a write
 	}
 	switch f.Kind {
-	case Drift, Jump, Join, Remove, Promote, Resign, Die:
+	case Drift, Jump, Join, Remove, Promote, Resign, End, Die:
 		f.For = 0
 	}
 	if f.Kind == Drift && rng.IntN(2) == 0 {

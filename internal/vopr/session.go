@@ -39,11 +39,14 @@ type session struct {
 	// opened is how far the log was known to go when the session was open.
 	opened uint64
 	lost   bool // for ever
-	gone   bool // lost or closed
-	ended  bool // its retirement is complete, or it is not worth waiting for
-	retire int64
-	grants map[uint64]*hold // nil for one whose hold is still to be made
-	asked  map[uint64]bool
+	// dismissed says that an operator was asked to end it: it may be over before its
+	// deadline, but none of its holds before its worker was told.
+	dismissed bool
+	gone      bool // lost or closed
+	ended     bool // its retirement is complete, or it is not worth waiting for
+	retire    int64
+	grants    map[uint64]*hold // nil for one whose hold is still to be made
+	asked     map[uint64]bool
 	// strays are holds given back because their grant came once more after they were
 	// released: of two releases the one that comes second finds nothing.
 	strays map[uint64]bool
@@ -121,6 +124,7 @@ func (s *session) extend() {
 	r := &request{command: registry.Command{Op: registry.OpRenew}}
 	if !s.open {
 		r.command.Op, r.command.TTL, r.command.Program = registry.OpOpen, s.client.ttl, "vopr"
+		r.command.Owner = s.client.principal()
 	}
 	s.extensions = append(s.extensions, r)
 	s.renewed = s.client.now()
@@ -159,7 +163,7 @@ func (s *session) reply(sequence uint64, result registry.Result) {
 	switch {
 	case result.Code == registry.SessionGone:
 		s.goneReply(r)
-	case result.Code == registry.Revoked:
+	case result.Code == registry.Revoked && result.Fence != 0:
 		s.revoke(sequence)
 	case r == nil:
 		s.stray(sequence, result)
@@ -186,7 +190,7 @@ func (s *session) goneReply(r *request) {
 
 // checkGone requires that no session is reported gone before its deadline.
 func (s *session) checkGone() {
-	if s.believed() {
+	if s.believed() && !s.dismissed {
 		w := s.client.w
 		w.violate("session", "session %v is reported gone %d ms before the deadline of its client", s.id, (s.endsAt-s.client.w.now)/ms)
 	}
@@ -232,7 +236,7 @@ func (s *session) settled(r *request, result registry.Result) {
 		return
 	}
 	s.grants[r.command.Sequence] = nil
-	r.place.granted(s.client.w, result.Fence)
+	r.place.granted(s.client.w, result.Fence, result.Floor)
 	if r.withdrawn {
 		s.giveBack(r.command.Sequence, r.place)
 	}
@@ -262,7 +266,7 @@ func (s *session) cancelled(target *request, result registry.Result) {
 	s.drop(target)
 	switch {
 	case result.Fence != 0:
-		target.place.granted(s.client.w, result.Fence)
+		target.place.granted(s.client.w, result.Fence, result.Floor)
 		s.giveBack(target.command.Sequence, target.place)
 	case result.Code == registry.OK:
 		target.place.answered(s.client.w, registry.Cancelled)

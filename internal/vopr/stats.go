@@ -32,14 +32,17 @@ type Stats struct {
 	Clouded    int // histories set aside: see judge.reopened
 
 	// How often a promise was put to the test, lest it be kept because nobody looked.
-	Alike    int   // entries, and states, that a second server had as the first one
-	Pairs    int   // of an acquire that was told it waits and one that came later: granted in turn
-	Kept     int   // holds found on a server that has applied them
-	Alive    int   // sessions found on a server before their deadline
-	Shared   int   // grants beside other holders: readers, and places of a semaphore
-	Handed   int   // grants of what one can hold, after another had held it
-	Replaced int   // logs that a leader's snapshot replaced, with entries beyond it
-	Slowest  int64 // ns from the end of the faults until everyone was served, at most
+	Alike     int   // entries, and states, that a second server had as the first one
+	Pairs     int   // of an acquire that was told it waits and one that came later: granted in turn
+	Kept      int   // holds found on a server that has applied them
+	Alive     int   // sessions found on a server before their deadline
+	Shared    int   // grants beside other holders: readers, and places of a semaphore
+	Handed    int   // grants of what one can hold, after another had held it
+	Dismissed int   // sessions that an operator was asked to end
+	Beside    int   // writes of holders beside others, taken by a store that checks floors
+	Patient   int   // looks at a candidate that is patient behind a leader of lower priority
+	Replaced  int   // logs that a leader's snapshot replaced, with entries beyond it
+	Slowest   int64 // ns from the end of the faults until everyone was served, at most
 }
 
 func (s *Stats) Add(o *Stats) {
@@ -72,6 +75,9 @@ func (s *Stats) Add(o *Stats) {
 	s.Shared += o.Shared
 	s.Handed += o.Handed
 	s.Replaced += o.Replaced
+	s.Patient += o.Patient
+	s.Beside += o.Beside
+	s.Dismissed += o.Dismissed
 	s.Slowest = max(s.Slowest, o.Slowest)
 }
 

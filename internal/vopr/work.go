@@ -17,15 +17,18 @@ type resource struct {
 	held    int      // how often it was
 	waiting []*place // those that know that they wait
 	history []operation
-	written uint64 // the largest fence that the store behind it has seen
-	clouded bool   // its history cannot be judged: see judge.reopened
+	patient map[claimID]int64 // the patience of candidates, in ns
+	floor   uint64            // the largest floor that the store behind it has seen
+	alone   uint64            // the largest fence of a holder that excludes others and has written
+	clouded bool              // its history cannot be judged: see judge.reopened
 }
 
 func newResources() []*resource {
 	return []*resource{
 		{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"},
 		{name: "readers", shares: true}, {name: "semaphore", limit: 3},
-		{class: registry.Election, name: "a"}, {class: registry.Election, name: "e"},
+		{class: registry.Election, name: "a", patient: make(map[claimID]int64)},
+		{class: registry.Election, name: "e", patient: make(map[claimID]int64)},
 	}
 }
 
@@ -112,6 +115,9 @@ func (k *worker) acquire(s *session, res *resource) {
 	k.place = r.place
 	s.submit(r)
 	r.place.named()
+	if command.Patience > 0 {
+		res.patient[claimOf(r.place.session, r.place.sequence)] = command.Patience
+	}
 	w.stats.Operations++
 	k.impatience(r)
 }
@@ -281,25 +287,37 @@ func (h *hold) write() {
 	if !h.counts() {
 		return
 	}
-	w, res := h.worker.client.w, h.place.res
-	if res.shares || res.limit > 1 {
-		return
-	}
+	w := h.worker.client.w
 	d := w.delay()
 	if w.work.IntN(20) == 0 {
 		d += w.work.Int64N(6000 * ms)
 	}
-	w.after(d, func() {
-		w.stats.Writes++
-		if h.place.fence >= res.written {
-			res.written = h.place.fence
-			return
-		}
+	w.after(d, func() { h.written() })
+}
+
+// written is the arrival of a write at the store, which remembers the largest floor
+// that it has seen and refuses smaller fences.
+func (h *hold) written() {
+	w, res, p := h.worker.client.w, h.place.res, h.place
+	w.stats.Writes++
+	refused := p.fence < res.floor
+	switch {
+	case refused && h.counts():
+		w.violate("floor", "the store behind %q refuses the holder with fence %d, having seen the floor %d", res.name, p.fence, res.floor)
+	case !refused && p.fence < res.alone:
+		w.violate("floor", "the store behind %q takes a write with fence %d after one of a later holder that excluded all others, with fence %d", res.name, p.fence, res.alone)
+	}
+	if refused {
 		w.stats.Refused++
-		if h.counts() {
-			w.violate("fence", "the store behind %q refuses the holder with fence %d, having seen %d", res.name, h.place.fence, res.written)
-		}
-	})
+		return
+	}
+	res.floor = max(res.floor, p.floor)
+	if p.exclusive() {
+		res.alone = max(res.alone, p.fence)
+	}
+	if !p.exclusive() && h.counts() && p.floor < p.fence {
+		w.stats.Beside++
+	}
 }
 
 // query asks a server for the holders of a resource, until one answers that leads.

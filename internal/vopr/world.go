@@ -101,6 +101,7 @@ func newWorld(plan Plan, log io.Writer) *world {
 		w.at(f.At*ms, func() { w.strike(f) })
 	}
 	w.at(shakePeriod, w.shakeHands)
+	w.at(tick, w.watchPatience)
 	w.at(w.end, w.heal)
 	return w
 }

@@ -28,7 +28,7 @@ func (w *wallClock) step(wall, boot int64) time.Duration {
 
 func (n *Node) checkWall() {
 	if back := n.wall.step(n.cfg.wall(), now()); back > 0 {
-		n.log.Warn("the clock of this machine was set back: holds and sessions are not touched by it, but times that are shown stand still until it has caught up",
+		n.log.Warn("the clock of this machine was set back: holds and sessions are not touched by it, but the times that are shown from now on follow it",
 			"by", back.Round(time.Millisecond))
 	}
 }

@@ -10,11 +10,15 @@ import (
 // a newer version instead of reading it wrongly.
 const entryVersion = 3
 
-// Batch is the content of one log entry: commands, and the wall clock of the
-// leader that wrote them, in nanoseconds since 1970. The clock is for people to
-// read; nothing is decided by it.
+// Batch is the content of one log entry: commands, and two readings of clocks, in
+// nanoseconds.
 type Batch struct {
-	Time     int64
+	// Time is the replicated time: what the leaders' monotonic clocks have counted
+	// since the cluster was founded. It decides how long candidates have waited.
+	Time int64
+	// Wall is the wall clock of the leader, since 1970. It is for people to read;
+	// nothing is decided by it.
+	Wall     int64
 	Commands []Command
 }
 
@@ -22,6 +26,7 @@ type Batch struct {
 func (batch *Batch) Append(b []byte) []byte {
 	b = append(b, entryVersion)
 	b = wire.AppendInt(b, batch.Time)
+	b = wire.AppendInt(b, batch.Wall)
 	b = wire.AppendUint(b, uint64(len(batch.Commands)))
 	for i := range batch.Commands {
 		b = batch.Commands[i].append(b)
@@ -35,7 +40,7 @@ func DecodeBatch(data []byte) (Batch, error) {
 	if v := r.Byte(); r.Err() == nil && v != entryVersion {
 		return Batch{}, versionError("log entry", v, entryVersion)
 	}
-	batch := Batch{Time: r.Int()}
+	batch := Batch{Time: r.Int(), Wall: r.Int()}
 	n := r.Count()
 	batch.Commands = make([]Command, 0, min(n, 4096))
 	for range n {

@@ -144,6 +144,10 @@ type Command struct {
 	Member Member
 }
 
+// asker is what an answer is routed by that belongs to no session's request: the
+// number of the request, in the place of a session.
+func (c *Command) asker() SessionID { return SessionID(c.Origin.Request) }
+
 // Origin is who asked for a command. The zero value is the leader by itself.
 type Origin struct {
 	Actor  string // the principal; empty if it is anonymous

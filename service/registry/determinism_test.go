@@ -43,9 +43,9 @@ func TestBatchingDecidesNothing(t *testing.T) {
 		one, many := New(), New()
 		var fxOne, fxMany Effects
 		one.Apply(3, &batch, &fxOne)
-		many.Apply(3, &Batch{Time: batch.Time}, &fxMany) // the clock alone
+		many.Apply(3, &Batch{Time: batch.Time, Wall: batch.Wall}, &fxMany) // the clocks alone
 		for _, c := range batch.Commands {
-			many.Apply(3, &Batch{Time: batch.Time, Commands: []Command{c}}, &fxMany)
+			many.Apply(3, &Batch{Time: batch.Time, Wall: batch.Wall, Commands: []Command{c}}, &fxMany)
 		}
 		if !bytes.Equal(one.Encode(), many.Encode()) {
 			t.Fatal("the states differ")
@@ -56,15 +56,15 @@ func TestBatchingDecidesNothing(t *testing.T) {
 	})
 }
 
-// Nothing but what people read depends on the clock of an entry.
-func TestClockDecidesNothing(t *testing.T) {
+// Nothing but what people read depends on the wall clock of an entry.
+func TestWallClockDecidesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := rapid.SliceOfN(rapid.Custom(drawBatch), 1, 20).Draw(t, "log")
 		one, other := New(), New()
 		var fxOne, fxOther Effects
 		for i := range log {
 			one.Apply(3, &log[i], &fxOne)
-			other.Apply(3, &Batch{Time: rapid.Int64().Draw(t, "clock"), Commands: log[i].Commands}, &fxOther)
+			other.Apply(3, &Batch{Time: log[i].Time, Wall: rapid.Int64().Draw(t, "clock"), Commands: log[i].Commands}, &fxOther)
 		}
 		if diff := cmp.Diff(fxOne, fxOther, cmpopts.IgnoreFields(Holder{}, "Since")); diff != "" {
 			t.Fatal(diff)
@@ -91,6 +91,7 @@ func TestReset(t *testing.T) {
 func drawBatch(t *rapid.T) Batch {
 	return Batch{
 		Time:     rapid.Int64Range(0, 1e12).Draw(t, "time"),
+		Wall:     rapid.Int64Range(0, 1e12).Draw(t, "wall"),
 		Commands: rapid.SliceOfN(rapid.Custom(drawCommand), 0, 60).Draw(t, "commands"),
 	}
 }
@@ -98,7 +99,7 @@ func drawBatch(t *rapid.T) Batch {
 func drawCommand(t *rapid.T) Command {
 	op := rapid.SampledFrom([]Op{
 		OpOpen, OpOpen, OpRenew, OpClose, OpAcquire, OpAcquire, OpAcquire, OpAcquire, OpRelease, OpRelease,
-		OpCancel, OpUpdate, OpExpire, OpSilence, OpMember,
+		OpCancel, OpUpdate, OpExpire, OpSilence, OpMember, OpOvertake, OpEnd,
 	}).Draw(t, "op")
 	number := rapid.Uint64Range(0, 12)
 	c := Command{Op: op}
@@ -113,6 +114,12 @@ func drawCommand(t *rapid.T) Command {
 			ClientAddress: rapid.String().Draw(t, "client address"), Standing: Standing(rapid.IntRange(0, 2).Draw(t, "standing")),
 		}
 		return c
+	case OpEnd:
+		c.Session, c.Origin.Request = drawSession(t), [16]byte{1}
+		return c
+	case OpOvertake:
+		c.Class, c.Name = Election, rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")
+		return c
 	}
 	c.Session, c.Sequence, c.Low = drawSession(t), number.Draw(t, "sequence"), rapid.SampledFrom([]uint64{0, 0, 0, 3, 9}).Draw(t, "low")
 	value := rapid.SampledFrom([]string{"", "v"})
@@ -122,6 +129,9 @@ func drawCommand(t *rapid.T) Command {
 	case OpAcquire:
 		c.Class, c.Name, c.Try = Class(rapid.IntRange(0, 2).Draw(t, "class")), rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name"), rapid.Bool().Draw(t, "try")
 		c.Limit, c.Value = rapid.SampledFrom([]uint32{0, 1, 1, 2}).Draw(t, "limit"), value.Draw(t, "value")
+		if c.Class == Election {
+			c.Priority, c.Patience = rapid.Int64Range(0, 2).Draw(t, "priority"), rapid.SampledFrom([]int64{0, 1, 1e11}).Draw(t, "patience")
+		}
 	case OpRelease, OpCancel:
 		c.Hold = number.Draw(t, "hold")
 	case OpUpdate:

@@ -186,5 +186,6 @@ func everyCommand() []Command {
 		{Op: OpTransfer, Session: a, Sequence: 10, Hold: 3, Value: "heir"},
 		{Op: OpDrop, Term: 3, Claims: []ClaimID{{a, 3}, {b, 1 << 63}}},
 		{Op: OpOvertake, Class: Election, Name: "chief"},
+		{Op: OpEnd, Session: a, Value: "why", Origin: Origin{Actor: "cert:ops", Via: "http", Remote: "10.0.0.9:5", Request: [16]byte{15: 9}}},
 	}
 }

@@ -10,7 +10,7 @@ import (
 // FuzzDecodeBatch: what can be read is written and read again without a change,
 // and what was written is written again byte for byte.
 func FuzzDecodeBatch(f *testing.F) {
-	f.Add((&Batch{Time: -1, Commands: everyCommand()}).Append(nil))
+	f.Add((&Batch{Time: -1, Wall: -2, Commands: everyCommand()}).Append(nil))
 	f.Add((&Batch{}).Append(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		batch, err := DecodeBatch(data)

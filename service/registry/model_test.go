@@ -38,7 +38,7 @@ func requireCoverage(t *testing.T, seen map[string]int) {
 		"granted from the queue", "granted on expiry", "sent again", "cancelled too late", "cancelled in advance",
 		"election changed", "several expired", "void verdict", "renewed from silence",
 		"REVOKED", "NOT_FOUND", "several readers", "readers after a cancel", "by priority", "transferred",
-		"dropped", "overtaken", "asked to leave by a renewal",
+		"dropped", "overtaken", "session ended by another", "refused while leaving", "withdrawn by another", "floor below fence", "floor of a revoked holder", "asked to leave by a renewal",
 	} {
 		if seen[what] == 0 {
 			t.Errorf("no walk came to %q: it tests less than it seems to", what)
@@ -76,7 +76,7 @@ func (w *walk) step() {
 	c := w.command()
 	before := w.queues()
 	var fx Effects
-	batch := Batch{Time: w.clock, Commands: []Command{c}}
+	batch := Batch{Time: w.clock, Wall: rapid.Int64().Draw(w.t, "wall"), Commands: []Command{c}}
 	w.reg.Apply(w.term, &batch, &fx)
 	w.naive.step(w.term, w.clock, &c)
 
@@ -109,6 +109,8 @@ func (w *walk) command() Command {
 		return w.verdict()
 	case kind < 92:
 		return w.ouster()
+	case kind < 93:
+		return Command{Op: OpEnd, Session: walkSession(who), Value: "why", Origin: Origin{Request: [16]byte(sessionNamed("op"))}}
 	case kind < 94:
 		w.term++
 		return Command{Op: OpMember, Member: Member{ID: 1, UID: w.term}}
@@ -306,7 +308,7 @@ func (w *walk) compareStates() {
 	}
 	for _, s := range w.naive.sessions {
 		got, _ := w.reg.Session(s.id)
-		if got.TTL != s.ttl || got.Renewals != s.renewals || got.Silent != s.silent || got.Remaining != s.remaining {
+		if got.TTL != s.ttl || got.Renewals != s.renewals || got.Silent != s.silent || got.Remaining != s.remaining || got.Leaving != s.leaving {
 			w.t.Fatalf("session %+v, want %+v", got, s)
 		}
 	}

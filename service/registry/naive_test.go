@@ -28,6 +28,7 @@ type naiveSession struct {
 	renewals  uint64
 	silent    bool
 	remaining int64
+	leaving   bool
 }
 
 type naiveClaim struct {
@@ -63,6 +64,8 @@ func (m *naive) step(term uint64, now int64, c *Command) {
 			}
 		}
 	case OpMember:
+	case OpEnd:
+		m.tell(SessionID(c.Origin.Request), 0, m.dismiss(c))
 	case OpDrop:
 		if c.Term == term {
 			m.dropOverdue(c.Claims)
@@ -143,11 +146,15 @@ func naiveValid(c *Command) bool {
 func (m *naive) before(s *naiveSession, c *Command) (Result, bool) {
 	if claim := m.claim(s.id, c.Sequence); claim != nil && c.Op == OpAcquire {
 		if claim.fence != 0 {
-			return Result{Code: OK, Fence: claim.fence}, true
+			return Result{Code: OK, Fence: claim.fence, Floor: m.floor(claim.key)}, true
 		}
 		return Result{Code: Queued, Ahead: uint32(slices.Index(m.queue(claim.key), claim))}, true
 	}
 	if result, known := s.answers[c.Sequence]; known {
+		result.Holder, result.Ahead = nil, 0
+		if holding := m.holders(key{c.Class, c.Name}); result.Code == Held && c.Op == OpAcquire && len(holding) > 0 {
+			result.Holder = holding[0].holder()
+		}
 		return result, true
 	}
 	return Result{Code: Stale}, c.Sequence < s.low
@@ -201,6 +208,9 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 	holds := claim != nil && claim.fence != 0
 	switch c.Op {
 	case OpAcquire:
+		if s.leaving {
+			return Result{Code: Revoked}
+		}
 		return m.acquire(s, c)
 	case OpClose:
 		m.end([]*naiveSession{s})
@@ -211,10 +221,11 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 		m.remove(claim)
 		m.remember(s, c.Hold, Result{Code: Stale})
 		m.fill(claim.key)
+		m.leave(s)
 	case OpCancel:
 		switch {
 		case holds:
-			return Result{Code: OK, Fence: claim.fence}
+			return Result{Code: OK, Fence: claim.fence, Floor: m.floor(claim.key)}
 		case claim != nil:
 			m.remove(claim)
 			m.remember(s, c.Hold, Result{Code: Cancelled})
@@ -274,8 +285,56 @@ func (m *naive) dropOverdue(ids []ClaimID) {
 		if claim := m.claim(id.Session, id.Sequence); claim != nil && claim.revoked {
 			m.lose(claim)
 			m.fill(claim.key)
+			m.leave(m.session(claim.session))
 		}
 	}
+}
+
+// dismiss ends the session of somebody else.
+func (m *naive) dismiss(c *Command) Result {
+	s := m.session(c.Session)
+	if s == nil {
+		return Result{Code: NotFound}
+	}
+	s.leaving = true
+	var freed []key
+	for _, claim := range m.own(s.id) {
+		if claim.fence != 0 {
+			continue
+		}
+		m.remove(claim)
+		m.remember(s, claim.sequence, Result{Code: Cancelled})
+		m.tell(s.id, claim.sequence, Result{Code: Cancelled})
+		if !slices.Contains(freed, claim.key) {
+			freed = append(freed, claim.key)
+		}
+	}
+	for _, k := range freed {
+		m.fill(k)
+	}
+	for _, claim := range m.own(s.id) {
+		m.ask(claim, c.Value)
+	}
+	m.leave(s)
+	return Result{Code: OK}
+}
+
+// leave ends a session that is to end and holds nothing.
+func (m *naive) leave(s *naiveSession) {
+	if s.leaving && len(m.own(s.id)) == 0 {
+		m.end([]*naiveSession{s})
+	}
+}
+
+// own returns what a session claims, in the order of its requests.
+func (m *naive) own(id SessionID) (own []*naiveClaim) {
+	for _, claim := range m.claims {
+		if claim.session == id {
+			own = append(own, claim)
+		}
+	}
+	slices.SortFunc(own, func(a, b *naiveClaim) int { return int(a.sequence) - int(b.sequence) })
+	return own
 }
 
 // lose takes a hold away.
@@ -325,7 +384,7 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 	case len(waiting) == 0 && m.room(claim):
 		m.claims = append(m.claims, claim)
 		m.grant(claim)
-		return Result{Code: OK, Fence: claim.fence}
+		return Result{Code: OK, Fence: claim.fence, Floor: m.floor(k)}
 	case c.Try:
 		return Result{Code: Held, Holder: holding[0].holder()}
 	}
@@ -348,6 +407,10 @@ func (m *naive) room(claim *naiveClaim) bool {
 	}
 	return claim.shared || len(holding) < int(claim.limit)
 }
+
+// floor is the smallest fence of those that hold, also of those that are asked to
+// leave.
+func (m *naive) floor(k key) uint64 { return m.holders(k)[0].fence }
 
 func (m *naive) grant(claim *naiveClaim) {
 	m.grants++
@@ -372,7 +435,7 @@ func (m *naive) fill(k key) {
 			return
 		}
 		m.grant(next)
-		m.tell(next.session, next.sequence, Result{Code: OK, Fence: next.fence})
+		m.tell(next.session, next.sequence, Result{Code: OK, Fence: next.fence, Floor: m.floor(k)})
 	}
 	if len(m.holders(k)) == 0 {
 		m.changed(k)
@@ -397,14 +460,7 @@ func (m *naive) end(over []*naiveSession) {
 	for _, s := range over {
 		m.sessions = slices.DeleteFunc(m.sessions, func(other *naiveSession) bool { return other == s })
 		m.fx.Ended = append(m.fx.Ended, s.id)
-		var own []*naiveClaim
-		for _, claim := range m.claims {
-			if claim.session == s.id {
-				own = append(own, claim)
-			}
-		}
-		slices.SortFunc(own, func(a, b *naiveClaim) int { return int(a.sequence) - int(b.sequence) })
-		for _, claim := range own {
+		for _, claim := range m.own(s.id) {
 			m.remove(claim)
 			if claim.fence == 0 {
 				m.tell(s.id, claim.sequence, Result{Code: SessionGone})

@@ -71,10 +71,46 @@ func (w *walk) checkFences(fx *Effects) {
 		}
 		newest = max(newest, fence)
 	}
+	w.checkFloors(fx, holders)
 	w.fence, w.granted = newest, holders
 	if counted := w.reg.Counts().Fence; counted != newest {
 		w.t.Fatalf("the newest fence is %d, and %d is counted", newest, counted)
 	}
+}
+
+// checkFloors requires that a store which remembers the floor of a grant, and refuses
+// smaller fences, refuses no present holder, and after an exclusive grant everyone
+// else.
+func (w *walk) checkFloors(fx *Effects, holders map[place]uint64) {
+	for _, o := range fx.Outcomes {
+		at := place{o.Session, o.Sequence}
+		if o.Result.Floor == 0 || holders[at] != o.Result.Fence {
+			continue
+		}
+		for _, class := range []Class{Lock, Election} {
+			resources, _ := w.reg.List(class, "", "", 100, 0)
+			for _, res := range resources {
+				w.checkFloor(&res, at, &o.Result)
+			}
+		}
+	}
+}
+
+func (w *walk) checkFloor(res *Resource, at place, told *Result) {
+	own := slices.IndexFunc(res.Holders, func(h Holder) bool { return at == place{h.Session, h.Sequence} })
+	if own < 0 {
+		return
+	}
+	for _, h := range res.Holders {
+		if h.Fence < told.Floor {
+			w.t.Fatalf("%q is granted with the floor %d while the fence %d holds", res.Name, told.Floor, h.Fence)
+		}
+	}
+	if exclusive := res.Limit == 1 && !res.Holders[own].Shared; exclusive && told.Floor != told.Fence {
+		w.t.Fatalf("%q is granted to one alone with the fence %d and the floor %d", res.Name, told.Fence, told.Floor)
+	}
+	w.seeIf(told.Floor < told.Fence, "floor below fence")
+	w.seeIf(res.Holders[0].Revoked && told.Floor == res.Holders[0].Fence && own > 0, "floor of a revoked holder")
 }
 
 // checkQueues requires that nobody overtook anybody: who waited and still does
@@ -148,6 +184,12 @@ func (w *walk) note(c *Command, fx *Effects, before map[key]line) {
 	for _, outcome := range fx.Outcomes {
 		code := outcome.Result.Code
 		w.seen[codeText(code)]++
+		w.seeIf(c.Op == OpEnd && code == OK && outcome.Sequence == 0, "session ended by another")
+		w.seeIf(c.Op == OpEnd && code == Cancelled, "withdrawn by another")
+		w.seeIf(c.Op == OpAcquire && code == Revoked, "refused while leaving")
+		if outcome.Session == sessionNamed("op") {
+			continue
+		}
 		client := &w.clients[outcome.Session[0]-'a']
 		// Some answers are lost; the low mark then stays behind for a while.
 		if client.answered != nil && outcome.Sequence%7 != 0 {

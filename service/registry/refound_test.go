@@ -76,3 +76,15 @@ func TestRefoundRunsOutOfEpochs(t *testing.T) {
 		t.Errorf("though it failed, it has %+v", c)
 	}
 }
+
+// The replicated time goes on where it was: what is granted later is not older.
+func TestRefoundKeepsTime(t *testing.T) {
+	r, _ := inUse(t)
+	r.Apply(1, &Batch{Time: 7e9, Wall: 9e9}, new(Effects))
+	if err := r.Refound(0); err != nil {
+		t.Fatal(err)
+	}
+	if again := throughSnapshot(t, r); again.Time() != 7e9 || again.wall != 9e9 {
+		t.Errorf("the time is %d and the wall clock %d", again.Time(), again.wall)
+	}
+}

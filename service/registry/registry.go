@@ -20,8 +20,9 @@ const (
 type Registry struct {
 	epoch   uint64
 	counter uint64
-	// now is the wall clock of the newest entry, never set back.
-	now int64
+	// now is the replicated time of the newest entry, never set back, and wall the
+	// wall clock of its leader, which may be anything.
+	now, wall int64
 	// renewals counts those of all sessions, so that a verdict on an ended
 	// session cannot fit one that was opened later under the same id.
 	renewals uint64
@@ -85,7 +86,7 @@ func (fx *Effects) Reset() {
 // Apply carries out the commands of a log entry of the given term and adds
 // what they brought about to fx.
 func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
-	r.now = max(r.now, batch.Time)
+	r.now, r.wall = max(r.now, batch.Time), batch.Wall
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
@@ -109,6 +110,8 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 		}
 	case OpOvertake:
 		r.overtake(c.Name, fx)
+	case OpEnd:
+		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.dismiss(c, fx)})
 	default:
 		fx.Outcomes = append(fx.Outcomes, Outcome{c.Session, c.Sequence, r.request(c, fx)})
 	}
@@ -160,12 +163,25 @@ func (r *Registry) answered(s *session, c *Command) (Result, bool) {
 		}
 	}
 	if i, found := s.find(c.Sequence); found {
-		return s.answers[i].result, true
+		return r.recall(&s.answers[i], c), true
 	}
 	if c.Sequence < s.low {
 		return Result{Code: Stale, Message: fmt.Sprintf("request %d was answered before, and the answer acknowledged", c.Sequence)}, true
 	}
 	return Result{}, false
+}
+
+// recall is a remembered answer. It was remembered without the holder that stood in
+// the way, so the present one is told, if there is any.
+func (r *Registry) recall(a *answer, c *Command) Result {
+	result := Result{Code: a.code, Message: a.message, Fence: a.fence, Floor: a.floor}
+	if a.code != Held || c.Op != OpAcquire {
+		return result
+	}
+	if res := r.resources.get(key{c.Class, c.Name}); res != nil {
+		result.Holder = res.inTheWay()
+	}
+	return result
 }
 
 func (c *claim) state() Result {
@@ -181,6 +197,9 @@ func (r *Registry) carryOut(s *session, c *Command, fx *Effects) Result {
 		r.end([]*session{s}, Closed, fx)
 		return Result{Code: OK}
 	case OpAcquire:
+		if s.leaving {
+			return Result{Code: Revoked, Message: "the session is being ended: release what it holds, then open a new one"}
+		}
 		return r.acquire(s, c, fx)
 	case OpRelease:
 		return r.release(s, c.Hold, fx)
@@ -200,7 +219,7 @@ func (r *Registry) open(c *Command) *session {
 	s := &session{
 		id: c.Session, owner: c.Owner, ttl: c.TTL,
 		host: c.Host, pid: c.PID, program: c.Program,
-		opened: r.now,
+		opened: r.wall,
 	}
 	r.sessions[s.id] = s
 	return s
@@ -213,16 +232,15 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 		res = &resource{name: c.Name, class: c.Class, limit: limit}
 		r.add(res)
 	}
-	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.now, terms: termsOf(c)}
+	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.wall, terms: termsOf(c, r.now)}
 	admitted := res.admits(made.terms)
 	switch {
 	case res.limit != limit:
-		return Result{Code: Invalid, Message: fmt.Sprintf("%q has the limit %d while it is held, not %d", c.Name, res.limit, limit)}
+		return Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d while it is held, not %d", quoted(c.Name), res.limit, limit)}
 	case !admitted && c.Try:
-		holder := res.holders()[0].holder()
-		return Result{Code: Held, Message: fmt.Sprintf("%q is held", c.Name), Holder: &holder}
+		return Result{Code: Held, Message: quoted(c.Name) + " is held", Holder: res.inTheWay()}
 	case len(res.queue()) >= MaxQueue:
-		return Result{Code: Exhausted, Message: fmt.Sprintf("%q has %d waiters, the most there may be", c.Name, MaxQueue)}
+		return Result{Code: Exhausted, Message: fmt.Sprintf("%s has %d waiters, the most there may be", quoted(c.Name), MaxQueue)}
 	}
 	s.claims.put(made)
 	if admitted {
@@ -244,11 +262,11 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 		r.epoch, r.counter = r.epoch+1, 1
 	}
 	c.fence = r.epoch<<counterBits | r.counter
-	c.since = r.now
+	c.since = r.wall
 	c.resource.admit(c)
 	delete(r.eager, c.id())
-	if c.named {
-		c.amend(func(t *terms) { t.named = false })
+	if c.resource.class == Election && (c.named || c.at != r.now) {
+		c.amend(func(t *terms) { t.named, t.at = false, r.now })
 	}
 	fx.changed(c.resource)
 }
@@ -276,10 +294,11 @@ func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
 	case c == nil:
 		return Result{Code: NotHeld, Message: fmt.Sprintf("the session holds nothing by request %d: it was released before, or never granted", hold)}
 	case !c.held():
-		return Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %q still waits: cancel it", hold, c.resource.name)}
+		return Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %s still waits: cancel it", hold, quoted(c.resource.name))}
 	}
 	r.drop(c, Stale, Released)
 	r.settle(c.resource, fx)
+	r.leave(s, fx)
 	return Result{Code: OK}
 }
 
@@ -295,7 +314,7 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 		return Result{Code: OK}
 	}
 	if c.held() {
-		return Result{Code: OK, Fence: c.fence}
+		return c.state()
 	}
 	r.drop(c, Cancelled, 0)
 	fx.Outcomes = append(fx.Outcomes, Outcome{s.id, hold, Result{Code: Cancelled, Message: "withdrawn"}})
@@ -317,7 +336,7 @@ func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
 // drop ends a claim; its request, if it comes again, is answered with code.
 func (r *Registry) drop(c *claim, code Code, how Ending) {
 	if c.held() {
-		r.past.add(c, r.now, how)
+		r.past.add(c, r.wall, how)
 	} else {
 		r.waits(c, -1)
 	}
@@ -414,7 +433,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.unlist(c)
 	if c.held() {
-		r.past.add(c, r.now, how)
+		r.past.add(c, r.wall, how)
 		return
 	}
 	r.waits(c, -1)

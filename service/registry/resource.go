@@ -14,7 +14,7 @@ type resource struct {
 	crowd *crowd
 	limit uint32
 	class Class
-	// swept is set while claims of ended sessions wait to be swept out.
+	// swept is set while claims wait to be swept out.
 	swept bool
 }
 
@@ -35,6 +35,12 @@ func (res *resource) holders() []*claim {
 
 // floor returns the smallest fence among the holders, which are ordered by it.
 func (res *resource) floor() uint64 { return res.holders()[0].fence }
+
+// inTheWay describes one of the holders, for who is refused.
+func (res *resource) inTheWay() *Holder {
+	holder := res.holders()[0].holder()
+	return &holder
+}
 
 // queue returns those that wait. The slice is lent until the next change.
 func (res *resource) queue() []*claim {
@@ -91,6 +97,9 @@ type terms struct {
 	value    string
 	priority int64
 	patience int64
+	// at is the replicated time at the grant or at queueing, of a claim to an
+	// election: since what moment its patience, or that of others, counts.
+	at int64
 	// named says that the leader wants this candidate to be the next.
 	named bool
 	// revoked says that the holder is asked to leave, reason why, and by which
@@ -102,11 +111,12 @@ type terms struct {
 
 var plain, shared = &terms{}, &terms{shared: true}
 
-// termsOf returns the terms of a request to acquire.
-func termsOf(c *Command) *terms {
+// termsOf returns the terms of a request to acquire that is carried out at a
+// replicated time.
+func termsOf(c *Command, now int64) *terms {
 	switch {
 	case c.Class == Election:
-		return &terms{value: c.Value, priority: c.Priority, patience: c.Patience}
+		return &terms{value: c.Value, priority: c.Priority, patience: c.Patience, at: now}
 	case c.Shared:
 		return shared
 	}
@@ -184,10 +194,11 @@ func (res *resource) remove(c *claim) {
 	res.scatter()
 }
 
-// sweep takes out the claims of ended sessions, all in one pass: ten thousand
-// waiters that expire together must not cost their number squared.
+// sweep takes out the claims of ended sessions, and the waiters of those that are
+// being ended, all in one pass: ten thousand waiters that expire together must not
+// cost their number squared.
 func (res *resource) sweep() {
-	over := func(c *claim) bool { return c.session.ended }
+	over := func(c *claim) bool { return c.session.ended || c.session.leaving && !c.held() }
 	res.swept = false
 	if present := res.crowd; present != nil {
 		present.holders = slices.DeleteFunc(present.holders, over)

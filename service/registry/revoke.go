@@ -17,7 +17,7 @@ import (
 func (r *Registry) revoke(c *Command, fx *Effects) Result {
 	res := r.resources.get(key{c.Class, c.Name})
 	if res == nil {
-		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %q", c.Name)}
+		return Result{Code: NotFound, Message: "nobody holds " + quoted(c.Name)}
 	}
 	fence := uint64(0)
 	for _, holder := range res.holders() {
@@ -27,7 +27,7 @@ func (r *Registry) revoke(c *Command, fx *Effects) Result {
 		}
 	}
 	if fence == 0 {
-		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %q with the fence %d", c.Name, c.Fence)}
+		return Result{Code: NotFound, Message: fmt.Sprintf("nobody holds %s with the fence %d", quoted(c.Name), c.Fence)}
 	}
 	return Result{Code: OK, Fence: fence}
 }
@@ -44,12 +44,69 @@ func (r *Registry) ask(c *claim, reason, by string, fx *Effects) {
 	fx.queued(c.resource)
 }
 
+// dismiss ends the session of somebody else, as fast as can be without ending a hold
+// that its holder believes in: what waits is withdrawn, and what is held revoked. The
+// session may be renewed meanwhile, but acquires nothing more.
+func (r *Registry) dismiss(c *Command, fx *Effects) Result {
+	if problem := c.Validate(); problem != "" {
+		return Result{Code: Invalid, Message: problem}
+	}
+	s := r.sessions[c.Session]
+	if s == nil {
+		return Result{Code: NotFound, Message: fmt.Sprintf("no such session: %v: it may have expired or been closed", c.Session)}
+	}
+	s.leaving = true
+	r.withdraw(s, c.Value, fx)
+	for _, held := range s.sortedClaims() {
+		r.ask(held, c.Value, c.Origin.Actor, fx)
+	}
+	r.leave(s, fx)
+	return Result{Code: OK}
+}
+
+// withdraw takes all that a session waits for out of the queues, before anything is
+// granted to those behind.
+func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
+	why := "the session is being ended"
+	if reason != "" {
+		why += ": " + reason
+	}
+	var freed []*resource
+	for _, c := range s.sortedClaims() {
+		if c.held() {
+			continue
+		}
+		r.unlist(c)
+		r.waits(c, -1)
+		s.claims.remove(number(c.sequence))
+		s.remember(c.sequence, Result{Code: Cancelled, Message: "the session is being ended"})
+		fx.Outcomes = append(fx.Outcomes, Outcome{s.id, c.sequence, Result{Code: Cancelled, Message: why}})
+		if !c.resource.swept {
+			c.resource.swept = true
+			freed = append(freed, c.resource)
+		}
+	}
+	for _, res := range freed {
+		res.sweep()
+		fx.queued(res)
+		r.settle(res, fx)
+	}
+}
+
+// leave ends a session that is to end once nothing is left that it holds.
+func (r *Registry) leave(s *session, fx *Effects) {
+	if s.leaving && s.claims.len() == 0 {
+		r.end([]*session{s}, Dropped, fx)
+	}
+}
+
 // dropOverdue takes revoked holds away.
 func (r *Registry) dropOverdue(claims []ClaimID, fx *Effects) {
 	for _, id := range claims {
 		if c := r.revoked[id]; c != nil {
 			r.drop(c, Stale, Dropped)
 			r.settle(c.resource, fx)
+			r.leave(c.session, fx)
 		}
 	}
 }
@@ -92,10 +149,10 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 		return candidate.value == c.Value || candidate.session.id.String() == c.Value
 	})
 	if at < 0 {
-		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %q waits to lead %q", c.Value, res.name)}
+		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %s waits to lead %s", quoted(c.Value), quoted(res.name))}
 	}
 	res.prefer(at)
-	r.ask(made, fmt.Sprintf("it hands over to %.64q", c.Value), s.owner, fx)
+	r.ask(made, "it hands over to "+quoted(c.Value), s.owner, fx)
 	return Result{Code: OK, Fence: made.fence}
 }
 
@@ -117,14 +174,14 @@ func (r *Registry) overtaker(name string, now int64) *claim {
 		return nil
 	}
 	first, leader := res.queue()[0], res.holders()[0]
-	if first.patience == 0 || first.named || first.priority <= leader.priority || leader.revoked || now-max(first.since, leader.since) < first.patience {
+	if first.patience == 0 || first.named || first.priority <= leader.priority || leader.revoked || now-max(first.at, leader.at) < first.patience {
 		return nil
 	}
 	return first
 }
 
 // Overtaken returns the elections in which a candidate may take the place of the
-// leader at the given reading of the wall clock, sorted by name.
+// leader at the given replicated time, sorted by name.
 func (r *Registry) Overtaken(now int64) (names []string) {
 	for _, c := range r.eager {
 		if r.overtaker(c.resource.name, now) == c {

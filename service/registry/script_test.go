@@ -27,7 +27,8 @@ func TestScripts(t *testing.T) {
 type script struct {
 	t     *testing.T
 	reg   *Registry
-	clock int64 // ns, what the next entry says
+	clock int64 // ns, the replicated time of the next entry
+	wall  int64 // and its wall clock
 	out   strings.Builder
 }
 
@@ -77,7 +78,7 @@ func (s *script) parse(line string) Command {
 // apply applies one log entry as a server does, after a passage through its
 // encoding, and prints what it brought about.
 func (s *script) apply(term uint64, commands ...Command) {
-	written := Batch{Time: s.clock, Commands: commands}
+	written := Batch{Time: s.clock, Wall: s.wall, Commands: commands}
 	batch, err := DecodeBatch(written.Append(nil))
 	if err != nil {
 		s.t.Fatal(err)
@@ -114,7 +115,8 @@ type failer interface {
 
 // query answers the lines that only look, or set the stage:
 //
-//	clock 5s                      the wall clock of the entries that follow
+//	clock 5s                      both clocks of the entries that follow
+//	wall 5s                       their wall clock alone
 //	counter back=2                as if all but 2 fences of the epoch were given
 //	locks, elections, sessions    what is there
 //	leader NAME, counts, now
@@ -125,7 +127,9 @@ type failer interface {
 func (s *script) query(w *words) bool {
 	switch w.at(0) {
 	case "clock":
-		s.clock = w.duration(1)
+		s.clock, s.wall = w.duration(1), w.duration(1)
+	case "wall":
+		s.wall = w.duration(1)
 	case "counter":
 		s.reg.counter = counterTurn - 1 - w.number("back", 0)
 	case "locks":
@@ -144,7 +148,7 @@ func (s *script) query(w *words) bool {
 		c := s.reg.Counts()
 		fmt.Fprintf(&s.out, "  sessions=%d locks=%d elections=%d waiters=%d fence=%s\n", c.Sessions, c.Locks, c.Elections, c.Waiters, fenceText(c.Fence))
 	case "now":
-		fmt.Fprintf(&s.out, "  %s\n", durationText(s.reg.now))
+		fmt.Fprintf(&s.out, "  %s, shown %s\n", durationText(s.reg.now), durationText(s.reg.wall))
 	case "answers":
 		s.answers(sessionNamed(w.at(1)))
 	case "flood":
@@ -197,7 +201,7 @@ func (s *script) answers(id SessionID) {
 	}
 	fmt.Fprintf(&s.out, "  low=%d", session.low)
 	for _, a := range session.answers {
-		fmt.Fprintf(&s.out, " %d:%s", a.sequence, codeText(a.result.Code))
+		fmt.Fprintf(&s.out, " %d:%s", a.sequence, codeText(a.code))
 	}
 	fmt.Fprintln(&s.out)
 }

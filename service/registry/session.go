@@ -37,14 +37,20 @@ type session struct {
 	silent    bool
 	remaining int64
 
+	// leaving says that somebody else ends the session: it goes when its last hold
+	// does, and until then has nothing but holds that are revoked.
+	leaving bool
 	// ended is set when the session has left the registry.
 	ended bool
 }
 
-// answer is the remembered result of a request.
+// answer is what is remembered of the result of a request: nothing of whose size the
+// client, or another one, decides.
 type answer struct {
-	sequence uint64
-	result   Result
+	sequence     uint64
+	code         Code
+	message      string // at most MaxMessage bytes
+	fence, floor uint64
 }
 
 func (s *session) find(sequence uint64) (int, bool) {
@@ -58,12 +64,13 @@ func (s *session) remember(sequence uint64, result Result) {
 	if sequence < s.low {
 		return
 	}
+	fresh := answer{sequence, result.Code, result.Message, result.Fence, result.Floor}
 	i, found := s.find(sequence)
 	if found {
-		s.answers[i].result = result
+		s.answers[i] = fresh
 		return
 	}
-	s.answers = slices.Insert(s.answers, i, answer{sequence, result})
+	s.answers = slices.Insert(s.answers, i, fresh)
 }
 
 // forget drops the answers that the client has.

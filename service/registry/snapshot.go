@@ -17,6 +17,7 @@ func (r *Registry) Encode() []byte {
 	b = wire.AppendUint(b, r.epoch)
 	b = wire.AppendUint(b, r.counter)
 	b = wire.AppendInt(b, r.now)
+	b = wire.AppendInt(b, r.wall)
 	b = wire.AppendUint(b, r.renewals)
 
 	b = wire.AppendUint(b, uint64(len(r.members)))
@@ -43,7 +44,7 @@ func Decode(data []byte) (*Registry, error) {
 		return nil, versionError("snapshot", v, snapshotVersion)
 	}
 	r := New()
-	r.epoch, r.counter, r.now, r.renewals = rd.Uint(), rd.Uint(), rd.Int(), rd.Uint()
+	r.epoch, r.counter, r.now, r.wall, r.renewals = rd.Uint(), rd.Uint(), rd.Int(), rd.Int(), rd.Uint()
 	each(rd, func() {
 		m := readMember(rd)
 		if _, known := r.members[m.ID]; known {
@@ -82,11 +83,11 @@ func (s *session) append(b []byte) []byte {
 	b = wire.AppendUint(b, s.renewals)
 	b = wire.AppendBool(b, s.silent)
 	b = wire.AppendInt(b, s.remaining)
+	b = wire.AppendBool(b, s.leaving)
 	b = wire.AppendUint(b, s.low)
 	b = wire.AppendUint(b, uint64(len(s.answers)))
-	for _, a := range s.answers {
-		b = wire.AppendUint(b, a.sequence)
-		b = a.result.append(b)
+	for i := range s.answers {
+		b = s.answers[i].append(b)
 	}
 	return b
 }
@@ -103,9 +104,10 @@ func (r *Registry) readSession(rd *wire.Reader) {
 	s.renewals = rd.Uint()
 	s.silent = rd.Bool()
 	s.remaining = rd.Int()
+	s.leaving = rd.Bool()
 	s.low = rd.Uint()
 	each(rd, func() {
-		s.answers = append(s.answers, answer{rd.Uint(), readResult(rd)})
+		s.answers = append(s.answers, readAnswer(rd))
 	})
 	if r.sessions[s.id] != nil {
 		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
@@ -113,42 +115,16 @@ func (r *Registry) readSession(rd *wire.Reader) {
 	r.sessions[s.id] = s
 }
 
-func (res *Result) append(b []byte) []byte {
-	b = append(b, byte(res.Code))
-	b = wire.AppendBytes(b, res.Message)
-	b = wire.AppendUint(b, res.Fence)
-	b = wire.AppendUint(b, res.Floor)
-	b = wire.AppendUint(b, uint64(res.Ahead))
-	b = wire.AppendBool(b, res.Holder != nil)
-	if res.Holder == nil {
-		return b
-	}
-	h := res.Holder
-	b = append(b, h.Session[:]...)
-	b = wire.AppendBytes(b, h.Owner)
-	b = wire.AppendUint(b, h.Sequence)
-	b = wire.AppendUint(b, h.Fence)
-	b = wire.AppendInt(b, h.Since)
-	b = wire.AppendBytes(b, h.Host)
-	b = wire.AppendInt(b, h.PID)
-	b = wire.AppendBytes(b, h.Program)
-	return (&terms{shared: h.Shared, value: h.Value, priority: h.Priority, revoked: h.Revoked, reason: h.Reason}).append(b)
+func (a *answer) append(b []byte) []byte {
+	b = wire.AppendUint(b, a.sequence)
+	b = append(b, byte(a.code))
+	b = wire.AppendBytes(b, a.message)
+	b = wire.AppendUint(b, a.fence)
+	return wire.AppendUint(b, a.floor)
 }
 
-func readResult(rd *wire.Reader) Result {
-	res := Result{Code: Code(rd.Byte()), Message: rd.String(), Fence: rd.Uint(), Floor: rd.Uint(), Ahead: uint32(rd.Uint())}
-	if !rd.Bool() {
-		return res
-	}
-	h := new(Holder)
-	rd.Fixed(h.Session[:])
-	h.Owner = rd.String()
-	h.Sequence, h.Fence, h.Since = rd.Uint(), rd.Uint(), rd.Int()
-	h.Host, h.PID, h.Program = rd.String(), rd.Int(), rd.String()
-	t := readTerms(rd)
-	h.Shared, h.Value, h.Priority, h.Revoked, h.Reason = t.shared, t.value, t.priority, t.revoked, t.reason
-	res.Holder = h
-	return res
+func readAnswer(rd *wire.Reader) answer {
+	return answer{sequence: rd.Uint(), code: Code(rd.Byte()), message: rd.String(), fence: rd.Uint(), floor: rd.Uint()}
 }
 
 func (res *resource) append(b []byte) []byte {
@@ -174,6 +150,7 @@ const (
 	hasCandidacy // value, priority and patience
 	hasRevocation
 	hasName // is named
+	hasTime // at
 )
 
 func (t *terms) append(b []byte) []byte {
@@ -190,6 +167,9 @@ func (t *terms) append(b []byte) []byte {
 	if t.named {
 		has |= hasName
 	}
+	if t.at != 0 {
+		has |= hasTime
+	}
 	b = append(b, has)
 	if has&hasCandidacy != 0 {
 		b = wire.AppendBytes(b, t.value)
@@ -199,6 +179,9 @@ func (t *terms) append(b []byte) []byte {
 	if has&hasRevocation != 0 {
 		b = wire.AppendBytes(b, t.reason)
 		b = wire.AppendBytes(b, t.by)
+	}
+	if has&hasTime != 0 {
+		b = wire.AppendInt(b, t.at)
 	}
 	return b
 }
@@ -210,7 +193,7 @@ func readTerms(rd *wire.Reader) *terms {
 		return plain
 	case has == hasShared:
 		return shared
-	case has >= hasName<<1:
+	case has >= hasTime<<1:
 		rd.Fail(fmt.Errorf("the terms %#x of a claim are unknown", has))
 		return plain
 	}
@@ -220,6 +203,9 @@ func readTerms(rd *wire.Reader) *terms {
 	}
 	if t.revoked = has&hasRevocation != 0; t.revoked {
 		t.reason, t.by = rd.String(), rd.String()
+	}
+	if has&hasTime != 0 {
+		t.at = rd.Int()
 	}
 	return t
 }
@@ -301,10 +287,16 @@ func (r *Registry) Check() error {
 }
 
 func (s *session) check() error {
+	if s.leaving && (s.claims.len() == 0 || s.waits > 0 || s.revocations < s.claims.len()) {
+		return fmt.Errorf("session %v is being ended, and of its %d claims %d wait and %d are revoked", s.id, s.claims.len(), s.waits, s.revocations)
+	}
 	next := s.low
 	for _, a := range s.answers {
-		if a.sequence < next {
+		switch {
+		case a.sequence < next:
 			return fmt.Errorf("session %v: answer %d is out of order, or below the low mark %d", s.id, a.sequence, s.low)
+		case len(a.message) > MaxMessage:
+			return fmt.Errorf("session %v: answer %d has a message of %d bytes, over %d", s.id, a.sequence, len(a.message), MaxMessage)
 		}
 		next = a.sequence + 1
 	}

@@ -85,7 +85,7 @@ func (w *words) number(option string, otherwise uint64) uint64 {
 var opsByName = map[string]Op{
 	"open": OpOpen, "renew": OpRenew, "close": OpClose, "acquire": OpAcquire, "try": OpAcquire, "campaign": OpAcquire,
 	"release": OpRelease, "cancel": OpCancel, "update": OpUpdate, "expire": OpExpire, "silence": OpSilence, "member": OpMember,
-	"share": OpAcquire, "revoke": OpRevoke, "transfer": OpTransfer, "drop": OpDrop, "overtake": OpOvertake,
+	"share": OpAcquire, "revoke": OpRevoke, "transfer": OpTransfer, "drop": OpDrop, "overtake": OpOvertake, "end": OpEnd,
 }
 
 // parseCommand reads one command:
@@ -99,6 +99,7 @@ var opsByName = map[string]Op{
 //	revoke a SEQ NAME [class=election] [fence=1.2] [value=REASON]; transfer a SEQ hold=N value=V
 //	expire term=N a b; silence term=N a:3s; drop term=N a/SEQ
 //	overtake NAME
+//	end a [value=REASON] [by=PRINCIPAL]; the answer is that of "op"
 //	member ID uid=N
 //
 // A verdict on "a" names its present number of renewals; "a@2" names 2.
@@ -124,6 +125,9 @@ func parseCommand(r *Registry, w words) (Command, error) {
 		}
 	case OpOvertake:
 		c.Class, c.Name = Election, w.at(1)
+	case OpEnd:
+		c.Session, c.Value = sessionNamed(w.at(1)), w.options["value"]
+		c.Origin = Origin{Actor: w.options["by"], Via: "grpc", Remote: "10.0.0.9", Request: [16]byte(sessionNamed("op"))}
 	case OpMember:
 		id, err := strconv.ParseUint(w.at(1), 10, 64)
 		w.note(err)
@@ -144,6 +148,7 @@ func parseRequest(w *words, c *Command) {
 			c.TTL = int64(d)
 		}
 		c.Host, c.Program, c.PID = w.options["host"], w.options["program"], int64(w.number("pid", 0))
+		c.Owner = w.options["owner"]
 		return
 	}
 	c.Sequence = w.sequence()
@@ -245,6 +250,9 @@ func resultText(res Result) string {
 	if res.Fence != 0 {
 		text += " fence=" + fenceText(res.Fence)
 	}
+	if res.Floor != 0 {
+		text += " floor=" + fenceText(res.Floor)
+	}
 	if res.Code == Queued {
 		text += fmt.Sprintf(" ahead=%d", res.Ahead)
 	}
@@ -307,6 +315,9 @@ func sessionText(s Session) string {
 	text := fmt.Sprintf("%s ttl=%s opened=%s renewals=%d holds=%d waits=%d", sessionName(s.ID), durationText(s.TTL), durationText(s.Opened), s.Renewals, s.Holds, s.Waits)
 	if s.Silent {
 		text += " silent remaining=" + durationText(s.Remaining)
+	}
+	if s.Leaving {
+		text += " leaving"
 	}
 	return text
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"strconv"
 	"unicode"
 	"unicode/utf8"
 )
@@ -10,10 +11,15 @@ import (
 const (
 	MaxName  = 512       // bytes
 	MaxValue = 64 << 10  // bytes
-	MaxText  = 256       // bytes of a host or program name
+	MaxText  = 256       // bytes of a host, program, principal, address or reason
 	MaxLimit = 1 << 20   // holders of one resource
 	MinTTL   = 100 * 1e6 // ns
 	MaxTTL   = 3600 * 1e9
+
+	// MaxMessage bounds the message of an answer, in bytes, and maxQuoted what it
+	// quotes of a name or a value.
+	MaxMessage = 512
+	maxQuoted  = 64
 
 	// MaxAnswers bounds the answers kept for one session, and so the requests
 	// that a client may have unanswered at a time.
@@ -25,6 +31,9 @@ const (
 // Validate reports what is wrong with a client's command, or "". What it lets
 // pass, Apply carries out without looking again.
 func (c *Command) Validate() string {
+	if c.Op == OpEnd {
+		return firstProblem(c.validateReason(), c.Origin.validate())
+	}
 	if !c.Op.client() {
 		return fmt.Sprintf("operation %d is not a client's", c.Op)
 	}
@@ -51,10 +60,7 @@ func (c *Command) validateOpen() string {
 	if c.TTL < MinTTL || c.TTL > MaxTTL {
 		return fmt.Sprintf("the TTL of a session is %d ms: it must be 100 ms to 1 h", c.TTL/1e6)
 	}
-	if len(c.Host) > MaxText || len(c.Program) > MaxText {
-		return fmt.Sprintf("the name of a host or program has over %d bytes", MaxText)
-	}
-	return ""
+	return firstProblem(validateText("host", c.Host), validateText("program", c.Program), validateText("owner", c.Owner))
 }
 
 func (c *Command) validateAcquire() string {
@@ -87,11 +93,37 @@ func (c *Command) validateResource() string {
 }
 
 func (c *Command) validateRevoke() string {
-	if problem := c.validateResource(); problem != "" {
-		return problem
+	return firstProblem(c.validateResource(), c.validateReason(), c.Origin.validate())
+}
+
+func (c *Command) validateReason() string { return validateText("reason", c.Value) }
+
+func (o *Origin) validate() string {
+	return firstProblem(validateText("actor", o.Actor), validateText("via", o.Via), validateText("remote", o.Remote))
+}
+
+func firstProblem(problems ...string) string {
+	for _, problem := range problems {
+		if problem != "" {
+			return problem
+		}
 	}
-	if len(c.Value) > MaxText {
-		return fmt.Sprintf("the reason has %d bytes: it may have %d", len(c.Value), MaxText)
+	return ""
+}
+
+// validateText looks at a text that people will read: in lists, on terminals, in
+// logs.
+func validateText(what, text string) string {
+	switch {
+	case len(text) > MaxText:
+		return fmt.Sprintf("%s: %d bytes: must have at most %d", what, len(text), MaxText)
+	case !utf8.ValidString(text):
+		return fmt.Sprintf("%s: %s: must be valid UTF-8", what, quoted(text))
+	}
+	for i, char := range text {
+		if unicode.IsControl(char) {
+			return fmt.Sprintf("%s: %s: has the control character %U at byte %d; remove it", what, quoted(text), char, i)
+		}
 	}
 	return ""
 }
@@ -104,11 +136,11 @@ func ValidateName(name string) string {
 	case len(name) > MaxName:
 		return fmt.Sprintf("the name has %d bytes: it may have 512", len(name))
 	case !utf8.ValidString(name):
-		return fmt.Sprintf("the name %q is not valid UTF-8", name)
+		return fmt.Sprintf("the name %s is not valid UTF-8", quoted(name))
 	}
 	for i, char := range name {
 		if unicode.IsControl(char) {
-			return fmt.Sprintf("the name %q has the control character %U at byte %d", name, char, i)
+			return fmt.Sprintf("the name %s has the control character %U at byte %d", quoted(name), char, i)
 		}
 	}
 	return ""
@@ -119,4 +151,19 @@ func validateValue(value string) string {
 		return fmt.Sprintf("the value has %d bytes: it may have %d", len(value), MaxValue)
 	}
 	return ""
+}
+
+// quoted quotes the beginning of a name or a value, for a message.
+func quoted(text string) string {
+	if len(text) <= maxQuoted {
+		return strconv.Quote(text)
+	}
+	cut := maxQuoted
+	for i := range text {
+		if i > maxQuoted {
+			break
+		}
+		cut = i // the beginning of a character
+	}
+	return strconv.Quote(text[:cut]) + "..."
 }

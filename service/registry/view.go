@@ -65,6 +65,8 @@ type Session struct {
 	// Silent says that the log has the session down with Remaining ns left.
 	Silent    bool
 	Remaining int64
+	// Leaving says that the session is being ended by somebody else.
+	Leaving bool
 }
 
 // Counts sums the registry up.
@@ -166,11 +168,14 @@ func (r *Registry) Each(f func(Session)) {
 func (s *session) view() Session {
 	view := Session{
 		ID: s.id, Owner: s.owner, TTL: s.ttl, Host: s.host, PID: s.pid, Program: s.program,
-		Opened: s.opened, Renewals: s.renewals, Silent: s.silent, Remaining: s.remaining,
+		Opened: s.opened, Renewals: s.renewals, Silent: s.silent, Remaining: s.remaining, Leaving: s.leaving,
 		Holds: s.claims.len() - s.waits, Waits: s.waits,
 	}
 	return view
 }
+
+// Time returns the replicated time of the newest entry.
+func (r *Registry) Time() int64 { return r.now }
 
 // Leader returns who leads the election, if anybody does.
 func (r *Registry) Leader(name string) (Holder, bool) {

@@ -27,7 +27,7 @@ func (r *Replica) propose(wall int64) {
 	for r.Leading() && r.inflight < r.cfg.MaxInflight && len(r.verdicts)+len(r.pending) > 0 {
 		verdicts := len(r.verdicts)
 		n := r.fitting()
-		batch := registry.Batch{Time: wall, Commands: append(r.verdicts, r.pending[:n]...)}
+		batch := registry.Batch{Time: r.time(), Wall: wall, Commands: append(r.verdicts, r.pending[:n]...)}
 		if r.core.Propose(batch.Append(nil)) != nil {
 			// Too much is uncommitted, or leadership is being handed over. What
 			// is pending stays so until there is room, or another leader.
@@ -142,9 +142,22 @@ func (r *Replica) recorded(batch *registry.Batch) {
 func (r *Replica) lead() {
 	r.ready = true
 	now := r.leaseClock()
+	r.base, r.origin = r.reg.Time(), r.now
 	r.reg.Each(func(s registry.Session) {
 		r.leases.inherit(s, now)
 	})
+}
+
+// time returns the replicated time: it goes on from the newest entry of earlier
+// leaders with this server's monotonic clock. It stands still until all their
+// entries are applied, and the time between two leaders is lost. That the clock
+// goes on while this server stands still harms nobody: it decides no more than how
+// long a candidate has waited.
+func (r *Replica) time() int64 {
+	if !r.ready {
+		return r.reg.Time()
+	}
+	return r.base + r.now - r.origin
 }
 
 // publish passes on what applying an entry brought about.
@@ -154,6 +167,9 @@ func (r *Replica) publish() {
 	}
 	for _, outcome := range r.fx.Outcomes {
 		r.answer(outcome)
+	}
+	for _, id := range r.fx.Ended {
+		r.farewell(id)
 	}
 	r.out.Elections = append(r.out.Elections, r.fx.Elections...)
 	r.out.Locks = append(r.out.Locks, r.fx.Locks...)
@@ -171,9 +187,23 @@ func (r *Replica) adjustLeases() {
 	for _, id := range r.fx.Ended {
 		if _, alive := r.reg.Session(id); !alive {
 			r.leases.end(id)
-			delete(r.homes, id)
 		}
 	}
+}
+
+// farewell tells that a session is gone, as an answer to no request, over every
+// stream that renewed it, but for the one that closed it: a copy of its program need
+// not find out by its next renewal.
+func (r *Replica) farewell(id registry.SessionID) {
+	if _, alive := r.reg.Session(id); alive {
+		return
+	}
+	for _, conn := range r.homes[id] {
+		if conn != 0 {
+			r.out.Replies = append(r.out.Replies, Reply{conn, registry.Outcome{Session: id, Result: registry.NoSession(id)}})
+		}
+	}
+	delete(r.homes, id)
 }
 
 // answer passes an outcome to the client that awaits it, if it is one of this
@@ -193,10 +223,13 @@ func (r *Replica) answer(outcome registry.Outcome) {
 	}
 	r.out.Replies = append(r.out.Replies, Reply{to.conn, outcome})
 	if outcome.Result.Code == registry.Queued {
-		r.routes[at] = route{to.conn, true}
+		r.routes[at] = route{conn: to.conn, queued: true}
 		return
 	}
 	delete(r.routes, at)
+	if present, known := r.homes[at.session]; known && to.closes {
+		r.homes[at.session] = present.without(to.conn)
+	}
 	if to.queued {
 		r.spread(to.conn, outcome)
 	}

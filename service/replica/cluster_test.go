@@ -55,6 +55,7 @@ type server struct {
 	cut     bool // no message reaches or leaves it
 	removed bool // from the cluster: it is down for good
 	ticked  int64
+	wall    int64 // how far its wall clock is off, ns
 
 	durable agreement.Disk
 	writing []pendingWrite
@@ -227,7 +228,7 @@ func (c *cluster) finishWrites(s *server) {
 
 func (c *cluster) carryOut(s *server) {
 	c.t.Helper()
-	out := s.replica.Output(c.now)
+	out := s.replica.Output(c.now + s.wall)
 	var gone *RemovedError
 	if errors.As(out.Err, &gone) {
 		c.stopRemoved(s)

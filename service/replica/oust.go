@@ -44,14 +44,14 @@ func (r *Replica) forgetGone() {
 }
 
 // promote puts it into the log, once a heartbeat, that candidates may take their
-// leaders' place. The wall clock says how long they have waited: nobody is harmed
-// if it errs. Said twice, it is done once.
-func (r *Replica) promote(wall int64) {
+// leaders' place. The replicated time says how long they have waited. Said twice, it
+// is done once.
+func (r *Replica) promote() {
 	if !r.ready || r.looked < r.cfg.HeartbeatTicks {
 		return
 	}
 	r.looked = 0
-	for _, name := range r.reg.Overtaken(wall) {
+	for _, name := range r.reg.Overtaken(r.time()) {
 		r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpOvertake, Class: registry.Election, Name: name})
 	}
 }

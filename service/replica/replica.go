@@ -131,7 +131,9 @@ type Replica struct {
 	applied uint64
 
 	// What follows is this server's as the leader, and empty otherwise.
-	ready    bool // it has applied an entry of its own term
+	ready    bool  // it has applied an entry of its own term
+	base     int64 // the replicated time when this server's clock showed origin
+	origin   int64
 	pending  []registry.Command
 	verdicts []registry.Command
 	inflight int
@@ -247,7 +249,8 @@ func (r *Replica) Receive(now int64, m *raftpb.Message) {
 }
 
 // Submit takes the requests of the client that the host knows as conn. Each is
-// answered by a Reply, unless Deposed comes first.
+// answered by a Reply, unless Deposed comes first. The answer to an OpEnd has the
+// number of the request, Origin.Request, in the place of the session, and no sequence.
 func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
 	r.now = now
 	for i := range commands {
@@ -257,7 +260,8 @@ func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
 
 func (r *Replica) submit(conn uint64, c *registry.Command) {
 	refuse := func(code registry.Code, message string) {
-		outcome := registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: registry.Result{Code: code, Message: message}}
+		at := routeOf(c)
+		outcome := registry.Outcome{Session: at.session, Sequence: at.sequence, Result: registry.Result{Code: code, Message: message}}
 		r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
 	}
 	problem := c.Validate()
@@ -269,8 +273,8 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 	case len(r.pending) >= r.cfg.MaxPending || r.rounds.waiting() >= r.cfg.MaxPending:
 		refuse(registry.Exhausted, fmt.Sprintf("the server has %d requests waiting, the most it takes: try again", len(r.pending)))
 	default:
-		at := routeKey{c.Session, c.Sequence}
-		r.routes[at] = route{conn, r.routes[at].queued}
+		at := routeOf(c)
+		r.routes[at] = route{conn, r.routes[at].queued, c.Op == registry.OpClose}
 		if c.Op == registry.OpOpen || c.Op == registry.OpRenew {
 			r.homes[c.Session] = r.homes[c.Session].with(conn)
 		}
@@ -316,7 +320,7 @@ func (r *Replica) Resign() {
 // Output returns what came of the inputs since the last call. The wall clock,
 // in ns since 1970, goes into the log for people to read.
 func (r *Replica) Output(wall int64) *Output {
-	r.promote(wall)
+	r.promote()
 	for r.out.Err == nil {
 		r.openRound()
 		r.propose(wall)

@@ -81,6 +81,46 @@ func TestFavouriteIsPatient(t *testing.T) {
 	c.want(c.answerTo(id(2), 2), registry.OK)
 }
 
+// The wall clocks of servers decide nothing: a leader whose clock is a year ahead,
+// or behind, leaves the patience of candidates as it is, for itself and for the
+// leaders after it.
+func TestWallClockDecidesNoElection(t *testing.T) {
+	const year = 365 * 24 * 3600 * 1000 * ms
+	for name, skew := range map[string]int64{"ahead": year, "behind": -year} {
+		t.Run(name, func(t *testing.T) {
+			c := started(t, 3, 24)
+			campaign := func(n byte, name string, priority, patience int64) registry.Command {
+				return registry.Command{Op: registry.OpAcquire, Session: id(n), Sequence: uint64(2 + len(name)), Class: registry.Election, Name: name, Priority: priority, Patience: patience}
+			}
+			first := c.await()
+			first.wall = skew
+			c.want(c.do(open(1, 1, 60000*ms)), registry.OK)
+			c.want(c.do(open(2, 1, 60000*ms)), registry.OK)
+			c.want(c.do(campaign(1, "a", 0, 0)), registry.OK)
+			c.want(c.do(campaign(1, "bb", 0, 0)), registry.OK)
+			begun := c.now
+			c.want(c.do(campaign(2, "a", 5, 3000*ms)), registry.Queued)
+			c.run(100 * ms)
+			first.wall = 0 // somebody sets it right
+			c.want(c.answerTo(id(1), 3), registry.Revoked)
+			if took := c.now - begun; took < 3000*ms || took > 3300*ms {
+				t.Fatalf("the leader was asked to leave after %d ms, not 3000", took/ms)
+			}
+
+			first.wall = skew
+			begun = c.now
+			c.want(c.do(campaign(2, "bb", 5, 3000*ms)), registry.Queued)
+			c.crash(first)
+			for !slices.Contains(c.await().replica.Registry().Asked(id(1)), 4) && c.now < begun+20000*ms {
+				c.run(10 * ms)
+			}
+			if took := c.now - begun; took < 3000*ms || took > 6000*ms {
+				t.Fatalf("under the next leader it was asked to leave after %d ms, not 3000", took/ms)
+			}
+		})
+	}
+}
+
 func TestFollowerRefuses(t *testing.T) {
 	c := started(t, 3, 2)
 	leader := c.await()

@@ -88,7 +88,7 @@ func replyOf(secret []byte, o *node.Reply) *api.Reply {
 	reply := &api.Reply{
 		Session: secret, Sequence: o.Sequence,
 		Code: api.Code(r.Code), Message: r.Message,
-		Fence: r.Fence, Ahead: r.Ahead, RemainingNs: r.Remaining, Revoked: r.Revoked,
+		Fence: r.Fence, Floor: r.Floor, Ahead: r.Ahead, RemainingNs: r.Remaining, Revoked: r.Revoked,
 	}
 	if r.Remaining != 0 { // of an Open or a Renew that did
 		reply.Id = o.Session[:]

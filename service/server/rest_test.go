@@ -118,6 +118,13 @@ func TestJSONCarriesOutWhatAShellNeeds(t *testing.T) {
 	if held["fence"] == "" || held["hold"] == "" || held["name"] != "a b/ü" || held["session"] != session {
 		t.Errorf("got %v", held)
 	}
+	reader := b.post("/v1/acquire", on(`,"name":"r","shared":true`))
+	beside := b.post("/v1/acquire", on(`,"name":"r","shared":true`))
+	if held["floor"] != held["fence"] || reader["floor"] != reader["fence"] || beside["floor"] != reader["fence"] || beside["fence"] == reader["fence"] {
+		t.Errorf("the floor is not the smallest fence among the holders: %v, then %v and %v", held, reader, beside)
+	}
+	b.post("/v1/release", on(fmt.Sprintf(`,"hold":%q`, reader["hold"])))
+	b.post("/v1/release", on(fmt.Sprintf(`,"hold":%q`, beside["hold"])))
 	for _, more := range []string{`,"try":true`, `,"wait":"0s"`} {
 		refused := b.refused("POST", "/v1/acquire", on(`,"name":"a b/ü"`+more), 423, "HELD")
 		if holder := refused.json["holder"].(map[string]any); holder["fence"] != held["fence"] || holder["program"] != "p" {
@@ -212,7 +219,7 @@ func TestJSONRefusesWhatIsWrong(t *testing.T) {
 		{"/v1/open", `{"session":"00000000000000000000000000000000"}`, "all zeros"},
 		{"/v1/open", `{}{}`, "there is more after the object"},
 		{"/v1/open", `{"host":"` + strings.Repeat("x", 600<<10) + `"}`, "the body has over"},
-		{"/v1/open", `{"host":"` + strings.Repeat("x", 300) + `"}`, "over 256 bytes"},
+		{"/v1/open", `{"host":"` + strings.Repeat("x", 300) + `"}`, "at most 256"},
 		{"/v1/renew", `{}`, "session: 0 bytes"},
 		{"/v1/acquire", on(``), "the name is empty"},
 		{"/v1/acquire", on(`,"name":"a\nb"`), "control character"},

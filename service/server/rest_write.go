@@ -118,6 +118,7 @@ type hold struct {
 	Name    string    `json:"name,omitempty"`
 	Hold    bigNumber `json:"hold"`
 	Fence   bigNumber `json:"fence,omitempty"`
+	Floor   bigNumber `json:"floor,omitempty"`
 }
 
 func (s *Server) acquire(r *http.Request, body claim, a *api.Acquire) (any, error) {
@@ -130,7 +131,7 @@ func (s *Server) acquire(r *http.Request, body claim, a *api.Acquire) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	return hold{body.Session, body.Name, bigNumber(reply.GetSequence()), bigNumber(reply.GetFence())}, nil
+	return hold{body.Session, body.Name, bigNumber(reply.GetSequence()), bigNumber(reply.GetFence()), bigNumber(reply.GetFloor())}, nil
 }
 
 // onHold is the body of a request that names a hold.
