@@ -219,7 +219,7 @@ func (s *stream) send(requests ...*api.Request) uint64 {
 	s.Helper()
 	first := s.next
 	for _, r := range requests {
-		r.Session, r.Sequence, r.Low = s.secret, s.next, 1
+		r.Session, r.Sequence, r.Low = s.secret, s.next, first
 		s.next++
 	}
 	if err := s.Send(&api.ClientFrame{Requests: requests}); err != nil {
