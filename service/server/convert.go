@@ -143,6 +143,6 @@ func sessionOf(s *registry.Session, remaining int64) *api.Session {
 	return &api.Session{
 		Id: s.ID[:], TtlNs: s.TTL, Host: s.Host, Pid: s.PID, Program: s.Program,
 		Holds: uint32(s.Holds), Waits: uint32(s.Waits), OpenedUnixNs: s.Opened, RemainingNs: remaining,
-		Owner: s.Owner,
+		Owner: s.Owner, Leaving: s.Leaving,
 	}
 }

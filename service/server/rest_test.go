@@ -341,3 +341,21 @@ func TestJSONWatchSurvivesAChangeOfLeaders(t *testing.T) {
 		t.Errorf("at the end: %s %v", kind, e)
 	}
 }
+
+func TestJSONEndsTheSessionOfSomebodyElse(t *testing.T) {
+	c := servertest.Start(t, 3)
+	b := browse(t, c.Address(c.Follower()))
+	opened := b.post("/v1/open", `{}`)
+	held := b.post("/v1/acquire", fmt.Sprintf(`{"session":%q,"name":"x"}`, opened["session"]))
+	end := fmt.Sprintf("/v1/sessions/%s/end", opened["session_id"])
+	if ended := b.post(end, `{"reason":"leaked"}`); ended["session_id"] != opened["session_id"] || ended["holds"] != 1.0 {
+		t.Errorf("got %v", ended)
+	}
+	if one := first(t, b.get("/v1/sessions")["sessions"]); one["session_id"] != opened["session_id"] || one["leaving"] != true {
+		t.Errorf("got %v", one)
+	}
+	b.post("/v1/release", fmt.Sprintf(`{"session":%q,"hold":%q}`, opened["session"], held["hold"]))
+	b.refused("POST", end, `{"reason":"leaked"}`, 404, "NOT_FOUND")
+	b.refused("POST", end, `{"reason":"a\nb"}`, 400, "INVALID")
+	b.refused("POST", fmt.Sprintf("/v1/sessions/%s/end", opened["session"]), `{"reason":"leaked"}`, 400, "INVALID")
+}
