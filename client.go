@@ -41,7 +41,7 @@ type Client struct {
 	closed   bool
 	identity string              // of the cluster, once known
 	session  *session            // the one that serves calls; nil before the first
-	sessions map[string]*session // by id: that one, and those being closed
+	sessions map[string]*session // by secret: that one, and those being closed
 	link     *link               // where requests are sent; nil while no server is found
 	attempts map[string]error    // by address, why the last link to it ended
 	learned  []string            // where servers take clients besides those configured
@@ -114,6 +114,18 @@ func (c *Client) Server() string {
 	return c.link.address
 }
 
+// SessionID returns the public id of the session, as lists show it: "s-" and 32
+// hexadecimal digits. It is "" before the session is open, and changes when the
+// session is lost and another one opened. Nobody can act in the session with it.
+func (c *Client) SessionID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == nil {
+		return ""
+	}
+	return c.session.public
+}
+
 // Close ends the session, which releases all that it holds, and the connection.
 // The contexts of handles end first, with ErrReleased as their cause; calls that
 // wait return ErrClosed. If no server confirms within 2 seconds, Close returns
@@ -146,7 +158,7 @@ func (c *Client) closeSession() error {
 	case <-farewell.done:
 		return nil
 	case <-limit.C:
-		return fmt.Errorf("conclave: no server confirmed the end of session %x within %v; it ends by itself in at most %v", s.id, closePatience, c.cfg.TTL)
+		return fmt.Errorf("conclave: no server confirmed the end of session %s within %v; it ends by itself in at most %v", c.SessionID(), closePatience, c.cfg.TTL)
 	}
 }
 
@@ -204,7 +216,7 @@ func (c *Client) current() (*session, error) {
 	if c.session == nil || c.session.gone {
 		s := newSession(&c.cfg, c.transmit)
 		c.session = s
-		c.sessions[string(s.id)] = s
+		c.sessions[string(s.secret)] = s
 		if c.link != nil {
 			s.extend(c.cfg.now())
 		}

@@ -20,6 +20,10 @@
 // answered; each request is carried out once. Only silence for a whole TTL ends
 // the session at the servers, and then all that it holds passes on.
 //
+// The client draws a secret for each session and keeps it to itself. Lists show a
+// public id (Client.SessionID), with which nobody can act in the session, and the
+// owner: the principal that the client's certificate names.
+//
 // Two calls that lock one name exclude each other, also within one Client:
 // locks are not re-entrant.
 //

@@ -20,7 +20,7 @@ func TestSessionClosedElsewhereIsToldAtOnce(t *testing.T) {
 		l := mustLock(t, c, "a")
 		before := time.Now()
 		cl.mu.Lock()
-		id := string(l.h.session.id)
+		id := string(l.h.session.secret)
 		cl.state.end(id)
 		cl.deliver([]*api.Reply{answer(id, 0, api.Code_CODE_SESSION_GONE)})
 		cl.mu.Unlock()

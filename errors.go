@@ -79,8 +79,11 @@ func (e *HeldError) Error() string {
 	if h.Fence == 0 {
 		return "conclave: " + held
 	}
-	return fmt.Sprintf("conclave: %s by process %d (%s) on %s since %s, fence %d",
-		held, h.PID, h.Program, h.Host, h.Since.Format(time.RFC3339), h.Fence)
+	who := fmt.Sprintf("process %d (%s) on %s", h.PID, h.Program, h.Host)
+	if h.Owner != "" {
+		who = fmt.Sprintf("%s (says: %s, process %d on %s)", h.Owner, h.Program, h.PID, h.Host)
+	}
+	return fmt.Sprintf("conclave: %s by %s since %s, fence %d", held, who, h.Since.Format(time.RFC3339), h.Fence)
 }
 
 // Is makes errors.Is(err, ErrHeld) true.

@@ -1,6 +1,7 @@
 package conclave
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/conclave-io/conclave/internal/boottime"
@@ -363,6 +366,20 @@ func (s *server) Sessions(_ context.Context, req *api.SessionsRequest) (*api.Ses
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state.listSessions(req, 2), nil
+}
+
+func (s *server) EndSession(_ context.Context, req *api.EndSessionRequest) (*api.EndSessionResponse, error) {
+	c := s.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for secret, session := range c.state.sessions {
+		if bytes.Equal(publicOf(secret), req.Id) {
+			answer := &api.EndSessionResponse{Holds: uint32(len(session.claims))}
+			c.deliver(c.state.end(secret))
+			return answer, nil
+		}
+	}
+	return nil, status.Error(codes.NotFound, "no such session")
 }
 
 func (s *server) Observe(req *api.ObserveRequest, stream grpc.ServerStreamingServer[api.Observation]) error {

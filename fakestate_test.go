@@ -1,7 +1,8 @@
 package conclave
 
 import (
-	"cmp"
+	"bytes"
+	"crypto/sha256"
 	"maps"
 	"slices"
 	"strings"
@@ -54,6 +55,12 @@ func newState() *state {
 	return &state{sessions: make(map[string]*fakeSession), resources: make(map[string]*fakeResource)}
 }
 
+// publicOf returns the public id of the session with a secret.
+func publicOf(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:16]
+}
+
 func answer(session string, sequence uint64, code api.Code) *api.Reply {
 	return &api.Reply{Session: []byte(session), Sequence: sequence, Code: code}
 }
@@ -73,7 +80,7 @@ func (st *state) apply(req *api.Request, now boottime.Time) []*api.Reply {
 	if req.GetOpen() != nil || req.GetRenew() != nil {
 		s.until = max(s.until, now.Add(s.ttl))
 		rep := answer(id, req.Sequence, api.Code_CODE_OK)
-		rep.RemainingNs = int64(s.ttl)
+		rep.RemainingNs, rep.Id = int64(s.ttl), publicOf(id)
 		for _, seq := range slices.Sorted(maps.Keys(s.claims)) {
 			if s.claims[seq].revoked {
 				rep.Revoked = append(rep.Revoked, seq)
@@ -263,16 +270,18 @@ func (st *state) list(req *api.ListRequest, page int) *api.ListResponse {
 
 func (st *state) listSessions(req *api.SessionsRequest, page int) *api.SessionsResponse {
 	out := &api.SessionsResponse{}
-	for _, id := range slices.SortedFunc(maps.Keys(st.sessions), cmp.Compare[string]) {
-		if id <= string(req.After) {
+	byID := func(a, b string) int { return bytes.Compare(publicOf(a), publicOf(b)) }
+	for _, secret := range slices.SortedFunc(maps.Keys(st.sessions), byID) {
+		id := publicOf(secret)
+		if bytes.Compare(id, req.After) <= 0 {
 			continue
 		}
 		if len(out.Sessions) == page {
 			out.More = true
 			break
 		}
-		s := st.sessions[id]
-		out.Sessions = append(out.Sessions, &api.Session{Id: []byte(id), TtlNs: int64(s.ttl), Pid: s.open.Pid, Program: s.open.Program})
+		s := st.sessions[secret]
+		out.Sessions = append(out.Sessions, &api.Session{Id: id, TtlNs: int64(s.ttl), Pid: s.open.Pid, Program: s.open.Program})
 	}
 	return out
 }

@@ -162,7 +162,7 @@ func stoppedLeader(t *testing.T, idle bool) {
 		time.AfterFunc(300*time.Millisecond, func() {
 			cl.mu.Lock()
 			defer cl.mu.Unlock()
-			s := cl.state.sessions[string(l.h.session.id)]
+			s := cl.state.sessions[string(l.h.session.secret)]
 			cl.deliver(cl.state.remove(s.claims[l.h.sequence]))
 		})
 	}
@@ -239,7 +239,7 @@ func TestLostSession(t *testing.T) {
 			t.Fatal("the old session came back")
 		}
 		cl.inspect(func(st *state) {
-			if st.sessions[string(old.id)] != nil {
+			if st.sessions[string(old.secret)] != nil {
 				t.Error("the old session was not closed")
 			}
 		})
@@ -256,7 +256,7 @@ func TestSessionGoneAtTheServer(t *testing.T) {
 		c := cl.connect()
 		l := mustLock(t, c, "x")
 		cl.mu.Lock()
-		cl.state.end(string(l.h.session.id))
+		cl.state.end(string(l.h.session.secret))
 		cl.mu.Unlock()
 		<-l.Context().Done() // the next renewal tells
 		if context.Cause(l.Context()) != ErrLost {

@@ -2,7 +2,6 @@ package conclave
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -109,7 +108,7 @@ func (c *Client) Sessions(ctx context.Context) ([]SessionInfo, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%w (after session %s)", err, hex.EncodeToString(after))
+			return nil, fmt.Errorf("%w (after session %s)", err, publicID(after))
 		}
 	}
 	return all, nil

@@ -112,6 +112,9 @@ func (s *session) cancelled(target *request, rep *api.Reply) {
 func (s *session) extended(r *request, rep *api.Reply, now boottime.Time) {
 	s.extensions = slices.DeleteFunc(s.extensions, func(e *request) bool { return e == r })
 	until := r.first.Add(time.Duration(rep.GetRemainingNs()) - margin(s.config.TTL))
+	if len(rep.GetId()) > 0 {
+		s.public = publicID(rep.GetId())
+	}
 	// Before the deadline moves: whoever sees the new one sees that the hold is
 	// revoked, and does not take it for a deadline of the hold.
 	for _, hold := range rep.GetRevoked() {

@@ -68,7 +68,10 @@ func (r *request) finish(o outcome) {
 // at a time. What it wants transmitted it hands to transmit, in order; that may
 // drop it, as resend yields all that is unfinished once there is a connection.
 type session struct {
-	id       []byte
+	// secret proves that requests are the client's own. No message shows it.
+	secret []byte
+	// public is what the servers call the session, once one has said so.
+	public   string
 	config   *Config
 	transmit func(*request)
 
@@ -98,10 +101,10 @@ type session struct {
 }
 
 func newSession(cfg *Config, transmit func(*request)) *session {
-	id := make([]byte, 16)
-	rand.Read(id) // it never fails
+	secret := make([]byte, 16)
+	rand.Read(secret) // it never fails
 	return &session{
-		id: id, config: cfg, transmit: transmit, next: 1,
+		secret: secret, config: cfg, transmit: transmit, next: 1,
 		pending: make(map[uint64]*request), grants: make(map[uint64]*hold), asked: make(map[uint64]string), ready: make(chan struct{}),
 	}
 }
@@ -208,7 +211,7 @@ func (s *session) wire(r *request, now boottime.Time) *api.Request {
 		r.first = now
 	}
 	r.last = now
-	return &api.Request{Session: s.id, Sequence: r.sequence, Low: s.low(), Op: r.message.Op}
+	return &api.Request{Session: s.secret, Sequence: r.sequence, Low: s.low(), Op: r.message.Op}
 }
 
 func openOf(cfg *Config) *api.Open {

@@ -38,7 +38,7 @@ func (b *sessionBench) flush() (wire []*api.Request) {
 }
 
 func (b *sessionBench) answer(sequence uint64, code api.Code, change ...func(*api.Reply)) {
-	rep := answer(string(b.s.id), sequence, code)
+	rep := answer(string(b.s.secret), sequence, code)
 	for _, f := range change {
 		f(rep)
 	}

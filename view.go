@@ -73,8 +73,11 @@ type Resource struct {
 
 // Holder is who holds a lock or leads an election.
 type Holder struct {
-	// Session is the session's id in hexadecimal digits.
+	// Session is the public id of the session: "s-" and 32 hexadecimal digits.
 	Session string
+	// Owner is the principal that opened the session, as its certificate proved;
+	// empty for an anonymous one. Host, PID and Program are only what it said.
+	Owner string
 	// Sequence tells apart the holds of one session.
 	Sequence uint64
 	Fence    uint64
@@ -97,6 +100,7 @@ type Holder struct {
 // Waiter is who waits for a lock or an election.
 type Waiter struct {
 	Session  string
+	Owner    string
 	Sequence uint64
 	Since    time.Time
 	Host     string
@@ -130,13 +134,22 @@ type Ended struct {
 	// How is "released", "closed" (with its session), "expired" (with its session,
 	// which was not renewed) or "dropped" (asked to leave, and not released).
 	How string
-	// Reason is why the holder was asked to leave, if it was.
+	// Reason is why the holder was asked to leave, if it was, and By the principal
+	// that asked; empty if that was the leader of the servers, or an anonymous one.
 	Reason string
+	By     string
+	// Owner is the principal whose session held it; empty for an anonymous one.
+	Owner string
 }
 
 // SessionInfo describes a live session.
 type SessionInfo struct {
-	ID      string
+	// ID is public: "s-" and 32 hexadecimal digits.
+	ID string
+	// Owner is the principal that opened it; empty for an anonymous one.
+	Owner string
+	// Leaving says that it is being ended by EndSession.
+	Leaving bool
 	TTL     time.Duration
 	Host    string
 	PID     int64
@@ -148,6 +161,11 @@ type SessionInfo struct {
 	// answering server does not know.
 	Remaining time.Duration
 }
+
+// publicPrefix begins the text of every public id of a session.
+const publicPrefix = "s-"
+
+func publicID(id []byte) string { return publicPrefix + hex.EncodeToString(id) }
 
 // Observation is the state of an election at one moment.
 type Observation struct {
@@ -199,7 +217,7 @@ func resourceOf(r *api.Resource) Resource {
 	}
 	for _, w := range r.GetWaiters() {
 		res.Waiters = append(res.Waiters, Waiter{
-			Session: hex.EncodeToString(w.GetSession()), Sequence: w.GetSequence(), Since: time.Unix(0, w.GetSinceUnixNs()),
+			Session: publicID(w.GetSession()), Owner: w.GetOwner(), Sequence: w.GetSequence(), Since: time.Unix(0, w.GetSinceUnixNs()),
 			Host: w.GetHost(), PID: w.GetPid(), Program: w.GetProgram(),
 			Value: w.GetValue(), Priority: w.GetPriority(), Shared: w.GetShared(),
 		})
@@ -213,7 +231,7 @@ func holderOf(h *api.Holder) Holder {
 		return Holder{}
 	}
 	return Holder{
-		Session: hex.EncodeToString(h.GetSession()), Sequence: h.GetSequence(), Fence: h.GetFence(),
+		Session: publicID(h.GetSession()), Owner: h.GetOwner(), Sequence: h.GetSequence(), Fence: h.GetFence(),
 		Since: time.Unix(0, h.GetSinceUnixNs()), Host: h.GetHost(), PID: h.GetPid(), Program: h.GetProgram(), Value: h.GetValue(),
 		Shared: h.GetShared(), Priority: h.GetPriority(), Revoked: h.GetRevoked(), Reason: h.GetReason(),
 	}
@@ -229,6 +247,7 @@ func explanationOf(e *api.ExplainResponse) Explanation {
 			Fence: p.GetFence(), Since: time.Unix(0, p.GetSinceUnixNs()), Until: time.Unix(0, p.GetUntilUnixNs()),
 			Host: p.GetHost(), PID: p.GetPid(), Program: p.GetProgram(),
 			How: strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_")), Reason: p.GetReason(),
+			Owner: p.GetOwner(), By: p.GetBy(),
 		})
 	}
 	return x
@@ -236,7 +255,7 @@ func explanationOf(e *api.ExplainResponse) Explanation {
 
 func sessionInfoOf(s *api.Session) SessionInfo {
 	return SessionInfo{
-		ID: hex.EncodeToString(s.GetId()), TTL: time.Duration(s.GetTtlNs()), Host: s.GetHost(), PID: s.GetPid(),
+		ID: publicID(s.GetId()), Owner: s.GetOwner(), Leaving: s.GetLeaving(), TTL: time.Duration(s.GetTtlNs()), Host: s.GetHost(), PID: s.GetPid(),
 		Program: s.GetProgram(), Holds: s.GetHolds(), Waits: s.GetWaits(), Opened: time.Unix(0, s.GetOpenedUnixNs()),
 		Remaining: time.Duration(s.GetRemainingNs()),
 	}

@@ -325,3 +325,15 @@ func BenchmarkLocks(b *testing.B) {
 		}
 	})
 }
+
+// The client of a server alone is inside the process: the server knows that by itself.
+func TestTheOwnerIsThisProcess(t *testing.T) {
+	client := open(t, embed.Config{})
+	defer shut(t, client)
+	lock(t, client, "x")
+	live, err := client.Sessions(within(t))
+	want := fmt.Sprintf("local:%d/%d", client.Instance().Config().ID, os.Getuid())
+	if err != nil || len(live) != 1 || live[0].Owner != want || live[0].ID != client.SessionID() {
+		t.Errorf("got %+v, %v; want a session of %q", live, err, want)
+	}
+}

@@ -107,5 +107,5 @@ func leaderLine(o conclave.Observation) string {
 		return "-\tnobody leads"
 	}
 	l := o.Leader
-	return fmt.Sprintf("%s\tprocess %d (%s) on %s\tfence %d\tsince %s", shown(string(l.Value)), l.PID, shown(l.Program), shown(l.Host), l.Fence, l.Since.Format(time.RFC3339))
+	return fmt.Sprintf("%s\t%s\tfence %d\tsince %s", shown(string(l.Value)), party(l.Owner, l.Program, l.PID, l.Host), l.Fence, l.Since.Format(time.RFC3339))
 }

@@ -72,12 +72,13 @@ type resourceView struct {
 // Numbers of 64 bits are strings, as over HTTP: many readers of JSON round those
 // above 2^53.
 type partyView struct {
-	Session  string    `json:"session"`
-	Sequence uint64    `json:"sequence,string"`
-	Since    time.Time `json:"since"`
-	Host     string    `json:"host"`
-	PID      int64     `json:"pid"`
-	Program  string    `json:"program"`
+	SessionID string    `json:"session_id"`
+	Owner     string    `json:"owner,omitempty"`
+	Sequence  uint64    `json:"sequence,string"`
+	Since     time.Time `json:"since"`
+	Host      string    `json:"host"`
+	PID       int64     `json:"pid"`
+	Program   string    `json:"program"`
 }
 
 type holderView struct {
@@ -109,11 +110,11 @@ func resourcesJSON(found []conclave.Resource) []resourceView {
 func resourceJSON(r *conclave.Resource) resourceView {
 	v := resourceView{Name: r.Name, Limit: r.Limit, Holders: []holderView{}, Waiters: []waiterView{}, QueueLength: r.QueueLength}
 	for _, h := range r.Holders {
-		party := partyView{h.Session, h.Sequence, h.Since, h.Host, h.PID, h.Program}
+		party := partyView{h.Session, h.Owner, h.Sequence, h.Since, h.Host, h.PID, h.Program}
 		v.Holders = append(v.Holders, holderView{party, h.Fence, string(h.Value), h.Shared, h.Priority, h.Revoked, h.Reason})
 	}
 	for _, w := range r.Waiters {
-		party := partyView{w.Session, w.Sequence, w.Since, w.Host, w.PID, w.Program}
+		party := partyView{w.Session, w.Owner, w.Sequence, w.Since, w.Host, w.PID, w.Program}
 		v.Waiters = append(v.Waiters, waiterView{party, string(w.Value), w.Shared, w.Priority})
 	}
 	return v
@@ -123,7 +124,7 @@ func resourceJSON(r *conclave.Resource) resourceView {
 // have is behind the rest, and asked to leave at the end: it may have a reason.
 func resourcesTable(w io.Writer, holder string, found []conclave.Resource) error {
 	elections := holder == leaderColumn
-	head := []string{"NAME", holder, "PID", "PROGRAM", "SINCE", "FENCE", "WAITERS"}
+	head := []string{"NAME", ownerColumn, holder, "PID", "PROGRAM", "SESSION", "SINCE", "FENCE", "WAITERS"}
 	if elections {
 		head = append(head, "VALUE", "PRIORITY")
 	} else {
@@ -132,7 +133,7 @@ func resourcesTable(w io.Writer, holder string, found []conclave.Resource) error
 	t := newTable(w, append(head, "ASKED TO LEAVE")...)
 	for _, r := range found {
 		for _, h := range r.Holders {
-			row := []string{shown(r.Name), shown(h.Host), number(h.PID), shown(h.Program), since(h.Since), number(h.Fence), number(r.QueueLength)}
+			row := []string{shown(r.Name), shown(h.Owner), shown(h.Host), number(h.PID), shown(h.Program), shortID(h.Session), since(h.Since), number(h.Fence), number(r.QueueLength)}
 			if elections {
 				row = append(row, shown(string(h.Value)), number(h.Priority))
 			} else {
@@ -141,7 +142,7 @@ func resourcesTable(w io.Writer, holder string, found []conclave.Resource) error
 			t.row(append(row, asked(h))...)
 		}
 		if len(r.Holders) == 0 {
-			t.row(shown(r.Name), "-", "-", "-", "-", "-", number(r.QueueLength), "-", "-", "-")
+			t.row(shown(r.Name), "-", "-", "-", "-", "-", "-", "-", number(r.QueueLength), "-", "-", "-")
 		}
 	}
 	return t.flush()

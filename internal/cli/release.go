@@ -196,7 +196,7 @@ func (r *releaser) tell(w io.Writer, view *releaseView) error {
 	for _, h := range view.Asked {
 		who := "the holder"
 		if h.Host != "" {
-			who = fmt.Sprintf("process %d (%s) on %s", h.PID, shown(h.Program), shown(h.Host))
+			who = party(h.Owner, h.Program, h.PID, h.Host)
 		}
 		if _, err := fmt.Fprintf(w, "asked %s, fence %d, to leave %s %q\n", who, h.Fence, r.of, r.name); err != nil {
 			return err

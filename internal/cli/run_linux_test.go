@@ -361,11 +361,11 @@ func TestTables(t *testing.T) {
 	if err := resourcesTable(&out, "HOLDER", locks); err != nil {
 		t.Fatal(err)
 	}
-	want := `NAME    HOLDER  PID  PROGRAM  SINCE   FENCE  WAITERS  SHARED  LIMIT  ASKED TO LEAVE
-"a\nb"  h       1    p        0s ago  9      3        no      1      no
-free    -       -    -        -       -      0        -       -      -
-four    h       2    p        0s ago  10     0        no      4      yes: "db1 goes\tdown"
-read    h       3    p        0s ago  11     0        yes     -      yes
+	want := `NAME    HOLDER  PID  PROGRAM  SESSION  SINCE   FENCE  WAITERS  SHARED  LIMIT  ASKED TO LEAVE
+"a\nb"  h       1    p        -        0s ago  9      3        no      1      no
+free    -       -    -        -        -       -      0        -       -      -
+four    h       2    p        -        0s ago  10     0        no      4      yes: "db1 goes\tdown"
+read    h       3    p        -        0s ago  11     0        yes     -      yes
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -373,13 +373,13 @@ read    h       3    p        0s ago  11     0        yes     -      yes
 	out.Reset()
 	elections := []conclave.Resource{{
 		Name: "e", QueueLength: 1,
-		Holders: []conclave.Holder{{Host: "h", PID: 1, Program: "p", Fence: 9, Since: time.Now(), Value: []byte("h:80"), Priority: 10}},
+		Holders: []conclave.Holder{{Session: "s-1f2e3d4c5b6a798897a6b5c4d3e2f100", Owner: "cert:p", Host: "h", PID: 1, Program: "p", Fence: 9, Since: time.Now(), Value: []byte("h:80"), Priority: 10}},
 	}}
 	if err := resourcesTable(&out, leaderColumn, elections); err != nil {
 		t.Fatal(err)
 	}
-	want = `NAME  LEADER  PID  PROGRAM  SINCE   FENCE  WAITERS  VALUE  PRIORITY  ASKED TO LEAVE
-e     h       1    p        0s ago  9      1        h:80   10        no
+	want = `NAME  OWNER   LEADER  PID  PROGRAM  SESSION     SINCE   FENCE  WAITERS  VALUE  PRIORITY  ASKED TO LEAVE
+e     cert:p  h       1    p        s-1f2e3d4c  0s ago  9      1        h:80   10        no
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +18,8 @@ func newSessions(a *app) *cobra.Command {
 		Use:   "sessions",
 		Short: "List the live sessions, one for each process that uses the cluster",
 		Example: `  conclave sessions
-  conclave sessions --json`,
+  conclave sessions --json
+  conclave sessions end s-1f2e3d4c --reason "a7 goes down at 18:00"`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
@@ -30,11 +34,116 @@ func newSessions(a *app) *cobra.Command {
 		},
 	}
 	a.addJSON(cmd)
+	cmd.AddCommand(newEndSession(a))
 	return cmd
+}
+
+const endSessionHelp = `End a session of another process. Its requests that wait leave their queues at
+once. Its holders are asked to leave, with the reason: their contexts end, and a
+command under conclave lock or conclave elect is ended, TERM first. Each hold goes
+to the next waiter when the holder has left, or after one TTL of the session.
+Until then the session can renew and release, but acquires nothing.
+
+SESSION is the public id that conclave sessions shows. Its first 8 digits are
+enough if no other session begins with them.
+
+Exit status: 0  the session is ending, or has ended
+    1  there is no such session
+  125  conclave itself failed, or was called wrongly`
+
+func newEndSession(a *app) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "end SESSION --reason WHY",
+		Short: "End a session of another process",
+		Long:  endSessionHelp,
+		Example: `  conclave sessions end s-1f2e3d4c --reason "a7 goes down at 18:00"
+  conclave sessions end s-1f2e3d4c5b6a798897a6b5c4d3e2f100 --reason leaked --json`,
+		Args: oneSession,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case reason == "":
+				return failure(StatusError, "--reason: missing; say why, for the owner of the session to read")
+			case len(reason) > conclave.MaxReason:
+				return failure(StatusError, "--reason: %d bytes: must have at most %d", len(reason), conclave.MaxReason)
+			}
+			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+				return a.endSession(ctx, client, args[0], reason)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the owner of the session to read")
+	a.addJSON(cmd)
+	return cmd
+}
+
+// The public id of a session has 32 digits; the first 8 are enough.
+const leastID, wholeID = len("s-") + 8, len("s-") + 32
+
+func oneSession(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return failure(StatusError, "sessions end: %d arguments: expected one session, such as s-1f2e3d4c", len(args))
+	}
+	digits, public := strings.CutPrefix(args[0], "s-")
+	if !public || len(args[0]) < leastID || len(args[0]) > wholeID || strings.Trim(digits, "0123456789abcdef") != "" {
+		return failure(StatusError, "session: %.40q: expected the id of a session, s- and 8 to 32 hexadecimal digits", args[0])
+	}
+	return nil
+}
+
+// endedSessionView is a session that was ended, and how many holds it had then.
+type endedSessionView struct {
+	ID    string `json:"id"`
+	Holds int    `json:"holds"`
+}
+
+func (a *app) endSession(ctx context.Context, client *conclave.Client, given, reason string) error {
+	id, err := whole(ctx, client, given)
+	if err != nil {
+		return err
+	}
+	holds, err := client.EndSession(ctx, id, reason)
+	if errors.Is(err, conclave.ErrNotFound) {
+		return failure(StatusNo, "session %s: not found", id)
+	}
+	if err != nil {
+		return err
+	}
+	return a.print(endedSessionView{id, holds}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "session %s ends; holds to release first: %d\n", id, holds)
+		return err
+	})
+}
+
+// whole completes the beginning of a public id to that of the only session that has it.
+func whole(ctx context.Context, client *conclave.Client, given string) (string, error) {
+	if len(given) == wholeID {
+		return given, nil
+	}
+	live, err := client.Sessions(ctx)
+	if err != nil {
+		return "", err
+	}
+	found := ""
+	for _, s := range live {
+		if !strings.HasPrefix(s.ID, given) {
+			continue
+		}
+		if found != "" {
+			return "", failure(StatusError, "session: %q: several sessions begin with it; give more digits", given)
+		}
+		found = s.ID
+	}
+	if found == "" {
+		return "", failure(StatusNo, "session %s: not found", given)
+	}
+	return found, nil
 }
 
 type sessionView struct {
 	ID          string    `json:"id"`
+	Owner       string    `json:"owner,omitempty"`
+	Leaving     bool      `json:"leaving,omitempty"`
 	Host        string    `json:"host"`
 	PID         int64     `json:"pid"`
 	Program     string    `json:"program"`
@@ -49,20 +158,20 @@ func sessionsJSON(live []conclave.SessionInfo) []sessionView {
 	views := []sessionView{}
 	for _, s := range live {
 		views = append(views, sessionView{
-			s.ID, s.Host, s.PID, s.Program, s.TTL.Milliseconds(), s.Remaining.Milliseconds(), s.Holds, s.Waits, s.Opened,
+			s.ID, s.Owner, s.Leaving, s.Host, s.PID, s.Program, s.TTL.Milliseconds(), s.Remaining.Milliseconds(), s.Holds, s.Waits, s.Opened,
 		})
 	}
 	return views
 }
 
 func sessionsTable(w io.Writer, live []conclave.SessionInfo) error {
-	t := newTable(w, "SESSION", "HOST", "PID", "PROGRAM", "TTL", "LEFT", "HOLDS", "WAITS", "OPENED")
+	t := newTable(w, "SESSION", ownerColumn, "HOST", "PID", "PROGRAM", "TTL", "LEFT", "HOLDS", "WAITS", "OPENED", "LEAVING")
 	for _, s := range live {
 		left := "-" // only the leader knows
 		if s.Remaining > 0 {
 			left = s.Remaining.Round(time.Millisecond).String()
 		}
-		t.row(s.ID, shown(s.Host), number(s.PID), shown(s.Program), s.TTL.String(), left, number(s.Holds), number(s.Waits), since(s.Opened))
+		t.row(shortID(s.ID), shown(s.Owner), shown(s.Host), number(s.PID), shown(s.Program), s.TTL.String(), left, number(s.Holds), number(s.Waits), since(s.Opened), yes(s.Leaving))
 	}
 	return t.flush()
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -13,18 +14,47 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// table writes aligned columns.
-type table struct{ w *tabwriter.Writer }
+// ownerColumn is left out of a table in which nothing has an owner.
+const ownerColumn = "OWNER"
 
-func newTable(w io.Writer, head ...string) *table {
-	t := &table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-	t.row(head...)
-	return t
+// table writes aligned columns.
+type table struct {
+	w    *tabwriter.Writer
+	rows [][]string
 }
 
-func (t *table) row(cells ...string) { fmt.Fprintln(t.w, strings.Join(cells, "\t")) }
+func newTable(w io.Writer, head ...string) *table {
+	return &table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), [][]string{head}}
+}
 
-func (t *table) flush() error { return t.w.Flush() }
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) flush() error {
+	owner := slices.Index(t.rows[0], ownerColumn)
+	owned := func(row []string) bool { return row[owner] != "-" }
+	hide := owner >= 0 && !slices.ContainsFunc(t.rows[1:], owned)
+	for _, row := range t.rows {
+		if hide {
+			row = slices.Delete(row, owner, owner+1)
+		}
+		fmt.Fprintln(t.w, strings.Join(row, "\t"))
+	}
+	return t.w.Flush()
+}
+
+// shortID returns the beginning of a public id, which tells apart what people look at.
+func shortID(id string) string {
+	const digits = 8
+	return shown(id[:min(len(id), len("s-")+digits)])
+}
+
+// party says who somebody is: what was proven first, then what a program says of itself.
+func party(owner, program string, pid int64, host string) string {
+	if owner == "" {
+		return fmt.Sprintf("process %d (%s) on %s", pid, shown(program), shown(host))
+	}
+	return fmt.Sprintf("%s (says: %s, process %d on %s)", shown(owner), shown(program), pid, shown(host))
+}
 
 // print writes a value as JSON if that is asked for, and otherwise as a table.
 func (a *app) print(value any, asTable func(io.Writer) error) error {
@@ -62,7 +92,7 @@ func by(h conclave.Holder) string {
 	if h.Fence == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" by process %d (%s) on %s since %s, fence %d", h.PID, shown(h.Program), shown(h.Host), h.Since.Format(time.RFC3339), h.Fence)
+	return fmt.Sprintf(" by %s since %s, fence %d", party(h.Owner, h.Program, h.PID, h.Host), h.Since.Format(time.RFC3339), h.Fence)
 }
 
 func yes(b bool) string {

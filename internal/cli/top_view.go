@@ -131,6 +131,9 @@ func (v *topView) busy(r *conclave.Resource) []string {
 	}
 	h := r.Holders[0]
 	who := fmt.Sprintf("%s %d on %s", shown(h.Program), h.PID, shown(h.Host))
+	if h.Owner != "" {
+		who = fmt.Sprintf("%s (%s)", shown(h.Owner), who)
+	}
 	if h.Revoked {
 		who = "(asked to leave) " + who
 	}

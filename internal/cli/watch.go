@@ -191,7 +191,7 @@ func (k resourceKind) holder(w io.Writer, i int, limit uint32, h conclave.Holder
 	default:
 		fmt.Fprint(w, " held")
 	}
-	fmt.Fprintf(w, " by process %d (%s) on %s, fence %d", h.PID, shown(h.Program), shown(h.Host), h.Fence)
+	fmt.Fprintf(w, " by %s, fence %d", party(h.Owner, h.Program, h.PID, h.Host), h.Fence)
 	if len(h.Value) > 0 {
 		fmt.Fprintf(w, ", value %s", shown(string(h.Value)))
 	}

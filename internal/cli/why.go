@@ -86,6 +86,8 @@ type endedView struct {
 	Program string    `json:"program"`
 	How     string    `json:"how"`
 	Reason  string    `json:"reason,omitempty"`
+	By      string    `json:"by,omitempty"`
+	Owner   string    `json:"owner,omitempty"`
 }
 
 func explanationJSON(name string, x conclave.Explanation) explanationView {
@@ -117,9 +119,9 @@ func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation) err
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w, "PAST FENCE", "HOST", "PID", "PROGRAM", "ENDED", "HELD FOR", "HOW")
+	t := newTable(w, "PAST FENCE", ownerColumn, "HOST", "PID", "PROGRAM", "ENDED", "HELD FOR", "HOW")
 	for _, p := range x.Past {
-		t.row(number(p.Fence), shown(p.Host), number(p.PID), shown(p.Program), since(p.Until), span(p.Since, p.Until), howEnded(p))
+		t.row(number(p.Fence), shown(p.Owner), shown(p.Host), number(p.PID), shown(p.Program), since(p.Until), span(p.Since, p.Until), howEnded(p))
 	}
 	return t.flush()
 }
@@ -145,17 +147,17 @@ func (k resourceKind) tellHeld(w io.Writer, name string, r *conclave.Resource) e
 		waiting = fmt.Sprintf("%d waiting", r.QueueLength)
 	}
 	fmt.Fprintf(w, "%s %q is %s by %d%s, %s\n\n", k, name, verb, len(r.Holders), limit, waiting)
-	t := newTable(w, k.head("HOLDER FENCE", "HOST", "PID", "PROGRAM", "SINCE", "ASKED TO LEAVE")...)
+	t := newTable(w, k.head("HOLDER FENCE", ownerColumn, "HOST", "PID", "PROGRAM", "SESSION", "SINCE", "ASKED TO LEAVE")...)
 	for _, h := range r.Holders {
-		t.row(k.row(h.Shared, h.Priority, h.Value, number(h.Fence), shown(h.Host), number(h.PID), shown(h.Program), since(h.Since), asked(h))...)
+		t.row(k.row(h.Shared, h.Priority, h.Value, number(h.Fence), shown(h.Owner), shown(h.Host), number(h.PID), shown(h.Program), shortID(h.Session), since(h.Since), asked(h))...)
 	}
 	if err := t.flush(); err != nil || len(r.Waiters) == 0 {
 		return err
 	}
 	fmt.Fprintln(w)
-	t = newTable(w, k.head("QUEUE", "HOST", "PID", "PROGRAM", "SINCE")...)
+	t = newTable(w, k.head("QUEUE", ownerColumn, "HOST", "PID", "PROGRAM", "SESSION", "SINCE")...)
 	for i, q := range r.Waiters {
-		t.row(k.row(q.Shared, q.Priority, q.Value, number(uint32(i+1)), shown(q.Host), number(q.PID), shown(q.Program), since(q.Since))...)
+		t.row(k.row(q.Shared, q.Priority, q.Value, number(uint32(i+1)), shown(q.Owner), shown(q.Host), number(q.PID), shown(q.Program), shortID(q.Session), since(q.Since))...)
 	}
 	if err := t.flush(); err != nil {
 		return err
@@ -205,6 +207,9 @@ func howEnded(p conclave.Ended) string {
 	}
 	if p.Reason != "" {
 		text += ", asked to leave: " + shown(p.Reason)
+	}
+	if p.By != "" {
+		text += ", by " + shown(p.By)
 	}
 	return text
 }

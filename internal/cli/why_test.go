@@ -23,13 +23,13 @@ func TestWhyTellsOfALock(t *testing.T) {
 		Resource: conclave.Resource{
 			Name: "a", Limit: 2, QueueLength: 3,
 			Holders: []conclave.Holder{
-				{Fence: 7, Host: "h1", PID: 1, Program: "p", Since: now, Revoked: true, Reason: "main\ntenance"},
+				{Fence: 7, Session: "s-1f2e3d4c5b6a798897a6b5c4d3e2f100", Owner: "cert:p", Host: "h1", PID: 1, Program: "p", Since: now, Revoked: true, Reason: "main\ntenance"},
 				{Fence: 8, Host: "h2", PID: 2, Program: "q", Since: now, Revoked: true},
 			},
 			Waiters: []conclave.Waiter{{Host: "h3", PID: 3, Program: "r", Since: now}, {Host: "h4", PID: 4, Program: "s", Since: now, Shared: true}},
 		},
 		Past: []conclave.Ended{
-			{Fence: 6, Host: "h5", PID: 5, Program: "t", Since: now.Add(-90 * time.Second), Until: now, How: "dropped", Reason: "maintenance"},
+			{Fence: 6, Host: "h5", PID: 5, Program: "t", Since: now.Add(-90 * time.Second), Until: now, How: "dropped", Reason: "maintenance", By: "cert:op"},
 			{Fence: 5, Host: "h6", PID: 6, Program: "u", Since: now.Add(-1500 * time.Microsecond), Until: now, How: "expired"},
 		},
 	}
@@ -39,17 +39,17 @@ func TestWhyTellsOfALock(t *testing.T) {
 	}
 	wantText(t, out.String(), `lock "a" is held by 2 of 2, 3 waiting
 
-HOLDER FENCE  HOST  PID  PROGRAM  SINCE   ASKED TO LEAVE        SHARED
-7             h1    1    p        0s ago  yes: "main\ntenance"  no
-8             h2    2    q        0s ago  yes                   no
+HOLDER FENCE  OWNER   HOST  PID  PROGRAM  SESSION     SINCE   ASKED TO LEAVE        SHARED
+7             cert:p  h1    1    p        s-1f2e3d4c  0s ago  yes: "main\ntenance"  no
+8             -       h2    2    q        -           0s ago  yes                   no
 
-QUEUE  HOST  PID  PROGRAM  SINCE   SHARED
-1      h3    3    r        0s ago  no
-2      h4    4    s        0s ago  yes
+QUEUE  HOST  PID  PROGRAM  SESSION  SINCE   SHARED
+1      h3    3    r        -        0s ago  no
+2      h4    4    s        -        0s ago  yes
 and 1 more
 
 PAST FENCE  HOST  PID  PROGRAM  ENDED   HELD FOR  HOW
-6           h5    5    t        0s ago  1m30s     taken away: it did not leave in time, asked to leave: maintenance
+6           h5    5    t        0s ago  1m30s     taken away: it did not leave in time, asked to leave: maintenance, by cert:op
 5           h6    6    u        0s ago  2ms       its session was not renewed in time
 `)
 }
@@ -67,8 +67,8 @@ func TestWhyTellsOfAnElection(t *testing.T) {
 	}
 	wantText(t, out.String(), `election "e" is led by 1, nobody waits
 
-HOLDER FENCE  HOST  PID  PROGRAM  SINCE   ASKED TO LEAVE  PRIORITY  VALUE
-7             h1    1    p        0s ago  no              -2        x:1
+HOLDER FENCE  HOST  PID  PROGRAM  SESSION  SINCE   ASKED TO LEAVE  PRIORITY  VALUE
+7             h1    1    p        -        0s ago  no              -2        x:1
 `)
 	out.Reset()
 	if err := election.tell(&out, "e", conclave.Explanation{}); err != nil {
@@ -115,12 +115,15 @@ func TestSentences(t *testing.T) {
 	several.Holders = append(several.Holders, conclave.Holder{Fence: 5, PID: 2, Program: "q", Host: "h", Revoked: true, Reason: "r"})
 	shared := held("s", 4, 0)
 	shared.Holders[0].Shared, shared.Holders[0].Revoked = true, true
+	owned := held("o", 7, 0)
+	owned.Holders[0].Owner = "cert:batch-7"
 	led := held("e", 6, 0)
 	led.Holders[0].Value = []byte("x:1")
 	for _, c := range []struct{ got, want string }{
 		{lock.sentence(held("a\x1b", 1, 0)), `"a\x1b": held by process 1 (p) on h, fence 1`},
 		{lock.sentence(several), `s: held (at most 3) by process 1 (p) on h, fence 4 and by process 2 (q) on h, fence 5, asked to leave (r); 2 waiting`},
 		{lock.sentence(shared), `s: shared by process 1 (p) on h, fence 4, asked to leave`},
+		{lock.sentence(owned), `o: held by cert:batch-7 (says: p, process 1 on h), fence 7`},
 		{lock.sentence(conclave.Resource{Name: "a"}), `a: free`},
 		{election.sentence(led), `e: led by process 1 (p) on h, fence 6, value x:1`},
 		{election.sentence(conclave.Resource{Name: "e"}), `e: nobody leads`},

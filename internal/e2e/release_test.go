@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -136,6 +137,44 @@ func TestFacesOfOneLock(t *testing.T) {
 	if err := <-given; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestEndingASession ends the session of a command by the beginning of its public id.
+func TestEndingASession(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 1)
+	client := dial(t, conclave.Config{Servers: cluster.Addresses(), Program: "tester"})
+	lock, err := client.Lock(within(t), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := client.SessionID()
+	short := id[:len("s-")+8]
+	on := func(status int, want string, args ...string) {
+		t.Helper()
+		got, output, said := call(t, append([]string{"--servers", cluster.Addresses()[0]}, args...)...)
+		if got != status || !strings.Contains(output+said, want) {
+			t.Errorf("conclave %v: status %d, %s%s\nwant status %d and %q", args, got, output, said, status, want)
+		}
+	}
+	on(0, short+"  ", "sessions")
+	on(0, fmt.Sprintf(`"id": %q`, id), "sessions", "--json")
+	on(0, short+"  ", "locks")
+	on(0, fmt.Sprintf(`"session_id": %q`, id), "locks", "--json")
+	on(1, "session s-00000000: not found", "sessions", "end", "s-00000000", "--reason", "leaked")
+	on(0, "session "+id+" ends; holds to release first: 1", "sessions", "end", short, "--reason", "leaked")
+	<-lock.Context().Done()
+	var revoked *conclave.RevokedError
+	if cause := context.Cause(lock.Context()); !errors.As(cause, &revoked) || revoked.Reason != "leaked" {
+		t.Errorf("the holder is told %v", cause)
+	}
+	on(0, `"leaving": true`, "sessions", "--json")
+	on(0, "yes: leaked", "why", "a")
+	if err := lock.Unlock(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	on(1, "session "+id+": not found", "sessions", "end", id, "--reason", "again")
+	on(0, `nobody holds lock "a"; its last holds:`, "why", "a")
 }
 
 // TestSemaphoreLetsInAsManyAsItsLimit counts how many commands run at a time.

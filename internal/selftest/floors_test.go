@@ -79,6 +79,7 @@ internal/longrun/run:  internal/longrun
 internal/vopr:         service/replica service/agreement service/registry service/version internal/longrun # the server in a simulated world
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
+internal/attack:
 internal/nemesis:
 internal/selftest:
 `

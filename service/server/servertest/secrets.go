@@ -68,14 +68,9 @@ func (a *Authority) write(name, kind string, der []byte) string {
 }
 
 // Issue returns the files of a certificate for this machine, and of its key. It
-// replaces those that were issued under this name before.
-func (a *Authority) Issue(name string) (cert, key string) {
-	a.t.Helper()
-	return a.IssueUntil(name, time.Now().Add(time.Hour))
-}
-
-// IssueUntil is like Issue, for a certificate that expires at end.
-func (a *Authority) IssueUntil(name string, end time.Time) (cert, key string) {
+// replaces those that were issued under this name before. Each change may change what
+// it says.
+func (a *Authority) Issue(name string, changes ...func(*x509.Certificate)) (cert, key string) {
 	a.t.Helper()
 	secret := newKey(a.t)
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
@@ -84,10 +79,13 @@ func (a *Authority) IssueUntil(name string, end time.Time) (cert, key string) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: end,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, change := range changes {
+		change(template)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &secret.PublicKey, a.key)
 	if err != nil {
@@ -100,11 +98,17 @@ func (a *Authority) IssueUntil(name string, end time.Time) (cert, key string) {
 	return a.write(name+".pem", "CERTIFICATE", der), a.write(name+".key", "PRIVATE KEY", private)
 }
 
+// IssueUntil is like Issue, for a certificate that expires at end.
+func (a *Authority) IssueUntil(name string, end time.Time) (cert, key string) {
+	a.t.Helper()
+	return a.Issue(name, func(c *x509.Certificate) { c.NotAfter = end })
+}
+
 // Client returns what a client needs that trusts this authority and shows a
 // certificate of it.
-func (a *Authority) Client(name string) *tls.Config {
+func (a *Authority) Client(name string, changes ...func(*x509.Certificate)) *tls.Config {
 	a.t.Helper()
-	cert, key := a.Issue(name)
+	cert, key := a.Issue(name, changes...)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		a.t.Fatal(err)

@@ -1,0 +1,50 @@
+package conclave
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestEndSession has a client end the session of another by the id that both see.
+func TestEndSession(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 2)
+		holder, operator := cl.connect(), cl.connect()
+		if id := holder.SessionID(); id != "" {
+			t.Errorf("before it is open the session is %q", id)
+		}
+		l := mustLock(t, holder, "x")
+		id := holder.SessionID()
+		live, err := operator.Sessions(t.Context())
+		if err != nil || len(live) != 1 || live[0].ID != id || !strings.HasPrefix(id, "s-") {
+			t.Fatalf("the holder has the session %q, listed are %v, %v", id, live, err)
+		}
+		if secret := string(l.h.session.secret); strings.Contains(id, secret) || strings.Contains(id, publicID([]byte(secret))) {
+			t.Errorf("the id %q shows the secret", id)
+		}
+		if holds, err := operator.EndSession(t.Context(), id, "leaked"); err != nil || holds != 1 {
+			t.Fatalf("got %d, %v", holds, err)
+		}
+		_, err = operator.EndSession(t.Context(), id, "leaked")
+		var refused *RequestError
+		if !errors.Is(err, ErrNotFound) || !errors.As(err, &refused) || refused.Name != id {
+			t.Errorf("the end of a session that is gone: %v", err)
+		}
+	})
+}
+
+func TestEndSessionRefusesWhatIsNoID(t *testing.T) {
+	var c Client
+	for _, test := range []struct{ id, reason, says string }{
+		{"", "", `session: "": must be a public id`},
+		{strings.Repeat("0", 32), "", "must be a public id"},
+		{"s-" + strings.Repeat("0", 31), "", "must be a public id"},
+		{"s-" + strings.Repeat("x", 32), "", "must be a public id"},
+		{"s-" + strings.Repeat("0", 32), strings.Repeat("x", 257), "reason: 257 bytes: must have at most 256"},
+	} {
+		if _, err := c.EndSession(t.Context(), test.id, test.reason); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%q: %v, want %q", test.id, err, test.says)
+		}
+	}
+}
