@@ -49,8 +49,8 @@ type Config struct {
 	Peers map[uint64]string
 	// ServerTLS and ClientTLS secure the connections that this server takes
 	// and makes: both, or neither for plain TCP. ServerTLS must demand a
-	// certificate. A ClientTLS without ServerName expects the host of the
-	// address it dials.
+	// certificate. Besides, the certificate of a server must be valid for the
+	// host of its address, or name the server by its URI.
 	ServerTLS, ClientTLS *tls.Config
 	// KnownUID returns the UID on record for a peer, 0 if there is none. It is
 	// called by many goroutines. Nil means that there are no records.
@@ -58,6 +58,9 @@ type Config struct {
 	// Removed reports whether a server was removed from the cluster for good. It
 	// is called by many goroutines. Nil means that none was.
 	Removed func(server uint64) bool
+	// Calls, if not nil, takes over the connections of peers that speak HTTP/2: in
+	// TLS by ALPN, in the clear by its preface. Nobody else closes them.
+	Calls chan<- net.Conn
 	// Handler takes what arrives.
 	Handler Handler
 	// Log receives what an operator should know [slog.Default()].

@@ -27,12 +27,16 @@ const (
 	WrongServer
 	// Removed means that the dialler was removed from the cluster for good.
 	Removed
+	// WrongCertificate means that the dialler's certificate is not that of the
+	// server that it says it is.
+	WrongCertificate
 )
 
 var codeNames = [...]string{
 	Busy: "busy", OtherCluster: "other cluster", UnknownServer: "unknown server", OwnID: "own id",
 	Duplicate: "duplicate id", NewerVersion: "newer version", WrongServer: "wrong server",
-	Removed: "removed",
+	Removed:          "removed",
+	WrongCertificate: "wrong certificate",
 }
 
 func (c Code) String() string {

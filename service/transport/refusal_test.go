@@ -257,11 +257,11 @@ func TestDiallerChecksWhoAnswers(t *testing.T) {
 
 func TestCodesArePermanent(t *testing.T) {
 	var names []string
-	for c := range Code(10) {
+	for c := range Code(11) {
 		names = append(names, c.String())
 	}
 	want := []string{
-		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "removed", "code 9",
+		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "removed", "wrong certificate", "code 10",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("codes are %q, want %q: they travel on the wire", names, want)
