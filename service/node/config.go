@@ -39,6 +39,9 @@ type Config struct {
 	// PeerServerTLS and PeerClientTLS secure the traffic between servers; nil
 	// leaves it in the clear.
 	PeerServerTLS, PeerClientTLS *tls.Config
+	// Calls, if not nil, takes over the connections by which other servers call this
+	// one. They come to PeerListener as well.
+	Calls chan<- net.Conn
 	// ClientAddress is where clients reach this server ("host:port").
 	ClientAddress string
 	// Heartbeat is the time between two heartbeats of the leader [50 ms].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -101,6 +102,7 @@ func (n *Node) open() error {
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
 		KnownUID: n.records.uid, Removed: n.records.removed,
+		Calls:   n.cfg.Calls,
 		Handler: &handler{n},
 		Log:     n.log,
 	})
@@ -173,6 +175,12 @@ func (n *Node) ClientAddress(server uint64) string {
 		return address
 	}
 	return n.records.clientAddress(server)
+}
+
+// Dial connects to another server to call it, at its peer address on record. The
+// other side takes the connection by its Config.Calls.
+func (n *Node) Dial(ctx context.Context, server uint64) (net.Conn, error) {
+	return n.net.Dial(ctx, server)
 }
 
 // Connected returns the servers that this one has a connection to.
