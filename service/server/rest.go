@@ -57,7 +57,7 @@ func (s *Server) routes() http.Handler {
 	})
 	// A page from elsewhere that a browser shows must not be able to release
 	// somebody's locks. Programs send none of the headers that this looks at.
-	return http.NewCrossOriginProtection().Handler(mux)
+	return s.guardHost(http.NewCrossOriginProtection().Handler(mux))
 }
 
 // problem is the body of a response that is not a success.
