@@ -41,7 +41,11 @@ func (s service) Attach(stream attachStream) error {
 	if err := stream.Send(&api.ServerFrame{Welcome: welcome}); err != nil {
 		return err
 	}
-	out := newOutbox(func() {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return err
+	}
+	out := newOutbox(who, func() {
 		s.log.Warn("a client does not take its replies and is cut off", "remote", remote(ctx))
 		go hangUp(ctx)
 	})
@@ -85,7 +89,7 @@ func (s *Server) read(stream attachStream, conn *node.Conn, out *outbox) *api.Fa
 		}
 		commands := make([]registry.Command, 0, len(frame.GetRequests()))
 		for _, req := range frame.GetRequests() {
-			if c, problem := commandOf(req); problem != "" {
+			if c, problem := out.command(req); problem != "" {
 				out.refuse(refusal(req, api.Code_CODE_INVALID, problem))
 			} else {
 				commands = append(commands, c)

@@ -6,11 +6,15 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -23,7 +27,7 @@ type caller struct {
 	// principal is the name that the caller has proven, such as "cert:batch-7";
 	// empty for an anonymous caller.
 	principal string
-	// via is how the call came: "grpc" or "http".
+	// via is how the call came: "grpc", "http", or "local" from within this process.
 	via string
 	// remote is the address that it came from.
 	remote string
@@ -46,33 +50,76 @@ func (c caller) origin() registry.Origin {
 	return registry.Origin{Actor: c.principal, Via: c.via, Remote: c.remote}
 }
 
+// identity is who is at the other end of a connection, or why that is not clear.
+type identity struct {
+	caller
+	err error
+}
+
+// identify finds out who is at the other end of a connection of clients. Local is the
+// principal of who connects from within this process.
+func identify(conn net.Conn, via, local string) identity {
+	who := identity{caller: caller{via: via, remote: conn.RemoteAddr().String()}}
+	if conn.RemoteAddr().Network() == "pipe" { // of net.Pipe: no other process has an end of it
+		who.principal, who.via = local, "local"
+		return who
+	}
+	if s, ok := conn.(*sniffed); ok {
+		conn = s.Conn
+	}
+	if secure, ok := conn.(*tls.Conn); ok {
+		who.principal, who.err = principalOf(secure.ConnectionState())
+	}
+	return who
+}
+
 type callerKey struct{}
 
 // withCaller attaches the caller to the context of a call.
 func withCaller(ctx context.Context, c caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
+	return withIdentity(ctx, identity{caller: c})
+}
+
+func withIdentity(ctx context.Context, who identity) context.Context {
+	return context.WithValue(ctx, callerKey{}, who)
 }
 
 // callerOf returns who made the call of a context: whom withCaller attached, or
 // else who is at the other end of the gRPC connection.
 func callerOf(ctx context.Context) (caller, error) {
-	if c, attached := ctx.Value(callerKey{}).(caller); attached {
-		return c, nil
+	if who, attached := ctx.Value(callerKey{}).(identity); attached {
+		return who.caller, who.err
 	}
-	c := caller{via: "grpc"}
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return c, nil
-	}
-	c.remote = p.Addr.String()
-	if l, ok := p.AuthInfo.(link); ok {
-		if secure, ok := l.conn.(*tls.Conn); ok {
-			var err error
-			c.principal, err = principalOf(secure.ConnectionState())
-			return c, err
+	if p, ok := peer.FromContext(ctx); ok {
+		if l, ok := p.AuthInfo.(link); ok {
+			return l.caller, l.err
 		}
 	}
-	return c, nil
+	return caller{via: "grpc"}, nil
+}
+
+// refuseNameless fails for a caller that shows a certificate which names nobody: it
+// is not taken for an anonymous one.
+func refuseNameless(ctx context.Context) error {
+	if _, err := callerOf(ctx); err != nil {
+		return status.Error(codes.Unauthenticated, err.Error())
+	}
+	return nil
+}
+
+// refuseNamelessCall and refuseNamelessStream are refuseNameless for every method of gRPC.
+func refuseNamelessCall(ctx context.Context, req any, _ *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
+	if err := refuseNameless(ctx); err != nil {
+		return nil, err
+	}
+	return serve(ctx, req)
+}
+
+func refuseNamelessStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
+	if err := refuseNameless(stream.Context()); err != nil {
+		return err
+	}
+	return serve(srv, stream)
 }
 
 // principalOf returns the principal that a connection proves by the certificate of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"encoding/hex"
 	"testing"
 	"time"
 
@@ -179,3 +180,5 @@ func (s *stream) end() error {
 		}
 	}
 }
+
+func hexOf(b []byte) string { return hex.EncodeToString(b) }

@@ -8,18 +8,23 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// commandOf translates a request, or reports what is wrong with it. The rest of
-// what can be wrong the registry finds.
-func commandOf(req *api.Request) (c registry.Command, problem string) {
-	id := req.GetSession()
-	if len(id) != len(c.Session) {
-		return c, fmt.Sprintf("the session id has %d bytes: it must have %d", len(id), len(c.Session))
+// command translates a request of a caller, or reports what is wrong with it.
+func (c caller) command(req *api.Request) (registry.Command, string) {
+	id, problem := c.sessionID(req.GetSession())
+	if problem != "" {
+		return registry.Command{}, problem
 	}
-	copy(c.Session[:], id)
-	c.Sequence, c.Low = req.GetSequence(), req.GetLow()
+	return commandOf(c, id, req)
+}
+
+// commandOf translates a request in the session with an id, or reports what is wrong
+// with it. The rest of what can be wrong the registry finds. Who the owner of a session
+// is, and who revokes, is known here and never taken from the request.
+func commandOf(who caller, id registry.SessionID, req *api.Request) (c registry.Command, problem string) {
+	c.Session, c.Sequence, c.Low = id, req.GetSequence(), req.GetLow()
 	switch op := req.GetOp().(type) {
 	case *api.Request_Open:
-		c.Op, c.TTL = registry.OpOpen, op.Open.GetTtlNs()
+		c.Op, c.TTL, c.Owner = registry.OpOpen, op.Open.GetTtlNs(), who.principal
 		c.Host, c.PID, c.Program = op.Open.GetHost(), op.Open.GetPid(), op.Open.GetProgram()
 	case *api.Request_Renew:
 		c.Op = registry.OpRenew
@@ -34,6 +39,7 @@ func commandOf(req *api.Request) (c registry.Command, problem string) {
 	case *api.Request_Update:
 		c.Op, c.Hold, c.Value = registry.OpUpdate, op.Update.GetHold(), string(op.Update.GetValue())
 	case *api.Request_Revoke:
+		c.Origin = who.origin()
 		return revokeOf(c, op.Revoke)
 	case *api.Request_Transfer:
 		c.Op, c.Hold, c.Value = registry.OpTransfer, op.Transfer.GetHold(), string(op.Transfer.GetTo())
@@ -75,13 +81,17 @@ var opNames = map[registry.Op]string{
 	registry.OpRevoke: "revoke", registry.OpTransfer: "transfer",
 }
 
-// replyOf translates an answer. The codes are those of the protocol.
-func replyOf(o *node.Reply) *api.Reply {
+// replyOf translates an answer in the session with a secret. The codes are those of
+// the protocol.
+func replyOf(secret []byte, o *node.Reply) *api.Reply {
 	r := &o.Result
 	reply := &api.Reply{
-		Session: o.Session[:], Sequence: o.Sequence,
+		Session: secret, Sequence: o.Sequence,
 		Code: api.Code(r.Code), Message: r.Message,
 		Fence: r.Fence, Ahead: r.Ahead, RemainingNs: r.Remaining, Revoked: r.Revoked,
+	}
+	if r.Remaining != 0 { // of an Open or a Renew that did
+		reply.Id = o.Session[:]
 	}
 	if r.Holder != nil {
 		reply.Holder = holderOf(r.Holder)
@@ -98,7 +108,7 @@ func holderOf(h *registry.Holder) *api.Holder {
 	return &api.Holder{
 		Session: h.Session[:], Sequence: h.Sequence, Fence: h.Fence, SinceUnixNs: h.Since,
 		Host: h.Host, Pid: h.PID, Program: h.Program, Value: []byte(h.Value),
-		Shared: h.Shared, Priority: h.Priority, Revoked: h.Revoked, Reason: h.Reason,
+		Shared: h.Shared, Priority: h.Priority, Revoked: h.Revoked, Reason: h.Reason, Owner: h.Owner,
 	}
 }
 
@@ -114,7 +124,7 @@ func resourceOf(r *registry.Resource) *api.Resource {
 		res.Waiters = append(res.Waiters, &api.Waiter{
 			Session: w.Session[:], Sequence: w.Sequence, SinceUnixNs: w.Since,
 			Host: w.Host, Pid: w.PID, Program: w.Program,
-			Value: []byte(w.Value), Shared: w.Shared, Priority: w.Priority,
+			Value: []byte(w.Value), Shared: w.Shared, Priority: w.Priority, Owner: w.Owner,
 		})
 	}
 	return res
@@ -124,6 +134,7 @@ func endedOf(e *registry.Ended) *api.Ended {
 	return &api.Ended{
 		Fence: e.Fence, SinceUnixNs: e.Since, UntilUnixNs: e.Until,
 		Host: e.Host, Pid: e.PID, Program: e.Program, How: api.Ending(e.How), Reason: e.Reason,
+		Owner: e.Owner, By: e.By,
 	}
 }
 
@@ -132,5 +143,6 @@ func sessionOf(s *registry.Session, remaining int64) *api.Session {
 	return &api.Session{
 		Id: s.ID[:], TtlNs: s.TTL, Host: s.Host, Pid: s.PID, Program: s.Program,
 		Holds: uint32(s.Holds), Waits: uint32(s.Waits), OpenedUnixNs: s.Opened, RemainingNs: remaining,
+		Owner: s.Owner,
 	}
 }

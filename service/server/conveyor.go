@@ -12,19 +12,23 @@ import (
 // conveyor stands where gRPC expects TLS. The splitter has done that already;
 // what is left is to keep the connection at hand, so that a client that takes
 // nothing can be cut off.
-type conveyor struct{}
+type conveyor struct {
+	// local is the principal of who connects from within this process.
+	local string
+}
 
 // link is a connection as the calls that come over it see it.
 type link struct {
 	credentials.CommonAuthInfo
 	conn net.Conn
+	identity
 }
 
 func (link) AuthType() string { return "conclave" }
 
-func (conveyor) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (c conveyor) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	level := credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}
-	return conn, link{level, conn}, nil
+	return conn, link{level, conn, identify(conn, "grpc", c.local)}, nil
 }
 
 func (conveyor) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {

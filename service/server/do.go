@@ -36,10 +36,14 @@ func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
 // do carries out one request on the leader. Whatever happens, it is told by the
 // reply.
 func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
-	if _, problem := commandOf(req); problem != "" {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return s.failed(ctx, req, err)
+	}
+	if _, problem := who.command(req); problem != "" {
 		return refusal(req, api.Code_CODE_INVALID, problem)
 	}
-	ctx, cancel := deadlineFor(ctx, waits(req))
+	ctx, cancel := deadlineFor(withCaller(ctx, who), waits(req))
 	defer cancel()
 	if req.GetSequence() != 0 || passedOn(ctx) {
 		return s.carryOut(ctx, req)
@@ -87,7 +91,8 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 	}
 	if waits(req) && !passedOn(ctx) {
 		// It may be in a queue, or come to be: nobody waits for it any more.
-		s.tasks.Go(func() { s.withdraw(req) })
+		who, _ := callerOf(ctx)
+		s.tasks.Go(func() { s.withdraw(who, req) })
 	}
 	return s.failed(ctx, req, err)
 }
@@ -119,6 +124,10 @@ type call struct {
 	deposed chan struct{}
 }
 
+func newCall() *call {
+	return &call{replies: make(chan node.Reply, 8), deposed: make(chan struct{})}
+}
+
 // Deliver implements node.Client.
 func (c *call) Deliver(replies []node.Reply) {
 	for _, r := range replies {
@@ -134,13 +143,14 @@ func (c *call) Depose() { close(c.deposed) }
 
 // doHere carries out a request on this server, which leads.
 func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, error) {
-	c := &call{replies: make(chan node.Reply, 8), deposed: make(chan struct{})}
+	c := newCall()
 	conn, err := s.node.Connect(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	command, _ := commandOf(req) // it was looked at before
+	who, _ := callerOf(ctx)
+	command, _ := who.command(req) // it was looked at before
 	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
 		return nil, err
 	}
@@ -158,7 +168,7 @@ func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Rep
 		select {
 		case r := <-c.replies:
 			if r.Result.Code != registry.Queued {
-				return replyOf(&r), nil
+				return replyOf(req.GetSession(), &r), nil
 			}
 			queued = true
 			silence.Stop()
@@ -178,8 +188,9 @@ func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Rep
 // leave takes a waiting request out of its queue and answers for it. The caller
 // may be gone, which changes nothing: nobody would release what is granted.
 func (s *Server) leave(ctx context.Context, req *api.Request) (*api.Reply, error) {
+	who, _ := callerOf(ctx)
 	left := make(chan error, 1)
-	s.tasks.Go(func() { left <- s.withdraw(req) })
+	s.tasks.Go(func() { left <- s.withdraw(who, req) })
 	select {
 	case err := <-left:
 		if err != nil {
@@ -195,8 +206,8 @@ func (s *Server) leave(ctx context.Context, req *api.Request) (*api.Reply, error
 // withdraw takes a request to acquire back: out of the queue, or, if it was
 // granted after all, by a release. A request that was never carried out never
 // will be.
-func (s *Server) withdraw(req *api.Request) error {
-	ctx, cancel := context.WithTimeout(s.ctx, withdrawal)
+func (s *Server) withdraw(who caller, req *api.Request) error {
+	ctx, cancel := context.WithTimeout(withCaller(s.ctx, who), withdrawal)
 	defer cancel()
 	hold := req.GetSequence()
 	again := func(op *api.Request) *api.Request {
@@ -214,7 +225,7 @@ func (s *Server) withdraw(req *api.Request) error {
 		return nil
 	}
 	if s.ctx.Err() == nil {
-		s.log.Warn("a request whose caller waits no longer could not be taken back", "session", fmt.Sprintf("%x", req.GetSession()), "sequence", hold, "why", reply.GetMessage())
+		s.log.Warn("could not withdraw an abandoned request", "session", who.session(req.GetSession()), "sequence", hold, "why", reply.GetMessage())
 	}
 	return errors.New(reply.GetMessage())
 }

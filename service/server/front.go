@@ -23,6 +23,7 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 <tr><td><a href="/v1/watch/locks">GET /v1/watch/locks</a>, <a href="/v1/watch/elections">/v1/watch/elections</a><td>all that changes under <code>?prefix=</code> (server-sent events)
 <tr><td><a href="/v1/sessions">GET /v1/sessions</a><td>live sessions; <code>?after= limit= stale=</code>
 <tr><td>POST /v1/open<td><code>{"ttl":"10s"}</code> opens a session
+<tr><td>POST /v1/sessions/{id}/end<td><code>{"reason":"..."}</code> asks the owner of a session to end it
 <tr><td>POST /v1/renew, /v1/close<td><code>{"session":"..."}</code>
 <tr><td>POST /v1/acquire<td><code>{"session":"...","name":"...","wait":"5s"}</code> or <code>"try":true</code>; <code>"limit":3</code> for a semaphore, <code>"shared":true</code> for readers
 <tr><td>POST /v1/release<td><code>{"session":"...","hold":"..."}</code>
@@ -33,7 +34,7 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 <tr><td>POST /v1/revoke<td><code>{"session":"...","lock":"...","reason":"..."}</code> or <code>"election"</code>: asks the holder to leave
 <tr><td><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a>, <a href="/metrics">/metrics</a><td>for what watches over servers
 </table>
-<p>Fences and holds are numbers of 64 bits, written as strings: as numbers, many readers of JSON would round them. An error has the body <code>{"code":"NOT_HELD","message":"..."}</code>.</p>
+<p><code>session</code> is the secret that <code>/v1/open</code> returned, <code>session_id</code> the public id of a session, with which nobody can act in it. Fences and holds are numbers of 64 bits, written as strings: as numbers, many readers of JSON would round them. An error has the body <code>{"code":"NOT_HELD","message":"..."}</code>.</p>
 </html>
 `))
 

@@ -23,6 +23,7 @@ const (
 // outbox holds what a node has for one client until the client's stream takes
 // it.
 type outbox struct {
+	sessions *sessions
 	// overflow is called once, if the client does not take its replies.
 	overflow func()
 	// wake has a value if there may be news for the writer.
@@ -51,8 +52,9 @@ type asked struct {
 	at time.Time
 }
 
-func newOutbox(overflow func()) *outbox {
+func newOutbox(who caller, overflow func()) *outbox {
 	return &outbox{
+		sessions: newSessions(who),
 		overflow: overflow,
 		wake:     make(chan struct{}, 1), room: make(chan struct{}, 1),
 		asked: make(map[question]asked),
@@ -99,6 +101,15 @@ func signal(c chan struct{}) {
 	}
 }
 
+// command translates a request of the client, or reports what is wrong with it.
+func (o *outbox) command(req *api.Request) (registry.Command, string) {
+	id, problem := o.sessions.id(req.GetSession())
+	if problem != "" {
+		return registry.Command{}, problem
+	}
+	return commandOf(o.sessions.caller, id, req)
+}
+
 // note remembers that commands await replies.
 func (o *outbox) note(commands []registry.Command) {
 	now := time.Now()
@@ -139,7 +150,7 @@ func (o *outbox) take(timed func(registry.Op, time.Duration)) (frame *api.Server
 		frame = &api.ServerFrame{Replies: make([]*api.Reply, 0, n+refused)}
 	}
 	for i := range o.outcomes[:n] {
-		frame.Replies = append(frame.Replies, replyOf(&o.outcomes[i]))
+		frame.Replies = append(frame.Replies, replyOf(o.sessions.secret(o.outcomes[i].Session), &o.outcomes[i]))
 	}
 	o.answered(o.outcomes[:n], timed)
 	if n > 0 {

@@ -18,7 +18,7 @@ import (
 func untimed(registry.Op, time.Duration) {}
 
 func TestOutboxGathersRepliesIntoFrames(t *testing.T) {
-	o := newOutbox(func() { t.Error("it overflows") })
+	o := newOutbox(caller{}, func() { t.Error("it overflows") })
 	for range 3 {
 		o.Deliver(make([]node.Reply, frameReplies/2))
 	}
@@ -37,7 +37,7 @@ func TestOutboxGathersRepliesIntoFrames(t *testing.T) {
 }
 
 func TestOutboxSendsEverythingBeforeTheEnd(t *testing.T) {
-	o := newOutbox(nil)
+	o := newOutbox(caller{}, nil)
 	o.Deliver(make([]node.Reply, frameReplies+1))
 	o.Depose()
 	if _, last := o.take(untimed); last {
@@ -49,7 +49,7 @@ func TestOutboxSendsEverythingBeforeTheEnd(t *testing.T) {
 }
 
 func TestOutboxEndsOnceAllIsAnswered(t *testing.T) {
-	o := newOutbox(nil)
+	o := newOutbox(caller{}, nil)
 	o.note([]registry.Command{{Op: registry.OpRenew, Sequence: 1}})
 	o.end(nil)
 	if _, last := o.take(untimed); last {
@@ -64,7 +64,7 @@ func TestOutboxEndsOnceAllIsAnswered(t *testing.T) {
 
 func TestOutboxOverflowsOnce(t *testing.T) {
 	overflows := 0
-	o := newOutbox(func() { overflows++ })
+	o := newOutbox(caller{}, func() { overflows++ })
 	o.Deliver(make([]node.Reply, maxOutbox))
 	if overflows != 0 {
 		t.Fatal("it overflows when it is full")
@@ -78,7 +78,7 @@ func TestOutboxOverflowsOnce(t *testing.T) {
 
 func TestOutboxAdmitsWhenThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOutbox(nil)
+		o := newOutbox(caller{}, nil)
 		o.Deliver(make([]node.Reply, highWater+1))
 		admitted := make(chan error)
 		go func() { admitted <- o.admit(t.Context()) }()
@@ -96,7 +96,7 @@ func TestOutboxAdmitsWhenThereIsRoom(t *testing.T) {
 }
 
 func TestOutboxAdmitsNothingAfterTheEnd(t *testing.T) {
-	o := newOutbox(nil)
+	o := newOutbox(caller{}, nil)
 	o.Deliver(make([]node.Reply, highWater+1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -48,16 +48,16 @@ func (p *parameters) truth(key string) bool {
 	return v
 }
 
-func (p *parameters) session(key string) []byte {
+func (p *parameters) sessionID(key string) []byte {
 	text := p.text(key)
 	if text == "" {
 		return nil
 	}
-	id, err := parseSession(text)
+	id, err := parsePublicID(text)
 	if err != nil && p.err == nil {
 		p.err = malformed("%s: %v", key, err)
 	}
-	return id
+	return id[:]
 }
 
 // check returns the first error.

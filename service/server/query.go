@@ -121,7 +121,7 @@ func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
 	var after registry.SessionID
 	if id := req.GetAfter(); len(id) != 0 && len(id) != len(after) {
-		return nil, status.Errorf(codes.InvalidArgument, "the session id has %d bytes: it must have %d", len(id), len(after))
+		return nil, status.Errorf(codes.InvalidArgument, "after: %d bytes: the public id of a session has %d", len(id), len(after))
 	}
 	copy(after[:], req.GetAfter())
 	answer := new(api.SessionsResponse)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/watch/locks", s.watchLocks)
 	mux.HandleFunc("GET /v1/watch/elections", s.watchElections)
 	mux.HandleFunc("GET /v1/sessions", s.timed("sessions", s.getSessions))
+	mux.HandleFunc("POST /v1/sessions/{id}/end", s.timed("end_session", s.postEndSession))
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", s.metricsHandler())
@@ -57,7 +59,18 @@ func (s *Server) routes() http.Handler {
 	})
 	// A page from elsewhere that a browser shows must not be able to release
 	// somebody's locks. Programs send none of the headers that this looks at.
-	return s.guardHost(http.NewCrossOriginProtection().Handler(mux))
+	return s.guardHost(named(http.NewCrossOriginProtection().Handler(mux)))
+}
+
+// named refuses callers who show a certificate that names nobody.
+func named(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := callerOf(r.Context()); err != nil {
+			writeJSON(w, http.StatusUnauthorized, problem{Code: "UNAUTHENTICATED", Message: err.Error()})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // problem is the body of a response that is not a success.
@@ -143,6 +156,8 @@ func codeOf(err error) api.Code {
 	switch status.Code(err) {
 	case codes.InvalidArgument:
 		return api.Code_CODE_INVALID
+	case codes.NotFound:
+		return api.Code_CODE_NOT_FOUND
 	case codes.Unavailable, codes.FailedPrecondition, codes.Canceled, codes.DeadlineExceeded:
 		return api.Code_CODE_UNAVAILABLE
 	}
@@ -166,8 +181,12 @@ func readJSON(r *http.Request, into any) error {
 	case errors.Is(err, io.EOF):
 		return malformed("the body is empty: send an object in JSON")
 	}
+	var wrong refused
 	var mistyped *json.UnmarshalTypeError
-	if errors.As(err, &mistyped) {
+	switch {
+	case errors.As(err, &wrong):
+		return wrong
+	case errors.As(err, &mistyped):
 		what := "the body"
 		if mistyped.Field != "" {
 			what = strconv.Quote(mistyped.Field)
@@ -194,23 +213,29 @@ func (s *Server) perform(ctx context.Context, req *api.Request, wait *time.Durat
 	return reply, nil
 }
 
-// sessionID is the id of a session as 32 hexadecimal digits.
-type sessionID []byte
+// secret is that of a session, as 32 hexadecimal digits: only its owner sends it, and
+// only its owner gets it back.
+type secret []byte
 
-func (id *sessionID) UnmarshalText(text []byte) error {
-	parsed, err := parseSession(string(text))
-	*id = parsed
-	return err
+func (s *secret) UnmarshalText(text []byte) error {
+	if strings.HasPrefix(string(text), publicPrefix) {
+		return malformed("%s", publicID(string(text), "what /v1/open returned as session"))
+	}
+	raw, err := hex.DecodeString(string(text))
+	if err != nil || len(raw) != secretSize {
+		return malformed("session: not a secret; give the 32 hexadecimal digits that /v1/open returned as session")
+	}
+	*s = raw
+	return nil
 }
 
-func (id sessionID) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", []byte(id)), nil }
+func (s secret) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, s), nil }
 
-func parseSession(text string) ([]byte, error) {
-	var id []byte
-	if n, err := fmt.Sscanf(text, "%x", &id); n != 1 || err != nil || len(id) != 16 || len(text) != 32 {
-		return nil, fmt.Errorf("%.40q is not a session: give the 32 hexadecimal digits from /v1/open", text)
-	}
-	return id, nil
+// sessionID is the public id of a session, as people see it.
+type sessionID []byte
+
+func (id sessionID) MarshalText() ([]byte, error) {
+	return hex.AppendEncode([]byte(publicPrefix), id), nil
 }
 
 // bigNumber is a number of 64 bits. It is written as a string, since many
@@ -244,8 +269,8 @@ func (d *spanJSON) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func newSessionID() sessionID {
-	id := make([]byte, 16)
-	rand.Read(id) // never fails: crypto/rand ends the program instead
-	return id
+func newSecret() secret {
+	s := make(secret, secretSize)
+	rand.Read(s) // never fails: crypto/rand ends the program instead
+	return s
 }

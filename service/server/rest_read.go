@@ -60,7 +60,7 @@ func (s *Server) explainJSON(r *http.Request, class api.Class) (any, error) {
 
 func (s *Server) getSessions(r *http.Request) (any, error) {
 	q := newParameters(r)
-	req := &api.SessionsRequest{After: q.session("after"), Limit: q.number("limit"), Stale: q.truth("stale")}
+	req := &api.SessionsRequest{After: q.sessionID("after"), Limit: q.number("limit"), Stale: q.truth("stale")}
 	if err := q.check(); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Server) getSessions(r *http.Request) (any, error) {
 	sessions := make([]sessionJSON, 0, len(page.GetSessions()))
 	for _, one := range page.GetSessions() {
 		sessions = append(sessions, sessionJSON{
-			one.GetId(), spanJSON(one.GetTtlNs()), spanJSON(one.GetRemainingNs()), wallClock(one.GetOpenedUnixNs()),
+			one.GetId(), one.GetOwner(), one.GetLeaving(), spanJSON(one.GetTtlNs()), spanJSON(one.GetRemainingNs()), wallClock(one.GetOpenedUnixNs()),
 			one.GetHost(), one.GetPid(), one.GetProgram(), one.GetHolds(), one.GetWaits(),
 		})
 	}

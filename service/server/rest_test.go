@@ -107,10 +107,11 @@ func first(t *testing.T, list any) map[string]any {
 func TestJSONCarriesOutWhatAShellNeeds(t *testing.T) {
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
-	session := b.post("/v1/open", `{"ttl":"30s","host":"h","pid":12,"program":"p"}`)["session"]
+	opened := b.post("/v1/open", `{"ttl":"30s","host":"h","pid":12,"program":"p"}`)
+	session, id := opened["session"], opened["session_id"]
 	on := func(rest string) string { return fmt.Sprintf(`{"session":%q%s}`, session, rest) }
 
-	if renewed := b.post("/v1/renew", on("")); renewed["remaining"] != "30s" {
+	if renewed := b.post("/v1/renew", on("")); renewed["remaining"] != "30s" || renewed["session"] != session || renewed["session_id"] != id {
 		t.Errorf("got %v", renewed)
 	}
 	held := b.post("/v1/acquire", on(`,"name":"a b/ü"`))
@@ -131,14 +132,14 @@ func TestJSONCarriesOutWhatAShellNeeds(t *testing.T) {
 
 	list := first(t, b.get("/v1/locks?prefix=a&stale=false")["locks"])
 	holder := first(t, list["holders"])
-	if list["name"] != "a b/ü" || holder["hold"] != held["hold"] || holder["host"] != "h" || holder["pid"] != 12.0 {
+	if list["name"] != "a b/ü" || holder["hold"] != held["hold"] || holder["session_id"] != id || holder["host"] != "h" || holder["pid"] != 12.0 {
 		t.Errorf("got %v", list)
 	}
 	if since, err := time.Parse(time.RFC3339, holder["since"].(string)); err != nil || time.Since(since).Abs() > time.Minute {
 		t.Errorf("held since %v, %v", holder["since"], err)
 	}
 	one := first(t, b.get("/v1/sessions")["sessions"])
-	if one["session"] != session || one["ttl"] != "30s" || one["holds"] != 1.0 {
+	if one["session_id"] != id || one["ttl"] != "30s" || one["holds"] != 1.0 {
 		t.Errorf("got %v", one)
 	}
 	// A hold may be given as a number too, since it is small enough.
@@ -206,12 +207,13 @@ func TestJSONRefusesWhatIsWrong(t *testing.T) {
 		{"/v1/open", `{"ttl":"10"}`, `"10" is not a duration`},
 		{"/v1/open", `{"ttl":"-1s"}`, `"-1s" is not a duration`},
 		{"/v1/open", `{"ttl":"1ms"}`, "it must be 100 ms to 1 h"},
-		{"/v1/open", `{"session":"xyz"}`, `"xyz" is not a session`},
+		{"/v1/open", `{"session":"xyz"}`, "session: not a secret"},
+		{"/v1/renew", `{"session":"s-5f0c1e3bb7d04a4c9a1f6d2e8b90a7c3"}`, `session: "s-5f0c1e3bb7d04a4c9a1f6d2e8b90a7c3": this is the public id of a session; give what /v1/open returned as session`},
 		{"/v1/open", `{"session":"00000000000000000000000000000000"}`, "all zeros"},
 		{"/v1/open", `{}{}`, "there is more after the object"},
 		{"/v1/open", `{"host":"` + strings.Repeat("x", 600<<10) + `"}`, "the body has over"},
 		{"/v1/open", `{"host":"` + strings.Repeat("x", 300) + `"}`, "over 256 bytes"},
-		{"/v1/renew", `{}`, "the session id has 0 bytes"},
+		{"/v1/renew", `{}`, "session: 0 bytes"},
 		{"/v1/acquire", on(``), "the name is empty"},
 		{"/v1/acquire", on(`,"name":"a\nb"`), "control character"},
 		{"/v1/acquire", on(`,"name":"` + strings.Repeat("x", 513) + `"`), "513 bytes"},
@@ -227,7 +229,7 @@ func TestJSONRefusesWhatIsWrong(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"/v1/locks?limit=x", "/v1/locks?limt=1", "/v1/locks?stale=maybe", "/v1/sessions?after=x",
+		"/v1/locks?limit=x", "/v1/locks?limt=1", "/v1/locks?stale=maybe", "/v1/sessions?after=x", "/v1/sessions?after=5f0c1e3bb7d04a4c9a1f6d2e8b90a7c3",
 		"/v1/elections/a%0Ab", "/v1/elections/a%0Ab/watch",
 	} {
 		b.refused("GET", path, "", 400, "INVALID")

@@ -32,13 +32,14 @@ func (v valueJSON) bytes() []byte {
 }
 
 type holderJSON struct {
-	Session sessionID `json:"session"`
-	Hold    bigNumber `json:"hold"`
-	Fence   bigNumber `json:"fence"`
-	Since   time.Time `json:"since"`
-	Host    string    `json:"host"`
-	PID     int64     `json:"pid"`
-	Program string    `json:"program"`
+	SessionID sessionID `json:"session_id"`
+	Owner     string    `json:"owner,omitempty"`
+	Hold      bigNumber `json:"hold"`
+	Fence     bigNumber `json:"fence"`
+	Since     time.Time `json:"since"`
+	Host      string    `json:"host"`
+	PID       int64     `json:"pid"`
+	Program   string    `json:"program"`
 	valueJSON
 	Shared   bool   `json:"shared,omitempty"`
 	Priority int64  `json:"priority,omitempty"`
@@ -48,7 +49,7 @@ type holderJSON struct {
 
 func holderToJSON(h *api.Holder) *holderJSON {
 	return &holderJSON{
-		Session: h.GetSession(), Hold: bigNumber(h.GetSequence()), Fence: bigNumber(h.GetFence()),
+		SessionID: h.GetSession(), Owner: h.GetOwner(), Hold: bigNumber(h.GetSequence()), Fence: bigNumber(h.GetFence()),
 		Since: wallClock(h.GetSinceUnixNs()), Host: h.GetHost(), PID: h.GetPid(), Program: h.GetProgram(),
 		valueJSON: valueToJSON(h.GetValue()), Shared: h.GetShared(), Priority: h.GetPriority(),
 		Revoked: h.GetRevoked(), Reason: h.GetReason(),
@@ -65,11 +66,12 @@ func bigNumbers(numbers []uint64) (big []bigNumber) {
 func wallClock(ns int64) time.Time { return time.Unix(0, ns).UTC() }
 
 type waiterJSON struct {
-	Session sessionID `json:"session"`
-	Since   time.Time `json:"since"`
-	Host    string    `json:"host"`
-	PID     int64     `json:"pid"`
-	Program string    `json:"program"`
+	SessionID sessionID `json:"session_id"`
+	Owner     string    `json:"owner,omitempty"`
+	Since     time.Time `json:"since"`
+	Host      string    `json:"host"`
+	PID       int64     `json:"pid"`
+	Program   string    `json:"program"`
 	valueJSON
 	Shared   bool  `json:"shared,omitempty"`
 	Priority int64 `json:"priority,omitempty"`
@@ -90,7 +92,7 @@ func resourceToJSON(r *api.Resource) resourceJSON {
 	}
 	for _, w := range r.GetWaiters() {
 		res.Waiters = append(res.Waiters, waiterJSON{
-			w.GetSession(), wallClock(w.GetSinceUnixNs()), w.GetHost(), w.GetPid(), w.GetProgram(),
+			w.GetSession(), w.GetOwner(), wallClock(w.GetSinceUnixNs()), w.GetHost(), w.GetPid(), w.GetProgram(),
 			valueToJSON(w.GetValue()), w.GetShared(), w.GetPriority(),
 		})
 	}
@@ -107,6 +109,8 @@ type endedJSON struct {
 	Program string    `json:"program"`
 	How     string    `json:"how"`
 	Reason  string    `json:"reason,omitempty"`
+	Owner   string    `json:"owner,omitempty"`
+	By      string    `json:"by,omitempty"`
 }
 
 // explanationJSON is what is known of a resource.
@@ -125,14 +129,16 @@ func explanationToJSON(e *api.ExplainResponse) explanationJSON {
 		how := strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_"))
 		body.Past = append(body.Past, endedJSON{
 			bigNumber(p.GetFence()), wallClock(p.GetSinceUnixNs()), wallClock(p.GetUntilUnixNs()),
-			p.GetHost(), p.GetPid(), p.GetProgram(), how, p.GetReason(),
+			p.GetHost(), p.GetPid(), p.GetProgram(), how, p.GetReason(), p.GetOwner(), p.GetBy(),
 		})
 	}
 	return body
 }
 
 type sessionJSON struct {
-	Session   sessionID `json:"session"`
+	SessionID sessionID `json:"session_id"`
+	Owner     string    `json:"owner,omitempty"`
+	Leaving   bool      `json:"leaving,omitempty"`
 	TTL       spanJSON  `json:"ttl"`
 	Remaining spanJSON  `json:"remaining,omitempty"`
 	Opened    time.Time `json:"opened"`

@@ -3,10 +3,11 @@ package server
 import (
 	"net"
 	"net/http"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/registry"
 )
 
 // defaultTTL is that of a session which does not say.
@@ -14,41 +15,33 @@ const defaultTTL = 10 * time.Second
 
 func (s *Server) postOpen(r *http.Request) (any, error) {
 	body := struct {
-		Session sessionID `json:"session"`
-		TTL     spanJSON  `json:"ttl"`
-		Host    string    `json:"host"`
-		PID     int64     `json:"pid"`
-		Program string    `json:"program"`
-	}{TTL: spanJSON(defaultTTL), Program: r.UserAgent()}
+		Session secret   `json:"session"`
+		TTL     spanJSON `json:"ttl"`
+		Host    string   `json:"host"`
+		PID     int64    `json:"pid"`
+		Program string   `json:"program"`
+	}{TTL: spanJSON(defaultTTL), Program: clip(r.UserAgent())}
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
 	if body.Session == nil {
-		body.Session = newSessionID()
+		body.Session = newSecret()
 	}
 	if body.Host == "" {
 		body.Host, _, _ = net.SplitHostPort(r.RemoteAddr)
 	}
-	open := &api.Open{TtlNs: int64(body.TTL), Host: body.Host, Pid: body.PID, Program: clip(body.Program)}
+	open := &api.Open{TtlNs: int64(body.TTL), Host: body.Host, Pid: body.PID, Program: body.Program}
 	return s.extend(r, body.Session, &api.Request{Op: &api.Request_Open{Open: open}})
 }
 
-// clip shortens what browsers say of themselves to what the registry takes.
+// clip cuts what browsers say of themselves to what the registry takes.
 func clip(text string) string {
-	const most = 256
-	if len(text) <= most {
-		return text
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut]
+	return strings.ToValidUTF8(text[:min(len(text), registry.MaxText)], "")
 }
 
 // onSession is the body of a request that names nothing but a session.
 type onSession struct {
-	Session sessionID `json:"session"`
+	Session secret `json:"session"`
 }
 
 func (s *Server) postRenew(r *http.Request) (any, error) {
@@ -60,18 +53,19 @@ func (s *Server) postRenew(r *http.Request) (any, error) {
 }
 
 // extend opens or renews a session.
-func (s *Server) extend(r *http.Request, id sessionID, req *api.Request) (any, error) {
-	req.Session = id
+func (s *Server) extend(r *http.Request, session secret, req *api.Request) (any, error) {
+	req.Session = session
 	reply, err := s.perform(r.Context(), req, nil)
 	if err != nil {
 		return nil, err
 	}
 	return struct {
-		Session   sessionID `json:"session"`
+		Session   secret    `json:"session"`
+		SessionID sessionID `json:"session_id"`
 		Remaining spanJSON  `json:"remaining"`
 		// Revoked are the holds that the session is asked to leave.
 		Revoked []bigNumber `json:"revoked,omitempty"`
-	}{id, spanJSON(reply.GetRemainingNs()), bigNumbers(reply.GetRevoked())}, nil
+	}{session, reply.GetId(), spanJSON(reply.GetRemainingNs()), bigNumbers(reply.GetRevoked())}, nil
 }
 
 func (s *Server) postClose(r *http.Request) (any, error) {
@@ -85,7 +79,7 @@ func (s *Server) postClose(r *http.Request) (any, error) {
 
 // claim is the body of a request for a lock.
 type claim struct {
-	Session sessionID `json:"session"`
+	Session secret    `json:"session"`
 	Name    string    `json:"name"`
 	Try     bool      `json:"try"`
 	Wait    *spanJSON `json:"wait"`
@@ -120,7 +114,7 @@ func (s *Server) postCampaign(r *http.Request) (any, error) {
 
 // hold is what is held.
 type hold struct {
-	Session sessionID `json:"session"`
+	Session secret    `json:"session"`
 	Name    string    `json:"name,omitempty"`
 	Hold    bigNumber `json:"hold"`
 	Fence   bigNumber `json:"fence,omitempty"`
@@ -141,7 +135,7 @@ func (s *Server) acquire(r *http.Request, body claim, a *api.Acquire) (any, erro
 
 // onHold is the body of a request that names a hold.
 type onHold struct {
-	Session sessionID `json:"session"`
+	Session secret    `json:"session"`
 	Hold    bigNumber `json:"hold"`
 }
 
@@ -215,4 +209,27 @@ func (s *Server) postRevoke(r *http.Request) (any, error) {
 		Name  string    `json:"name"`
 		Fence bigNumber `json:"fence"`
 	}{revoke.GetName(), bigNumber(reply.GetFence())}, nil
+}
+
+// postEndSession ends a session of somebody else.
+func (s *Server) postEndSession(r *http.Request) (any, error) {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	id, err := parsePublicID(r.PathValue("id"))
+	if err != nil {
+		return nil, malformed("session: %v", err)
+	}
+	answer, err := s.endSession(r.Context(), &api.EndSessionRequest{Id: id[:], Reason: body.Reason})
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		SessionID sessionID `json:"session_id"`
+		// Holds is how many holds the session has to release first.
+		Holds uint32 `json:"holds"`
+	}{id[:], answer.GetHolds()}, nil
 }

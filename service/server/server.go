@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -155,7 +156,9 @@ func (s *Server) serve(secrets secrets) error {
 	s.pool = newPool(secrets)
 	s.splitter = newSplitter(s.cfg.Listener, secrets.clients, s.cfg.patience, s.log)
 	s.grpc = grpc.NewServer(
-		grpc.Creds(conveyor{}),
+		grpc.Creds(conveyor{local: s.local()}),
+		grpc.UnaryInterceptor(refuseNamelessCall),
+		grpc.StreamInterceptor(refuseNamelessStream),
 		grpc.WaitForHandlers(true),
 		grpc.ConnectionTimeout(s.cfg.patience),
 		grpc.MaxConcurrentStreams(4096),
@@ -185,9 +188,15 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return withIdentity(ctx, identify(conn, "http", s.local()))
+		},
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
+
+// local is the principal of who calls from within this process.
+func (s *Server) local() string { return fmt.Sprintf("local:%d/%d", s.cfg.ID, os.Getuid()) }
 
 // report logs why a listener's server ended, if that is news.
 func (s *Server) report(err error) {

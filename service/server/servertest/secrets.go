@@ -67,8 +67,9 @@ func (a *Authority) write(name, kind string, der []byte) string {
 	return path
 }
 
-// Issue returns the files of a certificate for this machine, and of its key.
-func (a *Authority) Issue(name string) (cert, key string) {
+// Issue returns the files of a certificate for this machine, and of its key. Each
+// change may change what it says.
+func (a *Authority) Issue(name string, changes ...func(*x509.Certificate)) (cert, key string) {
 	a.t.Helper()
 	secret := newKey(a.t)
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
@@ -81,6 +82,9 @@ func (a *Authority) Issue(name string) (cert, key string) {
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, change := range changes {
+		change(template)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &secret.PublicKey, a.key)
 	if err != nil {
@@ -95,9 +99,9 @@ func (a *Authority) Issue(name string) (cert, key string) {
 
 // Client returns what a client needs that trusts this authority and shows a
 // certificate of it.
-func (a *Authority) Client(name string) *tls.Config {
+func (a *Authority) Client(name string, changes ...func(*x509.Certificate)) *tls.Config {
 	a.t.Helper()
-	cert, key := a.Issue(name)
+	cert, key := a.Issue(name, changes...)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		a.t.Fatal(err)

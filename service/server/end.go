@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// requestHeader has the number of a request without a session that a server passes
+// on: however often it is passed on, it is one request.
+const requestHeader = "conclave-request-bin"
+
+// EndSession ends a session of somebody else.
+func (s service) EndSession(ctx context.Context, req *api.EndSessionRequest) (*api.EndSessionResponse, error) {
+	defer s.metrics.call("end_session", time.Now())
+	return s.endSession(ctx, req)
+}
+
+func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*api.EndSessionResponse, error) {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	if n := len(req.GetId()); n != secretSize {
+		return nil, status.Errorf(codes.InvalidArgument, "id: %d bytes: the public id of a session has %d", n, secretSize)
+	}
+	command := registry.Command{
+		Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), Origin: who.origin(),
+	}
+	command.Origin.Request = requestOf(ctx, who)
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
+	return onLeader(ctx, s, func(ctx context.Context) (*api.EndSessionResponse, error) {
+		result, err := s.alone(ctx, command)
+		if err != nil {
+			return nil, err
+		}
+		return &api.EndSessionResponse{Holds: result.Ahead}, failureOf(result)
+	}, func(ctx context.Context, leader api.ConclaveClient) (*api.EndSessionResponse, error) {
+		return leader.EndSession(ctx, req)
+	})
+}
+
+// requestOf returns the number of a request without a session: what the server drew
+// that passed it on, or a new one.
+func requestOf(ctx context.Context, who caller) (request [16]byte) {
+	if drawn := metadata.ValueFromIncomingContext(ctx, requestHeader); who.vouched && len(drawn) == 1 && len(drawn[0]) == len(request) {
+		return [16]byte([]byte(drawn[0]))
+	}
+	rand.Read(request[:]) // never fails: crypto/rand ends the program instead
+	return request
+}
+
+// alone carries out, on this server, which leads, a command without a session. Its
+// outcome is known by the request in its origin.
+func (s *Server) alone(ctx context.Context, command registry.Command) (registry.Result, error) {
+	c := newCall()
+	conn, err := s.node.Connect(ctx, c)
+	if err != nil {
+		return registry.Result{}, err
+	}
+	defer conn.Close()
+	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
+		return registry.Result{}, err
+	}
+	select {
+	case r := <-c.replies:
+		return r.Result, nil
+	case <-c.deposed:
+		return registry.Result{}, node.ErrNotLeader
+	case <-ctx.Done():
+		return registry.Result{}, context.Cause(ctx)
+	}
+}
+
+// failureOf makes an error of a result that is not OK.
+func failureOf(r registry.Result) error {
+	if r.Code == registry.OK {
+		return nil
+	}
+	if r.Code == registry.NotLeader {
+		return fmt.Errorf("%w: %s", node.ErrNotLeader, r.Message)
+	}
+	return status.Error(api.MeaningOf(api.Code(r.Code)).GRPC, r.Message)
+}
