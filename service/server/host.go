@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // guardHost lets requests pass that a server which listens on this machine only is
@@ -26,6 +27,8 @@ func (s *Server) guardHost(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		// What is left of the body is read until then.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.patience))
 		message := fmt.Sprintf("host: %.100q: this server is for this machine only; use localhost, 127.0.0.1, [::1] or the host of --advertise", r.Host)
 		writeJSON(w, http.StatusMisdirectedRequest, problem{Code: "INVALID", Message: message})
 	})
