@@ -98,6 +98,7 @@ func newGauges(s *Server) *gauges {
 	g.gauge("conclave_locks", "Locks that are held.", func(v *snapshot) float64 { return float64(v.counts.Locks) })
 	g.gauge("conclave_elections", "Elections that somebody leads.", func(v *snapshot) float64 { return float64(v.counts.Elections) })
 	g.gauge("conclave_waiters", "Requests that wait in queues.", func(v *snapshot) float64 { return float64(v.counts.Waiters) })
+	g.gauge("conclave_relayed_streams", "Programs that cannot reach the leader, whose streams this server passes on to it.", func(v *snapshot) float64 { return float64(v.server.relayed.Load()) })
 	g.gauge("conclave_peers_connected", "Other servers that this one has a connection to.", func(v *snapshot) float64 { return float64(len(v.server.node.Connected())) })
 	return g
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,6 +35,7 @@ type Server struct {
 	metrics  *metrics
 	callees  callees
 	numbers  numbers
+	relayed  atomic.Int64 // streams passed on to the leader
 	splitter *splitter
 	grpc     *grpc.Server
 	// calls are the connections of other servers that call this one, and vouched
