@@ -66,10 +66,15 @@ func (s service) Attach(stream attachStream) error {
 	defer conn.Close()
 	// The reader ends with the stream's context, so when this function returns.
 	s.tasks.Go(func() { out.end(s.read(stream, conn, out)) })
-	if !who.vouched {
-		return s.write(stream, out)
+	if who.vouched {
+		return s.writeUntil(cut, stream, out)
 	}
-	// So does the writer, even while its frames are not taken.
+	return s.write(stream, out)
+}
+
+// writeUntil is write until cut is closed. The writer ends with the stream's context,
+// when this function has returned, even if nobody takes what it sends.
+func (s *Server) writeUntil(cut <-chan struct{}, stream attachStream, out *outbox) error {
 	written := make(chan error, 1)
 	s.tasks.Go(func() { written <- s.write(stream, out) })
 	select {

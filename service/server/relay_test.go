@@ -104,3 +104,35 @@ func TestNothingToRelayTo(t *testing.T) {
 		t.Errorf("the stream ends with %v, %v", err, s.farewell)
 	}
 }
+
+// A client that takes nothing is cut off alone: others come to the leader over the same
+// connection between the servers.
+func TestARelayedClientThatTakesNothing(t *testing.T) {
+	c := servertest.Start(t, 3)
+	leader := dial(t, c.Server(c.Leader()).PeerAddr().String(), nil)
+	good := attachWithin(passedOn(within(t), "cert:good"), t, leader)
+	good.do(open(time.Minute), api.Code_CODE_OK)
+	held := good.do(acquire("x"), api.Code_CODE_OK)
+
+	bad := attachWithin(passedOn(within(t), "cert:bad"), t, leader)
+	const frames, each = 100, 1000
+	for range frames { // a session has at most 1,024 answers that it does not acknowledge
+		bad.session, bad.next = newSession(), 1
+		bad.do(open(time.Minute), api.Code_CODE_OK)
+		var waits []*api.Request
+		for range each {
+			r := acquire("x")
+			r.GetAcquire().Shared = true
+			waits = append(waits, r)
+		}
+		first := bad.send(waits...)
+		for n := range uint64(each) {
+			bad.expect(first+n, api.Code_CODE_QUEUED)
+		}
+	}
+	good.do(release(held.GetSequence()), api.Code_CODE_OK) // grants all of them
+	servertest.Eventually(t, "the client that takes nothing is cut off", func() bool {
+		return bad.Context().Err() != nil || bad.SendMsg(&api.ClientFrame{}) != nil
+	})
+	good.do(renew(), api.Code_CODE_OK)
+}
