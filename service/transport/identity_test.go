@@ -21,7 +21,7 @@ func own(server uint64) string {
 	return fmt.Sprintf("conclave://%016x/%d", uint64(testCluster), server)
 }
 
-// A certificate of the right authority says that its owner is trusted, not which
+// Attack 19: a certificate of the right authority says that its owner is trusted, not which
 // server it is: without the second check a client's would do.
 func TestWhoseCertificateIsThat(t *testing.T) {
 	ca := newAuthority(t)
@@ -40,6 +40,7 @@ func TestWhoseCertificateIsThat(t *testing.T) {
 		"of a workload":               {ca.issueFor(t, "127.0.0.9", "spiffe://prod/a"), `valid for "127.0.0.9", not for`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			before := len(get(s.recorder, &s.met))
 			k, payload, err := greetOverTLS(t, s, &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{test.cert}})
 			if err != nil {
 				t.Fatal(err)
@@ -57,6 +58,9 @@ func TestWhoseCertificateIsThat(t *testing.T) {
 			if err != nil || refusal.Code != WrongCertificate || !strings.Contains(refusal.Text, test.want) ||
 				!strings.HasPrefix(refusal.Text, "server 2 at "+s.peer(2).where()+": its certificate ") {
 				t.Errorf("it is refused with %v, %v; want %q", refusal, err, test.want)
+			}
+			if met := get(s.recorder, &s.met)[before:]; len(met) > 0 {
+				t.Errorf("the handler has met %v", met)
 			}
 		})
 	}
