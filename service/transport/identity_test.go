@@ -49,6 +49,7 @@ func TestWhoseCertificateIsThat(t *testing.T) {
 				if k != kindHello {
 					t.Errorf("a frame of kind %d: %q", k, payload)
 				}
+				eventually(t, "the handler has met it", func() bool { return len(get(s.recorder, &s.met)) > before })
 				return
 			}
 			if k != kindRefusal {
