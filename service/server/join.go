@@ -60,8 +60,8 @@ func (c Config) join(ctx context.Context, secrets secrets, uid uint64) (store.Jo
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
 	secrecy := insecure.NewCredentials()
-	if secrets.joining != nil {
-		secrecy = credentials.NewTLS(secrets.joining)
+	if secrets.leader != nil {
+		secrecy = credentials.NewTLS(secrets.leader)
 	}
 	pool := newPool(grpc.WithTransportCredentials(secrecy))
 	defer pool.close()

@@ -11,15 +11,15 @@ import (
 // secrets are the TLS configurations of a server; nil leaves traffic in the
 // clear.
 type secrets struct {
-	// clients is for taking clients, joining for asking a cluster to be taken in.
-	clients, joining *tls.Config
+	// clients is for taking clients, leader for passing calls on.
+	clients, leader *tls.Config
 	// peerServer and peerClient are for the traffic between servers.
 	peerServer, peerClient *tls.Config
 }
 
 func (c Config) loadSecrets() (s secrets, err error) {
 	if c.TLSCert != "" {
-		if s.clients, s.joining, err = c.clientSecrets(); err != nil {
+		if s.clients, s.leader, err = c.clientSecrets(); err != nil {
 			return s, err
 		}
 	}
@@ -29,25 +29,25 @@ func (c Config) loadSecrets() (s secrets, err error) {
 	return s, err
 }
 
-func (c Config) clientSecrets() (clients, joining *tls.Config, err error) {
+func (c Config) clientSecrets() (clients, leader *tls.Config, err error) {
 	own, err := loadPair("tls", c.TLSCert, c.TLSKey)
 	if err != nil {
 		return nil, nil, err
 	}
 	clients = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}}
-	joining = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}}
+	leader = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}}
 	if c.TLSCA != "" {
 		if clients.ClientCAs, err = loadAuthorities("tls-ca", c.TLSCA); err != nil {
 			return nil, nil, err
 		}
 		clients.ClientAuth = tls.RequireAndVerifyClientCert
-		joining.RootCAs = clients.ClientCAs
+		leader.RootCAs = clients.ClientCAs
 	} else {
 		// Whoever vouches for this server does so for the others, as a rule.
-		joining.RootCAs = trusted(own)
+		leader.RootCAs = trusted(own)
 	}
 	preferHTTP1(clients)
-	return clients, joining, nil
+	return clients, leader, nil
 }
 
 // trusted returns the authorities of the system and the chain of a certificate.
