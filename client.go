@@ -103,8 +103,9 @@ func (c *Client) Cluster() string {
 	return c.identity
 }
 
-// Server returns the address of the server in use, the leader as far as the
-// client knows, or "" while it looks for one.
+// Server returns the address of the server in use, or "" while the client looks for
+// one: the leader as far as the client knows, or, if the leader cannot be reached, one
+// that passes everything on to it.
 func (c *Client) Server() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -35,6 +36,9 @@ type cluster struct {
 	// lag returns how long a reply is held back, or a negative number if it is
 	// lost; nil means neither.
 	lag func(*api.Reply) time.Duration
+	// cut are the addresses that clients cannot reach: nothing that is sent there
+	// arrives.
+	cut map[string]bool
 	// told are the addresses that clients are told of, if any.
 	told []string
 	// expired is called when a session has expired, with the lock held.
@@ -64,6 +68,7 @@ type server struct {
 // attached is one Attach stream.
 type attached struct {
 	server *server
+	relay  bool
 	out    chan *api.ServerFrame
 	gone   <-chan struct{}
 }
@@ -125,6 +130,10 @@ func (c *cluster) dial(ctx context.Context, address string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH}
 	}
 	s := c.servers[i]
+	if c.isCut(address) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	s.mu.Lock()
 	listener := s.listener
 	s.mu.Unlock()
@@ -137,6 +146,12 @@ func (c *cluster) dial(ctx context.Context, address string) (net.Conn, error) {
 		return nil, err
 	}
 	return &gated{Conn: conn, server: s}, nil
+}
+
+func (c *cluster) isCut(address string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut[address]
 }
 
 // gated is a connection whose far end stands still while its server is stopped:
@@ -213,7 +228,7 @@ func (c *cluster) lead(index int) {
 		s.until = max(s.until, c.now().Add(s.ttl))
 	}
 	for _, a := range c.streams {
-		if a.server.index != index {
+		if a.server.index != index || a.relay {
 			a.send(&api.ServerFrame{Farewell: c.farewell()})
 		}
 	}
@@ -297,9 +312,10 @@ func (c *cluster) deliver(replies []*api.Reply) {
 func (s *server) Attach(stream grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]) error {
 	c := s.cluster
 	stream.Send(&api.ServerFrame{Welcome: &api.Welcome{Cluster: c.identity, Server: uint64(s.index + 1), Version: 1}})
-	a := &attached{server: s, out: make(chan *api.ServerFrame, 1<<14), gone: stream.Context().Done()}
+	relay := len(metadata.ValueFromIncomingContext(stream.Context(), relayHeader)) > 0
+	a := &attached{server: s, relay: relay, out: make(chan *api.ServerFrame, 1<<14), gone: stream.Context().Done()}
 	c.mu.Lock()
-	if c.leader != s.index {
+	if c.leader != s.index && (!relay || c.leader < 0) {
 		defer c.mu.Unlock()
 		return stream.Send(&api.ServerFrame{Farewell: c.farewell()})
 	}
@@ -330,7 +346,7 @@ func (s *server) receive(stream grpc.BidiStreamingServer[api.ClientFrame, api.Se
 }
 
 func (c *cluster) take(a *attached, frame *api.ClientFrame) {
-	if a.server.index != c.leader {
+	if a.server.index != c.leader && (!a.relay || c.leader < 0) {
 		a.send(&api.ServerFrame{Farewell: c.farewell()})
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/conclave-io/conclave/internal/boottime"
 	"github.com/conclave-io/conclave/service/api"
@@ -24,6 +25,8 @@ const (
 	// server takes 4 MiB.
 	frameRequests = 256
 	frameBytes    = 1 << 20
+	// relayHeader is the metadata of a stream that asks to be passed on.
+	relayHeader = "conclave-relay"
 )
 
 var errSilent = fmt.Errorf("no answer within %v", welcomeLimit)
@@ -32,6 +35,9 @@ var errSilent = fmt.Errorf("no answer within %v", welcomeLimit)
 type link struct {
 	client  *Client
 	address string
+	// relayed asks the server to pass the stream on to the leader if it does not lead.
+	relayed bool
+	opened  time.Time
 	cancel  context.CancelCauseFunc
 	wake    chan struct{} // has a value if queue may have become non-empty
 
@@ -55,11 +61,11 @@ type link struct {
 	err    error
 }
 
-// open starts an attempt to attach to the server at address. What becomes of it
-// is told by events.
-func (c *Client) open(address string) *link {
+// open starts an attempt to attach to the server at address, which with relayed set is
+// to pass the stream on to the leader. What becomes of it is told by events.
+func (c *Client) open(address string, relayed bool) *link {
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	l := &link{client: c, address: address, cancel: cancel, wake: make(chan struct{}, 1)}
+	l := &link{client: c, address: address, relayed: relayed, opened: time.Now(), cancel: cancel, wake: make(chan struct{}, 1)}
 	c.tasks.Go(func() {
 		err := l.converse(ctx)
 		cancel(nil)
@@ -102,6 +108,9 @@ func (l *link) attach(ctx context.Context) (grpc.BidiStreamingClient[api.ClientF
 	conn, err := l.client.pool.get(l.address)
 	if err != nil {
 		return nil, nil, err
+	}
+	if l.relayed {
+		ctx = metadata.AppendToOutgoingContext(ctx, relayHeader, "1")
 	}
 	stream, err := api.NewConclaveClient(conn).Attach(ctx)
 	if err != nil {
@@ -248,7 +257,11 @@ func (l *link) next() *api.ClientFrame {
 		l.queue[taken] = nil
 		taken++
 		if !r.finished {
+			last := r.last
 			frame.Requests = append(frame.Requests, r.session.wire(r, now))
+			if l != l.client.link && last != 0 {
+				r.last = last // the server in use still owes the answer
+			}
 			size += 64 + len(r.message.GetAcquire().GetName()) + len(r.message.GetAcquire().GetValue()) + len(r.message.GetUpdate().GetValue())
 		}
 	}

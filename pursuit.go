@@ -16,6 +16,9 @@ const (
 	// maxHops bounds how many namings of a leader are followed without a pause:
 	// two servers may name each other.
 	maxHops = 3
+	// seekLeader is how often a client that another server relays tries to reach the
+	// leader itself.
+	seekLeader = 2 * time.Second
 )
 
 // event is what happened to a link.
@@ -47,12 +50,18 @@ func (c *Client) tell(e event) {
 // next breath. While the server in use is suspected, others are tried beside
 // it, and the first that carries out a request takes its place: a server that
 // is merely slow stays in use.
+//
+// If the server that is said to lead cannot be reached, those that say so are asked to
+// relay the stream. A relayed stream costs a hop and the follower's work, so the leader
+// is preferred: it is tried again now and then, and used as soon as it answers.
 type pursuit struct {
 	client   *Client
 	links    []*link // all that have not ended
 	current  *link   // the one in use, or nil
 	suspect  bool
 	leader   string // who was named last, until tried
+	named    string // who was named last
+	barred   string // who was named and did not answer, or ""
 	hops     int    // namings followed since the last pause
 	turn     int    // which of the configured servers is next
 	failures int    // attempts that failed since a server proved to lead
@@ -98,8 +107,11 @@ func (p *pursuit) handle(e event) {
 
 func (p *pursuit) onWelcomed(l *link) {
 	l.welcomed = true
+	if l.address == p.barred {
+		p.barred = ""
+	}
 	switch {
-	case p.current == nil:
+	case p.current == nil, p.current.relayed && l.address == p.named && !p.suspect:
 		p.adopt(l)
 	case p.suspect:
 		p.client.probe(l)
@@ -130,9 +142,13 @@ func (p *pursuit) adopt(l *link) {
 // settle ends the search.
 func (p *pursuit) settle() {
 	p.suspect = false
-	p.timer.Stop()
+	if p.current.relayed {
+		p.timer.Reset(seekLeader)
+	} else {
+		p.timer.Stop()
+	}
 	for _, l := range p.links {
-		if l != p.current {
+		if seeking := p.current.relayed && !l.relayed && l.address == p.named; l != p.current && !seeking {
 			l.cancel(errReplaced)
 		}
 	}
@@ -146,17 +162,34 @@ func (p *pursuit) onEnded(l *link) {
 		p.current, p.suspect = nil, false
 		p.replace()
 	}
+	if !l.welcomed && l.address == p.named && !errors.Is(l.err, errReplaced) {
+		p.barred = l.address
+	}
 	if p.current != nil && !p.suspect {
 		return
 	}
 	p.failures++
-	if leader != "" && leader != l.address && p.hops < maxHops {
-		p.leader = leader
+	if leader != "" && (leader != l.address || l.relayed) && p.hops < maxHops {
 		p.hops++
-		p.attempt()
+		p.follow(l, leader)
 		return
 	}
 	p.timer.Reset(pause(p.failures))
+}
+
+// follow goes where a server says that the leader is. If that does not answer, the
+// server that names it is asked to relay; once, then the leader has its turn again.
+func (p *pursuit) follow(l *link, leader string) {
+	p.named = leader
+	late := func(other *link) bool {
+		return other.address == leader && other != p.current && !other.welcomed && time.Since(other.opened) >= stagger
+	}
+	if !l.relayed && (leader == p.barred || slices.ContainsFunc(p.links, late)) {
+		p.try(l.address, true)
+		return
+	}
+	p.barred, p.leader = "", leader
+	p.attempt()
 }
 
 // replace puts a server in use that has been tried beside the one just lost.
@@ -181,31 +214,43 @@ func pause(failures int) time.Duration {
 
 // attempt tries one more server, unless the search is over.
 func (p *pursuit) attempt() {
-	if p.current != nil && !p.suspect {
-		return
+	switch {
+	case p.current == nil || p.suspect:
+		if address := p.choose(); address != "" {
+			p.try(address, false)
+		}
+		p.timer.Reset(stagger)
+	case p.current.relayed:
+		if !p.busy(p.named) {
+			p.try(p.named, false)
+		}
+		p.timer.Reset(seekLeader)
 	}
-	if address := p.choose(); address != "" {
-		p.links = append(p.links, p.client.open(address))
-	}
+}
+
+// try opens one more link.
+func (p *pursuit) try(address string, relayed bool) {
+	p.links = append(p.links, p.client.open(address, relayed))
 	p.timer.Reset(stagger)
 }
 
-// choose returns the address to try next, or "" if all are being tried. The
-// address of the server in use counts as free: it may be the stream that is
-// broken, and not the server.
+// busy reports whether an address is being tried. That of the server in use counts as
+// free: it may be the stream that is broken, and not the server.
+func (p *pursuit) busy(address string) bool {
+	return slices.ContainsFunc(p.links, func(l *link) bool { return l != p.current && l.address == address })
+}
+
+// choose returns the address to try next, or "" if all are being tried.
 func (p *pursuit) choose() string {
-	busy := func(address string) bool {
-		return slices.ContainsFunc(p.links, func(l *link) bool { return l != p.current && l.address == address })
-	}
 	leader := p.leader
 	p.leader = ""
-	if leader != "" && !busy(leader) {
+	if leader != "" && !p.busy(leader) {
 		return leader
 	}
 	servers := p.client.servers()
 	for range servers {
 		p.turn = (p.turn + 1) % len(servers)
-		if !busy(servers[p.turn]) {
+		if !p.busy(servers[p.turn]) {
 			return servers[p.turn]
 		}
 	}

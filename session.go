@@ -122,7 +122,7 @@ func (s *session) low() uint64 {
 }
 
 // overdue returns the reading at which the unanswered request with the lowest
-// number was last transmitted, or 0 if there is none.
+// number was last transmitted to the server in use, or 0 if there is none.
 func (s *session) overdue() boottime.Time {
 	if s.low() == s.next {
 		return 0

@@ -45,6 +45,9 @@ type Config struct {
 	// transport.Config; nil leaves it in the clear.
 	PeerServerTLS *tls.Config
 	PeerClientTLS func() *tls.Config
+	// Calls, if not nil, takes over the connections by which other servers call this
+	// one. They come to PeerListener as well.
+	Calls chan<- net.Conn
 	// ClientAddress is where clients reach this server ("host:port").
 	ClientAddress string
 	// Heartbeat is the time between two heartbeats of the leader [50 ms].

@@ -87,13 +87,19 @@ func (n *Node) acquaint() {
 func (n *Node) Acquaintance() uint64 { return 1 + n.records.version.Load() }
 
 // ClientAddresses returns where the servers of the cluster take clients, as far as
-// that is on record, by id.
+// that is on record, by id. It leaves out those that are not members: an id is
+// reserved for them, they have asked to join and nobody met them yet, or they are
+// being removed.
 func (n *Node) ClientAddresses() []string {
 	n.records.mu.Lock()
 	defer n.records.mu.Unlock()
 	var addresses []string
 	for _, id := range slices.Sorted(maps.Keys(n.records.agreed)) {
-		if address := n.records.agreed[id].ClientAddress; address != "" {
+		address := n.records.agreed[id].ClientAddress
+		if id == n.cfg.ID {
+			address = n.cfg.ClientAddress
+		}
+		if address != "" {
 			addresses = append(addresses, address)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -113,6 +114,7 @@ func (n *Node) open() error {
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
 		Founding: n.records.phase, Removed: n.records.removed,
 		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, Build: n.cfg.Build[:min(len(n.cfg.Build), transport.MaxBuild)],
+		Calls:   n.cfg.Calls,
 		Handler: &handler{n},
 		Log:     n.log,
 		// What a leader takes is never too large to be sent to a server that lags.
@@ -188,6 +190,12 @@ func (n *Node) ClientAddress(server uint64) string {
 		return address
 	}
 	return n.records.clientAddress(server)
+}
+
+// Dial connects to another server to call it, at its peer address on record. The
+// other side takes the connection by its Config.Calls.
+func (n *Node) Dial(ctx context.Context, server uint64) (net.Conn, error) {
+	return n.net.Dial(ctx, server)
 }
 
 // Connected returns the servers that this one has a connection to.

@@ -126,6 +126,9 @@ func (r *records) update(members []replica.Member, gone []uint64) {
 	defer r.mu.Unlock()
 	r.agreed, r.gone = make(map[uint64]registry.Member), make(map[uint64]bool)
 	for _, m := range members {
+		if !m.Admitted() {
+			m.ClientAddress = "" // so far anybody may have named it
+		}
 		r.agreed[m.ID] = m.Member
 	}
 	for _, id := range gone {

@@ -307,6 +307,12 @@ func (r *Replica) Members() []Member {
 	return members
 }
 
+// Admitted reports whether a server has part in the agreement, and is to keep it. The
+// leader gives it one only when it has met the server.
+func (m *Member) Admitted() bool {
+	return (m.Voter || m.Learner) && m.Standing != registry.Removed
+}
+
 // Gone reports whether a server was removed and nothing is left to do about it.
 func (m *Member) Gone() bool {
 	return m.Standing == registry.Removed && !m.Voter && !m.Learner

@@ -45,20 +45,44 @@ func (s service) Attach(stream attachStream) error {
 	if err != nil {
 		return err
 	}
+	cut := make(chan struct{})
 	out := newOutbox(who, func() {
-		s.log.Warn("a client does not take its replies and is cut off", "remote", remote(ctx))
-		go hangUp(ctx)
+		s.log.Warn("a client does not take its replies and is cut off", "remote", who.remote)
+		if who.vouched { // others come over the same connection
+			close(cut)
+		} else {
+			go hangUp(ctx)
+		}
 	})
+	s.metrics.streams.Inc()
+	defer s.metrics.streams.Dec()
 	conn, err := s.connect(ctx, out)
-	if err != nil {
+	switch {
+	case errors.Is(err, node.ErrNotLeader) && wantsRelay(ctx):
+		return s.relay(stream, out.sessions)
+	case err != nil:
 		return s.dismiss(stream, nil)
 	}
 	defer conn.Close()
-	s.metrics.streams.Inc()
-	defer s.metrics.streams.Dec()
 	// The reader ends with the stream's context, so when this function returns.
 	s.tasks.Go(func() { out.end(s.read(stream, conn, out)) })
+	if who.vouched {
+		return s.writeUntil(cut, stream, out)
+	}
 	return s.write(stream, out)
+}
+
+// writeUntil is write until cut is closed. The writer ends with the stream's context,
+// when this function has returned, even if nobody takes what it sends.
+func (s *Server) writeUntil(cut <-chan struct{}, stream attachStream, out *outbox) error {
+	written := make(chan error, 1)
+	s.tasks.Go(func() { written <- s.write(stream, out) })
+	select {
+	case err := <-written:
+		return err
+	case <-cut:
+		return status.Error(codes.ResourceExhausted, "the client does not take its replies")
+	}
 }
 
 // connect attaches a client to the node. A server that is about to find out

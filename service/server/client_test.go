@@ -95,7 +95,12 @@ type stream struct {
 // attach opens a stream.
 func attach(t *testing.T, client api.ConclaveClient) *stream {
 	t.Helper()
-	raw, err := client.Attach(within(t))
+	return attachWithin(within(t), t, client)
+}
+
+func attachWithin(ctx context.Context, t *testing.T, client api.ConclaveClient) *stream {
+	t.Helper()
+	raw, err := client.Attach(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,8 +62,8 @@ func TestStaleListsComeFromTheServerItself(t *testing.T) {
 func TestAPassedOnCallGoesNoFurther(t *testing.T) {
 	c := servertest.Start(t, 3)
 	leader := c.Leader()
-	client := dial(t, c.Address(c.Follower()), nil)
-	ctx := metadata.AppendToOutgoingContext(within(t), "conclave-hop", "1")
+	client := dial(t, c.Server(c.Follower()).PeerAddr().String(), nil)
+	ctx := passedOn(within(t), "")
 	r := renew()
 	r.Session, r.Sequence = newSession(), 1
 	reply, err := client.Do(ctx, r)
@@ -74,6 +74,10 @@ func TestAPassedOnCallGoesNoFurther(t *testing.T) {
 	_, err = client.List(ctx, &api.ListRequest{}, grpc.Trailer(&trailer))
 	if status.Code(err) != codes.FailedPrecondition || len(trailer["conclave-leader"]) != 1 || trailer["conclave-leader"][0] != c.Address(leader) {
 		t.Errorf("got %v with %v", err, trailer)
+	}
+	s := attachWithin(ctx, t, client)
+	if err := s.end(); !errors.Is(err, io.EOF) || s.farewell.GetCode() != api.Code_CODE_NOT_LEADER {
+		t.Errorf("a stream ends with %v, %v", err, s.farewell)
 	}
 }
 

@@ -51,11 +51,3 @@ func hangUp(ctx context.Context) {
 		}
 	}
 }
-
-// remote returns whom a call came from.
-func remote(ctx context.Context) string {
-	if p, ok := peer.FromContext(ctx); ok {
-		return p.Addr.String()
-	}
-	return "unknown"
-}

@@ -83,7 +83,11 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 	reply, err := onLeader(ctx, s,
 		func(ctx context.Context) (*api.Reply, error) { return s.doHere(ctx, req) },
 		func(ctx context.Context, leader api.ConclaveClient) (*api.Reply, error) {
-			reply, err := leader.Do(ctx, req)
+			who, _ := callerOf(ctx)
+			reply, err := leader.Do(ctx, who.passedOn(req))
+			if err == nil {
+				reply.Session = req.GetSession()
+			}
 			return reply, cmpCode(reply, err)
 		})
 	if err == nil {

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
@@ -56,7 +59,11 @@ func (c Config) resolve(ctx context.Context, secrets *secrets) (Config, origin, 
 func (c Config) join(ctx context.Context, secrets *secrets, uid uint64) (store.Joined, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
-	pool := newPool(secrets)
+	secrecy := insecure.NewCredentials()
+	if secrets.joining != nil {
+		secrecy = credentials.NewTLS(secrets.joining())
+	}
+	pool := newPool(grpc.WithTransportCredentials(secrecy))
 	defer pool.close()
 	told := ""
 	for {

@@ -10,8 +10,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -20,8 +18,6 @@ import (
 )
 
 const (
-	// hopHeader marks a call that a server passed on. It goes no further.
-	hopHeader = "conclave-hop"
 	// leaderTrailer names the leader's address for clients, if known, when a
 	// server does not take a call because it does not lead.
 	leaderTrailer = "conclave-leader"
@@ -31,11 +27,6 @@ const (
 	// elections may carry 64 KiB each.
 	largestMessage = 80 << 20
 )
-
-// passedOn reports whether a call came from another server.
-func passedOn(ctx context.Context) bool {
-	return len(metadata.ValueFromIncomingContext(ctx, hopHeader)) > 0
-}
 
 // errors of attempts that are worth another, once the leader is found.
 var errMoved = errors.New("the leader changed")
@@ -75,15 +66,18 @@ func attempt[T any](ctx context.Context, s *Server, here func(context.Context) (
 	if leader == s.cfg.ID || passedOn(ctx) {
 		return here(ctx)
 	}
-	address := s.node.ClientAddress(leader)
-	if leader == 0 || address == "" {
+	if leader == 0 {
 		return result, fmt.Errorf("%w: server %d knows no leader", errMoved, s.cfg.ID)
 	}
-	client, err := s.pool.get(address)
+	ctx, err = vouch(ctx)
 	if err != nil {
 		return result, err
 	}
-	return there(metadata.AppendToOutgoingContext(ctx, hopHeader, "1"), client)
+	client, err := s.callees.get(leader)
+	if err != nil {
+		return result, err
+	}
+	return there(ctx, client)
 }
 
 // live ends with ctx, when the server stops, and so long before the deadline of
@@ -161,7 +155,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// pool has a connection to each server that calls were passed on to.
+// pool has a connection for each name of a server.
 type pool struct {
 	options []grpc.DialOption
 
@@ -169,15 +163,10 @@ type pool struct {
 	conns map[string]*grpc.ClientConn
 }
 
-func newPool(secrets *secrets) *pool {
-	secrecy := insecure.NewCredentials()
-	if secrets.leader != nil {
-		secrecy = renewed{credentials.NewTLS(secrets.leader()), secrets.leader}
-	}
+func newPool(options ...grpc.DialOption) *pool {
 	return &pool{
 		conns: make(map[string]*grpc.ClientConn),
-		options: []grpc.DialOption{
-			grpc.WithTransportCredentials(secrecy),
+		options: append(options,
 			grpc.WithNoProxy(),
 			grpc.WithDisableServiceConfig(),
 			grpc.WithConnectParams(grpc.ConnectParams{
@@ -185,20 +174,20 @@ func newPool(secrets *secrets) *pool {
 				MinConnectTimeout: time.Second,
 			}),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
-		},
+		),
 	}
 }
 
-func (p *pool) get(address string) (api.ConclaveClient, error) {
+func (p *pool) get(name string) (api.ConclaveClient, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	conn := p.conns[address]
+	conn := p.conns[name]
 	if conn == nil {
 		var err error
-		if conn, err = grpc.NewClient("passthrough:///"+address, p.options...); err != nil {
-			return nil, fmt.Errorf("passing on to %s: %w", address, err)
+		if conn, err = grpc.NewClient("passthrough:///"+name, p.options...); err != nil {
+			return nil, err
 		}
-		p.conns[address] = conn
+		p.conns[name] = conn
 	}
 	return api.NewConclaveClient(conn), nil
 }
@@ -206,8 +195,8 @@ func (p *pool) get(address string) (api.ConclaveClient, error) {
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for address, conn := range p.conns {
+	for name, conn := range p.conns {
 		conn.Close()
-		delete(p.conns, address)
+		delete(p.conns, name)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,16 @@ func TestTwoChangesAtOnceAreRefused(t *testing.T) {
 	}
 	if m := member(t, client, 4); m.GetStage() != api.Stage_STAGE_JOINING || m.GetVoter() || m.GetLearner() {
 		t.Errorf("a server that has not come is %v", m)
+	}
+	// Whoever may call can ask to join, under any address: clients hear of it when the
+	// leader has met the server.
+	s := attach(t, dial(t, c.Address(c.Leader()), nil))
+	s.do(open(time.Minute), api.Code_CODE_OK)
+	if slices.Contains(s.servers, "127.0.0.1:1") || !slices.Contains(s.servers, c.Address(c.Leader())) {
+		t.Errorf("clients are told of %v", s.servers)
+	}
+	if at := member(t, client, 4).GetClientAddress(); at != "" {
+		t.Errorf("the server that has not come is said to take clients at %s", at)
 	}
 	_, err = ask(78, "127.0.0.1:5")
 	changeRefused(t, err, codes.Aborted, "server 4 is joining, and has not come yet")

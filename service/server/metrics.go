@@ -110,6 +110,7 @@ func newGauges(s *Server) *gauges {
 	g.gauge("conclave_pending_requests", "Requests that wait to get into the log; above 0 only where the leader is.", func(v *snapshot) float64 { return float64(v.Pending) })
 	g.gauge("conclave_state_bytes", "Size of the replicated state, estimated.", func(v *snapshot) float64 { return float64(v.StateBytes) })
 	g.gauge("conclave_state_limit_bytes", "Setting state-limit: where this server, as the leader, takes nothing that makes the state larger.", func(v *snapshot) float64 { return float64(v.StateLimit) })
+	g.gauge("conclave_relayed_streams", "Programs that cannot reach the leader, whose streams this server passes on to it.", func(v *snapshot) float64 { return float64(v.server.relayed.Load()) })
 	g.gauge("conclave_peers_connected", "Other servers that this one has a connection to.", func(v *snapshot) float64 { return float64(len(v.server.node.Connected())) })
 	return g
 }

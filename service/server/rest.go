@@ -61,7 +61,7 @@ func (s *Server) routes() http.Handler {
 	})
 	// A page from elsewhere that a browser shows must not be able to release
 	// somebody's locks. Programs send none of the headers that this looks at.
-	return named(http.NewCrossOriginProtection().Handler(mux))
+	return s.guardHost(named(http.NewCrossOriginProtection().Handler(mux)))
 }
 
 // named refuses callers who show a certificate that names nobody.

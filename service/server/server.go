@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,10 +34,15 @@ type Server struct {
 	secrets  *secrets
 	node     *node.Node
 	metrics  *metrics
-	pool     *pool
+	callees  callees
 	numbers  numbers
+	relayed  atomic.Int64 // streams passed on to the leader
 	splitter *splitter
 	grpc     *grpc.Server
+	// calls are the connections of other servers that call this one, and vouched
+	// serves them.
+	calls    *branch
+	vouched  *grpc.Server
 	http     *http.Server
 	pprof    *http.Server
 	profiles net.Listener // nil if no profiles are served
@@ -77,7 +83,10 @@ func StartContext(ctx context.Context, cfg Config) (*Server, error) {
 		closeAll(cfg.Listener, cfg.PeerListener)
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, secrets: secrets, started: time.Now(), leaving: make(chan struct{}), done: make(chan struct{})}
+	s := &Server{
+		cfg: cfg, log: cfg.Log, secrets: secrets, started: time.Now(), calls: newBranch(cfg.PeerListener.Addr()),
+		leaving: make(chan struct{}), done: make(chan struct{}),
+	}
 	if err := s.startNode(secrets, from); err != nil {
 		closeAll(cfg.Listener)
 		return nil, err
@@ -137,7 +146,7 @@ func (s *Server) startNode(secrets *secrets, from origin) (err error) {
 	s.identity, s.peers = FormatCluster(from.cluster), from.peers
 	s.node, err = node.Start(node.Config{
 		ID: s.cfg.ID, Cluster: from.cluster, Peers: from.peers, Joined: from.joined, UID: from.uid, Dir: s.cfg.Data,
-		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient,
+		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient, Calls: s.calls.conns,
 		ClientAddress: s.cfg.Advertise, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election, StateLimit: s.cfg.StateLimit,
 		Memory: s.cfg.Memory, Build: s.cfg.Version, Log: s.log, Limits: s.cfg.Limits,
 	})
@@ -154,12 +163,28 @@ func (s *Server) serve(secrets *secrets) error {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.metrics = newMetrics(s)
-	s.pool = newPool(secrets)
+	s.callees = newCallees(s.node)
 	s.splitter = newSplitter(s.cfg.Listener, secrets.clients, s.cfg.patience, s.log)
-	s.grpc = grpc.NewServer(
+	s.grpc = s.newGRPC(grpc.UnaryInterceptor(refuseNamelessCall), grpc.StreamInterceptor(refuseNamelessStream))
+	s.vouched = s.newGRPC(grpc.UnaryInterceptor(believeCall), grpc.StreamInterceptor(believeStream))
+	s.http = s.newHTTP(s.routes())
+	s.serving.Go(s.splitter.run)
+	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
+	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
+	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
+	s.serving.Go(s.watchSecrets)
+	if s.profiles != nil {
+		s.pprof = s.newHTTP(profiles())
+		s.serving.Go(func() { s.report(s.pprof.Serve(s.profiles)) })
+	}
+	return nil
+}
+
+// newGRPC returns a server for gRPC with all calls, whose interceptors find out who
+// makes them.
+func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
+	server := grpc.NewServer(append(interceptors,
 		grpc.Creds(conveyor{local: s.local()}),
-		grpc.UnaryInterceptor(refuseNamelessCall),
-		grpc.StreamInterceptor(refuseNamelessStream),
 		grpc.WaitForHandlers(true),
 		grpc.ConnectionTimeout(s.cfg.patience),
 		grpc.MaxConcurrentStreams(4096),
@@ -168,18 +193,9 @@ func (s *Server) serve(secrets *secrets) error {
 		grpc.StaticConnWindowSize(window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-	)
-	api.RegisterConclaveServer(s.grpc, service{Server: s})
-	s.http = s.newHTTP(s.routes())
-	s.serving.Go(s.splitter.run)
-	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
-	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
-	s.serving.Go(s.watchSecrets)
-	if s.profiles != nil {
-		s.pprof = s.newHTTP(profiles())
-		s.serving.Go(func() { s.report(s.pprof.Serve(s.profiles)) })
-	}
-	return nil
+	)...)
+	api.RegisterConclaveServer(server, service{Server: s})
+	return server
 }
 
 // newHTTP returns a server for HTTP/1.1 whose calls end when s does.
@@ -252,6 +268,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		return s.err
 	case <-ctx.Done():
 		s.grpc.Stop()
+		s.vouched.Stop()
 		s.http.Close()
 		<-s.done
 		return s.err
@@ -277,7 +294,7 @@ func (s *Server) finish() {
 	s.splitter.close()
 	s.end()
 	s.tasks.Wait()
-	s.pool.close()
+	s.callees.close()
 	s.serving.Wait()
 	close(s.done)
 }
@@ -288,11 +305,13 @@ func (s *Server) end() {
 	defer cancel()
 	kill := context.AfterFunc(ctx, func() {
 		s.grpc.Stop()
+		s.vouched.Stop()
 		s.http.Close()
 	})
 	defer kill()
 	var ending sync.WaitGroup
 	ending.Go(s.grpc.GracefulStop)
+	ending.Go(s.vouched.GracefulStop)
 	ending.Go(func() { _ = s.http.Shutdown(ctx) })
 	if s.pprof != nil {
 		ending.Go(func() { s.pprof.Close() })

@@ -35,8 +35,8 @@ func TestSlowClientsAreNotWaitedFor(t *testing.T) {
 	s := impatient(t)
 	for _, says := range []string{
 		"",
-		"POST /v1/open HTTP/1.1\r\nHost: x\r\n",
-		"POST /v1/open HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+		"POST /v1/open HTTP/1.1\r\nHost: localhost\r\n",
+		"POST /v1/open HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
 		preface,
 	} {
 		conn := dial(t, s.Addr())
@@ -55,7 +55,7 @@ func TestAWaitIsNotASlowRequest(t *testing.T) {
 	in := bufio.NewReader(conn)
 	post := func(path, body string) (int, string) {
 		t.Helper()
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 		resp, err := http.ReadResponse(in, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -1,30 +1,26 @@
 package server
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"google.golang.org/grpc/credentials"
 )
 
 // secrets are the TLS configurations of a server. What they show and demand is that
 // of the files as they were read last, by each new handshake.
 type secrets struct {
-	// clients is for taking clients and leader for passing calls on, peerServer and
+	// clients is for taking clients and joining for asking a cluster to be taken in, peerServer and
 	// peerClient are for the traffic between servers; nil leaves it in the clear.
 	// Those that connect ask for each connection.
 	clients, peerServer *tls.Config
-	leader, peerClient  func() *tls.Config
+	joining, peerClient func() *tls.Config
 
 	cfg Config // names the files
 	now atomic.Pointer[keys]
@@ -34,7 +30,7 @@ type secrets struct {
 }
 
 // keys are made of the files as they were at one moment.
-type keys struct{ clients, leader, peerServer, peerClient *tls.Config }
+type keys struct{ clients, joining, peerServer, peerClient *tls.Config }
 
 func (c Config) loadSecrets() (*secrets, error) {
 	s := &secrets{cfg: c, seen: c.stamps()}
@@ -46,7 +42,7 @@ func (c Config) loadSecrets() (*secrets, error) {
 		s.clients = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			return s.now.Load().clients.GetConfigForClient(hello)
 		}}
-		s.leader = func() *tls.Config { return s.now.Load().leader }
+		s.joining = func() *tls.Config { return s.now.Load().joining }
 	}
 	if c.PeerCert != "" {
 		s.peerServer = &tls.Config{
@@ -64,12 +60,12 @@ func (s *secrets) load(check func(*tls.Config) error) error {
 	next := *s.now.Load()
 	var errs []error
 	if s.cfg.TLSCert != "" {
-		clients, leader, err := s.cfg.clientSecrets()
+		clients, joining, err := s.cfg.clientSecrets()
 		if err == nil {
-			err = check(leader)
+			err = check(joining)
 		}
 		if err == nil {
-			next.clients, next.leader = clients, leader
+			next.clients, next.joining = clients, joining
 		}
 		errs = append(errs, about("tls-cert", s.cfg.TLSCert, err))
 	}
@@ -147,21 +143,6 @@ func (c Config) stamps() []stamp {
 	return all
 }
 
-// renewed are credentials for connections that are made by the configuration as it is
-// then.
-type renewed struct {
-	credentials.TransportCredentials
-	now func() *tls.Config
-}
-
-func (r renewed) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return credentials.NewTLS(r.now()).ClientHandshake(ctx, authority, raw)
-}
-
-func (r renewed) Clone() credentials.TransportCredentials {
-	return renewed{r.TransportCredentials.Clone(), r.now}
-}
-
 // Reload reads the TLS files again, as the server does by itself when they change.
 // New connections use them; those that are there stay. A pair that does not fit
 // together or is expired is refused, and the one before stays in use.
@@ -195,25 +176,25 @@ func (s *Server) watchSecrets() {
 	}
 }
 
-func (c Config) clientSecrets() (clients, leader *tls.Config, err error) {
+func (c Config) clientSecrets() (clients, joining *tls.Config, err error) {
 	own, err := loadPair("tls", c.TLSCert, c.TLSKey)
 	if err != nil {
 		return nil, nil, err
 	}
 	clients = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}}
-	leader = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}}
+	joining = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}}
 	if c.TLSCA != "" {
 		if clients.ClientCAs, err = loadAuthorities("tls-ca", c.TLSCA); err != nil {
 			return nil, nil, err
 		}
 		clients.ClientAuth = tls.RequireAndVerifyClientCert
-		leader.RootCAs = clients.ClientCAs
+		joining.RootCAs = clients.ClientCAs
 	} else {
 		// Whoever vouches for this server does so for the others, as a rule.
-		leader.RootCAs = trusted(own)
+		joining.RootCAs = trusted(own)
 	}
 	preferHTTP1(clients)
-	return clients, leader, nil
+	return clients, joining, nil
 }
 
 // trusted returns the authorities of the system and the chain of a certificate.

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -82,25 +83,30 @@ func (t *Transport) admit(raw net.Conn) {
 	place := t.places.enter(cancel)
 	t.wg.Go(func() {
 		defer cancel()
-		defer raw.Close()
-		t.attend(ctx, raw, place)
+		if !t.attend(ctx, raw, place) {
+			raw.Close()
+		}
 	})
 }
 
 // attend shakes hands with whoever connected, and serves the connection if it
-// is a peer.
-func (t *Transport) attend(ctx context.Context, raw net.Conn, place *place) {
+// is a peer. It reports whether the connection belongs to somebody else now.
+func (t *Transport) attend(ctx context.Context, raw net.Conn, place *place) bool {
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
-	v, err := t.receive(ctx, raw)
+	v, call, err := t.receive(ctx, raw)
 	t.places.exit(place)
 	if !stop() && err != nil {
 		err = fmt.Errorf("it took long, and its place was needed: over %d connections are being set up", t.cfg.MaxHandshakes)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		t.turnAway(raw, err)
-		return
+	case call != nil:
+		return t.handOver(call)
+	default:
+		t.serve(v)
 	}
-	t.serve(v)
+	return false
 }
 
 // visit is a link that a peer dialled.
@@ -110,16 +116,26 @@ type visit struct {
 	lane lane
 }
 
-// receive takes a visitor through the handshake.
-func (t *Transport) receive(ctx context.Context, raw net.Conn) (*visit, error) {
+// receive takes a visitor through the handshake, unless it comes to call: then it
+// returns the connection.
+func (t *Transport) receive(ctx context.Context, raw net.Conn) (v *visit, call net.Conn, err error) {
 	if err := raw.SetDeadline(time.Now().Add(t.cfg.HandshakeTimeout)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	conn, err := t.secure(ctx, raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l := newLink(raw, conn)
+	if call, err = t.callOn(l, conn); call == nil && err == nil {
+		v, err = t.greeted(ctx, l, certificate(conn))
+	}
+	return v, call, err
+}
+
+// greeted lets a visitor in that introduces itself, if it is a peer. The
+// certificate is what it has shown, nil if this cluster uses none.
+func (t *Transport) greeted(ctx context.Context, l *link, cert *x509.Certificate) (*visit, error) {
 	k, payload, err := l.read()
 	if err != nil {
 		return nil, fmt.Errorf("no introduction: %w%s", err, guess(err, l.in.prefix))
@@ -131,11 +147,11 @@ func (t *Transport) receive(ctx context.Context, raw net.Conn) (*visit, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, refusal := t.examineAndWelcome(ctx, l, h, k)
+	v, refusal := t.examineAndWelcome(ctx, l, h, k, cert)
 	if refusal != nil {
 		// The other side learns why; if it is gone already there is nobody to
 		// tell. To find out may have used up the time of the handshake.
-		_ = raw.SetWriteDeadline(time.Now().Add(t.cfg.WriteTimeout))
+		_ = l.raw.SetWriteDeadline(time.Now().Add(t.cfg.WriteTimeout))
 		_ = l.write(kindRefusal, refusal.append(nil), nil, true)
 		return nil, refusal
 	}
@@ -161,13 +177,18 @@ func (t *Transport) secure(ctx context.Context, raw net.Conn) (net.Conn, error) 
 	return conn, nil
 }
 
-func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k kind) (*visit, *Refusal) {
+func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k kind, cert *x509.Certificate) (*visit, *Refusal) {
 	if refusal := t.examine(h); refusal != nil {
 		return nil, refusal
 	}
 	p := t.peer(h.Server)
 	if p == nil {
 		return nil, t.stranger(h)
+	}
+	if cert != nil {
+		if err := t.certify(cert, p.id, p.where()); err != nil {
+			return nil, refuse(WrongCertificate, "%v", err)
+		}
 	}
 	// The dialler waits as long as this side does, and must hear the answer.
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.HandshakeTimeout*5/6)

@@ -51,10 +51,10 @@ type Config struct {
 	Peers map[uint64]string
 	// ServerTLS and ClientTLS secure the connections that this server takes
 	// and makes: both, or neither (nil) for plain TCP. ServerTLS must demand a
-	// certificate. ClientTLS is asked for each connection, since certificates are
-	// replaced while servers run; ServerTLS has GetConfigForClient for that. If
-	// there is no ServerName in it, the host of the address that is dialled is
-	// expected.
+	// certificate. Besides, the certificate of a server must be valid for the host
+	// of its address, or name the server by its URI. ClientTLS is asked for each
+	// connection, since certificates are replaced while servers run; ServerTLS has
+	// GetConfigForClient for that.
 	ServerTLS *tls.Config
 	ClientTLS func() *tls.Config
 	// MinLevel and MaxLevel are the levels that this server reads [1, 1], and Build
@@ -71,6 +71,9 @@ type Config struct {
 	// Removed reports whether a server was removed from the cluster for good. It
 	// is called by many goroutines. Nil means that none was.
 	Removed func(server uint64) bool
+	// Calls, if not nil, takes over the connections of peers that speak HTTP/2: in
+	// TLS by ALPN, in the clear by its preface. Nobody else closes them.
+	Calls chan<- net.Conn
 	// Handler takes what arrives.
 	Handler Handler
 	// Log receives what an operator should know [slog.Default()].

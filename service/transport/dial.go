@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
@@ -11,9 +10,7 @@ import (
 // dial connects to the peer for a lane and shakes hands. The link that it
 // returns counts among those of the peer until hangUp.
 func (p *peer) dial(ln lane) (*link, error) {
-	p.mu.Lock()
-	address := p.address
-	p.mu.Unlock()
+	address := p.where()
 	ctx, cancel := context.WithTimeout(p.ctx, p.t.cfg.DialTimeout)
 	defer cancel()
 	conn, err := p.t.cfg.Dial(ctx, address)
@@ -59,20 +56,7 @@ func (p *peer) secure(raw net.Conn, address string) (net.Conn, error) {
 	if p.t.cfg.ClientTLS == nil {
 		return raw, nil
 	}
-	cfg := p.t.cfg.ClientTLS()
-	if cfg.ServerName == "" {
-		host, _, err := net.SplitHostPort(address)
-		if err != nil {
-			return nil, fmt.Errorf("the address of server %d: %w", p.id, err)
-		}
-		cfg = cfg.Clone()
-		cfg.ServerName = host
-	}
-	conn := tls.Client(raw, cfg)
-	if err := conn.HandshakeContext(p.ctx); err != nil {
-		return nil, fmt.Errorf("TLS with server %d at %s: %w", p.id, address, err)
-	}
-	return conn, nil
+	return p.t.dialTLS(p.ctx, raw, p.id, address)
 }
 
 // greet introduces this server and returns how the other side did.

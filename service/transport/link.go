@@ -19,7 +19,9 @@ const bufferBytes = 64 << 10
 type link struct {
 	raw   net.Conn // below TLS
 	timed *timedConn
-	in    frameReader
+	// buffer is what in reads from.
+	buffer *bufio.Reader
+	in     frameReader
 
 	mu    sync.Mutex // guards what follows
 	out   *bufio.Writer
@@ -42,9 +44,10 @@ type link struct {
 // until start.
 func newLink(raw, conn net.Conn) *link {
 	timed := &timedConn{Conn: conn}
+	buffer := bufio.NewReaderSize(timed, bufferBytes)
 	return &link{
-		raw: raw, timed: timed,
-		in:     frameReader{in: bufio.NewReaderSize(timed, bufferBytes), max: maxGreeting},
+		raw: raw, timed: timed, buffer: buffer,
+		in:     frameReader{in: buffer, max: maxGreeting},
 		out:    bufio.NewWriterSize(timed, bufferBytes),
 		closed: make(chan struct{}),
 		done:   make(chan struct{}),

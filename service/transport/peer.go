@@ -134,6 +134,14 @@ func (p *peer) report() {
 	}
 }
 
+// where returns the address of the peer on record, or before there is one that
+// which this server was told at its start.
+func (p *peer) where() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.address
+}
+
 // move changes the address of the peer.
 func (p *peer) move(address string) {
 	p.mu.Lock()

@@ -29,12 +29,15 @@ const (
 	Removed
 	// LevelUnknown means that one of the two does not read the cluster's level.
 	LevelUnknown
+	// WrongCertificate means that the dialler's certificate is not that of the
+	// server that it says it is.
+	WrongCertificate
 )
 
 var codeNames = [...]string{
 	Busy: "busy", OtherCluster: "other cluster", UnknownServer: "unknown server", OwnID: "own id",
 	Duplicate: "duplicate id", NewerVersion: "newer version", WrongServer: "wrong server",
-	Removed: "removed", LevelUnknown: "level unknown",
+	Removed: "removed", LevelUnknown: "level unknown", WrongCertificate: "wrong certificate",
 }
 
 func (c Code) String() string {

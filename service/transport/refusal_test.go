@@ -330,7 +330,7 @@ func TestCodesArePermanent(t *testing.T) {
 		names = append(names, c.String())
 	}
 	want := []string{
-		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "removed", "level unknown", "code 10",
+		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "removed", "level unknown", "wrong certificate",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("codes are %q, want %q: they travel on the wire", names, want)

@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"math/big"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -61,12 +62,25 @@ func sign(t testing.TB, template, parent *x509.Certificate, subject, issuer *ecd
 }
 
 func (a *authority) issue(t testing.TB) tls.Certificate {
+	return a.issueFor(t, "127.0.0.1")
+}
+
+// issueFor issues a certificate that is valid for an address, and has the URIs.
+func (a *authority) issueFor(t testing.TB, ip string, uris ...string) tls.Certificate {
 	t.Helper()
 	key := newKey(t)
+	var names []*url.URL
+	for _, uri := range uris {
+		name, err := url.Parse(uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
 	certificate := sign(t, &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "test server"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IPAddresses: []net.IP{net.ParseIP(ip)}, URIs: names,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.certificate, key, a.key)

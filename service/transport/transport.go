@@ -42,6 +42,9 @@ func New(cfg Config) (*Transport, error) {
 		places: places{max: cfg.MaxHandshakes},
 		peers:  make(map[uint64]*peer, len(cfg.Peers)),
 	}
+	if cfg.ServerTLS != nil && cfg.Calls != nil {
+		t.cfg.ServerTLS = offerCalls(cfg.ServerTLS)
+	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	for id, address := range cfg.Peers {
 		t.SetPeer(id, address)
@@ -122,6 +125,17 @@ func (t *Transport) ClientAddress(peer uint64) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.hello.ClientAddress
+}
+
+// addresses returns where the peers are on record to be.
+func (t *Transport) addresses() map[uint64]string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := make(map[uint64]string, len(t.peers))
+	for id, p := range t.peers {
+		all[id] = p.where()
+	}
+	return all
 }
 
 // Connected returns the peers that messages get through to, in ascending order.

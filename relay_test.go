@@ -1,0 +1,96 @@
+package conclave
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// A client that reaches followers only keeps its session, and goes to the leader when
+// that can be reached.
+func TestALeaderOutOfReach(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 3)
+		leader := cl.servers[0].address
+		cl.cut = map[string]bool{leader: true}
+		c := cl.connect()
+		l := mustLock(t, c, "x")
+		if c.Server() == leader || c.Server() == "" {
+			t.Fatalf("attached to %q", c.Server())
+		}
+		time.Sleep(10 * c.cfg.TTL)
+		if l.Context().Err() != nil {
+			t.Fatalf("the lock is lost: %v", context.Cause(l.Context()))
+		}
+		mustLock(t, c, "y")
+
+		cl.mu.Lock()
+		cl.cut = nil
+		cl.mu.Unlock()
+		time.Sleep(3*welcomeLimit + 2*seekLeader) // a connection that is being made may take so long
+		if c.Server() != leader {
+			t.Errorf("the leader can be reached; attached to %q", c.Server())
+		}
+		if l.Context().Err() != nil {
+			t.Errorf("the lock is lost: %v", context.Cause(l.Context()))
+		}
+		dials := cl.servers[1].dials.Load() + cl.servers[2].dials.Load()
+		time.Sleep(time.Minute)
+		if more := cl.servers[1].dials.Load() + cl.servers[2].dials.Load(); more != dials {
+			t.Errorf("attached to the leader, it dialled others %d times", more-dials)
+		}
+	})
+}
+
+// The way to a leader in use is cut: the session outlives that even with a short TTL.
+func TestALeaderGetsOutOfReach(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		inBubble(t, func(t *testing.T) {
+			cl := newCluster(t, 3)
+			c := cl.connect()
+			l := mustLock(t, c, "x")
+			for range 5 {
+				leader := cl.servers[0]
+				if c.Server() != leader.address {
+					t.Fatalf("attached to %q", c.Server())
+				}
+				if refused {
+					leader.kill() // its clients' port, as it were
+				} else {
+					leader.stop()
+				}
+				time.Sleep(5 * c.cfg.TTL)
+				if l.Context().Err() != nil {
+					t.Fatalf("refused %v: the lock is lost: %v", refused, context.Cause(l.Context()))
+				}
+				if refused {
+					leader.start()
+				} else {
+					leader.resume()
+				}
+				time.Sleep(3 * seekLeader)
+			}
+			mustLock(t, c, "y")
+		})
+	}
+}
+
+// A new leader that can be reached is attached to without a relay, and at once.
+func TestANewLeaderWithinReach(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 3)
+		cl.cut = map[string]bool{cl.servers[0].address: true}
+		c := cl.connect()
+		l := mustLock(t, c, "x")
+		for _, next := range []int{1, 2, 0, 2, 1} {
+			cl.lead(next)
+			time.Sleep(c.cfg.TTL)
+			if next != 0 && c.Server() != cl.servers[next].address {
+				t.Errorf("server %d leads, attached to %q", next+1, c.Server())
+			}
+			if l.Context().Err() != nil {
+				t.Fatalf("the lock is lost: %v", context.Cause(l.Context()))
+			}
+		}
+	})
+}

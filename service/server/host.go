@@ -1,0 +1,44 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// guardHost lets requests pass that a server which listens on this machine only is
+// meant to get: those that name it as this machine, or as it is advertised. A page
+// from elsewhere can give its own name the address 127.0.0.1, and is then of the same
+// origin to the browser that shows it. Ports do not matter: a tunnel may have another.
+func (s *Server) guardHost(next http.Handler) http.Handler {
+	at, ok := s.cfg.Listener.Addr().(*net.TCPAddr)
+	if !ok || !at.IP.IsLoopback() {
+		return next
+	}
+	names := []string{"localhost", "127.0.0.1", "::1", at.IP.String()}
+	if host, _, err := net.SplitHostPort(s.cfg.Advertise); err == nil {
+		names = append(names, strings.ToLower(host))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(names, hostOf(r)) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		// What is left of the body is read until then.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.patience))
+		message := fmt.Sprintf("host: %.100q: this server is for this machine only; use localhost, 127.0.0.1, [::1] or the host of --advertise", r.Host)
+		writeJSON(w, http.StatusMisdirectedRequest, problem{Code: "INVALID", Message: message})
+	})
+}
+
+// hostOf returns the host that a request is for, without its port.
+func hostOf(r *http.Request) string {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.Trim(host, "[]"))
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+)
+
+// A server passes calls on to the peer port of the leader. There it vouches for who
+// made the call, by this metadata. Names may have any letters, so it is binary. On the
+// port for clients nobody looks at it.
+const (
+	principalHeader = "conclave-principal-bin"
+	viaHeader       = "conclave-via-bin"
+	remoteHeader    = "conclave-remote-bin"
+)
+
+// vouch attaches to a call that is passed on who made it.
+func vouch(ctx context.Context) (context.Context, error) {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	return metadata.AppendToOutgoingContext(ctx, principalHeader, who.principal, viaHeader, who.via, remoteHeader, who.remote), nil
+}
+
+// believe attaches to a call that another server passed on who made it, as that
+// server says.
+func believe(ctx context.Context) (context.Context, error) {
+	who := caller{vouched: true}
+	for header, field := range map[string]*string{principalHeader: &who.principal, viaHeader: &who.via, remoteHeader: &who.remote} {
+		said := metadata.ValueFromIncomingContext(ctx, header)
+		if len(said) != 1 {
+			return nil, status.Errorf(codes.InvalidArgument, "%s: given %d times: a server that passes a call on gives it once; this port is for servers only", header, len(said))
+		}
+		*field = said[0]
+	}
+	if err := checkPrincipal(who.principal); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "%s: %.64q %v", principalHeader, who.principal, err)
+	}
+	return withCaller(ctx, who), nil
+}
+
+// believeCall and believeStream are believe for every method of gRPC.
+func believeCall(ctx context.Context, req any, _ *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
+	ctx, err := believe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return serve(ctx, req)
+}
+
+func believeStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
+	ctx, err := believe(stream.Context())
+	if err != nil {
+		return err
+	}
+	return serve(srv, vouchedStream{stream, ctx})
+}
+
+// vouchedStream is a stream with the caller in its context.
+type vouchedStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s vouchedStream) Context() context.Context { return s.ctx }
+
+// passedOn reports whether a call came from another server. It goes no further.
+func passedOn(ctx context.Context) bool {
+	who, _ := callerOf(ctx)
+	return who.vouched
+}
+
+// passedOn returns a request for another server, with the id of the session: the
+// secret goes no further than to the first server.
+func (c caller) passedOn(req *api.Request) *api.Request {
+	id := c.session(req.GetSession())
+	return &api.Request{Session: id[:], Sequence: req.GetSequence(), Low: req.GetLow(), Op: req.GetOp()}
+}
+
+// callees has a connection to each server that calls were passed on to.
+type callees struct{ *pool }
+
+// newCallees returns the connections of a node, which finds the servers and makes sure
+// of them.
+func newCallees(n *node.Node) callees {
+	return callees{newPool(
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the node does TLS
+		grpc.WithContextDialer(func(ctx context.Context, id string) (net.Conn, error) {
+			server, err := strconv.ParseUint(id, 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			return n.Dial(ctx, server)
+		}),
+		grpc.WithStaticStreamWindowSize(window),
+		grpc.WithStaticConnWindowSize(window),
+	)}
+}
+
+func (c callees) get(server uint64) (api.ConclaveClient, error) {
+	client, err := c.pool.get(strconv.FormatUint(server, 10))
+	if err != nil {
+		return nil, fmt.Errorf("passing on to server %d: %w", server, err)
+	}
+	return client, nil
+}
