@@ -96,7 +96,7 @@ func (s *server) boot() {
 	said := s.said()
 	cfg := replica.Config{
 		ID: s.id, UID: s.uid, PeerAddress: said.PeerAddress, ClientAddress: said.ClientAddress,
-		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24, Levels: s.levels, LevelSoak: levelSoak,
+		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24, Levels: s.levels, LevelSoak: levelSoak, DigestEvery: 64,
 	}
 	kept := s.disk.kept
 	kept.Entries = slices.Clone(kept.Entries)
@@ -257,6 +257,9 @@ func (s *server) carryOut(out *replica.Output) {
 	for _, m := range out.Send {
 		s.send(m)
 	}
+	for _, d := range out.Digests {
+		s.tell(d)
+	}
 	s.store(out)
 	for _, r := range out.Replies {
 		if l := s.link(r.Conn); l != nil {
@@ -319,6 +322,17 @@ func (s *server) send(m *raftpb.Message) {
 		s.reportLater(func() { s.replica.SnapshotSent(to, arrived) })
 	case !arrived && s.w.net.IntN(8) == 0:
 		s.reportLater(func() { s.replica.Unreachable(to) })
+	}
+}
+
+// tell sends a digest to all others.
+func (s *server) tell(d replica.Digest) {
+	for _, other := range s.w.servers {
+		if other != s {
+			s.w.packet(s.endpoint(), other.endpoint(), func() {
+				other.receive(func() { other.replica.Compare(s.id, d) })
+			})
+		}
 	}
 }
 

@@ -306,6 +306,9 @@ func (n *Node) carryOut(out *replica.Output) error {
 		return out.Err
 	}
 	n.net.Send(out.Send)
+	for _, digest := range out.Digests {
+		n.net.Note(appendDigest(nil, digest))
+	}
 	writes := make([]write, 0, len(out.Saves))
 	for _, save := range out.Saves {
 		writes = append(writes, write{save: save})
@@ -446,6 +449,14 @@ func (h *handler) Connected(peer uint64, up bool) {
 		h.node.records.lost(peer)
 		h.node.log.Warn("connection lost", "peer", peer)
 	}
+}
+
+func (h *handler) Noted(peer uint64, note []byte) {
+	digest, err := readDigest(note)
+	if err != nil {
+		return // a note of a later release
+	}
+	h.tell(func(r *replica.Replica) { r.Compare(peer, digest) })
 }
 
 func (h *handler) Unreachable(peer uint64) {

@@ -127,7 +127,7 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 		r.lead()
 	}
 	r.publish()
-	return nil
+	return r.digest(entry.GetIndex())
 }
 
 // recorded ends the step of putting a member or a level on record.

@@ -54,6 +54,7 @@ type server struct {
 	replica *Replica // nil while it is down
 	paused  bool
 	cut     bool // no message reaches or leaves it
+	stopped error
 	removed bool // from the cluster: it is down for good
 	ticked  int64
 	wall    int64 // how far its wall clock is off, ns
@@ -235,6 +236,15 @@ func (c *cluster) finishWrites(s *server) {
 	}
 }
 
+// tell hands a digest to all who can be reached.
+func (c *cluster) tell(s *server, d Digest) {
+	for _, other := range c.each() {
+		if other != s && other.replica != nil && !other.cut && !s.cut {
+			other.replica.Compare(s.id, d)
+		}
+	}
+}
+
 func (c *cluster) carryOut(s *server) {
 	c.t.Helper()
 	out := s.replica.Output(c.now + s.wall)
@@ -244,10 +254,19 @@ func (c *cluster) carryOut(s *server) {
 		return
 	}
 	if out.Err != nil {
-		c.t.Fatalf("server %d stops: %v", s.id, out.Err)
+		var diverged *DivergedError
+		if !errors.As(out.Err, &diverged) {
+			c.t.Fatalf("server %d stops: %v", s.id, out.Err)
+		}
+		s.stopped = out.Err
+		c.crash(s)
+		return
 	}
 	for _, m := range out.Send {
 		c.send(s, m)
+	}
+	for _, d := range out.Digests {
+		c.tell(s, d)
 	}
 	for _, save := range out.Saves {
 		c.write(s, pendingWrite{save: save})

@@ -52,6 +52,9 @@ type Config struct {
 
 	// Levels are those that this server reads [those of the release].
 	Levels Levels
+	// DigestEvery is after how many log entries servers compare their states
+	// [4,096].
+	DigestEvery uint64
 	// LevelSoak is for how long all members must have been able to read a level
 	// before the cluster goes to it by itself, in ns [1 h].
 	LevelSoak int64
@@ -74,6 +77,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.Levels.Min, version.Min)
 	set(&c.Levels.Max, version.Max)
 	set(&c.LevelSoak, 3600e9)
+	set(&c.DigestEvery, 4096)
 	set(&c.StateLimit, 512<<20)
 	return c
 }
@@ -119,6 +123,9 @@ type Output struct {
 	Encode Encode
 	// Snapshot, if not nil, is to be stored; then call SnapshotStored.
 	Snapshot *raftpb.Snapshot
+	// Digests are to be told to all other servers, whose hosts call Compare with
+	// them. One that gets lost does no harm.
+	Digests []Digest
 	// Deposed says that this server ceased to lead: the requests of its clients
 	// that have no answer may or may not have been carried out.
 	Deposed bool
@@ -138,7 +145,7 @@ func (o *Output) reset() {
 	clear(o.Replies)
 	*o = Output{
 		Send: o.Send[:0], Saves: o.Saves[:0], Replies: o.Replies[:0],
-		Reads: o.Reads[:0], Elections: o.Elections[:0], Locks: o.Locks[:0], Err: o.Err,
+		Digests: o.Digests[:0], Reads: o.Reads[:0], Elections: o.Elections[:0], Locks: o.Locks[:0], Err: o.Err,
 	}
 }
 
@@ -182,6 +189,7 @@ type Replica struct {
 	changing bool                       // a step of a change of members is under way
 	idle     int                        // ticks since the members were last looked at
 
+	digests digests
 	rising  uint32 // the level that all members can go to
 	risesAt int64  // when they go there
 	saving         // how the disk gets on
@@ -202,7 +210,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 		pending: newLanes(), rounds: newRounds(),
 		leases: newLeases(), ousted: make(map[registry.ClaimID]int64),
 		met:    map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
-		levels: make(map[uint64]Levels), heard: make(map[uint64]int64),
+		levels: make(map[uint64]Levels), heard: make(map[uint64]int64), digests: make(digests),
 	}
 	if meta := disk.Snapshot.GetMetadata(); meta.GetIndex() > 0 {
 		restored, err := registry.Decode(disk.Snapshot.GetData())

@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/store"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // Members returns the servers of the cluster as the leader sees them.
@@ -86,8 +87,9 @@ func Removed(err error) bool {
 }
 
 // Final reports whether a server ended, or did not start, for a reason that a restart
-// does not remove: its data directory is damaged, another's or of another format, or
-// it was removed from the cluster.
+// does not remove: its data directory is damaged, another's, or of a format or level
+// that this release does not read; it was removed from the cluster; or its state is not
+// that of the others.
 func Final(err error) bool {
 	var (
 		damaged *store.CorruptError
@@ -95,9 +97,12 @@ func Final(err error) bool {
 		cluster *store.ClusterError
 		server  *store.ServerError
 		other   *store.DirectoryError
+		unread  *version.Error
+		differs *replica.DivergedError
 	)
 	return Removed(err) || errors.As(err, &damaged) || errors.As(err, &format) ||
-		errors.As(err, &cluster) || errors.As(err, &server) || errors.As(err, &other)
+		errors.As(err, &cluster) || errors.As(err, &server) || errors.As(err, &other) ||
+		errors.As(err, &unread) || errors.As(err, &differs)
 }
 
 // ChangeMembers reserves an id, promotes a learner, or removes a server.

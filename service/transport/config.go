@@ -29,6 +29,8 @@ type Handler interface {
 	// Unreachable tells that messages for a peer were dropped. It is called at
 	// most once per Config.BackoffMax for each peer.
 	Unreachable(peer uint64)
+	// Noted hands over a note of a peer. It may keep the slice.
+	Noted(peer uint64, note []byte)
 	// SnapshotSent tells, once for each snapshot message, whether the peer has
 	// taken it over.
 	SnapshotSent(peer uint64, ok bool)

@@ -25,6 +25,7 @@ const (
 	kindHead                      // size of a snapshot's data, and its message without them
 	kindChunk                     // the next part of a snapshot's data
 	kindTaken                     // nothing: the snapshot was taken over
+	kindNote                      // a note, of a few bytes
 	kindEnd                       // not a kind
 )
 
@@ -33,6 +34,8 @@ const (
 	frameBytes  = 2 // version and kind, which length and checksum cover
 	// maxGreeting bounds the frames of a handshake.
 	maxGreeting = 8 << 10
+	// maxNote bounds a note.
+	maxNote = 256
 	// readStep is how much memory a length is trusted for before the bytes that
 	// it announces have arrived.
 	readStep = 1 << 20

@@ -35,6 +35,7 @@ type recorder struct {
 	unreachable []uint64
 	snapshots   []string // "2 true" and "2 false"
 	refused     []error
+	notes       []string // "2: text"
 }
 
 func (r *recorder) locked(f func()) {
@@ -60,6 +61,12 @@ func (r *recorder) Met(h Hello) { r.locked(func() { r.met = append(r.met, h) }) 
 func (r *recorder) Connected(peer uint64, up bool) {
 	sign := map[bool]string{true: "+", false: "-"}[up]
 	r.locked(func() { r.connections = append(r.connections, fmt.Sprint(sign, peer)) })
+}
+
+func (r *recorder) Noted(peer uint64, note []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes = append(r.notes, fmt.Sprintf("%d: %s", peer, note))
 }
 
 func (r *recorder) Unreachable(peer uint64) {

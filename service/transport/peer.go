@@ -36,6 +36,7 @@ type peer struct {
 	up        atomic.Bool   // messages in queue get through
 	lost      chan struct{} // holds a token when messages were dropped
 	redial    chan struct{} // holds a token when the address has changed
+	notes     chan []byte   // to be sent if there is time
 	changed   chan struct{} // holds a token when this server must introduce itself again
 	refused   atomic.Uint32 // the Code last told to the handler
 
@@ -58,6 +59,7 @@ func newPeer(t *Transport, id uint64, address string) *peer {
 		lost:      make(chan struct{}, 1),
 		redial:    make(chan struct{}, 1),
 		changed:   make(chan struct{}, 1),
+		notes:     make(chan []byte, 4),
 	}
 	p.ctx, p.cancel = context.WithCancel(t.ctx)
 	return p
@@ -239,6 +241,10 @@ func (p *peer) talk(l *link) error {
 		case m := <-p.queue:
 			p.take(m)
 			if err := p.say(l, m); err != nil {
+				return err
+			}
+		case note := <-p.notes:
+			if err := l.write(kindNote, note, nil, true); err != nil {
 				return err
 			}
 		case <-p.changed:

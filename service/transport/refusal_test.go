@@ -138,6 +138,20 @@ func TestServersIntroduceThemselvesAgain(t *testing.T) {
 	}
 }
 
+// TestNotes: a note comes to those that are connected; one that is too long ends the
+// connection.
+func TestNotes(t *testing.T) {
+	a, b := pair(t, nil)
+	eventually(t, "a note has come", func() bool {
+		a.Note([]byte("hello"))
+		notes := get(b.recorder, &b.notes)
+		return len(notes) > 0 && notes[0] == "1: hello"
+	})
+	before := len(get(b.recorder, &b.connections))
+	a.Note(make([]byte, maxNote+1))
+	eventually(t, "the connection has ended", func() bool { return len(get(b.recorder, &b.connections)) > before || len(get(a.recorder, &a.connections)) > 1 })
+}
+
 // TestAnotherServerOnTheSameConnection: a server stays who it was.
 func TestAnotherServerOnTheSameConnection(t *testing.T) {
 	s := alone(t, nil)

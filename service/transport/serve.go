@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -55,6 +56,11 @@ func (v *visit) readMessages() error {
 				return fmt.Errorf("a frame holds no message: %w", err)
 			}
 			v.deliver(m)
+		case kindNote:
+			if len(payload) > maxNote {
+				return &FrameSizeError{Size: len(payload), Max: maxNote}
+			}
+			v.peer.t.handler.Noted(v.peer.id, slices.Clone(payload))
 		case kindHello:
 			if err := v.again(payload); err != nil {
 				return err

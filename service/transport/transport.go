@@ -177,6 +177,18 @@ func (t *Transport) peer(id uint64) *peer {
 	return t.peers[id]
 }
 
+// Note sends a note of a few bytes to all peers. One that cannot be sent soon is lost.
+func (t *Transport) Note(note []byte) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, p := range t.peers {
+		select {
+		case p.notes <- note:
+		default: // it lags, or is not there
+		}
+	}
+}
+
 // Introduce introduces this server again to all peers, because something that it
 // says of itself has changed. Peers that cannot be reached now learn it when they
 // can.

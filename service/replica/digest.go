@@ -1,0 +1,97 @@
+package replica
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// DigestVersion says how Digest.Hash is made. Digests of different versions are not
+// compared.
+const DigestVersion = 1
+
+// keptDigests is how many of the newest digests of each server are kept: a server that
+// lags is compared later.
+const keptDigests = 16
+
+// Digest is a hash of the state that a server came to by the entry at an index. All
+// servers come to the same one.
+type Digest struct {
+	Version     uint32
+	Index, Hash uint64
+}
+
+// DivergedError is why a server stops whose state is not that of the others, though it
+// applied the same log: its memory, its disk or its release is at fault.
+type DivergedError struct {
+	ID, Index uint64
+	Others    []uint64
+}
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("server %d: state at log index %d: differs from that of servers %v, which agree; move the data directory away and start the server again, and it comes back as an empty member",
+		e.ID, e.Index, e.Others)
+}
+
+// digests are the newest digests of each server.
+type digests map[uint64][]Digest
+
+func (d digests) add(server uint64, digest Digest) {
+	all := append(d[server], digest)
+	d[server] = all[max(0, len(all)-keptDigests):]
+}
+
+// at returns the hash of a server at an index, if it is kept.
+func (d digests) at(server, index uint64) (hash uint64, known bool) {
+	for _, digest := range d[server] {
+		if digest.Index == index {
+			return digest.Hash, true
+		}
+	}
+	return 0, false
+}
+
+// digest takes the hash of the state at every so many entries, to be compared with
+// those of the others.
+func (r *Replica) digest(index uint64) error {
+	if index%r.cfg.DigestEvery != 0 {
+		return nil
+	}
+	digest := Digest{DigestVersion, index, r.reg.Digest()}
+	r.digests.add(r.cfg.ID, digest)
+	r.out.Digests = append(r.out.Digests, digest)
+	return r.compare(index)
+}
+
+// Compare takes a digest of another server.
+func (r *Replica) Compare(from uint64, digest Digest) {
+	if digest.Version != DigestVersion || r.out.Err != nil {
+		return
+	}
+	r.digests.add(from, digest)
+	if err := r.compare(digest.Index); err != nil {
+		r.out.Err = err
+	}
+}
+
+// compare stops this server if a majority of all voters has come to another state than
+// this one at an index, and all of these to the same.
+func (r *Replica) compare(index uint64) error {
+	own, known := r.digests.at(r.cfg.ID, index)
+	if !known {
+		return nil
+	}
+	voters := r.core.Status().Voters
+	agree := make(map[uint64][]uint64)
+	for _, id := range voters {
+		if hash, known := r.digests.at(id, index); known {
+			agree[hash] = append(agree[hash], id)
+		}
+	}
+	for _, hash := range slices.Sorted(maps.Keys(agree)) {
+		if others := agree[hash]; hash != own && len(others) > len(voters)/2 {
+			return &DivergedError{ID: r.cfg.ID, Index: index, Others: others}
+		}
+	}
+	return nil
+}
