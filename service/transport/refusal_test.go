@@ -149,7 +149,9 @@ func TestNotes(t *testing.T) {
 	})
 	before := len(get(b.recorder, &b.connections))
 	a.Note(make([]byte, maxNote+1))
-	eventually(t, "the connection has ended", func() bool { return len(get(b.recorder, &b.connections)) > before || len(get(a.recorder, &a.connections)) > 1 })
+	eventually(t, "the connection has ended", func() bool {
+		return len(get(b.recorder, &b.connections)) > before || len(get(a.recorder, &a.connections)) > 1
+	})
 }
 
 // TestAnotherServerOnTheSameConnection: a server stays who it was.
