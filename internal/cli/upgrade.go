@@ -35,26 +35,36 @@ an hour, the cluster goes to it by itself. Until then the release before can com
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(
-		newUpgradeStep(a, "status", "Show the level, and what is in the way of the next one", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
-			return client.Upgrade(ctx)
-		}),
-		newUpgradeStep(a, "hold", "Keep the level from rising by itself", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
-			return client.HoldLevel(ctx, true)
-		}),
-		newUpgradeStep(a, "release", "Let the level rise by itself again", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
-			return client.HoldLevel(ctx, false)
-		}),
-		newUpgradeStep(a, "finish", "Raise the level now, as far as all servers can", finishUpgrade),
-		newUpgradeStep(a, "lower", "Lower the level by one and hold it", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
-			now, err := client.Upgrade(ctx)
-			if err != nil {
-				return now, err
-			}
-			return client.LowerLevel(ctx, now.Level-1)
-		}),
-	)
+	for _, step := range upgradeSteps {
+		cmd.AddCommand(newUpgradeStep(a, step))
+	}
 	return cmd
+}
+
+// upgradeStep is a subcommand.
+type upgradeStep struct {
+	name, short string
+	do          func(context.Context, *conclave.Client) (conclave.Upgrade, error)
+}
+
+var upgradeSteps = []upgradeStep{
+	{"status", "Show the level, and what is in the way of the next one", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
+		return client.Upgrade(ctx)
+	}},
+	{"hold", "Keep the level from rising by itself", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
+		return client.HoldLevel(ctx, true)
+	}},
+	{"release", "Let the level rise by itself again", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
+		return client.HoldLevel(ctx, false)
+	}},
+	{"finish", "Raise the level now, as far as all servers can", finishUpgrade},
+	{"lower", "Lower the level by one and hold it", func(ctx context.Context, client *conclave.Client) (conclave.Upgrade, error) {
+		now, err := client.Upgrade(ctx)
+		if err != nil {
+			return now, err
+		}
+		return client.LowerLevel(ctx, now.Level-1)
+	}},
 }
 
 // finishUpgrade raises the level as far as all servers can. That nothing is to be done
@@ -72,14 +82,14 @@ func finishUpgrade(ctx context.Context, client *conclave.Client) (conclave.Upgra
 	return now, nil
 }
 
-func newUpgradeStep(a *app, name, short string, do func(context.Context, *conclave.Client) (conclave.Upgrade, error)) *cobra.Command {
+func newUpgradeStep(a *app, step upgradeStep) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: name, Short: short,
-		Example: "  conclave upgrade " + name + "\n  conclave upgrade " + name + " --json",
+		Use: step.name, Short: step.short,
+		Example: "  conclave upgrade " + step.name + "\n  conclave upgrade " + step.name + " --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				u, err := do(ctx, client)
+				u, err := step.do(ctx, client)
 				if err != nil {
 					return err
 				}

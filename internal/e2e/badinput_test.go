@@ -256,5 +256,5 @@ func TestDamagedLogIsRefused(t *testing.T) {
 	if err := os.WriteFile(segments[0], log, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, 125, []string{segments[0], "corrupt at byte"}, cluster.Command(1)...)
+	refused(t, 78, []string{segments[0], "corrupt at byte"}, cluster.Command(1)...)
 }

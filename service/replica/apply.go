@@ -105,22 +105,8 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 		// take.
 		r.changing = false
 	default:
-		batch, err := registry.DecodeBatch(entry.GetData())
-		if err != nil {
-			return fmt.Errorf("log index %d: %w", entry.GetIndex(), err)
-		}
-		before, _ := r.reg.Level()
-		r.reg.Apply(entry.GetTerm(), &batch, &r.fx)
-		if err := r.checkLevel(); err != nil {
+		if err := r.carryOut(entry, own); err != nil {
 			return err
-		}
-		if after, _ := r.reg.Level(); after < before {
-			r.wanted = true
-		}
-		if own {
-			r.inflight--
-			r.proposed -= len(entry.GetData())
-			r.recorded(&batch)
 		}
 	}
 	if own && !r.ready {
@@ -128,6 +114,28 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 	}
 	r.publish()
 	return r.digest(entry.GetIndex())
+}
+
+// carryOut applies the commands of an entry; own says that this leader proposed it.
+func (r *Replica) carryOut(entry *raftpb.Entry, own bool) error {
+	batch, err := registry.DecodeBatch(entry.GetData())
+	if err != nil {
+		return fmt.Errorf("log index %d: %w", entry.GetIndex(), err)
+	}
+	before, _ := r.reg.Level()
+	r.reg.Apply(entry.GetTerm(), &batch, &r.fx)
+	if err := r.checkLevel(); err != nil {
+		return err
+	}
+	if after, _ := r.reg.Level(); after < before {
+		r.wanted = true
+	}
+	if own {
+		r.inflight--
+		r.proposed -= len(entry.GetData())
+		r.recorded(&batch)
+	}
+	return nil
 }
 
 // recorded ends the step of putting a member or a level on record.

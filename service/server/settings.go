@@ -87,7 +87,7 @@ var units = []struct {
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 1}}
 
 func quantity(key, usage string, field func(*Config) *int) Setting {
-	return Setting{Key: key, Usage: usage, set: func(c *Config, value string) error {
+	return Setting{Key: key, Usage: usage, get: func(c *Config) any { return *field(c) }, set: func(c *Config, value string) error {
 		for _, unit := range units {
 			count, is := strings.CutSuffix(value, unit.name)
 			if !is {

@@ -1,0 +1,74 @@
+package registry
+
+func (r *Registry) expire(leases []Lease, fx *Effects) {
+	var over []*session
+	for _, lease := range leases {
+		if s := r.judged(lease); s != nil {
+			over = append(over, s)
+		}
+	}
+	r.end(over, Expired, fx)
+}
+
+// end removes the sessions with all their claims, and only then grants what
+// became free, so that nothing is granted to a session that ends as well.
+func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
+	var freed []*resource
+	for _, s := range sessions {
+		if s.ended {
+			continue // named twice
+		}
+		r.thawSession(s) // here, since it would put the session back into its place
+		for i := range s.answers {
+			r.tally.remove(s.answers[i].weight(s))
+		}
+		s.ended = true
+		delete(r.sessions, s.id)
+		r.byID.Delete(s.sessionState)
+		fx.Ended = append(fx.Ended, s.id)
+		for _, c := range s.sortedClaims() {
+			res := r.thaw(c.resource)
+			r.abandon(c, how, fx)
+			if !res.swept {
+				res.swept = true
+				freed = append(freed, res)
+			}
+		}
+	}
+	for _, res := range freed {
+		res.sweep()
+		r.settle(res, fx)
+	}
+}
+
+// abandon notes how a hold of an ended session ended, and reports it to a
+// waiter.
+func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
+	r.unlist(c)
+	r.tally.remove(c.weight())
+	if c.held() {
+		r.remember(c, how)
+		return
+	}
+	r.waits(c, -1)
+	gone := Result{Code: SessionGone, Message: "the session ended while it waited"}
+	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, gone})
+}
+
+func (r *Registry) silence(leases []Lease) {
+	for _, lease := range leases {
+		if s := r.judged(lease); s != nil {
+			r.thawSession(s)
+			s.silent, s.remaining = true, lease.Remaining
+		}
+	}
+}
+
+// judged returns the session of a verdict that still stands, or nil.
+func (r *Registry) judged(lease Lease) *session {
+	s := r.sessions[lease.Session]
+	if s == nil || s.renewals != lease.Renewals {
+		return nil
+	}
+	return s
+}
