@@ -15,7 +15,7 @@ import (
 // modelChecks is how many walks rapid takes unless told otherwise.
 const modelChecks = 100
 
-var steps = flag.Int("steps", 20_000, "steps of TestModel in all, at rapid's usual 100 checks")
+var steps = flag.Int("steps", 50_000, "steps of TestModel in all, at rapid's usual 100 checks")
 
 // TestModel walks the registry and its naive twin side by side through what
 // clients and leaders may send, in any order and more than once.
@@ -27,7 +27,7 @@ func TestModel(t *testing.T) {
 			w.step()
 		}
 	})
-	if !t.Failed() && *steps >= 20_000 {
+	if !t.Failed() && *steps >= 50_000 {
 		requireCoverage(t, coverage)
 	}
 }
