@@ -26,6 +26,9 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 		delete(r.sessions, s.id)
 		r.byID.Delete(s.sessionState)
 		fx.Ended = append(fx.Ended, s.id)
+		if how != Expired {
+			fx.Closed = append(fx.Closed, s.id)
+		}
 		for _, c := range s.sortedClaims() {
 			res := r.thaw(c.resource)
 			r.abandon(c, how, fx)

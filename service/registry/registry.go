@@ -55,8 +55,9 @@ type Effects struct {
 	Outcomes []Outcome
 	// Renewed are the sessions opened or renewed through the log.
 	Renewed []SessionID
-	// Ended are the sessions that expired or were closed.
-	Ended []SessionID
+	// Ended are the sessions that ended, and Closed those of them that did not
+	// expire: somebody closed them.
+	Ended, Closed []SessionID
 	// Elections are the names of elections whose leader or value changed; a
 	// name may stand more than once.
 	Elections []string
@@ -73,7 +74,7 @@ func (fx *Effects) Reset() {
 	clear(fx.Outcomes)
 	fx.Outcomes = fx.Outcomes[:0]
 	fx.Renewed = fx.Renewed[:0]
-	fx.Ended = fx.Ended[:0]
+	fx.Ended, fx.Closed = fx.Ended[:0], fx.Closed[:0]
 	fx.Elections = fx.Elections[:0]
 	fx.Locks = fx.Locks[:0]
 	fx.Members = false

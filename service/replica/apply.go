@@ -178,8 +178,13 @@ func (r *Replica) publish() {
 	for _, outcome := range r.fx.Outcomes {
 		r.answer(outcome)
 	}
-	for _, id := range r.fx.Ended {
+	for _, id := range r.fx.Closed {
 		r.farewell(id)
+	}
+	for _, id := range r.fx.Ended {
+		if _, alive := r.reg.Session(id); !alive {
+			delete(r.homes, id)
+		}
 	}
 	r.out.Elections = append(r.out.Elections, r.fx.Elections...)
 	r.out.Locks = append(r.out.Locks, r.fx.Locks...)
@@ -201,9 +206,11 @@ func (r *Replica) adjustLeases() {
 	}
 }
 
-// farewell tells that a session is gone, as an answer to no request, over every
+// farewell tells that a session was closed, as an answer to no request, over every
 // stream that renewed it, but for the one that closed it: a copy of its program need
-// not find out by its next renewal.
+// not find out by its next renewal. Of a session that expired nobody is told. Its
+// client has given it up by itself, and such a message, if it comes late, would end
+// the session that an older Open on its way has brought back.
 func (r *Replica) farewell(id registry.SessionID) {
 	if _, alive := r.reg.Session(id); alive {
 		return
@@ -213,7 +220,6 @@ func (r *Replica) farewell(id registry.SessionID) {
 			r.out.Replies = append(r.out.Replies, Reply{conn, registry.Outcome{Session: id, Result: registry.NoSession(id)}})
 		}
 	}
-	delete(r.homes, id)
 }
 
 // answer passes an outcome to the client that awaits it, if it is one of this
