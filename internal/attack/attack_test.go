@@ -3,6 +3,12 @@
 package attack
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -18,27 +24,44 @@ type attack struct {
 	expected string
 	// secure asks for a cluster whose clients prove themselves by certificates.
 	secure bool
-	run    func(*world)
+	// apart tells that the attack has servers of its own, and runs beside others.
+	apart bool
+	run   func(*world)
+	// elsewhere names the test, as folder and function, that makes this attack, where it
+	// needs what only that package has. There run is nil.
+	elsewhere string
 }
 
 var attacks = []attack{
-	{1, "release with the session_id of a list, with and without s-, as bytes", "INVALID or SESSION_GONE; same", false, releaseByID},
-	{2, "renew with the session_id of a list, with and without s-, as bytes", "INVALID or SESSION_GONE; same", false, renewByID},
-	{3, "acquire with the session_id of a list, with and without s-, as bytes", "INVALID or SESSION_GONE; same", false, acquireByID},
-	{4, "close with the session_id of a list, with and without s-, as bytes", "INVALID or SESSION_GONE; same", false, closeByID},
-	{5, "a stolen secret with another certificate", "SESSION_GONE; same", true, stolenSecret},
-	{6, "a stolen secret with another certificate, Open and Acquire in one frame before those of the owner", "a session of its own; same", true, stolenBeforehand},
-	{7, "search log, snapshots, backup, lists, metrics and debug log for the secrets of all sessions", "not found", false, searchForSecrets},
-	{8, "end a session that holds and renews", "told by one message; the next grant only after its release", false, endSession},
-	{9, "ignore the end of one's session: go on renewing and acquiring", "REVOKED; dropped after one TTL", false, ignoreTheEnd},
-	{10, "close one of two copies of a program", "the other is told at once", false, closeACopy},
-	{27, "escapes, newlines, bad UTF-8 and 64 KiB in program, host, reason, name and header", "refused; lists and logs stay one line each", false, foulTexts},
+	{number: 1, what: "release with the session_id of a list, with and without s-, as bytes", expected: "INVALID or SESSION_GONE; same", run: releaseByID},
+	{number: 2, what: "renew with the session_id of a list, with and without s-, as bytes", expected: "INVALID or SESSION_GONE; same", run: renewByID},
+	{number: 3, what: "acquire with the session_id of a list, with and without s-, as bytes", expected: "INVALID or SESSION_GONE; same", run: acquireByID},
+	{number: 4, what: "close with the session_id of a list, with and without s-, as bytes", expected: "INVALID or SESSION_GONE; same", run: closeByID},
+	{number: 5, what: "a stolen secret with another certificate", expected: "SESSION_GONE; same", secure: true, run: stolenSecret},
+	{number: 6, what: "a stolen secret with another certificate, Open and Acquire in one frame before those of the owner", expected: "a session of its own; same", secure: true, run: stolenBeforehand},
+	{number: 7, what: "search log, snapshots, backup, lists, metrics and debug log for the secrets of all sessions", expected: "not found", run: searchForSecrets},
+	{number: 8, what: "end a session that holds and renews", expected: "told by one message; the next grant only after its release", run: endSession},
+	{number: 9, what: "ignore the end of one's session: go on renewing and acquiring", expected: "REVOKED; dropped after one TTL", run: ignoreTheEnd},
+	{number: 10, what: "close one of two copies of a program", expected: "the other is told at once", run: closeACopy},
+	{number: 17, what: "say on the client port what servers say of a caller", expected: "ignored", secure: true, run: vouchForOneself},
+	{number: 18, what: "gRPC on the peer port with a client's certificate", expected: "handshake refused", secure: true, run: callAsAServer},
+	{number: 19, what: "introduce oneself as a server, with a certificate for another host, of another server, or of a client", expected: "refused, and logged; raft never meets it", elsewhere: "service/transport TestWhoseCertificateIsThat"},
+	{number: 26, what: "a page of another origin, a rebound Host, a form", expected: "403, 421", apart: true, run: pagesOfOthers},
+	{number: 27, what: "escapes, newlines, bad UTF-8 and 64 KiB in program, host, reason, name and header", expected: "refused; lists and logs stay one line each", run: foulTexts},
+	{number: 35, what: "cut the log of a single server, or overwrite its end with zeros", expected: "refused, or whole; never a smaller fence beyond the last second", apart: true, run: lostEnd},
+	{number: 37, what: "--wait 1s against nothing, a held lock, servers that are stopped, a minority", expected: "125, 124, 125, 125", apart: true, run: waitWithoutAnswer},
 }
 
 func TestAttacks(t *testing.T) {
 	open, secure := newGround(t, false), newGround(t, true)
 	for _, a := range attacks {
 		t.Run(a.name(), func(t *testing.T) {
+			if a.run == nil {
+				t.Skip("run by " + a.elsewhere)
+			}
+			if a.apart {
+				t.Parallel()
+			}
 			t.Logf("attack %d: %s; expected: %s", a.number, a.what, a.expected)
 			g := open
 			if a.secure {
@@ -47,4 +70,35 @@ func TestAttacks(t *testing.T) {
 			a.run(&world{T: t, ground: g, prefix: a.name() + "/"})
 		})
 	}
+}
+
+// TestAttacksElsewhere requires of an attack that another package makes that it does.
+func TestAttacksElsewhere(t *testing.T) {
+	for _, a := range attacks {
+		if (a.run == nil) != (a.elsewhere != "") {
+			t.Errorf("attack %d: it needs a function or the name of a test, not both", a.number)
+		}
+		if folder, test, _ := strings.Cut(a.elsewhere, " "); a.run == nil && !declares(t, filepath.Join("..", "..", folder), test) {
+			t.Errorf("attack %d: %s: no such test", a.number, a.elsewhere)
+		}
+	}
+}
+
+// declares reports whether the tests in a folder have a function.
+func declares(t *testing.T, folder, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(parsed.Decls, func(d ast.Decl) bool {
+			f, ok := d.(*ast.FuncDecl)
+			return ok && f.Recv == nil && f.Name.Name == name
+		})
+	})
 }

@@ -33,24 +33,25 @@ func (a *attack) name() string { return fmt.Sprintf("attack%02d", a.number) }
 
 // ground is a cluster that is attacked.
 type ground struct {
-	cluster   *servertest.Cluster
-	authority *servertest.Authority // nil where clients need no certificate
-	log       *journal
+	cluster *servertest.Cluster
+	// Who signs the certificates of servers, and those of clients; nil where nobody
+	// needs one.
+	servers, clients *servertest.Authority
+	log              *journal
 }
 
-// newGround starts a cluster of three servers, or of one that is secure.
+// newGround starts a cluster of three servers.
 func newGround(t *testing.T, secure bool) *ground {
 	t.Helper()
 	g := &ground{log: new(journal)}
-	listen := func(cfg *server.Config) {
+	adjust := []func(*server.Config){func(cfg *server.Config) {
 		cfg.Log = slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
+	}}
 	if secure {
-		g.authority = servertest.NewAuthority(t)
-		g.cluster = servertest.Start(t, 1, listen, g.authority.Secure)
-		return g
+		g.servers, g.clients = servertest.NewAuthority(t), servertest.NewAuthority(t)
+		adjust = append(adjust, g.servers.Secure, func(cfg *server.Config) { cfg.TLSCA = g.clients.File })
 	}
-	g.cluster = servertest.Start(t, 3, listen)
+	g.cluster = servertest.Start(t, 3, adjust...)
 	return g
 }
 
@@ -88,21 +89,32 @@ func (w *world) within() context.Context {
 
 // certificate returns what a client of that name connects with.
 func (w *world) certificate(name string) *tls.Config {
-	if w.authority == nil {
+	if w.clients == nil {
 		return nil
 	}
-	return w.authority.Client(name)
+	return w.shown(w.clients.Client(name))
+}
+
+// shown shows a certificate of whatever authority to the servers.
+func (w *world) shown(client *tls.Config) *tls.Config {
+	client.RootCAs = w.servers.Trusting().RootCAs
+	return client
 }
 
 // dial returns a gRPC client of one server.
 func (w *world) dial(id int, secrecy *tls.Config, options ...grpc.DialOption) (api.ConclaveClient, *grpc.ClientConn) {
+	w.Helper()
+	return w.dialAt(w.cluster.Address(id), secrecy, options...)
+}
+
+func (w *world) dialAt(address string, secrecy *tls.Config, options ...grpc.DialOption) (api.ConclaveClient, *grpc.ClientConn) {
 	w.Helper()
 	creds := insecure.NewCredentials()
 	if secrecy != nil {
 		creds = credentials.NewTLS(secrecy)
 	}
 	options = append(options, grpc.WithTransportCredentials(creds), grpc.WithNoProxy())
-	conn, err := grpc.NewClient("passthrough:///"+w.cluster.Address(id), options...)
+	conn, err := grpc.NewClient("passthrough:///"+address, options...)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -204,7 +216,12 @@ type stream struct {
 func (w *world) attach(secrecy *tls.Config, secret []byte) *stream {
 	w.Helper()
 	client, _ := w.dial(w.cluster.Leader(), secrecy)
-	raw, err := client.Attach(w.within())
+	return w.attachTo(w.within(), client, secret)
+}
+
+func (w *world) attachTo(ctx context.Context, client api.ConclaveClient, secret []byte) *stream {
+	w.Helper()
+	raw, err := client.Attach(ctx)
 	if err != nil {
 		w.Fatal(err)
 	}

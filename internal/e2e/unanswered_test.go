@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,56 +13,6 @@ import (
 
 	"github.com/conclave-io/conclave"
 )
-
-// TestWaitWithoutAnswer waits a second for a lock that nobody can tell anything about,
-// and for one that is held. Only the cluster can say that a lock was not got in time: a
-// script that takes 124 for "somebody else has it" must not be told so by nobody.
-func TestWaitWithoutAnswer(t *testing.T) {
-	t.Parallel()
-	lock := func(servers []string, status int, words ...string) {
-		t.Helper()
-		refused(t, status, words, "lock", "x", "--servers", strings.Join(servers, ","), "--wait", "1s", "--", "true")
-	}
-	unknown := []string{`lock "x": the cluster did not answer within 1s (`, "); whether it is free is unknown\n"}
-	lock([]string{"127.0.0.1:1"}, 125, append(unknown, "127.0.0.1:1: connection refused")...)
-
-	cluster := startCluster(t, 3)
-	servers := cluster.Addresses()
-	client := dial(t, conclave.Config{Servers: servers, TTL: time.Minute})
-	if _, err := client.Lock(within(t), "x"); err != nil {
-		t.Fatal(err)
-	}
-	lock(servers, 124, `lock "x" not acquired within 1s: held by process`)
-	short, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if _, err := client.Lock(short, "x"); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, conclave.ErrUnavailable) {
-		t.Errorf("a lock that is held: %v, want the end of the context and not ErrUnavailable", err)
-	}
-
-	for id := range servers {
-		if err := cluster.Signal(id+1, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-	}
-	lock(servers, 125, unknown...)
-	short, cancel = context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if _, err := client.Lock(short, "x"); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, conclave.ErrUnavailable) {
-		t.Errorf("servers that are stopped: %v, want the end of the context and ErrUnavailable", err)
-	}
-	for id := range servers {
-		if err := cluster.Signal(id+1, syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	for id := range 2 {
-		if err := cluster.Kill(id + 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	lock(servers, 125, unknown...)
-}
 
 // TestClusterLostWhileQueued stops the servers while a command waits in a queue: that
 // it was queued once says nothing at the end of its wait.
@@ -94,7 +42,7 @@ func TestClusterLostWhileQueued(t *testing.T) {
 	}
 }
 
-// TestWaitWithoutAnswerOverHTTP is the same over HTTP: 423 is the answer of a cluster
+// TestWaitWithoutAnswerOverHTTP waits for a lock over HTTP: 423 is the answer of a cluster
 // in which the lock is held, 503 that nobody answered.
 func TestWaitWithoutAnswerOverHTTP(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,8 @@ var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.*?) *$`)
 	fence   = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+	named   = regexp.MustCompile(`(-run )?\b(Test[A-Z]\w*)`)
+	tests   = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 )
 
 // CheckLinks complains about links of documents to files or headings that are
@@ -54,6 +56,35 @@ func (t *Tree) deadLink(from Text, target string) string {
 		return fmt.Sprintf("links to %s, but %s has no such heading", target, to)
 	}
 	return ""
+}
+
+// CheckTests complains about tests that documents name and that are in no module. What
+// is given to -run may be the beginning of a name.
+func CheckTests(t *Tree) ([]string, error) {
+	var known []string
+	err := fs.WalkDir(t.fsys, ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		content, err := fs.ReadFile(t.fsys, name)
+		for _, match := range tests.FindAllSubmatch(content, -1) {
+			known = append(known, string(match[1]))
+		}
+		return err
+	})
+	var complaints []string
+	for _, text := range t.Texts {
+		if !strings.HasSuffix(text.Name, ".md") {
+			continue
+		}
+		for _, match := range named.FindAllStringSubmatch(text.Content, -1) {
+			name := match[2]
+			if !slices.ContainsFunc(known, func(k string) bool { return k == name || match[1] != "" && strings.HasPrefix(k, name) }) {
+				complaints = append(complaints, fmt.Sprintf("%s: names %s, which is not there", text.Name, name))
+			}
+		}
+	}
+	return complaints, err
 }
 
 // anchors are the names that code hosting sites give to headings.

@@ -17,6 +17,14 @@ import (
 
 func TestLinks(t *testing.T) { report(t, CheckLinks(load(t))) }
 
+func TestTestsInDocuments(t *testing.T) {
+	complaints, err := CheckTests(load(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, complaints)
+}
+
 // What the documents tell people to type is tried, up to the point where it
 // would begin to work.
 func TestCommands(t *testing.T) {
@@ -117,6 +125,17 @@ func TestFalseCommandsAreFound(t *testing.T) {
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func TestMissingTestsAreFound(t *testing.T) {
+	complaints, err := CheckTests(small(t, map[string]string{
+		"a.md": "See TestHere, TestThere (`b`) and TestGone; Testing is no test. `go test -run TestH` runs one, and TestH is none.", "a_test.go": "package a\n\nfunc TestHere(t *testing.T) {}\n",
+		"b/go.mod": "module b\n", "b/b_test.go": "package b\n\nfunc TestThere(t *testing.T) {}\n",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, complaints, []string{"a.md: names TestGone, which is not there", "a.md: names TestH, which is not there"})
 }
 
 func TestUnknownCommandsFail(t *testing.T) {

@@ -3,10 +3,6 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"net"
-	"net/url"
 	"testing"
 	"time"
 
@@ -16,7 +12,6 @@ import (
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
-	"github.com/conclave-io/conclave/service/server"
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
@@ -46,69 +41,6 @@ func TestAPassedOnCallKeepsItsCaller(t *testing.T) {
 	}
 	once(t, dial(t, follower, other), session, renew(), api.Code_CODE_SESSION_GONE)
 	once(t, dial(t, follower, other), opened.GetId(), renew(), api.Code_CODE_SESSION_GONE)
-}
-
-// Attack 17: a client says on its own port what servers say on theirs.
-func TestNobodyIsVouchedForOnTheClientPort(t *testing.T) {
-	authority := servertest.NewAuthority(t)
-	c := servertest.Start(t, 3, authority.Secure)
-	session := newSession()
-	victim := dial(t, c.Address(c.Leader()), authority.Client("victim"))
-	opened := once(t, victim, session, open(time.Minute), api.Code_CODE_OK)
-	held := once(t, victim, session, acquire("x"), api.Code_CODE_OK)
-	for _, id := range []int{c.Leader(), c.Follower()} {
-		client := dial(t, c.Address(id), authority.Client("thief"))
-		ctx := passedOn(within(t), "cert:victim")
-		for _, stolen := range [][]byte{session, opened.GetId()} {
-			r := release(held.GetSequence())
-			r.Session, r.Sequence = stolen, 1000
-			if reply, err := client.Do(ctx, r); err != nil || reply.GetCode() != api.Code_CODE_SESSION_GONE {
-				t.Errorf("at server %d a call is answered with %v, %v", id, reply, err)
-			}
-			s := attachWithin(ctx, t, client)
-			s.session = stolen
-			s.do(release(held.GetSequence()), api.Code_CODE_SESSION_GONE)
-			s.CloseSend()
-		}
-	}
-	once(t, victim, session, release(held.GetSequence()), api.Code_CODE_OK)
-}
-
-// Attack 18: a client calls where servers do, to vouch for itself.
-func TestNoClientCallsAsAServer(t *testing.T) {
-	authority, clients := servertest.NewAuthority(t), servertest.NewAuthority(t)
-	c := servertest.Start(t, 3, authority.Secure, func(cfg *server.Config) { cfg.TLSCA = clients.File })
-	session := newSession()
-	victim := dial(t, c.Address(c.Leader()), both(clients.Client("victim"), authority))
-	opened := once(t, victim, session, open(time.Minute), api.Code_CODE_OK)
-	elsewhere := func(cert *x509.Certificate) { cert.DNSNames, cert.IPAddresses = []string{"laptop"}, nil }
-	for name, secrecy := range map[string]*tls.Config{
-		"of the clients' authority": both(clients.Client("thief"), authority),
-		"for another host":          authority.Client("thief", elsewhere),
-		"for another address": authority.Client("thief", func(cert *x509.Certificate) {
-			cert.DNSNames, cert.IPAddresses = nil, []net.IP{net.IPv4(127, 0, 0, 9)}
-		}),
-		"of another cluster": authority.Client("thief", func(cert *x509.Certificate) {
-			cert.URIs = []*url.URL{{Scheme: "conclave", Host: "0123456789abcdef", Path: "/1"}}
-		}),
-		"none": authority.Trusting(),
-	} {
-		for id := 1; id <= 3; id++ {
-			client := dial(t, c.Server(id).PeerAddr().String(), secrecy)
-			r := renew()
-			r.Session, r.Sequence = opened.GetId(), 1000
-			if reply, err := client.Do(passedOn(within(t), "cert:victim"), r); status.Code(err) != codes.Unavailable {
-				t.Errorf("with the certificate %s server %d answers %v, %v", name, id, reply, err)
-			}
-		}
-	}
-	once(t, victim, session, renew(), api.Code_CODE_OK)
-}
-
-// both shows a certificate to servers of another authority.
-func both(client *tls.Config, servers *servertest.Authority) *tls.Config {
-	client.RootCAs = servers.Trusting().RootCAs
-	return client
 }
 
 // A server says who made the call that it passes on.

@@ -1,0 +1,178 @@
+package attack
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/service/server/servertest"
+	"github.com/conclave-io/conclave/service/store"
+)
+
+// lostEnd takes the end of the log of a single server away: of one that was stopped, and
+// of one that was killed, whose log is as it was while it ran. service/store does so at
+// every byte.
+func lostEnd(w *world) {
+	g := &ground{cluster: servertest.Start(w.T, 1), log: new(journal)}
+	w = &world{T: w.T, ground: g, prefix: w.prefix}
+	client := w.reach()
+	data := g.cluster.Config(1).Data
+	for range 10 {
+		w.fence(client)
+	}
+	from := w.written(data)
+
+	// The file that says how far the log has come follows it once a second. When it is
+	// written, it covers all that was granted before.
+	killed := filepath.Join(w.TempDir(), "killed")
+	var covered, newest uint64
+	for begun := time.Now(); ; {
+		before := readFile(w, filepath.Join(data, "reached"))
+		covered = newest
+		newest = w.fence(client)
+		if covered > 0 && !bytes.Equal(readFile(w, filepath.Join(data, "reached")), before) {
+			break
+		}
+		if time.Since(begun) > patience {
+			w.Fatal("the file reached is not written")
+		}
+	}
+	later := w.written(data)
+	for range 5 {
+		newest = w.fence(client)
+	}
+	w.copyDir(data, killed)
+	w.damage(killed, covered, append(spread(from, later, 3), spread(later, w.written(killed), 4)...))
+	if err := client.Close(); err != nil {
+		w.Error(err)
+	}
+	g.cluster.Stop(1)
+	w.damage(data, newest, spread(from, w.written(data), 6))
+}
+
+// spread returns n offsets from one on and before another.
+func spread(from, to, n int) (offsets []int) {
+	for i := range n {
+		offsets = append(offsets, from+(to-from)*i/n)
+	}
+	return offsets
+}
+
+// written is how long a log is, without the room that it was given ahead.
+func (w *world) written(data string) int {
+	w.Helper()
+	return len(bytes.TrimRight(readFile(w, segment(w, data)), "\x00"))
+}
+
+// damage lets a server start on copies of a directory whose log ends at each of the offsets,
+// or where it did. It refuses, or grants larger fences than all those that are covered.
+func (w *world) damage(data string, covered uint64, offsets []int) {
+	w.Helper()
+	whole, to := readFile(w, segment(w, data)), w.written(data)
+	refused, served := 0, 0
+	for _, at := range append(offsets, to) {
+		zeroed := bytes.Clone(whole)
+		clear(zeroed[at:])
+		for what, log := range map[string][]byte{"cut": whole[:at], "zeroed": zeroed} {
+			copied := filepath.Join(w.TempDir(), "data")
+			w.copyDir(data, copied)
+			if err := os.WriteFile(segment(w, copied), log, 0o600); err != nil {
+				w.Fatal(err)
+			}
+			switch next, err := w.startOn(copied); {
+			case err != nil:
+				if refused++; !errors.As(err, new(*store.CorruptError)) {
+					w.Errorf("a log of %d bytes, %s at %d: %v; want a refusal that says what is damaged", to, what, at, err)
+				}
+			case next <= covered:
+				w.Errorf("a log of %d bytes, %s at %d: the next fence is %d, but %d was granted before", to, what, at, next, covered)
+			default:
+				served++
+			}
+		}
+	}
+	if w.Logf("%d refused, %d served", refused, served); refused == 0 || served == 0 {
+		w.Errorf("%d are refused and %d served, want some of both", refused, served)
+	}
+}
+
+// startOn starts a server on a directory and returns the next fence that it grants.
+func (w *world) startOn(data string) (fence uint64, err error) {
+	w.Helper()
+	cfg := w.cluster.Config(1)
+	cfg.Data, cfg.Listen, cfg.PeerListen = data, "127.0.0.1:0", "127.0.0.1:0"
+	s, err := server.Start(cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err := s.Stop(w.within()); err != nil {
+			w.Error(err)
+		}
+	}()
+	client := w.reach(s.Addr().String())
+	defer client.Close()
+	return w.fence(client), nil
+}
+
+// reach returns a client of a server, or of the cluster.
+func (w *world) reach(servers ...string) *conclave.Client {
+	w.Helper()
+	if len(servers) == 0 {
+		servers = w.cluster.Addresses()
+	}
+	client, err := conclave.Dial(w.within(), conclave.Config{Servers: servers})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { client.Close() })
+	return client
+}
+
+// fence takes a lock that nobody held before, gives it back, and returns its fence.
+func (w *world) fence(client *conclave.Client) uint64 {
+	w.Helper()
+	lock, err := client.Lock(w.within(), fmt.Sprintf("%slock-%x", w.prefix, newSecret()))
+	if err != nil {
+		w.Fatal(err)
+	}
+	fence, err := lock.Fence()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := lock.Unlock(w.within()); err != nil {
+		w.Fatal(err)
+	}
+	return fence
+}
+
+// segment is the only file of a log.
+func segment(w *world, data string) string {
+	w.Helper()
+	found, err := filepath.Glob(filepath.Join(data, "wal", "*.wal"))
+	if err != nil || len(found) != 1 {
+		w.Fatalf("the log is %q, %v; want one file", found, err)
+	}
+	return found[0]
+}
+
+func (w *world) copyDir(from, to string) {
+	w.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func readFile(w *world, path string) []byte {
+	w.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.Fatal(err)
+	}
+	return b
+}
