@@ -100,6 +100,15 @@ func TestCommandGetsFenceFloorAndResource(t *testing.T) {
 	}
 }
 
+// A command under a lock that takes another one gets the fence of that: with the fence
+// of the outer lock, its writes would pass for somebody else's.
+func TestNestedCommandGetsItsOwnFence(t *testing.T) {
+	for _, name := range []string{"CONCLAVE_FENCE", "CONCLAVE_FLOOR", "CONCLAVE_RESOURCE"} {
+		t.Setenv(name, "of the outer lock")
+	}
+	TestCommandGetsFenceFloorAndResource(t)
+}
+
 func TestLossEndsTheCommand(t *testing.T) {
 	g := newGrant(time.Hour)
 	tr := newTrial("sleep", "60")

@@ -74,6 +74,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"syscall"
 	"time"
 
@@ -94,7 +95,8 @@ const DefaultMargin = 100 * time.Millisecond
 type Spec struct {
 	// Argv is the command with its arguments. Argv[0] is looked up in PATH.
 	Argv []string
-	// Env is the command's environment; nil means the caller's own.
+	// Env is the command's environment; nil means the caller's own. Of several
+	// values of a variable the last one counts.
 	Env []string
 	// Stdin, Stdout and Stderr are the command's; nil means the caller's own.
 	Stdin, Stdout, Stderr *os.File
@@ -126,6 +128,7 @@ func (s Spec) withDefaults() Spec {
 	if s.Env == nil {
 		s.Env = os.Environ()
 	}
+	s.Env = (&exec.Cmd{Env: s.Env}).Environ()
 	if s.Margin == 0 {
 		s.Margin = DefaultMargin
 	}
