@@ -46,22 +46,38 @@ func (r *Replica) checkLevel() error {
 	return version.Check("the state of the cluster", level, r.cfg.Levels.Min, r.cfg.Levels.Max)
 }
 
-// Rise returns what is known of the next level.
+// reads returns the levels that a server reads, as far as it was met.
+func (r *Replica) reads(id uint64) Levels {
+	if id == r.cfg.ID {
+		return r.cfg.Levels
+	}
+	return r.levels[id]
+}
+
+// Rise returns what is known of the next level. While no server reads it, nothing is
+// in its way.
 func (r *Replica) Rise() Rise {
 	level, held := r.reg.Level()
 	rise := Rise{Level: level, Held: held, Target: level}
 	if !r.ready {
 		return rise
 	}
-	rise.Target = r.cfg.Levels.Max
+	var members []registry.Member
 	for _, m := range r.Members() {
-		said, met := r.levels[m.ID]
+		if m.Standing != registry.Removed {
+			members = append(members, m.Member)
+			rise.Target = max(rise.Target, r.reads(m.ID).Max)
+		}
+	}
+	if rise.Target == level {
+		return rise // no release is there that brings another
+	}
+	for _, m := range members {
+		said := r.reads(m.ID)
 		switch {
-		case m.ID == r.cfg.ID || m.Standing == registry.Removed:
-			continue
-		case !met || !r.live(m.ID):
-			rise.Target = level
+		case said.Max == 0 || !r.live(m.ID):
 			rise.Obstacles = append(rise.Obstacles, fmt.Sprintf("server %d: not connected; start it, or remove it from the cluster", m.ID))
+			said.Max = level
 		case said.Max <= level:
 			rise.Obstacles = append(rise.Obstacles, fmt.Sprintf("server %d: release %s reads levels %d to %d; install one that reads level %d", m.ID, said.Build, said.Min, said.Max, level+1))
 		}
