@@ -157,6 +157,10 @@ e2e: build ## the whole, as processes: internal/e2e, faults for NEMESIS (45s), t
 	$(GO) test -count 1 -v -run TestNemesis ./internal/nemesis -for $(NEMESIS) -seed $(SEED)
 	$(BIN)/conclave demo
 
+.PHONY: upgrade-test
+upgrade-test: go-version ## replace the servers of running clusters by the next release and back, in every order
+	LONG=1 UPGRADE_REQUIRED=1 $(GO) test -count 1 -v -timeout 60m ./internal/upgrade
+
 .PHONY: latency
 latency: go-version ## measure the latency of an acquire as README describes it
 	$(GO) run ./cmd/conclave bench --cluster 3 --workload uncontended --clients 1 --json

@@ -80,6 +80,7 @@ internal/vopr:         service/replica service/agreement service/registry servic
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/nemesis:
+internal/upgrade:
 internal/selftest:
 `
 

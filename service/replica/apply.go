@@ -22,9 +22,10 @@ func (r *Replica) judge(op registry.Op, leases []registry.Lease) {
 }
 
 // propose moves what is pending into the log, as much as fits into an entry at
-// a time.
+// a time. It waits for entries that may lower the level, those of earlier leaders and
+// its own: nothing in a format of the higher level may stand behind them.
 func (r *Replica) propose(wall int64) {
-	for r.Leading() && r.inflight < r.cfg.MaxInflight && len(r.verdicts)+len(r.pending) > 0 {
+	for r.ready && !r.lowering && r.inflight < r.cfg.MaxInflight && len(r.verdicts)+len(r.pending) > 0 {
 		verdicts := len(r.verdicts)
 		n := r.fitting()
 		batch := registry.Batch{Time: r.time(), Wall: wall, Commands: append(r.verdicts, r.pending[:n]...)}
@@ -36,6 +37,7 @@ func (r *Replica) propose(wall int64) {
 			return
 		}
 		r.verdicts = nil
+		r.lowering = slices.ContainsFunc(batch.Commands[:verdicts], lowers)
 		r.pending = slices.Delete(r.pending, 0, n)
 		r.inflight++
 	}
@@ -122,7 +124,7 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 			return err
 		}
 		if after, _ := r.reg.Level(); after < before {
-			r.wanted = true
+			r.wanted, r.lowered = true, r.applied
 		}
 		if own {
 			r.inflight--
@@ -140,7 +142,7 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 func (r *Replica) recorded(batch *registry.Batch) {
 	for i := range batch.Commands {
 		if op := batch.Commands[i].Op; op == registry.OpMember || op == registry.OpLevel {
-			r.changing = false
+			r.changing, r.lowering = false, false
 		}
 	}
 }
@@ -266,7 +268,7 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 		r.out.Err = err
 		return
 	}
-	r.logged, r.encoding, r.wanted = 0, 0, false
+	r.logged, r.encoding, r.wanted, r.lowered = 0, 0, false, 0
 	r.out.Restored, r.out.Members = true, true
 }
 
@@ -296,8 +298,9 @@ func (r *Replica) Encoded(index uint64, data []byte) {
 	case err != nil:
 		r.out.Err = fmt.Errorf("snapshot at index %d: %w", index, err)
 	default:
-		// It serves also a peer that asked while it was being made.
-		r.out.Snapshot, r.snapshotting, r.wanted = made, index, false
+		// It serves also a peer that asked while it was being made, but not a
+		// level that was lowered meanwhile.
+		r.out.Snapshot, r.snapshotting, r.wanted = made, index, index < r.lowered
 	}
 }
 
@@ -306,5 +309,8 @@ func (r *Replica) SnapshotStored() {
 	// It is refused while a newer snapshot from the leader is on its way, which
 	// shortens the log more.
 	_ = r.core.Compact(r.snapshotting)
+	if r.snapshotting >= r.lowered {
+		r.lowered = 0
+	}
 	r.snapshotting = 0
 }

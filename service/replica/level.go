@@ -148,9 +148,16 @@ func (r *Replica) bring(rise Rise, to uint32, stay bool, origin registry.Origin)
 	return false
 }
 
+// Lowering reports whether this server's log may have entries of a higher level than
+// the present one, which the release before does not read.
+func (r *Replica) Lowering() bool { return r.lowered != 0 }
+
+// lowers reports whether a command lowers the level.
+func lowers(c registry.Command) bool { return c.Op == registry.OpLevel && c.To < c.From }
+
 // lower brings the level down by one, and keeps it there. All servers then make
 // snapshots, so that no log has an entry of the higher level when a release comes
-// back that does not read it.
+// back that does not read it. A server that is down could not.
 func (r *Replica) lower(rise Rise, to uint32, origin registry.Origin) (bool, error) {
 	switch {
 	case rise.Level == to:
@@ -159,7 +166,11 @@ func (r *Replica) lower(rise Rise, to uint32, origin registry.Origin) (bool, err
 		return false, refuse("upgrade: level %d: from level %d the cluster can come down to %d only", to, rise.Level, max(rise.Level-1, r.cfg.Levels.Min))
 	}
 	for _, m := range r.Members() {
-		if said := r.levels[m.ID]; m.ID != r.cfg.ID && said.Min > to {
+		switch said := r.reads(m.ID); {
+		case m.Standing == registry.Removed:
+		case !r.live(m.ID):
+			return false, refuse("upgrade: level %d: server %d is not connected; start it, or remove it from the cluster", to, m.ID)
+		case said.Min > to:
 			return false, refuse("upgrade: level %d: server %d reads levels %d to %d", to, m.ID, said.Min, said.Max)
 		}
 	}

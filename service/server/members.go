@@ -14,6 +14,8 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/store"
+	"github.com/conclave-io/conclave/service/transport"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // Members returns the servers of the cluster as the leader sees them.
@@ -86,8 +88,8 @@ func Removed(err error) bool {
 }
 
 // Final reports whether a server ended, or did not start, for a reason that a restart
-// does not remove: its data directory is damaged, another's or of another format, or
-// it was removed from the cluster.
+// does not remove: its data directory is damaged, another's or of another format, its
+// release does not read the level of the cluster, or it was removed from it.
 func Final(err error) bool {
 	var (
 		damaged *store.CorruptError
@@ -95,8 +97,11 @@ func Final(err error) bool {
 		cluster *store.ClusterError
 		server  *store.ServerError
 		other   *store.DirectoryError
+		unread  *version.Error
+		refused *transport.Refusal
 	)
-	return Removed(err) || errors.As(err, &damaged) || errors.As(err, &format) ||
+	return Removed(err) || errors.As(err, &unread) ||
+		errors.As(err, &refused) && refused.Code == transport.LevelUnknown || errors.As(err, &damaged) || errors.As(err, &format) ||
 		errors.As(err, &cluster) || errors.As(err, &server) || errors.As(err, &other)
 }
 
