@@ -18,6 +18,7 @@ internal/boottime:
 internal/wire:
 internal/longrun:
 internal/outfile:
+internal/golden: # for tests only
 process:
 process/processtest:   process
 trace:                 process
