@@ -114,21 +114,8 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 		// take.
 		r.changing = false
 	default:
-		batch, err := registry.DecodeBatch(entry.GetData())
-		if err != nil {
-			return fmt.Errorf("log index %d: %w", entry.GetIndex(), err)
-		}
-		before, _ := r.reg.Level()
-		r.reg.Apply(entry.GetTerm(), &batch, &r.fx)
-		if err := r.checkLevel(); err != nil {
+		if err := r.applyBatch(entry, own); err != nil {
 			return err
-		}
-		if after, _ := r.reg.Level(); after < before {
-			r.wanted, r.lowered = true, r.applied
-		}
-		if own {
-			r.inflight--
-			r.recorded(&batch)
 		}
 	}
 	if own && !r.ready {
@@ -138,11 +125,35 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 	return nil
 }
 
+// applyBatch applies what servers wrote into an entry, this one as the leader if own.
+func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
+	batch, err := registry.DecodeBatch(entry.GetData())
+	if err != nil {
+		return fmt.Errorf("log index %d: %w", entry.GetIndex(), err)
+	}
+	before, _ := r.reg.Level()
+	r.reg.Apply(entry.GetTerm(), &batch, &r.fx)
+	if err := r.checkLevel(); err != nil {
+		return err
+	}
+	if after, _ := r.reg.Level(); after < before {
+		r.wanted, r.lowered = true, r.applied
+	}
+	if own {
+		r.inflight--
+		r.recorded(&batch)
+	}
+	return nil
+}
+
 // recorded ends the step of putting a member or a level on record.
 func (r *Replica) recorded(batch *registry.Batch) {
 	for i := range batch.Commands {
-		if op := batch.Commands[i].Op; op == registry.OpMember || op == registry.OpLevel {
+		switch batch.Commands[i].Op {
+		case registry.OpLevel:
 			r.changing, r.lowering = false, false
+		case registry.OpMember:
+			r.changing = false
 		}
 	}
 }
