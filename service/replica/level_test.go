@@ -200,3 +200,34 @@ func TestOldReleaseOnNewerData(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 }
+
+// While the level is being lowered nothing is written behind: it would be in the format
+// of the higher one, and stop the release before, which is to come back.
+func TestNothingIsWrittenBehindALowerLevel(t *testing.T) {
+	c := levelled(t, 7)
+	for _, s := range c.each() {
+		c.replace(s, 2)
+		c.await()
+	}
+	if err := c.upgrade(Finish, 2); err != nil {
+		t.Fatal(err)
+	}
+	r := c.await().replica
+	for sequence := uint64(2); ; sequence++ {
+		if _, err := r.ChangeLevel(c.now, Lower, 1, registry.Origin{}); err != nil {
+			t.Fatal(err)
+		}
+		r.Submit(c.now, 1, []registry.Command{acquire(1, sequence, fmt.Sprint("n", sequence))})
+		c.run(ms)
+		if level, _ := r.Registry().Level(); level == 1 {
+			break
+		}
+		if r.inflight > 1 {
+			t.Fatalf("%d entries are under way while one of them lowers the level", r.inflight)
+		}
+	}
+	if !r.Lowering() {
+		t.Error("there cannot be a snapshot yet")
+	}
+	c.until("there is a snapshot", func() bool { return !r.Lowering() })
+}
