@@ -157,6 +157,17 @@ e2e: build ## the whole, as processes: internal/e2e, faults for NEMESIS (45s), t
 	$(GO) test -count 1 -v -run TestNemesis ./internal/nemesis -for $(NEMESIS) -seed $(SEED)
 	$(BIN)/conclave demo
 
+.PHONY: upgrade-test
+upgrade-test: go-version ## replace the servers of running clusters by the next release and back, in every order
+	LONG=1 UPGRADE_REQUIRED=1 $(GO) test -count 1 -v -timeout 60m ./internal/upgrade
+
+# What servers write at a level is kept for good: see internal/golden.
+LEVEL     ?= 1
+.PHONY: golden
+golden: go-version ## write the golden files of LEVEL (1) that are missing; with FORCE=1, all
+	$(GO) test -count 1 -run Golden ./service/registry ./service/replica ./service/transport ./service/backup ./service/store \
+		-args -golden-level=$(LEVEL) -golden-force=$(if $(FORCE),true,false)
+
 .PHONY: latency
 latency: go-version ## measure the latency of an acquire as README describes it
 	$(GO) run ./cmd/conclave bench --cluster 3 --workload uncontended --clients 1 --json

@@ -34,7 +34,8 @@ the TLS files again when they change. Other settings need a restart.
 Exit status:
     0  stopped by a signal
    78  a restart does not help: bad settings, a data directory that is damaged or
-       another server's, or the server was removed from the cluster
+       another server's, a release that does not read the level of the cluster, or the
+       server was removed from it
   125  anything else, such as an address that is taken`
 
 func newServe(a *app) *cobra.Command {

@@ -11,11 +11,7 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-func newUpgrade(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "upgrade",
-		Short: "Show and change the level of the formats that servers share",
-		Long: `A cluster uses the formats of one level, whatever releases its servers run. To upgrade,
+const upgradeHelp = `A cluster uses the formats of one level, whatever releases its servers run. To upgrade,
 replace the servers one after the other. Once all of them could read the next level for
 an hour, the cluster goes to it by itself. Until then the release before can come back.
 
@@ -23,7 +19,13 @@ an hour, the cluster goes to it by itself. Until then the release before can com
   hold     do not let the level rise by itself
   release  end a hold
   finish   raise the level now
-  lower    lower the level by one and hold it, so that the release before can come back`,
+  lower    lower the level by one and hold it, so that the release before can come back`
+
+func newUpgrade(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "upgrade",
+		Short: "Show and change the level of the formats that servers share",
+		Long:  upgradeHelp,
 		Example: `  conclave upgrade status
   conclave upgrade hold
   conclave upgrade finish --json`,

@@ -18,6 +18,7 @@ internal/boottime:
 internal/wire:
 internal/longrun:
 internal/outfile:
+internal/golden: # for tests only
 process:
 process/processtest:   process
 trace:                 process
@@ -81,6 +82,7 @@ internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/attack:
 internal/nemesis:
+internal/upgrade:
 internal/selftest:
 `
 

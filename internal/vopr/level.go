@@ -3,6 +3,8 @@ package vopr
 import (
 	"errors"
 
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/version"
 )
@@ -17,8 +19,10 @@ const (
 
 // install lets a server start as whatever release an operator may have put there: the
 // one before, the same, or the one after, as far as they read what is on the disk. A
-// plan without mixed levels has the first alone.
+// plan without mixed levels has the first alone. More often than not it is the one
+// after, so that levels rise.
 func (s *server) install() {
+	s.before = s.levels.Max
 	switch {
 	case !s.w.plan.Levels:
 		s.levels = replica.Levels{Min: 1, Max: 1}
@@ -26,15 +30,31 @@ func (s *server) install() {
 	case s.levels.Max == 0:
 		s.levels.Max = 1 + s.w.releases.Uint32N(2)
 	default:
-		s.levels.Max = min(max(s.levels.Max+s.w.releases.Uint32N(3), 2)-1, newestLevel)
+		s.levels.Max = min(max(s.levels.Max+min(s.w.releases.Uint32N(8), 2), 2)-1, newestLevel)
 	}
 	s.levels.Min = max(s.levels.Max, 2) - 1
 }
 
+// roll takes one server down, which comes back as the release that is installed
+// meanwhile. Between two of them there is time for the level to rise, or not.
+func (w *world) roll() {
+	if w.healed {
+		return
+	}
+	s := w.servers[w.releases.IntN(len(w.servers))]
+	if s.up() && !s.paused && s.disk.hung == 0 {
+		s.crash()
+		w.hold(s, (100+w.releases.Int64N(6000))*ms)
+	}
+	w.after((500+w.releases.Int64N(8000))*ms, w.roll)
+}
+
 // other installs another release in place of one that does not read what is on the
-// disk.
+// disk: that which was there before, or any that does.
 func (s *server) other() {
-	s.levels.Max = s.levels.Max%newestLevel + 1
+	if s.levels.Max = s.levels.Max%newestLevel + 1; s.before != 0 {
+		s.levels.Max, s.before = s.before, 0
+	}
 	s.levels.Min = max(s.levels.Max, 2) - 1
 	s.boot()
 }
@@ -59,4 +79,43 @@ func (s *server) outdated(err error) bool {
 		}
 	})
 	return true
+}
+
+// missed is how soon a leader has noticed that a server went, or came back as another
+// release.
+const missed = 2000 * ms
+
+// raises requires of a leader that raises the level that all members are up, learners
+// too, and read the next one.
+func (j *judge) raises(s *server, save *agreement.Save) {
+	if !s.w.plan.Levels || !s.replica.Leading() || s.w.now-s.woken < missed {
+		return
+	}
+	for _, e := range save.Entries {
+		batch, err := registry.DecodeBatch(e.GetData())
+		if err != nil || e.GetTerm() != s.replica.Term() {
+			continue // raft's own, or of an earlier leader
+		}
+		for _, c := range batch.Commands {
+			if c.Op == registry.OpLevel && c.To > c.From {
+				j.raisesTo(s, c.To)
+			}
+		}
+	}
+}
+
+func (j *judge) raisesTo(s *server, level uint32) {
+	s.w.stats.Raised++
+	for _, m := range s.replica.Members() {
+		if m.Standing == registry.Removed || m.ID > uint64(len(s.w.servers)) {
+			continue
+		}
+		switch other := s.w.servers[m.ID-1]; {
+		case other.removed:
+		case !other.up() && s.w.now-other.ended > missed:
+			s.w.violate("level", "server %d raises the level to %d while server %d has been down for %d ms", s.id, level, m.ID, (s.w.now-other.ended)/ms)
+		case other.up() && other.levels.Max < level && s.w.now-other.began > missed:
+			s.w.violate("level", "server %d raises the level to %d, which server %d does not read: it reads up to %d", s.id, level, m.ID, other.levels.Max)
+		}
+	}
 }

@@ -132,6 +132,20 @@ var Mutants = []Mutant{
 			"service/registry/revoke.go", "r.ask(res, slices.Index(res.holders(), held), c.Value, c.Origin.Actor, fx)\n\t}", "r.drop(held, Stale, Dropped)\n\t\tr.settle(res, fx)\n\t}",
 		}},
 	},
+	{
+		Name: "raise-without-learners",
+		Why:  "The level rises when all voters read the next one: a learner that does not stops, and never follows again.",
+		Edits: []Edit{{
+			"service/replica/level.go", "if m.Standing != registry.Removed && !m.coming() {", "if m.Voter {",
+		}},
+	},
+	{
+		Name: "raise-without-the-absent",
+		Why:  "The level rises while a server is down: its operator may have gone back to the release before, which then does not start.",
+		Edits: []Edit{{
+			"service/replica/level.go", "case said.Max == 0 || !r.live(m.ID):", "case said.Max == 0:",
+		}},
+	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry whoever commits it. So the term that a

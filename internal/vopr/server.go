@@ -44,7 +44,10 @@ type server struct {
 	reading uint64 // reads so far
 
 	levels replica.Levels // those that its release reads
+	before uint32         // the newest of the release before
 	began  int64          // when this life did
+	ended  int64          // when the one before did
+	woken  int64          // when it stood still last
 
 	applied uint64 // as the judge saw it last
 	log     ledger // what its log has been, for the judge
@@ -129,7 +132,7 @@ func (s *server) crash() {
 		return
 	}
 	s.w.note("crash", s.id, s.replica.Applied())
-	s.replica, s.inbox, s.paused = nil, nil, false
+	s.replica, s.inbox, s.paused, s.ended = nil, nil, false, s.w.now
 	s.life++
 	s.clock.begin(s.w.now, s.w.plan.Seed^s.id<<32^uint64(s.life)<<48)
 	s.disk.crash()
@@ -213,7 +216,7 @@ func (s *server) resume() {
 	if !s.paused {
 		return
 	}
-	s.paused = false
+	s.paused, s.woken = false, s.w.now
 	at := 0
 	if len(s.inbox) > 0 {
 		at = s.w.net.IntN(min(len(s.inbox), 20) + 1)
@@ -252,6 +255,7 @@ func (s *server) carryOut(out *replica.Output) {
 	}
 	for _, save := range out.Saves {
 		s.log.append(save)
+		s.w.judge.raises(s, save)
 	}
 	s.w.judge.watch(s)
 	for _, m := range out.Send {

@@ -42,6 +42,7 @@ type Stats struct {
 	Beside    int   // writes of holders beside others, taken by a store that checks floors
 	Patient   int   // looks at a candidate that is patient behind a leader of lower priority
 	Replaced  int   // logs that a leader's snapshot replaced, with entries beyond it
+	Raised    int   // levels that a leader proposed to raise
 	Attended  int   // looks at clients while a majority of the servers was well
 	Longest   int64 // ns that one of them waited for an answer then, at most
 	Slowest   int64 // ns from the end of the faults until everyone was served, at most
@@ -79,6 +80,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Replaced += o.Replaced
 	s.Patient += o.Patient
 	s.Beside += o.Beside
+	s.Raised += o.Raised
 	s.Attended += o.Attended
 	s.Longest = max(s.Longest, o.Longest)
 	s.Dismissed += o.Dismissed

@@ -105,6 +105,9 @@ func newWorld(plan Plan, log io.Writer) *world {
 	w.at(shakePeriod, w.shakeHands)
 	w.at(tick, w.watchPatience)
 	w.at(lookPeriod, w.attend)
+	if plan.Levels {
+		w.at(levelSoak, w.roll)
+	}
 	w.at(w.end, w.heal)
 	return w
 }

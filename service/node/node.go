@@ -137,7 +137,9 @@ func (n *Node) others() map[uint64]string {
 	return others
 }
 
-// Stop hands leadership over if this server has it, and stops. It returns why
+// Stop hands leadership over if this server has it, and stops. If the level of the
+// cluster was lowered, it waits until the release before can start with what is on the
+// disk. It returns why
 // the node stopped before, if it did so by itself, or that a write to the disk did
 // not end.
 func (n *Node) Stop(ctx context.Context) error {
@@ -152,6 +154,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	if leads {
 		n.awaitSuccessor(ctx)
 	}
+	n.await(ctx, func(r *replica.Replica) bool { return !r.Lowering() })
 	n.stopOnce.Do(func() { close(n.stop) })
 	<-n.done
 	return n.err
@@ -162,9 +165,14 @@ func (n *Node) Stop(ctx context.Context) error {
 func (n *Node) awaitSuccessor(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.Election)
 	defer cancel()
+	n.await(ctx, func(r *replica.Replica) bool { return !r.Leading() && r.Leader() != 0 })
+}
+
+// await waits for a condition, until ctx ends or the node does.
+func (n *Node) await(ctx context.Context, reached func(*replica.Replica) bool) {
 	for {
-		succeeded := false
-		if n.View(ctx, func(r *replica.Replica) { succeeded = !r.Leading() && r.Leader() != 0 }) != nil || succeeded {
+		done := false
+		if n.View(ctx, func(r *replica.Replica) { done = reached(r) }) != nil || done {
 			return
 		}
 		select {

@@ -3,6 +3,7 @@ package replica
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -21,9 +22,10 @@ func (r *Replica) judge(op registry.Op, leases []registry.Lease) {
 }
 
 // propose moves what is pending into the log, as much as fits into an entry at
-// a time.
+// a time. It waits for entries that may lower the level, those of earlier leaders and
+// its own: nothing in a format of the higher level may stand behind them.
 func (r *Replica) propose(wall int64) {
-	for r.Leading() && r.inflight < r.cfg.MaxInflight && len(r.entry)+len(r.verdicts)+r.pending.count > 0 {
+	for r.ready && !r.lowering && r.inflight < r.cfg.MaxInflight && len(r.entry)+len(r.verdicts)+r.pending.count > 0 {
 		if len(r.entry) == 0 {
 			r.entry = r.pending.draw(append(r.entry, r.verdicts...), r.cfg.MaxBatchBytes)
 			r.verdicts = nil
@@ -36,6 +38,7 @@ func (r *Replica) propose(wall int64) {
 			// is pending stays so until there is room, or another leader.
 			return
 		}
+		r.lowering = slices.ContainsFunc(r.entry, lowers)
 		clear(r.entry)
 		r.entry = r.entry[:0]
 		r.inflight++
@@ -105,7 +108,7 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 		// take.
 		r.changing = false
 	default:
-		if err := r.carryOut(entry, own); err != nil {
+		if err := r.applyBatch(entry, own); err != nil {
 			return err
 		}
 	}
@@ -116,8 +119,8 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 	return r.digest(entry.GetIndex())
 }
 
-// carryOut applies the commands of an entry; own says that this leader proposed it.
-func (r *Replica) carryOut(entry *raftpb.Entry, own bool) error {
+// applyBatch applies what servers wrote into an entry, this one as the leader if own.
+func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 	batch, err := registry.DecodeBatch(entry.GetData())
 	if err != nil {
 		return fmt.Errorf("log index %d: %w", entry.GetIndex(), err)
@@ -128,7 +131,7 @@ func (r *Replica) carryOut(entry *raftpb.Entry, own bool) error {
 		return err
 	}
 	if after, _ := r.reg.Level(); after < before {
-		r.wanted = true
+		r.wanted, r.lowered = true, r.applied
 	}
 	if own {
 		r.inflight--
@@ -141,7 +144,10 @@ func (r *Replica) carryOut(entry *raftpb.Entry, own bool) error {
 // recorded ends the step of putting a member or a level on record.
 func (r *Replica) recorded(batch *registry.Batch) {
 	for i := range batch.Commands {
-		if op := batch.Commands[i].Op; op == registry.OpMember || op == registry.OpLevel {
+		switch batch.Commands[i].Op {
+		case registry.OpLevel:
+			r.changing, r.lowering = false, false
+		case registry.OpMember:
 			r.changing = false
 		}
 	}
@@ -274,7 +280,7 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 		r.out.Err = err
 		return
 	}
-	r.logged, r.encoding, r.wanted = 0, 0, false
+	r.logged, r.encoding, r.wanted, r.lowered = 0, 0, false, 0
 	r.out.Restored, r.out.Members = true, true
 }
 
@@ -304,8 +310,9 @@ func (r *Replica) Encoded(index uint64, data []byte) {
 	case err != nil:
 		r.out.Err = fmt.Errorf("snapshot at index %d: %w", index, err)
 	default:
-		// It serves also a peer that asked while it was being made.
-		r.out.Snapshot, r.snapshotting, r.wanted = made, index, false
+		// It serves also a peer that asked while it was being made, but not a
+		// level that was lowered meanwhile.
+		r.out.Snapshot, r.snapshotting, r.wanted = made, index, index < r.lowered
 	}
 }
 
@@ -314,5 +321,8 @@ func (r *Replica) SnapshotStored() {
 	// It is refused while a newer snapshot from the leader is on its way, which
 	// shortens the log more.
 	_ = r.core.Compact(r.snapshotting)
+	if r.snapshotting >= r.lowered {
+		r.lowered = 0
+	}
 	r.snapshotting = 0
 }

@@ -46,22 +46,38 @@ func (r *Replica) checkLevel() error {
 	return version.Check("the state of the cluster", level, r.cfg.Levels.Min, r.cfg.Levels.Max)
 }
 
-// Rise returns what is known of the next level.
+// reads returns the levels that a server reads, as far as it was met.
+func (r *Replica) reads(id uint64) Levels {
+	if id == r.cfg.ID {
+		return r.cfg.Levels
+	}
+	return r.levels[id]
+}
+
+// Rise returns what is known of the next level. While no server reads it, nothing is
+// in its way.
 func (r *Replica) Rise() Rise {
 	level, held := r.reg.Level()
 	rise := Rise{Level: level, Held: held, Target: level}
 	if !r.ready {
 		return rise
 	}
-	rise.Target = r.cfg.Levels.Max
+	var members []registry.Member
 	for _, m := range r.Members() {
-		said, met := r.levels[m.ID]
+		if m.Standing != registry.Removed && !m.coming() {
+			members = append(members, m.Member)
+			rise.Target = max(rise.Target, r.reads(m.ID).Max)
+		}
+	}
+	if rise.Target == level {
+		return rise // no release is there that brings another
+	}
+	for _, m := range members {
+		said := r.reads(m.ID)
 		switch {
-		case m.ID == r.cfg.ID || m.Standing == registry.Removed:
-			continue
-		case !met || !r.live(m.ID):
-			rise.Target = level
+		case said.Max == 0 || !r.live(m.ID):
 			rise.Obstacles = append(rise.Obstacles, fmt.Sprintf("server %d: not connected; start it, or remove it from the cluster", m.ID))
+			said.Max = level
 		case said.Max <= level:
 			rise.Obstacles = append(rise.Obstacles, fmt.Sprintf("server %d: release %s reads levels %d to %d; install one that reads level %d", m.ID, said.Build, said.Min, said.Max, level+1))
 		}
@@ -72,6 +88,10 @@ func (r *Replica) Rise() Rise {
 	}
 	return rise
 }
+
+// coming reports whether a server's id is only kept for it. It will be let in at the
+// level that the cluster has by then, or not at all.
+func (m *Member) coming() bool { return m.Reserved() && !m.Voter && !m.Learner }
 
 // raise raises the level when all members, learners too, have been able to read the
 // next one for as long as the soak time: until then the release before can come back.
@@ -112,7 +132,7 @@ func (r *Replica) ChangeLevel(now int64, what Upgrade, to uint32, origin registr
 			return true, nil
 		}
 		if rise.Target < to {
-			return false, refuse("upgrade: level %d: %s", to, append(rise.Obstacles, "no member reads it; install a newer release")[0])
+			return false, refuse("level %d: %s", to, append(rise.Obstacles, "no member reads it; install a newer release")[0])
 		}
 		return r.bring(rise, to, false, origin), nil
 	case Hold, Release:
@@ -120,7 +140,7 @@ func (r *Replica) ChangeLevel(now int64, what Upgrade, to uint32, origin registr
 	case Lower:
 		return r.lower(rise, to, origin)
 	}
-	return false, refuse("upgrade: action %d: unknown", what)
+	return false, refuse("action %d: unknown", what)
 }
 
 // bring brings the level to what it is to be, and reports whether it is that.
@@ -132,23 +152,36 @@ func (r *Replica) bring(rise Rise, to uint32, stay bool, origin registry.Origin)
 	return false
 }
 
+// Lowering reports whether this server's log may have entries of a higher level than
+// the present one, which the release before does not read.
+func (r *Replica) Lowering() bool { return r.lowered != 0 }
+
+// lowers reports whether a command lowers the level.
+func lowers(c registry.Command) bool { return c.Op == registry.OpLevel && c.To < c.From }
+
 // lower brings the level down by one, and keeps it there. All servers then make
 // snapshots, so that no log has an entry of the higher level when a release comes
-// back that does not read it.
+// back that does not read it. A server that is down could not.
 func (r *Replica) lower(rise Rise, to uint32, origin registry.Origin) (bool, error) {
 	switch {
 	case rise.Level == to:
 		return true, nil
-	case to+1 != rise.Level || to < r.cfg.Levels.Min:
-		return false, refuse("upgrade: level %d: from level %d the cluster can come down to %d only", to, rise.Level, max(rise.Level-1, r.cfg.Levels.Min))
+	case rise.Level <= r.cfg.Levels.Min:
+		return false, refuse("level %d: the cluster cannot come down further; it is the lowest level that this release reads", rise.Level)
+	case to+1 != rise.Level:
+		return false, refuse("level %d: from level %d the cluster can come down to %d only", to, rise.Level, max(rise.Level-1, r.cfg.Levels.Min))
 	}
 	for _, m := range r.Members() {
-		if said := r.levels[m.ID]; m.ID != r.cfg.ID && said.Min > to {
-			return false, refuse("upgrade: level %d: server %d reads levels %d to %d", to, m.ID, said.Min, said.Max)
+		switch said := r.reads(m.ID); {
+		case m.Standing == registry.Removed:
+		case !r.live(m.ID):
+			return false, refuse("level %d: server %d is not connected; start it, or remove it from the cluster", to, m.ID)
+		case said.Min > to:
+			return false, refuse("level %d: server %d reads levels %d to %d", to, m.ID, said.Min, said.Max)
 		}
 	}
 	if uses := r.reg.Uses(rise.Level); len(uses) > 0 {
-		return false, refuse("upgrade: level %d: the cluster uses %s, which needs level %d", to, uses[0], rise.Level)
+		return false, refuse("level %d: the cluster uses %s, which needs level %d", to, uses[0], rise.Level)
 	}
 	r.setLevel(rise.Level, to, true, origin)
 	return false, nil

@@ -2,6 +2,8 @@ package replica
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,9 +104,40 @@ func TestUnusedClusterRisesAtOnce(t *testing.T) {
 	}
 }
 
+// The leader is in the way as any other server is. Where no release is there that
+// brings a level, nobody is.
+func TestLevelOfTheLeader(t *testing.T) {
+	c := levelled(t, 6)
+	c.crash(c.each()[2])
+	c.run(2000 * ms)
+	if rise := c.await().replica.Rise(); len(rise.Obstacles) > 0 {
+		t.Fatalf("all are of one release: %+v", rise)
+	}
+	c.restart(c.each()[2])
+	for _, s := range c.each() {
+		if s != c.await() {
+			c.replace(s, 2)
+		}
+	}
+	c.run(2000 * ms)
+	old := slices.IndexFunc(c.each(), func(s *server) bool { return s.newest < 2 })
+	for range 50 { // until the old one leads
+		if s := c.await(); s == c.each()[old] {
+			break
+		} else {
+			s.replica.Resign()
+			c.run(1000 * ms)
+		}
+	}
+	want := fmt.Sprintf("server %d: release v0.1.0 reads levels 1 to 1", old+1)
+	if rise := c.await().replica.Rise(); c.await() != c.each()[old] || len(rise.Obstacles) != 1 || !strings.HasPrefix(rise.Obstacles[0], want) {
+		t.Fatalf("the old release leads: %+v", rise)
+	}
+}
+
 func TestLevelByHand(t *testing.T) {
 	c := levelled(t, 4)
-	if err := c.upgrade(Finish, 2); err == nil || !strings.Contains(err.Error(), "level 2: server 1: release v0.1.0 reads levels 1 to 1") {
+	if err := c.upgrade(Finish, 2); err == nil || !strings.Contains(err.Error(), "level 2: no member reads it") {
 		t.Fatalf("raising what nobody reads: %v", err)
 	}
 	if err := c.upgrade(Hold, 0); err != nil {
@@ -166,4 +199,35 @@ func TestOldReleaseOnNewerData(t *testing.T) {
 	if !errors.As(err, &unread) || !strings.Contains(err.Error(), "level 2: this release reads levels 1 to 1; install") {
 		t.Fatalf("error %v", err)
 	}
+}
+
+// While the level is being lowered nothing is written behind: it would be in the format
+// of the higher one, and stop the release before, which is to come back.
+func TestNothingIsWrittenBehindALowerLevel(t *testing.T) {
+	c := levelled(t, 7)
+	for _, s := range c.each() {
+		c.replace(s, 2)
+		c.await()
+	}
+	if err := c.upgrade(Finish, 2); err != nil {
+		t.Fatal(err)
+	}
+	r := c.await().replica
+	for sequence := uint64(2); ; sequence++ {
+		if _, err := r.ChangeLevel(c.now, Lower, 1, registry.Origin{}); err != nil {
+			t.Fatal(err)
+		}
+		r.Submit(c.now, 1, []registry.Command{acquire(1, sequence, fmt.Sprint("n", sequence))})
+		c.run(ms)
+		if level, _ := r.Registry().Level(); level == 1 {
+			break
+		}
+		if r.inflight > 1 {
+			t.Fatalf("%d entries are under way while one of them lowers the level", r.inflight)
+		}
+	}
+	if !r.Lowering() {
+		t.Error("there cannot be a snapshot yet")
+	}
+	c.until("there is a snapshot", func() bool { return !r.Lowering() })
 }

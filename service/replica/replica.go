@@ -192,7 +192,11 @@ type Replica struct {
 	digests digests
 	rising  uint32 // the level that all members can go to
 	risesAt int64  // when they go there
-	saving         // how the disk gets on
+	// lowering says that the level is being lowered by this leader, and lowered is
+	// the entry that did it last, until a snapshot is stored that has it, or 0.
+	lowering bool
+	lowered  uint64
+	saving   // how the disk gets on
 
 	logged       int    // bytes of log since the last snapshot
 	wanted       bool   // a peer needs a snapshot newer than the last
@@ -414,6 +418,6 @@ func (r *Replica) depose() {
 	clear(r.routes)
 	clear(r.homes)
 	clear(r.ousted)
-	r.changing = false
+	r.changing, r.lowering = false, false
 	r.rising = 0
 }

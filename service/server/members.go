@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/store"
+	"github.com/conclave-io/conclave/service/transport"
 	"github.com/conclave-io/conclave/service/version"
 )
 
@@ -99,10 +100,11 @@ func Final(err error) bool {
 		other   *store.DirectoryError
 		unread  *version.Error
 		differs *replica.DivergedError
+		refused *transport.Refusal
 	)
-	return Removed(err) || errors.As(err, &damaged) || errors.As(err, &format) ||
-		errors.As(err, &cluster) || errors.As(err, &server) || errors.As(err, &other) ||
-		errors.As(err, &unread) || errors.As(err, &differs)
+	return Removed(err) || errors.As(err, &unread) || errors.As(err, &differs) ||
+		errors.As(err, &refused) && refused.Code == transport.LevelUnknown || errors.As(err, &damaged) || errors.As(err, &format) ||
+		errors.As(err, &cluster) || errors.As(err, &server) || errors.As(err, &other)
 }
 
 // ChangeMembers reserves an id, promotes a learner, or removes a server.

@@ -19,7 +19,7 @@ func TestJSONUpgrade(t *testing.T) {
 		{"POST", `{"action":"hold"}`, `"level":1,"target":1,"held":true`, 200},
 		{"POST", `{"action":"hold"}`, `"held":true`, 200},
 		{"POST", `{"action":"finish","level":2}`, `level 2: no member reads it`, 400},
-		{"POST", `{"action":"lower","level":0}`, `level 0: from level 1 the cluster can come down to 1 only`, 400},
+		{"POST", `{"action":"lower","level":0}`, `level 1: the cluster cannot come down further`, 400},
 		{"POST", `{"action":"release"}`, `"held":false`, 200},
 		{"POST", `{"action":"onward"}`, `must be finish, hold, release or lower`, 400},
 	} {

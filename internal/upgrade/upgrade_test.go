@@ -1,0 +1,205 @@
+//go:build linux
+
+package upgrade
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestUpgrade replaces the servers of a cluster, one after the other, by those of the
+// next release, and back, at each step at which that is allowed, and tries it where it
+// is not. By itself it plays one order; with LONG set, all, with both signals, and a
+// cluster of five.
+func TestUpgrade(t *testing.T) {
+	for _, p := range releasesOf(t) {
+		signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}
+		plays := []play{{[]int{2, 3, 1}, signals}}
+		if os.Getenv("LONG") != "" {
+			plays = []play{{[]int{4, 1, 5, 2, 3}, signals}}
+			for _, order := range orders(1, 2, 3) {
+				plays = append(plays, play{order, signals[:1]}, play{order, signals[1:]})
+			}
+		}
+		for _, play := range plays {
+			t.Run(fmt.Sprintf("%s/%v %v", p.name, play.order, play.signals), func(t *testing.T) { play.run(t, p) })
+		}
+	}
+}
+
+// play is in which order servers are replaced, and by which signals they end, in turn.
+type play struct {
+	order   []int
+	signals []syscall.Signal
+}
+
+func orders(ids ...int) (all [][]int) {
+	if len(ids) == 1 {
+		return [][]int{ids}
+	}
+	for i, id := range ids {
+		rest := slices.Delete(slices.Clone(ids), i, i+1)
+		for _, order := range orders(rest...) {
+			all = append(all, append([]int{id}, order...))
+		}
+	}
+	return all
+}
+
+func (p play) run(t *testing.T, binaries pair) {
+	tr := found(t, binaries, make([]int, len(p.order))...)
+	tr.begin()
+	p.up(tr)
+	if binaries.name == next.Name {
+		p.all(tr, old)
+		p.all(tr, young)
+		p.raise(tr)
+		p.useAndLower(tr)
+	}
+	p.all(tr, old)
+	tr.at(1)
+	tr.load.end(t)
+	tr.alike(old)
+}
+
+// all replaces all servers.
+func (p play) all(tr *trial, age int) {
+	tr.Helper()
+	for i, id := range p.order {
+		tr.replace(id, age, p.signals[i%len(p.signals)])
+	}
+}
+
+// up replaces all servers by the next release. Meanwhile one of it gets its state from
+// an old leader, and an old one from a leader of it. While an old server is there, it
+// is in the way of the next level; once none is, the level still stays.
+func (p play) up(tr *trial) {
+	first, last := p.order[0], p.order[len(p.order)-1]
+	for i, id := range p.order {
+		tr.replace(id, young, p.signals[i%len(p.signals)])
+		switch {
+		case id == first:
+			tr.empty(first, old)
+		case i == len(p.order)-2:
+			tr.empty(last, young)
+		}
+		if id != last && tr.name == next.Name {
+			u := tr.at(1)
+			if u.Target != 1 || len(u.Obstacles) != len(p.order)-1-i || !strings.HasPrefix(u.Obstacles[len(u.Obstacles)-1], "server ") {
+				tr.Errorf("%d servers are replaced: %+v", i+1, u)
+			}
+		}
+	}
+	if u := tr.at(1); tr.name == next.Name && (u.Target != newest || len(u.Obstacles) > 0 || u.RisesIn == "0s") {
+		tr.Errorf("all servers are replaced: %+v", u)
+	}
+}
+
+// raise raises the level, not while a server is down.
+func (p play) raise(tr *trial) {
+	down := p.order[0]
+	tr.stop(down, syscall.SIGTERM)
+	until(tr.T, "the server is missed", func() bool { return len(tr.at(1).Obstacles) > 0 })
+	named := fmt.Sprintf("server %d: not connected", down)
+	if u := tr.at(1); u.Target != 1 || len(u.Obstacles) != 1 || !strings.HasPrefix(u.Obstacles[0], named) {
+		tr.Errorf("server %d is down: %+v", down, u)
+	}
+	if u, err := tr.ask(young, "finish"); err == nil || !strings.Contains(err.Error(), named) {
+		tr.Errorf("the level was raised while server %d is down: %+v, %v", down, u, err)
+	}
+	tr.start(down, young)
+	until(tr.T, "nothing is in the way", func() bool { return len(tr.at(1).Obstacles) == 0 })
+	if u, err := tr.ask(old, "finish"); err != nil || u.Level != newest {
+		tr.Fatalf("the level is not raised: %+v, %v", u, err)
+	}
+	tr.load.goesOn(tr.T)
+	// The next release among itself, with entries and snapshots of the next level.
+	tr.replace(p.order[1], young, p.signals[0])
+	tr.empty(p.order[1], young)
+}
+
+// useAndLower uses what the level brought, and lowers it when that is not used any more.
+func (p play) useAndLower(tr *trial) {
+	held, err := tr.client.Lock(within(tr.T), future+"x")
+	if err != nil {
+		tr.Fatal(err)
+	}
+	if u, err := tr.ask(old, "lower"); err == nil || !strings.Contains(err.Error(), "level 1: the cluster uses the lock "+future+"x, which needs level 2") {
+		tr.Errorf("the level was lowered under what needs it: %+v, %v", u, err)
+	}
+	p.tooOld(tr)
+	if err := held.Unlock(within(tr.T)); err != nil {
+		tr.Fatal(err)
+	}
+	before := make(map[int]uint64) // of servers that do not wait for a snapshot when they end
+	for i, id := range p.order {
+		if p.signals[i%len(p.signals)] == syscall.SIGKILL {
+			before[id], _ = tr.backup(young, id)
+		}
+	}
+	if u, err := tr.ask(young, "lower"); err != nil || u.Level != 1 || !u.Held {
+		tr.Fatalf("the level is not lowered: %+v, %v", u, err)
+	}
+	for id, index := range before {
+		until(tr.T, fmt.Sprintf("server %d has a snapshot of the lower level", id), func() bool { return tr.snapshot(id) > index })
+	}
+	tr.load.goesOn(tr.T)
+}
+
+// tooOld tries the old release on data of the next level, with none, and as a server
+// that joins.
+func (p play) tooOld(tr *trial) {
+	id := p.order[len(p.order)-1]
+	tr.stop(id, p.signals[0])
+	tr.refused(id, old, " reads ", "install a")
+	kept := tr.cluster.Dir(id) + ".kept"
+	if err := os.Rename(tr.cluster.Dir(id), kept); err != nil {
+		tr.Fatal(err)
+	}
+	tr.refused(id, old, fmt.Sprintf("server %d reads levels 1 to 1, the cluster is at level %d: install a release that reads level %d", id, newest, newest))
+	if err := os.RemoveAll(tr.cluster.Dir(id)); err != nil {
+		tr.Fatal(err)
+	}
+	if err := os.Rename(kept, tr.cluster.Dir(id)); err != nil {
+		tr.Fatal(err)
+	}
+	tr.start(id, young)
+	tr.load.goesOn(tr.T)
+}
+
+// TestUnusedCluster: one that nobody has used goes to the newest level at once, but not
+// while one of its servers is of an older release.
+func TestUnusedCluster(t *testing.T) {
+	pairs := releasesOf(t)
+	tr := found(t, pairs[len(pairs)-1], young, old, young)
+	obstacles := func() []string {
+		u, err := tr.ask(young, "status")
+		if err == nil && u.Level != 1 {
+			t.Fatalf("the level rose above what server 2 reads: %+v", u)
+		}
+		return u.Obstacles
+	}
+	until(t, "server 2 alone is in the way", func() bool {
+		all := obstacles()
+		return len(all) == 1 && strings.HasPrefix(all[0], "server 2: release ")
+	})
+	tr.stop(2, syscall.SIGTERM)
+	until(t, "server 2 is missed", func() bool {
+		all := obstacles()
+		return len(all) == 1 && strings.HasPrefix(all[0], "server 2: not connected")
+	})
+	tr.ages[1] = young
+	if err := tr.cluster.Restart(2); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the level is the newest", func() bool {
+		u, err := tr.ask(young, "status")
+		return err == nil && u.Level == newest
+	})
+	tr.stop(2, syscall.SIGKILL)
+	tr.refused(2, old, " reads levels 1 to 1", "install a release that reads level 2")
+}

@@ -1,0 +1,167 @@
+package registry
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/conclave-io/conclave/internal/golden"
+	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// history is entries of level 1 with every command, after which the state has
+// something of everything.
+func history() []Batch {
+	by := Origin{Actor: "cert:operator", Via: "grpc", Remote: "10.0.0.9:40000", Request: [16]byte{15: 9}}
+	open := func(n byte, owner string) Command {
+		return Command{Op: OpOpen, Session: SessionID{n}, Sequence: 1, TTL: 10e9, Host: "a7", PID: 42 + int64(n), Program: "report", Owner: owner}
+	}
+	ask := func(op Op, n byte, sequence uint64, c Command) Command {
+		c.Op, c.Session, c.Sequence, c.Low = op, SessionID{n}, sequence, 2
+		return c
+	}
+	member := func(id, uid uint64, standing Standing) Command {
+		return Command{Op: OpMember, Origin: by, Member: Member{ID: id, UID: uid, PeerAddress: "10.0.0.1:7500", ClientAddress: "10.0.0.1:7400", Standing: standing}}
+	}
+	entries := [][]Command{{
+		member(1, 1<<63, Voter), member(2, 2, Voter), member(3, 3, Learner), member(4, 0, Voter), member(5, 5, Removed),
+	}, {
+		open(1, "cert:alice"), open(2, "token:bob"), open(3, ""), open(4, "cert:carol"), open(5, ""), open(6, "k8s:x"), open(7, ""),
+	}, {
+		ask(OpAcquire, 1, 2, Command{Name: "alone", Value: "v"}), ask(OpAcquire, 2, 2, Command{Name: "alone"}),
+		ask(OpAcquire, 3, 2, Command{Name: "alone", Try: true}),
+		ask(OpAcquire, 1, 3, Command{Name: "shared", Shared: true}), ask(OpAcquire, 2, 3, Command{Name: "shared", Shared: true}), ask(OpAcquire, 3, 3, Command{Name: "shared"}),
+		ask(OpAcquire, 4, 2, Command{Name: "limited", Limit: 2}), ask(OpAcquire, 5, 2, Command{Name: "limited", Limit: 2}), ask(OpAcquire, 6, 2, Command{Name: "limited", Limit: 2}),
+		ask(OpAcquire, 2, 7, Command{Name: "limited", Limit: 3}),
+	}, {
+		ask(OpAcquire, 1, 4, Command{Class: Election, Name: "first", Value: "a", Priority: 1}), ask(OpAcquire, 2, 4, Command{Class: Election, Name: "first", Value: "b", Priority: 5, Patience: 1e9}),
+		ask(OpUpdate, 1, 5, Command{Hold: 4, Value: "c"}),
+		ask(OpAcquire, 3, 4, Command{Class: Election, Name: "second", Value: "a"}), ask(OpAcquire, 5, 4, Command{Class: Election, Name: "second", Value: "b", Priority: -1}),
+		ask(OpTransfer, 3, 5, Command{Hold: 4, Value: "b"}),
+		ask(OpAcquire, 3, 6, Command{Class: Election, Name: "second", Priority: 3, Patience: 3600e9}),
+	}, {
+		ask(OpAcquire, 1, 6, Command{Name: "short"}), ask(OpRelease, 1, 7, Command{Hold: 6}), ask(OpRelease, 1, 8, Command{Hold: 6}),
+		ask(OpAcquire, 5, 3, Command{Name: "alone"}), ask(OpCancel, 5, 6, Command{Hold: 3}), ask(OpCancel, 5, 7, Command{Hold: 8}),
+		ask(OpAcquire, 6, 7, Command{Name: "expires"}), ask(OpAcquire, 7, 2, Command{Name: "closes"}),
+		ask(OpRenew, 2, 8, Command{}),
+	}, {
+		ask(OpRevoke, 2, 9, Command{Name: "shared", Value: "maintenance", Origin: by}), ask(OpRevoke, 2, 10, Command{Name: "none", Fence: 1}),
+		{Op: OpEnd, Session: SessionID{4}, Value: "too old", Origin: by},
+		{Op: OpOvertake, Class: Election, Name: "first"},
+	}, {
+		{Op: OpDrop, Term: 3, Claims: []ClaimID{{SessionID{2}, 3}}},
+		{Op: OpSilence, Term: 3, Leases: []Lease{{SessionID{5}, 5, 4e9}}},
+		{Op: OpExpire, Term: 3, Leases: []Lease{{SessionID{6}, 6, 0}, {SessionID{1}, 99, 0}}},
+		ask(OpClose, 7, 3, Command{}),
+		{Op: OpLevel, From: 1, To: 1, Stay: true, Origin: by},
+	}}
+	var batches []Batch
+	for i, commands := range entries {
+		batches = append(batches, Batch{Time: 2e9 * int64(i+1), Wall: 1795245235451414000 + 2e9*int64(i), Commands: commands})
+	}
+	return batches
+}
+
+// TestGoldenRegistry: this release writes at level 1 what the first one wrote, reads it,
+// and makes the same state of it.
+func TestGoldenRegistry(t *testing.T) {
+	var log []byte
+	for _, batch := range history() {
+		log = wire.AppendBytes(log, batch.Append(nil, 1))
+	}
+	log = golden.Same(t, 1, "log", log)
+	r, fx, entries := New(), new(Effects), wire.NewReader(log)
+	seen := make(map[Op]bool)
+	for range history() {
+		entry := entries.Bytes()
+		batch, err := DecodeBatch(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(batch.Append(nil, 1), entry) {
+			t.Errorf("an entry changes when it is read and written: %x", entry)
+		}
+		for i := range batch.Commands {
+			seen[batch.Commands[i].Op] = true
+		}
+		r.Apply(3, &batch, fx)
+	}
+	if err := errors.Join(entries.Close(), r.Check()); err != nil {
+		t.Fatal(err)
+	}
+	for op := range Op(255) {
+		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, 1)); err == nil && !seen[op] {
+			t.Errorf("operation %d is known and not in the golden log", op)
+		}
+	}
+	requireEverything(t, r)
+	snapshot := golden.Same(t, 1, "snapshot", r.Encode())
+	restored, err := Decode(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(restored.Encode(), snapshot) {
+		t.Error("the snapshot changes when it is read and written")
+	}
+}
+
+// requireEverything requires of a state that it has something of everything.
+func requireEverything(t *testing.T, r *Registry) {
+	t.Helper()
+	has := make(map[string]bool)
+	r.byID.Scan(func(s *sessionState) bool {
+		has["owner"] = has["owner"] || s.of.owner != ""
+		has["leaving"] = has["leaving"] || s.leaving
+		has["silent"] = has["silent"] || s.silent
+		for _, a := range s.answers {
+			has[map[Code]string{OK: "ok", Held: "held", NotHeld: "not held", Invalid: "invalid", Stale: "stale", Cancelled: "cancelled", NotFound: "not found"}[a.code]] = true
+		}
+		return true
+	})
+	r.names.Scan(func(res *resource) bool {
+		has["limit"] = has["limit"] || res.limit > 1
+		for _, c := range slices.Concat(res.holders(), res.queue()) {
+			has["queue"] = has["queue"] || !c.held()
+			has["shared"] = has["shared"] || c.shared
+			has["revoked"] = has["revoked"] || c.revoked
+			has["overtaken"] = has["overtaken"] || c.revoked && res.class == Election
+			has["value"] = has["value"] || c.value != ""
+			has["priority"] = has["priority"] || c.priority != 0
+			has["patience"] = has["patience"] || c.patience != 0
+		}
+		return true
+	})
+	for _, rec := range r.Freeze().past {
+		for _, e := range rec.ended {
+			has[[]string{Released: "released", Closed: "closed", Expired: "expired", Dropped: "dropped"}[e.How]] = true
+		}
+	}
+	for _, m := range r.Members() {
+		has[[]string{Voter: "voter", Learner: "learner", Removed: "removed"}[m.Standing]] = true
+	}
+	_, has["held level"] = r.Level()
+	for _, what := range []string{
+		"owner", "leaving", "silent", "ok", "held", "not held", "invalid", "stale", "cancelled", "not found", "limit", "queue", "shared", "revoked",
+		"overtaken", "value", "priority", "patience", "released", "closed", "expired", "dropped", "voter", "learner", "removed", "held level",
+	} {
+		if !has[what] {
+			t.Errorf("the state has nothing that is %s", what)
+		}
+	}
+}
+
+// A format that is not known is refused as such, whatever follows.
+func TestFormatsToCome(t *testing.T) {
+	_, entry := DecodeBatch([]byte{version.At(version.Max).Entry + 1})
+	_, snapshot := Decode([]byte{version.At(version.Max).Snapshot + 1})
+	for _, err := range []error{entry, snapshot} {
+		if unread := new(version.Error); !errors.As(err, &unread) {
+			t.Errorf("error %v, want one about the version", err)
+		}
+	}
+	unknown := (&Batch{Commands: []Command{{Op: 99}}}).Append(nil, version.Max)
+	if _, err := DecodeBatch(unknown); err == nil {
+		t.Error("an entry with an unknown operation was read")
+	}
+}

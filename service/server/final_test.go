@@ -1,0 +1,27 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/conclave-io/conclave/service/transport"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// A release that does not read the level of its cluster is started again in vain.
+func TestFinal(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		final bool
+	}{
+		{version.Check("the state of the cluster", 2, 1, 1), true},
+		{&transport.Refusal{Code: transport.LevelUnknown, Text: "server 1 reads levels 1 to 1"}, true},
+		{&transport.Refusal{Code: transport.OtherCluster, Text: "server 1 belongs to another cluster"}, false},
+		{errors.New("address already in use"), false},
+	} {
+		if got := Final(fmt.Errorf("server 1 stopped: %w", c.err)); got != c.final {
+			t.Errorf("%v: final is %v", c.err, got)
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package transport
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/conclave-io/conclave/internal/golden"
+	"github.com/conclave-io/conclave/service/founding"
+)
+
+// TestGoldenHello: a Hello of the first release is read as it was meant. Fields are
+// added at its end only, so a later release writes it and more.
+func TestGoldenHello(t *testing.T) {
+	want := Hello{
+		Version: 1, Cluster: 0xc0ffee, Server: 2, UID: 1 << 63, Receiver: 3,
+		PeerAddress: "10.0.0.2:7500", ClientAddress: "conclave-2.example:7400",
+		Phase:    founding.NotReady,
+		Record:   founding.Record{{ID: 1, UID: 11}, {ID: 2, UID: 1 << 63}, {ID: 3, UID: 33}},
+		MinLevel: 1, MaxLevel: 2, Level: 1, Build: "v0.1.0",
+	}
+	kept := golden.Same(t, 1, "hello", want.append(nil))
+	got, err := decodeHello(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
