@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/conclave-io/conclave/service/server"
 	"github.com/conclave-io/conclave/service/server/servertest"
@@ -69,6 +70,9 @@ func (w *world) asPage(method, path, body string, header ...string) (int, string
 		w.Fatal(err)
 	}
 	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		w.Fatal(err)
+	}
 	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\n%s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", method, path, strings.Join(header, "\r\n"), len(body), body)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -77,7 +81,7 @@ func (w *world) asPage(method, path, body string, header ...string) (int, string
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		w.Fatal(err)
+		w.Fatalf("%s %s, %q: %d, and then %v", method, path, header, resp.StatusCode, err)
 	}
 	return resp.StatusCode, string(text)
 }
