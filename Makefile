@@ -97,7 +97,7 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 PART      = $(GO) run ./internal/longrun/run
 
 .PHONY: long
-long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-founding long-mutants long-disk long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
+long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-founding long-mutants long-disk long-large long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
@@ -131,6 +131,10 @@ long-mutants: go-version ## every mistake of internal/vopr is found
 .PHONY: long-disk
 long-disk: go-version ## servers whose disk hangs, as processes on a FUSE file system (needs root)
 	$(PART) -part disk -title "A disk that hangs" env LONG=1 $(GO) -C bench test -count 1 -v -timeout 10m ./hungdisk
+
+.PHONY: long-large
+long-large: go-version ## a large state (LOCKS): readers, and servers that are killed, as processes
+	$(PART) -part large -title "A large state" env LONG=1 LOCKS=$(LOCKS) $(GO) -C bench test -count 1 -v -timeout 1h ./large
 
 .PHONY: long-audit
 long-audit: go-version ## whether docs/assumptions.md is what the checker finds, all of it
@@ -180,7 +184,7 @@ bench-check: go-version ## build, vet and test the module of the measurements
 	$(GO) -C bench vet ./...
 	$(GO) -C bench test ./...
 
-# MEASURE is one of services, failover, holder, idle, expiry, memory and profile.
+# MEASURE is one of services, failover, holder, fairness, readers, idle, expiry, memory and profile.
 .PHONY: bench
 bench: go-version ## measure beside other services and under faults (MEASURE: one of them), and write docs/performance.md
 	$(GO) -C bench run . $(or $(MEASURE),all) -page ../docs/performance.md -results ../docs/performance

@@ -171,3 +171,25 @@ func TestVerdict(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestReadersTable(t *testing.T) {
+	quiet, beside := spell{latencies: newLatencies()}, spell{Readers: true, latencies: newLatencies(), Snapshots: 6, Backup: 4e6, Scanned: 20}
+	for i := int64(1); i <= 10_000; i++ {
+		_ = quiet.latencies.acquires.RecordValue(i * 1e3)
+		_ = beside.latencies.acquires.RecordValue(i * 2e3)
+	}
+	quiet.quantify()
+	beside.quantify()
+	m := besideReaders{Rounds: 2, Spells: []spell{quiet, beside}, Terms: [2]int{2, 3}}
+	text := m.table()
+	for _, words := range []string{
+		"| acquire, p99.9 | 9.99 | 20.0 | +9.99 |",
+		"| renew, p99.9 | 0.000 | 0.000 | +0.00 |",
+		"a scan of 10 locks (0.0 s), a backup of 2 MB (0.0 s) and 3 snapshots each",
+		"The term was 2 before and 3 after.",
+	} {
+		if !strings.Contains(text, words) {
+			t.Errorf("there is no %q in\n%s", words, text)
+		}
+	}
+}

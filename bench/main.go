@@ -37,6 +37,7 @@ var measurements = []measurement{
 	{"failover", "from the death of a leader, or its stopping, to the next entry", failover},
 	{"holder", "from the death of a holder to the next entry", holderCrash},
 	{"fairness", "what a client notices of neighbours that flood", fairness},
+	{"readers", "what clients notice of scans, backups and snapshots of a large state", readers},
 	{"idle", "what sessions cost that only renew", idle},
 	{"expiry", "what others notice when many sessions end at once", expiry},
 	{"memory", "what a held lock costs in memory", memory},
@@ -46,6 +47,7 @@ var measurements = []measurement{
 // bench is what all measurements are told.
 type bench struct {
 	rounds, seconds, count, sessions, connections, locks, rest int
+	held, holders, span                                        int
 	services                                                   []string
 
 	dir      string // of this run, removed at its end
@@ -100,6 +102,9 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&o.connections, "connections", 100, "how many connections the sessions share")
 	flags.IntVar(&o.locks, "locks", 100000, "how many locks are held for the memory that they take")
 	flags.IntVar(&o.rest, "rest", 60, "how many seconds servers rest before their memory is read")
+	flags.IntVar(&o.held, "held", 1000000, "of readers: how many locks are held")
+	flags.IntVar(&o.holders, "holders", 100000, "of readers: how many sessions hold them")
+	flags.IntVar(&o.span, "span", 10, "of readers: how many seconds are measured at a time")
 	flags.StringVar(&o.services, "services", strings.Join(peer.Kinds, ","), "which services take part")
 	flags.StringVar(&o.parent, "dir", "", "where to keep data meanwhile (default: the directory for temporary files)")
 	flags.StringVar(&o.page, "page", "", "write the section into this page, between its markers")
@@ -134,6 +139,7 @@ func (o *options) validate(flags *flag.FlagSet) error {
 	}
 	for name, v := range map[string]struct{ value, most int }{
 		"rounds": {o.rounds, 100}, "seconds": {o.seconds, 60}, "count": {o.count, 101},
+		"held": {o.held, 4000000}, "holders": {o.holders, o.held}, "span": {o.span, 60},
 		"sessions": {o.sessions, 10000}, "connections": {o.connections, o.sessions}, "locks": {o.locks, 1000000}, "rest": {o.rest, 600},
 	} {
 		if v.value < 1 || v.value > v.most {

@@ -222,6 +222,14 @@ func (c *Cluster) process(id int) *process {
 	return c.running[id-1]
 }
 
+// PID returns the process of a server, or 0 if it is not running.
+func (c *Cluster) PID(id int) int {
+	if p := c.process(id); p != nil {
+		return p.cmd.Process.Pid
+	}
+	return 0
+}
+
 // Signal sends a signal to a server.
 func (c *Cluster) Signal(id int, signal os.Signal) error {
 	p := c.process(id)

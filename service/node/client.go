@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
@@ -86,6 +87,9 @@ type State struct {
 	// read.
 	Applied, Term uint64
 }
+
+// Encode returns the whole state, as its Version does, and lets others run meanwhile.
+func (s State) Encode() []byte { return s.EncodeInSteps(runtime.Gosched) }
 
 func stateOf(r *replica.Replica) State {
 	return State{r.Registry().Freeze(), r.Applied(), r.Term()}

@@ -122,7 +122,8 @@ type watchers struct {
 
 	mu    sync.Mutex
 	all   map[*Watch]struct{}
-	locks int // how many watch locks
+	list  []*Watch // all, or nil since one came or went; never changed
+	locks int      // how many watch locks
 	news  [2]news
 }
 
@@ -141,7 +142,7 @@ func newWatchers() watchers {
 func (s *watchers) add(w *Watch) (locks bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all[w] = struct{}{}
+	s.all[w], s.list = struct{}{}, nil
 	if w.class == registry.Lock {
 		s.locks++
 	}
@@ -156,6 +157,7 @@ func (s *watchers) remove(w *Watch) (locks bool) {
 		s.locks--
 	}
 	delete(s.all, w)
+	s.list = nil
 	return s.locks > 0
 }
 
@@ -167,7 +169,7 @@ func (s *watchers) depose() {
 		w.end()
 	}
 	clear(s.all)
-	s.locks, s.news = 0, [2]news{}
+	s.list, s.locks, s.news = nil, 0, [2]news{}
 }
 
 // announce takes in what changed.
@@ -203,12 +205,16 @@ func (s *watchers) run(stop <-chan struct{}) {
 	}
 }
 
-// tell passes on what changed.
+// tell passes on what changed. It holds the lock for a moment only, however many
+// watches there are: who announces must not wait.
 func (s *watchers) tell() {
 	s.mu.Lock()
 	changed := s.news
 	s.news = [2]news{}
-	watches := slices.Collect(maps.Keys(s.all))
+	if s.list == nil {
+		s.list = slices.Collect(maps.Keys(s.all))
+	}
+	watches := s.list
 	s.mu.Unlock()
 	for _, w := range watches {
 		if n := changed[w.class]; len(n.names) > 0 {

@@ -11,7 +11,14 @@ import (
 
 // Encode returns the whole state, in the format of its level. Equal states encode
 // to equal bytes.
-func (v *Version) Encode() []byte {
+func (v *Version) Encode() []byte { return v.EncodeInSteps(func() {}) }
+
+// step is how many sessions or resources are encoded at a time.
+const step = 256
+
+// EncodeInSteps is Encode that calls pause again and again, so that a large state does
+// not keep a processor from what is urgent.
+func (v *Version) EncodeInSteps(pause func()) []byte {
 	b := make([]byte, 0, 1024+128*(v.byID.Len()+v.names.Len()))
 	b = append(b, version.At(v.level).Snapshot)
 	b = wire.AppendUint(b, uint64(v.level))
@@ -27,15 +34,22 @@ func (v *Version) Encode() []byte {
 	for _, m := range members {
 		b = m.append(b)
 	}
+	done := 0
+	stepped := func() bool {
+		if done++; done%step == 0 {
+			pause()
+		}
+		return true
+	}
 	b = wire.AppendUint(b, uint64(v.byID.Len()))
 	v.byID.Scan(func(s *sessionState) bool {
 		b = s.append(b)
-		return true
+		return stepped()
 	})
 	b = wire.AppendUint(b, uint64(v.names.Len()))
 	v.names.Scan(func(res *resource) bool {
 		b = res.append(b)
-		return true
+		return stepped()
 	})
 	return v.appendPast(b)
 }

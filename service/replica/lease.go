@@ -39,9 +39,11 @@ func (l *leases) begin(s registry.Session, now int64) {
 // inherit starts the lease of a session that an earlier leader vouched for. A
 // client that lives finds the new leader soon: one that does not is put on
 // record long before its TTL is over, or a series of leaders could keep it for
-// ever.
+// ever. Many sessions are put on record a few at a time: a hundred thousand at once
+// would take longer than a leader may be silent.
 func (l *leases) inherit(s registry.Session, now int64) {
-	fresh := lease{ttl: s.TTL, deadline: now + s.TTL, renewals: s.Renewals, check: now + soon(s.TTL)}
+	turn := int64(len(l.byID)/atATime) * betweenTurns
+	fresh := lease{ttl: s.TTL, deadline: now + s.TTL, renewals: s.Renewals, check: now + soon(s.TTL) + turn}
 	if s.Silent {
 		fresh.deadline, fresh.silent = now+s.Remaining, true
 	}
@@ -50,6 +52,17 @@ func (l *leases) inherit(s registry.Session, now int64) {
 
 // soon is how long to wait for a client that has reason to call.
 func soon(ttl int64) int64 { return min(ttl/4, 1e9) }
+
+// again is how long after a session was put on record as silent its remaining time
+// is put on record again. That is what a change of the leader may add to its life.
+func again(ttl int64) int64 { return max(soon(ttl), ttl/16) }
+
+const (
+	// atATime is how many inherited sessions are looked at together, and betweenTurns
+	// the ns until the next.
+	atATime      = 1024
+	betweenTurns = 20e6
+)
 
 func (l *leases) put(id registry.SessionID, fresh lease) {
 	present := l.byID[id]
@@ -106,7 +119,7 @@ func (l *leases) due(now int64) (expired, silent []registry.Lease) {
 			continue
 		case s.check <= now:
 			s.silent = true
-			s.check = now + soon(s.ttl)
+			s.check = now + again(s.ttl)
 			silent = append(silent, registry.Lease{Session: id, Renewals: s.renewals, Remaining: s.deadline - now})
 		}
 		l.queue[0].when = s.next()

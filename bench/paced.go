@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/conclave-io/conclave/service/api"
+
+	"github.com/conclave-io/conclave/bench/holders"
+)
+
+// paced is a load of sessions that acquire and release a lock each, and of others
+// that are only renewed. Its rate is given, whatever the servers do: a latency runs
+// from the moment at which the request was due.
+type paced struct {
+	lanes []*pacedLane
+	stop  context.CancelFunc
+	ends  errgroup.Group
+}
+
+// pacedLane is one stream of requests.
+type pacedLane struct {
+	stream *holders.Stream
+	wake   chan struct{}
+
+	mu      sync.Mutex
+	out     []*api.Request
+	workers map[string]*worker // by session
+	idle    []*worker          // those that may acquire
+	renewed []*worker          // those that are renewed, in turns
+	waiting []time.Time        // when acquires were due for which nobody is idle
+	closed  bool               // whoever released acquires again at once
+	latencies
+}
+
+// worker is a session that has one request unanswered at most.
+type worker struct {
+	*holders.Session
+	lock string    // "" if it is only renewed
+	due  time.Time // of the request that has no answer, or zero
+}
+
+// latencies are from the moment at which requests were due to their answers, in ns.
+type latencies struct {
+	acquires, renewals *hdrhistogram.Histogram
+}
+
+func newLatencies() latencies {
+	of := func() *hdrhistogram.Histogram { return hdrhistogram.New(1e3, 600e9, 3) }
+	return latencies{of(), of()}
+}
+
+func (l latencies) merge(other latencies) {
+	l.acquires.Merge(other.acquires)
+	l.renewals.Merge(other.renewals)
+}
+
+const (
+	// pacedLanes is how many streams there are, at least.
+	pacedLanes = 16
+	// pacedClients is how many sessions acquire and release for the highest rate,
+	// about, and pacedWorkers how many can at a given rate: so many that a request that is due
+	// waits for the servers only.
+	pacedClients = 128
+	pacedWorkers = 4096
+)
+
+// startPaced opens the sessions that acquire, and attaches all.
+func startPaced(ctx context.Context, leader string, renewed []*holders.Session) (*paced, error) {
+	ctx, stop := context.WithCancel(ctx)
+	p := &paced{stop: stop}
+	lanes := max(pacedLanes, (len(renewed)+pacedWorkers)/holders.MaxSessions+1)
+	for n := range lanes {
+		stream, err := holders.Attach(ctx, leader)
+		if err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+		l := &pacedLane{stream: stream, wake: make(chan struct{}, 1), workers: make(map[string]*worker), latencies: newLatencies()}
+		p.lanes = append(p.lanes, l)
+		for i := n; i < len(renewed); i += lanes {
+			w := &worker{Session: renewed[i]}
+			l.workers[string(w.Secret)] = w
+			l.renewed = append(l.renewed, w)
+		}
+		for i := n; i < pacedWorkers; i += lanes {
+			w := &worker{Session: &holders.Session{Secret: make([]byte, 16)}, lock: fmt.Sprint("paced-", i)}
+			rand.Read(w.Secret)
+			l.workers[string(w.Secret)] = w
+			l.open(w)
+		}
+		p.ends.Go(func() error { return l.send(ctx) })
+		p.ends.Go(func() error { return l.receive(ctx) })
+	}
+	return p, nil
+}
+
+// close ends the load, and returns why it broke if it did. The sessions end by
+// themselves.
+func (p *paced) close() error {
+	p.stop()
+	err := p.ends.Wait()
+	for _, l := range p.lanes {
+		err = errors.Join(err, l.stream.Close())
+	}
+	return err
+}
+
+// take returns the latencies since the last call.
+func (p *paced) take() latencies {
+	sum := newLatencies()
+	for _, l := range p.lanes {
+		l.mu.Lock()
+		sum.merge(l.latencies)
+		l.latencies = newLatencies()
+		l.mu.Unlock()
+	}
+	return sum
+}
+
+// highest returns how many acquires per second there are when some sessions go
+// on as soon as they are answered.
+func (p *paced) highest(ctx context.Context, d time.Duration) (float64, error) {
+	now := time.Now()
+	for _, l := range p.lanes {
+		l.mu.Lock()
+		l.closed = true
+		for range max(1, pacedClients/len(p.lanes)) {
+			l.acquire(now)
+		}
+		l.mu.Unlock()
+	}
+	if err := pause(ctx, time.Second); err != nil { // until all are at work
+		return 0, err
+	}
+	p.take()
+	began := time.Now()
+	if err := pause(ctx, d); err != nil {
+		return 0, err
+	}
+	rate := float64(p.take().acquires.TotalCount()) / time.Since(began).Seconds()
+	for _, l := range p.lanes {
+		l.mu.Lock()
+		l.closed = false
+		l.mu.Unlock()
+	}
+	return rate, nil
+}
+
+// run has acquires and renewals become due, so many per second, until ctx ends.
+func (p *paced) run(ctx context.Context, acquires, renewals float64) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	began := time.Now()
+	var acquired, renewed int
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		past := time.Since(began)
+		for ; float64(acquired) < past.Seconds()*acquires; acquired++ {
+			p.lanes[acquired%len(p.lanes)].due(dueAt(began, acquired, acquires), (*pacedLane).acquire)
+		}
+		for ; float64(renewed) < past.Seconds()*renewals; renewed++ {
+			p.lanes[renewed%len(p.lanes)].due(dueAt(began, renewed, renewals), (*pacedLane).renew)
+		}
+	}
+}
+
+// dueAt is when the n-th of some requests is due, so many per second.
+func dueAt(began time.Time, n int, rate float64) time.Time {
+	return began.Add(time.Duration(float64(n) / rate * 1e9))
+}
+
+func (l *pacedLane) due(at time.Time, ask func(*pacedLane, time.Time)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ask(l, at)
+}
+
+// ask puts a request in the queue. The lock is held, as in all that follow but send
+// and receive.
+func (l *pacedLane) ask(w *worker, due time.Time, r *api.Request) {
+	w.due = due
+	l.out = append(l.out, r)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *pacedLane) open(w *worker) {
+	r := w.Request()
+	r.Op = &api.Request_Open{Open: &api.Open{TtlNs: int64(10 * time.Minute), Host: "bench", Pid: 1, Program: "paced"}}
+	l.ask(w, time.Now(), r)
+}
+
+// acquire has the next idle worker acquire its lock.
+func (l *pacedLane) acquire(due time.Time) {
+	if len(l.idle) == 0 {
+		l.waiting = append(l.waiting, due)
+		return
+	}
+	w := l.idle[0]
+	l.idle = l.idle[1:]
+	r := w.Request()
+	r.Op = &api.Request_Acquire{Acquire: &api.Acquire{Name: w.lock}}
+	l.ask(w, due, r)
+}
+
+// renew renews the session whose turn it is, unless its last renewal has no answer.
+func (l *pacedLane) renew(due time.Time) {
+	w := l.renewed[0]
+	l.renewed = append(l.renewed[1:], w)
+	if w.due.IsZero() {
+		l.ask(w, due, w.Renewal())
+	}
+}
+
+func (l *pacedLane) send(ctx context.Context) error {
+	for {
+		select {
+		case <-l.wake:
+		case <-ctx.Done():
+			return nil
+		}
+		l.mu.Lock()
+		out := l.out
+		l.out = nil
+		l.mu.Unlock()
+		for len(out) > 0 {
+			n := min(len(out), 256)
+			if err := l.stream.Send(&api.ClientFrame{Requests: out[:n]}); err != nil {
+				return nil // so says receive, and why
+			}
+			out = out[n:]
+		}
+	}
+}
+
+func (l *pacedLane) receive(ctx context.Context) error {
+	for {
+		replies, err := l.stream.Take()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		l.mu.Lock()
+		for _, r := range replies {
+			err = errors.Join(err, l.answered(r, now))
+		}
+		l.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (l *pacedLane) answered(r *api.Reply, now time.Time) error {
+	w := l.workers[string(r.GetSession())]
+	if r.GetCode() != api.Code_CODE_OK {
+		return fmt.Errorf("a session was answered %v: %s", r.GetCode(), r.GetMessage())
+	}
+	took := min(max(int64(now.Sub(w.due)), 1e3), 600e9)
+	w.Answered, w.due = r.GetSequence(), time.Time{}
+	switch {
+	case w.lock == "":
+		return l.renewals.RecordValue(took)
+	case r.GetFence() != 0:
+		release := w.Request()
+		release.Op = &api.Request_Release{Release: &api.Release{Hold: r.GetSequence()}}
+		l.ask(w, now, release)
+		return l.acquires.RecordValue(took)
+	}
+	l.idle = append(l.idle, w)
+	switch {
+	case len(l.waiting) > 0:
+		due := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		l.acquire(due)
+	case l.closed:
+		l.acquire(now)
+	}
+	return nil
+}

@@ -1,0 +1,354 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/conclave-io/conclave/service/api"
+
+	"github.com/conclave-io/conclave/bench/holders"
+	"github.com/conclave-io/conclave/bench/peer"
+)
+
+// heldTTL is long enough to fill the servers; a quarter of it is how often each
+// session is renewed.
+const heldTTL = 10 * time.Minute
+
+// spell is what clients noticed for a while, without readers or beside them.
+type spell struct {
+	Readers bool `json:"readers"`
+	Round   int  `json:"round"` // 0 for all together
+	// Acquires and Renewals are how many were answered.
+	Acquires int64     `json:"acquires"`
+	Renewals int64     `json:"renewals"`
+	Acquire  quantiles `json:"acquire_ms"`
+	Renew    quantiles `json:"renew_ms"`
+	Seconds  float64   `json:"seconds"`
+	// Scanned is how many locks were read, and Backup the bytes of the backup; Scan and
+	// BackedUp are how long these took, in seconds. Snapshots is how many began.
+	Scanned   int     `json:"scanned"`
+	Scan      float64 `json:"scan_s"`
+	Backup    int     `json:"backup_bytes"`
+	BackedUp  float64 `json:"backup_s"`
+	Snapshots int     `json:"snapshots"`
+	// Term is that at the end.
+	Term int `json:"term"`
+
+	latencies latencies
+}
+
+type quantiles struct {
+	P50  float64 `json:"p50"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p99.9"`
+	Max  float64 `json:"max"`
+}
+
+// quantify fills in what follows from the latencies.
+func (s *spell) quantify() {
+	in := s.latencies
+	at := func(q float64) (acquire, renew float64) {
+		return float64(in.acquires.ValueAtQuantile(q)) / 1e6, float64(in.renewals.ValueAtQuantile(q)) / 1e6
+	}
+	s.Acquires, s.Renewals = in.acquires.TotalCount(), in.renewals.TotalCount()
+	s.Acquire.P50, s.Renew.P50 = at(50)
+	s.Acquire.P99, s.Renew.P99 = at(99)
+	s.Acquire.P999, s.Renew.P999 = at(99.9)
+	s.Acquire.Max, s.Renew.Max = at(100)
+}
+
+// besideReaders is what was measured, and on what.
+type besideReaders struct {
+	Rounds   int `json:"rounds"`
+	Locks    int `json:"locks"`
+	Sessions int `json:"sessions"`
+	// Highest is the highest rate of acquires and releases, Rate the one measured at,
+	// and Renewals the rate of renewals, per second.
+	Highest  float64 `json:"highest_per_s"`
+	Rate     float64 `json:"rate_per_s"`
+	Renewals float64 `json:"renewals_per_s"`
+	Resident int64   `json:"resident_bytes"` // of all servers, at the end
+	Terms    [2]int  `json:"terms"`          // before and after
+	Spells   []spell `json:"spells"`
+}
+
+// readers measures what clients notice of a scan, a backup and a snapshot of a large
+// state, at half of the highest load. Spells without readers and beside them take
+// turns.
+func readers(ctx context.Context, b *bench) (section, error) {
+	c, err := b.startConclave(ctx)
+	if err != nil {
+		return section{}, err
+	}
+	defer c.Stop()
+	leader, err := peer.Settle(ctx, c)
+	if err != nil {
+		return section{}, err
+	}
+	address := c.Addresses[leader-1]
+	crowd := holders.New(b.holders, b.held/b.holders, heldTTL, func(context.Context) (string, error) { return address, nil })
+	began := time.Now()
+	if err := crowd.Fill(ctx); err != nil {
+		return section{}, fmt.Errorf("filling the servers: %w", err)
+	}
+	fmt.Fprintf(os.Stderr, "  %d locks are held after %.0f s\n", b.held, time.Since(began).Seconds())
+	load, err := startPaced(ctx, address, crowd.Sessions)
+	if err != nil {
+		return section{}, err
+	}
+	m := besideReaders{Rounds: b.rounds, Locks: b.held, Sessions: b.holders, Renewals: float64(b.holders) / (heldTTL / 4).Seconds()}
+	err = b.measureReaders(ctx, c, address, load, &m)
+	if err := errors.Join(load.close(), err); err != nil {
+		return section{}, err
+	}
+	if m.Resident, err = residentBytes(c.PIDs()); err != nil {
+		return section{}, err
+	}
+	return section{m.table(), m}, nil
+}
+
+func (b *bench) measureReaders(ctx context.Context, c *peer.Conclave, leader string, load *paced, m *besideReaders) error {
+	var err error
+	if m.Highest, err = load.highest(ctx, time.Duration(b.span)*time.Second); err != nil {
+		return err
+	}
+	m.Rate = m.Highest / 2
+	loading, stop := context.WithCancel(ctx)
+	var pacing errgroup.Group
+	pacing.Go(func() error { load.run(loading, m.Rate, m.Renewals); return nil })
+	defer pacing.Wait()
+	defer stop()
+	r := &reading{addresses: c.Addresses, leader: leader}
+	if m.Terms[0], err = r.metric(ctx, leader, "conclave_term"); err != nil {
+		return err
+	}
+	sums := []spell{{latencies: newLatencies()}, {Readers: true, latencies: newLatencies()}}
+	for round := range b.rounds {
+		for i := range sums {
+			s, err := b.spell(ctx, r, load, sums[i].Readers)
+			if err != nil {
+				return err
+			}
+			s.Round = round + 1
+			sums[i].add(s)
+			m.Spells = append(m.Spells, s)
+			fmt.Fprintf(os.Stderr, "  round %d, %v\n", s.Round, &s)
+		}
+	}
+	for i := range sums {
+		sums[i].quantify()
+	}
+	m.Spells = append(m.Spells, sums...)
+	m.Terms[1] = sums[1].Term
+	return nil
+}
+
+// add adds what was counted in another spell.
+func (s *spell) add(o spell) {
+	s.latencies.merge(o.latencies)
+	s.Seconds, s.Scanned, s.Scan, s.BackedUp = s.Seconds+o.Seconds, s.Scanned+o.Scanned, s.Scan+o.Scan, s.BackedUp+o.BackedUp
+	s.Backup, s.Snapshots, s.Term = s.Backup+o.Backup, s.Snapshots+o.Snapshots, o.Term
+}
+
+func (s *spell) String() string {
+	return fmt.Sprintf("readers %t: %.1f s, acquire %.1f, renew %.1f ms; scan %.1f s, backup %.1f s, %s, term %d",
+		s.Readers, s.Seconds, s.Acquire, s.Renew, s.Scan, s.BackedUp, plural(s.Snapshots, "snapshot"), s.Term)
+}
+
+// spell measures for a while, or while the readers read. Before one without them the
+// servers make a snapshot, so that the next is not due for long.
+func (b *bench) spell(ctx context.Context, r *reading, load *paced, reads bool) (spell, error) {
+	if !reads {
+		if err := r.snapshot(ctx); err != nil {
+			return spell{}, err
+		}
+		if err := pause(ctx, 2*time.Second); err != nil { // until it is on the disks
+			return spell{}, err
+		}
+	}
+	before, err := r.snapshots(ctx)
+	if err != nil {
+		return spell{}, err
+	}
+	s := spell{Readers: reads}
+	load.take()
+	began := time.Now()
+	if reads {
+		err = r.read(ctx, &s)
+	} else {
+		err = pause(ctx, time.Duration(b.span)*time.Second)
+	}
+	if err != nil {
+		return spell{}, err
+	}
+	s.Seconds, s.latencies = time.Since(began).Seconds(), load.take()
+	s.quantify()
+	after, err := r.snapshots(ctx)
+	if err != nil {
+		return spell{}, err
+	}
+	s.Snapshots = after - before
+	s.Term, err = r.metric(ctx, r.leader, "conclave_term")
+	return s, err
+}
+
+// reading is where the readers read.
+type reading struct {
+	addresses []string
+	leader    string
+}
+
+// read scans all locks, makes a backup and has the servers make a snapshot, all at
+// the same time and each once.
+func (r *reading) read(ctx context.Context, s *spell) error {
+	conn, err := holders.Connect(r.leader)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	group, ctx := errgroup.WithContext(ctx)
+	began := time.Now()
+	group.Go(func() error { return r.snapshot(ctx) })
+	group.Go(func() error {
+		err := holders.Scan(ctx, conn, "", func(all []*api.Resource) error {
+			s.Scanned += len(all)
+			return nil
+		})
+		s.Scan = time.Since(began).Seconds()
+		return err
+	})
+	group.Go(func() (err error) {
+		s.Backup, err = holders.Backup(ctx, conn)
+		s.BackedUp = time.Since(began).Seconds()
+		return err
+	})
+	return group.Wait()
+}
+
+// snapshot has every server make a snapshot: it makes the log longer, by values of
+// 64 KiB, until they do.
+func (r *reading) snapshot(ctx context.Context) error {
+	stream, err := holders.Attach(ctx, r.leader)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	before, err := r.snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	s := holders.New(1, 0, time.Minute, nil).Sessions[0]
+	ask := func(request *api.Request) error {
+		if err := stream.Send(&api.ClientFrame{Requests: []*api.Request{request}}); err != nil {
+			return err
+		}
+		replies, err := stream.Take()
+		if err == nil && replies[0].GetCode() != api.Code_CODE_OK {
+			err = fmt.Errorf("answered %v: %s", replies[0].GetCode(), replies[0].GetMessage())
+		}
+		s.Answered++
+		return err
+	}
+	open, acquire := s.Request(), s.Request()
+	open.Op = &api.Request_Open{Open: &api.Open{TtlNs: int64(time.Minute), Host: "bench", Pid: 1, Program: "snapshot"}}
+	if err := ask(open); err != nil {
+		return err
+	}
+	acquire = s.Request()
+	acquire.Op = &api.Request_Acquire{Acquire: &api.Acquire{Class: api.Class_CLASS_ELECTION, Name: fmt.Sprintf("snapshot-%x", s.Secret)}}
+	if err := ask(acquire); err != nil {
+		return err
+	}
+	value := make([]byte, 64<<10)
+	for now := before; now < before+len(r.addresses); {
+		for range 16 {
+			update := s.Request()
+			update.Op = &api.Request_Update{Update: &api.Update{Hold: acquire.Sequence, Value: value}}
+			if err := ask(update); err != nil {
+				return err
+			}
+			if err := pause(ctx, 5*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		if now, err = r.snapshots(ctx); err != nil {
+			return err
+		}
+	}
+	end := s.Request()
+	end.Op = &api.Request_Close{Close: &api.Close{}}
+	return ask(end)
+}
+
+// snapshots returns how many the servers have made.
+func (r *reading) snapshots(ctx context.Context) (sum int, err error) {
+	for _, address := range r.addresses {
+		n, err := r.metric(ctx, address, "conclave_snapshots_total")
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// metric reads one of the figures of a server.
+func (r *reading) metric(ctx context.Context, address, name string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, found := strings.CutPrefix(line, name+" "); found {
+			v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			return int(v), err
+		}
+	}
+	return 0, fmt.Errorf("server at %s has no figure %s", address, name)
+}
+
+// table compares all spells without readers with all beside them.
+func (m *besideReaders) table() string {
+	without, with := m.Spells[len(m.Spells)-2], m.Spells[len(m.Spells)-1]
+	var rows [][]string
+	for _, of := range []struct {
+		what          string
+		without, with quantiles
+	}{{"acquire", without.Acquire, with.Acquire}, {"renew", without.Renew, with.Renew}} {
+		for _, q := range []struct {
+			name          string
+			without, with float64
+		}{
+			{"p50", of.without.P50, of.with.P50}, {"p99", of.without.P99, of.with.P99},
+			{"p99.9", of.without.P999, of.with.P999}, {"longest", of.without.Max, of.with.Max},
+		} {
+			rows = append(rows, []string{of.what + ", " + q.name, digits(q.without), digits(q.with), fmt.Sprintf("%+.2f", q.with-q.without)})
+		}
+	}
+	text := table([]string{"ms", "without readers", "beside them", "difference"}, rows)
+	return text + fmt.Sprintf("\n%d sessions hold %d locks; the three servers have %.0f MB of memory. "+
+		"%.0f acquires and as many releases, and %.0f renewals a second, where %.0f acquires is the highest rate. "+
+		"%s with a scan of %d locks (%.1f s), a backup of %.0f MB (%.1f s) and %s each. "+
+		"Measured for %.0f s without them, with %s, and for %.0f s beside them. The term was %d before and %d after.\n",
+		m.Sessions, m.Locks, float64(m.Resident)/1e6, m.Rate, m.Renewals, m.Highest,
+		plural(m.Rounds, "round"), with.Scanned/m.Rounds, with.Scan/float64(m.Rounds), float64(with.Backup/m.Rounds)/1e6, with.BackedUp/float64(m.Rounds),
+		plural(with.Snapshots/m.Rounds, "snapshot"), without.Seconds, plural(without.Snapshots, "snapshot"), with.Seconds, m.Terms[0], m.Terms[1])
+}
