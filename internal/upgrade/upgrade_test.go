@@ -26,7 +26,7 @@ func TestUpgrade(t *testing.T) {
 			}
 		}
 		for _, play := range plays {
-			t.Run(fmt.Sprintf("%s/%v %v", p.name, play.order, play.signals), func(t *testing.T) { play.run(t, p) })
+			t.Run(fmt.Sprintf("attack 36/%s/%v %v", p.name, play.order, play.signals), func(t *testing.T) { play.run(t, p) })
 		}
 	}
 }
