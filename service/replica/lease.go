@@ -54,8 +54,9 @@ func (l *leases) inherit(s registry.Session, now int64) {
 func soon(ttl int64) int64 { return min(ttl/4, 1e9) }
 
 // again is how long after a session was put on record as silent its remaining time
-// is put on record again. That is what a change of the leader may add to its life.
-func again(ttl int64) int64 { return max(soon(ttl), ttl/16) }
+// is put on record again: 1 to 10 s with a TTL of more than 4 s. That is what a change
+// of the leader may add to its life.
+func again(ttl int64) int64 { return max(soon(ttl), min(ttl/16, 10e9)) }
 
 const (
 	// atATime is how many inherited sessions are looked at together, and betweenTurns
