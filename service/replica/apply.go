@@ -232,8 +232,9 @@ func (r *Replica) farewell(id registry.SessionID) {
 // server's.
 func (r *Replica) answer(outcome registry.Outcome) {
 	at := routeKey{outcome.Session, outcome.Sequence}
-	if outcome.Result.Code == registry.Revoked {
-		// The request was answered by the grant: this is for whoever has it.
+	if outcome.Result.Code == registry.Revoked && outcome.Result.Fence != 0 {
+		// The request was answered by the grant: this is for whoever has it. Without a
+		// fence it is the answer to a request that was not granted.
 		if conn := r.homes[outcome.Session][0]; conn != 0 {
 			r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
 		}

@@ -51,6 +51,27 @@ func TestSessionEndedByAnother(t *testing.T) {
 	c.same()
 }
 
+// A request of a session that is being ended is answered where it came from, though the
+// session never renewed there: the leader may be new.
+func TestRefusalOfEndedSessionGoesWhereItWasAsked(t *testing.T) {
+	const home, beside = 11, 12
+	c := started(t, 3, 33)
+	s := c.await()
+	submit := func(conn uint64, commands ...registry.Command) {
+		s.replica.Submit(c.now, conn, commands)
+		c.run(50 * ms)
+	}
+	submit(home, open(1, 1, 10_000*ms), acquire(1, 2, "x"))
+	submit(home, endOf(1, 101, "misbehaves"))
+	for range 2 { // the second time it was carried out before, and is answered again
+		c.replies = nil
+		submit(beside, acquire(1, 3, "y"))
+		if len(c.replies) != 1 || c.replies[0].Conn != beside || c.replies[0].Result.Code != registry.Revoked {
+			t.Errorf("the replies are %+v: want one over %d, REVOKED", c.replies, beside)
+		}
+	}
+}
+
 // A session that its owner closes over one stream is told gone over all others that
 // renewed it: a copy of the program learns it by one message.
 func TestCloseIsToldToAllStreams(t *testing.T) {
