@@ -27,6 +27,8 @@ type judge struct {
 
 	patience patience // of the candidates of elections
 
+	raised int64 // when a leader last wrote that the level rises
+
 	served int64 // when all who waited at the end were served, or 0
 }
 

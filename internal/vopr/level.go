@@ -60,15 +60,16 @@ func (s *server) other() {
 }
 
 // outdated takes a server down that says it does not read the level of the cluster, and
-// starts it again as a newer release. That may happen to one which has just been set
-// back, and to no other: the level rises only when all can follow.
+// starts it again as a newer release. That may happen to one which was set back when
+// the level was about to rise, or later, and to no other: it rises only when all can
+// follow.
 func (s *server) outdated(err error) bool {
 	var unread *version.Error
 	if !errors.As(err, &unread) {
 		return false
 	}
-	if s.w.now-s.began > levelSoak {
-		s.w.violate("level", "server %d ran for %d ms and does not read the level that the cluster went to: %v", s.id, (s.w.now-s.began)/ms, err)
+	if raised := s.w.judge.raised; raised-s.began > missed {
+		s.w.violate("level", "server %d ran for %d ms when a leader raised the level, and does not read it: %v", s.id, (raised-s.began)/ms, err)
 		return true
 	}
 	s.crash()
@@ -88,7 +89,7 @@ const missed = 2000 * ms
 // raises requires of a leader that raises the level that all members are up, learners
 // too, and read the next one.
 func (j *judge) raises(s *server, save *agreement.Save) {
-	if !s.w.plan.Levels || !s.replica.Leading() || s.w.now-s.woken < missed {
+	if !s.w.plan.Levels || !s.replica.Leading() {
 		return
 	}
 	for _, e := range save.Entries {
@@ -106,6 +107,10 @@ func (j *judge) raises(s *server, save *agreement.Save) {
 
 func (j *judge) raisesTo(s *server, level uint32) {
 	s.w.stats.Raised++
+	j.raised = s.w.now
+	if s.w.now-s.woken < missed {
+		return // it may not know yet who went while it stood still
+	}
 	for _, m := range s.replica.Members() {
 		if m.Standing == registry.Removed || m.ID > uint64(len(s.w.servers)) {
 			continue
