@@ -31,13 +31,16 @@ type Conn struct {
 	node   *Node
 	number uint64
 
-	free    chan struct{}      // has a value while requests wait for their turn
-	waiting []registry.Command // those; guarded by the intake
+	room chan struct{} // has a value when there is room for more requests
+	// The rest is guarded by the intake: what was submitted and waits for the loop, how
+	// many requests that is, and how many were taken in this turn.
+	waiting      [][]registry.Command
+	count, taken int
 }
 
 // Connect registers a client.
 func (n *Node) Connect(ctx context.Context, c Client) (*Conn, error) {
-	conn := &Conn{node: n, number: n.numbers.Add(1), free: make(chan struct{}, 1)}
+	conn := &Conn{node: n, number: n.numbers.Add(1), room: make(chan struct{}, 1)}
 	err := n.call(ctx, func(r *replica.Replica) error {
 		if r == nil || !r.Leading() {
 			return ErrNotLeader

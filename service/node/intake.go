@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/conclave-io/conclave/service/registry"
@@ -16,7 +17,8 @@ const (
 )
 
 // intake has what clients ask for until the loop takes it, each connection in its
-// turn. A connection has one submission in it at most: to submit another it waits,
+// turn. A connection may submit while fewer than turn of its requests wait: what
+// arrives while the loop is busy then shares an entry of the log. Otherwise it waits,
 // and so does whoever sends over it. Its methods are called by many goroutines.
 type intake struct {
 	// wake has a value if something waits.
@@ -28,16 +30,26 @@ type intake struct {
 
 func newIntake() *intake { return &intake{wake: make(chan struct{}, 1)} }
 
-// put has requests wait for their turn. The connection has none that wait.
-func (in *intake) put(c *Conn, commands []registry.Command) {
+// put has requests wait for their turn, and reports whether there was room for them.
+func (in *intake) put(c *Conn, commands []registry.Command) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	c.waiting = commands
-	in.turns = append(in.turns, c)
-	in.signal()
+	if c.count >= turn {
+		return false
+	}
+	if c.count == 0 {
+		in.turns = append(in.turns, c)
+	}
+	c.waiting = append(c.waiting, commands)
+	c.count += len(commands)
+	signal(in.wake)
+	if c.count < turn {
+		signal(c.room) // for another that submits over this connection
+	}
+	return true
 }
 
-// take returns the requests of the connection whose turn it is, or none.
+// take returns requests of the connection whose turn it is, or none.
 func (in *intake) take() (c *Conn, commands []registry.Command) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -45,14 +57,21 @@ func (in *intake) take() (c *Conn, commands []registry.Command) {
 		return nil, nil
 	}
 	c = in.turns[0]
-	in.turns[0] = nil
-	in.turns = in.turns[1:]
-	n := min(turn, len(c.waiting))
-	commands, c.waiting = c.waiting[:n], c.waiting[n:]
-	if len(c.waiting) > 0 {
-		in.turns = append(in.turns, c)
-	} else {
-		<-c.free
+	n := min(turn-c.taken, len(c.waiting[0]))
+	commands, c.waiting[0] = c.waiting[0][:n], c.waiting[0][n:]
+	if len(c.waiting[0]) == 0 {
+		c.waiting = slices.Delete(c.waiting, 0, 1)
+	}
+	c.count -= n
+	if c.count < turn {
+		signal(c.room)
+	}
+	if c.taken += n; c.count == 0 || c.taken == turn {
+		c.taken = 0
+		in.turns = slices.Delete(in.turns, 0, 1)
+		if c.count > 0 {
+			in.turns = append(in.turns, c)
+		}
 	}
 	return c, commands
 }
@@ -62,20 +81,12 @@ func (in *intake) rest() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if len(in.turns) > 0 {
-		in.signal()
+		signal(in.wake)
 	}
 }
 
-// signal wakes the loop. The lock is held.
-func (in *intake) signal() {
-	select {
-	case in.wake <- struct{}{}:
-	default: // it is awake already
-	}
-}
-
-// Submit passes requests on. It waits while earlier ones of the connection wait for
-// their turn.
+// Submit passes requests on. It waits while too many earlier ones of the connection
+// wait for their turn.
 func (c *Conn) Submit(ctx context.Context, commands []registry.Command) error {
 	if len(commands) == 0 {
 		return nil
@@ -85,15 +96,16 @@ func (c *Conn) Submit(ctx context.Context, commands []registry.Command) error {
 		return ErrStopped // nobody would take it out of the queue
 	default:
 	}
-	select {
-	case c.free <- struct{}{}:
-		c.node.intake.put(c, commands)
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.node.done:
-		return ErrStopped
+	for !c.node.intake.put(c, commands) {
+		select {
+		case <-c.room:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.node.done:
+			return ErrStopped
+		}
 	}
+	return nil
 }
 
 // takeRequests takes what clients ask for, within bounds, so that one output serves
