@@ -1,6 +1,11 @@
 package registry
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 // tally sums the state up: about how many bytes its encoding has, and a hash of its
 // parts. Each change keeps it up to date, so that both are there at any time. It is
@@ -89,22 +94,23 @@ func (e *Ended) weight(k key) (bytes int, digest uint64) {
 			hashText(e.Host), hashText(e.Program), hashText(e.Reason), hashText(e.Owner), hashText(e.By))
 }
 
-// sum hashes words, whose order counts.
+// sum hashes words, whose order counts: each is multiplied in, and the halves of the
+// product are folded together, as in wyhash (Wang Yi, 2019).
 func sum(words ...uint64) uint64 {
 	h := uint64(0x9e3779b97f4a7c15)
 	for _, w := range words {
-		h = mixed(h*31 ^ w)
+		high, low := bits.Mul64(h^w, 0xd6e8feb86659fd93)
+		h = high ^ low
 	}
-	return h
+	return mixed(h)
 }
 
-// hashText is FNV-1a.
+// hashText is that of a text. All servers must come to the same, so it has no seed.
 func hashText(text string) uint64 {
-	h := uint64(0xcbf29ce484222325)
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * 0x100000001b3
+	if text == "" {
+		return 0
 	}
-	return h
+	return xxhash.Sum64String(text)
 }
 
 func bit(b bool) uint64 {
