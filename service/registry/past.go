@@ -73,8 +73,9 @@ func (l *recent) inOrder() []*record {
 func (r *Registry) note(k key, e Ended) {
 	rec := r.recent.byKey[k]
 	if rec == nil {
-		r.makeRoom()
-		rec = &record{key: k}
+		rec = r.makeRoom()
+		rec.key, rec.generation = k, r.generation
+		r.recent.byKey[k] = rec
 		r.tally.add(rec.weight())
 	} else {
 		r.recent.unlink(rec)
@@ -96,16 +97,24 @@ func (r *Registry) note(k key, e Ended) {
 	rec.next = (rec.next + 1) % MaxPast
 }
 
-// makeRoom forgets a record if there are too many.
-func (r *Registry) makeRoom() {
-	if oldest := r.recent.oldest; len(r.recent.byKey) == maxPastNames {
-		r.recent.unlink(oldest)
-		delete(r.recent.byKey, oldest.key)
-		r.tally.remove(oldest.weight())
-		for i := range oldest.ended {
-			r.tally.remove(oldest.ended[i].weight(oldest.key))
-		}
+// makeRoom forgets a record if there are too many, and returns an empty one.
+func (r *Registry) makeRoom() *record {
+	oldest := r.recent.oldest
+	if len(r.recent.byKey) < maxPastNames {
+		return new(record)
 	}
+	r.recent.unlink(oldest)
+	delete(r.recent.byKey, oldest.key)
+	r.tally.remove(oldest.weight())
+	for i := range oldest.ended {
+		r.tally.remove(oldest.ended[i].weight(oldest.key))
+	}
+	if oldest.generation != r.generation {
+		return new(record) // a version has it
+	}
+	clear(oldest.ended)
+	*oldest = record{ended: oldest.ended[:0]}
+	return oldest
 }
 
 // remember notes how a hold ended that ends now.

@@ -94,3 +94,34 @@ func BenchmarkScan(b *testing.B) {
 		sequence++
 	}
 }
+
+// A record that is forgotten for want of room is used for another name, but never while
+// a version has it.
+func TestForgottenRecordsStayInVersions(t *testing.T) {
+	r := withSessions(1)
+	name := func(i int) string { return fmt.Sprintf("past/%d", i) }
+	sequence := uint64(2)
+	hold := func(i int) {
+		applyAll(r, Command{Op: OpAcquire, Session: numbered(0), Sequence: sequence, Low: sequence, Name: name(i)},
+			Command{Op: OpRelease, Session: numbered(0), Sequence: sequence + 1, Low: sequence, Hold: sequence})
+		sequence += 2
+	}
+	for i := range 2 * maxPastNames {
+		hold(i)
+	}
+	v := r.Freeze()
+	encoded := v.Encode()
+	for i := range 2 * maxPastNames {
+		hold(2*maxPastNames + i)
+	}
+	if !bytes.Equal(v.Encode(), encoded) {
+		t.Error("a version changed")
+	}
+	for _, c := range []struct{ name, fences int }{{0, 0}, {2*maxPastNames - 1, 0}, {3 * maxPastNames, 1}, {4*maxPastNames - 1, 1}} {
+		_, _, past := r.Freeze().Explain(Lock, name(c.name), 0)
+		if len(past) != c.fences || len(past) == 1 && past[0].Fence&(1<<counterBits-1) != uint64(c.name)+1 {
+			t.Errorf("the past of %s: %+v, want %d endings", name(c.name), past, c.fences)
+		}
+	}
+	requireSound(t, r)
+}
