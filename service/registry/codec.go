@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/internal/wire"
 	"github.com/conclave-io/conclave/service/version"
@@ -33,16 +34,25 @@ func (batch *Batch) Append(b []byte, level uint32) []byte {
 }
 
 // DecodeBatch reads what Append wrote. The result shares no memory with data.
-func DecodeBatch(data []byte) (Batch, error) {
+func DecodeBatch(data []byte) (batch Batch, err error) {
+	err = batch.Decode(data)
+	return batch, err
+}
+
+// Decode is DecodeBatch into a batch of which nothing is needed any more: it uses the
+// memory of its commands again.
+func (batch *Batch) Decode(data []byte) error {
+	clear(batch.Commands)
+	*batch = Batch{Commands: batch.Commands[:0]}
 	r := wire.NewReader(data)
 	if v := r.Byte(); r.Err() == nil {
 		if err := version.CheckFormat("log entry", v, func(f version.Formats) byte { return f.Entry }); err != nil {
-			return Batch{}, err
+			return err
 		}
 	}
-	batch := Batch{Time: r.Int(), Wall: r.Int()}
+	batch.Time, batch.Wall = r.Int(), r.Int()
 	n := r.Count()
-	batch.Commands = make([]Command, 0, min(n, 4096))
+	batch.Commands = slices.Grow(batch.Commands, min(n, 4096))
 	for range n {
 		if r.Err() != nil {
 			break
@@ -50,9 +60,9 @@ func DecodeBatch(data []byte) (Batch, error) {
 		batch.Commands = append(batch.Commands, readCommand(r))
 	}
 	if err := r.Close(); err != nil {
-		return Batch{}, fmt.Errorf("log entry is damaged: %w", err)
+		return fmt.Errorf("log entry is damaged: %w", err)
 	}
-	return batch, nil
+	return nil
 }
 
 func (c *Command) append(b []byte) []byte {

@@ -121,12 +121,12 @@ func (r *Replica) apply(entry *raftpb.Entry) error {
 
 // applyBatch applies what servers wrote into an entry, this one as the leader if own.
 func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
-	batch, err := registry.DecodeBatch(entry.GetData())
-	if err != nil {
+	batch := &r.batch
+	if err := batch.Decode(entry.GetData()); err != nil {
 		return fmt.Errorf("log index %d: %w", entry.GetIndex(), err)
 	}
 	before, _ := r.reg.Level()
-	r.reg.Apply(entry.GetTerm(), &batch, &r.fx)
+	r.reg.Apply(entry.GetTerm(), batch, &r.fx)
 	if err := r.checkLevel(); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 	if own {
 		r.inflight--
 		r.proposed -= len(entry.GetData())
-		r.recorded(&batch)
+		r.recorded(batch)
 	}
 	return nil
 }

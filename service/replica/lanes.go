@@ -39,6 +39,9 @@ type lanes struct {
 	count   int
 	bytes   int
 	made    uint64 // queues
+	// spare is the memory of requests and queues that are gone, for those that come.
+	spare       []*waiting
+	spareQueues []*queue
 }
 
 const (
@@ -50,6 +53,8 @@ const (
 	// this many bytes. Entries that are counted so are short, and whoever comes
 	// while all of them are full of another's requests does not wait long.
 	leastCost = 4 << 10
+	// spares bounds what is kept in memory for requests, or for queues, to come.
+	spares = 1024
 )
 
 func newLanes() *lanes {
@@ -68,10 +73,11 @@ func newLane() lane { return lane{bySession: make(map[registry.SessionID]*queue)
 
 // queue is what waits of one session in one lane. It is never empty.
 type queue struct {
-	session  registry.SessionID
-	lane     *lane
-	commands []registry.Command
-	bytes    int
+	session registry.SessionID
+	lane    *lane
+	head    *waiting // the oldest
+	tail    *waiting
+	bytes   int
 	// opens counts the Opens among the commands.
 	opens int
 	// deficit is how much it may still put into the log in this turn, which has begun
@@ -81,6 +87,12 @@ type queue struct {
 	next, prev *queue
 	at         int    // in lanes.longest
 	number     uint64 // no two queues have the same
+}
+
+// waiting is a request in a queue.
+type waiting struct {
+	command      registry.Command
+	older, newer *waiting
 }
 
 // weight is about the bytes that a command takes in the log, and in memory.
@@ -129,14 +141,37 @@ func (l *lanes) push(c *registry.Command, first bool) {
 	q := lane.bySession[id]
 	if q == nil {
 		l.made++
-		q = &queue{session: id, lane: lane, number: l.made}
+		q = reuse(&l.spareQueues)
+		q.session, q.lane, q.number = id, lane, l.made
 		lane.bySession[id] = q
 		lane.link(q)
 		heap.Push(&l.longest, q)
 	}
-	q.commands = append(q.commands, *c)
+	w := reuse(&l.spare)
+	w.command = *c
+	q.append(w)
 	l.grow(q, c, 1)
 	heap.Fix(&l.longest, q.at)
+}
+
+// reuse takes something out of the spare, or makes it. It is zero.
+func reuse[T any](spare *[]*T) *T {
+	last := len(*spare) - 1
+	if last < 0 {
+		return new(T)
+	}
+	t := (*spare)[last]
+	*spare = (*spare)[:last]
+	return t
+}
+
+// keep puts what is gone into the spare, if there is room.
+func keep[T any](spare *[]*T, t *T) {
+	if len(*spare) < spares {
+		var zero T
+		*t = zero
+		*spare = append(*spare, t)
+	}
 }
 
 // draw appends what goes into the next entry, which has room for this cost. Of a lane
@@ -154,8 +189,8 @@ func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry
 		if !q.begun {
 			q.begun, q.deficit = true, q.deficit+quantum
 		}
-		for len(q.commands) > 0 {
-			price := cost(&q.commands[0])
+		for q.head != nil {
+			price := cost(&q.head.command)
 			if price > q.deficit {
 				break
 			}
@@ -166,12 +201,9 @@ func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry
 			any = true
 			room -= price
 			q.deficit -= price
-			entry = append(entry, q.commands[0])
-			l.grow(q, &q.commands[0], -1)
-			q.commands[0] = registry.Command{}
-			q.commands = q.commands[1:]
+			entry = append(entry, l.remove(q, q.head))
 		}
-		if len(q.commands) == 0 {
+		if q.head == nil {
 			l.forget(q)
 			continue
 		}
@@ -184,17 +216,46 @@ func (l *lanes) empty(from *lane, entry []registry.Command, room int) []registry
 // refuse takes the newest command out of the longest queue. There must be one.
 func (l *lanes) refuse() registry.Command {
 	q := l.longest[0]
-	last := len(q.commands) - 1
-	c := q.commands[last]
-	l.grow(q, &c, -1)
-	q.commands[last] = registry.Command{}
-	q.commands = q.commands[:last]
-	if last == 0 {
+	c := l.remove(q, q.tail)
+	if q.head == nil {
 		l.forget(q)
 	} else {
 		heap.Fix(&l.longest, q.at)
 	}
 	return c
+}
+
+// remove takes a request out of its queue.
+func (l *lanes) remove(q *queue, w *waiting) registry.Command {
+	c := w.command
+	l.grow(q, &c, -1)
+	q.remove(w)
+	keep(&l.spare, w)
+	return c
+}
+
+// append puts a request behind all others of the queue.
+func (q *queue) append(w *waiting) {
+	if w.older = q.tail; w.older != nil {
+		w.older.newer = w
+	} else {
+		q.head = w
+	}
+	q.tail = w
+}
+
+// remove takes a request out of the queue.
+func (q *queue) remove(w *waiting) {
+	if w.older != nil {
+		w.older.newer = w.newer
+	} else {
+		q.head = w.newer
+	}
+	if w.newer != nil {
+		w.newer.older = w.older
+	} else {
+		q.tail = w.older
+	}
 }
 
 // grow counts a command that comes (1) or goes (-1).
@@ -213,6 +274,7 @@ func (l *lanes) forget(q *queue) {
 	heap.Remove(&l.longest, q.at)
 	q.lane.unlink(q)
 	delete(q.lane.bySession, q.session)
+	keep(&l.spareQueues, q)
 }
 
 // link puts a queue behind all others.

@@ -157,6 +157,8 @@ type Replica struct {
 	fx   registry.Effects
 	out  Output
 
+	batch registry.Batch // the content of the entry that was applied last
+
 	now    int64 // the newest reading of the host's clock, ns
 	ticked int64 // the reading at the last tick
 	gaps   int64 // the time that this server stood still, in all
