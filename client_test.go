@@ -167,3 +167,25 @@ func TestCancelWhileQueued(t *testing.T) {
 		})
 	})
 }
+
+// A client works with servers that speak a newer version of the interface, and says
+// what is wrong with those that speak only an older one.
+func TestVersionsOfServers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 3)
+		cl.version = protocolVersion + 1
+		if err := mustLock(t, cl.connect(), "x").Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 3)
+		cl.version = protocolVersion - 1
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := cl.connect().Lock(ctx, "x")
+		if err == nil || !strings.Contains(err.Error(), "speaks version 0 of the interface; this client needs version 1") {
+			t.Errorf("from older servers: %v", err)
+		}
+	})
+}

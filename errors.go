@@ -251,9 +251,9 @@ func refusal(op, name string, rep *api.Reply) error {
 	return &RequestError{Op: op, Name: name, Code: rep.GetCode(), Message: rep.GetMessage()}
 }
 
-// interrupted is the error of a call whose context ended before its outcome. What
-// the cluster has answered to this very call was heard over the link in use, if
-// anything was: a link that is no more, or silent, may have been so for long.
+// interrupted is the error of a call whose context ended before its outcome. answered
+// says that the cluster has replied to this call. That counts only while the link in
+// use is alive: one that is closed or silent may have been dead for a long time.
 func (c *Client) interrupted(ctx context.Context, op, name string, answered bool) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {

@@ -27,6 +27,7 @@ import (
 type cluster struct {
 	t        *testing.T
 	identity string
+	version  uint32 // of the interface
 	began    time.Time
 	servers  []*server
 
@@ -75,7 +76,7 @@ type attached struct {
 
 func newCluster(t *testing.T, n int) *cluster {
 	c := &cluster{
-		t: t, identity: "00000000000000c1", began: time.Now(), state: newState(),
+		t: t, identity: "00000000000000c1", version: protocolVersion, began: time.Now(), state: newState(),
 		streams: make(map[string]*attached), watches: make(map[chan struct{}]bool), done: make(chan struct{}),
 	}
 	for i := range n {
@@ -311,7 +312,7 @@ func (c *cluster) deliver(replies []*api.Reply) {
 
 func (s *server) Attach(stream grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]) error {
 	c := s.cluster
-	stream.Send(&api.ServerFrame{Welcome: &api.Welcome{Cluster: c.identity, Server: uint64(s.index + 1), Version: 1}})
+	stream.Send(&api.ServerFrame{Welcome: &api.Welcome{Cluster: c.identity, Server: uint64(s.index + 1), Version: c.version}})
 	relay := len(metadata.ValueFromIncomingContext(stream.Context(), relayHeader)) > 0
 	a := &attached{server: s, relay: relay, out: make(chan *api.ServerFrame, 1<<14), gone: stream.Context().Done()}
 	c.mu.Lock()

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// protocolVersion is the version of the interface that this client speaks.
+	// protocolVersion is the version of the interface that this client speaks. Servers
+	// that speak a newer one speak this one too.
 	protocolVersion = 1
 	// welcomeLimit is how long a server may take from the attempt to connect to
 	// its Welcome.
@@ -144,8 +145,8 @@ func (l *link) welcome(frame *api.ServerFrame) error {
 		}
 		return errors.New("not a Conclave server: its first frame has no welcome")
 	}
-	if v := frame.GetWelcome().GetVersion(); v != protocolVersion {
-		return fmt.Errorf("the server speaks version %d of the interface, this client version %d", v, protocolVersion)
+	if v := frame.GetWelcome().GetVersion(); v < protocolVersion {
+		return fmt.Errorf("the server speaks version %d of the interface; this client needs version %d: install a newer release on the server", v, protocolVersion)
 	}
 	return l.client.identify(frame.GetWelcome().GetCluster())
 }

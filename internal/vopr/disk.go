@@ -26,7 +26,7 @@ type disk struct {
 	busy  []write // what the fsync under way will make durable
 	slow  int64   // how much longer than usual everything takes
 	full  bool
-	hung  int      // faults because of which nothing is finished
+	hung  int      // faults that keep every operation from finishing
 	late  []func() // what would be finished otherwise
 	// fuse has the server crash in the middle of its next write.
 	fuse bool
@@ -89,7 +89,7 @@ func (d *disk) finishAfter(took int64, finish func()) {
 	})
 }
 
-// release is the end of one fault because of which the disk hangs.
+// release ends one of the faults that make the disk hang.
 func (d *disk) release() {
 	if d.hung = max(0, d.hung-1); d.hung > 0 {
 		return

@@ -23,8 +23,8 @@ var (
 	// ErrSnapshotPending means that a snapshot from the leader is being saved,
 	// and that the log may not be snapshotted or compacted meanwhile.
 	ErrSnapshotPending = errors.New("agreement: a snapshot from the leader is being installed; try again later")
-	// ErrSnapshotOld means that the configuration has changed since the state was
-	// taken of which a snapshot was to be made.
+	// ErrSnapshotOld means that the configuration has changed since the state for the
+	// snapshot was taken.
 	ErrSnapshotOld = errors.New("agreement: the configuration has changed since this state; take a newer one")
 	// ErrEmpty refuses a proposal without data, which would look like one of
 	// raft's own entries.

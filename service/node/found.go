@@ -67,8 +67,8 @@ func (n *Node) stopping() bool {
 const briefWait = time.Second
 
 // isFounder finds out whether this server founds the cluster, or lost its data. It
-// asks the others until that is certain (see package founding), and tells the log
-// whom it waits for.
+// asks the others until that is certain (see package founding), and logs
+// which servers it waits for.
 func (n *Node) isFounder() (bool, error) {
 	self := n.records.server()
 	tick := time.NewTicker(n.cfg.tick())
@@ -125,7 +125,7 @@ func (w *waiting) news(d founding.Decision) bool {
 	return true
 }
 
-// tellWait tells the log whom this server waits for.
+// tellWait logs which servers this one waits for.
 func (n *Node) tellWait(d founding.Decision) {
 	switch {
 	case d.Differs:

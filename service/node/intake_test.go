@@ -10,12 +10,12 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// connOf returns a connection of a node of which nothing runs but the intake.
+// connOf returns a connection of a node that has nothing but an intake.
 func connOf(n *Node, number uint64) *Conn {
 	return &Conn{node: n, number: number, room: make(chan struct{}, 1)}
 }
 
-// requests returns so many requests, numbered from one.
+// requests returns count requests, numbered in order from the given number.
 func requests(from, count int) (commands []registry.Command) {
 	for sequence := from; sequence < from+count; sequence++ {
 		commands = append(commands, registry.Command{Sequence: uint64(sequence)})
@@ -109,7 +109,7 @@ func TestFullConnectionWaits(t *testing.T) {
 	}
 }
 
-// Connections take turns of so many requests, however they submit them.
+// Connections take turns of equally many requests, however they submit them.
 func TestConnectionsTakeTurns(t *testing.T) {
 	n := &Node{intake: newIntake(), done: make(chan struct{})}
 	one, two, three := connOf(n, 1), connOf(n, 2), connOf(n, 3)

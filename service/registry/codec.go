@@ -39,8 +39,8 @@ func DecodeBatch(data []byte) (batch Batch, err error) {
 	return batch, err
 }
 
-// Decode is DecodeBatch into a batch of which nothing is needed any more: it uses the
-// memory of its commands again.
+// Decode is DecodeBatch into a batch that is no longer needed. It reuses the memory of
+// its commands.
 func (batch *Batch) Decode(data []byte) error {
 	clear(batch.Commands)
 	*batch = Batch{Commands: batch.Commands[:0]}

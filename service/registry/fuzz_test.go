@@ -19,7 +19,7 @@ func FuzzDecodeBatch(f *testing.F) {
 			return
 		}
 		written := batch.Append(nil, 1)
-		again := Batch{Commands: everyCommand()} // of which nothing must stay
+		again := Batch{Commands: everyCommand()} // which must all go
 		if err := again.Decode(written); err != nil {
 			t.Fatalf("what was written cannot be read: %v", err)
 		}

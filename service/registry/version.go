@@ -30,8 +30,8 @@ type Version struct {
 	byID    *btree.BTreeG[*sessionState]
 	names   *btree.BTreeG[*resource]
 	members map[uint64]Member // replaced, never changed
-	// past is what is remembered of resources, the one of which a hold ended last
-	// at the end. Only a frozen version has it.
+	// past is what is remembered of resources, in the order in which their last holds
+	// ended. Only a frozen version has it.
 	past []*record
 }
 
@@ -175,7 +175,7 @@ func (v *Version) find(class Class, name string) *resource {
 	return res
 }
 
-// Explain returns a resource with at most so many waiters, if anybody holds it,
+// Explain returns a resource, if anybody holds it, with at most the given waiters,
 // and how its last holds ended, the newest first.
 func (v *Version) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
 	if found := v.find(class, name); found != nil {

@@ -95,8 +95,8 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// A record that is forgotten for want of room is used for another name, but never while
-// a version has it.
+// A record that makes room for another is reused for it, but never while a version
+// has it.
 func TestForgottenRecordsStayInVersions(t *testing.T) {
 	r := withSessions(1)
 	name := func(i int) string { return fmt.Sprintf("past/%d", i) }

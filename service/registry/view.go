@@ -100,7 +100,7 @@ func (res *resource) view(waiters int) Resource {
 	return view
 }
 
-// Explain returns a resource with at most so many waiters, if anybody holds it,
+// Explain returns a resource, if anybody holds it, with at most the given waiters,
 // and how its last holds ended, the newest first.
 func (r *Registry) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
 	return r.Freeze().Explain(class, name, waiters)

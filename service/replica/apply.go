@@ -295,8 +295,7 @@ func (r *Replica) snapshot() {
 	r.encoding, r.logged, r.wanted = r.applied, 0, false
 }
 
-// Encoded takes the encoding of the version that Encode had for an index, of which
-// a snapshot is to be made.
+// Encoded takes the encoded version that an Encode asked for, to make the snapshot.
 func (r *Replica) Encoded(index uint64, data []byte) {
 	if index != r.encoding {
 		return // a snapshot from the leader came instead

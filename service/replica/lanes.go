@@ -27,7 +27,7 @@ import (
 //
 // Everything else may overtake. A Cancel that comes before its Acquire withdraws it
 // in advance. A Close ends the session, so that the Acquires it overtook are told
-// that the session is gone: as well as if they had come later. A renewal or a
+// that the session is gone, as they would be if they had come later. A renewal or a
 // revocation refers to no request of its own session.
 //
 // There is no level for principals above the sessions: as long as all callers are
@@ -106,7 +106,7 @@ func weight(c *registry.Command) int {
 func cost(c *registry.Command) int { return max(weight(c), leastCost) }
 
 // payer is the session on whose account a command goes. What an operator asks for
-// goes on nobody's: it must not wait behind what it ends.
+// goes on no session's account: it must not wait behind the session that it ends.
 func payer(c *registry.Command) registry.SessionID {
 	if c.Op == registry.OpEnd {
 		return registry.SessionID{}

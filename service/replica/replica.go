@@ -105,8 +105,7 @@ type Read struct {
 // WatchLocks says whether the names of locks that change are wanted.
 func (r *Replica) WatchLocks(wanted bool) { r.fx.WatchLocks = wanted }
 
-// Encode is a version of which a snapshot is to be made, and the index of its newest
-// log entry.
+// Encode asks for a snapshot of a version, whose newest log entry has the index.
 type Encode struct {
 	Index   uint64
 	Version *registry.Version

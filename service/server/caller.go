@@ -84,8 +84,8 @@ func withIdentity(ctx context.Context, who identity) context.Context {
 	return context.WithValue(ctx, callerKey{}, who)
 }
 
-// callerOf returns who made the call of a context: whom withCaller attached, or
-// else who is at the other end of the gRPC connection.
+// callerOf returns who made the call of a context: the caller that withCaller
+// attached, otherwise the other end of the gRPC connection.
 func callerOf(ctx context.Context) (caller, error) {
 	if who, attached := ctx.Value(callerKey{}).(identity); attached {
 		return who.caller, who.err

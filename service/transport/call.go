@@ -93,7 +93,7 @@ func (t *Transport) callOn(l *link, conn net.Conn) (net.Conn, error) {
 	return &buffered{conn, l.buffer}, nil
 }
 
-// buffered is a connection of which something was read already.
+// buffered is a connection from which something was read already.
 type buffered struct {
 	net.Conn
 	in *bufio.Reader

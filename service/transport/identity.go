@@ -16,7 +16,7 @@ const uriScheme = "conclave"
 // certify reports what keeps a certificate, which an authority has vouched for,
 // from being that of a server at an address: it must name the server by a URI, or
 // else be valid for the host of the address. Without this any certificate of the
-// authority, that of a client too, would be as good as any server's.
+// authority would do, even that of a client.
 func (t *Transport) certify(cert *x509.Certificate, server uint64, address string) error {
 	want := fmt.Sprintf("%s://%016x/%d", uriScheme, t.cfg.Self.Cluster, server)
 	uri := ""
