@@ -22,22 +22,34 @@ type neighbours struct {
 	// Window is how many requests each keeps unanswered. With 2 a session does
 	// what a well-behaved client does: it acquires and releases again and again.
 	Window int `json:"window"`
+	// Elsewhere says that they load another cluster on the same machine: what the
+	// client notices of them is the share of the processors that they take.
+	Elsewhere bool `json:"elsewhere"`
 }
 
 // mostUnanswered is how many requests a session may have unanswered.
 const mostUnanswered = 1024
 
-// The first two are what the others are compared with.
-var neighbourhoods = []neighbours{{0, 0}, {64, 2}, {1, mostUnanswered}, {64, mostUnanswered}}
+// The first is what all are compared with, and each other one with the same neighbours
+// elsewhere, which follow it.
+var neighbourhoods = []neighbours{
+	{}, {64, 2, false}, {64, 2, true}, {1, mostUnanswered, false}, {1, mostUnanswered, true}, {64, mostUnanswered, false}, {64, mostUnanswered, true},
+}
 
 func (n neighbours) String() string {
+	text := plural(n.Sessions, "session")
 	switch {
 	case n.Sessions == 0:
 		return "nobody"
 	case n.Window == mostUnanswered:
-		return fmt.Sprintf("%s with a full window", plural(n.Sessions, "session"))
+		text += " with a full window"
+	default:
+		text += ", one lock at a time"
 	}
-	return fmt.Sprintf("%s, one lock at a time", plural(n.Sessions, "session"))
+	if n.Elsewhere {
+		text += ", of another cluster"
+	}
+	return text
 }
 
 // turnBeside is what one client got in one turn beside some neighbours.
@@ -56,21 +68,32 @@ type turnBeside struct {
 
 // fairness measures what one client that acquires and releases a lock of its own
 // notices of its neighbours. Each neighbourhood has its turn in every round, so that
-// what the machine does meanwhile meets them all alike.
+// what the machine does meanwhile meets them all alike. Where the machine has no
+// processors to spare, the neighbours slow the client down even if they use another
+// cluster, so a second one tells how much of it is the machine.
 func fairness(ctx context.Context, b *bench) (section, error) {
-	c, err := b.startConclave(ctx)
-	if err != nil {
-		return section{}, err
-	}
-	defer c.Stop()
-	leader, err := peer.Settle(ctx, c)
-	if err != nil {
-		return section{}, err
+	var clusters [2]*peer.Conclave // the client's, and the other
+	var leaders [2]string
+	for i := range clusters {
+		c, err := b.startConclave(ctx)
+		if err != nil {
+			return section{}, err
+		}
+		defer c.Stop()
+		leader, err := peer.Settle(ctx, c)
+		if err != nil {
+			return section{}, err
+		}
+		clusters[i], leaders[i] = c, c.Addresses[leader-1]
 	}
 	var turns []turnBeside
 	for round := range b.rounds {
 		for _, n := range neighbourhoods {
-			t, err := b.beside(ctx, c, c.Addresses[leader-1], n)
+			leader := leaders[0]
+			if n.Elsewhere {
+				leader = leaders[1]
+			}
+			t, err := b.beside(ctx, clusters[0], leader, n)
 			if err != nil {
 				return section{}, fmt.Errorf("beside %v: %w", n, err)
 			}
@@ -188,8 +211,8 @@ func pair(m *member, low uint64) []*api.Request {
 // of the machine.
 func fairnessTable(turns []turnBeside) string {
 	var rows [][]string
-	for _, n := range neighbourhoods {
-		var rates, p50, p99, overNobody, overFair, others, exhausted []float64
+	for at, n := range neighbourhoods {
+		var rates, p50, p99, overNobody, overElsewhere, others, exhausted []float64
 		var failed int64
 		for i, t := range turns {
 			if t.neighbours != n {
@@ -198,13 +221,17 @@ func fairnessTable(turns []turnBeside) string {
 			round := turns[i-i%len(neighbourhoods):]
 			rates, others, exhausted = append(rates, t.Rate), append(others, t.Others), append(exhausted, t.Exhausted)
 			p50, p99 = grow(p50, t.P50), grow(p99, t.P99)
-			overNobody, overFair = append(overNobody, *t.P99 / *round[0].P99), append(overFair, *t.P99 / *round[1].P99)
+			overNobody = append(overNobody, *t.P99 / *round[0].P99)
+			if n.Sessions > 0 && !n.Elsewhere {
+				overElsewhere = append(overElsewhere, *t.P99 / *round[at+1].P99)
+			}
 			failed += t.Failed
 		}
-		rows = append(rows, []string{
-			n.String(), middle(rates), middle(p50), spreadOf(p99).String(), spreadOf(overNobody).String(), spreadOf(overFair).String(),
-			middle(others), middle(exhausted), fmt.Sprint(failed),
-		})
+		row := []string{n.String(), middle(rates), middle(p50), spreadOf(p99).String(), spreadOf(overNobody).String(), "", middle(others), middle(exhausted), fmt.Sprint(failed)}
+		if len(overElsewhere) > 0 {
+			row[5] = spreadOf(overElsewhere).String()
+		}
+		rows = append(rows, row)
 	}
-	return table([]string{"beside", "operations/s", "acquire p50, ms", "p99, ms", "over nobody's", "over 64 fair ones'", "neighbours' requests/s", "refused/s", "failed"}, rows)
+	return table([]string{"beside", "operations/s", "acquire p50, ms", "p99, ms", "times that beside nobody", "times that beside the same elsewhere", "neighbours' requests/s", "refused/s", "failed"}, rows)
 }

@@ -108,7 +108,7 @@ golang.org/x/sys/...:                  internal/boottime internal/guard internal
 golang.org/x/sync/...:                 service/server internal/bench internal/demo internal/local
 golang.org/x/net/...:                  service/server
 
-github.com/cespare/xxhash/v2:            service/registry
+github.com/cespare/xxhash/v2:          service/registry
 github.com/tidwall/btree:              service/registry
 
 github.com/anishathalye/porcupine:    internal/vopr
