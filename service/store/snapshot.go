@@ -49,7 +49,8 @@ func (s *Store) WriteSnapshot(snapshot *raftpb.Snapshot) error {
 // writeFile makes the file of a snapshot durable, its name in the directory
 // included.
 func (s *Store) writeFile(snapshot *raftpb.Snapshot) error {
-	if err := s.snaps.SaveSnap(snapshot); err != nil {
+	path := filepath.Join(s.snapDir(), positionOf(snapshot).fileName())
+	if err := writeSnapshotFile(path, snapshot); err != nil {
 		return err
 	}
 	return syncDirectory(s.snapDir())

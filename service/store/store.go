@@ -46,7 +46,6 @@ import (
 	"sync"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
-	"go.etcd.io/etcd/server/v3/etcdserver/api/snap"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 	"go.etcd.io/raft/v3"
@@ -83,7 +82,6 @@ type Store struct {
 
 	mu      sync.Mutex
 	wal     *wal.WAL
-	snaps   *snap.Snapshotter
 	hard    *raftpb.HardState // as given to the last Save, or as opened
 	lazy    bool              // the log does not hold hard's commit index yet
 	written position          // of the newest file of WriteSnapshot
@@ -109,7 +107,6 @@ func Open(dir string, id Identity, log *slog.Logger) (*Store, *State, error) {
 		return nil, nil, err
 	}
 	s := &Store{dir: dir, log: log, zap: zapTo(log), lock: lock}
-	s.snaps = snap.New(s.zap, s.snapDir())
 	state, err := s.open(id)
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Close())
