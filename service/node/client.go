@@ -92,7 +92,19 @@ type State struct {
 }
 
 // Encode returns the whole state, as its Version does, and lets others run meanwhile.
-func (s State) Encode() []byte { return s.EncodeInSteps(runtime.Gosched) }
+func (s State) Encode() []byte { return encode(s.Version) }
+
+// encode encodes a version while everything else goes on.
+func encode(v *registry.Version) []byte {
+	// A garbage collection now, in the background, makes room for the result. If one
+	// became necessary while memory for the result is allocated, the goroutine that
+	// owns the replica would have to help with it, for as long as an election takes.
+	const large = 8 << 20
+	if v.EncodedSize() > large {
+		runtime.GC()
+	}
+	return v.EncodeInSteps(runtime.Gosched)
+}
 
 func stateOf(r *replica.Replica) State {
 	return State{r.Registry().Freeze(), r.Applied(), r.Term()}

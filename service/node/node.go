@@ -347,7 +347,7 @@ func (n *Node) carryOut(out *replica.Output) error {
 
 // encode makes the content of a snapshot, while everything else goes on.
 func (n *Node) encode(e replica.Encode) {
-	data := e.Version.EncodeInSteps(runtime.Gosched)
+	data := encode(e.Version)
 	select {
 	case n.calls <- func() { n.replica.Encoded(e.Index, data) }:
 	case <-n.stop:

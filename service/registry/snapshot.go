@@ -9,6 +9,9 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
+// EncodedSize returns about how many bytes Encode returns.
+func (v *Version) EncodedSize() int { return v.size }
+
 // Encode returns the whole state, in the format of its level. Equal states encode
 // to equal bytes.
 func (v *Version) Encode() []byte { return v.EncodeInSteps(func() {}) }
@@ -19,7 +22,7 @@ const step = 256
 // EncodeInSteps is Encode that calls pause again and again, so that a large state does
 // not keep a processor from what is urgent.
 func (v *Version) EncodeInSteps(pause func()) []byte {
-	b := make([]byte, 0, 1024+128*(v.byID.Len()+v.names.Len()))
+	b := make([]byte, 0, v.size)
 	b = append(b, version.At(v.level).Snapshot)
 	b = wire.AppendUint(b, uint64(v.level))
 	b = wire.AppendBool(b, v.stay)

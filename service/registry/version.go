@@ -26,6 +26,8 @@ type Version struct {
 	renewals  uint64
 	waiters   int
 	elections int // of the resources
+	// size is about how many bytes Encode returns. Only a frozen version has it.
+	size int
 
 	byID    *btree.BTreeG[*sessionState]
 	names   *btree.BTreeG[*resource]
@@ -52,6 +54,7 @@ func newVersion() Version {
 func (r *Registry) Freeze() *Version {
 	if r.frozen == nil {
 		frozen := r.Version
+		frozen.size = r.Size()
 		frozen.byID, frozen.names, frozen.past = r.byID.Copy(), r.names.Copy(), r.recent.inOrder()
 		r.frozen = &frozen
 		r.generation++
