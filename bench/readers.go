@@ -90,17 +90,26 @@ func readers(ctx context.Context, b *bench) (section, error) {
 		return section{}, err
 	}
 	defer c.Stop()
-	leader, err := peer.Settle(ctx, c)
-	if err != nil {
+	find := func(ctx context.Context) (string, error) {
+		leader, err := peer.Settle(ctx, c)
+		if err != nil {
+			return "", err
+		}
+		return c.Addresses[leader-1], nil
+	}
+	if _, err := find(ctx); err != nil { // until the cluster is founded
 		return section{}, err
 	}
-	address := c.Addresses[leader-1]
-	crowd := holders.New(b.holders, b.held/b.holders, heldTTL, func(context.Context) (string, error) { return address, nil })
+	crowd := holders.New(b.holders, b.held/b.holders, heldTTL, find)
 	began := time.Now()
 	if err := crowd.Fill(ctx); err != nil {
 		return section{}, fmt.Errorf("filling the servers: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, "  %d locks are held after %.0f s\n", b.held, time.Since(began).Seconds())
+	address, err := find(ctx) // it may have changed while they were filled
+	if err != nil {
+		return section{}, err
+	}
 	load, err := startPaced(ctx, address, crowd.Sessions)
 	if err != nil {
 		return section{}, err
