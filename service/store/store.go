@@ -7,7 +7,7 @@
 //	founding.json  with which directories the cluster was founded
 //	reached        how far the log has come, apart from the log itself
 //	wal/           the log, in segments, written by etcd's wal package
-//	snap/          the two newest snapshots, written by etcd's snap package
+//	snap/          the two newest snapshots, in the format of etcd's snap package
 //
 // # What a Save promises
 //
