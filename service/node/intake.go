@@ -68,7 +68,8 @@ func (in *intake) take() (c *Conn, commands []registry.Command) {
 	}
 	if c.taken += n; c.count == 0 || c.taken == turn {
 		c.taken = 0
-		in.turns = slices.Delete(in.turns, 0, 1)
+		in.turns[0] = nil
+		in.turns = in.turns[1:]
 		if c.count > 0 {
 			in.turns = append(in.turns, c)
 		}
