@@ -59,7 +59,9 @@ func join(dir string, ask func(uid uint64) (Joined, error)) (Joined, error) {
 	case err == nil && told.Server != 0:
 		return told, nil
 	case errors.Is(err, os.ErrNotExist):
-		if _, err := os.Stat(filepath.Join(dir, metaName)); err == nil {
+		if taken, err := exists(filepath.Join(dir, metaName)); err != nil {
+			return Joined{}, fmt.Errorf("store: %w", err)
+		} else if taken {
 			return Joined{}, &DirectoryError{dir, "is that of a server which did not join by --join; start it with the peers it was created with, or join with an empty directory"}
 		}
 		var uid [8]byte

@@ -75,6 +75,15 @@ func TestJoinIsRefused(t *testing.T) {
 	writeFile(t, filepath.Join(foreign, "letter.txt"), nil)
 	refused(foreign, "not empty")
 
+	unclear := t.TempDir() // a file that cannot be looked at may be there
+	if err := os.Symlink(metaName, filepath.Join(unclear, metaName)); err != nil {
+		t.Fatal(err)
+	}
+	refused(unclear, "too many levels of symbolic links")
+	if entries, err := os.ReadDir(unclear); err != nil || len(entries) != 1 {
+		t.Errorf("it wrote into a directory that it cannot read: %v, %v", entries, err)
+	}
+
 	for text, want := range map[string]string{
 		`{"format":1,`:                                "is corrupt",
 		`{"format":9,"uid":"01"}`:                     "format version 9",

@@ -191,8 +191,8 @@ func replace(path string, content []byte) error {
 // is done as long as the directory is not complete, since a process before this one may
 // have been killed in between.
 func makeDirectory(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, metaName)); err == nil {
-		return nil
+	if complete, err := exists(filepath.Join(dir, metaName)); complete || err != nil {
+		return err
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -210,6 +210,16 @@ func makeDirectory(dir string) error {
 			return nil
 		}
 	}
+}
+
+// exists reports whether there is a file. What cannot be looked at may be there: whoever
+// took it for missing would begin anew where there is something to lose.
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func syncDirectory(dir string) error {

@@ -88,16 +88,20 @@ func (s *Store) readSnapshot(at position) (*raftpb.Snapshot, error) {
 
 // stillThere returns the newest snapshots that the log names and that are on
 // disk, oldest first.
-func (s *Store) stillThere(snaps []position) []position {
+func (s *Store) stillThere(snaps []position) ([]position, error) {
 	var kept []position
 	for _, at := range slices.Backward(snaps) {
-		if _, err := os.Stat(filepath.Join(s.snapDir(), at.fileName())); err != nil {
+		there, err := exists(filepath.Join(s.snapDir(), at.fileName()))
+		if err != nil {
+			return nil, err
+		}
+		if !there {
 			break
 		}
 		kept = append(kept, at)
 	}
 	slices.Reverse(kept)
-	return kept
+	return kept, nil
 }
 
 // purge removes the snapshots beyond the newest two and the segments of the

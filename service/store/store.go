@@ -231,7 +231,9 @@ func (s *Store) restore(m meta) (*State, error) {
 			return nil, err
 		}
 		start.Index, start.Term = new(newest.index), new(newest.term)
-		s.kept = s.stillThere(found.snaps)
+		if s.kept, err = s.stillThere(found.snaps); err != nil {
+			return nil, err
+		}
 	}
 	if state.Entries, err = s.openLog(start); err != nil {
 		return nil, err
