@@ -146,6 +146,158 @@ var Mutants = []Mutant{
 			"service/replica/level.go", "case said.Max == 0 || !r.live(m.ID):", "case said.Max == 0:",
 		}},
 	},
+	{
+		Name: "half-a-ttl-after-election",
+		Why:  "A new leader gives sessions half of their TTL: it ends some that its predecessor renewed.",
+		Edits: []Edit{{
+			"service/replica/lease.go", "deadline: now + s.TTL, renewals: s.Renewals, check: now + soon",
+			"deadline: now + s.TTL/2, renewals: s.Renewals, check: now + soon",
+		}},
+	},
+	{
+		Name: "half-a-ttl",
+		Why:  "A renewal through the log extends the session by half of its TTL only.",
+		Edits: []Edit{{
+			"service/replica/lease.go", "deadline: now + s.TTL, renewals: s.Renewals, check: now + s.TTL/2",
+			"deadline: now + s.TTL/2, renewals: s.Renewals, check: now + s.TTL/2",
+		}},
+	},
+	{
+		Name: "silent-renewed-by-round",
+		Why:  "A session that the log has down as silent is renewed by a round, and the next leader does not know it.",
+		Edits: []Edit{{
+			"service/replica/lease.go", "if s == nil || s.silent || s.expiring {",
+			"if s == nil || s.expiring {",
+		}},
+	},
+	{
+		Name: "silent-for-good",
+		Why:  "A session that was silent stays so in the log after its renewal: the next leader gives it what it had left then.",
+		Edits: []Edit{{
+			"service/registry/session.go", "s.silent, s.remaining = false, 0",
+			"_ = s.silent",
+		}},
+	},
+	{
+		Name: "limit-plus-one",
+		Why:  "A semaphore has one place more than its limit.",
+		Edits: []Edit{{
+			"service/registry/resource.go", "len(holders) < int(res.limit)",
+			"len(holders) <= int(res.limit)",
+		}},
+	},
+	{
+		Name: "reader-beside-writer",
+		Why:  "A shared hold is granted beside an exclusive one.",
+		Edits: []Edit{{
+			"service/registry/resource.go", "return holders[0].shared && len(holders) < MaxLimit",
+			"return len(holders) < MaxLimit",
+		}},
+	},
+	{
+		Name: "writer-overtaken",
+		Why:  "A reader that comes while others read is granted although a writer waits.",
+		Edits: []Edit{{
+			"service/registry/resource.go", "return len(res.queue()) == 0 && res.fits(t)",
+			"return (len(res.queue()) == 0 || t.shared) && res.fits(t)",
+		}},
+	},
+	{
+		Name: "fence-repeated",
+		Why:  "All grants have the same fence.",
+		Edits: []Edit{{
+			"service/registry/registry.go", "if r.counter++; r.counter == counterTurn {",
+			"if r.counter = max(r.counter, 1); r.counter == counterTurn {",
+		}},
+	},
+	{
+		Name: "fence-not-in-snapshot",
+		Why:  "A snapshot does not have the newest fence: fences begin again on a server that is sent one.",
+		Edits: []Edit{{
+			"service/registry/snapshot.go", "b = wire.AppendUint(b, v.counter)",
+			"b = wire.AppendUint(b, 0)",
+		}},
+	},
+	{
+		Name: "answers-not-in-snapshot",
+		Why:  "A snapshot does not have the answers that clients may still ask for: requests are carried out twice.",
+		Edits: []Edit{{
+			"service/registry/snapshot.go", "s.answers = append(s.answers, a)\n\t\tr.tally.add(a.weight(s))",
+			"_ = a",
+		}},
+	},
+	{
+		Name: "answer-forgotten-too-soon",
+		Why:  "The answer is forgotten that the client awaits: if it asks again, the request is carried out twice.",
+		Edits: []Edit{{
+			"service/registry/session.go", "i, _ := s.find(low)\n",
+			"i, _ := s.find(low + 1)\n",
+		}},
+	},
+	{
+		Name: "withdrawal-forgotten",
+		Why:  "A request that is withdrawn before it arrives is carried out when it does: nobody knows of the hold.",
+		Edits: []Edit{{
+			"service/registry/registry.go", "if _, found := s.find(hold); !found {",
+			"if _, found := s.find(hold); !found && hold == 0 {",
+		}},
+	},
+	{
+		Name: "expiry-wakes-nobody",
+		Why:  "When a session expires, those who wait behind its holds are not granted.",
+		Edits: []Edit{{
+			"service/registry/end.go", "res.sweep()\n\t\tr.settle(res, fx)",
+			"res.sweep()\n\t\tif len(res.queue()) == 0 {\n\t\t\tr.settle(res, fx)\n\t\t}",
+		}},
+	},
+	{
+		Name: "release-wakes-nobody",
+		Why:  "When a hold is released, those who wait are not granted.",
+		Edits: []Edit{{
+			"service/registry/registry.go", "r.settle(c.resource, fx)\n\tr.leave(s, fx)",
+			"if len(c.resource.queue()) == 0 {\n\t\tr.settle(c.resource, fx)\n\t}\n\tr.leave(s, fx)",
+		}},
+	},
+	{
+		Name: "holds-outlive-sessions",
+		Why:  "A session ends and its holds stay.",
+		Edits: []Edit{{
+			"service/registry/end.go", "for _, c := range s.sortedClaims() {",
+			"for _, c := range s.sortedClaims()[:0] {",
+		}},
+	},
+	{
+		Name: "revoked-and-dropped",
+		Why:  "A hold that is revoked is dropped at the next tick: its holder may not know yet.",
+		Edits: []Edit{{
+			"service/replica/oust.go", "case !known:\n\t\t\tr.ousted[id] = now + ttls[i]",
+			"case !known:\n\t\t\tr.ousted[id] = now",
+		}},
+	},
+	{
+		Name: "revoked-and-kept",
+		Why:  "A hold that is revoked stays for as long as its holder likes.",
+		Edits: []Edit{{
+			"service/replica/oust.go", "case until <= now:",
+			"case until < 0:",
+		}},
+	},
+	{
+		Name: "ended-and-granted",
+		Why:  "A session that an operator is ending acquires more.",
+		Edits: []Edit{{
+			"service/registry/registry.go", "if s.leaving {\n\t\t\treturn Result{Code: Revoked",
+			"if s.leaving && s.low == 0 {\n\t\t\treturn Result{Code: Revoked",
+		}},
+	},
+	{
+		Name: "routes-outlive-leadership",
+		Why:  "A leader that is deposed keeps the list of requests on their way: when it leads again, it takes those that are sent again for old ones and does not answer.",
+		Edits: []Edit{{
+			"service/replica/replica.go", "clear(r.routes)\n",
+			"",
+		}},
+	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry whoever commits it. So the term that a
