@@ -3,10 +3,7 @@ package hungdisk
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,8 +12,9 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/local"
 	"github.com/conclave-io/conclave/internal/longrun"
+
+	"github.com/conclave-io/conclave/bench/trial"
 )
 
 // patience is how long a test waits for what must happen soon.
@@ -25,89 +23,34 @@ const patience = 20 * time.Second
 // cluster is three servers, each with a disk that can hang.
 type cluster struct {
 	t *testing.T
-	*local.Cluster
+	*trial.Cluster
 	disks []*disk // by server, from index 0
 }
 
 func start(t *testing.T) *cluster {
 	t.Helper()
-	if os.Getenv("LONG") == "" {
-		t.Skip("LONG is not set: see make long-disk")
-	}
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "conclave")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/conclave")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	dir, binary := trial.Build(t, "long-disk")
 	c := &cluster{t: t}
 	for id := 1; id <= 3; id++ {
 		c.disks = append(c.disks, mount(t, filepath.Join(dir, fmt.Sprint("server-", id))))
 	}
-	var err error
-	if c.Cluster, err = local.Start(local.Config{Binary: binary, Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
+	c.Cluster = trial.Start(t, dir, binary, patience)
+	t.Cleanup(func() { // before the servers are stopped
 		for _, d := range c.disks {
 			d.release()
-		}
-		if err := c.Stop(); err != nil {
-			t.Error(err)
 		}
 	})
 	return c
 }
 
-// get asks a server.
-func (c *cluster) get(id int, path string) (status int, text string) {
-	client := http.Client{Timeout: patience}
-	defer client.CloseIdleConnections()
-	resp, err := client.Get("http://" + c.Addresses()[id-1] + path)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return 0, err.Error()
-	}
-	return resp.StatusCode, string(body)
-}
-
-// figure returns one of the metrics of a server, as it is written.
-func (c *cluster) figure(id int, name string) string {
-	_, text := c.get(id, "/metrics")
-	if found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text); found != nil {
-		return found[1]
-	}
-	return ""
-}
-
 // leader waits for a leader other than one of the servers, or 0.
 func (c *cluster) leader(other int) (id int) {
 	c.t.Helper()
-	c.until("there is a leader", func() bool {
-		for id = 1; id <= 3; id++ {
-			if id != other && c.figure(id, "conclave_is_leader") == "1" {
-				return true
-			}
-		}
-		return false
+	c.Until("there is a leader", func() bool {
+		id = c.Leader()
+		return id != 0 && id != other
 	})
 	return id
-}
-
-func (c *cluster) until(what string, yes func() bool) {
-	c.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !yes(); <-tick.C {
-		if time.Now().After(end) {
-			c.t.Fatalf("after %v still not: %s", patience, what)
-		}
-	}
 }
 
 func (c *cluster) dial(ttl time.Duration) (context.Context, *conclave.Client) {
@@ -159,7 +102,7 @@ func TestLeader(t *testing.T) {
 	soon, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if _, err := other.Lock(soon, "new"); err != nil {
-		_, text := c.get(old, "/readyz")
+		_, text := c.Get(old, "/readyz")
 		t.Fatalf("no lock is granted within %v: %v; /readyz of server %d, whose disk hangs: %s", patience, err, old, text)
 	}
 	served := time.Since(begun)
@@ -167,10 +110,10 @@ func TestLeader(t *testing.T) {
 		t.Fatalf("server %d leads on", old)
 	}
 	names := regexp.MustCompile(fmt.Sprintf(`^server %d: a write to the data directory has been under way for [0-9.]+m?s \(since \S+Z\)\n$`, old))
-	if status, text := c.get(old, "/readyz"); status != 503 || !names.MatchString(text) {
+	if status, text := c.Get(old, "/readyz"); status != 503 || !names.MatchString(text) {
 		t.Errorf("/readyz of the server with the hung disk: %d %s", status, text)
 	}
-	if figure := c.figure(old, "conclave_disk_stalled_seconds"); figure == "" || figure == "0" {
+	if figure := c.Figure(old, "conclave_disk_stalled_seconds"); figure == "" || figure == "0" {
 		t.Errorf("conclave_disk_stalled_seconds is %q", figure)
 	}
 	select {
@@ -179,8 +122,8 @@ func TestLeader(t *testing.T) {
 	case <-time.After(2 * ttl): // what is measured is that nothing happens
 	}
 	c.disks[old-1].release()
-	c.until("the server is ready again", func() bool { status, _ := c.get(old, "/readyz"); return status == 200 })
-	if c.figure(old, "conclave_is_leader") != "0" || c.figure(old, "conclave_disk_stalled_seconds") != "0" {
+	c.Until("the server is ready again", func() bool { status, _ := c.Get(old, "/readyz"); return status == 200 })
+	if c.Figure(old, "conclave_is_leader") != "0" || c.Figure(old, "conclave_disk_stalled_seconds") != "0" {
 		t.Error("the server leads again, or says that its disk hangs")
 	}
 	if err := lock.Unlock(ctx); err != nil {
@@ -196,24 +139,24 @@ func TestFollower(t *testing.T) {
 	leader := c.leader(0)
 	const n = 1000
 	before := c.acquire(ctx, client, n)
-	changes := c.figure(leader, "conclave_leader_changes_total")
+	changes := c.Figure(leader, "conclave_leader_changes_total")
 	hung := leader%3 + 1
 	c.disks[hung-1].hang()
 	meanwhile := c.acquire(ctx, client, n)
-	c.until("the follower says that its disk hangs", func() bool { status, _ := c.get(hung, "/readyz"); return status == 503 })
+	c.Until("the follower says that its disk hangs", func() bool { status, _ := c.Get(hung, "/readyz"); return status == 503 })
 	ms := func(all []time.Duration, share int) float64 { return float64(all[share*n/1000]) / 1e6 }
 	if ms(meanwhile, 500) > 2*ms(before, 500)+5 || ms(meanwhile, 990) > 2*ms(before, 990)+100 {
 		t.Errorf("a lock took %.1f ms, p99 %.1f ms, and takes %.1f ms, p99 %.1f ms while the disk of a follower hangs",
 			ms(before, 500), ms(before, 990), ms(meanwhile, 500), ms(meanwhile, 990))
 	}
-	if now := c.figure(leader, "conclave_leader_changes_total"); now != changes {
+	if now := c.Figure(leader, "conclave_leader_changes_total"); now != changes {
 		t.Errorf("leaders changed: %s, before %s", now, changes)
 	}
 	note(t, "follower's disk hangs",
 		longrun.Figure{Name: "median before, ms", Value: ms(before, 500)}, longrun.Figure{Name: "p99 before, ms", Value: ms(before, 990)},
 		longrun.Figure{Name: "median, ms", Value: ms(meanwhile, 500)}, longrun.Figure{Name: "p99, ms", Value: ms(meanwhile, 990)})
 	c.disks[hung-1].release()
-	c.until("the follower is ready again", func() bool { status, _ := c.get(hung, "/readyz"); return status == 200 })
+	c.Until("the follower is ready again", func() bool { status, _ := c.Get(hung, "/readyz"); return status == 200 })
 }
 
 // A server whose disk hangs takes leave when it is told to stop.
@@ -226,7 +169,7 @@ func TestStop(t *testing.T) {
 	if err := c.Signal(old, os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	c.until("the log says what is left behind", func() bool {
+	c.Until("the log says what is left behind", func() bool {
 		text, err := os.ReadFile(c.LogFile(old))
 		return err == nil && strings.Contains(string(text), "a write did not end within 5s: it was left behind")
 	})

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,11 +16,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/internal/local"
 	"github.com/conclave-io/conclave/internal/longrun"
 	"github.com/conclave-io/conclave/service/api"
 
 	"github.com/conclave-io/conclave/bench/holders"
+	"github.com/conclave-io/conclave/bench/trial"
 )
 
 // patience is how long a test waits for what must happen soon: a server reads a
@@ -35,39 +32,14 @@ const ttl = 10 * time.Minute
 
 // cluster is three servers.
 type cluster struct {
+	*trial.Cluster
 	t *testing.T
-	*local.Cluster
 }
 
 func start(t *testing.T) *cluster {
 	t.Helper()
-	if os.Getenv("LONG") == "" {
-		t.Skip("LONG is not set: see make long-large")
-	}
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "conclave")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/conclave")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	running, err := local.Start(local.Config{Binary: binary, Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cluster{t, running}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-		if t.Failed() {
-			for id := 1; id <= 3; id++ {
-				text, _ := os.ReadFile(c.LogFile(id))
-				t.Logf("server %d:\n%s", id, text)
-			}
-		}
-	})
-	return c
+	dir, binary := trial.Build(t, "long-large")
+	return &cluster{trial.Start(t, dir, binary, patience), t}
 }
 
 // size is how many locks are held, or what LOCKS says.
@@ -82,39 +54,19 @@ func size(t *testing.T, locks int) int {
 	return locks
 }
 
-// get asks a server.
-func (c *cluster) get(id int, path string) (status int, text string) {
-	client := http.Client{Timeout: 5 * time.Second}
-	defer client.CloseIdleConnections()
-	resp, err := client.Get("http://" + c.Addresses()[id-1] + path)
-	if err != nil {
-		return 0, err.Error()
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return 0, err.Error()
-	}
-	return resp.StatusCode, string(body)
-}
-
 // figure returns one of the metrics of a server, or -1 if it does not answer.
 func (c *cluster) figure(id int, name string) float64 {
-	_, text := c.get(id, "/metrics")
-	if found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text); found != nil {
-		if v, err := strconv.ParseFloat(found[1], 64); err == nil {
-			return v
-		}
+	v, err := strconv.ParseFloat(c.Figure(id, name), 64)
+	if err != nil {
+		return -1
 	}
-	return -1
+	return v
 }
 
 // leader returns the server that leads.
 func (c *cluster) leader() (int, error) {
-	for id := 1; id <= 3; id++ {
-		if c.figure(id, "conclave_is_leader") == 1 {
-			return id, nil
-		}
+	if id := c.Leader(); id != 0 {
+		return id, nil
 	}
 	return 0, errors.New("no server leads")
 }
@@ -127,21 +79,10 @@ func (c *cluster) address(context.Context) (string, error) {
 	return c.Addresses()[id-1], nil
 }
 
-func (c *cluster) until(what string, yes func() bool) {
-	c.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !yes(); <-tick.C {
-		if time.Now().After(end) {
-			c.t.Fatalf("after %v still not: %s", patience, what)
-		}
-	}
-}
-
 // fill has many sessions hold locks, and returns them.
 func (c *cluster) fill(ctx context.Context, sessions, locks int) *holders.Crowd {
 	c.t.Helper()
-	c.until("a server leads", func() bool { _, err := c.leader(); return err == nil })
+	c.Until("a server leads", func() bool { _, err := c.leader(); return err == nil })
 	crowd := holders.New(sessions, locks/sessions, ttl, c.address)
 	if err := crowd.Fill(ctx); err != nil {
 		c.t.Fatal(err)
@@ -302,13 +243,13 @@ func TestKills(t *testing.T) {
 	victims := []int{1, 2, 3, 0, 0}
 	for _, victim := range victims {
 		if victim == 0 {
-			c.until("a server leads", func() (yes bool) { leader, err := c.leader(); victim = leader; return err == nil })
+			c.Until("a server leads", func() (yes bool) { leader, err := c.leader(); victim = leader; return err == nil })
 		}
 		if err := c.Kill(victim); err != nil {
 			t.Fatal(err)
 		}
 		killed := time.Now()
-		c.until("one of the others leads", func() bool { leader, err := c.leader(); return err == nil && leader != victim })
+		c.Until("one of the others leads", func() bool { leader, err := c.leader(); return err == nil && leader != victim })
 		elected = append(elected, time.Since(killed).Seconds())
 		if err := crowd.Renew(ctx); err != nil {
 			t.Fatal(err)
@@ -317,7 +258,7 @@ func TestKills(t *testing.T) {
 		if err := c.Restart(victim); err != nil {
 			t.Fatal(err)
 		}
-		c.until("the server is ready again", func() bool { status, _ := c.get(victim, "/readyz"); return status == 200 })
+		c.Until("the server is ready again", func() bool { status, _ := c.Get(victim, "/readyz"); return status == 200 })
 		ready = append(ready, time.Since(restarted).Seconds())
 		t.Logf("server %d was ready %.1f s after its restart, with %.0f MB of memory", victim, ready[len(ready)-1], c.resident(victim))
 		if err := crowd.Verify(ctx); err != nil {

@@ -1,0 +1,109 @@
+// Package trial has what tests share that run three servers as processes, and take
+// long: they run with LONG set only.
+package trial
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave/internal/local"
+)
+
+// Cluster is three servers.
+type Cluster struct {
+	*local.Cluster
+	t        *testing.T
+	patience time.Duration
+}
+
+// Build builds the program, and returns it and the directory that is to have the data
+// of the servers. Without LONG it skips the test, which the make target is for.
+func Build(t *testing.T, target string) (dir, binary string) {
+	t.Helper()
+	if os.Getenv("LONG") == "" {
+		t.Skipf("LONG is not set: see make %s", target)
+	}
+	dir = t.TempDir()
+	binary = filepath.Join(dir, "conclave")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/conclave")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir, binary
+}
+
+// Start starts the servers, and stops them when the test ends. If it failed it logs
+// what they said. patience is how long the test waits for what must happen soon.
+func Start(t *testing.T, dir, binary string, patience time.Duration) *Cluster {
+	t.Helper()
+	running, err := local.Start(local.Config{Binary: binary, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := running.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			for id := 1; id <= 3; id++ {
+				text, _ := os.ReadFile(running.LogFile(id))
+				t.Logf("server %d:\n%s", id, text)
+			}
+		}
+	})
+	return &Cluster{Cluster: running, t: t, patience: patience}
+}
+
+// Get asks a server. The status is 0 if it does not answer, and the text says why.
+func (c *Cluster) Get(id int, path string) (status int, text string) {
+	client := http.Client{Timeout: c.patience}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get("http://" + c.Addresses()[id-1] + path)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(body)
+}
+
+// Figure returns one of the metrics of a server, as it is written, or "".
+func (c *Cluster) Figure(id int, name string) string {
+	_, text := c.Get(id, "/metrics")
+	if found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// Leader returns the server that leads, or 0 if none says so.
+func (c *Cluster) Leader() int {
+	for id := 1; id <= 3; id++ {
+		if c.Figure(id, "conclave_is_leader") == "1" {
+			return id
+		}
+	}
+	return 0
+}
+
+// Until asks again and again until the answer is yes.
+func (c *Cluster) Until(what string, yes func() bool) {
+	c.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(c.patience); !yes(); <-tick.C {
+		if time.Now().After(end) {
+			c.t.Fatalf("after %v still not: %s", c.patience, what)
+		}
+	}
+}
