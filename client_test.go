@@ -183,7 +183,7 @@ func TestVersionsOfServers(t *testing.T) {
 		cl.version = protocolVersion - 1
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err := cl.connect().Lock(ctx, "x")
+		_, err := Dial(ctx, cl.config())
 		if err == nil || !strings.Contains(err.Error(), "speaks version 0 of the interface; this client needs version 1") {
 			t.Errorf("from older servers: %v", err)
 		}

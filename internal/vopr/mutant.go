@@ -301,7 +301,9 @@ var Mutants = []Mutant{
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry whoever commits it. So the term that a
-	// verdict names is always that of its entry, unless it outlives its leader.
+	// verdict names is always that of its entry, unless it outlives its leader. (A server
+	// that only stands for election is in its new term already, so these mutants pass
+	// verdicts as followers only.)
 	{Name: "expiry-without-term-alone", Why: "Verdicts are forgotten with the leadership, so that the term is always right.", Edits: []Edit{expiryWithoutTerm}, Harmless: true},
 	{Name: "verdicts-kept-alone", Why: "The term in the verdict makes it void.", Edits: verdictsKept, Harmless: true},
 }
@@ -313,7 +315,7 @@ var (
 	verdictsKept = []Edit{{
 		"service/replica/replica.go", "r.verdicts, r.inflight, r.proposed = nil, 0, 0\n\tr.leases = newLeases()", "r.inflight, r.proposed = 0, 0",
 	}, {
-		"service/replica/replica.go", "if !r.ready {\n\t\treturn\n\t}\n\texpired, silent", "if !r.ready {\n\t\tlate, _ := r.leases.due(r.leaseClock())\n\t\tr.judge(registry.OpExpire, late)\n\t\treturn\n\t}\n\texpired, silent",
+		"service/replica/replica.go", "if !r.ready {\n\t\treturn\n\t}\n\texpired, silent", "if !r.ready {\n\t\tif r.role == agreement.Follower {\n\t\t\tlate, _ := r.leases.due(r.leaseClock())\n\t\t\tr.judge(registry.OpExpire, late)\n\t\t}\n\t\treturn\n\t}\n\texpired, silent",
 	}, {
 		"service/replica/apply.go", "r.ready = true\n\tnow :=", "r.ready, r.leases = true, newLeases()\n\tnow :=",
 	}}
