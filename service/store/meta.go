@@ -212,8 +212,8 @@ func makeDirectory(dir string) error {
 	}
 }
 
-// exists reports whether there is a file. What cannot be looked at may be there: whoever
-// took it for missing would begin anew where there is something to lose.
+// exists reports whether there is a file. An error does not mean that there is none: the
+// caller would start over in a directory that has data.
 func exists(path string) (bool, error) {
 	_, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {

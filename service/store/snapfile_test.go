@@ -2,8 +2,10 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"go.etcd.io/etcd/server/v3/etcdserver/api/snap"
@@ -51,12 +53,18 @@ func TestSnapshotFileIsWholeOrAbsent(t *testing.T) {
 	if err := writeSnapshotFile(filepath.Join(dir, "missing", "x.snap"), &raftpb.Snapshot{}); err == nil {
 		t.Error("written into a directory that is missing")
 	}
-	f, err := os.Open(os.DevNull) // which is not open for writing
-	if err != nil {
+	const full = "/dev/full" // takes no byte
+	if _, err := os.Stat(full); err != nil {
+		t.Skip(err)
+	}
+	path := filepath.Join(dir, "x.snap")
+	if err := os.Symlink(full, path); err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	if err := writeParts(f, [][]byte{[]byte("state")}); err == nil {
-		t.Errorf("written to %s, which is open for reading only", f.Name())
+	if err := writeSnapshotFile(path, &raftpb.Snapshot{Data: []byte("state")}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("written to a full disk: %v", err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not whole stays: %v", err)
 	}
 }
