@@ -39,8 +39,7 @@ func DecodeBatch(data []byte) (batch Batch, err error) {
 	return batch, err
 }
 
-// Decode is DecodeBatch into a batch that is no longer needed. It reuses the memory of
-// its commands.
+// Decode reads what Append wrote into batch, and reuses the memory of its old commands.
 func (batch *Batch) Decode(data []byte) error {
 	clear(batch.Commands)
 	*batch = Batch{Commands: batch.Commands[:0]}

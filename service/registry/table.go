@@ -114,15 +114,9 @@ func (t *table[K, E]) all() []E {
 	return entries
 }
 
-// hash is FNV-1a, mixed. Whoever chooses names so that they collide makes the
-// servers slow; who may take locks at all can do worse.
-func (k key) hash() uint64 {
-	h := uint64(0xcbf29ce484222325) ^ uint64(k.class)
-	for i := range len(k.name) {
-		h = (h ^ uint64(k.name[i])) * 0x100000001b3
-	}
-	return mixed(h)
-}
+// hash depends on nothing but the key. Whoever chooses names so that they collide makes
+// the servers slow; who may take locks at all can do worse.
+func (k key) hash() uint64 { return mixed(hashText(k.name) ^ uint64(k.class)) }
 
 // number is the sequence of the request that made a claim.
 type number uint64
