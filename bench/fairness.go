@@ -75,15 +75,11 @@ func fairness(ctx context.Context, b *bench) (section, error) {
 	var clusters [2]*peer.Conclave // the client's, and the other
 	var leaders [2]string
 	for i := range clusters {
-		c, err := b.startConclave(ctx)
+		c, leader, err := b.startConclave(ctx)
 		if err != nil {
 			return section{}, err
 		}
 		defer c.Stop()
-		leader, err := peer.Settle(ctx, c)
-		if err != nil {
-			return section{}, err
-		}
 		clusters[i], leaders[i] = c, c.Addresses[leader-1]
 	}
 	var turns []turnBeside

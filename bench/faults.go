@@ -209,7 +209,7 @@ const shortTTL = conclave.MinTTL
 // holderCrash kills a process that holds a lock, and measures when the next in the
 // queue enters.
 func holderCrash(ctx context.Context, b *bench) (section, error) {
-	c, err := b.startConclave(ctx)
+	c, _, err := b.startConclave(ctx)
 	if err != nil {
 		return section{}, err
 	}
@@ -314,11 +314,15 @@ func queued(ctx context.Context, client *conclave.Client, name string, entered <
 	return errEarly
 }
 
-// startConclave starts a cluster for a measurement that knows no other service.
-func (b *bench) startConclave(ctx context.Context) (*peer.Conclave, error) {
+// startConclave starts a cluster for a measurement that knows no other service, and
+// waits until it has a leader.
+func (b *bench) startConclave(ctx context.Context) (c *peer.Conclave, leader int, err error) {
 	s, err := peer.Start(ctx, "conclave", b.binaries, b.dir)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return s.(*peer.Conclave), nil
+	if leader, err = peer.Settle(ctx, s); err != nil {
+		return nil, 0, errors.Join(err, s.Stop())
+	}
+	return s.(*peer.Conclave), leader, nil
 }

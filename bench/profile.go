@@ -14,8 +14,6 @@ import (
 	"time"
 
 	load "github.com/conclave-io/conclave/internal/bench"
-
-	"github.com/conclave-io/conclave/bench/peer"
 )
 
 // share is a part of the leader's processor time, in percent.
@@ -27,15 +25,11 @@ type share struct {
 // profile lets 128 clients load a cluster over one connection and takes a profile
 // of the leader meanwhile.
 func profile(ctx context.Context, b *bench) (section, error) {
-	c, err := b.startConclave(ctx)
+	c, leader, err := b.startConclave(ctx)
 	if err != nil {
 		return section{}, err
 	}
 	defer c.Stop()
-	leader, err := peer.Settle(ctx, c)
-	if err != nil {
-		return section{}, err
-	}
 	lockers, closeAll, err := c.Lockers(ctx, load.Uncontended, 128, 1)
 	if err != nil {
 		return section{}, err

@@ -85,7 +85,7 @@ type besideReaders struct {
 // state, at half of the highest load. Spells without readers and beside them take
 // turns.
 func readers(ctx context.Context, b *bench) (section, error) {
-	c, err := b.startConclave(ctx)
+	c, _, err := b.startConclave(ctx)
 	if err != nil {
 		return section{}, err
 	}
@@ -96,9 +96,6 @@ func readers(ctx context.Context, b *bench) (section, error) {
 			return "", err
 		}
 		return c.Addresses[leader-1], nil
-	}
-	if _, err := find(ctx); err != nil { // until the cluster is founded
-		return section{}, err
 	}
 	crowd := holders.New(b.holders, b.held/b.holders, heldTTL, find)
 	began := time.Now()

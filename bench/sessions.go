@@ -38,15 +38,11 @@ type expense struct {
 
 // idle compares a cluster that nobody uses with one that keeps many sessions.
 func idle(ctx context.Context, b *bench) (section, error) {
-	c, err := b.startConclave(ctx)
+	c, leader, err := b.startConclave(ctx)
 	if err != nil {
 		return section{}, err
 	}
 	defer c.Stop()
-	leader, err := peer.Settle(ctx, c)
-	if err != nil {
-		return section{}, err
-	}
 	without, err := spent(ctx, c, leader)
 	if err != nil {
 		return section{}, err
@@ -152,15 +148,11 @@ const span = 6 * time.Second
 // expiry lets many sessions with a lock each end at the same moment, and watches
 // what eight clients notice that go on.
 func expiry(ctx context.Context, b *bench) (section, error) {
-	c, err := b.startConclave(ctx)
+	c, leader, err := b.startConclave(ctx)
 	if err != nil {
 		return section{}, err
 	}
 	defer c.Stop()
-	leader, err := peer.Settle(ctx, c)
-	if err != nil {
-		return section{}, err
-	}
 	f, err := launch(ctx, c.Addresses[leader-1], b.sessions, b.connections, expiryTTL, true)
 	if err != nil {
 		return section{}, err
