@@ -18,7 +18,7 @@ func TestLinksNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := []string{"github.com/conclave-io/conclave", "github.com/conclave-io/conclave/internal/boottime", "github.com/conclave-io/conclave/service/api"}
+	ours := []string{"github.com/conclave-io/conclave", "github.com/conclave-io/conclave/internal/boottime", "github.com/conclave-io/conclave/internal/line", "github.com/conclave-io/conclave/service/api"}
 	for dep := range strings.Lines(string(out)) {
 		dep = strings.TrimSpace(dep)
 		if strings.HasPrefix(dep, "github.com/") && !slices.Contains(ours, dep) || strings.HasPrefix(dep, "go.etcd.io/") {
@@ -117,7 +117,7 @@ func TestCloseWithoutServers(t *testing.T) {
 		mustLock(t, c, "x")
 		cl.servers[0].kill()
 		began := time.Now()
-		if err := c.Close(); err == nil || time.Since(began) > closePatience {
+		if err := c.Close(); err == nil || time.Since(began) > closeLimit {
 			t.Fatalf("after %v: %v", time.Since(began), err)
 		}
 	})
@@ -293,7 +293,7 @@ func TestQueries(t *testing.T) {
 		cl.servers[2].stop()
 		began := time.Now()
 		_, err := c.Status(t.Context())
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > patience || !strings.Contains(err.Error(), "connection refused") {
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > callLimit || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 	})

@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/conclave-io/conclave/internal/line"
 )
 
 const (
-	// patience bounds calls whose context has no deadline, where waiting for
-	// ever would help nobody: Dial, Status, List, Sessions.
-	patience = 10 * time.Second
-	// closePatience is how long Close waits for the servers to end the session.
-	closePatience = 2 * time.Second
+	// callLimit bounds calls whose context has no deadline, where waiting forever
+	// would help nobody: Dial, Status, List, Sessions.
+	callLimit = 10 * time.Second
+	// closeLimit is how long Close waits for the servers to end the session.
+	closeLimit = 2 * time.Second
 )
 
 // Client is a program's connection to a cluster, with one session. Its methods
@@ -22,29 +26,31 @@ const (
 type Client struct {
 	cfg  Config
 	pool *pool
+	mail *mailbox // inputs for the driver
 
-	ctx    context.Context // ends when the client is closed
-	stop   context.CancelFunc
-	tasks  sync.WaitGroup
-	events chan event    // what happens to links, for the pursuit
-	kick   chan struct{} // has a value if the keeper has to look again
+	ctx   context.Context // ends when the client is closed
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
 
-	attached chan struct{} // closed when a server of the cluster has answered
-	attach   sync.Once
-	refused  chan struct{} // closed when it is of no use to try any server again
-	refuse   sync.Once
-	hopeless error // why, once refused is closed
+	// What the driver tells. The fields beside a channel are set before it is closed.
+	attached chan struct{} // a server of the cluster has answered
+	identity string        // of the cluster
+	hopeless chan struct{} // it does no good to try any server again
+	why      error
+	ended    chan struct{} // the servers have ended the session of a closed client
+	route    atomic.Pointer[route]
+
+	life     sync.Mutex // guards the start of tasks against Close
+	closed   bool
 	closing  sync.Once
 	closeErr error
+}
 
-	mu       sync.Mutex
-	closed   bool
-	identity string              // of the cluster, once known
-	session  *session            // the one that serves calls; nil before the first
-	sessions map[string]*session // by secret: that one, and those being closed
-	link     *link               // where requests are sent; nil while no server is found
-	attempts map[string]error    // by address, why the last link to it ended
-	learned  []string            // where servers take clients besides those configured
+// route is what a client knows of its way to the cluster.
+type route struct {
+	server  string   // the one in use, or ""
+	servers []string // all that are known
+	session string   // the public id of the session, or ""
 }
 
 // Dial attaches to the cluster that cfg names. It returns once a server of the
@@ -60,30 +66,28 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	c := newClient(cfg.WithDefaults())
-	c.tasks.Go(c.pursue)
-	c.tasks.Go(c.keep)
+	d := newDriver(c)
+	c.tasks.Go(d.run)
 	var err error
 	select {
 	case <-c.attached:
 		return c, nil
-	case <-c.refused:
-		err = c.hopeless
+	case <-c.hopeless:
+		err = c.why
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	failure := &DialError{Attempts: c.tried(), Err: err}
 	c.shutDown()
-	return nil, failure
+	return nil, &DialError{Attempts: attemptsOf(d.line), Err: err}
 }
 
 func newClient(cfg Config) *Client {
 	cfg.Servers = slices.Compact(slices.Clone(cfg.Servers))
 	c := &Client{
-		cfg: cfg, pool: newPool(&cfg), identity: cfg.Cluster,
-		events: make(chan event), kick: make(chan struct{}, 1),
-		attached: make(chan struct{}), refused: make(chan struct{}),
-		sessions: make(map[string]*session), attempts: make(map[string]error),
+		cfg: cfg, pool: newPool(&cfg), mail: newMailbox(),
+		attached: make(chan struct{}), hopeless: make(chan struct{}), ended: make(chan struct{}),
 	}
+	c.route.Store(&route{servers: cfg.Servers})
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c
 }
@@ -93,39 +97,21 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, patience)
+	return context.WithTimeout(ctx, callLimit)
 }
 
 // Cluster returns the identity of the cluster, 16 hexadecimal digits.
-func (c *Client) Cluster() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.identity
-}
+func (c *Client) Cluster() string { return c.identity }
 
 // Server returns the address of the server in use, or "" while the client looks for
 // one: the leader as far as the client knows, or, if the leader cannot be reached, one
 // that passes everything on to it.
-func (c *Client) Server() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.link == nil {
-		return ""
-	}
-	return c.link.address
-}
+func (c *Client) Server() string { return c.route.Load().server }
 
 // SessionID returns the public id of the session, as lists show it: "s-" and 32
 // hexadecimal digits. It is "" before the session is open, and changes when the
 // session is lost and another one opened. Nobody can act in the session with it.
-func (c *Client) SessionID() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.session == nil {
-		return ""
-	}
-	return c.session.public
-}
+func (c *Client) SessionID() string { return c.route.Load().session }
 
 // Close ends the session, which releases all that it holds, and the connection.
 // The contexts of handles end first, with ErrReleased as their cause; calls that
@@ -141,170 +127,84 @@ func (c *Client) Close() error {
 }
 
 func (c *Client) closeSession() error {
-	c.mu.Lock()
-	c.closed = true
-	s := c.session
-	if s == nil || s.gone {
-		c.mu.Unlock()
-		return nil
-	}
-	farewell := s.retire(c.cfg.now(), ErrClosed, false)
-	c.mu.Unlock()
-	if farewell == nil {
-		return nil
-	}
-	limit := time.NewTimer(closePatience)
+	c.forbidTasks()
+	c.mail.post(line.Input{Kind: line.Close})
+	limit := time.NewTimer(closeLimit)
 	defer limit.Stop()
 	select {
-	case <-farewell.done:
+	case <-c.ended:
 		return nil
 	case <-limit.C:
-		return fmt.Errorf("conclave: no server confirmed the end of session %s within %v; it ends by itself in at most %v", c.SessionID(), closePatience, c.cfg.TTL)
+		return fmt.Errorf("conclave: no server confirmed the end of session %s within %v; it ends by itself in at most %v", c.SessionID(), closeLimit, c.cfg.TTL)
 	}
 }
 
 func (c *Client) shutDown() {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
+	c.forbidTasks()
 	c.stop()
 	c.tasks.Wait()
 	c.pool.close()
+}
+
+func (c *Client) forbidTasks() {
+	c.life.Lock()
+	defer c.life.Unlock()
+	c.closed = true
+}
+
+// start begins a task that Close waits for, unless the client is closed.
+func (c *Client) start(task func()) error {
+	c.life.Lock()
+	defer c.life.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.tasks.Go(task)
+	return nil
 }
 
 // Ready opens the session, unless it is open, and so tells that the cluster has
 // a leader and that leader a quorum. The first Lock or Campaign does the same,
 // but waits for the lock as well.
 func (c *Client) Ready(ctx context.Context) error {
-	_, err := c.opened(ctx, "session for", c.cfg.Program)
-	return err
+	o := c.do(ctx, &line.Call{})
+	return c.failed(ctx, "session for", c.cfg.Program, o)
 }
 
-// opened returns the session that serves calls, once it is open. Kind and name
-// say in errors what it was wanted for.
-func (c *Client) opened(ctx context.Context, kind, name string) (*session, error) {
-	for ctx.Err() == nil {
-		s, err := c.current()
-		if err != nil {
-			return nil, fmt.Errorf("conclave: %s %q: %w", kind, name, err)
-		}
-		select {
-		case <-s.ready:
-		case <-ctx.Done():
-			continue
-		}
-		if s.err == nil {
-			return s, nil
-		}
-		if !errors.Is(s.err, errSessionGone) {
-			return nil, fmt.Errorf("conclave: %s %q: %w", kind, name, s.err)
-		}
+// do has a call carried out, and returns its outcome. If ctx ends first the call is
+// withdrawn: it then ends with line.ErrWithdrawn, unless its outcome was faster.
+func (c *Client) do(ctx context.Context, call *line.Call) outcome {
+	done := make(chan outcome, 1)
+	if call.Data == nil {
+		call.Data = &pending{done: done}
+	} else {
+		call.Data.(*pending).done = done
 	}
-	return nil, c.interrupted(ctx, kind, name, false)
-}
-
-// current returns the session that serves calls, a new one if there is none or
-// the last was lost.
-func (c *Client) current() (*session, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, ErrClosed
+	if !c.mail.post(line.Input{Kind: line.Submit, Call: call}) {
+		return outcome{err: ErrClosed}
 	}
-	if c.session != nil {
-		c.session.check(c.cfg.now())
-	}
-	if c.session == nil || c.session.gone {
-		s := newSession(&c.cfg, c.transmit)
-		c.session = s
-		c.sessions[string(s.secret)] = s
-		if c.link != nil {
-			s.extend(c.cfg.now())
-		}
-		c.rouse()
-	}
-	return c.session, nil
-}
-
-// transmit has r sent, or leaves it to the next adoption. c.mu is held.
-func (c *Client) transmit(r *request) {
-	if c.link != nil {
-		c.link.enqueue(r)
+	select {
+	case o := <-done:
+		return o
+	case <-ctx.Done():
+		c.mail.post(line.Input{Kind: line.Withdraw, Call: call})
+		return <-done
 	}
 }
 
-// submit hands a request to its session; its outcome comes in any case.
-func (c *Client) submit(s *session, r *request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r.session = s
+// failed returns the error of a call that has no reply, or nil.
+func (c *Client) failed(ctx context.Context, op, name string, o outcome) error {
+	var refused *line.Refused
 	switch {
-	case c.closed:
-		r.finish(outcome{err: ErrClosed})
-	case s.gone:
-		r.finish(outcome{err: errSessionGone})
-	default:
-		s.submit(r)
+	case o.err == nil:
+		return nil
+	case errors.Is(o.err, line.ErrWithdrawn):
+		return interrupted(ctx, op, name, o)
+	case errors.As(o.err, &refused):
+		return fmt.Errorf("conclave: %s %q: %w", op, name, refusal("open a session", "", refused.Reply))
 	}
+	return fmt.Errorf("conclave: %s %q: %w", op, name, o.err)
 }
 
-// identify pins the identity of the cluster by the first server that answers,
-// and refuses servers of any other.
-func (c *Client) identify(cluster string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if cluster == "" {
-		return errors.New("not a Conclave server: it belongs to no cluster")
-	}
-	if c.identity == "" {
-		c.identity = cluster
-	}
-	if cluster != c.identity {
-		return fmt.Errorf("%w: it belongs to %s, not to %s", ErrWrongCluster, cluster, c.identity)
-	}
-	c.attach.Do(func() { close(c.attached) })
-	return nil
-}
-
-// learn takes over where the servers of the cluster take clients. They may all be
-// others by now than those that the configuration names. mu is held.
-func (c *Client) learn(servers []string) {
-	c.learned = slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return slices.Contains(c.cfg.Servers, s) })
-}
-
-// servers returns the addresses that were configured, then those that were learned.
-func (c *Client) servers() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Concat(c.cfg.Servers, c.learned)
-}
-
-// tried returns what became of each server.
-func (c *Client) tried() []Attempt {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	addresses := slices.Clone(c.cfg.Servers)
-	for a := range c.attempts {
-		if !slices.Contains(addresses, a) {
-			addresses = append(addresses, a)
-		}
-	}
-	slices.Sort(addresses[len(c.cfg.Servers):])
-	var tried []Attempt
-	for _, a := range addresses {
-		err := c.attempts[a]
-		if err == nil {
-			err = errors.New("no answer")
-		}
-		tried = append(tried, Attempt{a, err})
-	}
-	return tried
-}
-
-// leads reports whether the server in use has shown that it leads, and is there.
-func (c *Client) leads() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := c.link
-	return l != nil && l.proven && !l.suspect && !l.mute
-}
+// pause is the backoff after so many failures, which chance shortens.
+func pause(failures int) time.Duration { return time.Duration(line.Pause(failures, rand.Int64N)) }

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/conclave-io/conclave/internal/line"
 	"github.com/conclave-io/conclave/service/api"
 )
 
@@ -173,14 +174,14 @@ func TestCancelWhileQueued(t *testing.T) {
 func TestVersionsOfServers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 3)
-		cl.version = protocolVersion + 1
+		cl.version = line.ProtocolVersion + 1
 		if err := mustLock(t, cl.connect(), "x").Unlock(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 	inBubble(t, func(t *testing.T) {
 		cl := newCluster(t, 3)
-		cl.version = protocolVersion - 1
+		cl.version = line.ProtocolVersion - 1
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		_, err := Dial(ctx, cl.config())

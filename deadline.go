@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/conclave-io/conclave/internal/boottime"
 )
@@ -12,10 +11,8 @@ import (
 // lease is what the goroutines of a program share of a session: the deadline
 // before which the servers cannot have ended it.
 //
-// Invariant: the deadline never moves back, and once it has been seen to have
-// passed the lease is lost for ever, whatever is answered later. An answer that
-// comes late could be that of a session which expired in between and was opened
-// again under the same id by an old duplicate of its Open: it holds nothing.
+// Invariant: the deadline never moves back. Once a goroutine has seen that it passed,
+// the lease is lost forever, whatever is answered later.
 type lease struct {
 	now func() boottime.Time
 
@@ -75,16 +72,6 @@ func (l *lease) lose() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost.Store(true)
-}
-
-// margin is how much earlier than the servers a client stops to believe: it
-// covers what their clocks run faster in a TTL, and the time from looking at
-// the clock to acting.
-func margin(ttl time.Duration) time.Duration {
-	if ttl < time.Second {
-		return ttl / 3
-	}
-	return max(ttl/10, 100*time.Millisecond)
 }
 
 // holdContext is the context of a handle. A timer ends it, but timers are late

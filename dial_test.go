@@ -148,7 +148,7 @@ func TestDialDoesNotWaitForTLS(t *testing.T) {
 		if !errors.As(err, &secrecy) || secrecy.Problem != want || errors.Is(err, ErrUnavailable) {
 			t.Errorf("got %v, want problem %d", err, want)
 		}
-		if took := time.Since(began); took > patience/2 {
+		if took := time.Since(began); took > callLimit/2 {
 			t.Errorf("Dial took %v", took)
 		}
 	}

@@ -20,7 +20,7 @@ func TestEndSession(t *testing.T) {
 		if err != nil || len(live) != 1 || live[0].ID != id || !strings.HasPrefix(id, "s-") {
 			t.Fatalf("the holder has the session %q, listed are %v, %v", id, live, err)
 		}
-		if secret := string(l.h.session.secret); strings.Contains(id, secret) || strings.Contains(id, publicID([]byte(secret))) {
+		if secret := string(l.h.call.Session().Secret()); strings.Contains(id, secret) || strings.Contains(id, publicID([]byte(secret))) {
 			t.Errorf("the id %q shows the secret", id)
 		}
 		if holds, err := operator.EndSession(t.Context(), id, "leaked"); err != nil || holds != 1 {

@@ -3,7 +3,6 @@ package conclave
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +19,7 @@ func TestSessionClosedElsewhereIsToldAtOnce(t *testing.T) {
 		l := mustLock(t, c, "a")
 		before := time.Now()
 		cl.mu.Lock()
-		id := string(l.h.session.secret)
+		id := string(l.h.call.Session().Secret())
 		cl.state.end(id)
 		cl.deliver([]*api.Reply{answer(id, 0, api.Code_CODE_SESSION_GONE)})
 		cl.mu.Unlock()
@@ -28,31 +27,10 @@ func TestSessionClosedElsewhereIsToldAtOnce(t *testing.T) {
 		if cause := context.Cause(l.Context()); !errors.Is(cause, ErrLost) || time.Since(before) != 0 {
 			t.Fatalf("after %v the cause is %v", time.Since(before), cause)
 		}
-		if again := mustLock(t, c, "a"); again.h.session == l.h.session {
+		if again := mustLock(t, c, "a"); again.h.call.Session() == l.h.call.Session() {
 			t.Fatal("the session that ended serves again")
 		}
 	})
-}
-
-// A session that an operator is ending acquires nothing more: the caller is told, and
-// does not wait. Only a reply with a fence speaks of a hold.
-func TestAcquireInASessionThatIsBeingEnded(t *testing.T) {
-	b := newSessionBench(10 * time.Second)
-	b.open(t)
-	r := b.acquire()
-	b.flush()
-	b.answer(r.sequence, api.Code_CODE_REVOKED, func(rep *api.Reply) { rep.Message = "the session is being ended" })
-	select {
-	case o := <-r.done:
-		if err := refusal("lock", "x", o.reply); !errors.Is(err, ErrRevoked) || !strings.Contains(err.Error(), "being ended") {
-			t.Errorf("the call is refused with %v", err)
-		}
-	default:
-		t.Fatal("the call waits on, though it was refused")
-	}
-	if len(b.s.pending) != 0 || len(b.s.asked) != 0 {
-		t.Errorf("left behind: %v and %v", b.s.pending, b.s.asked)
-	}
 }
 
 // What is told to terminals has no control characters, or the servers refuse it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/line"
 	"github.com/conclave-io/conclave/service/api"
 )
 
@@ -40,11 +41,11 @@ var (
 	ErrNotHeld = errors.New("not held")
 
 	// ErrClosed says that the Client was closed.
-	ErrClosed = errors.New("the client is closed")
+	ErrClosed = line.ErrClosed
 
 	// ErrWrongCluster says that a server belongs to another cluster than the
 	// one expected.
-	ErrWrongCluster = errors.New("wrong cluster")
+	ErrWrongCluster = line.ErrWrongCluster
 
 	// ErrUnavailable says that the cluster did not answer before the context of the
 	// call reached its deadline. Whether a lock is free, say, or was released, is
@@ -233,10 +234,6 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // Is makes errors.Is(err, ErrUnavailable) true.
 func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
 
-// errSessionGone ends requests of a session that was lost; their callers go on
-// in a new session, or report a loss.
-var errSessionGone = errors.New("the session is gone")
-
 // lossOf returns the cause with which handles end when their session ends for
 // the given reason.
 func lossOf(err error) error {
@@ -251,16 +248,14 @@ func refusal(op, name string, rep *api.Reply) error {
 	return &RequestError{Op: op, Name: name, Code: rep.GetCode(), Message: rep.GetMessage()}
 }
 
-// interrupted is the error of a call whose context ended before its outcome. answered
-// says that the cluster has replied to this call. That counts only while the link in
-// use is alive: one that is closed or silent may have been dead for a long time.
-func (c *Client) interrupted(ctx context.Context, op, name string, answered bool) error {
+// interrupted is the error of a call whose context ended before its outcome.
+func interrupted(ctx context.Context, op, name string, o outcome) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); !errors.Is(err, cause) {
 		err = fmt.Errorf("%w (%w)", err, cause)
 	}
-	if !errors.Is(err, context.DeadlineExceeded) || answered && c.leads() {
+	if !errors.Is(err, context.DeadlineExceeded) || o.known {
 		return fmt.Errorf("conclave: %s %q: %w", op, name, err)
 	}
-	return &UnavailableError{Op: op, Name: name, Attempts: c.tried(), Err: err}
+	return &UnavailableError{Op: op, Name: name, Attempts: o.attempts, Err: err}
 }

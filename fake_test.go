@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/conclave-io/conclave/internal/boottime"
+	"github.com/conclave-io/conclave/internal/line"
 	"github.com/conclave-io/conclave/service/api"
 )
 
@@ -76,7 +77,7 @@ type attached struct {
 
 func newCluster(t *testing.T, n int) *cluster {
 	c := &cluster{
-		t: t, identity: "00000000000000c1", version: protocolVersion, began: time.Now(), state: newState(),
+		t: t, identity: "00000000000000c1", version: line.ProtocolVersion, began: time.Now(), state: newState(),
 		streams: make(map[string]*attached), watches: make(map[chan struct{}]bool), done: make(chan struct{}),
 	}
 	for i := range n {

@@ -162,8 +162,8 @@ func stoppedLeader(t *testing.T, idle bool) {
 		time.AfterFunc(300*time.Millisecond, func() {
 			cl.mu.Lock()
 			defer cl.mu.Unlock()
-			s := cl.state.sessions[string(l.h.session.secret)]
-			cl.deliver(cl.state.remove(s.claims[l.h.sequence]))
+			s := cl.state.sessions[string(l.h.call.Session().Secret())]
+			cl.deliver(cl.state.remove(s.claims[l.h.call.Sequence()]))
 		})
 	}
 	o := <-waiting
@@ -219,7 +219,7 @@ func TestLostSession(t *testing.T) {
 		blocker := mustLock(t, other, "y")
 		waiting := inBackground(t.Context(), c, "y")
 		synctest.Wait()
-		old := l.h.session
+		old := l.h.call.Session()
 
 		cl.lead(-1) // nobody renews, nobody expires
 		began := time.Now()
@@ -235,16 +235,16 @@ func TestLostSession(t *testing.T) {
 		}
 		cl.lead(1)
 		again := mustLock(t, c, "x")
-		if again.h.session == old || l.Context().Err() == nil {
+		if again.h.call.Session() == old || l.Context().Err() == nil {
 			t.Fatal("the old session came back")
 		}
 		cl.inspect(func(st *state) {
-			if st.sessions[string(old.secret)] != nil {
+			if st.sessions[string(old.Secret())] != nil {
 				t.Error("the old session was not closed")
 			}
 		})
 		_ = blocker.Unlock(t.Context())
-		if o := <-waiting; o.err != nil || o.lock.h.session == old {
+		if o := <-waiting; o.err != nil || o.lock.h.call.Session() == old {
 			t.Fatalf("the waiting call: %v", o.err)
 		}
 	})
@@ -256,7 +256,7 @@ func TestSessionGoneAtTheServer(t *testing.T) {
 		c := cl.connect()
 		l := mustLock(t, c, "x")
 		cl.mu.Lock()
-		cl.state.end(string(l.h.session.secret))
+		cl.state.end(string(l.h.call.Session().Secret()))
 		cl.mu.Unlock()
 		<-l.Context().Done() // the next renewal tells
 		if context.Cause(l.Context()) != ErrLost {

@@ -4,25 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/line"
 	"github.com/conclave-io/conclave/service/api"
 )
 
 // hold is what a handle holds, or held: the grant of one request to acquire.
 type hold struct {
-	client  *Client
-	session *session
-	// sequence is that of the request to acquire, by which the servers know
-	// the hold.
-	sequence uint64
-	kind     string // "lock" or "election", for errors
-	name     string
-	fence    uint64
-	floor    uint64
-	ctx      *holdContext
-	moved    chan struct{}
-	released bool // guarded by client.mu
+	client *Client
+	call   *line.Call // the request, by which the line knows the hold
+	kind   string     // "lock" or "election", for errors
+	name   string
+	fence  uint64
+	floor  uint64
+	lease  *lease
+	ctx    *holdContext
+	moved  chan struct{}
+	// released says that it was given up.
+	released atomic.Bool
+}
+
+func newHold(c *Client, call *line.Call, a *acquisition, l *lease, grant *api.Reply) *hold {
+	return &hold{
+		client: c, call: call, kind: a.kind, name: a.message.GetName(), fence: grant.GetFence(), floor: grant.GetFloor(),
+		lease: l, ctx: newHoldContext(l), moved: make(chan struct{}, 1),
+	}
 }
 
 // acquisition is what a call wants to acquire.
@@ -45,10 +53,6 @@ func electionOf(name string, value []byte, options []CampaignOption) acquisition
 		option.set(a)
 	}
 	return acquisition{"election", a}
-}
-
-func releaseOf(hold uint64) *api.Request {
-	return &api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold}}}
 }
 
 // validate spares the servers what they would refuse.
@@ -74,95 +78,35 @@ func validateValue(name string, value []byte) error {
 	return nil
 }
 
-// acquire waits until a is granted. Each round is one session: if it is lost
-// before the grant has become a handle, the next one starts over.
+// acquire waits until a is granted. If the session is lost before the caller has its
+// handle, acquire begins again: a grant proves nothing about the deadline, since it may
+// have been long on its way.
 func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
 	if err := a.validate(); err != nil {
 		return nil, err
 	}
 	for {
-		s, err := c.opened(ctx, a.kind, a.message.GetName())
-		if err != nil {
-			return nil, err
+		call := &line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a.message}}, Data: &pending{acquisition: &a}}
+		o := c.do(ctx, call)
+		switch {
+		case o.hold != nil && ctx.Err() != nil:
+			c.mail.post(line.Input{Kind: line.Withdraw, Call: call})
+			return nil, interrupted(ctx, a.kind, a.message.GetName(), o)
+		case o.hold != nil && !o.hold.lease.valid():
+			continue
+		case o.hold != nil:
+			return o.hold, nil
+		case o.reply.GetCode() == api.Code_CODE_HELD:
+			election := a.message.GetClass() == api.Class_CLASS_ELECTION
+			return nil, &HeldError{Name: a.message.GetName(), Holder: holderOf(o.reply.GetHolder()), election: election}
+		case o.reply != nil:
+			return nil, refusal(a.kind, a.message.GetName(), o.reply)
 		}
-		done := make(chan outcome, 1)
-		r := &request{message: &api.Request{Op: &api.Request_Acquire{Acquire: a.message}}, done: done}
-		c.submit(s, r)
-		select {
-		case o := <-done:
-			if h, err, settled := c.settle(ctx, a, r, o); settled {
-				return h, err
-			}
-		case <-ctx.Done():
-			return nil, c.interrupted(ctx, a.kind, a.message.GetName(), c.abandon(r))
-		}
+		return nil, c.failed(ctx, a.kind, a.message.GetName(), o)
 	}
 }
 
-// settle turns the outcome of a request to acquire into that of the call. It is
-// not settled if the call has to start over in another session.
-func (c *Client) settle(ctx context.Context, a acquisition, r *request, o outcome) (h *hold, err error, settled bool) {
-	switch code := o.reply.GetCode(); {
-	case o.err == errSessionGone || code == api.Code_CODE_STALE:
-		return nil, nil, false
-	case o.err != nil:
-		return nil, fmt.Errorf("conclave: %s %q: %w", a.kind, a.message.GetName(), o.err), true
-	case code == api.Code_CODE_OK && ctx.Err() != nil:
-		c.abandon(r)
-		return nil, c.interrupted(ctx, a.kind, a.message.GetName(), true), true
-	case code == api.Code_CODE_OK:
-		h = c.handOut(a, r, o.reply)
-		return h, nil, h != nil
-	case code == api.Code_CODE_HELD:
-		held := &HeldError{Name: a.message.GetName(), Holder: holderOf(o.reply.GetHolder()), election: a.message.GetClass() == api.Class_CLASS_ELECTION}
-		return nil, held, true
-	default:
-		return nil, refusal(a.kind, a.message.GetName(), o.reply), true
-	}
-}
-
-// handOut makes the handle of a grant, or returns nil if the session is lost: a
-// grant proves nothing about the deadline, since it may have been long on its
-// way.
-func (c *Client) handOut(a acquisition, r *request, grant *api.Reply) *hold {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := r.session
-	s.check(c.cfg.now())
-	if s.gone {
-		return nil
-	}
-	h := &hold{
-		client: c, session: s, sequence: r.sequence, kind: a.kind, name: a.message.GetName(), fence: grant.GetFence(), floor: grant.GetFloor(),
-		ctx: newHoldContext(s.lease), moved: make(chan struct{}, 1),
-	}
-	s.grants[r.sequence] = h
-	if reason, asked := s.asked[r.sequence]; asked {
-		delete(s.asked, r.sequence)
-		h.ctx.end(&RevokedError{reason})
-	}
-	return h
-}
-
-// abandon is called when the caller of a request to acquire goes away. It reports
-// whether the cluster has answered the request, if only that it is queued.
-func (c *Client) abandon(r *request) (answered bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := r.session
-	if s.gone {
-		return false
-	}
-	answered = r.answered
-	if h, granted := s.grants[r.sequence]; granted && h == nil {
-		s.giveBack(r.sequence)
-	} else {
-		s.withdraw(r)
-	}
-	return answered
-}
-
-func (h *hold) deadline() time.Duration { return time.Duration(h.session.lease.deadline()) }
+func (h *hold) deadline() time.Duration { return time.Duration(h.lease.deadline()) }
 
 func (h *hold) renewed() <-chan struct{} { return h.moved }
 
@@ -191,12 +135,12 @@ func (h *hold) release(ctx context.Context) error {
 		return h.notHeld()
 	}
 	h.ctx.end(ErrReleased)
-	o, err := h.call(ctx, "release", releaseOf(h.sequence))
+	o, err := h.change(ctx, "release", &api.Request{Op: &api.Request_Release{Release: &api.Release{}}})
 	if err != nil {
 		return err
 	}
 	switch code := o.reply.GetCode(); {
-	case o.err == errSessionGone || code == api.Code_CODE_NOT_HELD:
+	case o.err == line.ErrSessionGone || code == api.Code_CODE_NOT_HELD:
 		return fmt.Errorf("conclave: %s %q: %w: its session ended before the release", h.kind, h.name, ErrNotHeld)
 	case o.err == ErrClosed || code == api.Code_CODE_OK || code == api.Code_CODE_STALE:
 		return nil // closing the session releases as well
@@ -208,32 +152,18 @@ func (h *hold) release(ctx context.Context) error {
 // giveUp reports whether the hold was held until now. One whose holder is asked
 // to leave is, until it is given up, or lost as any other.
 func (h *hold) giveUp() bool {
-	held := h.ctx.Err() == nil || errors.Is(context.Cause(h.ctx), ErrRevoked) && h.session.lease.valid()
-	h.client.mu.Lock()
-	defer h.client.mu.Unlock()
-	if !held || h.released || h.session.gone {
-		return false
-	}
-	h.released = true
-	return true
+	held := h.ctx.Err() == nil || errors.Is(context.Cause(h.ctx), ErrRevoked) && h.lease.valid()
+	return held && !h.released.Swap(true)
 }
 
-// call has a request about the hold carried out. If ctx ends first, the request
+// change has a request about the hold carried out. If ctx ends first, the request
 // goes on in the background.
-func (h *hold) call(ctx context.Context, op string, message *api.Request) (outcome, error) {
-	done := make(chan outcome, 1)
-	h.client.submit(h.session, &request{message: message, done: done})
-	select {
-	case o := <-done:
-		return o, nil
-	case <-ctx.Done():
+func (h *hold) change(ctx context.Context, op string, message *api.Request) (outcome, error) {
+	o := h.client.do(ctx, &line.Call{Of: h.call, Op: message})
+	if errors.Is(o.err, line.ErrWithdrawn) {
+		return outcome{}, interrupted(ctx, op+" "+h.kind, h.name, o)
 	}
-	select {
-	case o := <-done:
-		return o, nil
-	default:
-		return outcome{}, h.client.interrupted(ctx, op+" "+h.kind, h.name, false)
-	}
+	return o, nil
 }
 
 // update changes the value of an election.
@@ -244,7 +174,7 @@ func (h *hold) update(ctx context.Context, value []byte) error {
 	if h.ctx.Err() != nil {
 		return h.notHeld()
 	}
-	o, err := h.call(ctx, "update", &api.Request{Op: &api.Request_Update{Update: &api.Update{Hold: h.sequence, Value: value}}})
+	o, err := h.change(ctx, "update", &api.Request{Op: &api.Request_Update{Update: &api.Update{Value: value}}})
 	if err != nil {
 		return err
 	}
@@ -264,8 +194,7 @@ func (h *hold) transfer(ctx context.Context, to string) error {
 	if h.ctx.Err() != nil {
 		return h.notHeld()
 	}
-	message := &api.Request{Op: &api.Request_Transfer{Transfer: &api.Transfer{Hold: h.sequence, To: []byte(to)}}}
-	o, err := h.call(ctx, "transfer", message)
+	o, err := h.change(ctx, "transfer", &api.Request{Op: &api.Request_Transfer{Transfer: &api.Transfer{To: []byte(to)}}})
 	if err != nil {
 		return err
 	}

@@ -24,19 +24,18 @@ func (c *Client) Observe(ctx context.Context, name string) (<-chan Observation, 
 	if err := ValidateName(name); err != nil {
 		return nil, err
 	}
-	c.mu.Lock() // so that the task begins before Close waits for all
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, fmt.Errorf("conclave: observe %q: %w", name, ErrClosed)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	o := &observer{client: c, name: name, out: make(chan Observation, 1)}
-	c.tasks.Go(func() {
+	err := c.start(func() {
 		defer context.AfterFunc(c.ctx, cancel)()
 		defer cancel()
 		defer close(o.out)
 		o.run(ctx)
 	})
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("conclave: observe %q: %w", name, err)
+	}
 	return o.out, nil
 }
 

@@ -21,6 +21,8 @@ const (
 	// to reach a server.
 	shortestBackoff = 10 * time.Millisecond
 	longestBackoff  = 250 * time.Millisecond
+	// connectTimeout bounds a connection attempt with its handshakes.
+	connectTimeout = 3 * time.Second
 	// largestMessage bounds what is taken from a server: a page of 1,000
 	// elections may carry 64 KiB each.
 	largestMessage = 80 << 20
@@ -55,7 +57,7 @@ func newPool(cfg *Config) *pool {
 			grpc.WithStaticConnWindowSize(ahead),
 			grpc.WithConnectParams(grpc.ConnectParams{
 				Backoff:           backoff.Config{BaseDelay: shortestBackoff, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestBackoff},
-				MinConnectTimeout: 3 * welcomeLimit, // a slow handshake goes on while others are tried
+				MinConnectTimeout: connectTimeout, // a slow handshake goes on while others are tried
 			}),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
 		},

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/conclave-io/conclave/internal/line"
 	"github.com/conclave-io/conclave/service/api"
 )
 
@@ -159,7 +160,7 @@ func (c *Client) put(ctx context.Context, address string, q query) error {
 	if err != nil {
 		return err
 	}
-	if err := c.identify(s.GetCluster()); err != nil {
+	if err := line.Identify(c.identity, s.GetCluster()); err != nil {
 		return err
 	}
 	return q(ctx, server, s)
@@ -180,12 +181,13 @@ func elsewhere(err error) bool {
 
 // addresses returns the servers, with the one in use first.
 func (c *Client) addresses() []string {
+	r := c.route.Load()
 	var first []string
-	if inUse := c.Server(); inUse != "" {
-		first = append(first, inUse)
+	if r.server != "" {
+		first = append(first, r.server)
 	}
-	for _, s := range c.servers() {
-		if len(first) == 0 || s != first[0] {
+	for _, s := range r.servers {
+		if s != r.server {
 			first = append(first, s)
 		}
 	}

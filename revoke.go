@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/conclave-io/conclave/internal/line"
 	"github.com/conclave-io/conclave/service/api"
 )
 
@@ -48,27 +49,12 @@ func (c *Client) revoke(ctx context.Context, kind string, r *api.Revoke) (uint64
 	if len(reason) > MaxReason {
 		return 0, fmt.Errorf("conclave: revoke %s %q: the reason has %d bytes; give at most %d", kind, name, len(reason), MaxReason)
 	}
-	message := &api.Request{Op: &api.Request_Revoke{Revoke: r}}
-	for {
-		s, err := c.opened(ctx, "revoke "+kind, name)
-		if err != nil {
-			return 0, err
-		}
-		done := make(chan outcome, 1)
-		c.submit(s, &request{message: message, done: done})
-		select {
-		case o := <-done:
-			switch {
-			case o.err == errSessionGone:
-				continue // asked again in a new session: to ask twice does no harm
-			case o.err != nil:
-				return 0, fmt.Errorf("conclave: revoke %s %q: %w", kind, name, o.err)
-			case o.reply.GetCode() != api.Code_CODE_OK:
-				return 0, refusal("revoke "+kind, name, o.reply)
-			}
-			return o.reply.GetFence(), nil
-		case <-ctx.Done():
-			return 0, c.interrupted(ctx, "revoke "+kind, name, false)
-		}
+	o := c.do(ctx, &line.Call{Op: &api.Request{Op: &api.Request_Revoke{Revoke: r}}})
+	switch {
+	case o.err != nil:
+		return 0, c.failed(ctx, "revoke "+kind, name, o)
+	case o.reply.GetCode() != api.Code_CODE_OK:
+		return 0, refusal("revoke "+kind, name, o.reply)
 	}
+	return o.reply.GetFence(), nil
 }

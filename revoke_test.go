@@ -7,9 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/conclave-io/conclave/internal/boottime"
-	"github.com/conclave-io/conclave/service/api"
 )
 
 // A holder that is asked to leave stops, and nobody else enters before it says
@@ -85,34 +82,6 @@ func TestWrongOptionsAreRefusedHere(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A deadline that a renewal moved is not one of a hold which the same renewal
-// says is revoked: who reads the deadline must find the context ended.
-func TestRevocationEndsTheHoldBeforeTheDeadlineMoves(t *testing.T) {
-	b := newSessionBench(10 * time.Second)
-	b.open(t)
-	r := b.acquire()
-	b.flush()
-	b.answer(r.sequence, api.Code_CODE_OK, fence(7))
-	h := &hold{session: b.s, sequence: r.sequence, ctx: newHoldContext(b.s.lease), moved: make(chan struct{}, 1)}
-	b.s.grants[r.sequence] = h
-	before := b.s.lease.deadline()
-	looked := false
-	b.s.lease.now = func() boottime.Time { // the lease looks at the clock before it moves
-		if !looked && (h.ctx.Context.Err() == nil || b.s.lease.deadline() != before) {
-			t.Error("the deadline is about to move and the hold is not revoked, or it has moved")
-		}
-		looked = true
-		return b.now
-	}
-	b.now = b.now.Add(2 * time.Second)
-	b.s.extend(b.now)
-	b.flush()
-	b.answer(r.sequence+1, api.Code_CODE_OK, remaining(10*time.Second), func(rep *api.Reply) { rep.Revoked = []uint64{r.sequence} })
-	if !looked || b.s.lease.deadline() == before || !errors.Is(context.Cause(h.ctx), ErrRevoked) {
-		t.Errorf("looked: %t, moved by %v, cause %v", looked, b.s.lease.deadline().Sub(before), context.Cause(h.ctx))
-	}
 }
 
 func TestTryCampaign(t *testing.T) {

@@ -46,7 +46,7 @@ func (w *witness) onExpired(id string) {
 	defer w.mu.Unlock()
 	w.expired++
 	for _, l := range w.handles {
-		if string(l.h.session.secret) == id && l.Context().Err() == nil {
+		if string(l.h.call.Session().Secret()) == id && l.Context().Err() == nil {
 			w.t.Errorf("lock held by session %x when it expired", id)
 		}
 	}

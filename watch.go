@@ -33,19 +33,18 @@ func (c *Client) WatchElections(ctx context.Context, prefix string) (<-chan Chan
 }
 
 func (c *Client) watchClass(ctx context.Context, req *api.WatchRequest) (<-chan Changes, error) {
-	c.mu.Lock() // so that the task begins before Close waits for all
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, fmt.Errorf("conclave: watch %q: %w", req.GetPrefix(), ErrClosed)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	out := make(chan Changes)
-	c.tasks.Go(func() {
+	err := c.start(func() {
 		defer context.AfterFunc(c.ctx, cancel)()
 		defer cancel()
 		defer close(out)
 		c.roam(ctx, func(ctx context.Context, address string) bool { return c.follow(ctx, address, req, out) })
 	})
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("conclave: watch %q: %w", req.GetPrefix(), err)
+	}
 	return out, nil
 }
 

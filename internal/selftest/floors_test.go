@@ -66,7 +66,8 @@ service/server:        service/api service/backup service/node service/registry 
 service/server/servertest: service/server # for tests only: no line below may name it
 
 # Faces: what people touch. The client speaks the protocol and links no server.
-.:                     service/api internal/boottime
+internal/line:         service/api
+.:                     service/api internal/boottime internal/line
 embed:                 . service/server # a server in the user's process, and a client of it
 internal/guard:        internal/boottime
 internal/local:        . service/server

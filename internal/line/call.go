@@ -1,0 +1,82 @@
+package line
+
+import "github.com/conclave-io/conclave/service/api"
+
+// Call is a request of the program, from its submission to its outcome. The host makes
+// it and submits it once.
+//
+// A call to acquire or to revoke, and one with a nil Op, is made in the session that is
+// open. If that session is lost before the call has its outcome, the call begins again
+// in the next one, which Again tells. A call about a hold ends with its session.
+type Call struct {
+	// Op is what is asked for: a Request with nothing but its Op, or nil to ask only
+	// that a session is open.
+	Op *api.Request
+	// Of is the call to acquire about whose hold this call is, or nil. The number of
+	// the hold is filled in.
+	Of *Call
+	// Data is the host's.
+	Data any
+
+	session *Session // nil until it is submitted to one
+	// sequence is 0 while the call waits for its turn.
+	sequence uint64
+	// first is the reading just before the first transmission, last that before the
+	// newest; 0 before.
+	first, last int64
+	// answered: a reply came. queued: it was QUEUED. finished: no reply matters any more.
+	answered, queued, finished bool
+	// told: the program knows the outcome. withdrawn: its caller has gone; a grant is
+	// given back.
+	told, withdrawn bool
+	// target is the call to acquire that this call cancels.
+	target *Call
+	// asked says that the holder was asked to leave before it heard of the grant, and
+	// reason why.
+	asked  bool
+	reason string
+}
+
+// Session returns the session in which the call is made, or nil.
+func (c *Call) Session() *Session { return c.session }
+
+// Sequence returns the number of the call in its session, 0 before it has one.
+func (c *Call) Sequence() uint64 { return c.sequence }
+
+// Left reports whether the call was ever transmitted.
+func (c *Call) Left() bool { return c.first != 0 }
+
+func (c *Call) acquires() bool { return c.Op.GetAcquire() != nil }
+
+func (c *Call) extends() bool { return c.Op.GetOpen() != nil || c.Op.GetRenew() != nil }
+
+// repeats reports whether the call begins again if its session is lost.
+func (c *Call) repeats() bool {
+	return c.acquires() || c.Op.GetRevoke() != nil
+}
+
+// reset makes the call as it was before it was submitted to a session.
+func (c *Call) reset() {
+	*c = Call{Op: c.Op, Of: c.Of, Data: c.Data}
+}
+
+// address fills in the number of the hold that the call is about.
+func (c *Call) address() {
+	if c.Of == nil {
+		return
+	}
+	switch op := c.Op.GetOp().(type) {
+	case *api.Request_Release:
+		op.Release.Hold = c.Of.sequence
+	case *api.Request_Update:
+		op.Update.Hold = c.Of.sequence
+	case *api.Request_Transfer:
+		op.Transfer.Hold = c.Of.sequence
+	}
+}
+
+// size is about how many bytes the call takes in a frame.
+func (c *Call) size() int {
+	acquire := c.Op.GetAcquire()
+	return 64 + len(acquire.GetName()) + len(acquire.GetValue()) + len(c.Op.GetUpdate().GetValue())
+}

@@ -1,0 +1,164 @@
+package line
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// elsewhere reports whether a reply says that the server cannot know the outcome: the
+// request has to be sent again, to the server that leads.
+func elsewhere(code api.Code) bool {
+	return code == api.Code_CODE_NOT_LEADER || code == api.Code_CODE_UNAVAILABLE
+}
+
+// reply takes in a reply to one of the session's requests. Replies come in any order,
+// and more than once.
+func (s *Session) reply(rep *api.Reply) {
+	c := s.pending[rep.GetSequence()]
+	switch {
+	case elsewhere(rep.GetCode()):
+		// The request stays pending. The stream is given up, and then it is sent again.
+	case rep.GetCode() == api.Code_CODE_SESSION_GONE:
+		s.goneReply(c)
+	case rep.GetCode() == api.Code_CODE_REVOKED && rep.GetFence() != 0:
+		s.revoke(rep.GetSequence(), rep.GetMessage())
+	case c == nil:
+		s.strayReply(rep)
+	case rep.GetCode() == api.Code_CODE_QUEUED:
+		s.enqueued(c)
+	default:
+		s.finalReply(c, rep)
+	}
+}
+
+// enqueued notes that a call waits in a queue of the servers.
+func (s *Session) enqueued(c *Call) {
+	if !c.queued {
+		c.answered, c.queued = true, true
+		s.queued++
+	}
+	s.admit()
+}
+
+// goneReply ends the session, even if nothing awaits the reply. The session was open
+// when the request was sent, or the servers tell by a reply without a number that
+// somebody else closed it.
+func (s *Session) goneReply(c *Call) {
+	if !s.gone {
+		s.retire(ErrSessionGone, true)
+	} else if c != nil { // it answers the Close
+		s.drop(c)
+		s.line.finish(c, nil, ErrSessionGone)
+	}
+}
+
+// strayReply handles a reply that nothing awaits: almost always a duplicate. But a grant
+// that the session does not know must not stay with it.
+func (s *Session) strayReply(rep *api.Reply) {
+	if rep.GetCode() != api.Code_CODE_OK || rep.GetFence() == 0 || s.gone {
+		return
+	}
+	if _, known := s.grants[rep.GetSequence()]; !known {
+		s.giveBack(rep.GetSequence())
+	}
+}
+
+func (s *Session) finalReply(c *Call, rep *api.Reply) {
+	code := rep.GetCode()
+	if c.acquires() && (code == api.Code_CODE_INTERNAL || code == api.Code_CODE_EXHAUSTED) {
+		// Nobody knows whether it was carried out: a full queue may refuse what was sent
+		// again after the first was taken. Nothing may be left behind.
+		c.answered = true
+		s.line.finish(c, rep, nil)
+		s.withdraw(c)
+		return
+	}
+	s.settle(c)
+	switch {
+	case c.extends():
+		s.extended(c, rep)
+	case c.acquires() && code == api.Code_CODE_OK:
+		s.granted(c, rep)
+	case c.acquires() && code == api.Code_CODE_STALE && !c.told:
+		s.awaited = slices.DeleteFunc(s.awaited, func(other *Call) bool { return other == c })
+		s.line.again(c)
+		s.line.admit()
+	case c.target != nil:
+		s.cancelled(c.target, rep)
+	default:
+		s.line.finish(c, rep, nil)
+	}
+	s.admit()
+}
+
+// granted notes what the servers granted.
+func (s *Session) granted(c *Call, rep *api.Reply) {
+	s.grants[c.sequence] = c
+	if c.withdrawn {
+		s.giveBack(c.sequence)
+		return
+	}
+	s.line.finish(c, rep, nil)
+	if c.asked {
+		s.line.emit(Output{Action: Revoked, Call: c, Reason: c.reason})
+	}
+}
+
+// cancelled ends the wait of a call that a Cancel withdrew. If the grant was faster and
+// its reply is still on its way, the fence here tells. A Cancel that failed tells
+// nothing: then a Release finds out.
+func (s *Session) cancelled(target *Call, rep *api.Reply) {
+	if target.finished {
+		return // its own reply came first, and has been dealt with
+	}
+	s.drop(target)
+	if rep.GetFence() != 0 || rep.GetCode() != api.Code_CODE_OK {
+		s.giveBack(target.sequence)
+	}
+}
+
+// extended takes in the answer to an Open or a Renew.
+func (s *Session) extended(c *Call, rep *api.Reply) {
+	l := s.line
+	s.extensions = slices.DeleteFunc(s.extensions, func(e *Call) bool { return e == c })
+	if len(rep.GetId()) > 0 && s.id == nil {
+		s.id = rep.GetId()
+		l.emit(Output{Action: Routed})
+	}
+	if s.gone {
+		return
+	}
+	// Before the deadline moves: a holder that sees the new one knows that its hold is
+	// revoked, and does not take it for a deadline of the hold.
+	for _, hold := range rep.GetRevoked() {
+		s.revoke(hold, "")
+	}
+	until := c.first + rep.GetRemainingNs() - Margin(l.ttl)
+	switch {
+	case rep.GetCode() != api.Code_CODE_OK && s.open:
+	case rep.GetCode() != api.Code_CODE_OK:
+		err := &Refused{rep}
+		l.refuse(err)
+		s.retire(err, true)
+	case !s.open && until <= l.now:
+		// Open, but answered too late to rely on. The next Open may do.
+	case !s.open:
+		s.open, s.until = true, until
+		l.emit(Output{Action: Opened, Session: s, Until: until})
+		l.admit()
+	case until > s.until:
+		s.until = until
+		l.emit(Output{Action: Extended, Session: s, Until: until})
+	}
+}
+
+// Margin is how much earlier than the servers a client stops to believe, in ns: it
+// covers what their clocks run faster in a TTL, and the time from looking at the clock
+// to acting.
+func Margin(ttl int64) int64 {
+	if ttl < 1000*ms {
+		return ttl / 3
+	}
+	return max(ttl/10, 100*ms)
+}

@@ -1,0 +1,276 @@
+package line
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+func addresses(b *bench) []string {
+	var open []string
+	for _, o := range b.open {
+		address := o.Address
+		if o.Relayed {
+			address += " relayed"
+		}
+		open = append(open, address)
+	}
+	slices.Sort(open)
+	return open
+}
+
+func requireOpen(t *testing.T, b *bench, want ...string) {
+	t.Helper()
+	if got := addresses(b); !slices.Equal(got, want) {
+		t.Fatalf("streams to %q, want %q", got, want)
+	}
+}
+
+var three = []string{"a:1", "b:1", "c:1"}
+
+// A server that takes connections and never answers does not stop the search: the next
+// one is tried after 150 ms, and the silent one is given up after a second.
+func TestSilentServersAreTriedInTurn(t *testing.T) {
+	b := newBench(t, 10*second, three...)
+	b.step(Input{})
+	first := b.only()
+	b.pass(149 * ms)
+	b.only()
+	b.pass(301 * ms)
+	requireOpen(t, b, three...)
+	b.pass(550 * ms)
+	if len(b.hung) == 0 || b.hung[0].Stream != first.Stream || b.hung[0].Err != ErrSilent {
+		t.Fatalf("hung up %+v", b.hung)
+	}
+}
+
+func TestFollowsTheLeader(t *testing.T) {
+	b := newBench(t, 10*second, three...)
+	b.step(Input{})
+	first := b.only()
+	b.welcome(first)
+	b.deny(first, "d:1") // one that is not configured
+	requireOpen(t, b, "d:1")
+	b.welcome(b.only())
+	if b.l.Server() != "d:1" {
+		t.Fatalf("uses %q", b.l.Server())
+	}
+	b.pass(60 * second)
+	requireOpen(t, b, "d:1")
+}
+
+// Two servers that name each other are not followed forever without a pause.
+func TestNamingsAreFollowedThreeTimes(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	b.step(Input{})
+	for range 4 {
+		o := b.only()
+		b.welcome(o)
+		other := "a:1"
+		if o.Address == other {
+			other = "b:1"
+		}
+		b.deny(o, other)
+	}
+	requireOpen(t, b)
+	if wait := b.l.Next() - b.now; wait < 5*ms || wait > longestBackoff {
+		t.Fatalf("pauses for %d ns", wait)
+	}
+}
+
+// While the server in use leaves a request unanswered, others are tried beside it. The
+// first that carries out a request replaces it.
+func TestAnUnansweredRequestStartsASearch(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	b.attach()
+	slow := b.only()
+	other := "a:1"
+	if slow.Address == other {
+		other = "b:1"
+	}
+	b.acquire()
+	b.pass(499 * ms)
+	b.only()
+	b.pass(700 * ms)
+	b.welcome(b.to(other))
+	if b.l.Server() != slow.Address {
+		t.Fatal("a welcome is no proof that a server leads")
+	}
+	b.requireSent(t, "2/2 acquire x", "2/2 acquire x")
+	rep := &api.Reply{Session: b.l.session.secret, Sequence: 2, Code: api.Code_CODE_QUEUED}
+	b.receive(b.to(other), &api.ServerFrame{Replies: []*api.Reply{rep}})
+	if b.l.Server() != other || len(b.open) != 1 {
+		t.Fatalf("uses %q, streams %q", b.l.Server(), addresses(b))
+	}
+}
+
+// A server that is merely slow stays in use.
+func TestASlowServerStays(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	b.attach()
+	slow := b.only()
+	b.acquire()
+	b.pass(900 * ms)
+	if len(b.open) == 1 {
+		t.Fatal("nothing else was tried")
+	}
+	b.answer(2, api.Code_CODE_QUEUED)
+	b.pass(200 * ms)
+	if b.only().Stream != slow.Stream {
+		t.Fatal("replaced")
+	}
+}
+
+// A queue can be silent for hours. The server is asked for a sign of life, and if it
+// gives none others are tried.
+func TestPingsWhileACallWaits(t *testing.T) {
+	b := newBench(t, 3600*second, "a:1", "b:1")
+	b.attach()
+	b.pass(second)
+	if len(b.pings) != 0 {
+		t.Fatal("pinged while nobody waits")
+	}
+	b.acquire()
+	b.answer(2, api.Code_CODE_QUEUED)
+	for range 3 { // pings that are answered
+		b.pass(500 * ms)
+		if len(b.pings) == 0 {
+			t.Fatal("not pinged")
+		}
+		b.step(Input{Kind: Pong, Stream: b.pings[0].Stream})
+		b.pings = nil
+	}
+	b.only()
+	b.pass(900 * ms) // and one that is not
+	if len(b.open) == 1 {
+		t.Fatal("no other server was tried")
+	}
+}
+
+// A client that reaches a follower but not the leader asks the follower to relay, and
+// looks for the leader now and then.
+func TestRelayWhileTheLeaderIsOutOfReach(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	b.step(Input{})
+	follower := b.only()
+	leader := "a:1"
+	if follower.Address == leader {
+		leader = "b:1"
+	}
+	b.welcome(follower)
+	b.deny(follower, leader)
+	requireOpen(t, b, leader)
+	for len(b.open) == 0 || b.only().Address == leader { // refuses every connection
+		for _, o := range b.open {
+			b.cut(o, false)
+		}
+		b.pass(20 * ms)
+	}
+	again := b.only()
+	b.welcome(again)
+	b.deny(again, leader)
+	requireOpen(t, b, follower.Address+" relayed")
+	b.welcome(b.only())
+	b.pass(1999 * ms)
+	b.only()
+	b.pass(2 * ms)
+	b.welcome(b.to(leader))
+	requireOpen(t, b, leader)
+}
+
+// The leader did not answer while another server was adopted, which names it at once:
+// that one is asked to relay.
+func TestALateLeaderIsRelayed(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	b.step(Input{})
+	follower := b.only()
+	leader := "a:1"
+	if follower.Address == leader {
+		leader = "b:1"
+	}
+	b.welcome(follower)
+	b.deny(follower, leader)
+	b.pass(150 * ms)
+	again := b.to(follower.Address)
+	b.welcome(again)
+	b.deny(again, leader)
+	requireOpen(t, b, follower.Address+" relayed")
+}
+
+func TestWrongClusterIsHopeless(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	b.l.identity = "other"
+	b.step(Input{})
+	b.welcome(b.only())
+	if slices.ContainsFunc(b.told, func(o Output) bool { return o.Action == Hopeless }) {
+		t.Fatal("one server is left to try")
+	}
+	b.pass(20 * ms)
+	b.welcome(b.only())
+	i := slices.IndexFunc(b.told, func(o Output) bool { return o.Action == Hopeless })
+	if i < 0 || !errors.Is(b.told[i].Err, ErrWrongCluster) {
+		t.Fatalf("told %+v", b.told)
+	}
+	if tried := b.l.Attempts(); len(tried) != 2 || !errors.Is(tried[0].Err, ErrWrongCluster) {
+		t.Fatalf("tried %+v", tried)
+	}
+}
+
+// One server that may come back is enough to go on.
+func TestARefusedConnectionIsNotHopeless(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	for i := range 10 {
+		b.pass(300 * ms)
+		for _, o := range b.open {
+			b.cut(o, o.Address == "a:1")
+			break
+		}
+		if slices.ContainsFunc(b.told, func(o Output) bool { return o.Action == Hopeless }) {
+			t.Fatalf("gave up after %d attempts", i+1)
+		}
+	}
+}
+
+// All addresses may have changed since the program was configured.
+func TestLearnsAddresses(t *testing.T) {
+	b := newBench(t, 10*second)
+	b.attach()
+	using := b.only()
+	b.receive(using, &api.ServerFrame{Servers: []string{"x:1", "a:1", "y:1"}})
+	if got := b.l.Servers(); !slices.Equal(got, []string{"a:1", "x:1", "y:1"}) {
+		t.Fatalf("knows %q", got)
+	}
+	b.cut(using, false)
+	b.pass(500 * ms)
+	requireOpen(t, b, "a:1", "x:1", "y:1")
+}
+
+// Requests of many steps share a frame, and a stream has one frame at a time.
+func TestFrames(t *testing.T) {
+	b := newBench(t, 10*second)
+	b.attach()
+	for range 300 {
+		b.l.Step(b.now, Input{Kind: Submit, Call: acquireOf("x")})
+	}
+	frames := func() (sizes []int) {
+		for _, o := range b.l.Outputs(b.now) {
+			if o.Action == Send {
+				sizes = append(sizes, len(o.Frame.GetRequests()))
+			}
+		}
+		b.l.Clear()
+		return sizes
+	}
+	if got := frames(); !slices.Equal(got, []int{256}) {
+		t.Fatalf("frames of %v requests", got)
+	}
+	if got := frames(); len(got) != 0 {
+		t.Fatal("a second frame before the first was taken")
+	}
+	b.l.Step(b.now, Input{Kind: Sent, Stream: b.l.using.id})
+	if got := frames(); !slices.Equal(got, []int{44}) {
+		t.Fatalf("frames of %v requests", got)
+	}
+}

@@ -1,0 +1,240 @@
+package line
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+const (
+	// window bounds how far the newest number is above the lowest unanswered one. A
+	// server keeps 1,024 answers of a session.
+	window = 1000
+	// maxExtensions bounds the unanswered renewals. They do not wait for the window:
+	// they must not wait behind what they keep alive.
+	maxExtensions = 8
+)
+
+// Session is the client's side of one session.
+type Session struct {
+	line *Line
+	// secret proves that requests are the client's own. No text shows it.
+	secret []byte
+	// id is what the servers call the session, nil until one has said so.
+	id []byte
+
+	next uint64 // number of the next request
+	// pending holds the calls with a number and without a final reply; queued of them
+	// wait in a queue of the servers.
+	pending map[uint64]*Call
+	queued  int
+	// awaited holds those without any reply, by number; the first is unanswered.
+	awaited []*Call
+	// backlog holds those that wait for a number.
+	backlog []*Call
+	// extensions holds the unanswered Opens and Renews, the oldest first.
+	extensions []*Call
+	renewed    int64 // when the newest of them was submitted
+
+	open  bool  // it was, and the deadline counts
+	until int64 // the deadline
+	// grants holds the calls to acquire that were granted and not given back.
+	grants map[uint64]*Call
+	// gone: the session is lost or closed, and takes no more calls.
+	gone    bool
+	retired int64
+}
+
+func newSession(l *Line) *Session {
+	return &Session{line: l, secret: l.cfg.Secret(), next: 1, pending: make(map[uint64]*Call), grants: make(map[uint64]*Call)}
+}
+
+// Secret returns the 16 bytes by which the servers know the client.
+func (s *Session) Secret() []byte { return s.secret }
+
+// Gone reports whether the session is lost or closed.
+func (s *Session) Gone() bool { return s.gone }
+
+// low returns the lowest number that awaits an answer.
+func (s *Session) low() uint64 {
+	for len(s.awaited) > 0 && s.awaited[0].answered {
+		s.awaited[0] = nil
+		s.awaited = s.awaited[1:]
+	}
+	if len(s.awaited) == 0 {
+		return s.next
+	}
+	return s.awaited[0].sequence
+}
+
+// unanswered returns the reading at which the unanswered request with the lowest number
+// was last transmitted to the server in use, or 0 if there is none.
+func (s *Session) unanswered() int64 {
+	if s.low() == s.next {
+		return 0
+	}
+	return s.awaited[0].last
+}
+
+// submit takes a call in. It is transmitted as soon as the window allows.
+func (s *Session) submit(c *Call) {
+	c.session = s
+	c.address()
+	if c.Of != nil && c.Op.GetRelease() != nil {
+		delete(s.grants, c.Of.sequence) // only now: until here a duplicate of the grant is no stray
+	}
+	if len(s.backlog) > 0 || s.next-s.low() >= window {
+		s.backlog = append(s.backlog, c)
+		return
+	}
+	s.number(c)
+}
+
+func (s *Session) number(c *Call) {
+	c.session, c.sequence = s, s.next
+	s.next++
+	s.pending[c.sequence] = c
+	s.awaited = append(s.awaited, c)
+	s.line.transmit(c)
+}
+
+// admit gives numbers to the calls of the backlog that the window now allows.
+func (s *Session) admit() {
+	for len(s.backlog) > 0 && s.next-s.low() < window {
+		c := s.backlog[0]
+		s.backlog[0] = nil
+		s.backlog = s.backlog[1:]
+		if !c.finished {
+			s.number(c)
+		}
+	}
+}
+
+// drop forgets a call: no reply to it matters any more.
+func (s *Session) drop(c *Call) {
+	s.settle(c)
+	s.admit()
+}
+
+// settle takes a call off those that have no final reply.
+func (s *Session) settle(c *Call) {
+	if c.queued {
+		c.queued = false
+		s.queued--
+	}
+	c.answered, c.finished = true, true
+	delete(s.pending, c.sequence)
+}
+
+// extend submits an Open while the session is not open, otherwise a Renew. If too many
+// are unanswered it drops the oldest: a deadline counts from the first transmission of
+// the request that is answered, so an old one is worth little.
+func (s *Session) extend() {
+	for len(s.extensions) >= maxExtensions {
+		s.drop(s.extensions[0])
+		s.extensions = slices.Delete(s.extensions, 0, 1)
+	}
+	c := &Call{Op: &api.Request{Op: &api.Request_Renew{Renew: &api.Renew{}}}, told: true}
+	if !s.open {
+		c.Op.Op = &api.Request_Open{Open: s.line.cfg.Open}
+	}
+	s.extensions = append(s.extensions, c)
+	s.renewed = s.line.now
+	s.number(c)
+}
+
+// nextRenewal returns when to extend again.
+func (s *Session) nextRenewal() int64 { return s.renewed + max(s.line.ttl/4, 25*ms) }
+
+// wire returns what to send for a call now, and counts it as sent.
+func (s *Session) wire(c *Call) *api.Request {
+	if c.first == 0 {
+		c.first = s.line.now
+	}
+	c.last = s.line.now
+	return &api.Request{Session: s.secret, Sequence: c.sequence, Low: s.low(), Op: c.Op.GetOp()}
+}
+
+// unfinished returns, by number, all calls that have no final reply. They are sent again
+// over another stream: those that wait in a queue are attached to their places by it.
+func (s *Session) unfinished() []*Call {
+	return slices.SortedFunc(maps.Values(s.pending), func(a, b *Call) int { return cmp.Compare(a.sequence, b.sequence) })
+}
+
+// withdraw is called when the caller of a call has gone, or knows its outcome and does
+// not want it. If a call to acquire has left for the servers, a Cancel follows it. If it
+// was granted, a Release follows that.
+func (s *Session) withdraw(c *Call) {
+	if granted := s.grants[c.sequence]; granted == c && c.sequence != 0 {
+		s.giveBack(c.sequence)
+		return
+	}
+	s.line.finish(c, nil, ErrWithdrawn)
+	if !c.acquires() || c.finished || c.withdrawn {
+		return // a request of another kind goes on in the background
+	}
+	c.withdrawn = true
+	if c.first == 0 {
+		s.drop(c)
+		return
+	}
+	s.submit(&Call{target: c, told: true, Op: &api.Request{Op: &api.Request_Cancel{Cancel: &api.Cancel{Hold: c.sequence}}}})
+}
+
+// giveBack releases a grant that nobody wants.
+func (s *Session) giveBack(hold uint64) {
+	delete(s.grants, hold)
+	s.submit(&Call{told: true, Op: &api.Request{Op: &api.Request_Release{Release: &api.Release{Hold: hold}}}})
+}
+
+// revoke tells that the servers want a hold back. If its grant is still to arrive, that
+// is told with the grant.
+func (s *Session) revoke(hold uint64, reason string) {
+	if c := s.grants[hold]; c != nil {
+		s.line.emit(Output{Action: Revoked, Call: c, Reason: reason})
+	} else if c := s.pending[hold]; c != nil && c.acquires() && !c.asked {
+		c.asked, c.reason = true, reason
+	}
+}
+
+// retire ends the session on this side: all holds are lost, and later calls are refused.
+// Unless the servers have ended it, they are asked to, by a Close, which is returned.
+func (s *Session) retire(cause error, ended bool) (farewell *Call) {
+	if s.gone {
+		return nil
+	}
+	s.gone, s.retired = true, s.line.now
+	s.line.emit(Output{Action: Lost, Session: s, Err: cause})
+	s.clear(cause)
+	defer s.line.restart()
+	if ended || s.next == 1 {
+		return nil
+	}
+	farewell = &Call{Op: &api.Request{Op: &api.Request_Close{Close: &api.Close{}}}}
+	s.number(farewell)
+	return farewell
+}
+
+// clear ends all calls: those that can begin again wait for the next session.
+func (s *Session) clear(cause error) {
+	calls := append(s.unfinished(), s.backlog...)
+	clear(s.grants)
+	s.awaited, s.backlog, s.extensions = nil, nil, nil
+	for _, c := range calls {
+		s.settle(c)
+		if cause == ErrSessionGone && c.repeats() && !c.told {
+			s.line.again(c)
+			continue
+		}
+		s.line.finish(c, nil, cause)
+	}
+}
+
+// again lets a call begin once more, in the session that is to come.
+func (l *Line) again(c *Call) {
+	c.reset()
+	l.emit(Output{Action: Again, Call: c})
+	l.waiting = append(l.waiting, c)
+}

@@ -1,0 +1,109 @@
+package line
+
+import "slices"
+
+const (
+	// A server from which nothing came for quiet is asked for a sign of life while a
+	// call waits in a queue, and has pingLimit to give it. A queue can be silent for
+	// hours, and the leader that would grant may be stopped.
+	quiet     = 250 * ms
+	pingLimit = 300 * ms
+	// forever is when nothing is due.
+	forever = int64(1<<63 - 1)
+)
+
+// unansweredLimit is how long a request may be unanswered before other servers are tried
+// beside the one in use: TTL/4, at least 100 ms and at most 500 ms. A slow disk may take
+// longer; trying others then does no harm.
+func unansweredLimit(ttl int64) int64 { return min(max(ttl/4, 100*ms), 500*ms) }
+
+// tick does what is due: it renews the session, gives up what has taken too long, and
+// watches the server in use.
+func (l *Line) tick() {
+	l.sessions = slices.DeleteFunc(l.sessions, func(s *Session) bool {
+		return s.gone && (len(s.pending) == 0 || l.now-s.retired > l.ttl) // closed, or expired by itself
+	})
+	if s := l.session; s != nil && !s.gone && l.using != nil && l.now >= s.nextRenewal() {
+		s.extend()
+	}
+	l.expireStreams()
+	l.watch()
+	if l.tryAt != 0 && l.now >= l.tryAt {
+		l.tryAt, l.hops = 0, 0
+		l.attempt()
+	}
+}
+
+// Next returns the reading at which the next Tick is due.
+func (l *Line) Next() int64 {
+	next := forever
+	if l.tryAt != 0 {
+		next = l.tryAt
+	}
+	for _, st := range l.streams {
+		if !st.welcomed {
+			next = min(next, st.opened+welcomeLimit)
+		}
+	}
+	if len(l.sessions) == 0 {
+		return next
+	}
+	next = min(next, l.now+unansweredLimit(l.ttl)/4)
+	s := l.session
+	if s.gone {
+		return next
+	}
+	if s.open {
+		next = min(next, s.until)
+	}
+	if l.using != nil {
+		next = min(next, s.nextRenewal())
+		if l.using.pinging {
+			next = min(next, l.using.pinged+l.pingLimit())
+		}
+	}
+	return next
+}
+
+func (l *Line) pingLimit() int64 { return min(pingLimit, unansweredLimit(l.ttl)) }
+
+// watch suspects the server in use of being stopped or cut off, or trusts it again.
+func (l *Line) watch() {
+	st := l.using
+	if st == nil {
+		return
+	}
+	l.ping(st)
+	switch suspect := st.mute || l.overdue(); {
+	case suspect && !l.suspect:
+		l.suspect, l.failures = true, 0
+		l.emit(Output{Action: Suspected, Address: st.address})
+		l.attempt()
+	case !suspect && l.suspect:
+		l.settle()
+	}
+}
+
+// ping asks the server in use for a sign of life if that is due, and notes if the last
+// one is overdue.
+func (l *Line) ping(st *stream) {
+	s := l.session
+	if st.pinging && l.now-st.pinged >= l.pingLimit() {
+		st.pinging, st.mute = false, true
+		if s != nil && !s.gone {
+			s.extend() // by this request another server can prove that it leads
+		}
+	}
+	if !st.pinging && l.now-st.heard > quiet && s != nil && s.queued > 0 {
+		st.pinging, st.pinged = true, l.now
+		l.emit(Output{Action: Ping, Stream: st.id, Address: st.address})
+	}
+}
+
+// overdue reports whether a request has been unanswered for too long.
+func (l *Line) overdue() bool {
+	return slices.ContainsFunc(l.sessions, func(s *Session) bool {
+		last := s.unanswered()
+		return last != 0 && l.now-last > unansweredLimit(l.ttl)
+	})
+}

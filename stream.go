@@ -1,0 +1,130 @@
+package conclave
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/internal/line"
+	"github.com/conclave-io/conclave/service/api"
+)
+
+const (
+	// relayHeader is the metadata of a stream that asks to be passed on.
+	relayHeader = "conclave-relay"
+	// pingTimeout ends a ping that was not answered. The line gives it up earlier.
+	pingTimeout = time.Second
+)
+
+// stream is one Attach stream to one server. It carries frames, and knows nothing of
+// what is in them.
+type stream struct {
+	client  *Client
+	id      uint64
+	address string
+	relayed bool
+	cancel  context.CancelCauseFunc
+	frames  chan *api.ClientFrame // those to be sent
+}
+
+type attachStream = grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]
+
+// open begins to attach to the server at address, which with relayed set is to pass the
+// stream on to the leader.
+func (c *Client) open(id uint64, address string, relayed bool) *stream {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	st := &stream{client: c, id: id, address: address, relayed: relayed, cancel: cancel, frames: make(chan *api.ClientFrame, 1)}
+	c.tasks.Go(func() {
+		err := st.converse(ctx)
+		cancel(nil)
+		var secrecy *TLSError
+		c.mail.post(line.Input{Kind: line.Ended, Stream: id, Err: err, Permanent: errors.As(err, &secrecy)})
+	})
+	return st
+}
+
+// converse reads the stream to its end.
+func (st *stream) converse(ctx context.Context) error {
+	conn, err := st.client.pool.get(st.address)
+	if err != nil {
+		return err
+	}
+	attach := ctx
+	if st.relayed {
+		attach = metadata.AppendToOutgoingContext(ctx, relayHeader, "1")
+	}
+	grpcStream, err := api.NewConclaveClient(conn).Attach(attach)
+	if err != nil {
+		return st.failure(ctx, err)
+	}
+	st.client.tasks.Go(func() { st.write(ctx, grpcStream) })
+	for {
+		frame, err := grpcStream.Recv()
+		if err != nil {
+			return st.failure(ctx, err)
+		}
+		st.client.mail.post(line.Input{Kind: line.Received, Stream: st.id, Frame: frame})
+	}
+}
+
+// failure says why the stream ended.
+func (st *stream) failure(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, line.ErrSilent):
+		st.client.pool.silent(st.address)
+		return cause
+	case cause != nil:
+		return cause
+	case errors.Is(err, io.EOF):
+		return errors.New("the server ended the stream")
+	default:
+		st.client.pool.failed(st.address)
+		return plain(err)
+	}
+}
+
+// write sends one frame after the other.
+func (st *stream) write(ctx context.Context, grpcStream attachStream) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case frame := <-st.frames:
+			if grpcStream.Send(frame) != nil {
+				return // the reader learns why
+			}
+			st.client.mail.post(line.Input{Kind: line.Sent, Stream: st.id})
+		}
+	}
+}
+
+// ping asks a server for a sign of life.
+func (c *Client) ping(stream uint64, address string) {
+	if c.pingOnce(c.ctx, address, pingTimeout) == nil {
+		c.mail.post(line.Input{Kind: line.Pong, Stream: stream})
+	}
+}
+
+// pingOnce returns nil if the server answers within the limit, whatever it
+// answers.
+func (c *Client) pingOnce(ctx context.Context, address string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	conn, err := c.pool.get(address)
+	if err != nil {
+		return err
+	}
+	_, err = api.NewConclaveClient(conn).Ping(ctx, &api.PingRequest{})
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
+		return err
+	default:
+		return nil
+	}
+}
