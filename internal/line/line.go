@@ -339,3 +339,10 @@ func (l *Line) checkDeadline() {
 		s.retire(ErrSessionGone, false)
 	}
 }
+
+var actions = [...]string{
+	"dial", "hang up", "send", "ping", "done", "again", "opened", "extended", "revoked", "lost",
+	"attached", "hopeless", "closed", "routed", "adopted", "suspected", "left",
+}
+
+func (a Action) String() string { return actions[a] }

@@ -23,8 +23,7 @@ func (s *Session) reply(rep *api.Reply) {
 		s.goneReply(c)
 	case rep.GetCode() == api.Code_CODE_REVOKED && rep.GetFence() != 0:
 		s.revoke(rep.GetSequence(), rep.GetMessage())
-	case c == nil:
-		s.strayReply(rep)
+	case c == nil: // a duplicate
 	case rep.GetCode() == api.Code_CODE_QUEUED:
 		s.enqueued(c)
 	default:
@@ -50,17 +49,6 @@ func (s *Session) goneReply(c *Call) {
 	} else if c != nil { // it answers the Close
 		s.drop(c)
 		s.line.finish(c, nil, ErrSessionGone)
-	}
-}
-
-// strayReply handles a reply that nothing awaits: almost always a duplicate. But a grant
-// that the session does not know must not stay with it.
-func (s *Session) strayReply(rep *api.Reply) {
-	if rep.GetCode() != api.Code_CODE_OK || rep.GetFence() == 0 || s.gone {
-		return
-	}
-	if _, known := s.grants[rep.GetSequence()]; !known {
-		s.giveBack(rep.GetSequence())
 	}
 }
 

@@ -141,7 +141,10 @@ func (l *Line) settle() {
 		l.tryAt = l.now + seekLeader
 	}
 	for _, st := range slices.Clone(l.streams) {
-		if seeking := l.using.relayed && !st.relayed && st.address == l.named; st != l.using && !seeking {
+		// A stream to the leader may go on. One that was welcomed had its chance: kept,
+		// it would stand in the way of the next attempt.
+		seeking := l.using.relayed && !st.relayed && !st.welcomed && st.address == l.named
+		if st != l.using && !seeking {
 			l.replaced(st)
 		}
 	}

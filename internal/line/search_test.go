@@ -180,6 +180,38 @@ func TestRelayWhileTheLeaderIsOutOfReach(t *testing.T) {
 	requireOpen(t, b, leader)
 }
 
+// The leader was in use and does not answer any more. Once another server relays, the
+// dead stream ends: kept, it would be taken for an attempt that is under way.
+func TestADeadStreamToTheLeaderIsNotKept(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	b.attach()
+	dead := b.only()
+	leader, follower := dead.Address, "a:1"
+	if leader == follower {
+		follower = "b:1"
+	}
+	b.acquire()
+	b.pass(700 * ms)
+	b.welcome(b.to(follower))
+	b.deny(b.to(follower), leader)
+	b.pass(150 * ms) // the leader is tried once more, and does not answer
+	b.welcome(b.to(follower))
+	b.deny(b.to(follower), leader)
+	relayed := b.to(follower)
+	if !relayed.Relayed {
+		t.Fatal("the follower is not asked to relay")
+	}
+	b.welcome(relayed)
+	rep := &api.Reply{Session: b.l.session.secret, Sequence: 2, Code: api.Code_CODE_QUEUED}
+	b.receive(relayed, &api.ServerFrame{Replies: []*api.Reply{rep}})
+	if b.l.using.id != relayed.Stream {
+		t.Fatalf("streams to %q", addresses(b))
+	}
+	if _, kept := b.open[dead.Stream]; kept {
+		t.Fatal("the dead stream is kept")
+	}
+}
+
 // The leader did not answer while another server was adopted, which names it at once:
 // that one is asked to relay.
 func TestALateLeaderIsRelayed(t *testing.T) {

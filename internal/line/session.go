@@ -83,7 +83,7 @@ func (s *Session) submit(c *Call) {
 	c.session = s
 	c.address()
 	if c.Of != nil && c.Op.GetRelease() != nil {
-		delete(s.grants, c.Of.sequence) // only now: until here a duplicate of the grant is no stray
+		delete(s.grants, c.Of.sequence)
 	}
 	if len(s.backlog) > 0 || s.next-s.low() >= window {
 		s.backlog = append(s.backlog, c)

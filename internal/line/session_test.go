@@ -129,9 +129,23 @@ func TestDuplicatesOfAGrant(t *testing.T) {
 	b.requireSent(t, "2/2 acquire x")
 	b.submit(releaseOf(c))
 	b.requireSent(t, "3/3 release 2")
-	// A grant that the session does not know is given back.
-	b.answer(99, api.Code_CODE_OK, fence(8))
-	b.requireSent(t, "4/3 release 99")
+	b.answer(c.sequence, api.Code_CODE_OK, fence(7))
+	b.requireSent(t)
+}
+
+// The answer to a revocation has the fence of a hold, which is not the client's own. A
+// duplicate of it was taken for a grant, and "given back".
+func TestDuplicateOfARevocationIsNoGrant(t *testing.T) {
+	b := newBench(t, 10*second)
+	b.attach()
+	c := b.submit(&Call{Op: &api.Request{Op: &api.Request_Revoke{Revoke: &api.Revoke{Name: "x"}}}})
+	for range 2 {
+		b.answer(c.sequence, api.Code_CODE_OK, fence(7))
+	}
+	if b.outcome(c).Reply.GetFence() != 7 {
+		t.Fatal("wrong outcome")
+	}
+	b.requireSent(t, "2/2 revoke x")
 }
 
 func TestWithdrawnBeforeItIsSent(t *testing.T) {

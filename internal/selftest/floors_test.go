@@ -61,7 +61,8 @@ service/store:         service/founding internal/wire
 service/transport:     service/founding internal/wire
 service/backup:        service/registry internal/outfile internal/wire
 service/node:          service/backup service/founding service/replica service/agreement service/registry service/store service/transport service/version internal/boottime internal/wire
-service/server:        service/api service/backup service/node service/registry service/replica service/store service/transport service/version internal/boottime
+service/convert:       service/api service/registry
+service/server:        service/api service/backup service/convert service/node service/registry service/replica service/store service/transport service/version internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it
 
@@ -78,7 +79,7 @@ cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
 internal/longrun/run:  internal/longrun
-internal/vopr:         service/replica service/agreement service/registry service/version internal/longrun # the server in a simulated world
+internal/vopr:         service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/longrun # the server in a simulated world
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/attack:

@@ -1,10 +1,6 @@
 package vopr
 
-import (
-	"slices"
-
-	"github.com/conclave-io/conclave/service/registry"
-)
+import "slices"
 
 const (
 	// lookPeriod is how often the judge looks whether clients are attended to.
@@ -71,12 +67,15 @@ func (w *world) majority() (well endpoint) {
 	return well
 }
 
-// waitsSince is since when a client has waited for an answer: to anything, since it
-// renews all the time, or to a request of its session.
+// waitsSince is since when a client has waited for an answer: to anything, since a
+// session renews all the time, or to a call.
 func (c *client) waitsSince() int64 {
+	if len(c.requests) == 0 && c.session() == nil {
+		return c.w.now
+	}
 	since := max(c.heard, c.awake)
-	for _, r := range c.session().pending {
-		if !r.answered && r.command.Op != registry.OpRenew && r.command.Op != registry.OpOpen {
+	for _, r := range c.requests {
+		if !r.answered {
 			since = min(since, max(r.born, c.awake))
 		}
 	}

@@ -1,18 +1,17 @@
 package vopr
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
+	"github.com/conclave-io/conclave/internal/line"
+	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// client is a program with one session at a time, after the rules of the Go client:
-// it looks for the leader, sends again what is unanswered, renews, and believes in
-// its holds until its own deadline. It is a model of that client and not the client
-// itself, which is made of goroutines, timers and gRPC; what decides (session.go) is
-// as there.
+// client is a program with the core of the Go client, which it drives as the root
+// package does.
 type client struct {
 	w     *world
 	slot  int
@@ -24,17 +23,14 @@ type client struct {
 	awake, heard int64 // in the time of the world: when it began or went on, and a reply came
 	inbox        []func()
 
-	sessions     []*session // the last is the current one
-	sessionsMade int
+	line     *line.Line
+	carrying bool  // the outputs of the line are being carried out
+	due      int64 // the reading for which a tick is scheduled
 
-	links    []*link
-	current  *link
-	suspect  bool
-	leader   uint64 // who was named last, until tried
-	hops     int
-	turn     int
-	failures int
-	tryAt    int64 // when to try one more server, 0 for not at all
+	links        []*link
+	sessions     []*session // those that are not lost
+	sessionsMade int
+	requests     []*request // of workers, without an outcome
 
 	workers []*worker
 }
@@ -42,11 +38,7 @@ type client struct {
 // ttls are those of the clients, by slot.
 var ttls = []int64{300, 500, 1000, 1500, 2000, 3000, 5000, 800}
 
-const (
-	workersEach = 2
-	// dialLimit is how long a server may take to answer at all.
-	dialLimit = 1000 * ms
-)
+const workersEach = 2
 
 func newClient(w *world, slot int) *client {
 	c := &client{w: w, slot: slot, ttl: ttls[slot%len(ttls)] * ms, clock: clock{base: int64(slot+1) * 7e11}}
@@ -60,25 +52,32 @@ func newClient(w *world, slot int) *client {
 // begin is the start of the program.
 func (c *client) begin() {
 	c.dead, c.paused, c.inbox, c.awake = false, false, nil, c.w.now
-	c.sessions, c.links, c.current, c.suspect = nil, nil, nil, false
-	c.turn, c.tryAt = c.w.work.IntN(len(c.w.servers)), c.w.now+1
-	c.sessions = append(c.sessions, newSession(c))
+	c.sessions, c.links, c.requests, c.due = nil, nil, nil, forever
+	var servers []string
+	for _, s := range c.w.servers[:c.w.plan.Servers] {
+		servers = append(servers, s.said().ClientAddress)
+	}
+	c.line = line.New(c.now(), line.Config{
+		Servers: servers, Open: &api.Open{TtlNs: c.ttl, Program: "vopr"},
+		Secret: c.secret, Chance: c.w.work.Int64N,
+	})
 	for _, k := range c.workers {
 		k.begin()
 	}
-	c.tend()
+	c.arm()
+}
+
+// secret makes the id of the next session, which stands for its secret too: the
+// servers take the client for one that another server has vouched for.
+func (c *client) secret() []byte {
+	c.sessionsMade++
+	return []byte{0: 1, 13: byte(c.sessionsMade >> 8), 14: byte(c.sessionsMade), 15: byte(c.slot + 1)}
 }
 
 // principal is who the program proves to be.
 func (c *client) principal() string { return fmt.Sprint("cert:client-", c.slot) }
 
 func (c *client) now() int64 { return c.clock.read(c.w.now) }
-
-func (c *client) session() *session { return c.sessions[len(c.sessions)-1] }
-
-// unansweredLimit is how long a request may be unanswered before other servers are
-// tried beside the one in use.
-func unansweredLimit(ttl int64) int64 { return min(max(ttl/4, 100*ms), 500*ms) }
 
 // receive lets the client take something in, when it does not stand still.
 func (c *client) receive(input func()) {
@@ -125,7 +124,7 @@ func (c *client) die() {
 		k.abandon()
 	}
 	for _, s := range c.sessions {
-		s.clear()
+		s.conclude()
 	}
 	for _, l := range c.links {
 		l.close()
@@ -133,206 +132,171 @@ func (c *client) die() {
 	c.w.after(100*ms+c.w.work.Int64N(2000*ms), func() { c.begin() })
 }
 
-// tend is the heartbeat: it renews, retires what is lost, and watches the server in
-// use.
-func (c *client) tend() {
-	now := c.now()
+// step gives the line an input.
+func (c *client) step(in line.Input) {
+	c.line.Step(c.now(), in)
+	if c.carrying {
+		return // what comes of it is carried out with the rest
+	}
+	c.carrying = true
+	for outputs := c.line.Outputs(c.now()); len(outputs) > 0; outputs = c.line.Outputs(c.now()) {
+		outputs = slices.Clone(outputs)
+		c.line.Clear()
+		for _, o := range outputs {
+			c.carryOut(o)
+		}
+	}
+	c.carrying = false
+	c.arm()
+}
+
+// arm schedules the next tick of the line.
+func (c *client) arm() {
+	next := c.line.Next()
+	if next >= c.due {
+		return
+	}
+	c.due = next
+	c.later(max(next-c.now(), ms), func() {
+		if c.due == next {
+			c.due = forever
+		}
+		c.step(line.Input{})
+	})
+}
+
+func (c *client) carryOut(o line.Output) {
+	if o.Address != "" && c.w.log != nil {
+		c.w.tell("client %d: %v stream %d to %s relayed %t: %v", c.slot, o.Action, o.Stream, o.Address, o.Relayed, o.Err)
+	}
+	switch o.Action {
+	case line.Dial:
+		c.dial(o)
+	case line.HangUp:
+		l := c.link(o.Stream)
+		c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
+		l.close()
+	case line.Send:
+		c.asks(o.Frame)
+		c.link(o.Stream).up(o.Frame)
+		c.step(line.Input{Kind: line.Sent, Stream: o.Stream})
+	case line.Ping:
+		c.link(o.Stream).ping()
+	case line.Done:
+		c.finish(o)
+	case line.Again:
+		o.Call.Data.(*request).again()
+	case line.Opened:
+		c.of(o.Session).begin(o.Until)
+	case line.Extended:
+		if s := c.of(o.Session); s.valid() {
+			s.promise(o.Until)
+		} else {
+			c.step(line.Input{Kind: line.Lapse, Session: o.Session})
+		}
+	case line.Revoked:
+		if h := o.Call.Data.(*request).hold; h != nil {
+			h.told()
+		}
+	case line.Lost:
+		if s := c.of(o.Session); s != nil {
+			s.conclude()
+		}
+	}
+}
+
+// link returns the stream of a number, or nil.
+func (c *client) link(stream uint64) *link {
+	for _, l := range c.links {
+		if l.stream == stream {
+			return l
+		}
+	}
+	return nil
+}
+
+// of returns what the judge knows of a session of the line, or nil.
+func (c *client) of(x *line.Session) *session {
 	for _, s := range c.sessions {
-		s.check()
-		s.ended = s.ended || s.gone && (len(s.pending) == 0 || now-s.retire > c.ttl)
-	}
-	if c.session().gone {
-		c.sessions = append(c.sessions, newSession(c))
-	}
-	current := c.session()
-	c.sessions = slices.DeleteFunc(c.sessions, func(s *session) bool { return s.ended && s != current })
-	if c.current != nil && now >= current.nextRenewal() {
-		current.extend()
-	}
-	c.watch(now)
-	for _, l := range slices.Clone(c.links) {
-		if !l.welcomed && !l.closed && now-l.born > dialLimit {
-			c.close(l)
-			c.onEnded(l, 0)
-		}
-	}
-	if c.tryAt != 0 && c.w.now >= c.tryAt {
-		c.hops = 0
-		c.attempt()
-	}
-	c.later(min(unansweredLimit(c.ttl)/4, 30*ms), c.tend)
-}
-
-// watch suspects the server in use of being stopped or cut off, or trusts it again.
-func (c *client) watch(now int64) {
-	if c.current == nil {
-		return
-	}
-	overdue := slices.ContainsFunc(c.sessions, func(s *session) bool { return s.overdue(now) })
-	switch {
-	case overdue && !c.suspect:
-		c.suspect, c.failures = true, 0
-		c.attempt()
-	case !overdue && c.suspect:
-		c.settle()
-	}
-}
-
-// transmit sends a request over the link in use.
-func (c *client) transmit(r *request) {
-	if c.current != nil {
-		c.send(c.current, []*request{r})
-	}
-}
-
-// send puts requests on a link, as they are sent at this moment.
-func (c *client) send(l *link, requests []*request) {
-	now := c.now()
-	commands := make([]registry.Command, 0, len(requests))
-	for _, r := range requests {
-		if r.first == 0 {
-			r.first = now
-		}
-		r.last = now
-		command := r.command
-		command.Low = r.session.low()
-		commands = append(commands, command)
-	}
-	if len(commands) > 0 {
-		l.up(commands)
-	}
-}
-
-// resend sends all that is unfinished over a link.
-func (c *client) resend(l *link) {
-	for _, s := range c.sessions {
-		c.send(l, s.pending)
-	}
-}
-
-func (c *client) onWelcome(l *link) {
-	l.welcomed = true
-	switch {
-	case c.current == nil:
-		c.adopt(l)
-	case c.suspect && l != c.current:
-		c.resend(l)
-	case l != c.current:
-		c.close(l)
-	}
-}
-
-// adopt puts a link in use.
-func (c *client) adopt(l *link) {
-	c.current = l
-	c.settle()
-	c.resend(l)
-	if s := c.session(); !s.gone {
-		s.extend()
-	}
-}
-
-// settle ends the search.
-func (c *client) settle() {
-	c.suspect, c.tryAt = false, 0
-	for _, l := range slices.Clone(c.links) {
-		if l != c.current {
-			c.close(l)
-		}
-	}
-}
-
-func (c *client) close(l *link) {
-	l.close()
-	c.links = slices.DeleteFunc(c.links, func(o *link) bool { return o == l })
-}
-
-// onEnded is the end of a link; leader is who was named, or 0.
-func (c *client) onEnded(l *link, leader uint64) {
-	l.closed = true
-	c.links = slices.DeleteFunc(c.links, func(o *link) bool { return o == l })
-	if l == c.current {
-		c.current, c.suspect = nil, false
-		if i := slices.IndexFunc(c.links, func(l *link) bool { return l.welcomed }); i >= 0 {
-			c.adopt(c.links[i])
-		}
-	}
-	if c.current != nil && !c.suspect {
-		return
-	}
-	const maxHops = 3
-	c.failures++
-	if leader != 0 && leader != l.server.id && c.hops < maxHops {
-		c.leader = leader
-		c.hops++
-		c.attempt()
-		return
-	}
-	c.tryAt = c.w.now + c.backoff()
-}
-
-// backoff is 10 ms and half as much again for each failure, up to 250 ms, and up to
-// half of it less.
-func (c *client) backoff() int64 {
-	d := 10 * ms
-	for range min(c.failures, 10) - 1 {
-		d = min(d*3/2, 250*ms)
-	}
-	return d - c.w.work.Int64N(d/2)
-}
-
-// attempt tries one more server.
-func (c *client) attempt() {
-	const stagger = 150 * ms
-	if c.current != nil && !c.suspect {
-		return
-	}
-	if s := c.choose(); s != nil {
-		c.w.numbers++
-		l := &link{number: c.w.numbers, client: c, server: s, born: c.now()}
-		c.links = append(c.links, l)
-		l.attach()
-	}
-	c.tryAt = c.w.now + stagger
-}
-
-func (c *client) choose() *server {
-	busy := func(s *server) bool {
-		return slices.ContainsFunc(c.links, func(l *link) bool { return l != c.current && l.server == s })
-	}
-	if leader := c.leader; leader != 0 && leader <= uint64(len(c.w.servers)) {
-		c.leader = 0
-		if s := c.w.servers[leader-1]; !busy(s) {
-			return s
-		}
-	}
-	for range c.w.servers {
-		c.turn = (c.turn + 1) % len(c.w.servers)
-		if s := c.w.servers[c.turn]; !busy(s) && !s.removed {
+		if s.line == x {
 			return s
 		}
 	}
 	return nil
 }
 
-func (c *client) onReply(l *link, o registry.Outcome) {
-	if o.Result.Code == registry.NotLeader || o.Result.Code == registry.Unavailable {
-		c.close(l)
-		c.onEnded(l, 0)
+// session returns the session that serves calls, or nil if it was not asked for.
+func (c *client) session() *session { return c.of(c.line.Session()) }
+
+// server returns the server in use, or nil.
+func (c *client) server() *server { return c.w.serverAt(c.line.Server()) }
+
+// request is a call of a worker.
+type request struct {
+	client   *client
+	call     line.Call
+	res      *resource // of an acquire
+	born     int64     // in the time of the world, for the judge
+	answered bool      // a reply came, if only QUEUED
+	place    *place    // of an acquire that was transmitted
+	hold     *hold     // of one that was granted
+	done     func(reply *api.Reply)
+}
+
+// submit makes a call. done is told how it ended: with nil if there is no reply.
+func (c *client) submit(r *request, done func(*api.Reply)) {
+	r.client, r.born, r.done, r.call.Data = c, c.w.now, done, r
+	c.requests = append(c.requests, r)
+	c.step(line.Input{Kind: line.Submit, Call: &r.call})
+}
+
+// finish tells the worker how its call ended.
+func (c *client) finish(o line.Output) {
+	r, ours := o.Call.Data.(*request)
+	if !ours {
 		return
 	}
-	if l != c.current && c.suspect {
-		c.adopt(l)
-	} else if l == c.current && c.suspect {
-		c.settle()
+	c.drop(r)
+	if errors.Is(o.Err, line.ErrWithdrawn) || r.done == nil {
+		return
 	}
-	c.failures, c.hops, c.heard = 0, 0, c.w.now
-	c.w.note("reply", uint64(c.slot)<<56|o.Sequence, uint64(o.Result.Code)<<56|o.Result.Fence)
-	for _, s := range slices.Clone(c.sessions) {
-		if s.id == o.Session {
-			s.reply(o.Sequence, o.Result)
-		}
+	r.done(o.Reply)
+}
+
+func (c *client) drop(r *request) {
+	c.requests = slices.DeleteFunc(c.requests, func(other *request) bool { return other == r })
+}
+
+// withdraw says that the worker wants nothing of a call any more.
+func (c *client) withdraw(r *request) {
+	r.done = nil
+	c.drop(r)
+	if r.place != nil {
+		r.place.leave()
+	}
+	c.step(line.Input{Kind: line.Withdraw, Call: &r.call})
+}
+
+// again is the beginning of a call in another session, or under another number.
+func (r *request) again() {
+	r.answered, r.born = false, r.client.w.now
+	if r.place != nil {
+		r.place.vanish()
+		r.place = nil
 	}
 }
 
-func sorted[K uint64, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+// turnClock lets the clock of a client go at another speed.
+func (c *client) turnClock(drift int64) {
+	c.clock.turn(c.w.now, drift)
+	for _, s := range c.sessions {
+		if s.open && !s.lost && c.now() < s.until {
+			s.endsAt = c.clock.when(s.until)
+		}
+	}
+	c.due = forever
+	c.arm()
+}
+
+// codeOf is the code of a reply, which has the same numbers.
+func codeOf(rep *api.Reply) registry.Code { return registry.Code(rep.GetCode()) }

@@ -155,16 +155,6 @@ func (w *world) strikeClient(f Fault, c *client) {
 	}
 }
 
-// turnClock lets the clock of a client go at another speed.
-func (c *client) turnClock(drift int64) {
-	c.clock.turn(c.w.now, drift)
-	for _, s := range c.sessions {
-		if s.open && !s.lost && c.now() < s.until {
-			s.endsAt = c.clock.when(s.until)
-		}
-	}
-}
-
 // heal ends all faults. Clocks stay as wrong as they are.
 func (w *world) heal() {
 	w.healed, w.cuts, w.storm = true, nil, nil
@@ -234,7 +224,7 @@ func (w *world) reshape(f Fault) {
 // dismiss asks the leader, twice, to end the session of a client.
 func (w *world) dismiss(c *client) {
 	s, leader := c.session(), w.leader()
-	if leader == nil || !s.open || s.gone {
+	if leader == nil || s == nil || !s.open {
 		return
 	}
 	s.dismissed = true

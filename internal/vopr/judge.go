@@ -200,7 +200,7 @@ func (j *judge) handOut(w *world, h *hold) {
 			continue
 		}
 		others++
-		excluded := !res.shares || !h.place.request.command.Shared || !other.place.request.command.Shared
+		excluded := !h.place.shared || !other.place.shared
 		if excluded && others >= res.room() {
 			w.violate("exclusion", "session %v enters %q with fence %d while session %v holds it with fence %d for another %d ms", h.session.id, res.name, h.place.fence, other.session.id, other.place.fence, (other.session.endsAt-w.now)/ms)
 		}
@@ -260,19 +260,19 @@ func (w *world) unfinished() string {
 
 // wants says what a worker waits for.
 func (k *worker) wants() string {
-	what := "an answer"
-	if k.place != nil {
-		what = fmt.Sprintf("%q, class %d, by request %d", k.place.res.name, k.place.res.class, k.place.sequence)
+	what, s := "an answer", k.client.session()
+	if k.request != nil && k.request.place != nil {
+		p := k.request.place
+		what = fmt.Sprintf("%q, class %d, by request %d of session %v", p.res.name, p.res.class, p.sequence, p.session)
+		if leader := k.client.w.leader(); leader != nil {
+			view, _, _ := leader.replica.Registry().Explain(p.res.class, p.res.name, 9)
+			k.client.w.tell("on server %d it is %+v", leader.id, view)
+		}
 	}
 	if k.hold != nil {
 		what = "the end of its hold of " + what
 	}
-	s := k.client.session()
-	if leader := k.client.w.leader(); leader != nil && k.place != nil {
-		view, _, _ := leader.replica.Registry().Explain(k.place.res.class, k.place.res.name, 9)
-		k.client.w.tell("on server %d it is %+v", leader.id, view)
-	}
-	return fmt.Sprintf("client %d waits for %s; its session %v is valid: %v, has %d requests under way", k.client.slot, what, s.id, s.valid(), len(s.pending))
+	return fmt.Sprintf("client %d waits for %s; its session is valid: %t, it has %d calls under way", k.client.slot, what, s != nil && s.valid(), len(k.client.requests))
 }
 
 // conclude looks at the whole.

@@ -1,8 +1,12 @@
 package vopr
 
 import (
+	"errors"
 	"slices"
 
+	"github.com/conclave-io/conclave/internal/line"
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -76,15 +80,18 @@ func (w *world) delay() int64 {
 
 // link is the stream of a client to a server. Nothing is lost on it, but it may
 // take long: while the two cannot reach each other what is on its way waits, as TCP
-// sends again, and after maxStall it is broken. Messages may overtake each other,
-// which a stream does not let them; servers and clients promise to bear it.
+// sends again, and after maxStall it is lost with the connection. Messages may overtake
+// each other, which a stream does not let them; servers and clients promise to bear it.
 type link struct {
-	number   uint64
-	client   *client
-	server   *server
-	born     int64 // the client's reading
-	welcomed bool  // the client knows
-	closed   bool  // for the client
+	number  uint64 // by which the server knows it
+	stream  uint64 // by which the client does
+	client  *client
+	server  *server // that serves it
+	via     *server // that relays it to that one, or nil
+	life    int     // of via
+	relayed bool    // the client asked for that
+	told    int     // how many addresses of servers the client was told of
+	closed  bool    // for the client
 }
 
 const (
@@ -106,20 +113,13 @@ func (w *world) carryOn(from, to endpoint, deliver func(), stalled int) {
 	})
 }
 
-// up brings requests of the client to its server.
-func (l *link) up(commands []registry.Command) {
+// dial asks the server at an address to take the client.
+func (c *client) dial(o line.Output) {
+	c.w.numbers++
+	l := &link{number: c.w.numbers, stream: o.Stream, client: c, server: c.w.serverAt(o.Address), relayed: o.Relayed}
+	c.links = append(c.links, l)
 	s, life := l.server, l.server.life
-	l.client.w.carry(l.client.endpoint(), s.endpoint(), func() {
-		if s.life == life {
-			s.receive(func() { s.submit(l, commands) })
-		}
-	})
-}
-
-// attach asks the server to take the client.
-func (l *link) attach() {
-	s, life := l.server, l.server.life
-	l.client.w.carry(l.client.endpoint(), s.endpoint(), func() {
+	c.w.carry(c.endpoint(), s.endpoint(), func() {
 		switch {
 		case s.life != life || !s.up():
 			l.reset()
@@ -129,43 +129,184 @@ func (l *link) attach() {
 	})
 }
 
-func (s *server) welcome(l *link) {
-	if !s.replica.Leading() {
-		l.farewell(s.replica.Leader())
-		return
+// serverAt returns the server that takes clients at an address, or nil.
+func (w *world) serverAt(address string) *server {
+	for _, s := range w.servers {
+		if s.said().ClientAddress == address {
+			return s
+		}
 	}
-	s.links = append(s.links, l)
-	l.toClient(func(c *client) { c.onWelcome(l) })
+	return nil
 }
 
-func (s *server) submit(l *link, commands []registry.Command) {
+// welcome takes a client. One that cannot reach the leader is passed on.
+func (s *server) welcome(l *link) {
+	l.down(&api.ServerFrame{Welcome: &api.Welcome{Cluster: "vopr", Server: s.id, Version: 1}})
+	leader := s.replica.Leader()
+	switch {
+	case s.replica.Leading():
+		s.links = append(s.links, l)
+	case l.relayed && leader != 0 && leader != s.id:
+		s.relay(l, s.w.servers[leader-1])
+	default:
+		l.farewell(leader)
+	}
+}
+
+// relay passes the stream of a client on to the leader.
+func (s *server) relay(l *link, leader *server) {
+	l.via, l.life, l.server = s, s.life, leader
+	s.w.stats.Relayed++
+	s.relays = append(s.relays, l)
+	life := leader.life
+	s.w.carry(s.endpoint(), leader.endpoint(), func() {
+		if leader.life != life {
+			return
+		}
+		leader.receive(func() {
+			if leader.replica.Leading() {
+				leader.links = append(leader.links, l)
+			} else {
+				l.farewell(leader.replica.Leader())
+			}
+		})
+	})
+}
+
+// dropRelays ends the streams that this server passes on to one that does not lead any
+// more, as far as it knows.
+func (s *server) dropRelays() {
+	s.relays = slices.DeleteFunc(s.relays, func(l *link) bool {
+		if l.closed || l.server.id == s.replica.Leader() {
+			return l.closed
+		}
+		l.server.forget(l)
+		l.farewell(s.replica.Leader())
+		return true
+	})
+}
+
+// forget takes a stream off those that a server serves.
+func (s *server) forget(l *link) {
+	s.links = slices.DeleteFunc(s.links, func(other *link) bool { return other == l })
+}
+
+// submit carries out the requests of a frame.
+func (s *server) submit(l *link, frame *api.ClientFrame) {
 	if !slices.Contains(s.links, l) {
 		return // it left, or this server was deposed meanwhile
+	}
+	commands := make([]registry.Command, 0, len(frame.GetRequests()))
+	for _, req := range frame.GetRequests() {
+		command, problem := convert.Command(registry.Origin{Actor: l.client.principal()}, registry.SessionID(req.GetSession()), req)
+		if problem != "" {
+			s.w.violate("client", "the request %v cannot be carried out: %s", req, problem)
+			return
+		}
+		commands = append(commands, command)
 	}
 	s.replica.Submit(s.now(), l.number, commands)
 }
 
-// down brings a reply to the client.
-func (l *link) down(o registry.Outcome) { l.toClient(func(c *client) { c.onReply(l, o) }) }
+// up brings a frame of the client to its server.
+func (l *link) up(frame *api.ClientFrame) {
+	l.toServer(func(s *server) { s.submit(l, frame) })
+}
+
+func (l *link) toServer(f func(s *server)) {
+	w, s, life := l.client.w, l.server, l.server.life
+	arrive := func() {
+		if s.life == life {
+			s.receive(func() { f(s) })
+		}
+	}
+	if l.via == nil {
+		w.carry(l.client.endpoint(), s.endpoint(), arrive)
+		return
+	}
+	w.carry(l.client.endpoint(), l.via.endpoint(), func() {
+		if l.via.life == l.life {
+			w.carry(l.via.endpoint(), s.endpoint(), arrive)
+		}
+	})
+}
+
+// reply brings an outcome to the client, and with the first the addresses of all servers.
+func (l *link) reply(o registry.Outcome) {
+	frame := &api.ServerFrame{Replies: []*api.Reply{convert.Reply(o.Session[:], &o)}}
+	var servers []string
+	for _, m := range l.server.replica.Registry().Members() {
+		if m.Standing != registry.Removed && m.ClientAddress != "" {
+			servers = append(servers, m.ClientAddress)
+		}
+	}
+	if len(servers) != l.told {
+		l.told, frame.Servers = len(servers), servers
+	}
+	l.down(frame)
+}
 
 // farewell tells the client that the server does not lead.
 func (l *link) farewell(leader uint64) {
-	l.toClient(func(c *client) { c.onEnded(l, leader) })
+	farewell := &api.Farewell{Code: api.Code_CODE_NOT_LEADER}
+	if leader != 0 && leader <= uint64(len(l.client.w.servers)) {
+		farewell.Leader = l.client.w.servers[leader-1].said().ClientAddress
+	}
+	l.down(&api.ServerFrame{Farewell: farewell})
 }
+
+// down brings a frame to the client.
+func (l *link) down(frame *api.ServerFrame) {
+	l.toClient(func(c *client) {
+		c.hears(frame)
+		c.step(line.Input{Kind: line.Received, Stream: l.stream, Frame: frame})
+	})
+}
+
+// ping asks the server at the other end of the stream for a sign of life.
+func (l *link) ping() {
+	w, s := l.client.w, l.server
+	if l.via != nil {
+		s = l.via
+	}
+	life := s.life
+	w.carry(l.client.endpoint(), s.endpoint(), func() {
+		if s.life == life {
+			s.receive(func() {
+				l.toClient(func(c *client) { c.step(line.Input{Kind: line.Pong, Stream: l.stream}) })
+			})
+		}
+	})
+}
+
+var errReset = errors.New("connection reset")
 
 // reset tells the client that the server is not there.
 func (l *link) reset() {
-	l.toClient(func(c *client) { c.onEnded(l, 0) })
+	l.toClient(func(c *client) {
+		l.closed = true
+		c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
+		c.step(line.Input{Kind: line.Ended, Stream: l.stream, Err: errReset})
+	})
 }
 
 func (l *link) toClient(f func(c *client)) {
-	c := l.client
-	c.w.carry(l.server.endpoint(), c.endpoint(), func() {
+	c, w := l.client, l.client.w
+	arrive := func() {
 		c.receive(func() {
 			if !l.closed {
 				f(c)
 			}
 		})
+	}
+	if l.via == nil {
+		w.carry(l.server.endpoint(), c.endpoint(), arrive)
+		return
+	}
+	w.carry(l.server.endpoint(), l.via.endpoint(), func() {
+		if l.via.life == l.life {
+			w.carry(l.via.endpoint(), c.endpoint(), arrive)
+		}
 	})
 }
 
@@ -175,8 +316,5 @@ func (l *link) close() {
 		return
 	}
 	l.closed = true
-	s := l.server
-	l.client.w.carry(l.client.endpoint(), s.endpoint(), func() {
-		s.receive(func() { s.links = slices.DeleteFunc(s.links, func(o *link) bool { return o == l }) })
-	})
+	l.toServer(func(s *server) { s.forget(l) })
 }

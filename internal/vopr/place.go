@@ -2,12 +2,15 @@ package vopr
 
 import "github.com/conclave-io/conclave/service/registry"
 
-// place is an acquire, as the judge sees it: from the request to the answer.
+// place is an acquire, as the judge sees it: from its transmission to its end.
 type place struct {
+	w        *world
 	res      *resource
-	request  *request
+	owner    *session
 	session  registry.SessionID
 	sequence uint64
+	shared   bool
+	hold     *hold // of a worker that was told of the grant
 	called   int64
 	above    uint64 // fences known when it was asked for: its own is larger
 	below    uint64 // the fence of one that came later and was granted, or 0
@@ -15,12 +18,12 @@ type place struct {
 	fence    uint64
 	floor    uint64
 	gone     bool // it waits no more
-	ended    bool // how it ended is in the history
+	ended    bool // how it ended is in the history, or will be when its release is answered
 }
 
-// enter is an acquire that is about to be asked for.
-func (j *judge) enter(w *world, res *resource, r *request) *place {
-	p := &place{res: res, request: r, called: w.now, above: j.newest}
+// enter is an acquire that is transmitted for the first time.
+func (j *judge) enter(w *world, res *resource, s *session, sequence uint64, shared bool) *place {
+	p := &place{w: w, res: res, owner: s, session: s.id, sequence: sequence, shared: shared, called: w.now, above: j.newest}
 	if res.class == registry.Lock {
 		for _, other := range res.waiting {
 			if !other.gone {
@@ -32,20 +35,15 @@ func (j *judge) enter(w *world, res *resource, r *request) *place {
 	return p
 }
 
-// named is called when the request has its number.
-func (p *place) named() {
-	p.session, p.sequence = p.request.session.id, p.request.command.Sequence
-}
-
 func (p *place) operation(kind opKind, call, ret int64) operation {
 	return operation{
 		kind: kind, claim: claimOf(p.session, p.sequence), session: p.session,
-		shared: p.request.command.Shared, fence: p.fence, call: call, ret: ret,
+		shared: p.shared, fence: p.fence, call: call, ret: ret,
 	}
 }
 
 // queued is the news that a place waits. Whoever asks from now on comes later.
-func (j *judge) queued(_ *world, p *place) {
+func (j *judge) queued(p *place) {
 	for _, other := range p.res.waiting {
 		if other == p {
 			return
@@ -60,18 +58,19 @@ func (j *judge) queued(_ *world, p *place) {
 func (p *place) leave() { p.gone = true }
 
 // answered is a final answer other than a grant.
-func (p *place) answered(w *world, code registry.Code) {
+func (p *place) answered(code registry.Code) {
+	w := p.w
 	p.gone = true
 	switch code {
 	case registry.Held:
 		p.res.note(p.operation(opHeld, p.called, w.now))
 	case registry.Cancelled:
 	case registry.Revoked:
-		if !p.request.session.dismissed {
+		if !p.owner.dismissed {
 			w.violate("answer", "an acquire of %q is refused because its session is being ended, which nobody asked for", p.res.name)
 		}
 	case registry.Stale:
-		p.vanish(w)
+		p.vanish()
 	default:
 		w.violate("answer", "an acquire of %q is answered with the code %d", p.res.name, code)
 	}
@@ -112,26 +111,23 @@ func (p *place) granted(w *world, fence, floor uint64) {
 }
 
 // exclusive reports whether the place, once granted, lets nobody in beside it.
-func (p *place) exclusive() bool { return p.res.room() == 1 && !p.request.command.Shared }
+func (p *place) exclusive() bool { return p.res.room() == 1 && !p.shared }
 
 // vanish is an acquire of which no answer will come: it may have been granted, and
 // then its session has ended it, or will.
-func (p *place) vanish(_ *world) {
+func (p *place) vanish() {
 	p.gone = true
 	if p.ended || p.fence != 0 {
 		return
 	}
 	p.ended = true
-	if p.request.first == 0 {
-		return // it never left
-	}
 	p.res.note(p.operation(opMaybe, p.called, forever))
 	p.res.note(p.operation(opEnd, p.called, forever))
 }
 
 // end is a grant that its client has given up or lost without saying so: the servers
 // end it, not before the given moment.
-func (p *place) end(_ *world, from int64) {
+func (p *place) end(from int64) {
 	if p.ended {
 		return
 	}
@@ -139,19 +135,16 @@ func (p *place) end(_ *world, from int64) {
 	p.res.note(p.operation(opEnd, max(from, p.called), forever))
 }
 
-// release records a release that was just submitted.
-func (p *place) release(w *world, r *request) {
-	called := w.now
-	p.ended = true
-	r.done = func(result registry.Result, known bool) {
-		switch {
-		case known && result.Code == registry.OK:
-			p.res.note(p.operation(opRelease, called, w.now))
-		case known && result.Code == registry.NotHeld:
-			p.res.note(p.operation(opNotHeld, called, w.now))
-			p.res.note(p.operation(opEnd, called, w.now))
-		default:
-			p.res.note(p.operation(opEnd, called, forever))
-		}
+// released records the answer to a release that was transmitted at a moment, or that
+// there will be none.
+func (p *place) released(called int64, code registry.Code) {
+	switch code {
+	case registry.OK:
+		p.res.note(p.operation(opRelease, called, p.w.now))
+	case registry.NotHeld:
+		p.res.note(p.operation(opNotHeld, called, p.w.now))
+		p.res.note(p.operation(opEnd, called, p.w.now))
+	default:
+		p.res.note(p.operation(opEnd, called, forever))
 	}
 }

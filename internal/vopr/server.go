@@ -40,6 +40,7 @@ type server struct {
 	inbox   []func()
 	turning bool // a turn is scheduled
 	links   []*link
+	relays  []*link // that it passes on to the leader
 	reads   map[uint64]func(ok bool)
 	reading uint64 // reads so far
 
@@ -137,10 +138,10 @@ func (s *server) crash() {
 	s.clock.begin(s.w.now, s.w.plan.Seed^s.id<<32^uint64(s.life)<<48)
 	s.disk.crash()
 	s.w.stats.Restarts++
-	for _, l := range s.links {
+	for _, l := range slices.Concat(s.links, s.relays) {
 		l.reset()
 	}
-	s.links = nil
+	s.links, s.relays = nil, nil
 }
 
 // stopForWant stops a server whose disk takes no more.
@@ -163,7 +164,10 @@ func (s *server) scheduleTick(life int) {
 			return
 		}
 		if !s.paused {
-			s.receive(func() { s.replica.Tick(s.now()) })
+			s.receive(func() {
+				s.replica.Tick(s.now())
+				s.dropRelays()
+			})
 		}
 		s.scheduleTick(life)
 	})
@@ -267,7 +271,7 @@ func (s *server) carryOut(out *replica.Output) {
 	s.store(out)
 	for _, r := range out.Replies {
 		if l := s.link(r.Conn); l != nil {
-			l.down(r.Outcome)
+			l.reply(r.Outcome)
 		}
 	}
 	for _, read := range out.Reads {

@@ -1,74 +1,56 @@
 package vopr
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/conclave-io/conclave/internal/line"
+	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// request is one request of a session, from its submission to its final reply.
-type request struct {
-	command registry.Command
-	session *session
-	born    int64 // in the time of the world, for the judge
-	first   int64 // the client's reading before the first transmission, 0 before
-	last    int64 // and before the newest
-	// answered: a reply came, if only QUEUED. finished: no reply matters more.
-	answered, finished bool
-	withdrawn          bool
-	target             *request // the acquire that this request cancels
-	done               func(registry.Result, bool)
-	place              *place // of an acquire, for the judge
-}
-
-// session is the client's side of one session, with the rules of the Go client: see
-// session.go, reply.go and deadline.go at the root of the repository.
+// session is a session of a client as the judge sees it: the deadline that the program
+// sees, and what went over the wire.
 type session struct {
-	client  *client
-	id      registry.SessionID
-	next    uint64
-	pending []*request // with a number and no final reply, in order
-	awaited []*request // without any reply
-	// extensions are the unanswered Opens and Renews.
-	extensions []*request
-	renewed    int64
+	client *client
+	line   *line.Session
+	id     registry.SessionID
 
 	open  bool  // the deadline counts
 	until int64 // the deadline, on the client's clock
-	// endsAt is the deadline in the time of the world, for the judge.
+	// endsAt is the deadline in the time of the world.
 	endsAt int64
 	// opened is how far the log was known to go when the session was open.
 	opened uint64
-	lost   bool // for ever
+	lost   bool // forever
 	// dismissed says that an operator was asked to end it: it may be over before its
 	// deadline, but none of its holds before its worker was told.
 	dismissed bool
-	gone      bool // lost or closed
-	ended     bool // its retirement is complete, or it is not worth waiting for
-	retire    int64
-	grants    map[uint64]*hold // nil for one whose hold is still to be made
-	asked     map[uint64]bool
-	// strays are holds given back because their grant came once more after they were
-	// released: of two releases the one that comes second finds nothing.
-	strays map[uint64]bool
+
+	asked  map[uint64]*asked // what was transmitted, by number
+	places map[uint64]*place // of its acquires, by number
 }
 
-func newSession(c *client) *session {
-	c.sessionsMade++
-	id := registry.SessionID{0: 1, 13: byte(c.sessionsMade >> 8), 14: byte(c.sessionsMade), 15: byte(c.slot + 1)}
-	return &session{client: c, id: id, next: 1, grants: make(map[uint64]*hold), asked: make(map[uint64]bool), strays: make(map[uint64]bool)}
+// asked is a request that was transmitted, and has no final answer.
+type asked struct {
+	op     *api.Request
+	place  *place // of an acquire, or what a release or a cancellation is about
+	called int64
 }
 
-// margin is how much earlier than the servers a client stops to believe.
-func margin(ttl int64) int64 {
-	if ttl < 1000*ms {
-		return ttl / 3
-	}
-	return max(ttl/10, 100*ms)
+// begin is the news that the session is open.
+func (s *session) begin(until int64) {
+	s.open, s.opened = true, s.client.w.judge.frontier
+	s.promise(until)
 }
 
-// valid reports whether the deadline is ahead. Once it was seen to have passed, the
-// session is lost.
+// promise moves the deadline.
+func (s *session) promise(until int64) {
+	s.until, s.endsAt = until, s.client.clock.when(until)
+}
+
+// valid reports whether the deadline is ahead, as a holder finds out that looks at its
+// handle. Once it was seen to have passed, the session is lost.
 func (s *session) valid() bool {
 	if s.open && !s.lost && s.client.now() >= s.until {
 		s.lost = true
@@ -82,276 +64,167 @@ func (s *session) believed() bool {
 	return s.open && !s.lost && !s.client.dead && s.client.w.now < s.endsAt
 }
 
-func (s *session) low() uint64 {
-	for len(s.awaited) > 0 && s.awaited[0].answered {
-		s.awaited = s.awaited[1:]
-	}
-	if len(s.awaited) == 0 {
-		return s.next
-	}
-	return s.awaited[0].command.Sequence
-}
-
-// overdue reports whether a request has been unanswered for too long.
-func (s *session) overdue(now int64) bool {
-	return s.low() != s.next && s.awaited[0].last != 0 && now-s.awaited[0].last > unansweredLimit(s.client.ttl)
-}
-
-// submit gives a request its number and transmits it, if there is a link.
-func (s *session) submit(r *request) *request {
-	r.session, r.born = s, s.client.w.now
-	r.command.Session, r.command.Sequence = s.id, s.next
-	s.next++
-	s.pending = append(s.pending, r)
-	s.awaited = append(s.awaited, r)
-	if r.command.Op == registry.OpRelease {
-		delete(s.grants, r.command.Hold)
-		delete(s.asked, r.command.Hold)
-	}
-	if s.client.w.log != nil {
-		s.client.w.tell("client %d asks %d: %+v", s.client.slot, r.command.Sequence, r.command)
-	}
-	s.client.transmit(r)
-	return r
-}
-
-// extend submits an Open while the session is not open, else a Renew.
-func (s *session) extend() {
-	const most = 8
-	for len(s.extensions) >= most {
-		s.drop(s.extensions[0])
-		s.extensions = s.extensions[1:]
-	}
-	r := &request{command: registry.Command{Op: registry.OpRenew}}
-	if !s.open {
-		r.command.Op, r.command.TTL, r.command.Program = registry.OpOpen, s.client.ttl, "vopr"
-		r.command.Owner = s.client.principal()
-	}
-	s.extensions = append(s.extensions, r)
-	s.renewed = s.client.now()
-	s.client.w.stats.Renewals++
-	s.submit(r)
-}
-
-func (s *session) nextRenewal() int64 { return s.renewed + max(s.client.ttl/4, 25*ms) }
-
-// drop finishes a request without any outcome.
-func (s *session) drop(r *request) {
-	r.answered, r.finished = true, true
-	s.unpend(r)
-}
-
-func (s *session) unpend(r *request) {
-	s.pending = slices.DeleteFunc(s.pending, func(p *request) bool { return p == r })
-}
-
-func (r *request) finish(result registry.Result, known bool) {
-	if r.finished {
-		return
-	}
-	r.answered, r.finished = true, true
-	if r.done != nil {
-		r.done(result, known)
-	}
-}
-
-// reply takes in a reply to one of the session's requests.
-func (s *session) reply(sequence uint64, result registry.Result) {
-	var r *request
-	if i := slices.IndexFunc(s.pending, func(p *request) bool { return p.command.Sequence == sequence }); i >= 0 {
-		r = s.pending[i]
-	}
-	switch {
-	case result.Code == registry.SessionGone:
-		s.goneReply(r)
-	case result.Code == registry.Revoked && result.Fence != 0:
-		s.revoke(sequence)
-	case r == nil:
-		s.stray(sequence, result)
-	case result.Code == registry.Queued:
-		r.answered = true
-		if r.place != nil {
-			s.client.w.judge.queued(s.client.w, r.place)
+// asks notes the requests of a frame that is transmitted, unless they were before.
+func (c *client) asks(frame *api.ClientFrame) {
+	for _, req := range frame.GetRequests() {
+		s := c.by(req.GetSession())
+		if s == nil && req.GetOpen() != nil {
+			s = &session{
+				client: c, line: c.line.Session(), id: registry.SessionID(req.GetSession()),
+				asked: make(map[uint64]*asked), places: make(map[uint64]*place),
+			}
+			c.sessions = append(c.sessions, s)
 		}
+		if s != nil && s.asked[req.GetSequence()] == nil && s.places[req.GetSequence()] == nil {
+			s.asks(req)
+		}
+	}
+}
+
+// by returns the session with a secret, or nil.
+func (c *client) by(secret []byte) *session {
+	for _, s := range c.sessions {
+		if string(s.id[:]) == string(secret) {
+			return s
+		}
+	}
+	return nil
+}
+
+func (s *session) asks(req *api.Request) {
+	w := s.client.w
+	if w.log != nil {
+		w.tell("client %d asks %d: %v", s.client.slot, req.GetSequence(), req)
+	}
+	a := &asked{op: req, called: w.now}
+	switch op := req.GetOp().(type) {
+	case *api.Request_Open, *api.Request_Renew:
+		w.stats.Renewals++
+		return
+	case *api.Request_Acquire:
+		a.place = s.acquires(req.GetSequence(), op.Acquire)
+	case *api.Request_Cancel:
+		a.place = s.places[op.Cancel.GetHold()]
+	case *api.Request_Release:
+		a.place = s.releases(op.Release.GetHold())
+	}
+	s.asked[req.GetSequence()] = a
+	w.stats.Operations++
+}
+
+// acquires is an acquire that leaves for the servers.
+func (s *session) acquires(sequence uint64, a *api.Acquire) *place {
+	c := s.client
+	i := slices.IndexFunc(c.requests, func(r *request) bool { return r.call.Session() == s.line && r.call.Sequence() == sequence })
+	r := c.requests[i]
+	p := c.w.judge.enter(c.w, r.res, s, sequence, a.GetShared())
+	r.place, s.places[sequence] = p, p
+	if a.GetPatienceNs() > 0 {
+		r.res.patient[claimOf(s.id, sequence)] = a.GetPatienceNs()
+	}
+	return p
+}
+
+// releases is a release that leaves for the servers. It returns the place that it ends,
+// or nil if it only makes sure that nothing is held.
+func (s *session) releases(hold uint64) *place {
+	p := s.places[hold]
+	switch {
+	case p == nil:
+		s.client.w.violate("client", "session %v releases hold %d, which it never asked for", s.id, hold)
+		return nil
+	case p.fence == 0:
+		p.vanish()
+		return nil
+	case p.ended:
+		s.client.w.violate("client", "session %v releases hold %d, which it released before or lost", s.id, hold)
+		return nil
+	}
+	p.ended = true
+	return p
+}
+
+// hears looks at the replies of a frame before the line takes them in.
+func (c *client) hears(frame *api.ServerFrame) {
+	for _, rep := range frame.GetReplies() {
+		code := codeOf(rep)
+		if code == registry.NotLeader || code == registry.Unavailable {
+			continue
+		}
+		c.heard = c.w.now
+		c.w.note("reply", uint64(c.slot)<<56|rep.GetSequence(), uint64(code)<<56|rep.GetFence())
+		if s := c.by(rep.GetSession()); s != nil {
+			s.hears(rep, code)
+		}
+	}
+}
+
+func (s *session) hears(rep *api.Reply, code registry.Code) {
+	w := s.client.w
+	a := s.asked[rep.GetSequence()]
+	switch {
+	case code == registry.SessionGone:
+		if s.believed() && !s.dismissed {
+			w.violate("session", "session %v is reported gone %d ms before the deadline of its client", s.id, (s.endsAt-w.now)/ms)
+		}
+	case a == nil, code == registry.Revoked && rep.GetFence() != 0:
+	case code == registry.Queued:
+		s.answered(rep.GetSequence())
+		w.judge.queued(a.place)
 	default:
-		s.final(r, result)
+		delete(s.asked, rep.GetSequence())
+		s.answered(rep.GetSequence())
+		s.final(a, rep, code)
 	}
 }
 
-func (s *session) goneReply(r *request) {
-	if !s.gone {
-		s.checkGone()
-		s.retireNow(true)
-	} else if r != nil {
-		s.unpend(r)
-		r.finish(registry.Result{Code: registry.SessionGone}, true)
-		s.ended = true
-	}
-}
-
-// checkGone requires that no session is reported gone before its deadline.
-func (s *session) checkGone() {
-	if s.believed() && !s.dismissed {
-		w := s.client.w
-		w.violate("session", "session %v is reported gone %d ms before the deadline of its client", s.id, (s.endsAt-s.client.w.now)/ms)
-	}
-}
-
-// stray handles a reply that nothing awaits. A grant that the session does not know
-// it has must not stay with it.
-func (s *session) stray(sequence uint64, result registry.Result) {
-	if result.Code != registry.OK || result.Fence == 0 || s.gone {
-		return
-	}
-	if _, known := s.grants[sequence]; !known {
-		s.strays[sequence] = true
-		s.giveBack(sequence, nil)
-	}
-}
-
-func (s *session) giveBack(hold uint64, p *place) {
-	r := s.submit(&request{command: registry.Command{Op: registry.OpRelease, Hold: hold}})
-	s.client.w.stats.Operations++
-	if p != nil {
-		p.release(s.client.w, r)
-	}
-}
-
-func (s *session) final(r *request, result registry.Result) {
-	s.unpend(r)
-	switch op := r.command.Op; {
-	case op == registry.OpOpen || op == registry.OpRenew:
-		s.extended(r, result)
-	case op == registry.OpAcquire:
-		s.settled(r, result)
-	case r.target != nil:
-		s.cancelled(r.target, result)
-	}
-	r.finish(result, true)
-}
-
-// settled notes how an acquire ended.
-func (s *session) settled(r *request, result registry.Result) {
-	if result.Code != registry.OK {
-		r.place.answered(s.client.w, result.Code)
-		return
-	}
-	s.grants[r.command.Sequence] = nil
-	r.place.granted(s.client.w, result.Fence, result.Floor)
-	if r.withdrawn {
-		s.giveBack(r.command.Sequence, r.place)
-	}
-}
-
-// withdraw is called when the caller of a request to acquire has gone.
-func (s *session) withdraw(r *request) {
-	if r.finished || r.withdrawn {
-		return
-	}
-	r.done, r.withdrawn = nil, true
-	if r.first == 0 {
-		s.drop(r)
-		r.place.answered(s.client.w, registry.Cancelled)
-		return
-	}
-	r.place.leave()
-	s.client.w.stats.Operations++
-	s.submit(&request{target: r, command: registry.Command{Op: registry.OpCancel, Hold: r.command.Sequence}})
-}
-
-// cancelled ends the wait of a request that a Cancel withdrew.
-func (s *session) cancelled(target *request, result registry.Result) {
-	if target.finished {
-		return
-	}
-	s.drop(target)
-	switch {
-	case result.Fence != 0:
-		target.place.granted(s.client.w, result.Fence, result.Floor)
-		s.giveBack(target.command.Sequence, target.place)
-	case result.Code == registry.OK:
-		target.place.answered(s.client.w, registry.Cancelled)
-	default:
-		target.place.vanish(s.client.w)
-		s.giveBack(target.command.Sequence, nil)
-	}
-}
-
-// revoke ends a hold that the servers want back.
-func (s *session) revoke(sequence uint64) {
-	h, granted := s.grants[sequence]
-	if h != nil {
-		h.told()
-		return
-	}
-	waits := slices.ContainsFunc(s.pending, func(p *request) bool {
-		return p.command.Sequence == sequence && p.command.Op == registry.OpAcquire
-	})
-	if granted || waits {
-		s.asked[sequence] = true
-	}
-}
-
-// extended takes in the answer to an Open or a Renew.
-func (s *session) extended(r *request, result registry.Result) {
-	s.extensions = slices.DeleteFunc(s.extensions, func(e *request) bool { return e == r })
-	until := r.first + result.Remaining - margin(s.client.ttl)
-	for _, hold := range result.Revoked {
-		s.revoke(hold)
-	}
-	switch {
-	case result.Code != registry.OK:
-	case !s.open && until <= s.client.now():
-	case !s.open:
-		s.open, s.opened = true, s.client.w.judge.frontier
-		s.promise(until)
-	case s.valid() && until > s.until:
-		s.promise(until)
-	}
-	s.check()
-}
-
-// promise moves the deadline.
-func (s *session) promise(until int64) {
-	s.until, s.endsAt = until, s.client.clock.when(until)
-}
-
-// check retires an open session whose deadline has passed.
-func (s *session) check() {
-	if s.open && !s.gone && !s.valid() {
-		s.retireNow(false)
-	}
-}
-
-// retireNow ends the session on this side. Unless the servers have ended it, they
-// are asked to.
-func (s *session) retireNow(ended bool) {
-	if s.gone {
-		return
-	}
-	s.lost, s.gone, s.retire = true, true, s.client.now()
-	for _, sequence := range sorted(s.grants) {
-		if h := s.grants[sequence]; h != nil {
-			h.lost()
+// answered notes that a request has a reply.
+func (s *session) answered(sequence uint64) {
+	for _, r := range s.client.requests {
+		if r.call.Session() == s.line && r.call.Sequence() == sequence {
+			r.answered = true
 		}
 	}
-	s.clear()
-	if ended {
-		s.ended = true
-		return
-	}
-	s.submit(&request{command: registry.Command{Op: registry.OpClose}})
 }
 
-// clear finishes all requests without an answer.
-func (s *session) clear() {
-	pending := s.pending
-	s.pending, s.awaited, s.extensions = nil, nil, nil
-	for _, r := range pending {
-		if r.place != nil {
-			r.place.vanish(s.client.w)
-		}
-		r.finish(registry.Result{}, false)
+// final takes in the first final answer to a request.
+func (s *session) final(a *asked, rep *api.Reply, code registry.Code) {
+	w, p := s.client.w, a.place
+	switch {
+	case p == nil:
+	case a.op.GetRelease() != nil:
+		p.released(a.called, code)
+	case p.fence != 0 || p.ended: // the other answer, to the acquire or its cancellation, came first
+	case rep.GetFence() != 0:
+		p.granted(w, rep.GetFence(), rep.GetFloor())
+	case a.op.GetAcquire() != nil:
+		p.answered(code)
+	case code == registry.OK:
+		p.answered(registry.Cancelled)
 	}
-	clear(s.grants)
 }
+
+// conclude is the end of the session for the client, or of the client. No answer to it
+// counts from now on.
+func (s *session) conclude() {
+	c := s.client
+	s.lost = true
+	c.sessions = slices.DeleteFunc(slices.Clone(c.sessions), func(other *session) bool { return other == s })
+	for _, sequence := range sorted(s.asked) {
+		if a := s.asked[sequence]; a.op.GetRelease() != nil && a.place != nil {
+			a.place.released(a.called, registry.Unavailable)
+		}
+	}
+	for _, sequence := range sorted(s.places) {
+		switch p := s.places[sequence]; {
+		case p.hold != nil && !p.hold.over:
+			p.hold.lost()
+		case p.fence != 0:
+			p.end(s.endsAt)
+		default:
+			p.vanish()
+		}
+	}
+}
+
+func sorted[V any](m map[uint64]V) []uint64 { return slices.Sorted(maps.Keys(m)) }

@@ -25,6 +25,7 @@ type Stats struct {
 	Changes    int // of members, made
 	Writes     int // of holders to the store that checks fences
 	Refused    int // of these, late ones that the store refused
+	Relayed    int // streams that a server passed on to the leader
 	Reopened   int // sessions opened again by an old duplicate
 	Histories  int // checked for linearizability
 	Checked    int // operations in them
@@ -66,6 +67,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Changes += o.Changes
 	s.Writes += o.Writes
 	s.Refused += o.Refused
+	s.Relayed += o.Relayed
 	s.Reopened += o.Reopened
 	s.Histories += o.Histories
 	s.Checked += o.Checked
@@ -108,6 +110,7 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "changes of members", Value: float64(s.Changes)},
 		{Name: "sessions ended", Value: float64(s.Ended)},
 		{Name: "holds lost", Value: float64(s.Lost)},
+		{Name: "streams relayed", Value: float64(s.Relayed)},
 		{Name: "late writes refused", Value: float64(s.Refused)},
 		{Name: "histories linearizable", Value: float64(s.Histories)},
 		{Name: "operations in them", Value: float64(s.Checked)},

@@ -3,6 +3,8 @@ package vopr
 import (
 	"slices"
 
+	"github.com/conclave-io/conclave/internal/line"
+	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -37,17 +39,17 @@ func (r *resource) room() int { return max(int(r.limit), 1) }
 
 // worker is a goroutine of a program, which acquires, works, and releases.
 type worker struct {
-	client *client
-	number int
-	busy   bool
-	hold   *hold
-	place  *place // of the acquire under way
-	turn   int    // counts what it began, so that old timers are void
+	client  *client
+	number  int
+	busy    bool
+	hold    *hold
+	request *request // the acquire under way
+	turn    int      // counts what it began, so that old timers are void
 }
 
 // begin is the start of the worker, or what it does after it has abandoned all.
 func (k *worker) begin() {
-	k.busy, k.hold, k.place = false, nil, nil
+	k.busy, k.hold, k.request = false, nil, nil
 	k.turn++
 	k.pace()
 }
@@ -65,60 +67,40 @@ func (k *worker) pace() {
 // idle reports whether the worker wants nothing.
 func (k *worker) idle() bool { return !k.busy }
 
-func (k *worker) rest() {
-	k.busy, k.hold, k.place = false, nil, nil
-	k.turn++
-	k.pace()
-}
+func (k *worker) rest() { k.begin() }
 
 func (k *worker) choose() {
-	c, w := k.client, k.client.w
+	w := k.client.w
 	if w.now >= w.end {
 		return
 	}
-	s := c.session()
-	if !s.valid() || s.gone {
-		k.pace()
-		return
-	}
+	k.busy = true
 	res := w.judge.resources[w.work.IntN(len(w.judge.resources))]
 	switch n := w.work.IntN(20); {
 	case n == 0:
-		k.busy = true
-		s.submit(&request{
-			command: registry.Command{Op: registry.OpRevoke, Class: res.class, Name: res.name, Value: "asked"},
-			done:    func(registry.Result, bool) { k.rest() },
-		})
-		w.stats.Operations++
+		k.client.submit(&request{call: line.Call{Op: &api.Request{Op: &api.Request_Revoke{
+			Revoke: &api.Revoke{Class: api.Class(res.class), Name: res.name, Reason: "asked"},
+		}}}}, func(*api.Reply) { k.rest() })
 	case n < 4:
-		k.busy = true
 		k.query(res, 0)
 	default:
-		k.busy = true
-		k.acquire(s, res)
+		k.acquire(res)
 	}
 }
 
-func (k *worker) acquire(s *session, res *resource) {
+func (k *worker) acquire(res *resource) {
 	w := k.client.w
-	command := registry.Command{Op: registry.OpAcquire, Class: res.class, Name: res.name, Limit: res.limit, Try: w.work.IntN(4) == 0}
-	command.Shared = res.shares && w.work.IntN(3) > 0
+	a := &api.Acquire{Class: api.Class(res.class), Name: res.name, Limit: res.limit, Try: w.work.IntN(4) == 0}
+	a.Shared = res.shares && w.work.IntN(3) > 0
 	if res.class == registry.Election {
-		command.Value, command.Priority = "candidate", int64(w.work.IntN(3))
+		a.Value, a.Priority = []byte("candidate"), int64(w.work.IntN(3))
 		if w.work.IntN(4) == 0 {
-			command.Patience = 200*ms + w.work.Int64N(1000*ms)
+			a.PatienceNs = 200*ms + w.work.Int64N(1000*ms)
 		}
 	}
-	r := &request{command: command}
-	r.place = w.judge.enter(w, res, r)
-	r.done = func(result registry.Result, known bool) { k.acquired(r, result, known) }
-	k.place = r.place
-	s.submit(r)
-	r.place.named()
-	if command.Patience > 0 {
-		res.patient[claimOf(r.place.session, r.place.sequence)] = command.Patience
-	}
-	w.stats.Operations++
+	r := &request{res: res, call: line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a}}}}
+	k.request = r
+	k.client.submit(r, func(reply *api.Reply) { k.acquired(r, reply) })
 	k.impatience(r)
 }
 
@@ -131,27 +113,20 @@ func (k *worker) impatience(r *request) {
 	turn := k.turn
 	k.client.later(50*ms+w.work.Int64N(1500*ms), func() {
 		if k.turn == turn && k.hold == nil && w.now < w.end {
-			r.session.withdraw(r)
+			k.client.withdraw(r)
 			k.rest()
 		}
 	})
 }
 
-// acquired is the final answer to an acquire, or that there will be none.
-func (k *worker) acquired(r *request, result registry.Result, known bool) {
-	if !known {
-		r.place.vanish(k.client.w)
+// acquired is the final answer to an acquire, or nil if there will be none.
+func (k *worker) acquired(r *request, reply *api.Reply) {
+	if codeOf(reply) != registry.OK {
 		k.rest()
 		return
 	}
-	if result.Code != registry.OK {
-		k.rest()
-		return
-	}
-	s := r.session
-	s.check()
-	if s.gone {
-		r.place.end(k.client.w, s.endsAt)
+	if s := r.place.owner; !s.valid() {
+		r.place.end(s.endsAt)
 		k.rest()
 		return
 	}
@@ -160,15 +135,10 @@ func (k *worker) acquired(r *request, result registry.Result, known bool) {
 
 // begins is a hold.
 func (k *worker) begins(r *request) {
-	w, s := k.client.w, r.session
-	h := &hold{place: r.place, worker: k, session: s}
-	k.hold = h
-	s.grants[r.command.Sequence] = h
+	w := k.client.w
+	h := &hold{request: r, place: r.place, worker: k, session: r.place.owner}
+	k.hold, r.hold, r.place.hold = h, h, h
 	w.judge.handOut(w, h)
-	if s.asked[r.command.Sequence] {
-		delete(s.asked, r.command.Sequence)
-		h.told()
-	}
 	turn := k.turn
 	length := 5*ms + w.work.Int64N(250*ms)
 	if w.work.IntN(12) == 0 {
@@ -177,7 +147,7 @@ func (k *worker) begins(r *request) {
 	for n := w.work.IntN(3); n > 0; n-- {
 		k.client.later(w.work.Int64N(length), func() { h.write() })
 	}
-	if r.command.Class == registry.Election && w.work.IntN(3) == 0 {
+	if r.res.class == registry.Election && w.work.IntN(3) == 0 {
 		k.client.later(length/2, func() { k.adorn(h) })
 	}
 	k.client.later(length, func() {
@@ -189,54 +159,46 @@ func (k *worker) begins(r *request) {
 
 // adorn changes the value of an election, or hands it over.
 func (k *worker) adorn(h *hold) {
-	w := k.client.w
-	if !h.counts() || h.session.gone {
+	if !h.counts() {
 		return
 	}
-	command := registry.Command{Op: registry.OpUpdate, Hold: h.place.sequence, Value: "candidate"}
-	if w.work.IntN(2) == 0 {
-		command.Op = registry.OpTransfer
+	op := &api.Request{Op: &api.Request_Update{Update: &api.Update{Value: []byte("candidate")}}}
+	if k.client.w.work.IntN(2) == 0 {
+		op.Op = &api.Request_Transfer{Transfer: &api.Transfer{To: []byte("candidate")}}
 	}
-	h.session.submit(&request{command: command})
-	w.stats.Operations++
+	k.client.submit(&request{call: line.Call{Of: &h.request.call, Op: op}}, func(*api.Reply) {})
 }
 
 // release ends the hold, and only then lets the servers know.
 func (k *worker) release(h *hold) {
 	w, s := k.client.w, h.session
-	s.check()
-	if s.gone || h.released {
-		return // the session has told the hold, or it is on its way back
+	if !s.valid() || h.released {
+		return // the session will tell that the hold is lost, or it is on its way back
 	}
 	sure := h.counts()
 	h.over, h.released = true, true
-	h.place.ended = true
-	r := s.submit(&request{command: registry.Command{Op: registry.OpRelease, Hold: h.place.sequence}})
-	w.stats.Operations++
-	h.place.release(w, r)
-	record := r.done
-	r.done = func(result registry.Result, known bool) {
-		record(result, known)
-		if known && sure && result.Code == registry.NotHeld && !s.strays[h.place.sequence] {
+	op := &api.Request{Op: &api.Request_Release{Release: &api.Release{}}}
+	k.client.submit(&request{call: line.Call{Of: &h.request.call, Op: op}}, func(reply *api.Reply) {
+		if sure && codeOf(reply) == registry.NotHeld {
 			w.violate("once", "session %v released its hold %d of %q before its deadline, once, and is told that it did not hold it", s.id, h.place.sequence, h.place.res.name)
 		}
 		k.rest()
-	}
+	})
 }
 
 // abandon is the death of the program.
 func (k *worker) abandon() {
-	w := k.client.w
 	k.turn++
 	if h := k.hold; h != nil && !h.over {
 		h.over = true
-		h.place.end(w, h.session.endsAt)
+		h.place.end(h.session.endsAt)
 	}
-	k.busy, k.hold, k.place = false, nil, nil
+	k.busy, k.hold, k.request = false, nil, nil
 }
 
 // hold is a grant that a worker has in its hands.
 type hold struct {
+	request *request
 	place   *place
 	worker  *worker
 	session *session
@@ -264,7 +226,7 @@ func (h *hold) told() {
 		k.release(h)
 		return
 	}
-	h.place.end(w, w.now)
+	h.place.end(w.now)
 	k.rest()
 }
 
@@ -274,9 +236,8 @@ func (h *hold) lost() {
 		return
 	}
 	h.over = true
-	w := h.worker.client.w
-	w.stats.Lost++
-	h.place.end(w, h.session.endsAt)
+	h.worker.client.w.stats.Lost++
+	h.place.end(h.session.endsAt)
 	h.worker.rest()
 }
 
@@ -328,8 +289,8 @@ func (k *worker) query(res *resource, tries int) {
 		return
 	}
 	s := w.servers[w.work.IntN(len(w.servers))]
-	if c.current != nil && tries < 3 {
-		s = c.current.server
+	if using := c.server(); using != nil && tries < 3 {
+		s = using
 	}
 	called, turn, life := w.now, k.turn, s.life
 	w.stats.Operations++

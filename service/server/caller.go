@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -173,4 +175,13 @@ func checkPrincipal(name string) error {
 		return errors.New(`contains "*"`)
 	}
 	return nil
+}
+
+// command translates a request of a caller, or reports what is wrong with it.
+func (c caller) command(req *api.Request) (registry.Command, string) {
+	id, problem := c.sessionID(req.GetSession())
+	if problem != "" {
+		return registry.Command{}, problem
+	}
+	return convert.Command(c.origin(), id, req)
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -172,7 +173,7 @@ func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Rep
 		select {
 		case r := <-c.replies:
 			if r.Result.Code != registry.Queued {
-				return replyOf(req.GetSession(), &r), nil
+				return convert.Reply(req.GetSession(), &r), nil
 			}
 			queued = true
 			silence.Stop()
@@ -232,4 +233,9 @@ func (s *Server) withdraw(who caller, req *api.Request) error {
 		s.log.Warn("could not withdraw an abandoned request", "session", who.session(req.GetSession()), "sequence", hold, "why", reply.GetMessage())
 	}
 	return errors.New(reply.GetMessage())
+}
+
+// refusal answers a request that goes no further.
+func refusal(req *api.Request, code api.Code, message string) *api.Reply {
+	return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: code, Message: message}
 }

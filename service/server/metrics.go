@@ -154,3 +154,11 @@ func (g *gauges) Collect(values chan<- prometheus.Metric) {
 		values <- prometheus.MustNewConstMetric(one.desc, one.kind, one.read(&v))
 	}
 }
+
+// opNames are the operations as figures name them.
+var opNames = map[registry.Op]string{
+	registry.OpOpen: "open", registry.OpRenew: "renew", registry.OpClose: "close",
+	registry.OpAcquire: "acquire", registry.OpRelease: "release",
+	registry.OpCancel: "cancel", registry.OpUpdate: "update",
+	registry.OpRevoke: "revoke", registry.OpTransfer: "transfer",
+}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -93,7 +94,7 @@ func (s *Server) election(ctx context.Context, name string) (*api.Observation, e
 	}
 	leader, elected := now.Leader(name)
 	if state.Elected = elected; elected {
-		state.Leader = holderOf(&leader)
+		state.Leader = convert.Holder(&leader)
 	}
 	return state, nil
 }

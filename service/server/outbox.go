@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -107,7 +108,7 @@ func (o *outbox) command(req *api.Request) (registry.Command, string) {
 	if problem != "" {
 		return registry.Command{}, problem
 	}
-	return commandOf(o.sessions.caller, id, req)
+	return convert.Command(o.sessions.caller.origin(), id, req)
 }
 
 // note remembers that commands await replies.
@@ -150,7 +151,7 @@ func (o *outbox) take(timed func(registry.Op, time.Duration)) (frame *api.Server
 		frame = &api.ServerFrame{Replies: make([]*api.Reply, 0, n+refused)}
 	}
 	for i := range o.outcomes[:n] {
-		frame.Replies = append(frame.Replies, replyOf(o.sessions.secret(o.outcomes[i].Session), &o.outcomes[i]))
+		frame.Replies = append(frame.Replies, convert.Reply(o.sessions.secret(o.outcomes[i].Session), &o.outcomes[i]))
 	}
 	o.answered(o.outcomes[:n], timed)
 	if n > 0 {

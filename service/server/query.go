@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
@@ -69,7 +70,7 @@ func (s service) List(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 }
 
 func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListResponse, error) {
-	class, problem := classOf(req.GetClass())
+	class, problem := convert.Class(req.GetClass())
 	if problem != "" {
 		return nil, status.Error(codes.InvalidArgument, problem)
 	}
@@ -78,7 +79,7 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 		page, more := state.List(class, req.GetPrefix(), req.GetAfter(), page(req.GetLimit()), waiters(req.GetWaiters()))
 		answer.More = more
 		for i := range page {
-			answer.Resources = append(answer.Resources, resourceOf(&page[i]))
+			answer.Resources = append(answer.Resources, convert.Resource(&page[i]))
 		}
 	}
 	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ListResponse, error) {
@@ -93,7 +94,7 @@ func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 }
 
 func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
-	class, problem := classOf(req.GetClass())
+	class, problem := convert.Class(req.GetClass())
 	if problem == "" {
 		problem = registry.ValidateName(req.GetName())
 	}
@@ -104,10 +105,10 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 	look := func(state node.State) {
 		res, held, past := state.Explain(class, req.GetName(), waiters(req.GetWaiters()))
 		if held {
-			answer.Resource = resourceOf(&res)
+			answer.Resource = convert.Resource(&res)
 		}
 		for i := range past {
-			answer.Past = append(answer.Past, endedOf(&past[i]))
+			answer.Past = append(answer.Past, convert.Ended(&past[i]))
 		}
 	}
 	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ExplainResponse, error) {
@@ -132,7 +133,7 @@ func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 		page, more := state.Sessions(after, page(req.GetLimit()))
 		answer.More = more
 		for i, left := range s.remaining(ctx, page) {
-			answer.Sessions = append(answer.Sessions, sessionOf(&page[i], left))
+			answer.Sessions = append(answer.Sessions, convert.Session(&page[i], left))
 		}
 	}
 	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.SessionsResponse, error) {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -15,7 +16,7 @@ import (
 // Watch streams the resources under a prefix. It ends as Observe does when this
 // server does not lead.
 func (s service) Watch(req *api.WatchRequest, stream grpc.ServerStreamingServer[api.Changes]) error {
-	class, problem := classOf(req.GetClass())
+	class, problem := convert.Class(req.GetClass())
 	if problem != "" {
 		return status.Error(codes.InvalidArgument, problem)
 	}
@@ -81,7 +82,7 @@ func (s *Server) sendAll(ctx context.Context, class registry.Class, prefix strin
 		var page []registry.Resource
 		page, more = state.List(class, prefix, after, pageSize, defaultWaiters)
 		for i := range page {
-			changes.Resources = append(changes.Resources, resourceOf(&page[i]))
+			changes.Resources = append(changes.Resources, convert.Resource(&page[i]))
 		}
 		for _, res := range changes.GetResources() {
 			after = res.GetName()
@@ -112,7 +113,7 @@ func (s *Server) sendChanged(ctx context.Context, class registry.Class, names []
 		res, held, _ := state.Explain(class, name, defaultWaiters)
 		if held {
 			known[name] = true
-			changes.Resources = append(changes.Resources, resourceOf(&res))
+			changes.Resources = append(changes.Resources, convert.Resource(&res))
 		} else if known[name] {
 			delete(known, name)
 			changes.Gone = append(changes.Gone, name)

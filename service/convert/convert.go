@@ -1,30 +1,23 @@
-package server
+// Package convert translates between the public interface and the replicated state:
+// requests to commands, and outcomes and views to messages.
+package convert
 
 import (
 	"fmt"
 
 	"github.com/conclave-io/conclave/service/api"
-	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// command translates a request of a caller, or reports what is wrong with it.
-func (c caller) command(req *api.Request) (registry.Command, string) {
-	id, problem := c.sessionID(req.GetSession())
-	if problem != "" {
-		return registry.Command{}, problem
-	}
-	return commandOf(c, id, req)
-}
-
-// commandOf translates a request in the session with an id, or reports what is wrong
-// with it. The rest of what can be wrong the registry finds. Who the owner of a session
-// is, and who revokes, is known here and never taken from the request.
-func commandOf(who caller, id registry.SessionID, req *api.Request) (c registry.Command, problem string) {
+// Command translates a request in the session with an id, or reports what is wrong with
+// it. The registry finds what else can be wrong. The caller is the one that was proven,
+// as origin has it: the owner of a session, and the actor of a revocation, are never
+// taken from the request.
+func Command(origin registry.Origin, id registry.SessionID, req *api.Request) (c registry.Command, problem string) {
 	c.Session, c.Sequence, c.Low = id, req.GetSequence(), req.GetLow()
 	switch op := req.GetOp().(type) {
 	case *api.Request_Open:
-		c.Op, c.TTL, c.Owner = registry.OpOpen, op.Open.GetTtlNs(), who.principal
+		c.Op, c.TTL, c.Owner = registry.OpOpen, op.Open.GetTtlNs(), origin.Actor
 		c.Host, c.PID, c.Program = op.Open.GetHost(), op.Open.GetPid(), op.Open.GetProgram()
 	case *api.Request_Renew:
 		c.Op = registry.OpRenew
@@ -39,7 +32,7 @@ func commandOf(who caller, id registry.SessionID, req *api.Request) (c registry.
 	case *api.Request_Update:
 		c.Op, c.Hold, c.Value = registry.OpUpdate, op.Update.GetHold(), string(op.Update.GetValue())
 	case *api.Request_Revoke:
-		c.Origin = who.origin()
+		c.Origin = origin
 		return revokeOf(c, op.Revoke)
 	case *api.Request_Transfer:
 		c.Op, c.Hold, c.Value = registry.OpTransfer, op.Transfer.GetHold(), string(op.Transfer.GetTo())
@@ -50,7 +43,7 @@ func commandOf(who caller, id registry.SessionID, req *api.Request) (c registry.
 }
 
 func acquireOf(c registry.Command, a *api.Acquire) (registry.Command, string) {
-	class, problem := classOf(a.GetClass())
+	class, problem := Class(a.GetClass())
 	c.Op, c.Class = registry.OpAcquire, class
 	c.Name, c.Try, c.Value = a.GetName(), a.GetTry(), string(a.GetValue())
 	c.Limit, c.Shared = a.GetLimit(), a.GetShared()
@@ -59,31 +52,23 @@ func acquireOf(c registry.Command, a *api.Acquire) (registry.Command, string) {
 }
 
 func revokeOf(c registry.Command, r *api.Revoke) (registry.Command, string) {
-	class, problem := classOf(r.GetClass())
+	class, problem := Class(r.GetClass())
 	c.Op, c.Class = registry.OpRevoke, class
 	c.Name, c.Fence, c.Value = r.GetName(), r.GetFence(), r.GetReason()
 	return c, problem
 }
 
-// classOf translates a class, or reports what is wrong with it.
-func classOf(class api.Class) (registry.Class, string) {
+// Class translates a class, or reports what is wrong with it.
+func Class(class api.Class) (registry.Class, string) {
 	if class < 0 || class > api.Class_CLASS_ELECTION {
 		return 0, fmt.Sprintf("class %d is unknown: 0 is a lock, 1 an election", class)
 	}
 	return registry.Class(class), ""
 }
 
-// opNames are the operations as figures name them.
-var opNames = map[registry.Op]string{
-	registry.OpOpen: "open", registry.OpRenew: "renew", registry.OpClose: "close",
-	registry.OpAcquire: "acquire", registry.OpRelease: "release",
-	registry.OpCancel: "cancel", registry.OpUpdate: "update",
-	registry.OpRevoke: "revoke", registry.OpTransfer: "transfer",
-}
-
-// replyOf translates an answer in the session with a secret. The codes are those of
-// the protocol.
-func replyOf(secret []byte, o *node.Reply) *api.Reply {
+// Reply translates an outcome in the session with a secret. The codes are those of the
+// interface.
+func Reply(secret []byte, o *registry.Outcome) *api.Reply {
 	r := &o.Result
 	reply := &api.Reply{
 		Session: secret, Sequence: o.Sequence,
@@ -94,17 +79,13 @@ func replyOf(secret []byte, o *node.Reply) *api.Reply {
 		reply.Id = o.Session[:]
 	}
 	if r.Holder != nil {
-		reply.Holder = holderOf(r.Holder)
+		reply.Holder = Holder(r.Holder)
 	}
 	return reply
 }
 
-// refusal answers a request that goes no further.
-func refusal(req *api.Request, code api.Code, message string) *api.Reply {
-	return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: code, Message: message}
-}
-
-func holderOf(h *registry.Holder) *api.Holder {
+// Holder translates a holder.
+func Holder(h *registry.Holder) *api.Holder {
 	return &api.Holder{
 		Session: h.Session[:], Sequence: h.Sequence, Fence: h.Fence, SinceUnixNs: h.Since,
 		Host: h.Host, Pid: h.PID, Program: h.Program, Value: []byte(h.Value),
@@ -112,12 +93,13 @@ func holderOf(h *registry.Holder) *api.Holder {
 	}
 }
 
-func resourceOf(r *registry.Resource) *api.Resource {
+// Resource translates a resource with its holders and waiters.
+func Resource(r *registry.Resource) *api.Resource {
 	res := &api.Resource{
 		Name: r.Name, Class: api.Class(r.Class), Limit: r.Limit, QueueLength: uint32(r.QueueLength),
 	}
 	for i := range r.Holders {
-		res.Holders = append(res.Holders, holderOf(&r.Holders[i]))
+		res.Holders = append(res.Holders, Holder(&r.Holders[i]))
 	}
 	for i := range r.Waiters {
 		w := &r.Waiters[i]
@@ -130,7 +112,8 @@ func resourceOf(r *registry.Resource) *api.Resource {
 	return res
 }
 
-func endedOf(e *registry.Ended) *api.Ended {
+// Ended translates a hold that has ended.
+func Ended(e *registry.Ended) *api.Ended {
 	return &api.Ended{
 		Fence: e.Fence, SinceUnixNs: e.Since, UntilUnixNs: e.Until,
 		Host: e.Host, Pid: e.PID, Program: e.Program, How: api.Ending(e.How), Reason: e.Reason,
@@ -138,8 +121,8 @@ func endedOf(e *registry.Ended) *api.Ended {
 	}
 }
 
-// sessionOf takes what the session has left from the leader that knows it.
-func sessionOf(s *registry.Session, remaining int64) *api.Session {
+// Session translates a session. Only the leader knows what it has left, in ns.
+func Session(s *registry.Session, remaining int64) *api.Session {
 	return &api.Session{
 		Id: s.ID[:], TtlNs: s.TTL, Host: s.Host, Pid: s.PID, Program: s.Program,
 		Holds: uint32(s.Holds), Waits: uint32(s.Waits), OpenedUnixNs: s.Opened, RemainingNs: remaining,
