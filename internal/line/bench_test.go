@@ -121,9 +121,12 @@ func (b *bench) deny(o Output, leader string) {
 	b.receive(o, &api.ServerFrame{Farewell: &api.Farewell{Code: api.Code_CODE_NOT_LEADER, Leader: leader}})
 }
 
+// newest returns the session that was asked for last.
+func (b *bench) newest() *Session { return b.l.sessions[len(b.l.sessions)-1] }
+
 // answer has the server in use answer a request of the newest session.
 func (b *bench) answer(sequence uint64, code api.Code, change ...func(*api.Reply)) {
-	b.answerFor(b.l.session, sequence, code, change...)
+	b.answerFor(b.newest(), sequence, code, change...)
 }
 
 func (b *bench) answerFor(s *Session, sequence uint64, code api.Code, change ...func(*api.Reply)) {

@@ -14,6 +14,8 @@
 // # Rules
 //
 //   - A request keeps its number when it is sent again, so the servers carry it out once.
+//   - An Open is sent once, over one stream, and no other is sent under its secret. So an
+//     old one that arrives late cannot revive a session that has ended.
 //   - The deadline of the session counts from the first transmission of the request that
 //     was answered, less a margin. It never moves back. Once it has passed, the session
 //     is lost forever, whatever is answered later.

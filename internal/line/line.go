@@ -53,8 +53,8 @@ type Line struct {
 	out    []Output
 	closed bool
 
-	sessions []*Session // the one that serves calls, and those being closed
-	session  *Session   // the one that serves calls; nil before the first
+	sessions []*Session // all: being opened, open, being closed
+	session  *Session   // the newest that was opened, or nil
 	waiting  []*Call    // for a session that is open
 	farewell *Call      // the Close of a Line that was closed
 
@@ -223,29 +223,16 @@ func (l *Line) Clear() {
 
 func (l *Line) emit(o Output) { l.out = append(l.out, o) }
 
-// Session returns the session that serves calls, or nil before the first.
+// Session returns the session that was opened last, or nil.
 func (l *Line) Session() *Session { return l.session }
 
-// SessionID returns the public id of the session that serves calls, 16 bytes, or nil
+// SessionID returns the public id of the session that was opened last, 16 bytes, or nil
 // if it is not known.
 func (l *Line) SessionID() []byte {
 	if l.session == nil {
 		return nil
 	}
 	return l.session.id
-}
-
-// current returns the session that serves calls, a new one if the last was lost.
-func (l *Line) current() *Session {
-	if l.session == nil || l.session.gone {
-		l.session = newSession(l)
-		l.sessions = append(l.sessions, l.session)
-		l.emit(Output{Action: Routed})
-		if l.using != nil {
-			l.session.extend()
-		}
-	}
-	return l.session
 }
 
 func (l *Line) submit(c *Call) {
@@ -261,23 +248,52 @@ func (l *Line) submit(c *Call) {
 	}
 }
 
+// serves reports whether there is an open session.
+func (l *Line) serves() bool { return l.session != nil && !l.session.gone }
+
 // begin submits a call to the session that is open, or lets it wait for one.
 func (l *Line) begin(c *Call) {
-	switch s := l.current(); {
-	case !s.open:
+	switch {
+	case !l.serves():
 		l.waiting = append(l.waiting, c)
+		l.open(l.using)
 	case c.Op == nil:
 		l.finish(c, nil, nil)
 	default:
-		s.submit(c)
+		l.session.submit(c)
 	}
 }
 
-// restart opens a new session if calls wait for one.
-func (l *Line) restart() {
-	if len(l.waiting) > 0 && !l.closed {
-		l.current()
+// open asks the server of a stream for a session, if calls wait for one and it was not
+// asked yet.
+func (l *Line) open(st *stream) {
+	asked := func(s *Session) bool { return s.opens() && s.via == st.id }
+	if st == nil || len(l.waiting) == 0 || l.closed || l.serves() || slices.ContainsFunc(l.sessions, asked) {
+		return
 	}
+	s := newSession(l, st)
+	l.sessions = append(l.sessions, s)
+	s.extend(&api.Request{Op: &api.Request_Open{Open: l.cfg.Open}})
+}
+
+// opened puts a session in use, and gives up the others that are being opened.
+func (l *Line) opened(s *Session) {
+	l.session = s
+	l.emit(Output{Action: Opened, Session: s, Until: s.until})
+	l.emit(Output{Action: Routed})
+	l.abandon(func(*Session) bool { return true })
+	l.admit()
+}
+
+// abandon gives up sessions that are being opened. It returns the request to close the
+// last of them.
+func (l *Line) abandon(which func(*Session) bool) (farewell *Call) {
+	for _, s := range slices.Clone(l.sessions) {
+		if s.opens() && which(s) {
+			farewell = s.retire(ErrSessionGone, false)
+		}
+	}
+	return farewell
 }
 
 // admit submits the calls that have waited for a session that is open now.
@@ -325,8 +341,9 @@ func (l *Line) close() {
 	}
 	l.closed = true
 	l.refuse(ErrClosed)
-	if s := l.session; s != nil {
-		l.farewell = s.retire(ErrClosed, false)
+	l.farewell = l.abandon(func(*Session) bool { return true })
+	if l.serves() {
+		l.farewell = l.session.retire(ErrClosed, false)
 	}
 	if l.farewell == nil {
 		l.emit(Output{Action: Closed})
@@ -335,8 +352,8 @@ func (l *Line) close() {
 
 // checkDeadline retires the session whose deadline has passed.
 func (l *Line) checkDeadline() {
-	if s := l.session; s != nil && s.open && !s.gone && l.now >= s.until {
-		s.retire(ErrSessionGone, false)
+	if l.serves() && l.now >= l.session.until {
+		l.session.retire(ErrSessionGone, false)
 	}
 }
 

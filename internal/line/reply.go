@@ -110,12 +110,11 @@ func (s *Session) cancelled(target *Call, rep *api.Reply) {
 func (s *Session) extended(c *Call, rep *api.Reply) {
 	l := s.line
 	s.extensions = slices.DeleteFunc(s.extensions, func(e *Call) bool { return e == c })
-	if len(rep.GetId()) > 0 && s.id == nil {
-		s.id = rep.GetId()
-		l.emit(Output{Action: Routed})
-	}
 	if s.gone {
 		return
+	}
+	if len(rep.GetId()) > 0 {
+		s.id = rep.GetId()
 	}
 	// Before the deadline moves: a holder that sees the new one knows that its hold is
 	// revoked, and does not take it for a deadline of the hold.
@@ -126,15 +125,13 @@ func (s *Session) extended(c *Call, rep *api.Reply) {
 	switch {
 	case rep.GetCode() != api.Code_CODE_OK && s.open:
 	case rep.GetCode() != api.Code_CODE_OK:
-		err := &Refused{rep}
-		l.refuse(err)
-		s.retire(err, true)
-	case !s.open && until <= l.now:
-		// Open, but answered too late to rely on. The next Open may do.
+		l.refuse(&Refused{rep})
+		s.retire(ErrSessionGone, true)
+	case !s.open && (until <= l.now || l.serves()):
+		s.retire(ErrSessionGone, false) // answered too late
 	case !s.open:
 		s.open, s.until = true, until
-		l.emit(Output{Action: Opened, Session: s, Until: until})
-		l.admit()
+		l.opened(s)
 	case until > s.until:
 		s.until = until
 		l.emit(Output{Action: Extended, Session: s, Until: until})

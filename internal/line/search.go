@@ -129,8 +129,8 @@ func (l *Line) adopt(st *stream) {
 	l.emit(Output{Action: Routed})
 	l.settle()
 	l.resend(st)
-	if s := l.session; s != nil && !s.gone {
-		s.extend()
+	if l.serves() {
+		l.session.renew()
 	}
 }
 
@@ -159,17 +159,26 @@ func (l *Line) replaced(st *stream) {
 		l.barred = st.address
 	}
 	l.emit(Output{Action: HangUp, Stream: st.id, Address: st.address, Err: ErrReplaced})
+	l.remove(st)
+}
+
+// remove takes a stream off the list. Sessions that are being opened over it will not be.
+func (l *Line) remove(st *stream) {
 	l.streams = slices.DeleteFunc(l.streams, func(other *stream) bool { return other == st })
+	if l.using == st {
+		l.using, l.suspect = nil, false
+		l.emit(Output{Action: Routed})
+	}
+	l.abandon(func(s *Session) bool { return s.via == st.id })
 }
 
 // ended is the end of a stream. leader is the address of the leader if it was named.
 func (l *Line) ended(st *stream, err error, permanent bool, leader string) {
-	l.streams = slices.DeleteFunc(l.streams, func(other *stream) bool { return other == st })
+	inUse := st == l.using
+	l.remove(st)
 	l.note(st.address, err, permanent)
-	if st == l.using {
-		l.using, l.suspect = nil, false
+	if inUse {
 		l.emit(Output{Action: Left, Address: st.address, Err: err})
-		l.emit(Output{Action: Routed})
 		l.replace()
 	}
 	if !st.welcomed && st.address == l.named {

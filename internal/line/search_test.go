@@ -99,7 +99,7 @@ func TestAnUnansweredRequestStartsASearch(t *testing.T) {
 		t.Fatal("a welcome is no proof that a server leads")
 	}
 	b.requireSent(t, "2/2 acquire x", "2/2 acquire x")
-	rep := &api.Reply{Session: b.l.session.secret, Sequence: 2, Code: api.Code_CODE_QUEUED}
+	rep := &api.Reply{Session: b.newest().secret, Sequence: 2, Code: api.Code_CODE_QUEUED}
 	b.receive(b.to(other), &api.ServerFrame{Replies: []*api.Reply{rep}})
 	if b.l.Server() != other || len(b.open) != 1 {
 		t.Fatalf("uses %q, streams %q", b.l.Server(), addresses(b))
@@ -202,7 +202,7 @@ func TestADeadStreamToTheLeaderIsNotKept(t *testing.T) {
 		t.Fatal("the follower is not asked to relay")
 	}
 	b.welcome(relayed)
-	rep := &api.Reply{Session: b.l.session.secret, Sequence: 2, Code: api.Code_CODE_QUEUED}
+	rep := &api.Reply{Session: b.newest().secret, Sequence: 2, Code: api.Code_CODE_QUEUED}
 	b.receive(relayed, &api.ServerFrame{Replies: []*api.Reply{rep}})
 	if b.l.using.id != relayed.Stream {
 		t.Fatalf("streams to %q", addresses(b))

@@ -24,6 +24,9 @@ type Session struct {
 	secret []byte
 	// id is what the servers call the session, nil until one has said so.
 	id []byte
+	// via is the stream over which the session is opened; sent says that it was asked for.
+	via  uint64
+	sent bool
 
 	next uint64 // number of the next request
 	// pending holds the calls with a number and without a final reply; queued of them
@@ -34,7 +37,7 @@ type Session struct {
 	awaited []*Call
 	// backlog holds those that wait for a number.
 	backlog []*Call
-	// extensions holds the unanswered Opens and Renews, the oldest first.
+	// extensions holds the unanswered Open and Renews, the oldest first.
 	extensions []*Call
 	renewed    int64 // when the newest of them was submitted
 
@@ -47,15 +50,15 @@ type Session struct {
 	retired int64
 }
 
-func newSession(l *Line) *Session {
-	return &Session{line: l, secret: l.cfg.Secret(), next: 1, pending: make(map[uint64]*Call), grants: make(map[uint64]*Call)}
+func newSession(l *Line, st *stream) *Session {
+	return &Session{line: l, secret: l.cfg.Secret(), via: st.id, next: 1, pending: make(map[uint64]*Call), grants: make(map[uint64]*Call)}
 }
 
 // Secret returns the 16 bytes by which the servers know the client.
 func (s *Session) Secret() []byte { return s.secret }
 
-// Gone reports whether the session is lost or closed.
-func (s *Session) Gone() bool { return s.gone }
+// opens reports whether the session is being opened.
+func (s *Session) opens() bool { return !s.open && !s.gone }
 
 // low returns the lowest number that awaits an answer.
 func (s *Session) low() uint64 {
@@ -128,18 +131,20 @@ func (s *Session) settle(c *Call) {
 	delete(s.pending, c.sequence)
 }
 
-// extend submits an Open while the session is not open, otherwise a Renew. If too many
-// are unanswered it drops the oldest: a deadline counts from the first transmission of
-// the request that is answered, so an old one is worth little.
-func (s *Session) extend() {
+// renew asks for more time. If too many Renews are unanswered it drops the oldest: a
+// deadline counts from the first transmission of the request that is answered, so an old
+// one is worth little.
+func (s *Session) renew() {
 	for len(s.extensions) >= maxExtensions {
 		s.drop(s.extensions[0])
 		s.extensions = slices.Delete(s.extensions, 0, 1)
 	}
-	c := &Call{Op: &api.Request{Op: &api.Request_Renew{Renew: &api.Renew{}}}, told: true}
-	if !s.open {
-		c.Op.Op = &api.Request_Open{Open: s.line.cfg.Open}
-	}
+	s.extend(&api.Request{Op: &api.Request_Renew{Renew: &api.Renew{}}})
+}
+
+// extend submits an Open or a Renew.
+func (s *Session) extend(op *api.Request) {
+	c := &Call{Op: op, told: true}
 	s.extensions = append(s.extensions, c)
 	s.renewed = s.line.now
 	s.number(c)
@@ -153,7 +158,7 @@ func (s *Session) wire(c *Call) *api.Request {
 	if c.first == 0 {
 		c.first = s.line.now
 	}
-	c.last = s.line.now
+	c.last, s.sent = s.line.now, true
 	return &api.Request{Session: s.secret, Sequence: c.sequence, Low: s.low(), Op: c.Op.GetOp()}
 }
 
@@ -206,10 +211,12 @@ func (s *Session) retire(cause error, ended bool) (farewell *Call) {
 		return nil
 	}
 	s.gone, s.retired = true, s.line.now
-	s.line.emit(Output{Action: Lost, Session: s, Err: cause})
+	if s.open {
+		s.line.emit(Output{Action: Lost, Session: s, Err: cause})
+	}
 	s.clear(cause)
-	defer s.line.restart()
-	if ended || s.next == 1 {
+	defer s.line.open(s.line.using)
+	if ended || !s.sent {
 		return nil
 	}
 	farewell = &Call{Op: &api.Request{Op: &api.Request_Close{Close: &api.Close{}}}}

@@ -42,7 +42,7 @@ func TestDeadlineNeverMovesBack(t *testing.T) {
 	b.attach()
 	for range 2 { // renewals 2 and 3, a second apart
 		b.now += second
-		b.l.session.extend()
+		b.l.session.renew()
 		b.step(Input{})
 	}
 	b.answer(3, api.Code_CODE_OK, remaining(10*second))
@@ -59,15 +59,51 @@ func TestAnOpenAnsweredTooLateIsNotBelieved(t *testing.T) {
 	b.step(Input{})
 	b.welcome(b.only())
 	c := b.submit(&Call{})
+	first := b.newest()
 	b.now += second
-	b.step(Input{}) // one more Open
 	b.answer(1, api.Code_CODE_OK, remaining(second))
-	if b.l.session.open {
-		t.Fatal("open with a deadline in the past")
+	if b.l.session != nil || b.newest() == first {
+		t.Fatal("open with a deadline in the past, or not asked for again")
 	}
-	b.answer(2, api.Code_CODE_OK, remaining(second))
-	if !b.l.session.open || b.outcome(c).Err != nil {
+	b.answer(1, api.Code_CODE_OK, remaining(second))
+	if b.l.session != b.newest() || b.outcome(c).Err != nil {
 		t.Fatal("not open")
+	}
+	b.requireSent(t, "1/1 open", "2/2 close", "1/1 open")
+}
+
+// An Open is sent once, over one stream: an old one that arrives late must not revive a
+// session that has ended. Over another stream another session is asked for, and the
+// first that is open serves.
+func TestAnOpenIsSentOnce(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	b.step(Input{})
+	slow := b.only()
+	b.welcome(slow)
+	c := b.submit(&Call{})
+	first := b.newest()
+	b.pass(800 * ms)
+	other := "a:1"
+	if slow.Address == other {
+		other = "b:1"
+	}
+	b.welcome(b.to(other))
+	second := b.newest()
+	if first == second || string(first.secret) == string(second.secret) {
+		t.Fatal("asked for under one secret over two streams")
+	}
+	b.requireSent(t, "1/1 open", "1/1 open")
+	rep := &api.Reply{Session: second.secret, Sequence: 1, Code: api.Code_CODE_OK, RemainingNs: 10 * 1000 * ms}
+	b.receive(b.to(other), &api.ServerFrame{Replies: []*api.Reply{rep}})
+	if b.l.session != second || !first.gone || b.outcome(c).Err != nil {
+		t.Fatal("the session that is open does not serve")
+	}
+	b.requireSent(t, "2/2 close", "2/2 renew") // the other one may be open, too
+	b.cut(b.only(), false)
+	b.pass(30 * ms)
+	b.welcome(b.only())
+	if sent, _ := b.take(); slices.ContainsFunc(sent, func(r *api.Request) bool { return r.GetOpen() != nil }) {
+		t.Fatalf("sent %v", sent)
 	}
 }
 
@@ -79,12 +115,12 @@ func TestARenewalAfterTheDeadlineSavesNothing(t *testing.T) {
 	b.answer(2, api.Code_CODE_OK, fence(5))
 	waits := b.acquire()
 	old := b.l.session
-	old.extend()
+	old.renew()
 	b.step(Input{})
 	b.now = old.until
 	b.take()
 	b.answerFor(old, 4, api.Code_CODE_OK, remaining(3600*second))
-	if !old.gone || b.l.session == old {
+	if !old.gone || b.newest() == old {
 		t.Fatal("the session came back to life")
 	}
 	sent, told := b.take()
@@ -114,7 +150,7 @@ func TestLapse(t *testing.T) {
 	b.step(Input{Kind: Lapse, Session: old})
 	b.requireSent(t, "2/2 close")
 	b.acquire()
-	if b.l.session == old || !old.gone {
+	if b.newest() == old || !old.gone {
 		t.Fatal("the session serves on")
 	}
 }
@@ -163,12 +199,12 @@ func TestWithdrawnBeforeItIsSent(t *testing.T) {
 func TestWithdrawnBeforeTheSessionIsOpen(t *testing.T) {
 	b := newBench(t, 10*second)
 	b.step(Input{})
+	b.welcome(b.only())
 	c := b.acquire()
 	b.step(Input{Kind: Withdraw, Call: c})
 	if o := b.outcome(c); o.Err != ErrWithdrawn {
 		t.Fatalf("outcome %+v", o)
 	}
-	b.welcome(b.only())
 	b.answer(1, api.Code_CODE_OK, remaining(10*second))
 	b.requireSent(t, "1/1 open")
 }
@@ -262,10 +298,8 @@ func TestRefusedOpen(t *testing.T) {
 		t.Fatalf("outcome %+v", o)
 	}
 	b.requireSent(t, "1/1 open")
-	old := b.l.session
-	if b.acquire(); b.l.session == old {
-		t.Fatal("the next call has no session of its own")
-	}
+	b.acquire()
+	b.requireSent(t, "1/1 open")
 }
 
 // A holder is asked to leave before it hears of its grant: it hears of that next.

@@ -165,19 +165,27 @@ func (l *Line) hangUp(st *stream, err error, permanent bool, leader string) {
 	l.ended(st, err, permanent, leader)
 }
 
-// transmit has a call sent over the stream in use, or leaves it to the next adoption.
+// transmit has a call sent over the stream in use, or leaves it to the next adoption. An
+// Open has a stream of its own.
 func (l *Line) transmit(c *Call) {
-	if l.using != nil {
-		l.using.queue = append(l.using.queue, c)
+	st := l.using
+	if c.Op.GetOpen() != nil {
+		st = l.stream(c.session.via)
+	}
+	if st != nil {
+		st.queue = append(st.queue, c)
 	}
 }
 
 // resend queues on a stream all that is unfinished, instead of what is queued there.
 func (l *Line) resend(st *stream) {
-	st.queue = nil
+	st.queue = slices.DeleteFunc(st.queue, func(c *Call) bool { return c.Op.GetOpen() == nil })
 	for _, s := range l.sessions {
-		st.queue = append(st.queue, s.unfinished()...)
+		if !s.opens() {
+			st.queue = append(st.queue, s.unfinished()...)
+		}
 	}
+	l.open(st)
 }
 
 // frame takes a frame off the queue of a stream, or returns nil.

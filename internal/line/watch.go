@@ -23,8 +23,8 @@ func (l *Line) tick() {
 	l.sessions = slices.DeleteFunc(l.sessions, func(s *Session) bool {
 		return s.gone && (len(s.pending) == 0 || l.now-s.retired > l.ttl) // closed, or expired by itself
 	})
-	if s := l.session; s != nil && !s.gone && l.using != nil && l.now >= s.nextRenewal() {
-		s.extend()
+	if l.serves() && l.using != nil && l.now >= l.session.nextRenewal() {
+		l.session.renew()
 	}
 	l.expireStreams()
 	l.watch()
@@ -49,17 +49,13 @@ func (l *Line) Next() int64 {
 		return next
 	}
 	next = min(next, l.now+unansweredLimit(l.ttl)/4)
-	s := l.session
-	if s.gone {
-		return next
+	if l.using != nil && l.using.pinging {
+		next = min(next, l.using.pinged+l.pingLimit())
 	}
-	if s.open {
-		next = min(next, s.until)
-	}
-	if l.using != nil {
-		next = min(next, s.nextRenewal())
-		if l.using.pinging {
-			next = min(next, l.using.pinged+l.pingLimit())
+	if l.serves() {
+		next = min(next, l.session.until)
+		if l.using != nil {
+			next = min(next, l.session.nextRenewal())
 		}
 	}
 	return next
@@ -87,14 +83,13 @@ func (l *Line) watch() {
 // ping asks the server in use for a sign of life if that is due, and notes if the last
 // one is overdue.
 func (l *Line) ping(st *stream) {
-	s := l.session
 	if st.pinging && l.now-st.pinged >= l.pingLimit() {
 		st.pinging, st.mute = false, true
-		if s != nil && !s.gone {
-			s.extend() // by this request another server can prove that it leads
+		if l.serves() {
+			l.session.renew() // by this request another server can prove that it leads
 		}
 	}
-	if !st.pinging && l.now-st.heard > quiet && s != nil && s.queued > 0 {
+	if !st.pinging && l.now-st.heard > quiet && l.serves() && l.session.queued > 0 {
 		st.pinging, st.pinged = true, l.now
 		l.emit(Output{Action: Ping, Stream: st.id, Address: st.address})
 	}
@@ -104,6 +99,7 @@ func (l *Line) ping(st *stream) {
 func (l *Line) overdue() bool {
 	return slices.ContainsFunc(l.sessions, func(s *Session) bool {
 		last := s.unanswered()
-		return last != 0 && l.now-last > unansweredLimit(l.ttl)
+		elsewhere := s.opens() && s.via != l.using.id
+		return last != 0 && !elsewhere && l.now-last > unansweredLimit(l.ttl)
 	})
 }

@@ -28,7 +28,7 @@ type client struct {
 	due      int64 // the reading for which a tick is scheduled
 
 	links        []*link
-	sessions     []*session // those that are not lost
+	sessions     []*session // those that are open
 	sessionsMade int
 	requests     []*request // of workers, without an outcome
 
@@ -187,7 +187,7 @@ func (c *client) carryOut(o line.Output) {
 	case line.Again:
 		o.Call.Data.(*request).again()
 	case line.Opened:
-		c.of(o.Session).begin(o.Until)
+		c.opened(o)
 	case line.Extended:
 		if s := c.of(o.Session); s.valid() {
 			s.promise(o.Until)
@@ -225,7 +225,7 @@ func (c *client) of(x *line.Session) *session {
 	return nil
 }
 
-// session returns the session that serves calls, or nil if it was not asked for.
+// session returns the session that is open, or nil.
 func (c *client) session() *session { return c.of(c.line.Session()) }
 
 // server returns the server in use, or nil.
@@ -290,7 +290,7 @@ func (r *request) again() {
 func (c *client) turnClock(drift int64) {
 	c.clock.turn(c.w.now, drift)
 	for _, s := range c.sessions {
-		if s.open && !s.lost && c.now() < s.until {
+		if !s.lost && c.now() < s.until {
 			s.endsAt = c.clock.when(s.until)
 		}
 	}

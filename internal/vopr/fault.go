@@ -224,7 +224,7 @@ func (w *world) reshape(f Fault) {
 // dismiss asks the leader, twice, to end the session of a client.
 func (w *world) dismiss(c *client) {
 	s, leader := c.session(), w.leader()
-	if leader == nil || s == nil || !s.open {
+	if leader == nil || s == nil {
 		return
 	}
 	s.dismissed = true

@@ -298,6 +298,83 @@ var Mutants = []Mutant{
 			"",
 		}},
 	},
+	{
+		Name: "deadline-from-the-answer",
+		Why:  "The client counts its deadline from the answer to a renewal, not from its transmission: it believes for longer than the servers wait.",
+		Edits: []Edit{{
+			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(l.ttl)", "until := l.now + rep.GetRemainingNs() - Margin(l.ttl)",
+		}},
+	},
+	{
+		Name: "deadline-from-the-last-transmission",
+		Why:  "The client counts its deadline from the last transmission of a renewal, though the answer may be to the first.",
+		Edits: []Edit{{
+			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(l.ttl)", "until := c.last + rep.GetRemainingNs() - Margin(l.ttl)",
+		}},
+	},
+	{
+		Name: "deadline-without-margin",
+		Why:  "The client believes as long as the servers wait: its clock may be slower than theirs.",
+		Edits: []Edit{{
+			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(l.ttl)", "until := c.first + rep.GetRemainingNs()",
+		}},
+	},
+	{
+		Name: "open-sent-twice",
+		Why:  "The client asks for a session over two streams under one secret: the second request revives the session after it has ended.",
+		Edits: []Edit{{
+			"internal/line/stream.go", "if !s.opens() {\n\t\t\tst.queue", "if s != nil {\n\t\t\tst.queue",
+		}},
+	},
+	{
+		Name: "numbered-anew",
+		Why:  "The client gives a request a new number when it sends it again: it is carried out twice.",
+		Edits: []Edit{{
+			"internal/line/session.go", "\tc.last, s.sent = s.line.now, true\n", "\tif c.last != 0 && c.acquires() && c.sequence != 0 && !c.answered {\n\t\tdelete(s.pending, c.sequence)\n\t\tc.sequence = s.next\n\t\ts.next++\n\t\ts.pending[c.sequence] = c\n\t}\n\tc.last, s.sent = s.line.now, true\n",
+		}},
+	},
+	{
+		Name: "grant-of-a-caller-that-left",
+		Why:  "The client keeps a grant whose caller has gone: nobody releases it.",
+		Edits: []Edit{{
+			"internal/line/reply.go", "\tif c.withdrawn {\n\t\ts.giveBack(c.sequence)\n\t\treturn\n\t}\n", "\tif c.withdrawn {\n\t\treturn\n\t}\n",
+		}},
+	},
+	{
+		Name: "unanswered-and-patient",
+		Why:  "The client tries no other server while the one in use leaves requests unanswered.",
+		Edits: []Edit{{
+			"internal/line/watch.go", "last != 0 && !elsewhere && l.now-last", "last == 0 && !elsewhere && l.now-last",
+		}},
+	},
+	{
+		Name: "dead-stream-kept",
+		Why:  "The client keeps a dead stream to the leader, takes it for an attempt under way, and never tries the leader again.",
+		Edits: []Edit{{
+			"internal/line/search.go", "!st.relayed && !st.welcomed && st.address", "!st.relayed && st.address",
+		}},
+	},
+	{
+		Name: "no-relay",
+		Why:  "A client that does not reach the leader never asks another server to relay.",
+		Edits: []Edit{{
+			"internal/line/search.go", "if !st.relayed && (late || leader == l.barred) {", "if st.relayed && (late || leader == l.barred) {",
+		}},
+	},
+	{
+		Name: "revocation-as-a-grant",
+		Why:  "The client takes any late answer that has a fence for a grant, and gives it back: also the answer to a revocation.",
+		Edits: []Edit{{
+			"internal/line/reply.go", "case c == nil: // a duplicate\n", "case c == nil && rep.GetFence() != 0 && s.grants[rep.GetSequence()] == nil && !s.gone:\n\t\ts.giveBack(rep.GetSequence())\n\tcase c == nil: // a duplicate\n",
+		}},
+	},
+	{
+		Name: "nobody-owns",
+		Why:  "The owner of a session is not the caller that was proven.",
+		Edits: []Edit{{
+			"service/convert/convert.go", "registry.OpOpen, op.Open.GetTtlNs(), origin.Actor", "registry.OpOpen, op.Open.GetTtlNs(), op.Open.GetProgram()",
+		}},
+	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry whoever commits it. So the term that a

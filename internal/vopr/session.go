@@ -16,7 +16,6 @@ type session struct {
 	line   *line.Session
 	id     registry.SessionID
 
-	open  bool  // the deadline counts
 	until int64 // the deadline, on the client's clock
 	// endsAt is the deadline in the time of the world.
 	endsAt int64
@@ -38,10 +37,14 @@ type asked struct {
 	called int64
 }
 
-// begin is the news that the session is open.
-func (s *session) begin(until int64) {
-	s.open, s.opened = true, s.client.w.judge.frontier
-	s.promise(until)
+// opened is the news that a session is open.
+func (c *client) opened(o line.Output) {
+	s := &session{
+		client: c, line: o.Session, id: registry.SessionID(o.Session.Secret()),
+		opened: c.w.judge.frontier, asked: make(map[uint64]*asked), places: make(map[uint64]*place),
+	}
+	c.sessions = append(c.sessions, s)
+	s.promise(o.Until)
 }
 
 // promise moves the deadline.
@@ -52,30 +55,22 @@ func (s *session) promise(until int64) {
 // valid reports whether the deadline is ahead, as a holder finds out that looks at its
 // handle. Once it was seen to have passed, the session is lost.
 func (s *session) valid() bool {
-	if s.open && !s.lost && s.client.now() >= s.until {
+	if s.client.now() >= s.until {
 		s.lost = true
 	}
-	return s.open && !s.lost
+	return !s.lost
 }
 
 // believed reports whether the client would find the session valid if it looked
 // now: for the judge, who must not change anything.
 func (s *session) believed() bool {
-	return s.open && !s.lost && !s.client.dead && s.client.w.now < s.endsAt
+	return !s.lost && !s.client.dead && s.client.w.now < s.endsAt
 }
 
 // asks notes the requests of a frame that is transmitted, unless they were before.
 func (c *client) asks(frame *api.ClientFrame) {
 	for _, req := range frame.GetRequests() {
-		s := c.by(req.GetSession())
-		if s == nil && req.GetOpen() != nil {
-			s = &session{
-				client: c, line: c.line.Session(), id: registry.SessionID(req.GetSession()),
-				asked: make(map[uint64]*asked), places: make(map[uint64]*place),
-			}
-			c.sessions = append(c.sessions, s)
-		}
-		if s != nil && s.asked[req.GetSequence()] == nil && s.places[req.GetSequence()] == nil {
+		if s := c.by(req.GetSession()); s != nil && s.asked[req.GetSequence()] == nil && s.places[req.GetSequence()] == nil {
 			s.asks(req)
 		}
 	}
@@ -98,7 +93,7 @@ func (s *session) asks(req *api.Request) {
 	}
 	a := &asked{op: req, called: w.now}
 	switch op := req.GetOp().(type) {
-	case *api.Request_Open, *api.Request_Renew:
+	case *api.Request_Renew:
 		w.stats.Renewals++
 		return
 	case *api.Request_Acquire:

@@ -26,11 +26,9 @@ type Stats struct {
 	Writes     int // of holders to the store that checks fences
 	Refused    int // of these, late ones that the store refused
 	Relayed    int // streams that a server passed on to the leader
-	Reopened   int // sessions opened again by an old duplicate
 	Histories  int // checked for linearizability
 	Checked    int // operations in them
 	Unknown    int // histories that were too hard
-	Clouded    int // histories set aside: see judge.reopened
 
 	// How often a promise was put to the test, lest it be kept because nobody looked.
 	Alike     int   // entries, and states, that a second server had as the first one
@@ -68,11 +66,9 @@ func (s *Stats) Add(o *Stats) {
 	s.Writes += o.Writes
 	s.Refused += o.Refused
 	s.Relayed += o.Relayed
-	s.Reopened += o.Reopened
 	s.Histories += o.Histories
 	s.Checked += o.Checked
 	s.Unknown += o.Unknown
-	s.Clouded += o.Clouded
 	s.Alike += o.Alike
 	s.Pairs += o.Pairs
 	s.Kept += o.Kept
@@ -115,7 +111,6 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "histories linearizable", Value: float64(s.Histories)},
 		{Name: "operations in them", Value: float64(s.Checked)},
 		{Name: "histories too hard", Value: float64(s.Unknown)},
-		{Name: "histories set aside", Value: float64(s.Clouded)},
 		{Name: "grants in turn", Value: float64(s.Pairs)},
 		{Name: "longest wait for a majority that is well, s", Value: float64(s.Longest) / 1e9},
 		{Name: "slowest recovery, s", Value: float64(s.Slowest) / 1e9},

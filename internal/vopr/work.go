@@ -22,7 +22,6 @@ type resource struct {
 	patient map[claimID]int64 // the patience of candidates, in ns
 	floor   uint64            // the largest floor that the store behind it has seen
 	alone   uint64            // the largest fence of a holder that excludes others and has written
-	clouded bool              // its history cannot be judged: see judge.reopened
 }
 
 func newResources() []*resource {
