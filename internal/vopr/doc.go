@@ -2,7 +2,7 @@
 // break there, to see whether its promises hold.
 //
 // A run is a cluster of three or five replicas (service/replica: agreement, registry
-// and leases, the very code of the live server), eight clients with two workers each,
+// and leases, the code of the live server), eight clients with two workers each,
 // an operator who changes the members, and a plan of faults: see Kind. All time is
 // virtual and all chance comes from seeds, so that a plan is all that decides a run,
 // and the same plan gives the same run: Result.Digest tells.
@@ -19,12 +19,12 @@
 // it, whatever part of what it had not synced is there and in whatever order, is for
 // its TestCrash to show.
 //
-// Clients are modelled after the Go client and keep its rules: they send again
-// what is unanswered to whoever leads, try other servers beside one that is slow, renew
-// every quarter of a TTL, count their deadline from when the renewal that was answered
-// was sent, less a margin, withdraw, and give back what they were granted too late.
-// Streams between clients and servers may deliver out of order, which is more than a
-// network does to them and no more than both promise to bear.
+// Clients run the core of the Go client (internal/line), which the root package drives
+// with goroutines, gRPC and a clock. The requests that it makes are translated by the code
+// of the server (service/convert). A server relays the stream of a client that does not
+// reach the leader; that relay is a model of the one in service/server. Streams between
+// clients and servers may deliver out of order, which is more than a network does to them
+// and no more than both promise to bear.
 //
 // # What is required
 //
@@ -50,8 +50,10 @@
 //     of servers are set forward and back by up to a year.
 //   - While a majority of the voters is up, has disks that work and can talk, every
 //     client gets an answer within 3 s, whichever server's disk hangs.
-//   - Once all faults have healed, everyone who waits is served within 20 s, and all
+//   - Once all faults have healed, everyone who waits is served within 60 s, and all
 //     servers come to the same state.
+//   - A session that has ended is never open again.
+//   - A client releases what it was granted, and nothing else, once.
 //   - What clients saw of each resource, queries included, is linearizable.
 //
 // # Why the simulator of algorithms does not carry it

@@ -1,9 +1,8 @@
 package vopr
 
 import (
-	"cmp"
+	"encoding/binary"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -40,41 +39,53 @@ type operation struct {
 	session   registry.SessionID
 	shared    bool
 	fence     uint64
-	claims    []claimID // sorted
+	holders   string // of a query, as in the model
 	call, ret int64
+
+	who string // claim, as in the model
 }
 
 const forever = math.MaxInt64 / 2
 
 func (r *resource) note(o operation) { r.history = append(r.history, o) }
 
-// holders is the state of the model of a resource.
+// holders is the state of the model of a resource. States are compared and kept by the
+// million, so it is small.
 type holders struct {
-	claims [workersEach*16 + 8]claimID // sorted, those that hold; 0 beyond
+	claims string // those that hold, 8 bytes each, in order
 	shared bool
 	fence  uint64 // the largest that is known
 }
 
-func (h *holders) find(c claimID) int {
-	for i, present := range h.claims {
-		if present == c {
-			return i
+const claimBytes = 8
+
+func (c claimID) text() string {
+	var b [claimBytes]byte
+	binary.BigEndian.PutUint64(b[:], uint64(c))
+	return string(b[:])
+}
+
+// find returns where a claim is, or -1.
+func (h *holders) find(c string) int {
+	for at := 0; at < len(h.claims); at += claimBytes {
+		if h.claims[at:at+claimBytes] == c {
+			return at
 		}
 	}
 	return -1
 }
 
-func (h *holders) add(c claimID) {
-	h.claims[len(h.claims)-1] = c
-	slices.SortFunc(h.claims[:], func(a, b claimID) int { return cmp.Compare(a-1, b-1) }) // zeros last
+func (h *holders) add(c string) {
+	at := 0
+	for at < len(h.claims) && h.claims[at:at+claimBytes] < c {
+		at += claimBytes
+	}
+	h.claims = h.claims[:at] + c + h.claims[at:]
 }
 
-func (h *holders) remove(at int) {
-	copy(h.claims[at:], h.claims[at+1:])
-	h.claims[len(h.claims)-1] = 0
-}
+func (h *holders) remove(at int) { h.claims = h.claims[:at] + h.claims[at+claimBytes:] }
 
-func (h *holders) count() int { return h.find(0) }
+func (h *holders) count() int { return len(h.claims) / claimBytes }
 
 // fits reports whether one more may hold.
 func (h *holders) fits(shared bool, room int) bool {
@@ -85,14 +96,14 @@ func (h *holders) fits(shared bool, room int) bool {
 // apply is one step of the model: whether the operation may happen now, and the
 // state after it.
 func (h holders) apply(o *operation, room int) (bool, holders) {
-	at := h.find(o.claim)
+	at := h.find(o.who)
 	switch o.kind {
 	case opGrant, opMaybe:
 		if fits := h.fits(o.shared, room) && o.fence > h.fence; o.kind == opGrant && !fits {
 			return false, h
 		}
 		if h.fits(o.shared, room) {
-			h.add(o.claim)
+			h.add(o.who)
 			h.shared, h.fence = o.shared, max(h.fence, o.fence)
 		}
 	case opHeld:
@@ -105,8 +116,7 @@ func (h holders) apply(o *operation, room int) (bool, holders) {
 	case opNotHeld:
 		return at < 0, h
 	case opQuery:
-		n := h.count()
-		return slices.Equal(h.claims[:n], o.claims), h
+		return h.claims == o.holders, h
 	}
 	return true, h
 }
@@ -131,6 +141,7 @@ func (r *resource) linearizable(ended map[registry.SessionID]int64) porcupine.Ch
 	history := make([]porcupine.Operation, 0, len(r.history))
 	for i := range r.history {
 		o := &r.history[i]
+		o.who = o.claim.text()
 		if at, over := ended[o.session]; over && o.ret == forever {
 			o.ret = max(at, o.call)
 		}

@@ -115,7 +115,11 @@ func TestModel(t *testing.T) {
 		return operation{kind: opGrant, claim: claim, fence: fence, call: call, ret: ret}
 	}
 	op := func(kind opKind, claim claimID, call, ret int64, claims ...claimID) operation {
-		return operation{kind: kind, claim: claim, call: call, ret: ret, claims: claims}
+		var present holders
+		for _, c := range claims {
+			present.add(c.text())
+		}
+		return operation{kind: kind, claim: claim, call: call, ret: ret, holders: present.claims}
 	}
 	for name, c := range map[string]struct {
 		want    string

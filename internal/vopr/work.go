@@ -1,8 +1,6 @@
 package vopr
 
 import (
-	"slices"
-
 	"github.com/conclave-io/conclave/internal/line"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
@@ -293,7 +291,7 @@ func (k *worker) query(res *resource, tries int) {
 	}
 	called, turn, life := w.now, k.turn, s.life
 	w.stats.Operations++
-	answer := func(claims []claimID, ok bool) {
+	answer := func(holders string, ok bool) {
 		w.carry(s.endpoint(), c.endpoint(), func() {
 			c.receive(func() {
 				if k.turn != turn {
@@ -303,7 +301,7 @@ func (k *worker) query(res *resource, tries int) {
 					k.query(res, tries+1)
 					return
 				}
-				res.note(operation{kind: opQuery, call: called, ret: w.now, claims: claims})
+				res.note(operation{kind: opQuery, call: called, ret: w.now, holders: holders})
 				k.rest()
 			})
 		})
@@ -323,18 +321,17 @@ func (k *worker) query(res *resource, tries int) {
 
 // read answers a query from the registry once a quorum has confirmed that this
 // server leads.
-func (s *server) read(res *resource, answer func([]claimID, bool)) {
+func (s *server) read(res *resource, answer func(holders string, ok bool)) {
 	s.reading++
 	s.reads[s.reading] = func(ok bool) {
-		var claims []claimID
+		var present holders
 		if ok {
 			view, _, _ := s.replica.Registry().Explain(res.class, res.name, 0)
 			for _, h := range view.Holders {
-				claims = append(claims, claimOf(h.Session, h.Sequence))
+				present.add(claimOf(h.Session, h.Sequence).text())
 			}
-			slices.Sort(claims)
 		}
-		answer(claims, ok)
+		answer(present.claims, ok)
 	}
 	s.replica.Read(s.reading)
 }
