@@ -49,6 +49,11 @@ type record struct {
 	ended      []Ended // a ring, once there are MaxPast
 	next       int     // where in ended the next one goes
 
+	// digest is what of the record is in that of the registry. It is made from the sum
+	// of the hashes of all endings but the newest, fresh in number.
+	digest, sum uint64
+	fresh       int
+
 	// older and newer make a list of all records; versions do not look at it.
 	older, newer *record
 }
@@ -76,7 +81,7 @@ func (r *Registry) note(k key, e Ended) {
 		rec = r.makeRoom()
 		rec.key, rec.generation = k, r.generation
 		r.recent.byKey[k] = rec
-		r.tally.add(rec.weight())
+		r.tally.bytes += rec.bytes()
 	} else {
 		r.recent.unlink(rec)
 	}
@@ -87,13 +92,19 @@ func (r *Registry) note(k key, e Ended) {
 		r.recent.byKey[k] = rec
 	}
 	r.recent.link(rec)
-	r.tally.add(e.weight(k))
+	r.tally.bytes += e.bytes()
 	if len(rec.ended) < MaxPast {
 		rec.ended = append(rec.ended, e)
+		rec.fresh++
 		return
 	}
-	r.tally.remove(rec.ended[rec.next].weight(k))
-	rec.ended[rec.next] = e
+	oldest := &rec.ended[rec.next]
+	r.tally.bytes -= oldest.bytes()
+	if rec.fresh < MaxPast {
+		rec.sum -= oldest.hash()
+		rec.fresh++
+	}
+	*oldest = e
 	rec.next = (rec.next + 1) % MaxPast
 }
 
@@ -105,10 +116,11 @@ func (r *Registry) makeRoom() *record {
 	}
 	r.recent.unlink(oldest)
 	delete(r.recent.byKey, oldest.key)
-	r.tally.remove(oldest.weight())
+	r.tally.bytes -= oldest.bytes()
 	for i := range oldest.ended {
-		r.tally.remove(oldest.ended[i].weight(oldest.key))
+		r.tally.bytes -= oldest.ended[i].bytes()
 	}
+	r.tally.digest -= oldest.digest
 	if oldest.generation != r.generation {
 		return new(record) // a version has it
 	}

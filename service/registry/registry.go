@@ -3,6 +3,8 @@ package registry
 import (
 	"fmt"
 	"iter"
+
+	"github.com/tidwall/btree"
 )
 
 // A fence is the epoch, then a counter of grants.
@@ -17,19 +19,22 @@ const (
 
 // Registry is the replicated state.
 type Registry struct {
-	// Version is the state as it is now. It changes with each Apply; Freeze returns
-	// one that does not.
-	Version
-	// frozen is the newest frozen version, if nothing has changed since. What was
-	// made or thawed in the present generation is in none.
+	head
+	// frozen is the newest version, if nothing has changed since. What was made or
+	// thawed in the present generation is in none.
 	frozen     *Version
 	generation uint64
 
 	sessions  map[SessionID]*session
 	resources table[key, *resource]
 	recent    recent
-	tally     tally
-	touched   []*session // whose weight is not counted until the entry is applied
+
+	tally tally
+	// byID and names are the sessions and resources in order. They follow the changes
+	// by fold.
+	byID    *btree.BTreeG[*sessionState]
+	names   *btree.BTreeG[*resource]
+	changed changes
 
 	// revoked are the holds whose holders are asked to leave, and eager the
 	// candidates that may take the place of a leader after a while.
@@ -40,9 +45,11 @@ type Registry struct {
 // New returns the state before the first entry.
 func New() *Registry {
 	return &Registry{
-		Version:    newVersion(),
+		head:       head{level: 1, epoch: 1, members: make(map[uint64]Member)},
 		recent:     recent{byKey: make(map[key]*record)},
 		generation: 1,
+		byID:       newTree(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }),
+		names:      newTree(func(a, b *resource) bool { return a.class < b.class || a.class == b.class && a.name < b.name }),
 		sessions:   make(map[SessionID]*session),
 		revoked:    make(map[ClaimID]*claim),
 		eager:      make(map[ClaimID]*claim),
@@ -88,18 +95,9 @@ func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
-	r.count()
-}
-
-// count counts the sessions that have changed as they are now.
-func (r *Registry) count() {
-	for i, s := range r.touched {
-		if s.touched = false; !s.ended {
-			r.tally.add(s.weight())
-		}
-		r.touched[i] = nil
+	if r.changed.len() >= mostChanges {
+		r.fold()
 	}
-	r.touched = r.touched[:0]
 }
 
 func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
@@ -236,7 +234,7 @@ func (r *Registry) open(c *Command) *session {
 		host: c.Host, pid: c.PID, program: c.Program,
 		opened: r.wall, tally: &r.tally,
 	}
-	s.describe()
+	s.fixed = s.hash()
 	s.sessionState = &sessionState{of: s, generation: r.generation}
 	r.keep(s)
 	return s
@@ -245,9 +243,8 @@ func (r *Registry) open(c *Command) *session {
 // keep adds a session.
 func (r *Registry) keep(s *session) {
 	r.sessions[s.id] = s
-	r.byID.Set(s.sessionState)
-	s.touched = true
-	r.touched = append(r.touched, s)
+	r.tally.bytes += s.bytes()
+	r.changed.session(s)
 }
 
 func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
@@ -256,6 +253,7 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	if res == nil {
 		res = &resource{name: c.Name, class: c.Class, limit: limit, generation: r.generation}
 		r.add(res)
+		r.changed.resource(res)
 	}
 	asked := termsOf(c, r.now)
 	admitted := res.admits(asked)
@@ -288,22 +286,28 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	if r.counter++; r.counter == counterTurn {
 		r.epoch, r.counter = r.epoch+1, 1
 	}
-	c.fence = r.epoch<<counterBits | r.counter
+	c.fence = r.fence()
 	c.since = r.wall
 	c.resource.admit(c)
 	r.enter(c)
-	r.thawSession(c.session)
 	c.session.holds++
 	fx.changed(c.resource)
 }
 
 // enter puts a claim into its session, in the place of one with its number.
 func (r *Registry) enter(c *claim) {
-	if before := c.session.claims.get(c.key()); before != nil {
-		r.tally.remove(before.weight())
+	r.thawSession(c.session)
+	if before := c.session.claims.put(c); before != nil {
+		r.tally.removeClaim(before)
 	}
-	c.session.claims.put(c)
-	r.tally.add(c.weight())
+	r.tally.addClaim(c)
+}
+
+// exit takes a claim out of its session.
+func (r *Registry) exit(c *claim) {
+	r.thawSession(c.session)
+	c.session.claims.remove(c.key())
+	r.tally.removeClaim(c)
 }
 
 // promoted returns the claim of a waiter as it is to hold from now on.
@@ -400,7 +404,7 @@ func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
 
 // drop ends a claim; its request, if it comes again, is answered with code.
 func (r *Registry) drop(c *claim, code Code, how Ending) {
-	r.thawSession(c.session)
+	r.exit(c)
 	if c.held() {
 		r.remember(c, how)
 		c.session.holds--
@@ -408,9 +412,7 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 		r.waits(c, -1)
 	}
 	r.unlist(c)
-	r.tally.remove(c.weight())
 	r.thaw(c.resource).remove(c)
-	c.session.claims.remove(number(c.sequence))
 	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
 }
 
@@ -423,8 +425,7 @@ func (r *Registry) waits(c *claim, more int) {
 
 func (r *Registry) add(res *resource) {
 	r.resources.put(res)
-	r.names.Set(res)
-	r.tally.add(res.weight())
+	r.tally.bytes += res.bytes()
 	if res.class == Election {
 		r.elections++
 	}
@@ -432,8 +433,7 @@ func (r *Registry) add(res *resource) {
 
 func (r *Registry) forget(res *resource) {
 	r.resources.remove(res.key())
-	r.names.Delete(res)
-	r.tally.remove(res.weight())
+	r.tally.bytes -= res.bytes()
 	if res.class == Election {
 		r.elections--
 	}
@@ -471,6 +471,7 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 
 // all returns the sessions in the order of ids.
 func (r *Registry) all() iter.Seq[*session] {
+	r.fold()
 	return func(yield func(*session) bool) {
 		r.byID.Scan(func(s *sessionState) bool { return yield(s.of) })
 	}

@@ -18,6 +18,7 @@ type resource struct {
 	class      Class
 	// swept is set while claims wait to be swept out.
 	swept bool
+	mark
 }
 
 // crowd is who holds and who waits, where that is more than one.
@@ -43,6 +44,9 @@ func (res *resource) inTheWay() *Holder {
 	holder := res.holders()[0].holder()
 	return &holder
 }
+
+// gone reports whether nobody holds the resource any more.
+func (res *resource) gone() bool { return len(res.holders()) == 0 }
 
 // queue returns those that wait. The slice is lent until the next change.
 func (res *resource) queue() []*claim {

@@ -82,8 +82,7 @@ func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
 		}
 		r.unlist(c)
 		r.waits(c, -1)
-		r.tally.remove(c.weight())
-		s.claims.remove(number(c.sequence))
+		r.exit(c)
 		s.remember(c.sequence, Result{Code: Cancelled, Message: "the session is being ended"})
 		fx.Outcomes = append(fx.Outcomes, Outcome{s.id, c.sequence, Result{Code: Cancelled, Message: why}})
 		if res := r.thaw(c.resource); !res.swept {

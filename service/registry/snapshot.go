@@ -77,10 +77,11 @@ func Decode(data []byte) (*Registry, error) {
 		}
 		r.members[m.ID] = m
 	})
+	r.tally.fence = r.fence()
 	each(rd, func() { r.readSession(rd) })
 	each(rd, func() { r.readResource(rd) })
 	r.readPast(rd)
-	r.count()
+	r.fold()
 	if err := rd.Close(); err != nil {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
@@ -137,13 +138,13 @@ func (r *Registry) readSession(rd *wire.Reader) {
 	each(rd, func() {
 		a := readAnswer(rd)
 		s.answers = append(s.answers, a)
-		r.tally.add(a.weight(s))
+		s.addAnswer(&a)
 	})
 	if r.sessions[s.id] != nil {
 		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
 		return
 	}
-	s.describe()
+	s.fixed = s.hash()
 	r.keep(s)
 }
 
@@ -257,6 +258,8 @@ func (r *Registry) readResource(rd *wire.Reader) {
 		return
 	}
 	r.add(res)
+	r.names.Load(res)
+	res.place = present
 }
 
 func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
@@ -297,6 +300,7 @@ func (r *Registry) Check() error {
 	case r.counter >= counterTurn:
 		return fmt.Errorf("counter %d ran past its turn at %d", r.counter, counterTurn)
 	}
+	r.fold()
 	claims, waiters, listed := 0, 0, 0
 	for _, res := range r.names.Items() {
 		if err := r.checkResource(res); err != nil {
@@ -390,7 +394,7 @@ func (r *Registry) checkClaims(res *resource) error {
 			return fmt.Errorf("%q is held shared and not", res.name)
 		case c.revoked && !c.held():
 			return fmt.Errorf("%q: request %d of %v waits and is revoked", res.name, c.sequence, c.session.id)
-		case c.fence > r.epoch<<counterBits|r.counter:
+		case c.fence > r.fence():
 			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
 		case c.held() && c.fence <= newest:
 			return fmt.Errorf("%q: the fence %d comes after %d", res.name, c.fence, newest)
