@@ -43,7 +43,8 @@ type Ended struct {
 
 // record is what is remembered of one resource: how its last holds ended.
 type record struct {
-	key
+	class Class
+	name  string
 	// generation is the registry's at the time when this was made its own.
 	generation uint64
 	ended      []Ended // a ring, once there are MaxPast
@@ -58,16 +59,18 @@ type record struct {
 	older, newer *record
 }
 
+func (rec *record) key() key { return key{rec.class, rec.name} }
+
 // recent finds the records that there are now. The ends of the list are those of
 // which a hold ended last, and longest ago.
 type recent struct {
-	byKey          map[key]*record
+	table[key, *record]
 	newest, oldest *record
 }
 
 // inOrder returns all records, the newest last.
 func (l *recent) inOrder() []*record {
-	records := make([]*record, 0, len(l.byKey))
+	records := make([]*record, 0, l.len())
 	for rec := l.oldest; rec != nil; rec = rec.newer {
 		records = append(records, rec)
 	}
@@ -76,11 +79,11 @@ func (l *recent) inOrder() []*record {
 
 // note remembers how a hold ended.
 func (r *Registry) note(k key, e Ended) {
-	rec := r.recent.byKey[k]
+	rec := r.recent.get(k)
 	if rec == nil {
 		rec = r.makeRoom()
-		rec.key, rec.generation = k, r.generation
-		r.recent.byKey[k] = rec
+		rec.class, rec.name, rec.generation = k.class, k.name, r.generation
+		r.recent.put(rec)
 		r.tally.bytes += rec.bytes()
 	} else {
 		r.recent.unlink(rec)
@@ -89,7 +92,7 @@ func (r *Registry) note(k key, e Ended) {
 		own := *rec
 		own.generation, own.ended = r.generation, slices.Clone(rec.ended)
 		rec = &own
-		r.recent.byKey[k] = rec
+		r.recent.put(rec)
 	}
 	r.recent.link(rec)
 	r.tally.bytes += e.bytes()
@@ -111,11 +114,11 @@ func (r *Registry) note(k key, e Ended) {
 // makeRoom forgets a record if there are too many, and returns an empty one.
 func (r *Registry) makeRoom() *record {
 	oldest := r.recent.oldest
-	if len(r.recent.byKey) < maxPastNames {
+	if r.recent.len() < maxPastNames {
 		return new(record)
 	}
 	r.recent.unlink(oldest)
-	delete(r.recent.byKey, oldest.key)
+	r.recent.remove(oldest.key())
 	r.tally.bytes -= oldest.bytes()
 	for i := range oldest.ended {
 		r.tally.bytes -= oldest.ended[i].bytes()
@@ -191,7 +194,7 @@ func (v *Version) appendPast(b []byte) []byte {
 func (r *Registry) readPast(rd *wire.Reader) {
 	each(rd, func() {
 		k := key{class: Class(rd.Byte()), name: rd.String()}
-		if r.recent.byKey[k] != nil || k.class >= classes || len(r.recent.byKey) == maxPastNames {
+		if r.recent.get(k) != nil || k.class >= classes || r.recent.len() == maxPastNames {
 			rd.Fail(fmt.Errorf("past of %.64q: there twice, of an unknown class, or one too many", k.name))
 			return
 		}

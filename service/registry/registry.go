@@ -46,7 +46,6 @@ type Registry struct {
 func New() *Registry {
 	return &Registry{
 		head:       head{level: 1, epoch: 1, members: make(map[uint64]Member)},
-		recent:     recent{byKey: make(map[key]*record)},
 		generation: 1,
 		byID:       newTree(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }),
 		names:      newTree(func(a, b *resource) bool { return a.class < b.class || a.class == b.class && a.name < b.name }),

@@ -73,7 +73,12 @@ type answer struct {
 	fence, floor uint64
 }
 
+// find returns where the answer to a request is, or would be. Most requests that are
+// looked for are newer than all that have an answer.
 func (s *sessionState) find(sequence uint64) (int, bool) {
+	if n := len(s.answers); n == 0 || s.answers[n-1].sequence < sequence {
+		return n, false
+	}
 	return slices.BinarySearchFunc(s.answers, sequence, func(a answer, sequence uint64) int {
 		return cmp.Compare(a.sequence, sequence)
 	})

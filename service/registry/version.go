@@ -179,7 +179,7 @@ func (v *Version) Explain(class Class, name string, waiters int) (res Resource, 
 	if found := v.find(class, name); found != nil {
 		res, held = found.view(waiters), true
 	}
-	at := slices.IndexFunc(v.past, func(rec *record) bool { return rec.key == key{class, name} })
+	at := slices.IndexFunc(v.past, func(rec *record) bool { return rec.key() == key{class, name} })
 	if at >= 0 {
 		past = v.past[at].inOrder()
 		slices.Reverse(past)
