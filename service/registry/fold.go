@@ -53,6 +53,9 @@ const (
 func (r *Registry) fold() {
 	sessions, resources := r.changed.sessions, r.changed.resources
 	for _, res := range resources {
+		if res.gone() {
+			r.resources.remove(res.key())
+		}
 		r.tally.countGrants(res)
 	}
 	r.tally.fence = r.fence()

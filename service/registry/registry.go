@@ -25,7 +25,10 @@ type Registry struct {
 	frozen     *Version
 	generation uint64
 
-	sessions  map[SessionID]*session
+	sessions map[SessionID]*session
+	// resources are those that somebody holds, and those that somebody held when they
+	// changed last, until the next fold: a lock that is taken again and again is made
+	// once.
 	resources table[key, *resource]
 	recent    recent
 
@@ -190,7 +193,7 @@ func (r *Registry) recall(a *answer, c *Command) Result {
 	if a.code != Held || c.Op != OpAcquire {
 		return result
 	}
-	if res := r.resources.get(key{c.Class, c.Name}); res != nil {
+	if res := r.find(c.Class, c.Name); res != nil {
 		result.Holder = res.inTheWay()
 	}
 	return result
@@ -250,9 +253,13 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	limit := max(c.Limit, 1)
 	res := r.resources.get(key{c.Class, c.Name})
 	if res == nil {
-		res = &resource{name: c.Name, class: c.Class, limit: limit, generation: r.generation}
-		r.add(res)
+		res = &resource{name: c.Name, class: c.Class, generation: r.generation}
+		r.resources.put(res)
 		r.changed.resource(res)
+	}
+	if res.gone() {
+		res.limit = limit
+		r.add(res)
 	}
 	asked := termsOf(c, r.now)
 	admitted := res.admits(asked)
@@ -422,20 +429,25 @@ func (r *Registry) waits(c *claim, more int) {
 	c.session.waits += more
 }
 
-func (r *Registry) add(res *resource) {
-	r.resources.put(res)
-	r.tally.bytes += res.bytes()
-	if res.class == Election {
-		r.elections++
+// find returns a resource, or nil if nobody holds it.
+func (r *Registry) find(class Class, name string) *resource {
+	if res := r.resources.get(key{class, name}); res != nil && !res.gone() {
+		return res
 	}
+	return nil
 }
 
+// add counts a resource that somebody is about to hold.
+func (r *Registry) add(res *resource) {
+	r.tally.bytes += res.bytes()
+	r.held[res.class]++
+}
+
+// forget no longer counts a resource, which nobody holds any more. The next fold
+// removes it.
 func (r *Registry) forget(res *resource) {
-	r.resources.remove(res.key())
 	r.tally.bytes -= res.bytes()
-	if res.class == Election {
-		r.elections--
-	}
+	r.held[res.class]--
 }
 
 // unlist takes a claim off the lists of those that are to be looked after.
@@ -462,7 +474,7 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 		r.grant(next, fx)
 		fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})
 	}
-	if len(res.holders()) == 0 {
+	if res.gone() {
 		r.forget(res)
 		fx.changed(res)
 	}

@@ -15,7 +15,7 @@ import (
 
 // revoke asks the holders of a resource to leave, or the one with a fence.
 func (r *Registry) revoke(c *Command, fx *Effects) Result {
-	res := r.resources.get(key{c.Class, c.Name})
+	res := r.find(c.Class, c.Name)
 	if res == nil {
 		return Result{Code: NotFound, Message: "nobody holds " + quoted(c.Name)}
 	}
@@ -177,7 +177,7 @@ func (r *Registry) overtake(name string, fx *Effects) {
 
 // overtaker returns the candidate that may take the place of a leader, or nil.
 func (r *Registry) overtaker(name string, now int64) *claim {
-	res := r.resources.get(key{Election, name})
+	res := r.find(Election, name)
 	if res == nil || len(res.queue()) == 0 {
 		return nil
 	}

@@ -245,6 +245,10 @@ func readTerms(rd *wire.Reader) *terms {
 
 func (r *Registry) readResource(rd *wire.Reader) {
 	res := &resource{class: Class(rd.Byte()), name: rd.String(), limit: readLimit(rd), generation: r.generation}
+	if res.class >= classes {
+		rd.Fail(fmt.Errorf("%q has the unknown class %d", res.name, res.class))
+		return
+	}
 	res.crowd = &crowd{holders: r.readClaims(rd, res), queue: r.readClaims(rd, res)}
 	for _, c := range res.crowd.holders {
 		c.session.holds++
@@ -258,6 +262,7 @@ func (r *Registry) readResource(rd *wire.Reader) {
 		return
 	}
 	r.add(res)
+	r.resources.put(res)
 	r.names.Load(res)
 	res.place = present
 }
@@ -301,7 +306,7 @@ func (r *Registry) Check() error {
 		return fmt.Errorf("counter %d ran past its turn at %d", r.counter, counterTurn)
 	}
 	r.fold()
-	claims, waiters, listed := 0, 0, 0
+	claims, waiters, listed, held := 0, 0, 0, r.held
 	for _, res := range r.names.Items() {
 		if err := r.checkResource(res); err != nil {
 			return err
@@ -309,6 +314,7 @@ func (r *Registry) Check() error {
 		claims += len(res.holders()) + len(res.queue())
 		waiters += len(res.queue())
 		listed += r.listed(res)
+		held[res.class]--
 	}
 	for s := range r.all() {
 		if err := s.check(); err != nil {
@@ -322,6 +328,8 @@ func (r *Registry) Check() error {
 	switch {
 	case r.resources.len() != r.names.Len() || len(r.sessions) != r.byID.Len():
 		return fmt.Errorf("%d of %d resources and %d of %d sessions are in order", r.names.Len(), r.resources.len(), r.byID.Len(), len(r.sessions))
+	case held != [classes]int{}:
+		return fmt.Errorf("resources by class: %v are counted, %v more than there are", r.held, held)
 	case claims != 0:
 		return fmt.Errorf("resources have %d claims more than sessions", claims)
 	case waiters != r.waiters:
@@ -372,8 +380,6 @@ func (r *Registry) checkResource(res *resource) error {
 	switch {
 	case r.resources.get(res.key()) != res:
 		return fmt.Errorf("%q is not found by its name", res.name)
-	case res.class >= classes:
-		return fmt.Errorf("%q has the unknown class %d", res.name, res.class)
 	case len(res.holders()) == 0:
 		return fmt.Errorf("%q is kept though nobody holds it", res.name)
 	case len(res.holders()) > int(res.limit) && !res.holders()[0].shared:

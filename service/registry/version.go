@@ -35,10 +35,10 @@ type head struct {
 	now, wall int64
 	// renewals counts those of all sessions, so that a verdict on an ended
 	// session cannot fit one that was opened later under the same id.
-	renewals  uint64
-	waiters   int
-	elections int               // of the resources
-	members   map[uint64]Member // replaced, never changed
+	renewals uint64
+	waiters  int
+	held     [classes]int      // resources
+	members  map[uint64]Member // replaced, never changed
 }
 
 // Freeze returns the state as it is now, for as long as anybody wants it. It takes
@@ -222,10 +222,10 @@ func (v *Version) Each(f func(Session)) {
 }
 
 // Counts returns the sums.
-func (v *Version) Counts() Counts { return v.counts(v.byID.Len(), v.names.Len()) }
+func (v *Version) Counts() Counts { return v.counts(v.byID.Len()) }
 
-func (h *head) counts(sessions, resources int) Counts {
-	counts := Counts{Sessions: sessions, Locks: resources - h.elections, Elections: h.elections, Waiters: h.waiters}
+func (h *head) counts(sessions int) Counts {
+	counts := Counts{Sessions: sessions, Locks: h.held[Lock], Elections: h.held[Election], Waiters: h.waiters}
 	if h.epoch > 1 || h.counter > 0 {
 		counts.Fence = h.fence()
 	}

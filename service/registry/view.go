@@ -129,7 +129,7 @@ func (r *Registry) Each(f func(Session)) {
 }
 
 // Counts returns the sums.
-func (r *Registry) Counts() Counts { return r.counts(len(r.sessions), r.resources.len()) }
+func (r *Registry) Counts() Counts { return r.counts(len(r.sessions)) }
 
 // Session returns one session.
 func (r *Registry) Session(id SessionID) (Session, bool) {
