@@ -19,20 +19,17 @@ func (r *Registry) Digest() uint64 {
 	return head + r.tally.digest
 }
 
-// counts reports whether a claim is counted in the digest.
+// counts reports whether a claim is counted in the digest, if all waiters of its
+// resource are.
 func (t *tally) counts(c *claim) bool { return c.fence <= t.fence }
 
-func (t *tally) addClaim(c *claim) {
-	t.bytes += c.bytes()
-	if t.counts(c) {
-		c.session.claimed += c.hash()
-	}
-}
-
-func (t *tally) removeClaim(c *claim) {
-	t.bytes -= c.bytes()
-	if t.counts(c) {
-		c.session.claimed -= c.hash()
+// countQueue counts the waiters that are not counted yet: the last.
+func (res *resource) countQueue() {
+	if present := res.crowd; present != nil {
+		for _, c := range present.queue[present.counted:] {
+			c.session.claimed += c.hash()
+		}
+		present.counted = len(present.queue)
 	}
 }
 

@@ -57,6 +57,7 @@ func (r *Registry) fold() {
 			r.resources.remove(res.key())
 		}
 		r.tally.countGrants(res)
+		res.countQueue()
 	}
 	r.tally.fence = r.fence()
 	for _, st := range sessions {
@@ -89,9 +90,12 @@ func order[T ordered](tree *btree.BTreeG[T], changed []T, over func(T) bool) {
 			gone++
 		}
 	}
-	// It is faster to keep some than to take many out.
+	// It is faster to keep some than to take many out one by one.
 	many := 4*gone > tree.Len()
-	if many {
+	switch {
+	case gone == tree.Len():
+		tree.Clear()
+	case many:
 		keep(tree, over)
 	}
 	for _, e := range changed {

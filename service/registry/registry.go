@@ -300,35 +300,53 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	fx.changed(c.resource)
 }
 
-// enter puts a claim into its session, in the place of one with its number.
-func (r *Registry) enter(c *claim) {
+// enter puts a claim into its session, and returns the one with its number that was
+// there.
+func (r *Registry) enter(c *claim) (before *claim) {
 	r.thawSession(c.session)
-	if before := c.session.claims.put(c); before != nil {
-		r.tally.removeClaim(before)
+	if before = c.session.claims.put(c); before != nil {
+		r.tally.bytes -= before.bytes()
 	}
-	r.tally.addClaim(c)
+	r.tally.bytes += c.bytes()
+	return before
 }
 
-// exit takes a claim out of its session.
+// exit takes a claim out of its session. If it waits, all waiters are counted.
 func (r *Registry) exit(c *claim) {
 	r.thawSession(c.session)
 	c.session.claims.remove(c.key())
-	r.tally.removeClaim(c)
+	r.tally.bytes -= c.bytes()
+	if r.tally.counts(c) {
+		c.session.claimed -= c.hash()
+	}
 }
 
-// promoted returns the claim of a waiter as it is to hold from now on.
-func (c *claim) promoted(now int64) *claim {
-	if c.resource.class == Election {
-		return c.amended(func(t *terms) { t.named, t.at = false, now })
+// promote takes the first waiter out of the queue of a thawed resource, and returns its
+// claim as it is to hold from now on.
+func (r *Registry) promote(res *resource) *claim {
+	c, counted := res.queue()[0], res.crowd.counted > 0
+	res.remove(c)
+	r.waits(c, -1)
+	delete(r.eager, c.id())
+	if counted { // and maybe in a version
+		c.session.claimed -= c.hash()
+		own := *c
+		c = &own
 	}
-	fresh := *c
-	return &fresh
+	if res.class == Election {
+		t := *c.terms
+		t.named, t.at = false, r.now
+		c.terms = &t
+	}
+	return c
 }
 
 // replace puts a claim in the place of one that had other terms, but in its
-// resource.
+// resource. If it waits, all waiters are counted.
 func (r *Registry) replace(c *claim) {
-	r.enter(c)
+	if before := r.enter(c); r.tally.counts(c) {
+		c.session.claimed += c.hash() - before.hash()
+	}
 	id := c.id()
 	if r.revoked[id] != nil {
 		r.revoked[id] = c
@@ -410,15 +428,18 @@ func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
 
 // drop ends a claim; its request, if it comes again, is answered with code.
 func (r *Registry) drop(c *claim, code Code, how Ending) {
-	r.exit(c)
+	res := r.thaw(c.resource)
 	if c.held() {
 		r.remember(c, how)
+		r.exit(c)
 		c.session.holds--
 	} else {
+		res.countQueue()
+		r.exit(c)
 		r.waits(c, -1)
 	}
 	r.unlist(c)
-	r.thaw(c.resource).remove(c)
+	res.remove(c)
 	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
 }
 
@@ -466,11 +487,7 @@ func (r *Registry) unlist(c *claim) {
 // if nobody holds it.
 func (r *Registry) settle(res *resource, fx *Effects) {
 	for len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
-		next := res.queue()[0]
-		res.remove(next)
-		r.waits(next, -1)
-		delete(r.eager, next.id())
-		next = next.promoted(r.now)
+		next := r.promote(res)
 		r.grant(next, fx)
 		fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})
 	}

@@ -22,7 +22,12 @@ type resource struct {
 }
 
 // crowd is who holds and who waits, where that is more than one.
-type crowd struct{ holders, queue []*claim }
+type crowd struct {
+	holders, queue []*claim
+	// counted is how many waiters at the front are counted in the digest. Those behind
+	// came since the last fold, so that no version has them either.
+	counted int
+}
 
 // holders returns those that hold, by their fences. The slice is lent until the
 // next change.
@@ -86,8 +91,8 @@ func (res *resource) admit(c *claim) {
 	present.holders = append(present.holders, c)
 }
 
-// claim is a hold, or a place in a queue while its fence is 0. It never changes:
-// another takes its place (replace).
+// claim is a hold, or a place in a queue while its fence is 0. One that a version may
+// have never changes: another takes its place (replace, promote).
 type claim struct {
 	session *session
 	// resource alone may change, when it is thawed; versions do not look at it.
@@ -165,11 +170,16 @@ func (res *resource) enqueue(c *claim) (ahead uint32) {
 	for at > 0 && present.queue[at-1].priority < c.priority && !present.queue[at-1].named {
 		at--
 	}
+	if at < len(present.queue) {
+		res.countQueue()
+		c.session.claimed += c.hash()
+		present.counted++
+	}
 	present.queue = slices.Insert(present.queue, at, c)
 	return uint32(at)
 }
 
-// prefer replaces a waiter by heir, at the front.
+// prefer replaces a waiter by heir, at the front. All waiters are counted.
 func (res *resource) prefer(at int, heir *claim) {
 	present := res.gather()
 	present.queue = slices.Insert(slices.Delete(present.queue, at, at+1), 0, heir)
@@ -195,8 +205,11 @@ func (res *resource) remove(c *claim) {
 		// The usual case costs the same however long the queue is.
 		present.queue[0] = nil
 		present.queue = present.queue[1:]
+		present.counted = max(0, present.counted-1)
 	default:
+		res.countQueue()
 		present.queue = without(present.queue, c)
+		present.counted--
 	}
 	res.scatter()
 }
@@ -208,8 +221,10 @@ func (res *resource) sweep() {
 	over := func(c *claim) bool { return c.session.ended || c.session.leaving && !c.held() }
 	res.swept = false
 	if present := res.crowd; present != nil {
+		res.countQueue()
 		present.holders = slices.DeleteFunc(present.holders, over)
 		present.queue = slices.DeleteFunc(present.queue, over)
+		present.counted = len(present.queue)
 		res.scatter()
 	} else if res.one[0] != nil && over(res.one[0]) {
 		res.one[0] = nil

@@ -82,10 +82,12 @@ func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
 		}
 		r.unlist(c)
 		r.waits(c, -1)
+		res := r.thaw(c.resource)
+		res.countQueue()
 		r.exit(c)
 		s.remember(c.sequence, Result{Code: Cancelled, Message: "the session is being ended"})
 		fx.Outcomes = append(fx.Outcomes, Outcome{s.id, c.sequence, Result{Code: Cancelled, Message: why}})
-		if res := r.thaw(c.resource); !res.swept {
+		if !res.swept {
 			res.swept = true
 			freed = append(freed, res)
 		}
@@ -156,6 +158,7 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %s waits to lead %s", quoted(c.Value), quoted(res.name))}
 	}
 	res = r.thaw(res)
+	res.countQueue()
 	heir := res.queue()[at].amended(func(t *terms) { t.named = true })
 	r.replace(heir)
 	res.prefer(at, heir)

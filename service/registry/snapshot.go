@@ -250,6 +250,7 @@ func (r *Registry) readResource(rd *wire.Reader) {
 		return
 	}
 	res.crowd = &crowd{holders: r.readClaims(rd, res), queue: r.readClaims(rd, res)}
+	res.crowd.counted = len(res.crowd.queue)
 	for _, c := range res.crowd.holders {
 		c.session.holds++
 	}
@@ -278,6 +279,7 @@ func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 			return
 		}
 		r.enter(c)
+		c.session.claimed += c.hash()
 		r.list(c)
 		claims = append(claims, c)
 	})

@@ -67,9 +67,9 @@ func (r *Registry) thawSession(s *session) {
 	r.changed.session(s)
 }
 
-// thaw does the same for a resource, and returns the one that may be changed. The
-// claims themselves never change, but for the resource that they point to, which
-// no frozen version looks at.
+// thaw does the same for a resource, and returns the one that may be changed. Claims
+// that a version may have never change, but for the resource that they point to, which
+// no version looks at.
 func (r *Registry) thaw(res *resource) *resource {
 	if res.changed {
 		return res
@@ -87,7 +87,7 @@ func (r *Registry) copied(res *resource) *resource {
 	*own = *res
 	own.generation, own.place = r.generation, outdated
 	if res.crowd != nil {
-		own.crowd = &crowd{holders: slices.Clone(res.crowd.holders), queue: slices.Clone(res.crowd.queue)}
+		own.crowd = &crowd{slices.Clone(res.crowd.holders), slices.Clone(res.crowd.queue), res.crowd.counted}
 	}
 	for _, c := range own.holders() {
 		c.resource = own
