@@ -258,12 +258,11 @@ func (r *Registry) readResource(rd *wire.Reader) {
 		r.waits(c, 1)
 	}
 	res.scatter()
-	if r.resources.get(res.key()) != nil {
+	if r.resources.put(res) != nil {
 		rd.Fail(fmt.Errorf("%q is there twice", res.name))
 		return
 	}
 	r.add(res)
-	r.resources.put(res)
 	r.names.Load(res)
 	res.place = present
 }
