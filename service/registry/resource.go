@@ -91,61 +91,6 @@ func (res *resource) admit(c *claim) {
 	present.holders = append(present.holders, c)
 }
 
-// claim is a hold, or a place in a queue while its fence is 0. One that a version may
-// have never changes: another takes its place (replace, promote).
-type claim struct {
-	session *session
-	// resource alone may change, when it is thawed; versions do not look at it.
-	resource *resource
-	sequence uint64
-	fence    uint64
-	since    int64 // wall clock of the leader at the grant, or at queueing, ns
-	*terms
-}
-
-// terms is what few claims have. Claims that have nothing of it, or nothing
-// but being shared, have theirs in common: it is replaced, never changed.
-type terms struct {
-	shared   bool
-	value    string
-	priority int64
-	patience int64
-	// at is the replicated time at the grant or at queueing, of a claim to an
-	// election: since what moment its patience, or that of others, counts.
-	at int64
-	// named says that the leader wants this candidate to be the next.
-	named bool
-	// revoked says that the holder is asked to leave, reason why, and by which
-	// principal, if it was one.
-	revoked bool
-	reason  string
-	by      string
-}
-
-var plain, shared = &terms{}, &terms{shared: true}
-
-// termsOf returns the terms of a request to acquire that is carried out at a
-// replicated time.
-func termsOf(c *Command, now int64) *terms {
-	switch {
-	case c.Class == Election:
-		return &terms{value: c.Value, priority: c.Priority, patience: c.Patience, at: now}
-	case c.Shared:
-		return shared
-	}
-	return plain
-}
-
-// amended returns a claim with other terms, which is to take the place of c.
-func (c *claim) amended(change func(*terms)) *claim {
-	fresh, t := *c, *c.terms
-	change(&t)
-	fresh.terms = &t
-	return &fresh
-}
-
-func (c *claim) held() bool { return c.fence != 0 }
-
 // fits reports whether a hold with such terms may stand beside the present ones.
 func (res *resource) fits(t *terms) bool {
 	holders := res.holders()
@@ -246,6 +191,3 @@ type key struct {
 }
 
 func (res *resource) key() key { return key{res.class, res.name} }
-
-// key finds a claim in its session.
-func (c *claim) key() number { return number(c.sequence) }

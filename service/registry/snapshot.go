@@ -307,7 +307,7 @@ func (r *Registry) Check() error {
 		return fmt.Errorf("counter %d ran past its turn at %d", r.counter, counterTurn)
 	}
 	r.fold()
-	claims, waiters, listed, held := 0, 0, 0, r.held
+	claims, waiters, listed := 0, 0, 0
 	for _, res := range r.names.Items() {
 		if err := r.checkResource(res); err != nil {
 			return err
@@ -315,7 +315,6 @@ func (r *Registry) Check() error {
 		claims += len(res.holders()) + len(res.queue())
 		waiters += len(res.queue())
 		listed += r.listed(res)
-		held[res.class]--
 	}
 	for s := range r.all() {
 		if err := s.check(); err != nil {
@@ -327,10 +326,8 @@ func (r *Registry) Check() error {
 		claims -= s.claims.len()
 	}
 	switch {
-	case r.resources.len() != r.names.Len() || len(r.sessions) != r.byID.Len():
-		return fmt.Errorf("%d of %d resources and %d of %d sessions are in order", r.names.Len(), r.resources.len(), r.byID.Len(), len(r.sessions))
-	case held != [classes]int{}:
-		return fmt.Errorf("resources by class: %v are counted, %v more than there are", r.held, held)
+	case r.resources.len() != r.names.Len() || r.held[Lock]+r.held[Election] != r.names.Len() || len(r.sessions) != r.byID.Len():
+		return fmt.Errorf("%d of %d resources (%v by class) and %d of %d sessions are in order", r.names.Len(), r.resources.len(), r.held, r.byID.Len(), len(r.sessions))
 	case claims != 0:
 		return fmt.Errorf("resources have %d claims more than sessions", claims)
 	case waiters != r.waiters:
