@@ -8,8 +8,8 @@ import "github.com/tidwall/btree"
 // long. What is made and gone in between is never hashed, and never put in order.
 
 // mostChanges is how long the list may be after an entry. It bounds what Freeze and
-// Digest have to do.
-const mostChanges = 256
+// Digest have to do, which takes about a microsecond for each change.
+const mostChanges = 128
 
 // changes are the sessions and resources that changed since the last fold. No version
 // has them: they were made or thawed since.

@@ -42,7 +42,8 @@ type head struct {
 }
 
 // Freeze returns the state as it is now, for as long as anybody wants it. It takes
-// some microseconds: what changes afterwards is copied before it does.
+// some microseconds, however large the state is, and folds the last changes in: what
+// changes afterwards is copied before it does.
 func (r *Registry) Freeze() *Version {
 	if r.frozen == nil {
 		r.fold()
