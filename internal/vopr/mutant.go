@@ -222,7 +222,7 @@ var Mutants = []Mutant{
 		Name: "answers-not-in-snapshot",
 		Why:  "A snapshot does not have the answers that clients may still ask for: requests are carried out twice.",
 		Edits: []Edit{{
-			"service/registry/snapshot.go", "s.answers = append(s.answers, a)\n\t\tr.tally.add(a.weight(s))",
+			"service/registry/snapshot.go", "s.answers = append(s.answers, a)\n\t\ts.addAnswer(&a)",
 			"_ = a",
 		}},
 	},

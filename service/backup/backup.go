@@ -86,14 +86,7 @@ type Backup struct {
 
 // LongestTTL returns that of the sessions.
 func (b *Backup) LongestTTL() (longest time.Duration) {
-	var after registry.SessionID
-	for more := true; more; {
-		var page []registry.Session
-		page, more = b.Registry.Sessions(after, 1000)
-		for _, s := range page {
-			longest, after = max(longest, time.Duration(s.TTL)), s.ID
-		}
-	}
+	b.Registry.Each(func(s registry.Session) { longest = max(longest, time.Duration(s.TTL)) })
 	return longest
 }
 

@@ -18,13 +18,10 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 		if s.ended {
 			continue // named twice
 		}
-		r.thawSession(s) // here, since it would put the session back into its place
-		for i := range s.answers {
-			r.tally.remove(s.answers[i].weight(s))
-		}
+		r.thawSession(s)
+		r.tally.removeSession(s)
 		s.ended = true
 		delete(r.sessions, s.id)
-		r.byID.Delete(s.sessionState)
 		fx.Ended = append(fx.Ended, s.id)
 		if how != Expired {
 			fx.Closed = append(fx.Closed, s.id)
@@ -48,7 +45,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 // waiter.
 func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.unlist(c)
-	r.tally.remove(c.weight())
+	r.tally.bytes -= c.bytes()
 	if c.held() {
 		r.remember(c, how)
 		return

@@ -109,8 +109,8 @@ func TestGoldenRegistry(t *testing.T) {
 // requireEverything requires of a state that it has something of everything.
 func requireEverything(t *testing.T, r *Registry) {
 	t.Helper()
-	has := make(map[string]bool)
-	r.byID.Scan(func(s *sessionState) bool {
+	has, v := make(map[string]bool), r.Freeze()
+	v.byID.Scan(func(s *sessionState) bool {
 		has["owner"] = has["owner"] || s.of.owner != ""
 		has["leaving"] = has["leaving"] || s.leaving
 		has["silent"] = has["silent"] || s.silent
@@ -119,7 +119,7 @@ func requireEverything(t *testing.T, r *Registry) {
 		}
 		return true
 	})
-	r.names.Scan(func(res *resource) bool {
+	v.names.Scan(func(res *resource) bool {
 		has["limit"] = has["limit"] || res.limit > 1
 		for _, c := range slices.Concat(res.holders(), res.queue()) {
 			has["queue"] = has["queue"] || !c.held()
@@ -132,7 +132,7 @@ func requireEverything(t *testing.T, r *Registry) {
 		}
 		return true
 	})
-	for _, rec := range r.Freeze().past {
+	for _, rec := range v.past {
 		for _, e := range rec.ended {
 			has[[]string{Released: "released", Closed: "closed", Expired: "expired", Dropped: "dropped"}[e.How]] = true
 		}

@@ -43,26 +43,34 @@ type Ended struct {
 
 // record is what is remembered of one resource: how its last holds ended.
 type record struct {
-	key
+	class Class
+	name  string
 	// generation is the registry's at the time when this was made its own.
 	generation uint64
 	ended      []Ended // a ring, once there are MaxPast
 	next       int     // where in ended the next one goes
 
+	// digest is what of the record is in that of the registry. It is made from the sum
+	// of the hashes of all endings but the newest, fresh in number.
+	digest, sum uint64
+	fresh       int
+
 	// older and newer make a list of all records; versions do not look at it.
 	older, newer *record
 }
 
+func (rec *record) key() key { return key{rec.class, rec.name} }
+
 // recent finds the records that there are now. The ends of the list are those of
 // which a hold ended last, and longest ago.
 type recent struct {
-	byKey          map[key]*record
+	table[key, *record]
 	newest, oldest *record
 }
 
 // inOrder returns all records, the newest last.
 func (l *recent) inOrder() []*record {
-	records := make([]*record, 0, len(l.byKey))
+	records := make([]*record, 0, l.len())
 	for rec := l.oldest; rec != nil; rec = rec.newer {
 		records = append(records, rec)
 	}
@@ -71,12 +79,12 @@ func (l *recent) inOrder() []*record {
 
 // note remembers how a hold ended.
 func (r *Registry) note(k key, e Ended) {
-	rec := r.recent.byKey[k]
+	rec := r.recent.get(k)
 	if rec == nil {
 		rec = r.makeRoom()
-		rec.key, rec.generation = k, r.generation
-		r.recent.byKey[k] = rec
-		r.tally.add(rec.weight())
+		rec.class, rec.name, rec.generation = k.class, k.name, r.generation
+		r.recent.put(rec)
+		r.tally.bytes += rec.bytes()
 	} else {
 		r.recent.unlink(rec)
 	}
@@ -84,31 +92,38 @@ func (r *Registry) note(k key, e Ended) {
 		own := *rec
 		own.generation, own.ended = r.generation, slices.Clone(rec.ended)
 		rec = &own
-		r.recent.byKey[k] = rec
+		r.recent.put(rec)
 	}
 	r.recent.link(rec)
-	r.tally.add(e.weight(k))
+	r.tally.bytes += e.bytes()
 	if len(rec.ended) < MaxPast {
 		rec.ended = append(rec.ended, e)
+		rec.fresh++
 		return
 	}
-	r.tally.remove(rec.ended[rec.next].weight(k))
-	rec.ended[rec.next] = e
+	oldest := &rec.ended[rec.next]
+	r.tally.bytes -= oldest.bytes()
+	if rec.fresh < MaxPast {
+		rec.sum -= oldest.hash()
+		rec.fresh++
+	}
+	*oldest = e
 	rec.next = (rec.next + 1) % MaxPast
 }
 
 // makeRoom forgets a record if there are too many, and returns an empty one.
 func (r *Registry) makeRoom() *record {
 	oldest := r.recent.oldest
-	if len(r.recent.byKey) < maxPastNames {
+	if r.recent.len() < maxPastNames {
 		return new(record)
 	}
 	r.recent.unlink(oldest)
-	delete(r.recent.byKey, oldest.key)
-	r.tally.remove(oldest.weight())
+	r.recent.remove(oldest.key())
+	r.tally.bytes -= oldest.bytes()
 	for i := range oldest.ended {
-		r.tally.remove(oldest.ended[i].weight(oldest.key))
+		r.tally.bytes -= oldest.ended[i].bytes()
 	}
+	r.tally.digest -= oldest.digest
 	if oldest.generation != r.generation {
 		return new(record) // a version has it
 	}
@@ -179,7 +194,7 @@ func (v *Version) appendPast(b []byte) []byte {
 func (r *Registry) readPast(rd *wire.Reader) {
 	each(rd, func() {
 		k := key{class: Class(rd.Byte()), name: rd.String()}
-		if r.recent.byKey[k] != nil || k.class >= classes || len(r.recent.byKey) == maxPastNames {
+		if r.recent.get(k) != nil || k.class >= classes || r.recent.len() == maxPastNames {
 			rd.Fail(fmt.Errorf("past of %.64q: there twice, of an unknown class, or one too many", k.name))
 			return
 		}

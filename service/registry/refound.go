@@ -21,7 +21,6 @@ func (r *Registry) Refound(above uint64) error {
 	}
 	r.frozen = nil
 	r.end(slices.Collect(r.all()), Expired, new(Effects))
-	r.count()
 	r.members = make(map[uint64]Member)
 	r.epoch, r.counter = epoch, 0
 	return nil

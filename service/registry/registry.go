@@ -3,6 +3,8 @@ package registry
 import (
 	"fmt"
 	"iter"
+
+	"github.com/tidwall/btree"
 )
 
 // A fence is the epoch, then a counter of grants.
@@ -17,19 +19,25 @@ const (
 
 // Registry is the replicated state.
 type Registry struct {
-	// Version is the state as it is now. It changes with each Apply; Freeze returns
-	// one that does not.
-	Version
-	// frozen is the newest frozen version, if nothing has changed since. What was
-	// made or thawed in the present generation is in none.
+	head
+	// frozen is the newest version, if nothing has changed since. What was made or
+	// thawed in the present generation is in none.
 	frozen     *Version
 	generation uint64
 
-	sessions  map[SessionID]*session
+	sessions map[SessionID]*session
+	// resources are those that somebody holds, and those that somebody held when they
+	// changed last, until the next fold: a lock that is taken again and again is made
+	// once.
 	resources table[key, *resource]
 	recent    recent
-	tally     tally
-	touched   []*session // whose weight is not counted until the entry is applied
+
+	tally tally
+	// byID and names are the sessions and resources in order. They follow the changes
+	// by fold.
+	byID    *btree.BTreeG[*sessionState]
+	names   *btree.BTreeG[*resource]
+	changed changes
 
 	// revoked are the holds whose holders are asked to leave, and eager the
 	// candidates that may take the place of a leader after a while.
@@ -40,9 +48,10 @@ type Registry struct {
 // New returns the state before the first entry.
 func New() *Registry {
 	return &Registry{
-		Version:    newVersion(),
-		recent:     recent{byKey: make(map[key]*record)},
+		head:       head{level: 1, epoch: 1, members: make(map[uint64]Member)},
 		generation: 1,
+		byID:       newTree(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }),
+		names:      newTree(func(a, b *resource) bool { return a.class < b.class || a.class == b.class && a.name < b.name }),
 		sessions:   make(map[SessionID]*session),
 		revoked:    make(map[ClaimID]*claim),
 		eager:      make(map[ClaimID]*claim),
@@ -88,18 +97,9 @@ func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
-	r.count()
-}
-
-// count counts the sessions that have changed as they are now.
-func (r *Registry) count() {
-	for i, s := range r.touched {
-		if s.touched = false; !s.ended {
-			r.tally.add(s.weight())
-		}
-		r.touched[i] = nil
+	if r.changed.len() >= mostChanges {
+		r.fold()
 	}
-	r.touched = r.touched[:0]
 }
 
 func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
@@ -193,7 +193,7 @@ func (r *Registry) recall(a *answer, c *Command) Result {
 	if a.code != Held || c.Op != OpAcquire {
 		return result
 	}
-	if res := r.resources.get(key{c.Class, c.Name}); res != nil {
+	if res := r.find(c.Class, c.Name); res != nil {
 		result.Holder = res.inTheWay()
 	}
 	return result
@@ -236,7 +236,7 @@ func (r *Registry) open(c *Command) *session {
 		host: c.Host, pid: c.PID, program: c.Program,
 		opened: r.wall, tally: &r.tally,
 	}
-	s.describe()
+	s.fixed = s.hash()
 	s.sessionState = &sessionState{of: s, generation: r.generation}
 	r.keep(s)
 	return s
@@ -245,16 +245,20 @@ func (r *Registry) open(c *Command) *session {
 // keep adds a session.
 func (r *Registry) keep(s *session) {
 	r.sessions[s.id] = s
-	r.byID.Set(s.sessionState)
-	s.touched = true
-	r.touched = append(r.touched, s)
+	r.tally.bytes += s.bytes()
+	r.changed.session(s)
 }
 
 func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	limit := max(c.Limit, 1)
 	res := r.resources.get(key{c.Class, c.Name})
 	if res == nil {
-		res = &resource{name: c.Name, class: c.Class, limit: limit, generation: r.generation}
+		res = &resource{name: c.Name, class: c.Class, generation: r.generation}
+		r.resources.put(res)
+		r.changed.resource(res)
+	}
+	if res.gone() {
+		res.limit = limit
 		r.add(res)
 	}
 	asked := termsOf(c, r.now)
@@ -288,55 +292,13 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	if r.counter++; r.counter == counterTurn {
 		r.epoch, r.counter = r.epoch+1, 1
 	}
-	c.fence = r.epoch<<counterBits | r.counter
+	c.fence = r.fence()
 	c.since = r.wall
 	c.resource.admit(c)
 	r.enter(c)
-	r.thawSession(c.session)
 	c.session.holds++
 	fx.changed(c.resource)
 }
-
-// enter puts a claim into its session, in the place of one with its number.
-func (r *Registry) enter(c *claim) {
-	if before := c.session.claims.get(c.key()); before != nil {
-		r.tally.remove(before.weight())
-	}
-	c.session.claims.put(c)
-	r.tally.add(c.weight())
-}
-
-// promoted returns the claim of a waiter as it is to hold from now on.
-func (c *claim) promoted(now int64) *claim {
-	if c.resource.class == Election {
-		return c.amended(func(t *terms) { t.named, t.at = false, now })
-	}
-	fresh := *c
-	return &fresh
-}
-
-// replace puts a claim in the place of one that had other terms, but in its
-// resource.
-func (r *Registry) replace(c *claim) {
-	r.enter(c)
-	id := c.id()
-	if r.revoked[id] != nil {
-		r.revoked[id] = c
-	}
-	if r.eager[id] != nil {
-		r.eager[id] = c
-	}
-}
-
-// amend changes the terms of a holder of a thawed resource.
-func (r *Registry) amend(res *resource, holder int, change func(*terms)) *claim {
-	c := res.holders()[holder].amended(change)
-	res.holders()[holder] = c
-	r.replace(c)
-	return c
-}
-
-func (c *claim) id() ClaimID { return ClaimID{c.session.id, c.sequence} }
 
 // changed notes that the holders of a resource changed.
 func (fx *Effects) changed(res *resource) {
@@ -400,17 +362,18 @@ func (r *Registry) update(s *session, c *Command, fx *Effects) Result {
 
 // drop ends a claim; its request, if it comes again, is answered with code.
 func (r *Registry) drop(c *claim, code Code, how Ending) {
-	r.thawSession(c.session)
+	res := r.thaw(c.resource)
 	if c.held() {
 		r.remember(c, how)
+		r.exit(c)
 		c.session.holds--
 	} else {
+		res.countQueue()
+		r.exit(c)
 		r.waits(c, -1)
 	}
 	r.unlist(c)
-	r.tally.remove(c.weight())
-	r.thaw(c.resource).remove(c)
-	c.session.claims.remove(number(c.sequence))
+	res.remove(c)
 	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
 }
 
@@ -421,22 +384,25 @@ func (r *Registry) waits(c *claim, more int) {
 	c.session.waits += more
 }
 
-func (r *Registry) add(res *resource) {
-	r.resources.put(res)
-	r.names.Set(res)
-	r.tally.add(res.weight())
-	if res.class == Election {
-		r.elections++
+// find returns a resource, or nil if nobody holds it.
+func (r *Registry) find(class Class, name string) *resource {
+	if res := r.resources.get(key{class, name}); res != nil && !res.gone() {
+		return res
 	}
+	return nil
 }
 
+// add counts a resource that somebody is about to hold.
+func (r *Registry) add(res *resource) {
+	r.tally.bytes += res.bytes()
+	r.held[res.class]++
+}
+
+// forget no longer counts a resource, which nobody holds any more. The next fold
+// removes it.
 func (r *Registry) forget(res *resource) {
-	r.resources.remove(res.key())
-	r.names.Delete(res)
-	r.tally.remove(res.weight())
-	if res.class == Election {
-		r.elections--
-	}
+	r.tally.bytes -= res.bytes()
+	r.held[res.class]--
 }
 
 // unlist takes a claim off the lists of those that are to be looked after.
@@ -455,15 +421,11 @@ func (r *Registry) unlist(c *claim) {
 // if nobody holds it.
 func (r *Registry) settle(res *resource, fx *Effects) {
 	for len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
-		next := res.queue()[0]
-		res.remove(next)
-		r.waits(next, -1)
-		delete(r.eager, next.id())
-		next = next.promoted(r.now)
+		next := r.promote(res)
 		r.grant(next, fx)
 		fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})
 	}
-	if len(res.holders()) == 0 {
+	if res.gone() {
 		r.forget(res)
 		fx.changed(res)
 	}
@@ -471,6 +433,7 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 
 // all returns the sessions in the order of ids.
 func (r *Registry) all() iter.Seq[*session] {
+	r.fold()
 	return func(yield func(*session) bool) {
 		r.byID.Scan(func(s *sessionState) bool { return yield(s.of) })
 	}

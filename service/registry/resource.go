@@ -18,10 +18,16 @@ type resource struct {
 	class      Class
 	// swept is set while claims wait to be swept out.
 	swept bool
+	mark
 }
 
 // crowd is who holds and who waits, where that is more than one.
-type crowd struct{ holders, queue []*claim }
+type crowd struct {
+	holders, queue []*claim
+	// counted is how many waiters at the front are counted in the digest. Those behind
+	// came since the last fold, so that no version has them either.
+	counted int
+}
 
 // holders returns those that hold, by their fences. The slice is lent until the
 // next change.
@@ -43,6 +49,9 @@ func (res *resource) inTheWay() *Holder {
 	holder := res.holders()[0].holder()
 	return &holder
 }
+
+// gone reports whether nobody holds the resource any more.
+func (res *resource) gone() bool { return len(res.holders()) == 0 }
 
 // queue returns those that wait. The slice is lent until the next change.
 func (res *resource) queue() []*claim {
@@ -82,61 +91,6 @@ func (res *resource) admit(c *claim) {
 	present.holders = append(present.holders, c)
 }
 
-// claim is a hold, or a place in a queue while its fence is 0. It never changes:
-// another takes its place (replace).
-type claim struct {
-	session *session
-	// resource alone may change, when it is thawed; versions do not look at it.
-	resource *resource
-	sequence uint64
-	fence    uint64
-	since    int64 // wall clock of the leader at the grant, or at queueing, ns
-	*terms
-}
-
-// terms is what few claims have. Claims that have nothing of it, or nothing
-// but being shared, have theirs in common: it is replaced, never changed.
-type terms struct {
-	shared   bool
-	value    string
-	priority int64
-	patience int64
-	// at is the replicated time at the grant or at queueing, of a claim to an
-	// election: since what moment its patience, or that of others, counts.
-	at int64
-	// named says that the leader wants this candidate to be the next.
-	named bool
-	// revoked says that the holder is asked to leave, reason why, and by which
-	// principal, if it was one.
-	revoked bool
-	reason  string
-	by      string
-}
-
-var plain, shared = &terms{}, &terms{shared: true}
-
-// termsOf returns the terms of a request to acquire that is carried out at a
-// replicated time.
-func termsOf(c *Command, now int64) *terms {
-	switch {
-	case c.Class == Election:
-		return &terms{value: c.Value, priority: c.Priority, patience: c.Patience, at: now}
-	case c.Shared:
-		return shared
-	}
-	return plain
-}
-
-// amended returns a claim with other terms, which is to take the place of c.
-func (c *claim) amended(change func(*terms)) *claim {
-	fresh, t := *c, *c.terms
-	change(&t)
-	fresh.terms = &t
-	return &fresh
-}
-
-func (c *claim) held() bool { return c.fence != 0 }
-
 // fits reports whether a hold with such terms may stand beside the present ones.
 func (res *resource) fits(t *terms) bool {
 	holders := res.holders()
@@ -161,11 +115,16 @@ func (res *resource) enqueue(c *claim) (ahead uint32) {
 	for at > 0 && present.queue[at-1].priority < c.priority && !present.queue[at-1].named {
 		at--
 	}
+	if at < len(present.queue) {
+		res.countQueue()
+		c.session.claimed += c.hash()
+		present.counted++
+	}
 	present.queue = slices.Insert(present.queue, at, c)
 	return uint32(at)
 }
 
-// prefer replaces a waiter by heir, at the front.
+// prefer replaces a waiter by heir, at the front. All waiters are counted.
 func (res *resource) prefer(at int, heir *claim) {
 	present := res.gather()
 	present.queue = slices.Insert(slices.Delete(present.queue, at, at+1), 0, heir)
@@ -191,8 +150,11 @@ func (res *resource) remove(c *claim) {
 		// The usual case costs the same however long the queue is.
 		present.queue[0] = nil
 		present.queue = present.queue[1:]
+		present.counted = max(0, present.counted-1)
 	default:
+		res.countQueue()
 		present.queue = without(present.queue, c)
+		present.counted--
 	}
 	res.scatter()
 }
@@ -204,8 +166,10 @@ func (res *resource) sweep() {
 	over := func(c *claim) bool { return c.session.ended || c.session.leaving && !c.held() }
 	res.swept = false
 	if present := res.crowd; present != nil {
+		res.countQueue()
 		present.holders = slices.DeleteFunc(present.holders, over)
 		present.queue = slices.DeleteFunc(present.queue, over)
+		present.counted = len(present.queue)
 		res.scatter()
 	} else if res.one[0] != nil && over(res.one[0]) {
 		res.one[0] = nil
@@ -227,6 +191,3 @@ type key struct {
 }
 
 func (res *resource) key() key { return key{res.class, res.name} }
-
-// key finds a claim in its session.
-func (c *claim) key() number { return number(c.sequence) }

@@ -15,7 +15,7 @@ import (
 
 // revoke asks the holders of a resource to leave, or the one with a fence.
 func (r *Registry) revoke(c *Command, fx *Effects) Result {
-	res := r.resources.get(key{c.Class, c.Name})
+	res := r.find(c.Class, c.Name)
 	if res == nil {
 		return Result{Code: NotFound, Message: "nobody holds " + quoted(c.Name)}
 	}
@@ -82,11 +82,12 @@ func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
 		}
 		r.unlist(c)
 		r.waits(c, -1)
-		r.tally.remove(c.weight())
-		s.claims.remove(number(c.sequence))
+		res := r.thaw(c.resource)
+		res.countQueue()
+		r.exit(c)
 		s.remember(c.sequence, Result{Code: Cancelled, Message: "the session is being ended"})
 		fx.Outcomes = append(fx.Outcomes, Outcome{s.id, c.sequence, Result{Code: Cancelled, Message: why}})
-		if res := r.thaw(c.resource); !res.swept {
+		if !res.swept {
 			res.swept = true
 			freed = append(freed, res)
 		}
@@ -157,6 +158,7 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 		return Result{Code: NotFound, Message: fmt.Sprintf("no candidate %s waits to lead %s", quoted(c.Value), quoted(res.name))}
 	}
 	res = r.thaw(res)
+	res.countQueue()
 	heir := res.queue()[at].amended(func(t *terms) { t.named = true })
 	r.replace(heir)
 	res.prefer(at, heir)
@@ -178,7 +180,7 @@ func (r *Registry) overtake(name string, fx *Effects) {
 
 // overtaker returns the candidate that may take the place of a leader, or nil.
 func (r *Registry) overtaker(name string, now int64) *claim {
-	res := r.resources.get(key{Election, name})
+	res := r.find(Election, name)
 	if res == nil || len(res.queue()) == 0 {
 		return nil
 	}

@@ -21,11 +21,13 @@ type session struct {
 	claims table[number, *claim]
 	// ended is set when the session has left the registry.
 	ended bool
-	// tally is the registry's, and texts a hash of what people read of the session.
-	// touched says that its weight is not counted at present.
-	tally   *tally
-	texts   uint64
-	touched bool
+	tally *tally // the registry's
+
+	// digest is what of the session is in that of the registry. It is made from the
+	// hash of what stays, and from the sums of the hashes of its claims and answers,
+	// as far as these are counted: of the answers those whose sequence is at most
+	// counted.
+	digest, fixed, claimed, answered, counted uint64
 
 	// What follows changes, and only after thawSession.
 	*sessionState
@@ -36,6 +38,7 @@ type sessionState struct {
 	of *session
 	// generation is the registry's at the time when this was made its own.
 	generation uint64
+	mark
 
 	// low is the lowest sequence that the client still awaits an answer to.
 	low uint64
@@ -58,10 +61,8 @@ type sessionState struct {
 	leaving bool
 }
 
-// describe sets what follows from what the session says of itself.
-func (s *session) describe() {
-	s.texts = sum(hashText(s.owner), hashText(s.host), hashText(s.program), uint64(s.pid))
-}
+// gone reports whether the session has ended.
+func (st *sessionState) gone() bool { return st.of.ended }
 
 // answer is what is remembered of the result of a request: nothing of whose size the
 // client, or another one, decides.
@@ -72,7 +73,12 @@ type answer struct {
 	fence, floor uint64
 }
 
+// find returns where the answer to a request is, or would be. Most requests that are
+// looked for are newer than all that have an answer.
 func (s *sessionState) find(sequence uint64) (int, bool) {
+	if n := len(s.answers); n == 0 || s.answers[n-1].sequence < sequence {
+		return n, false
+	}
 	return slices.BinarySearchFunc(s.answers, sequence, func(a answer, sequence uint64) int {
 		return cmp.Compare(a.sequence, sequence)
 	})
@@ -88,9 +94,9 @@ func (s *sessionState) remember(sequence uint64, result Result) {
 	}
 	fresh := answer{sequence, result.Code, result.Message, result.Fence, result.Floor}
 	i, found := s.find(sequence)
-	s.of.tally.add(fresh.weight(s.of))
+	s.of.addAnswer(&fresh)
 	if found {
-		s.of.tally.remove(s.answers[i].weight(s.of))
+		s.of.removeAnswer(&s.answers[i])
 		s.answers[i] = fresh
 		return
 	}
@@ -105,7 +111,7 @@ func (s *sessionState) forget(low uint64) {
 	s.low = low
 	i, _ := s.find(low)
 	for gone := range i {
-		s.of.tally.remove(s.answers[gone].weight(s.of))
+		s.of.removeAnswer(&s.answers[gone])
 	}
 	if i == len(s.answers) {
 		s.answers = s.answers[:0]

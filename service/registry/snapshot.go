@@ -77,10 +77,11 @@ func Decode(data []byte) (*Registry, error) {
 		}
 		r.members[m.ID] = m
 	})
+	r.tally.fence = r.fence()
 	each(rd, func() { r.readSession(rd) })
 	each(rd, func() { r.readResource(rd) })
 	r.readPast(rd)
-	r.count()
+	r.fold()
 	if err := rd.Close(); err != nil {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
@@ -137,13 +138,13 @@ func (r *Registry) readSession(rd *wire.Reader) {
 	each(rd, func() {
 		a := readAnswer(rd)
 		s.answers = append(s.answers, a)
-		r.tally.add(a.weight(s))
+		s.addAnswer(&a)
 	})
 	if r.sessions[s.id] != nil {
 		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
 		return
 	}
-	s.describe()
+	s.fixed = s.hash()
 	r.keep(s)
 }
 
@@ -244,7 +245,12 @@ func readTerms(rd *wire.Reader) *terms {
 
 func (r *Registry) readResource(rd *wire.Reader) {
 	res := &resource{class: Class(rd.Byte()), name: rd.String(), limit: readLimit(rd), generation: r.generation}
+	if res.class >= classes {
+		rd.Fail(fmt.Errorf("%q has the unknown class %d", res.name, res.class))
+		return
+	}
 	res.crowd = &crowd{holders: r.readClaims(rd, res), queue: r.readClaims(rd, res)}
+	res.crowd.counted = len(res.crowd.queue)
 	for _, c := range res.crowd.holders {
 		c.session.holds++
 	}
@@ -252,11 +258,13 @@ func (r *Registry) readResource(rd *wire.Reader) {
 		r.waits(c, 1)
 	}
 	res.scatter()
-	if r.resources.get(res.key()) != nil {
+	if r.resources.put(res) != nil {
 		rd.Fail(fmt.Errorf("%q is there twice", res.name))
 		return
 	}
 	r.add(res)
+	r.names.Load(res)
+	res.place = present
 }
 
 func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
@@ -270,6 +278,7 @@ func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 			return
 		}
 		r.enter(c)
+		c.session.claimed += c.hash()
 		r.list(c)
 		claims = append(claims, c)
 	})
@@ -297,6 +306,7 @@ func (r *Registry) Check() error {
 	case r.counter >= counterTurn:
 		return fmt.Errorf("counter %d ran past its turn at %d", r.counter, counterTurn)
 	}
+	r.fold()
 	claims, waiters, listed := 0, 0, 0
 	for _, res := range r.names.Items() {
 		if err := r.checkResource(res); err != nil {
@@ -316,8 +326,8 @@ func (r *Registry) Check() error {
 		claims -= s.claims.len()
 	}
 	switch {
-	case r.resources.len() != r.names.Len() || len(r.sessions) != r.byID.Len():
-		return fmt.Errorf("%d of %d resources and %d of %d sessions are in order", r.names.Len(), r.resources.len(), r.byID.Len(), len(r.sessions))
+	case r.resources.len() != r.names.Len() || r.held[Lock]+r.held[Election] != r.names.Len() || len(r.sessions) != r.byID.Len():
+		return fmt.Errorf("%d of %d resources (%v by class) and %d of %d sessions are in order", r.names.Len(), r.resources.len(), r.held, r.byID.Len(), len(r.sessions))
 	case claims != 0:
 		return fmt.Errorf("resources have %d claims more than sessions", claims)
 	case waiters != r.waiters:
@@ -368,8 +378,6 @@ func (r *Registry) checkResource(res *resource) error {
 	switch {
 	case r.resources.get(res.key()) != res:
 		return fmt.Errorf("%q is not found by its name", res.name)
-	case res.class >= classes:
-		return fmt.Errorf("%q has the unknown class %d", res.name, res.class)
 	case len(res.holders()) == 0:
 		return fmt.Errorf("%q is kept though nobody holds it", res.name)
 	case len(res.holders()) > int(res.limit) && !res.holders()[0].shared:
@@ -390,7 +398,7 @@ func (r *Registry) checkClaims(res *resource) error {
 			return fmt.Errorf("%q is held shared and not", res.name)
 		case c.revoked && !c.held():
 			return fmt.Errorf("%q: request %d of %v waits and is revoked", res.name, c.sequence, c.session.id)
-		case c.fence > r.epoch<<counterBits|r.counter:
+		case c.fence > r.fence():
 			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
 		case c.held() && c.fence <= newest:
 			return fmt.Errorf("%q: the fence %d comes after %d", res.name, c.fence, newest)

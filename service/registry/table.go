@@ -52,17 +52,18 @@ func (t *table[K, E]) get(k K) (e E) {
 	return t.slots[t.find(k)]
 }
 
-// put adds an entry in the place of any other with its key.
-func (t *table[K, E]) put(e E) {
+// put adds an entry in the place of any other with its key, and returns the other.
+func (t *table[K, E]) put(e E) (before E) {
 	if 4*(t.count+1) > 3*len(t.slots) {
 		t.resize(max(fewestSlots, 2*len(t.slots)))
 	}
 	var none E
 	i := t.find(e.key())
-	if t.slots[i] == none {
+	if before = t.slots[i]; before == none {
 		t.count++
 	}
 	t.slots[i] = e
+	return before
 }
 
 // remove takes the entry with the key out, if there is one. The entries behind it

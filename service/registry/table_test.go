@@ -18,7 +18,9 @@ func TestTable(t *testing.T) {
 				delete(want, k)
 			} else {
 				c := &claim{sequence: uint64(k)}
-				table.put(c)
+				if before := table.put(c); before != want[k] {
+					t.Fatalf("%v was in the place of %d, not %v", before, k, want[k])
+				}
 				want[k] = c
 			}
 			if table.get(k) != want[k] || table.len() != len(want) {

@@ -8,10 +8,22 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// Version is the replicated state at one moment, in the order of names. One that
-// Freeze returned never changes: any goroutine may read it while the registry goes
-// on. The registry and its versions share whatever has not changed since.
+// Version is the replicated state at one moment, in the order of names. It never
+// changes: any goroutine may read it while the registry goes on. The registry and its
+// versions share whatever has not changed since.
 type Version struct {
+	head
+	// size is about how many bytes Encode returns.
+	size  int
+	byID  *btree.BTreeG[*sessionState]
+	names *btree.BTreeG[*resource]
+	// past is what is remembered of resources, in the order in which their last holds
+	// ended.
+	past []*record
+}
+
+// head is all of the state but sessions, resources and the past.
+type head struct {
 	// level says which formats and which behaviour are in force, and stay that it is
 	// not to rise by itself.
 	level   uint32
@@ -23,40 +35,19 @@ type Version struct {
 	now, wall int64
 	// renewals counts those of all sessions, so that a verdict on an ended
 	// session cannot fit one that was opened later under the same id.
-	renewals  uint64
-	waiters   int
-	elections int // of the resources
-	// size is about how many bytes Encode returns. Only a frozen version has it.
-	size int
-
-	byID    *btree.BTreeG[*sessionState]
-	names   *btree.BTreeG[*resource]
-	members map[uint64]Member // replaced, never changed
-	// past is what is remembered of resources, in the order in which their last holds
-	// ended. Only a frozen version has it.
-	past []*record
-}
-
-func newVersion() Version {
-	options := btree.Options{NoLocks: true}
-	return Version{
-		level: 1, epoch: 1,
-		byID: btree.NewBTreeGOptions(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }, options),
-		names: btree.NewBTreeGOptions(func(a, b *resource) bool {
-			return a.class < b.class || a.class == b.class && a.name < b.name
-		}, options),
-		members: make(map[uint64]Member),
-	}
+	renewals uint64
+	waiters  int
+	held     [classes]int      // resources
+	members  map[uint64]Member // replaced, never changed
 }
 
 // Freeze returns the state as it is now, for as long as anybody wants it. It takes
-// some microseconds: what changes afterwards is copied before it does.
+// some microseconds, however large the state is, and folds the last changes in: what
+// changes afterwards is copied before it does.
 func (r *Registry) Freeze() *Version {
 	if r.frozen == nil {
-		frozen := r.Version
-		frozen.size = r.Size()
-		frozen.byID, frozen.names, frozen.past = r.byID.Copy(), r.names.Copy(), r.recent.inOrder()
-		r.frozen = &frozen
+		r.fold()
+		r.frozen = &Version{head: r.head, size: r.Size(), byID: r.byID.Copy(), names: r.names.Copy(), past: r.recent.inOrder()}
 		r.generation++
 	}
 	return r.frozen
@@ -65,33 +56,39 @@ func (r *Registry) Freeze() *Version {
 // thawSession makes the state of a session this registry's own, so that it may be
 // changed: no frozen version has it afterwards.
 func (r *Registry) thawSession(s *session) {
-	if !s.touched {
-		s.touched = true
-		r.tally.remove(s.weight())
-		r.touched = append(r.touched, s)
-	}
-	if s.generation == r.generation {
+	if s.changed {
 		return
 	}
-	own := *s.sessionState
-	own.generation = r.generation
-	own.answers = slices.Clone(own.answers)
-	s.sessionState = &own
-	r.byID.Set(&own)
+	if s.generation != r.generation {
+		own := *s.sessionState
+		own.generation, own.place = r.generation, outdated
+		own.answers = slices.Clone(own.answers)
+		s.sessionState = &own
+	}
+	r.changed.session(s)
 }
 
-// thaw does the same for a resource, and returns the one that may be changed. The
-// claims themselves never change, but for the resource that they point to, which
-// no frozen version looks at.
+// thaw does the same for a resource, and returns the one that may be changed. Claims
+// that a version may have never change, but for the resource that they point to, which
+// no version looks at.
 func (r *Registry) thaw(res *resource) *resource {
-	if res.generation == r.generation {
+	if res.changed {
 		return res
 	}
+	if res.generation != r.generation {
+		res = r.copied(res)
+	}
+	r.changed.resource(res)
+	return res
+}
+
+// copied puts a copy in the place of a resource that a version has.
+func (r *Registry) copied(res *resource) *resource {
 	own := new(resource)
 	*own = *res
-	own.generation = r.generation
+	own.generation, own.place = r.generation, outdated
 	if res.crowd != nil {
-		own.crowd = &crowd{holders: slices.Clone(res.crowd.holders), queue: slices.Clone(res.crowd.queue)}
+		own.crowd = &crowd{slices.Clone(res.crowd.holders), slices.Clone(res.crowd.queue), res.crowd.counted}
 	}
 	for _, c := range own.holders() {
 		c.resource = own
@@ -100,13 +97,12 @@ func (r *Registry) thaw(res *resource) *resource {
 		c.resource = own
 	}
 	r.resources.put(own)
-	r.names.Set(own)
 	return own
 }
 
 // Level returns the level of the formats and the behaviour in force, and whether it
 // is not to rise by itself.
-func (v *Version) Level() (level uint32, stays bool) { return v.level, v.stay }
+func (h *head) Level() (level uint32, stays bool) { return h.level, h.stay }
 
 // Uses names what the state has that no level below the given one can hold.
 func (v *Version) Uses(level uint32) (features []string) {
@@ -129,25 +125,25 @@ type feature struct {
 var featuresOf []feature
 
 // Used reports whether a session was ever opened.
-func (v *Version) Used() bool { return v.renewals > 0 }
+func (h *head) Used() bool { return h.renewals > 0 }
 
 // Time returns the replicated time of the newest entry.
-func (v *Version) Time() int64 { return v.now }
+func (h *head) Time() int64 { return h.now }
 
 // Epoch returns what fences begin with at present.
-func (v *Version) Epoch() uint64 { return v.epoch }
+func (h *head) Epoch() uint64 { return h.epoch }
 
 // Member returns what is known of a server.
-func (v *Version) Member(id uint64) (Member, bool) {
-	m, ok := v.members[id]
+func (h *head) Member(id uint64) (Member, bool) {
+	m, ok := h.members[id]
 	return m, ok
 }
 
 // Members returns all servers that are on record, the removed ones too, by id.
-func (v *Version) Members() []Member {
-	all := make([]Member, 0, len(v.members))
-	for _, id := range slices.Sorted(maps.Keys(v.members)) {
-		all = append(all, v.members[id])
+func (h *head) Members() []Member {
+	all := make([]Member, 0, len(h.members))
+	for _, id := range slices.Sorted(maps.Keys(h.members)) {
+		all = append(all, h.members[id])
 	}
 	return all
 }
@@ -184,7 +180,7 @@ func (v *Version) Explain(class Class, name string, waiters int) (res Resource, 
 	if found := v.find(class, name); found != nil {
 		res, held = found.view(waiters), true
 	}
-	at := slices.IndexFunc(v.past, func(rec *record) bool { return rec.key == key{class, name} })
+	at := slices.IndexFunc(v.past, func(rec *record) bool { return rec.key() == key{class, name} })
 	if at >= 0 {
 		past = v.past[at].inOrder()
 		slices.Reverse(past)
@@ -227,11 +223,15 @@ func (v *Version) Each(f func(Session)) {
 }
 
 // Counts returns the sums.
-func (v *Version) Counts() Counts {
-	counts := Counts{Sessions: v.byID.Len(), Waiters: v.waiters}
-	counts.Locks, counts.Elections = v.names.Len()-v.elections, v.elections
-	if v.epoch > 1 || v.counter > 0 {
-		counts.Fence = v.epoch<<counterBits | v.counter
+func (v *Version) Counts() Counts { return v.counts(v.byID.Len()) }
+
+func (h *head) counts(sessions int) Counts {
+	counts := Counts{Sessions: sessions, Locks: h.held[Lock], Elections: h.held[Election], Waiters: h.waiters}
+	if h.epoch > 1 || h.counter > 0 {
+		counts.Fence = h.fence()
 	}
 	return counts
 }
+
+// fence returns the newest that was given.
+func (h *head) fence() uint64 { return h.epoch<<counterBits | h.counter }

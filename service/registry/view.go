@@ -100,11 +100,36 @@ func (res *resource) view(waiters int) Resource {
 	return view
 }
 
-// Explain returns a resource, if anybody holds it, with at most the given waiters,
-// and how its last holds ended, the newest first.
+// List is that of the present version.
+func (r *Registry) List(class Class, prefix, after string, limit, waiters int) (list []Resource, more bool) {
+	return r.Freeze().List(class, prefix, after, limit, waiters)
+}
+
+// Sessions is that of the present version.
+func (r *Registry) Sessions(after SessionID, limit int) (list []Session, more bool) {
+	return r.Freeze().Sessions(after, limit)
+}
+
+// Leader is that of the present version.
+func (r *Registry) Leader(name string) (Holder, bool) { return r.Freeze().Leader(name) }
+
+// Uses is that of the present version.
+func (r *Registry) Uses(level uint32) (features []string) { return r.Freeze().Uses(level) }
+
+// Explain is that of the present version.
 func (r *Registry) Explain(class Class, name string, waiters int) (res Resource, held bool, past []Ended) {
 	return r.Freeze().Explain(class, name, waiters)
 }
+
+// Each calls f for every session, in the order of ids.
+func (r *Registry) Each(f func(Session)) {
+	for s := range r.all() {
+		f(s.view())
+	}
+}
+
+// Counts returns the sums.
+func (r *Registry) Counts() Counts { return r.counts(len(r.sessions)) }
 
 // Session returns one session.
 func (r *Registry) Session(id SessionID) (Session, bool) {

@@ -8,7 +8,7 @@ import (
 
 // DigestVersion says how Digest.Hash is made. Digests of different versions are not
 // compared.
-const DigestVersion = 1
+const DigestVersion = 2
 
 // keptDigests is how many of the newest digests of each server are kept: a server that
 // lags is compared later.

@@ -50,16 +50,16 @@ func TestNoMajorityNoVerdict(t *testing.T) {
 	c := newCluster(t, 3, 2)
 	c.start()
 	s := c.await()
-	s.replica.digests.add(s.id, Digest{1, 32, 7})
+	s.replica.digests.add(s.id, Digest{DigestVersion, 32, 7})
 	others := []uint64{s.id%3 + 1, (s.id+1)%3 + 1}
-	s.replica.Compare(others[0], Digest{1, 32, 8})
-	s.replica.Compare(others[1], Digest{2, 32, 8}) // made by other rules
-	s.replica.Compare(others[1], Digest{1, 48, 8}) // of another index
-	s.replica.Compare(9, Digest{1, 32, 8})         // of nobody who votes
+	s.replica.Compare(others[0], Digest{DigestVersion, 32, 8})
+	s.replica.Compare(others[1], Digest{DigestVersion + 1, 32, 8}) // made by other rules
+	s.replica.Compare(others[1], Digest{DigestVersion, 48, 8})     // of another index
+	s.replica.Compare(9, Digest{DigestVersion, 32, 8})             // of nobody who votes
 	if s.replica.out.Err != nil {
 		t.Fatal(s.replica.out.Err)
 	}
-	s.replica.Compare(others[1], Digest{1, 32, 8})
+	s.replica.Compare(others[1], Digest{DigestVersion, 32, 8})
 	if s.replica.out.Err == nil {
 		t.Fatal("two of three agree on another state, and the server goes on")
 	}

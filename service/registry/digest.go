@@ -1,0 +1,150 @@
+package registry
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Digest returns a hash of the state: equal states have equal ones, and states that
+// differ have different ones but for one chance in 2^64. Only the order of those who
+// wait, and which names have left the past, is not in it; both show in what follows.
+func (r *Registry) Digest() uint64 {
+	r.fold()
+	head := sum(uint64(r.level), bit(r.stay), r.epoch, r.counter, uint64(r.now), uint64(r.wall), r.renewals, uint64(r.waiters))
+	for _, m := range r.Members() {
+		head += sum(m.ID, m.UID, uint64(m.Standing), hashText(m.PeerAddress), hashText(m.ClientAddress))
+	}
+	return head + r.tally.digest
+}
+
+// counts reports whether a claim is counted in the digest, if all waiters of its
+// resource are.
+func (t *tally) counts(c *claim) bool { return c.fence <= t.fence }
+
+// countQueue counts the waiters that are not counted yet: the last.
+func (res *resource) countQueue() {
+	if present := res.crowd; present != nil {
+		for _, c := range present.queue[present.counted:] {
+			c.session.claimed += c.hash()
+		}
+		present.counted = len(present.queue)
+	}
+}
+
+func (s *session) addAnswer(a *answer) {
+	s.tally.bytes += a.bytes()
+	if a.sequence <= s.counted {
+		s.answered += a.hash()
+	}
+}
+
+func (s *session) removeAnswer(a *answer) {
+	s.tally.bytes -= a.bytes()
+	if a.sequence <= s.counted {
+		s.answered -= a.hash()
+	}
+}
+
+// removeSession takes a session out, with its answers and without its claims. Those
+// are in its digest too.
+func (t *tally) removeSession(s *session) {
+	t.bytes -= s.bytes()
+	for i := range s.answers {
+		t.bytes -= s.answers[i].bytes()
+	}
+	t.digest -= s.digest
+}
+
+// countGrants counts the holders of a resource that are not counted yet: the newest.
+func (t *tally) countGrants(res *resource) {
+	holders := res.holders()
+	for i := len(holders) - 1; i >= 0 && !t.counts(holders[i]); i-- {
+		holders[i].session.claimed += holders[i].hash()
+	}
+}
+
+// countSession counts a session that has changed, and the answers that are not counted
+// yet: the last.
+func (t *tally) countSession(s *session) {
+	if s.ended {
+		return
+	}
+	for i := len(s.answers) - 1; i >= 0 && s.answers[i].sequence > s.counted; i-- {
+		s.answered += s.answers[i].hash()
+	}
+	if n := len(s.answers); n > 0 {
+		s.counted = max(s.counted, s.answers[n-1].sequence)
+	}
+	t.digest -= s.digest
+	s.digest = sum(s.fixed, s.claimed, s.answered, s.renewals, bit(s.silent)|bit(s.leaving)<<1, uint64(s.remaining), s.low)
+	t.digest += s.digest
+}
+
+// countPast counts the endings that are not counted yet: they are in the newest
+// records.
+func (t *tally) countPast(l *recent) {
+	for rec := l.newest; rec != nil && rec.fresh > 0; rec = rec.older {
+		for i := range rec.fresh {
+			at := rec.next - 1 - i + len(rec.ended)
+			rec.sum += rec.ended[at%len(rec.ended)].hash()
+		}
+		rec.fresh = 0
+		t.digest -= rec.digest
+		rec.digest = sum(rec.key().hash(), rec.sum)
+		t.digest += rec.digest
+	}
+}
+
+// hash is that of what stays of a session.
+func (s *session) hash() uint64 {
+	return sum(s.id.high(), s.id.low(), hashText(s.owner), uint64(s.ttl), hashText(s.host), uint64(s.pid), hashText(s.program), uint64(s.opened))
+}
+
+func (a *answer) hash() uint64 {
+	return sum(1, a.sequence, uint64(a.code), a.fence, a.floor, hashText(a.message))
+}
+
+// hash is that of a claim and of its resource, but not of its session.
+func (c *claim) hash() uint64 {
+	h := sum(2, c.sequence, c.fence, uint64(c.since), c.resource.key().hash(), uint64(c.resource.limit), bit(c.shared))
+	if c.terms != plain && c.terms != shared && *c.terms != (terms{shared: c.shared}) {
+		h = sum(h, hashText(c.value), uint64(c.priority), uint64(c.patience), uint64(c.at), bit(c.named), bit(c.revoked), hashText(c.reason), hashText(c.by))
+	}
+	return h
+}
+
+func (e *Ended) hash() uint64 {
+	return sum(e.Fence, uint64(e.Since), uint64(e.Until), uint64(e.PID), uint64(e.How),
+		hashText(e.Host), hashText(e.Program), hashText(e.Reason), hashText(e.Owner), hashText(e.By))
+}
+
+// sum hashes words, whose order counts: each is multiplied in, and the halves of the
+// product are folded together, as in wyhash (Wang Yi, 2019).
+func sum(words ...uint64) uint64 {
+	h := uint64(0x9e3779b97f4a7c15)
+	for _, w := range words {
+		high, low := bits.Mul64(h^w, 0xd6e8feb86659fd93)
+		h = high ^ low
+	}
+	return mixed(h)
+}
+
+// hashText is that of a text. All servers must come to the same, so it has no seed.
+func hashText(text string) uint64 {
+	if text == "" {
+		return 0
+	}
+	return xxhash.Sum64String(text)
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (id SessionID) high() uint64 { return binary.BigEndian.Uint64(id[:]) }
+func (id SessionID) low() uint64  { return binary.BigEndian.Uint64(id[8:]) }
