@@ -17,8 +17,6 @@ type Mutant struct {
 	// Why says what is wrong, and what it brings about.
 	Why   string
 	Edits []Edit
-	// Plan is a file in testdata that finds it, as it did once.
-	Plan string
 	// Harmless is a mistake that nobody can see by itself.
 	Harmless bool
 }
@@ -67,7 +65,6 @@ var Mutants = []Mutant{
 		Edits: []Edit{{
 			"service/replica/apply.go", "if to.queued {", "if to.queued && at.sequence == 0 {",
 		}},
-		Plan: "grant-over-closed-stream.json",
 	},
 	{
 		Name: "read-without-round",
@@ -397,6 +394,9 @@ var (
 		"service/replica/apply.go", "r.ready = true\n\tnow :=", "r.ready, r.leases = true, newLeases()\n\tnow :=",
 	}}
 )
+
+// Plan returns the file, in a folder of recorded plans, that finds the mutant.
+func (m *Mutant) Plan(folder string) string { return filepath.Join(folder, m.Name+".json") }
 
 // Overlay writes the files of a mutant of the repository at root into a folder, and
 // returns the file that `go build -overlay` takes.

@@ -1,6 +1,7 @@
 package vopr
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/conclave-io/conclave/internal/longrun"
@@ -83,6 +84,15 @@ func (s *Stats) Add(o *Stats) {
 	s.Longest = max(s.Longest, o.Longest)
 	s.Dismissed += o.Dismissed
 	s.Slowest = max(s.Slowest, o.Slowest)
+}
+
+// TooHard fails if the histories that were too hard to check are more than 1 in 1,000:
+// then what was checked shows too little.
+func (s *Stats) TooHard() error {
+	if all := s.Histories + s.Unknown; all >= 1000 && 1000*s.Unknown > all {
+		return fmt.Errorf("%d of %d histories were too hard to check: at most 1 in 1,000 may be", s.Unknown, all)
+	}
+	return nil
 }
 
 // Figures are the numbers for a report, of what took so long.

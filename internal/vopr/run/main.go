@@ -27,6 +27,7 @@ type options struct {
 	out     string
 	replay  string
 	mutant  string
+	record  string
 }
 
 func main() {
@@ -39,6 +40,7 @@ func main() {
 	flag.BoolVar(&o.log, "log", false, "write down all that happens")
 	flag.IntVar(&o.shrink, "shrink", 400, "how many `runs` to make to find a smaller plan that fails as well")
 	flag.StringVar(&o.out, "out", ".", "the `folder` for plans that fail")
+	flag.StringVar(&o.record, "record", "", "write the plan that fails to this `file`, as it is")
 	flag.StringVar(&o.replay, "replay", "", "play the plan in a `file` instead of seeds")
 	flag.StringVar(&o.mutant, "mutant", "", "build the server with the mistake of this `name`, and play that")
 	flag.Parse()
@@ -83,6 +85,9 @@ func (o *options) play() error {
 			return err
 		}
 	}
+	if err := all.TooHard(); err != nil {
+		return err
+	}
 	wall := time.Since(start)
 	fmt.Printf("%d runs without a violation\n", all.Runs)
 	subject := "3 and 5 servers"
@@ -108,6 +113,11 @@ func (o *options) judge(plan vopr.Plan, all *vopr.Stats) error {
 		return nil
 	}
 	fmt.Println(result.Violation)
+	if o.record != "" {
+		if err := os.WriteFile(o.record, plan.Encode(), 0o600); err != nil {
+			return errors.Join(result.Violation, err)
+		}
+	}
 	if o.replay != "" || o.shrink == 0 {
 		return result.Violation
 	}
