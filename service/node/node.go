@@ -42,7 +42,6 @@ type Node struct {
 	readNumber uint64
 	leader     uint64
 	served     bool // a leader was known once
-	refusals   map[uint64]error
 	wall       wallClock
 	tidiness   tidiness
 	ticked     int64 // when the last tick was
@@ -72,7 +71,6 @@ func Start(cfg Config) (*Node, error) {
 		intake:   newIntake(),
 		calls:    make(chan func(), 64),
 		refused:  make(chan refusal, 16),
-		refusals: make(map[uint64]error),
 		clients:  make(map[uint64]Client),
 		reads:    make(map[uint64]func(bool)),
 		watchers: newWatchers(),
@@ -444,8 +442,7 @@ func (h *handler) Receive(m *raftpb.Message) {
 func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
 	h.tell(func(r *replica.Replica) {
-		delete(h.node.refusals, hello.Server)
-		h.node.hearRecord(hello.Record)
+		h.node.reconsider()
 		r.Met(memberOf(hello), levelsOf(hello))
 	})
 }
