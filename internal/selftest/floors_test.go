@@ -77,7 +77,7 @@ cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
 internal/longrun/run:  internal/longrun
-internal/vopr:         service/replica service/agreement service/registry service/version internal/longrun # the server in a simulated world
+internal/vopr:         service/founding service/replica service/agreement service/registry service/version internal/longrun # the server in a simulated world
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/attack:

@@ -83,6 +83,21 @@ func (m *Machine) Hear(from uint64, a Answer) {
 	m.heard[from], m.refuses = a, false
 }
 
+// Takes reports whether to talk to a server that this one was not told of. A server
+// without state knows nobody but those it was told of. They may be gone, and another
+// server may lead. So it takes a server of its own cluster: one that has state, and
+// holds the record that names the founders.
+func (m *Machine) Takes(a Answer) bool {
+	d := &m.disk
+	switch {
+	case !m.loaded || a.Phase != Founded:
+		return false
+	case d.Record != nil:
+		return a.Record.Equal(d.Record)
+	}
+	return d.Joined || a.Record.names(d.Founders)
+}
+
 // Lose tells that the connection to a server is broken. It forgets that the server
 // is new, and reports whether it did: that one may come back with a record, or with
 // another directory.
@@ -204,7 +219,7 @@ func (m *Machine) Refused(by uint64, why Refusal, others int, served bool) (stop
 	switch {
 	case why == Removed:
 		return true
-	case why == Unknown && m.disk.Joined:
+	case !m.loaded, why == Unknown && m.disk.Joined:
 		return false
 	}
 	if m.refused == nil {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -105,4 +106,64 @@ func (c *cluster) votes(id uint64) (yes bool) {
 		}
 	})
 	return yes
+}
+
+// TestJoinedLeaderTakesEmptiedFounderBack: a founder that lost its data was told of the
+// other founders only. The leader is none of them.
+func TestJoinedLeaderTakesEmptiedFounderBack(t *testing.T) {
+	c := newCluster(t, 3)
+	c.ok(open(1))
+	held := c.ok(acquire(2, "a"))
+	joined := c.join()
+	c.change(replica.Change{Kind: replica.Remove, ID: 1})
+	<-c.nodes[1].Done()
+	delete(c.nodes, 1)
+	c.stop(2)
+	c.until("the server that joined leads", func() bool {
+		leader := c.leader()
+		_ = leader.View(c.ctx, func(r *replica.Replica) {
+			if leader != joined {
+				r.Resign()
+			}
+		})
+		return leader == joined
+	})
+	c.start(2)
+	c.stop(3)
+	c.empty(3)
+	c.start(3)
+	c.until("the emptied server is a voter again", func() bool { return c.nodes[3].Metrics().Leader.Load() == 4 && c.votes(3) })
+	c.holds(held.Fence)
+	if c.leader() != joined {
+		t.Error("another server led meanwhile: the test shows nothing")
+	}
+}
+
+// join starts a server that joins the cluster, and waits until it votes.
+func (c *cluster) join() *Node {
+	c.t.Helper()
+	l := listen(c.t)
+	server := registry.Member{UID: 44, PeerAddress: l.Addr().String(), ClientAddress: "client-4"}
+	id := c.change(replica.Change{Kind: replica.Join, Server: server})
+	cfg := c.config(id, l)
+	cfg.Joined, cfg.UID, cfg.Peers = true, server.UID, maps.Clone(c.peers)
+	cfg.Peers[id] = server.PeerAddress
+	n, err := Start(cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.nodes[id] = n
+	c.until("the server that joined votes", func() bool { return c.votes(id) })
+	return n
+}
+
+// change has a change of the members made by whoever leads.
+func (c *cluster) change(change replica.Change) (id uint64) {
+	c.t.Helper()
+	c.until("the members are changed", func() bool {
+		var err error
+		id, err = c.leader().Change(c.ctx, change)
+		return err == nil
+	})
+	return id
 }

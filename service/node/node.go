@@ -110,7 +110,7 @@ func (n *Node) open() error {
 		Listener:  n.cfg.PeerListener,
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
-		Founding: n.records.phase, Removed: n.records.removed,
+		Founding: n.records.phase, Removed: n.records.removed, Takes: n.records.takes,
 		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, Build: n.cfg.Build[:min(len(n.cfg.Build), transport.MaxBuild)],
 		Calls:   n.cfg.Calls,
 		Handler: &handler{n},

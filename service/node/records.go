@@ -35,7 +35,7 @@ func (r *records) met(hello transport.Hello) {
 		r.hellos = make(map[uint64]transport.Hello)
 	}
 	r.hellos[hello.Server] = hello
-	r.founding.Hear(hello.Server, founding.Answer{UID: hello.UID, Phase: hello.Phase, Record: hello.Record})
+	r.founding.Hear(hello.Server, answerOf(hello))
 }
 
 // lost tells that the connection to a server is broken.
@@ -45,6 +45,19 @@ func (r *records) lost(server uint64) {
 	if r.founding.Lose(server) {
 		delete(r.hellos, server)
 	}
+}
+
+// takes reports whether to talk to a server that this one was not told of. Only a server
+// that has no members on record does.
+func (r *records) takes(hello transport.Hello) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.agreed) == 0 && r.founding.Takes(answerOf(hello))
+}
+
+// answerOf is what a server said of its part in the founding.
+func answerOf(h transport.Hello) founding.Answer {
+	return founding.Answer{UID: h.UID, Phase: h.Phase, Record: h.Record}
 }
 
 // with lets f see the machine that decides about the founding.
