@@ -23,6 +23,11 @@ type Stats struct {
 	Unsynced   int // writes of which a crash left nothing
 	Snapshots  int // that leaders sent and members installed
 	Changes    int // of members, made
+	Founded    int // servers that founded
+	Emptied    int // disks
+	Rejoined   int // servers that found out that they had lost their data
+	TakenBack  int // of those whose disk was emptied
+	Again      int // foundings that an operator had to begin again
 	Writes     int // of holders to the store that checks fences
 	Refused    int // of these, late ones that the store refused
 	Reopened   int // sessions opened again by an old duplicate
@@ -64,6 +69,11 @@ func (s *Stats) Add(o *Stats) {
 	s.Unsynced += o.Unsynced
 	s.Snapshots += o.Snapshots
 	s.Changes += o.Changes
+	s.Founded += o.Founded
+	s.Emptied += o.Emptied
+	s.Rejoined += o.Rejoined
+	s.TakenBack += o.TakenBack
+	s.Again += o.Again
 	s.Writes += o.Writes
 	s.Refused += o.Refused
 	s.Reopened += o.Reopened
@@ -106,6 +116,11 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "writes torn or lost", Value: float64(s.Torn + s.Unsynced)},
 		{Name: "snapshots installed", Value: float64(s.Snapshots)},
 		{Name: "changes of members", Value: float64(s.Changes)},
+		{Name: "servers that founded", Value: float64(s.Founded)},
+		{Name: "disks emptied", Value: float64(s.Emptied)},
+		{Name: "servers that rejoined", Value: float64(s.Rejoined)},
+		{Name: "emptied servers taken back", Value: float64(s.TakenBack)},
+		{Name: "foundings begun again", Value: float64(s.Again)},
 		{Name: "sessions ended", Value: float64(s.Ended)},
 		{Name: "holds lost", Value: float64(s.Lost)},
 		{Name: "late writes refused", Value: float64(s.Refused)},
