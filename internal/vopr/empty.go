@@ -34,14 +34,16 @@ func (w *world) empty(f Fault, s *server) {
 		w.note("emptied", s.id, 0)
 		w.stats.Emptied++
 	}
-	w.hold(s, f.For*ms)
+	down := f.For * ms
 	if f.Arg == lossInOutage {
+		down /= 2 // it is up before the others have read their disks
 		for _, other := range w.servers {
 			if other != s {
 				w.bootSlowly(f, other)
 			}
 		}
 	}
+	w.hold(s, down)
 }
 
 // bootSlowly takes a server down and up again. It takes long to read its disk.

@@ -81,6 +81,7 @@ func (s *server) greet(other *server, answer bool) {
 		return
 	}
 	h := hello{life: s.life, said: s.said(), levels: s.levels, says: s.founding.Says()}
+	h.says.UID = h.said.UID // one that has not read its disk yet is known all the same
 	s.w.judge.tells(s, h.says)
 	life := other.life
 	s.w.packet(s.endpoint(), other.endpoint(), func() {
