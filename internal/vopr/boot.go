@@ -31,7 +31,7 @@ func (w *world) drawUID() uint64 {
 func (s *server) start() {
 	switch {
 	case s.on || s.removed || s.disk.hung > 0:
-	case s.disk.uid == 0 && s.joined:
+	case s.disk.uid == 0 && s.mustJoin():
 		s.askBack()
 	default:
 		s.install()

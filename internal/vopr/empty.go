@@ -131,6 +131,15 @@ func (s *server) takenBack() {
 	}
 }
 
+// mustJoin reports whether a server with an empty disk has to ask the cluster for its
+// id: it joined, or no other founder is left that could tell it what it is. It was told
+// of no others (docs/operations.md).
+func (s *server) mustJoin() bool {
+	others := slices.DeleteFunc(slices.Clone(s.w.founders), func(id uint64) bool { return id == s.id || s.w.servers[id-1].removed })
+	s.joined = s.joined || len(others) == 0 && len(s.w.founders) > 1
+	return s.joined
+}
+
 // askBack has an operator join a server with its old address and a new directory.
 func (s *server) askBack() {
 	if s.askingBack {

@@ -300,7 +300,7 @@ var Mutants = []Mutant{
 	},
 	{
 		Name: "founded-by-majority",
-		Why:  "A majority of the founders is enough to found a cluster: two majorities that do not know of each other found two, when a disk is lost in between.",
+		Why:  "A majority of the founders is enough to found a cluster. The others begin blank, and the loss of one disk leaves no majority.",
 		Edits: []Edit{{
 			"service/founding/founding.go", "old := s.Restored && record", "if s.ID == s.Founders[0] && 2*len(missing) < len(s.Founders) {\n\t\tmissing = nil\n\t}\n\told := s.Restored && record",
 		}, {
@@ -311,7 +311,7 @@ var Mutants = []Mutant{
 	},
 	{
 		Name: "not-ready-is-new",
-		Why:  "A server that has not read its disk counts as new: one that lost its data makes a second founding record, and waits for ever.",
+		Why:  "A server that has not read its disk counts as new: one that lost its data makes a second founding record, and waits forever.",
 		Edits: []Edit{{
 			"service/founding/founding.go", "case a.Phase == New:\n", "case a.Phase == New || a.Phase == NotReady && a.UID != 0:\n",
 		}},

@@ -135,7 +135,7 @@ func (s Server) Says(answers map[uint64]Answer) Answer {
 	case s.Restored:
 		return Answer{UID: s.UID, Phase: Restored}
 	}
-	for _, id := range s.all(answers) {
+	for _, id := range s.others() {
 		if answers[id].Record != nil {
 			return Answer{UID: s.UID}
 		}
@@ -179,7 +179,7 @@ func (s Server) agree(answers map[uint64]Answer) Decision {
 	if s.Restored {
 		restored++
 	}
-	for _, id := range s.all(answers) {
+	for _, id := range s.others() {
 		switch a := answers[id]; {
 		case a.Phase == New:
 		case a.Phase == Restored:
@@ -228,19 +228,6 @@ func wait(missing, differ []uint64, otherwise Decision) Decision {
 		return Decision{Missing: missing}
 	}
 	return otherwise
-}
-
-// all returns the other founders, and those of other servers that hold a record of
-// these founders: they joined the cluster that was founded with it.
-func (s Server) all(answers map[uint64]Answer) []uint64 {
-	ids := s.others()
-	for id, a := range answers {
-		if !slices.Contains(s.Founders, id) && a.Record.names(s.Founders) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 func (s Server) others() []uint64 {

@@ -84,18 +84,11 @@ func (m *Machine) Hear(from uint64, a Answer) {
 }
 
 // Takes reports whether to talk to a server that this one was not told of. A server
-// without state knows nobody but those it was told of. They may be gone, and another
-// server may lead. So it takes a server of its own cluster: one that has state, and
-// holds the record that names the founders.
+// without state knows nobody but those it was told of, and another server may lead. So
+// it takes a server that has state, and holds the same record. No client is told
+// the UIDs in it.
 func (m *Machine) Takes(a Answer) bool {
-	d := &m.disk
-	switch {
-	case !m.loaded || a.Phase != Founded:
-		return false
-	case d.Record != nil:
-		return a.Record.Equal(d.Record)
-	}
-	return d.Joined || a.Record.names(d.Founders)
+	return m.disk.Record != nil && a.Phase == Founded && a.Record.Equal(m.disk.Record)
 }
 
 // Lose tells that the connection to a server is broken. It forgets that the server

@@ -139,3 +139,25 @@ func TestMachineTellsOfAWait(t *testing.T) {
 		t.Error("that a wait changed is not told when it is long")
 	}
 }
+
+// TestMachineTakesStrangers: without a log, a server has only those that it was told of.
+func TestMachineTakesStrangers(t *testing.T) {
+	r := record(10, 20, 30)
+	stranger := Answer{UID: 40, Phase: Founded, Record: r}
+	for name, c := range map[string]struct {
+		m      *Machine
+		answer Answer
+		want   bool
+	}{
+		"before it has read its disk":     {new(Machine), stranger, false},
+		"before it knows the record":      {machine(founder(3, nil)), stranger, false},
+		"with the same record":            {machine(founder(3, r)), stranger, true},
+		"with another record":             {machine(founder(3, record(10, 20, 31))), stranger, false},
+		"which has no state":              {machine(founder(3, r)), Answer{UID: 40, Phase: Recorded, Record: r}, false},
+		"with the same record, if joined": {machine(Disk{Server: Server{ID: 5, UID: 50, Record: r}, Joined: true}), stranger, true},
+	} {
+		if got := c.m.Takes(c.answer); got != c.want {
+			t.Errorf("a stranger, %s: taken %v, want %v", name, got, c.want)
+		}
+	}
+}
