@@ -59,7 +59,7 @@ service/founding:
 service/replica:       service/agreement service/registry service/version internal/wire
 service/store:         service/founding internal/wire
 service/transport:     service/founding internal/wire
-service/backup:        service/registry internal/outfile internal/wire
+service/backup:        service/registry service/store internal/outfile internal/wire
 service/node:          service/backup service/founding service/replica service/agreement service/registry service/store service/transport service/version internal/boottime internal/wire
 service/server:        service/api service/backup service/node service/registry service/replica service/store service/transport service/version internal/boottime
 

@@ -45,12 +45,10 @@ func (n *Node) begin() error {
 }
 
 // openRecords begins the records with what the disk holds.
-func (n *Node) openRecords() error {
-	self, err := n.cfg.founder(n.found)
+func (n *Node) openRecords() {
 	n.records.with(func(m *founding.Machine) {
-		m.Load(founding.Disk{Server: self, Joined: n.cfg.Joined, State: !n.found.Fresh})
+		m.Load(founding.Disk{Server: n.cfg.founder(n.found), Joined: n.cfg.Joined, State: !n.found.Fresh})
 	})
-	return err
 }
 
 func (n *Node) stopping() bool {

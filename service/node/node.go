@@ -97,10 +97,7 @@ func (n *Node) open() error {
 		return err
 	}
 	n.disk = newDisk(n.store)
-	if err = n.openRecords(); err != nil {
-		n.store.Close()
-		return err
-	}
+	n.openRecords()
 	reads := n.cfg.replica().WithDefaults().Levels
 	n.net, err = transport.New(transport.Config{
 		Self: transport.Hello{
