@@ -80,7 +80,6 @@ func (s *server) decide() {
 		}
 		if a.Tell {
 			s.w.tell("server %d waits for %v, which differ: %v", s.id, a.Missing, a.Differs)
-			s.stuck = a.Differs
 		}
 		switch a.Step {
 		case founding.Write:

@@ -19,8 +19,8 @@ const (
 	lossInOutage = 2 // the whole directory, in a power failure that takes all servers down
 )
 
-// empty takes a server down and its disk away. What acknowledged data needs is left
-// alone: see mayEmpty.
+// empty takes a server down and its disk away, unless acknowledged data may need it: see
+// mayEmpty.
 func (w *world) empty(f Fault, s *server) {
 	switch {
 	case f.Arg == lossOfRecord && s.disk.record != nil && s.disk.kept.Snapshot != nil:
@@ -62,10 +62,11 @@ func (s *server) wipe() {
 	s.lost, s.voters, s.learners = true, nil, nil
 }
 
-// mayEmpty reports whether a server may lose its disk: only so many voters may have, and
-// not be taken back, that acknowledged data is on the disks of a majority less those, and
-// they are less than half. That is asked of every configuration that a server knows. A
-// learner may be a voter by now.
+// mayEmpty reports whether a server may lose its disk. Acknowledged data is safe while
+// less than half of the voters have lost theirs and were not taken back. That must hold in
+// every configuration that some server knows, because nobody knows which one counts. A
+// learner counts as a voter, which it may be by now. While an operator changes the members,
+// or gave up on removing one, the next configuration is unknown, and no disk is lost.
 func (w *world) mayEmpty(s *server) bool {
 	if s.removed || s.lost || s.disk.uid == 0 || s.disk.hung > 0 || w.asking != nil || w.doubtful {
 		return false
@@ -91,7 +92,7 @@ func (w *world) mayEmpty(s *server) bool {
 	return known || w.spares(w.founders, s)
 }
 
-// spares reports whether of these voters less than half have lost their data, with one
+// spares reports whether less than half of these voters have lost their data, with one
 // more.
 func (w *world) spares(voters []uint64, more *server) bool {
 	lost := 0
@@ -116,8 +117,8 @@ func (w *world) anyLost() bool {
 	return slices.ContainsFunc(w.servers, func(s *server) bool { return s.lost && !s.removed })
 }
 
-// takenBack notes that a server which had lost its disk has all that its cluster has. It
-// has applied that it is a member again.
+// takenBack notes that a server which lost its disk is a full member again. It has applied
+// the entry that says so, and so has all entries before it.
 func (s *server) takenBack() {
 	if !s.lost || s.replica.Blank() {
 		return
@@ -187,28 +188,6 @@ func (s *server) told() (ids []uint64) {
 		}
 	}
 	return ids
-}
-
-// foundAgain is the operator of a founding that a lost disk cut short: the servers hold
-// different records, say so, and none has founded. Nothing is stored yet, so all
-// directories are emptied.
-func (w *world) foundAgain() {
-	w.after(lookPeriod, w.foundAgain)
-	stuck := false
-	for _, s := range w.servers {
-		stuck = stuck || s.stuck && s.on
-	}
-	if !stuck || len(w.judge.founded) > 0 {
-		return
-	}
-	w.stats.Again++
-	w.judge.record = nil
-	for _, s := range w.servers {
-		s.crash()
-		s.wipe()
-		s.stuck, s.lost = false, false
-		w.raise(s)
-	}
 }
 
 // tells requires of a server that what it says of itself is on its disk.

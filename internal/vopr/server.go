@@ -35,7 +35,6 @@ type server struct {
 	lost             bool // its disk was emptied, and it was not taken back since
 	voters, learners []uint64
 	askingBack       bool // an operator joins it again
-	stuck            bool // it says that the founding has to be begun again
 
 	clock clock
 	wall  int64 // how far the wall clock is off

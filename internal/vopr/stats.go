@@ -27,7 +27,6 @@ type Stats struct {
 	Emptied    int // disks
 	Rejoined   int // servers that found out that they had lost their data
 	TakenBack  int // of those whose disk was emptied
-	Again      int // foundings that an operator had to begin again
 	Writes     int // of holders to the store that checks fences
 	Refused    int // of these, late ones that the store refused
 	Reopened   int // sessions opened again by an old duplicate
@@ -73,7 +72,6 @@ func (s *Stats) Add(o *Stats) {
 	s.Emptied += o.Emptied
 	s.Rejoined += o.Rejoined
 	s.TakenBack += o.TakenBack
-	s.Again += o.Again
 	s.Writes += o.Writes
 	s.Refused += o.Refused
 	s.Reopened += o.Reopened
@@ -120,7 +118,6 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "disks emptied", Value: float64(s.Emptied)},
 		{Name: "servers that rejoined", Value: float64(s.Rejoined)},
 		{Name: "emptied servers taken back", Value: float64(s.TakenBack)},
-		{Name: "foundings begun again", Value: float64(s.Again)},
 		{Name: "sessions ended", Value: float64(s.Ended)},
 		{Name: "holds lost", Value: float64(s.Lost)},
 		{Name: "late writes refused", Value: float64(s.Refused)},

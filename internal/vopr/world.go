@@ -105,7 +105,6 @@ func newWorld(plan Plan, log io.Writer) *world {
 	for _, f := range plan.Faults {
 		w.at(f.At*ms, func() { w.strike(f) })
 	}
-	w.at(lookPeriod, w.foundAgain)
 	w.at(tick, w.watchPatience)
 	w.at(lookPeriod, w.attend)
 	if plan.Levels {
