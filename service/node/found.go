@@ -66,8 +66,7 @@ func (n *Node) findOut() (founding.Step, error) {
 	tick := time.NewTicker(n.cfg.tick())
 	defer tick.Stop()
 	for {
-		switch how, err := n.decide(); {
-		case err != nil || how != founding.Wait:
+		if how, err := n.decide(); err != nil || how != founding.Wait {
 			return how, err
 		}
 		select {
