@@ -102,7 +102,7 @@ func (s *server) greeted(other *server, h hello, answer bool) {
 		s.refuse(other, founding.Removed)
 		return
 	case s.knows(other.id):
-	case (!s.up() || s.replica.Blank()) && s.founding.Takes(h.says):
+	case s.founding.Takes(h.says):
 		s.peers = append(s.peers[:len(s.peers):len(s.peers)], other.id)
 	default:
 		s.refuse(other, founding.Unknown)

@@ -83,10 +83,10 @@ func (m *Machine) Hear(from uint64, a Answer) {
 	m.heard[from], m.refuses = a, false
 }
 
-// Takes reports whether to talk to a server that this one was not told of. A server
-// without state knows nobody but those it was told of, and another server may lead. So
-// it takes a server that has state, and holds the same record. No client is told
-// the UIDs in it.
+// Takes reports whether to talk to a server that this one does not know. A server knows
+// those that it was told of at its start, and those in its log. It may have lost its log,
+// or have been down when another server joined, and that one may lead. So it takes a
+// server that has state, and holds the same record. No client is told the UIDs in it.
 func (m *Machine) Takes(a Answer) bool {
 	return m.disk.Record != nil && a.Phase == Founded && a.Record.Equal(m.disk.Record)
 }

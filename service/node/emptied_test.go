@@ -115,19 +115,9 @@ func TestJoinedLeaderTakesEmptiedFounderBack(t *testing.T) {
 	c.ok(open(1))
 	held := c.ok(acquire(2, "a"))
 	joined := c.join()
-	c.change(replica.Change{Kind: replica.Remove, ID: 1})
-	<-c.nodes[1].Done()
-	delete(c.nodes, 1)
+	c.remove(1)
 	c.stop(2)
-	c.until("the server that joined leads", func() bool {
-		leader := c.leader()
-		_ = leader.View(c.ctx, func(r *replica.Replica) {
-			if leader != joined {
-				r.Resign()
-			}
-		})
-		return leader == joined
-	})
+	c.letLead(joined)
 	c.start(2)
 	c.stop(3)
 	c.empty(3)
@@ -137,6 +127,45 @@ func TestJoinedLeaderTakesEmptiedFounderBack(t *testing.T) {
 	if c.leader() != joined {
 		t.Error("another server led meanwhile: the test shows nothing")
 	}
+}
+
+// TestLaggingServerTakesLeaderThatJoined: a server was down when another one joined. It
+// has state, and does not know the leader.
+func TestLaggingServerTakesLeaderThatJoined(t *testing.T) {
+	c := newCluster(t, 3)
+	c.ok(open(1))
+	c.until("all vote", func() bool { return c.votes(1) && c.votes(2) && c.votes(3) })
+	c.stop(1)
+	joined := c.join()
+	c.remove(2)
+	c.letLead(joined)
+	c.start(1)
+	c.until("the server that was down has caught up", func() bool { return c.votes(1) })
+	if c.leader() != joined {
+		t.Error("another server led meanwhile: the test shows nothing")
+	}
+}
+
+// remove removes a server, and waits until it has stopped.
+func (c *cluster) remove(id uint64) {
+	c.t.Helper()
+	c.change(replica.Change{Kind: replica.Remove, ID: id})
+	<-c.nodes[id].Done()
+	delete(c.nodes, id)
+}
+
+// letLead has leaders resign until a server leads.
+func (c *cluster) letLead(n *Node) {
+	c.t.Helper()
+	c.until("the server that joined leads", func() bool {
+		leader := c.leader()
+		_ = leader.View(c.ctx, func(r *replica.Replica) {
+			if leader != n {
+				r.Resign()
+			}
+		})
+		return leader == n
+	})
 }
 
 // join starts a server that joins the cluster, and waits until it votes.

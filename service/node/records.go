@@ -47,12 +47,11 @@ func (r *records) lost(server uint64) {
 	}
 }
 
-// takes reports whether to talk to a server that this one was not told of. Only a server
-// that has no members on record does.
+// takes reports whether to talk to a server that this one does not know.
 func (r *records) takes(hello transport.Hello) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.agreed) == 0 && r.founding.Takes(answerOf(hello))
+	return r.founding.Takes(answerOf(hello))
 }
 
 // answerOf is what a server said of its part in the founding.
