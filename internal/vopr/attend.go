@@ -56,7 +56,7 @@ func (w *world) majority() (well endpoint) {
 	}
 	voters, n := newest.replica.Status().Voters, 0
 	for _, s := range w.servers {
-		if s.up() && !s.paused && s.disk.hung == 0 && !s.disk.full && slices.Contains(voters, s.id) {
+		if s.up() && !s.lost && !s.replica.Blank() && !s.paused && s.disk.hung == 0 && !s.disk.full && slices.Contains(voters, s.id) {
 			well |= s.endpoint()
 			n++
 		}

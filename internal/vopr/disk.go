@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/founding"
 )
 
 // disk keeps what a server saves, under the contract of service/store. Writes are
@@ -18,7 +19,10 @@ type disk struct {
 	w     *world
 	owner *server
 
-	kept agreement.Disk // what a restart finds
+	// What a restart finds. uid is that of the directory, 0 if there is none.
+	uid    uint64
+	record founding.Record
+	kept   agreement.Disk
 	// loose are saves written and not synced: a crash loses them, as the kernel
 	// had them in memory.
 	loose []write
@@ -32,14 +36,24 @@ type disk struct {
 	fuse bool
 }
 
-// write is a save of the log, or a snapshot.
+// write is a save of the log, or a snapshot, or a founding record, or the making of a
+// directory.
 type write struct {
 	save     *agreement.Save
 	snapshot *raftpb.Snapshot
+	founds   bool // the snapshot is that from which a founder begins
+	record   founding.Record
+	uid      uint64
+	then     func() // told in place of the replica
 }
 
 // plain reports whether a write has nothing but log.
-func (x write) plain() bool { return x.snapshot == nil && x.save.Snapshot == nil }
+func (x write) plain() bool { return x.save != nil && x.save.Snapshot == nil }
+
+// fresh reports whether nothing of the cluster was ever saved.
+func (d *disk) fresh() bool {
+	return d.kept.HardState == nil && d.kept.Snapshot == nil && len(d.kept.Entries) == 0
+}
 
 // loosely reports whether a crash may lose the write.
 func (x write) loosely() bool { return x.plain() && !x.save.MustSync }
@@ -142,7 +156,7 @@ func (d *disk) finish() {
 			break
 		}
 	}
-	d.owner.receive(func() { d.owner.saved(done) })
+	d.owner.take(func() { d.owner.saved(done) })
 	d.begin()
 }
 
@@ -156,7 +170,17 @@ func (d *disk) sync() {
 
 // keep is what a write leaves on the disk.
 func (d *disk) keep(x write) {
-	if x.snapshot != nil {
+	switch {
+	case x.uid != 0:
+		d.uid = x.uid
+		return
+	case x.record != nil:
+		d.record = x.record
+		return
+	case x.snapshot != nil:
+		if x.founds {
+			d.w.judge.founds(d.owner)
+		}
 		d.install(x.snapshot)
 		return
 	}

@@ -1,17 +1,34 @@
 // Package vopr puts the production server into a simulated world and breaks what can
 // break there, to see whether its promises hold.
 //
-// A run is a cluster of three or five replicas (service/replica: agreement, registry
-// and leases, the code of the live server), eight clients with two workers each,
+// A run is a cluster of three or five servers (service/founding and service/replica: what
+// a server is, agreement, registry and leases, the code of the live server), eight
+// clients with two workers each,
 // an operator who changes the members, and a plan of faults: see Kind. All time is
 // virtual and all chance comes from seeds, so that a plan is all that decides a run,
 // and the same plan gives the same run: Result.Digest tells.
 //
 // # What is real and what is simulated
 //
-// Real are replica, agreement with etcd's raft, registry, and the encoding of
+// Real are founding, replica, agreement with etcd's raft, registry, and the encoding of
 // messages. Simulated are what service/node, service/transport and service/store give
-// them: ticks and clocks, a network, a disk. The disk keeps the contract of
+// them: ticks and clocks, a network, a disk.
+//
+// Servers start with empty disks, some of them late, and found their cluster. They shake
+// hands again and again. Each packet of a handshake may be lost, delayed or repeated. As
+// with service/transport, a server refuses those that it does not know, and the connection
+// of an earlier process or directory ends before that of a later one begins. A server
+// hears and answers while it still reads its disk, which the live server does not: it is
+// not ready then.
+//
+// A disk has the UID of the directory, the founding record and the state of the replica.
+// A crash may come between any two writes. A server may lose all of its disk, or the file
+// with the record. One that lost the log alone is refused by the store, and its operator
+// empties the rest. Disks are emptied only while acknowledged data is safe: less than half
+// of the voters, in every configuration that any server knows, may have lost their disks
+// and not been taken back, and no member is being removed.
+//
+// The disk keeps the contract of
 // service/store: writes one after the other, but for files of snapshots, which are
 // written beside them; those that wait share an fsync, a save is
 // there as a whole or not at all, and what was not synced is lost at a crash, but for
@@ -55,6 +72,11 @@
 //   - A session that has ended is never open again.
 //   - A client releases what it was granted, and nothing else, once.
 //   - What clients saw of each resource, queries included, is linearizable.
+//   - A server founds the cluster at most once, and all founders by the same record. What
+//     it tells others of its record and its state is on its disk.
+//   - A server without state votes for nobody, and answers no leader that counts on its
+//     vote.
+//   - Once all faults have healed, every server that lost its disk is taken back.
 //
 // # Why the simulator of algorithms does not carry it
 //

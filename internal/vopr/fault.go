@@ -70,14 +70,21 @@ func (w *world) strikeServer(f Fault, s *server, kind Kind) {
 	me := s.endpoint()
 	switch kind {
 	case Crash:
-		if f.Arg > 0 && s.up() {
+		if f.Arg&1 > 0 && s.on {
 			s.disk.fuse = true
 		} else {
 			s.crash()
 		}
+		if kind != f.Kind && f.Arg&2 > 0 {
+			s.slowness = f.For * ms
+		}
 		w.hold(s, f.For*ms)
+	case Boot:
+		w.bootSlowly(f, s)
+	case Empty:
+		w.empty(f, s)
 	case Pause:
-		if s.up() && !s.paused {
+		if s.on && !s.paused {
 			s.pause()
 			life := s.life
 			w.after(f.For*ms, func() {
@@ -188,7 +195,7 @@ const (
 // reshape asks for a change of the members, if none is under way.
 func (w *world) reshape(f Fault) {
 	s := w.target(f.Who)
-	if s == nil || w.asking != nil {
+	if s == nil || w.asking != nil || w.anyLost() && f.Kind != Resign {
 		return
 	}
 	present := 0
@@ -205,7 +212,7 @@ func (w *world) reshape(f Fault) {
 		return
 	case f.Kind == Join && present <= w.plan.Servers && len(w.servers) < mostServer:
 		said := (&server{w: w, id: uint64(len(w.servers)) + 1}).said()
-		said.ID, said.UID = 0, said.ID*1000
+		said.ID, said.UID = 0, w.drawUID()
 		if f.Arg%3 == 0 {
 			said.Standing = registry.Learner
 		}
@@ -239,20 +246,22 @@ func (w *world) dismiss(c *client) {
 func (w *world) ask() {
 	change := w.asking
 	if change == nil || w.now > w.until {
+		w.doubtful = w.doubtful || change != nil && change.Kind == replica.Remove
 		w.asking = nil
 		return
 	}
 	if leader := w.leader(); leader != nil {
 		leader.receive(func() {
 			if w.asking == change {
-				w.answerTo(leader.replica.Change(leader.now(), *change))
+				id, done, err := leader.replica.Change(leader.now(), *change)
+				w.answerTo(leader, id, done, err)
 			}
 		})
 	}
 	w.after(askPeriod, w.ask)
 }
 
-func (w *world) answerTo(id uint64, done bool, err error) {
+func (w *world) answerTo(by *server, id uint64, done bool, err error) {
 	switch {
 	case err != nil && !errors.Is(err, agreement.ErrNotLeader):
 		w.tell("the change is refused: %v", err)
@@ -261,19 +270,19 @@ func (w *world) answerTo(id uint64, done bool, err error) {
 		w.tell("the change of server %d is made", id)
 		w.stats.Changes++
 		if w.asking.Kind == replica.Join {
-			w.welcomeServer(id, w.asking.Server.UID)
+			w.welcomeServer(id, w.asking.Server.UID, by.told())
 		}
 		w.asking = nil
 	}
 }
 
 // welcomeServer starts a server that joined, blank.
-func (w *world) welcomeServer(id, uid uint64) {
+func (w *world) welcomeServer(id, uid uint64, told []uint64) {
 	for uint64(len(w.servers)) < id {
 		s := w.addServer()
 		s.removed = s.id != id // an id that was given to a server which never came
 	}
 	s := w.servers[id-1]
-	s.uid = uid
+	s.disk.uid, s.joined, s.peers = uid, true, told
 	s.start()
 }

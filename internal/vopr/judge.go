@@ -6,6 +6,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -29,12 +30,16 @@ type judge struct {
 
 	raised int64 // when a leader last wrote that the level rises
 
+	record  founding.Record // with which the cluster was founded
+	founded map[uint64]bool // who has founded
+
 	served int64 // when all who waited at the end were served, or 0
 }
 
 func newJudge() judge {
 	return judge{
 		resources: newResources(), fences: make(map[uint64]claimID), states: make(map[uint64]uint64),
+		founded: make(map[uint64]bool),
 		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64), patience: make(patience),
 	}
 }
@@ -241,7 +246,13 @@ func (w *world) unfinished() string {
 		return "nobody leads"
 	}
 	for _, s := range w.servers {
-		if s.up() && s.replica.Applied() != leader.replica.Applied() {
+		switch {
+		case s.removed:
+		case !s.up():
+			return fmt.Sprintf("server %d does not know what it is", s.id)
+		case s.lost:
+			return fmt.Sprintf("server %d, which lost its data, is not taken back", s.id)
+		case s.replica.Applied() != leader.replica.Applied():
 			return "a server lacks entries"
 		}
 	}

@@ -56,7 +56,7 @@ func (s *server) other() {
 		s.levels.Max, s.before = s.before, 0
 	}
 	s.levels.Min = max(s.levels.Max, 2) - 1
-	s.boot()
+	s.run()
 }
 
 // outdated takes a server down that says it does not read the level of the cluster, and

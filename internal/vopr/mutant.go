@@ -372,6 +372,49 @@ var Mutants = []Mutant{
 			"service/convert/convert.go", "registry.OpOpen, op.Open.GetTtlNs(), origin.Actor", "registry.OpOpen, op.Open.GetTtlNs(), op.Open.GetProgram()",
 		}},
 	},
+	{
+		Name: "founded-by-majority",
+		Why:  "A majority of the founders is enough to found a cluster. The others begin blank, and the loss of one disk leaves no majority.",
+		Edits: []Edit{{
+			"service/founding/founding.go", "old := s.Restored && record", "if s.ID == s.Founders[0] && 2*len(missing) < len(s.Founders) {\n\t\tmissing = nil\n\t}\n\told := s.Restored && record",
+		}, {
+			"service/founding/founding.go", "return wait(missing, differ, Decision{Step: Found})", "if 2*len(missing) < len(s.Founders) {\n\t\tmissing = nil\n\t}\n\treturn wait(missing, differ, Decision{Step: Found})",
+		}, {
+			"service/founding/founding.go", "first[i] = Founder{id, answers[id].UID}", "first[i] = Founder{id, max(answers[id].UID, 1)}",
+		}},
+	},
+	{
+		Name: "not-ready-is-new",
+		Why:  "A server that has not read its disk counts as new: one that lost its data makes a second founding record, and waits forever.",
+		Edits: []Edit{{
+			"service/founding/founding.go", "case a.Phase == New:\n", "case a.Phase == New || a.Phase == NotReady && a.UID != 0:\n",
+		}},
+	},
+	{
+		Name: "emptied-and-trusted",
+		Why:  "A server that lost its data keeps its vote: it and one that lags elect a leader without what was acknowledged.",
+		Edits: []Edit{{
+			"service/agreement/core.go", "if c.blank && !c.takenWhenBlank(m) {", "if c.blank && c.term == 0 && !c.takenWhenBlank(m) && m.GetTerm() == 0 {",
+		}, {
+			"service/replica/admit.go", "case (voter || learner) && recorded && !same:\n\t\treturn r.change(raftpb.ConfChangeRemoveNode, peer)\n\tcase", "case",
+		}},
+	},
+	{
+		Name: "blank-counts",
+		Why:  "A voter that lost its data answers heartbeats: a leader stays, and confirms reads and renewals, with nobody but servers that know nothing.",
+		Edits: []Edit{{
+			"service/agreement/receive.go", "return m.GetReject()", "return m.GetReject() || m.GetType() == raftpb.MsgHeartbeat",
+		}},
+	},
+	{
+		Name: "record-not-saved-first",
+		Why:  "A founder goes on, and tells others of its record, before that is on its disk: after a crash it does not know of a cluster that was founded on its word.",
+		Edits: []Edit{{
+			"service/founding/machine.go", "m.writing = a.Record", "m.writing, m.disk.Record = a.Record, a.Record",
+		}, {
+			"service/founding/machine.go", "case !m.loaded || m.writing != nil:", "case !m.loaded:",
+		}},
+	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry whoever commits it. So the term that a

@@ -118,7 +118,13 @@ func (c *client) dial(o line.Output) {
 	c.w.numbers++
 	l := &link{number: c.w.numbers, stream: o.Stream, client: c, server: c.w.serverAt(o.Address), relayed: o.Relayed}
 	c.links = append(c.links, l)
-	s, life := l.server, l.server.life
+	s := l.server
+	if s == nil { // it is on record, and has not come yet
+		l.closed = true
+		c.later(c.w.delay(), func() { c.ended(l) })
+		return
+	}
+	life := s.life
 	c.w.carry(c.endpoint(), s.endpoint(), func() {
 		switch {
 		case s.life != life || !s.up():
@@ -283,11 +289,14 @@ var errReset = errors.New("connection reset")
 
 // reset tells the client that the server is not there.
 func (l *link) reset() {
-	l.toClient(func(c *client) {
-		l.closed = true
-		c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
-		c.step(line.Input{Kind: line.Ended, Stream: l.stream, Err: errReset})
-	})
+	l.toClient(func(c *client) { c.ended(l) })
+}
+
+// ended is the news that a stream has ended.
+func (c *client) ended(l *link) {
+	l.closed = true
+	c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
+	c.step(line.Input{Kind: line.Ended, Stream: l.stream, Err: errReset})
 }
 
 func (l *link) toClient(f func(c *client)) {
@@ -312,7 +321,7 @@ func (l *link) toClient(f func(c *client)) {
 
 // close ends a link on the client's side. What it sent may still arrive.
 func (l *link) close() {
-	if l.closed {
+	if l.closed { // or there was no server
 		return
 	}
 	l.closed = true

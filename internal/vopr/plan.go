@@ -2,10 +2,12 @@ package vopr
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // Milliseconds are what plans are written in; the world counts nanoseconds.
@@ -44,6 +46,8 @@ const (
 	Full    Kind = "full"    // a disk takes nothing: the server stops at its next write
 	Drift   Kind = "drift"   // the clock of a server or a client goes wrong from now on
 	Jump    Kind = "jump"    // the wall clock of a server is set
+	Empty   Kind = "empty"   // a server loses its disk, or the file of its founding record
+	Boot    Kind = "boot"    // a server crashes, and takes long to read its disk
 	Join    Kind = "join"    // a server is added
 	Remove  Kind = "remove"  // a server is removed
 	Promote Kind = "promote" // a learner is given a vote
@@ -78,7 +82,7 @@ var weights = []struct {
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
 	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3}, {End, 8},
-	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4},
+	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Empty, 8}, {Boot, 3},
 }
 
 // Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
@@ -87,6 +91,9 @@ var weights = []struct {
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0}
+	if rng.IntN(2) == 0 {
+		p.Faults = drawBeginning(rng, p.Servers)
+	}
 	for at := int64(1500); at < millis; at += 200 + rng.Int64N(3600) {
 		p.Faults = append(p.Faults, drawFault(rng, at))
 	}
@@ -108,8 +115,12 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		}
 	case Split, Stuck, Join:
 		f.Arg = rng.Int64N(1 << 16)
-	case Crash, Outage:
+	case Crash:
 		f.Arg = rng.Int64N(2) // 1: in the middle of a write
+	case Outage:
+		f.Arg = rng.Int64N(4) // 2 and 3: all take long to read their disks
+	case Empty:
+		f.Arg = rng.Int64N(3)
 	}
 	switch f.Kind {
 	case Drift, Jump, Join, Remove, Promote, Resign, End, Die:
@@ -119,6 +130,27 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		f.Who += 16 // a client
 	}
 	return f
+}
+
+// drawBeginning disturbs the founding: servers are started one after the other, and what
+// else goes wrong does so within the first second.
+func drawBeginning(rng *rand.Rand, servers int) (faults []Fault) {
+	late := int64(1) << (4 + rng.IntN(8))
+	for id := range servers {
+		if rng.IntN(2) == 0 {
+			faults = append(faults, Fault{Kind: Crash, Who: id, For: rng.Int64N(late)})
+		}
+	}
+	kinds := []Kind{Crash, Empty, Empty, Boot, Isolate, Storm, Pause, Slow}
+	for range rng.IntN(6) {
+		f := Fault{At: rng.Int64N(min(2*late, 1400)), Kind: kinds[rng.IntN(len(kinds))], Who: rng.IntN(16), For: 5 + rng.Int64N(2*late)}
+		if f.Kind == Crash {
+			f.Arg = rng.Int64N(2)
+		}
+		faults = append(faults, f)
+	}
+	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	return faults
 }
 
 func drawKind(rng *rand.Rand) Kind {

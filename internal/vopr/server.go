@@ -2,36 +2,43 @@ package vopr
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/conclave-io/conclave/service/agreement"
-	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/replica"
-	"github.com/conclave-io/conclave/service/version"
 )
 
 const (
 	tick = 10 * ms
-	// shakePeriod is how often servers that can reach each other are made to know
-	// each other, as their transports do.
-	shakePeriod = 250 * ms
 	// maxInbox bounds what a server that stands still finds when it goes on.
 	maxInbox = 4096
 )
 
 // server is the host of a replica: what service/node is in earnest.
 type server struct {
-	w       *world
-	id, uid uint64
-	replica *replica.Replica // nil while it is down
-	disk    disk
-	clock   clock
-	wall    int64 // how far the wall clock is off
-	life    int   // counts starts and crashes: what belongs to an earlier one is void
+	w        *world
+	id       uint64
+	on       bool // the process runs
+	founding founding.Machine
+	replica  *replica.Replica // nil while it is down, or does not know what it is
+	disk     disk
+	joined   bool                // it is no founder, or came back as one that joined
+	peers    []uint64            // whom it was told of
+	contacts map[uint64]*contact // whom it has shaken hands with
+	served   bool                // it has seen a leader
+	slowness int64               // how long the next boot takes
+
+	lost             bool // its disk was emptied, and it was not taken back since
+	voters, learners []uint64
+	askingBack       bool // an operator joins it again
+
+	clock clock
+	wall  int64 // how far the wall clock is off
+	life  int   // counts starts and crashes: what belongs to an earlier one is void
 
 	paused  bool
 	removed bool // from the cluster: it is down for good
@@ -54,86 +61,28 @@ type server struct {
 	log     ledger // what its log has been, for the judge
 }
 
-// foundCluster makes the founders and starts them.
-func (w *world) foundCluster() {
-	var ids []uint64
-	for id := range uint64(w.plan.Servers) {
-		ids = append(ids, id+1)
-	}
-	snapshot := replica.Bootstrap(ids)
-	for range ids {
-		s := w.addServer()
-		s.disk.kept.Snapshot = snapshot
-		s.start()
-	}
-}
-
 // addServer makes a machine with an empty disk.
 func (w *world) addServer() *server {
 	id := uint64(len(w.servers)) + 1
-	s := &server{w: w, id: id, uid: id * 1000, clock: clock{base: int64(id) * 1e12}}
+	s := &server{w: w, id: id, clock: clock{base: int64(id) * 1e12}}
 	s.disk.w, s.disk.owner = w, s
 	w.servers = append(w.servers, s)
 	return s
-}
-
-// said is what a server says of itself.
-func (s *server) said() registry.Member {
-	return registry.Member{ID: s.id, UID: s.uid, PeerAddress: fmt.Sprint("peer-", s.id), ClientAddress: fmt.Sprint("client-", s.id)}
 }
 
 func (s *server) up() bool { return s.replica != nil }
 
 func (s *server) now() int64 { return s.clock.read(s.w.now) }
 
-// start brings a server up with what its disk holds.
-func (s *server) start() {
-	if s.up() || s.removed || s.disk.hung > 0 {
-		return
-	}
-	s.install()
-	s.boot()
-}
-
-// boot starts a server as the release that is installed.
-func (s *server) boot() {
-	said := s.said()
-	cfg := replica.Config{
-		ID: s.id, UID: s.uid, PeerAddress: said.PeerAddress, ClientAddress: said.ClientAddress,
-		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24, Levels: s.levels, LevelSoak: levelSoak, DigestEvery: 64,
-	}
-	kept := s.disk.kept
-	kept.Entries = slices.Clone(kept.Entries)
-	made, err := replica.New(cfg, kept)
-	var gone *replica.RemovedError
-	var unread *version.Error
-	switch {
-	case errors.As(err, &unread) && s.w.plan.Levels:
-		s.other()
-		return
-	case errors.As(err, &gone):
-		s.retire()
-		return
-	case err != nil:
-		s.w.violate("start", "server %d does not start: %v", s.id, err)
-		return
-	}
-	s.replica, s.inbox, s.turning, s.links = made, nil, false, nil
-	s.reads, s.life = make(map[uint64]func(bool)), s.life+1
-	s.applied, s.began = 0, s.w.now
-	s.log.begin(kept)
-	s.w.note("start", s.id, made.Applied())
-	s.scheduleTick(s.life)
-	s.w.after(ms, s.w.acquaint)
-}
-
 // crash takes a server down. What its disk has not synced is lost.
 func (s *server) crash() {
-	if !s.up() {
+	if !s.on {
 		return
 	}
-	s.w.note("crash", s.id, s.replica.Applied())
-	s.replica, s.inbox, s.paused, s.ended = nil, nil, false, s.w.now
+	s.noteMembers()
+	s.w.note("crash", s.id, s.applied)
+	s.on, s.replica, s.inbox, s.paused, s.ended = false, nil, nil, false, s.w.now
+	s.hangUp()
 	s.life++
 	s.clock.begin(s.w.now, s.w.plan.Seed^s.id<<32^uint64(s.life)<<48)
 	s.disk.crash()
@@ -164,18 +113,32 @@ func (s *server) scheduleTick(life int) {
 			return
 		}
 		if !s.paused {
-			s.receive(func() {
-				s.replica.Tick(s.now())
-				s.dropRelays()
-			})
+			s.take(s.tick)
 		}
 		s.scheduleTick(life)
 	})
 }
 
-// receive puts an input where the server takes it up in its next turn.
+// tick lets a tick pass.
+func (s *server) tick() {
+	if s.up() {
+		s.replica.Tick(s.now())
+		s.dropRelays()
+		return
+	}
+	s.decide()
+}
+
+// receive puts an input for the replica where the server takes it up in its next turn.
 func (s *server) receive(input func()) {
-	if !s.up() || len(s.inbox) >= maxInbox {
+	if s.up() {
+		s.take(input)
+	}
+}
+
+// take puts any input there.
+func (s *server) take(input func()) {
+	if !s.on || len(s.inbox) >= maxInbox {
 		return
 	}
 	s.inbox = append(s.inbox, input)
@@ -184,7 +147,7 @@ func (s *server) receive(input func()) {
 
 // wake schedules a turn: what arrives until then shares one output.
 func (s *server) wake() {
-	if s.turning || s.paused || !s.up() {
+	if s.turning || s.paused || !s.on {
 		return
 	}
 	s.turning = true
@@ -209,7 +172,9 @@ func (s *server) turn() {
 			return
 		}
 	}
-	s.carryOut(s.replica.Output(s.w.now + s.wall))
+	if s.up() {
+		s.carryOut(s.replica.Output(s.w.now + s.wall))
+	}
 }
 
 // pause lets the server stand still, and resume go on: with a tick that was due,
@@ -225,7 +190,7 @@ func (s *server) resume() {
 	if len(s.inbox) > 0 {
 		at = s.w.net.IntN(min(len(s.inbox), 20) + 1)
 	}
-	s.inbox = slices.Insert(s.inbox, at, func() { s.replica.Tick(s.now()) })
+	s.inbox = slices.Insert(s.inbox, at, s.tick)
 	s.wake()
 	s.disk.begin()
 }
@@ -233,6 +198,10 @@ func (s *server) resume() {
 // saved is the report that writes are durable.
 func (s *server) saved(done []write) {
 	for _, x := range done {
+		if x.then != nil {
+			x.then()
+			continue
+		}
 		if x.snapshot != nil {
 			s.replica.SnapshotStored()
 			continue
@@ -262,7 +231,10 @@ func (s *server) carryOut(out *replica.Output) {
 		s.w.judge.raises(s, save)
 	}
 	s.w.judge.watch(s)
+	s.takenBack()
+	s.served = s.served || s.replica.Leader() != 0
 	for _, m := range out.Send {
+		s.w.judge.answers(s, m)
 		s.send(m)
 	}
 	for _, d := range out.Digests {
@@ -285,6 +257,9 @@ func (s *server) carryOut(out *replica.Output) {
 			l.farewell(s.replica.Leader())
 		}
 		s.links = nil
+	}
+	if out.Members {
+		s.gained()
 	}
 	s.replica.Clear()
 }
@@ -324,7 +299,12 @@ func (s *server) send(m *raftpb.Message) {
 	}
 	snapshot := m.GetType() == raftpb.MsgSnap
 	other := s.w.servers[to-1]
-	arrived := s.w.packet(s.endpoint(), other.endpoint(), func() { other.arrive(s, data) })
+	uid, receiver := s.disk.uid, other.disk.uid
+	arrived := s.w.packet(s.endpoint(), other.endpoint(), func() {
+		if other.disk.uid == receiver {
+			other.arrive(s, uid, data)
+		}
+	})
 	switch {
 	case snapshot:
 		s.reportLater(func() { s.replica.SnapshotSent(to, arrived) })
@@ -354,9 +334,11 @@ func (s *server) reportLater(report func()) {
 	})
 }
 
-// arrive is a message that comes from the network.
-func (s *server) arrive(from *server, data []byte) {
-	if !s.up() || s.knowsGone(from.id) {
+// arrive is a message that comes from the network. It came over the connection of a
+// server that has shaken hands. The connection of a server that came back with another
+// directory is another one.
+func (s *server) arrive(from *server, uid uint64, data []byte) {
+	if c := s.contacts[from.id]; !s.up() || s.knowsGone(from.id) || c == nil || c.hello.said.UID != uid {
 		return
 	}
 	m := new(raftpb.Message)
@@ -372,31 +354,6 @@ func (s *server) arrive(from *server, data []byte) {
 func (s *server) knowsGone(id uint64) bool {
 	other := s.w.servers[id-1]
 	return other.removed
-}
-
-// shakeHands has servers that reach each other know each other, again and again.
-func (w *world) shakeHands() {
-	w.acquaint()
-	w.after(shakePeriod, w.shakeHands)
-}
-
-// acquaint lets each server that reaches another one introduce itself. One that was
-// removed is told so.
-func (w *world) acquaint() {
-	for _, s := range w.servers {
-		for _, other := range w.servers {
-			if s == other || !s.up() || !other.up() || s.paused || other.paused ||
-				w.blocked(s.endpoint(), other.endpoint()) || w.blocked(other.endpoint(), s.endpoint()) {
-				continue
-			}
-			if slices.Contains(s.replica.Gone(), other.id) {
-				other.retire()
-				continue
-			}
-			said := s.said()
-			other.receive(func() { other.replica.Met(said, s.levels) })
-		}
-	}
 }
 
 // leader returns the server that leads in the highest term, or nil.

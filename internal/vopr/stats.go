@@ -24,6 +24,10 @@ type Stats struct {
 	Unsynced   int // writes of which a crash left nothing
 	Snapshots  int // that leaders sent and members installed
 	Changes    int // of members, made
+	Founded    int // servers that founded
+	Emptied    int // disks
+	Rejoined   int // servers that found out that they had lost their data
+	TakenBack  int // of those whose disk was emptied
 	Writes     int // of holders to the store that checks fences
 	Refused    int // of these, late ones that the store refused
 	Relayed    int // streams that a server passed on to the leader
@@ -64,6 +68,10 @@ func (s *Stats) Add(o *Stats) {
 	s.Unsynced += o.Unsynced
 	s.Snapshots += o.Snapshots
 	s.Changes += o.Changes
+	s.Founded += o.Founded
+	s.Emptied += o.Emptied
+	s.Rejoined += o.Rejoined
+	s.TakenBack += o.TakenBack
 	s.Writes += o.Writes
 	s.Refused += o.Refused
 	s.Relayed += o.Relayed
@@ -114,6 +122,10 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "writes torn or lost", Value: float64(s.Torn + s.Unsynced)},
 		{Name: "snapshots installed", Value: float64(s.Snapshots)},
 		{Name: "changes of members", Value: float64(s.Changes)},
+		{Name: "servers that founded", Value: float64(s.Founded)},
+		{Name: "disks emptied", Value: float64(s.Emptied)},
+		{Name: "servers that rejoined", Value: float64(s.Rejoined)},
+		{Name: "emptied servers taken back", Value: float64(s.TakenBack)},
 		{Name: "sessions ended", Value: float64(s.Ended)},
 		{Name: "holds lost", Value: float64(s.Lost)},
 		{Name: "streams relayed", Value: float64(s.Relayed)},

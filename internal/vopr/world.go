@@ -22,12 +22,15 @@ type world struct {
 
 	net, disks, work, releases *rand.Rand // chance, each for itself
 
-	servers []*server // by id, from 1 up
-	clients []*client
-	cuts    []*cut
-	storm   *Fault
-	numbers uint64 // links so far
-	healed  bool
+	servers     []*server // by id, from 1 up
+	founders    []uint64
+	directories uint64 // made so far
+	doubtful    bool   // a server may be being removed, and nobody can tell
+	clients     []*client
+	cuts        []*cut
+	storm       *Fault
+	numbers     uint64 // links so far
+	healed      bool
 	operator
 	attendant
 	judge judge
@@ -102,7 +105,6 @@ func newWorld(plan Plan, log io.Writer) *world {
 	for _, f := range plan.Faults {
 		w.at(f.At*ms, func() { w.strike(f) })
 	}
-	w.at(shakePeriod, w.shakeHands)
 	w.at(tick, w.watchPatience)
 	w.at(lookPeriod, w.attend)
 	if plan.Levels {

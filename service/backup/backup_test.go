@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/store"
 )
 
 var header = Header{
@@ -150,21 +152,24 @@ func TestRestore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := Founding(dir)
-	if err != nil || found == nil {
-		t.Fatal(found, err)
+	s, disk, err := store.Open(dir, store.Identity{Cluster: 1, Server: 1}, slog.New(slog.DiscardHandler))
+	if err != nil || !disk.Seeded || !disk.Fresh {
+		t.Fatal(disk, err)
+	}
+	defer s.Close()
+	seed, err := s.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Decode(seed)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if string(found.Registry.Encode()) != string(made.Registry.Encode()) || !cmp.Equal(found.Header, made.Header) {
 		t.Error("what was restored is not what is found")
 	}
 	if c := found.Registry.Counts(); c.Sessions != 0 || c.Locks != 0 || c.Fence <= state(t).Counts().Fence {
 		t.Errorf("it has %+v", c)
-	}
-	if err := Founded(dir); err != nil {
-		t.Error(err)
-	}
-	if found, err := Founding(dir); found != nil || err != nil {
-		t.Error("it is found again", found, err)
 	}
 }
 

@@ -13,7 +13,7 @@ func (w *world) clone() *world {
 	c := *w
 	c.servers = slices.Clone(w.servers)
 	for i := range c.servers {
-		c.servers[i].answers = maps.Clone(c.servers[i].answers)
+		c.servers[i].m.heard = maps.Clone(c.servers[i].m.heard)
 	}
 	return &c
 }
@@ -35,9 +35,9 @@ func (w *world) key() string {
 	}
 	for i := range w.servers {
 		h := &w.servers[i]
-		add(flag(h.founded)|flag(h.blank)<<1|flag(h.lost)<<2|flag(h.voted)<<3, h.uid, h.record)
+		add(flag(h.disk.State)|flag(h.blank)<<1|flag(h.lost)<<2|flag(h.voted)<<3, h.disk.UID, h.disk.Record)
 		for j := range w.servers {
-			a := h.answers[uint64(j)+1]
+			a := h.m.heard[uint64(j)+1]
 			add(a.Phase, a.UID, a.Record)
 		}
 	}
@@ -136,6 +136,9 @@ func playCrashes(t *testing.T, rnd *rand.Rand) (broken string, told bool) {
 		case 0:
 			w.crash(i)
 			lives[i]++
+			if j := rnd.IntN(n); i != j {
+				w.servers[j].m.Lose(uint64(i) + 1)
+			}
 		case 1:
 			if slices.Contains(victims, i) {
 				w.empty(i)

@@ -110,6 +110,9 @@ const (
 	Found
 	// Rejoin starts it blank, without a vote, until the others take it back.
 	Rejoin
+	// Resume starts it with what its disk holds: state of the cluster, or nothing yet if
+	// it joined.
+	Resume
 )
 
 // Decision is a step and its reason.

@@ -101,60 +101,59 @@ type world struct {
 }
 
 type host struct {
-	uid     uint64
-	record  Record // on disk
-	founded bool   // on disk
-	lost    bool   // a directory of this server was emptied
-	voted   bool   // a directory of this server founded, and may have voted
-	blank   bool   // waits to be taken back
-	answers map[uint64]Answer
+	disk  Disk
+	m     Machine
+	lost  bool // a directory of this server was emptied
+	voted bool // a directory of this server founded, and may have voted
+	blank bool // waits to be taken back
 }
 
 func newWorld(n int) *world {
 	w := &world{servers: make([]host, n)}
 	for i := range w.servers {
-		w.drawn++
-		w.servers[i] = host{uid: w.drawn, answers: make(map[uint64]Answer)}
+		w.draw(i)
 	}
 	return w
 }
 
-// says is the answer of a server.
-func (w *world) says(i int) Answer {
-	h := &w.servers[i]
-	if h.founded {
-		return Answer{UID: h.uid, Phase: Founded, Record: h.record}
-	}
-	return w.server(i).Says(h.answers)
-}
-
-func (w *world) server(i int) Server {
-	s := Server{ID: uint64(i) + 1, UID: w.servers[i].uid, Record: w.servers[i].record}
+// draw makes a directory for a server, and starts it.
+func (w *world) draw(i int) {
+	w.drawn++
+	s := Server{ID: uint64(i) + 1, UID: w.drawn}
 	for j := range w.servers {
 		s.Founders = append(s.Founders, uint64(j)+1)
 	}
-	return s
+	w.servers[i].disk = Disk{Server: s}
+	w.servers[i].boot()
+}
+
+// boot starts a server with what its disk holds.
+func (h *host) boot() {
+	h.m, h.blank = Machine{}, false
+	h.m.Load(h.disk)
+	if h.disk.State {
+		h.m.Step(0)
+	}
 }
 
 // step carries out what a server decides, and returns what is broken by it.
 func (w *world) step(i int) string {
 	h := &w.servers[i]
-	if h.founded {
-		return ""
-	}
-	switch d := w.server(i).Decide(h.answers); d.Step {
+	switch d := h.m.Step(0); d.Step {
 	case Write:
-		if h.record != nil {
+		if h.disk.Record != nil {
 			return "a directory gets a second record"
 		}
-		h.record = d.Record
+		h.disk.Record = d.Record
+		h.m.Written(true)
 	case Rejoin:
 		h.blank = true
 	case Found:
 		if h.blank {
 			return "a server that rejoins founds"
 		}
-		h.founded = true
+		h.disk.State = true
+		h.m.Gained()
 		return w.found(h)
 	}
 	return ""
@@ -175,26 +174,27 @@ func (w *world) found(h *host) string {
 	}
 	h.voted = true
 	for i := range w.servers {
-		if other := &w.servers[i]; other.founded && !reflect.DeepEqual(other.record, h.record) {
-			return fmt.Sprintf("two clusters are founded: %v and %v", other.record, h.record)
+		if other := &w.servers[i]; other.disk.State && !other.disk.Record.Equal(h.disk.Record) {
+			return fmt.Sprintf("two clusters are founded: %v and %v", other.disk.Record, h.disk.Record)
 		}
 	}
 	return ""
 }
 
-func (w *world) deliver(from, to int, a Answer) { w.servers[to].answers[uint64(from)+1] = a }
+func (w *world) says(i int) Answer { return w.servers[i].m.Says() }
+
+func (w *world) deliver(from, to int, a Answer) { w.servers[to].m.Hear(uint64(from)+1, a) }
 
 func (w *world) crash(i int) {
 	w.crashed++
-	w.servers[i].answers, w.servers[i].blank = make(map[uint64]Answer), false
+	w.servers[i].boot()
 }
 
 func (w *world) empty(i int) {
-	w.crash(i)
-	w.drawn++
+	w.crashed++
 	w.emptied++
-	h := &w.servers[i]
-	h.uid, h.record, h.founded, h.lost = w.drawn, nil, false, true
+	w.servers[i].lost = true
+	w.draw(i)
 }
 
 // told reports whether a server says that records differ, and none has founded: a
@@ -202,10 +202,10 @@ func (w *world) empty(i int) {
 func (w *world) told() bool {
 	told := false
 	for i := range w.servers {
-		if w.servers[i].founded {
+		if w.servers[i].disk.State {
 			return false
 		}
-		told = told || w.server(i).Decide(w.servers[i].answers).Differs
+		told = told || w.servers[i].m.decide().Differs
 	}
 	return told
 }
@@ -228,7 +228,7 @@ func (w *world) settle(t *testing.T) (founded, blank int) {
 	}
 	for i := range w.servers {
 		switch {
-		case w.servers[i].founded:
+		case w.servers[i].disk.State:
 			founded++
 		case w.servers[i].blank:
 			blank++

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/conclave-io/conclave/service/backup"
 	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
@@ -144,14 +143,11 @@ func (c Config) Validate() error {
 func (c Config) tick() time.Duration { return c.Heartbeat / heartbeatTicks }
 
 // founder is this server as one of the founders, given what its disk holds.
-func (c Config) founder(found *store.State) (founding.Server, error) {
-	s := founding.Server{ID: c.ID, UID: found.UID, Founders: slices.Sorted(maps.Keys(c.Peers)), Record: found.Record}
-	if c.Memory {
-		return s, nil
+func (c Config) founder(found *store.State) founding.Server {
+	return founding.Server{
+		ID: c.ID, UID: found.UID, Founders: slices.Sorted(maps.Keys(c.Peers)),
+		Restored: found.Seeded, Record: found.Record,
 	}
-	var err error
-	s.Restored, err = backup.Restored(c.Dir)
-	return s, err
 }
 
 func (c Config) replica() replica.Config {

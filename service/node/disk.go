@@ -19,6 +19,8 @@ type keeper interface {
 	Save(*raftpb.HardState, []*raftpb.Entry, *raftpb.Snapshot, bool) error
 	WriteSnapshot(*raftpb.Snapshot) error
 	SaveRecord(founding.Record) error
+	Seed() ([]byte, error)
+	DropSeed() error
 	Close() error
 }
 

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -105,4 +106,93 @@ func (c *cluster) votes(id uint64) (yes bool) {
 		}
 	})
 	return yes
+}
+
+// TestJoinedLeaderTakesEmptiedFounderBack: a founder that lost its data was told of the
+// other founders only. The leader is none of them.
+func TestJoinedLeaderTakesEmptiedFounderBack(t *testing.T) {
+	c := newCluster(t, 3)
+	c.ok(open(1))
+	held := c.ok(acquire(2, "a"))
+	joined := c.join()
+	c.remove(1)
+	c.stop(2)
+	c.letLead(joined)
+	c.start(2)
+	c.stop(3)
+	c.empty(3)
+	c.start(3)
+	c.until("the emptied server is a voter again", func() bool { return c.nodes[3].Metrics().Leader.Load() == 4 && c.votes(3) })
+	c.holds(held.Fence)
+	if c.leader() != joined {
+		t.Error("another server led meanwhile: the test shows nothing")
+	}
+}
+
+// TestLaggingServerTakesLeaderThatJoined: a server was down when another one joined. It
+// has state, and does not know the leader.
+func TestLaggingServerTakesLeaderThatJoined(t *testing.T) {
+	c := newCluster(t, 3)
+	c.ok(open(1))
+	c.until("all vote", func() bool { return c.votes(1) && c.votes(2) && c.votes(3) })
+	c.stop(1)
+	joined := c.join()
+	c.remove(2)
+	c.letLead(joined)
+	c.start(1)
+	c.until("the server that was down has caught up", func() bool { return c.votes(1) })
+	if c.leader() != joined {
+		t.Error("another server led meanwhile: the test shows nothing")
+	}
+}
+
+// remove removes a server, and waits until it has stopped.
+func (c *cluster) remove(id uint64) {
+	c.t.Helper()
+	c.change(replica.Change{Kind: replica.Remove, ID: id})
+	<-c.nodes[id].Done()
+	delete(c.nodes, id)
+}
+
+// letLead has leaders resign until a server leads.
+func (c *cluster) letLead(n *Node) {
+	c.t.Helper()
+	c.until("the server that joined leads", func() bool {
+		leader := c.leader()
+		_ = leader.View(c.ctx, func(r *replica.Replica) {
+			if leader != n {
+				r.Resign()
+			}
+		})
+		return leader == n
+	})
+}
+
+// join starts a server that joins the cluster, and waits until it votes.
+func (c *cluster) join() *Node {
+	c.t.Helper()
+	l := listen(c.t)
+	server := registry.Member{UID: 44, PeerAddress: l.Addr().String(), ClientAddress: "client-4"}
+	id := c.change(replica.Change{Kind: replica.Join, Server: server})
+	cfg := c.config(id, l)
+	cfg.Joined, cfg.UID, cfg.Peers = true, server.UID, maps.Clone(c.peers)
+	cfg.Peers[id] = server.PeerAddress
+	n, err := Start(cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.nodes[id] = n
+	c.until("the server that joined votes", func() bool { return c.votes(id) })
+	return n
+}
+
+// change has a change of the members made by whoever leads.
+func (c *cluster) change(change replica.Change) (id uint64) {
+	c.t.Helper()
+	c.until("the members are changed", func() bool {
+		var err error
+		id, err = c.leader().Change(c.ctx, change)
+		return err == nil
+	})
+	return id
 }

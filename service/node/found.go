@@ -17,19 +17,17 @@ import (
 //
 // It leaves the replica nil if the node is stopped meanwhile.
 func (n *Node) begin() error {
+	how, err := n.findOut()
+	if err != nil || n.stopping() {
+		return err
+	}
 	disk := agreement.Disk{HardState: n.found.HardState, Snapshot: n.found.Snapshot, Entries: n.found.Entries}
-	if n.found.Fresh && !n.cfg.Joined {
-		founder, err := n.isFounder()
-		if err != nil || n.stopping() {
+	if how == founding.Found {
+		if disk.Snapshot, err = n.foundingState(); err != nil {
 			return err
 		}
-		if founder {
-			if disk.Snapshot, err = n.foundingState(); err != nil {
-				return err
-			}
-			if err := n.founded(founding.Found); err != nil {
-				return err
-			}
+		if err := n.gained(); err != nil {
+			return err
 		}
 	}
 	cfg := n.cfg.replica()
@@ -47,10 +45,10 @@ func (n *Node) begin() error {
 }
 
 // openRecords begins the records with what the disk holds.
-func (n *Node) openRecords() (err error) {
-	n.records.joined, n.records.founded = n.cfg.Joined, !n.found.Fresh
-	n.records.self, err = n.cfg.founder(n.found)
-	return err
+func (n *Node) openRecords() {
+	n.records.with(func(m *founding.Machine) {
+		m.Load(founding.Disk{Server: n.cfg.founder(n.found), Joined: n.cfg.Joined, State: !n.found.Fresh})
+	})
 }
 
 func (n *Node) stopping() bool {
@@ -62,35 +60,14 @@ func (n *Node) stopping() bool {
 	}
 }
 
-// briefWait is how long a founder waits for the same servers before it tells the log:
-// longer than those take that are started together.
-const briefWait = time.Second
-
-// isFounder finds out whether this server founds the cluster, or lost its data. It
-// asks the others until that is certain (see package founding), and logs
-// which servers it waits for.
-func (n *Node) isFounder() (bool, error) {
-	self := n.records.server()
+// findOut carries out what package founding decides until it says how this server
+// starts. A founder asks the others until that is certain.
+func (n *Node) findOut() (founding.Step, error) {
 	tick := time.NewTicker(n.cfg.tick())
 	defer tick.Stop()
-	var w waiting
 	for {
-		d := self.Decide(n.records.answers())
-		switch d.Step {
-		case founding.Write:
-			if err := n.adopt(d.Record); err != nil {
-				return false, err
-			}
-			self.Record = d.Record
-			continue
-		case founding.Found:
-			return true, nil
-		case founding.Rejoin:
-			n.log.Warn("the cluster was founded with other data of this server, which is gone: rejoining as an empty member", "uid", self.UID, "founded with", self.Record.UID(self.ID))
-			return false, nil
-		}
-		if w.news(d) {
-			n.tellWait(d)
+		if how, err := n.decide(); err != nil || how != founding.Wait {
+			return how, err
 		}
 		select {
 		case <-tick.C:
@@ -99,30 +76,38 @@ func (n *Node) isFounder() (bool, error) {
 			f()
 		case r := <-n.refused:
 			if err := n.weigh(r); err != nil {
-				return false, err
+				return founding.Wait, err
 			}
 		case <-n.stop:
-			return false, nil
+			return founding.Wait, nil
 		}
 	}
 }
 
-// waiting is what a founder waits for, and what it told of that.
-type waiting struct {
-	seen, told founding.Decision
-	since      time.Time // when seen began
-}
-
-// news reports, once, whether a wait is to be told.
-func (w *waiting) news(d founding.Decision) bool {
-	if !d.Equal(w.seen) {
-		w.seen, w.since = d, time.Now()
+// decide carries out what package founding decides, up to a step that is not done
+// here: to wait, or to start as whatever this server is.
+func (n *Node) decide() (founding.Step, error) {
+	for {
+		var a founding.Action
+		n.records.with(func(m *founding.Machine) { a = m.Step(now()) })
+		if a.Introduce {
+			n.net.Introduce()
+		}
+		if a.Tell {
+			n.tellWait(a.Decision)
+		}
+		switch a.Step {
+		case founding.Write:
+			if err := n.adopt(a.Record); err != nil {
+				return founding.Wait, err
+			}
+		case founding.Rejoin:
+			n.log.Warn("the cluster was founded with other data of this server, which is gone: rejoining as an empty member", "uid", n.found.UID, "founded with", n.found.Record.UID(n.cfg.ID))
+			return a.Step, nil
+		default:
+			return a.Step, nil
+		}
 	}
-	if d.Equal(w.told) || time.Since(w.since) < briefWait {
-		return false
-	}
-	w.told = d
-	return true
 }
 
 // tellWait logs which servers this one waits for.
@@ -135,20 +120,24 @@ func (n *Node) tellWait(d founding.Decision) {
 	}
 }
 
-// adopt puts a founding record on disk, and tells the others.
+// adopt puts a founding record on disk.
 func (n *Node) adopt(record founding.Record) error {
-	if err := n.store.SaveRecord(record); err != nil {
+	err := n.store.SaveRecord(record)
+	n.records.with(func(m *founding.Machine) { m.Written(err == nil) })
+	if err != nil {
 		return err
 	}
 	n.found.Record = record
-	return n.founded(founding.Write)
+	return n.cfg.founded(founding.Write)
 }
 
-// founded tells the others of a step of the founding that is on disk.
-func (n *Node) founded(step founding.Step) error {
-	n.records.settle(n.found.Record, step == founding.Found)
-	n.net.Introduce()
-	return n.cfg.founded(step)
+// gained notes that the disk holds state of the cluster, and tells the others.
+func (n *Node) gained() error {
+	n.records.with((*founding.Machine).Gained)
+	if _, err := n.decide(); err != nil {
+		return err
+	}
+	return n.cfg.founded(founding.Found)
 }
 
 // founders is what the cluster is to have on record of its founders, whoever of
@@ -159,16 +148,4 @@ func (n *Node) founders() []registry.Member {
 		founders = append(founders, registry.Member{ID: f.ID, UID: f.UID, PeerAddress: n.cfg.Peers[f.ID]})
 	}
 	return founders
-}
-
-// hearRecord takes the founding record over from another server, if this one
-// joined and has none. It has no use for it, but a founder that lost its data may
-// find nobody else to ask.
-func (n *Node) hearRecord(record founding.Record) {
-	if !n.cfg.Joined || n.found.Record != nil || record == nil {
-		return
-	}
-	if err := n.adopt(record); err != nil {
-		n.log.Warn("the founding record could not be saved", "err", err)
-	}
 }

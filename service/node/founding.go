@@ -17,22 +17,23 @@ import (
 func (n *Node) foundingState() (*raftpb.Snapshot, error) {
 	founders := slices.Sorted(maps.Keys(n.cfg.Peers))
 	snapshot := replica.Bootstrap(founders)
-	if n.cfg.Memory {
-		return snapshot, n.store.Save(nil, nil, snapshot, true)
-	}
-	restored, err := backup.Founding(n.cfg.Dir)
+	seed, err := n.store.Seed()
 	if err != nil {
 		return nil, fmt.Errorf("the backup to begin from: %w", err)
 	}
-	if restored == nil {
+	if seed == nil {
 		return snapshot, n.store.Save(nil, nil, snapshot, true)
+	}
+	restored, err := backup.Decode(seed)
+	if err != nil {
+		return nil, fmt.Errorf("the backup to begin from: %w", err)
 	}
 	n.log.Info("founding the cluster from a backup", "saved", time.Unix(0, restored.Time).UTC(), "epoch", restored.Registry.Epoch())
 	snapshot = replica.BootstrapFrom(founders, restored.Index, restored.Term, restored.Registry.Encode())
 	if err := n.store.Save(nil, nil, snapshot, true); err != nil {
 		return nil, err
 	}
-	if err := backup.Founded(n.cfg.Dir); err != nil {
+	if err := n.store.DropSeed(); err != nil {
 		n.log.Warn("the backup that this server began from could not be removed; it is of no more use", "err", err)
 	}
 	return snapshot, nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/transport"
@@ -66,9 +67,10 @@ func (n *Node) ChangeLevel(ctx context.Context, what replica.Upgrade, to uint32,
 func (n *Node) acquaint() {
 	members, gone := n.replica.Members(), n.replica.Gone()
 	n.records.update(members, gone)
-	if n.records.complete(!n.replica.Blank()) {
-		n.net.Introduce()
+	if !n.replica.Blank() {
+		n.records.with((*founding.Machine).Gained)
 	}
+	n.reconsider()
 	for _, c := range n.clients {
 		c.Deliver(nil)
 	}
@@ -79,6 +81,14 @@ func (n *Node) acquaint() {
 		if m.PeerAddress != "" && m.ID != n.cfg.ID && !m.Reserved() {
 			n.net.SetPeer(m.ID, m.PeerAddress)
 		}
+	}
+}
+
+// reconsider lets package founding decide again, after news. A server that runs can do
+// without the record.
+func (n *Node) reconsider() {
+	if _, err := n.decide(); err != nil {
+		n.log.Warn("the founding record could not be saved", "err", err)
 	}
 }
 

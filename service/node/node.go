@@ -42,7 +42,6 @@ type Node struct {
 	readNumber uint64
 	leader     uint64
 	served     bool // a leader was known once
-	refusals   map[uint64]error
 	wall       wallClock
 	tidiness   tidiness
 	ticked     int64 // when the last tick was
@@ -72,7 +71,6 @@ func Start(cfg Config) (*Node, error) {
 		intake:   newIntake(),
 		calls:    make(chan func(), 64),
 		refused:  make(chan refusal, 16),
-		refusals: make(map[uint64]error),
 		clients:  make(map[uint64]Client),
 		reads:    make(map[uint64]func(bool)),
 		watchers: newWatchers(),
@@ -99,10 +97,7 @@ func (n *Node) open() error {
 		return err
 	}
 	n.disk = newDisk(n.store)
-	if err = n.openRecords(); err != nil {
-		n.store.Close()
-		return err
-	}
+	n.openRecords()
 	reads := n.cfg.replica().WithDefaults().Levels
 	n.net, err = transport.New(transport.Config{
 		Self: transport.Hello{
@@ -112,7 +107,7 @@ func (n *Node) open() error {
 		Listener:  n.cfg.PeerListener,
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
-		Founding: n.records.phase, Removed: n.records.removed,
+		Founding: n.records.phase, Removed: n.records.removed, Takes: n.records.takes,
 		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, Build: n.cfg.Build[:min(len(n.cfg.Build), transport.MaxBuild)],
 		Calls:   n.cfg.Calls,
 		Handler: &handler{n},
@@ -444,8 +439,7 @@ func (h *handler) Receive(m *raftpb.Message) {
 func (h *handler) Met(hello transport.Hello) {
 	h.node.records.met(hello)
 	h.tell(func(r *replica.Replica) {
-		delete(h.node.refusals, hello.Server)
-		h.node.hearRecord(hello.Record)
+		h.node.reconsider()
 		r.Met(memberOf(hello), levelsOf(hello))
 	})
 }

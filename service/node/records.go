@@ -16,10 +16,8 @@ import (
 // the handshakes that other goroutines make.
 type records struct {
 	mu sync.Mutex
-	// self is this server as a founder, joined says that it is none, and founded
-	// that it has state of the cluster.
-	self            founding.Server
-	joined, founded bool
+	// founding decides about the founding.
+	founding founding.Machine
 	// hellos are the newest introductions of each server.
 	hellos map[uint64]transport.Hello
 	// agreed is what the registry has on record, and gone who was removed.
@@ -29,84 +27,51 @@ type records struct {
 	version atomic.Uint64
 }
 
-// met keeps an introduction. Handshakes may end in another order than they began,
-// and a directory does not lose its record.
+// met keeps an introduction.
 func (r *records) met(hello transport.Hello) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.hellos == nil {
 		r.hellos = make(map[uint64]transport.Hello)
 	}
-	if old := r.hellos[hello.Server]; old.UID == hello.UID && old.Phase > hello.Phase {
-		hello.Phase, hello.Record = old.Phase, old.Record
-	}
 	r.hellos[hello.Server] = hello
+	r.founding.Hear(hello.Server, answerOf(hello))
 }
 
-// lost forgets that a server is new: it may come back with a record, or with
-// another directory.
+// lost tells that the connection to a server is broken.
 func (r *records) lost(server uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.hellos[server].Phase; s == founding.New || s == founding.Restored {
+	if r.founding.Lose(server) {
 		delete(r.hellos, server)
 	}
 }
 
-// server returns this server as a founder.
-func (r *records) server() founding.Server {
+// takes reports whether to talk to a server that this one does not know.
+func (r *records) takes(hello transport.Hello) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.self
+	return r.founding.Takes(answerOf(hello))
 }
 
-// settle notes the record of the founding, and whether this server has state of
-// the cluster.
-func (r *records) settle(record founding.Record, founded bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.self.Record = record
-	r.founded = r.founded || founded
+// answerOf is what a server said of its part in the founding.
+func answerOf(h transport.Hello) founding.Answer {
+	return founding.Answer{UID: h.UID, Phase: h.Phase, Record: h.Record}
 }
 
-// complete notes whether this server has state of the cluster, and reports whether
-// that is new.
-func (r *records) complete(founded bool) bool {
+// with lets f see the machine that decides about the founding.
+func (r *records) with(f func(*founding.Machine)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	changed := founded && !r.founded
-	r.founded = r.founded || founded
-	return changed
+	f(&r.founding)
 }
 
 // phase is this server's part in the founding, as it tells the others.
 func (r *records) phase() (founding.Phase, founding.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.self.Record == nil && (r.founded || r.joined):
-		return founding.NotReady, nil
-	case r.founded:
-		return founding.Founded, r.self.Record
-	}
-	answer := r.self.Says(r.heard())
-	return answer.Phase, answer.Record
-}
-
-// answers returns what each server that introduced itself says of the founding.
-func (r *records) answers() map[uint64]founding.Answer {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.heard()
-}
-
-// heard is answers; mu is held.
-func (r *records) heard() map[uint64]founding.Answer {
-	answers := make(map[uint64]founding.Answer, len(r.hellos))
-	for id, hello := range r.hellos {
-		answers[id] = founding.Answer{UID: hello.UID, Phase: hello.Phase, Record: hello.Record}
-	}
-	return answers
+	says := r.founding.Says()
+	return says.Phase, says.Record
 }
 
 // all returns the introductions of the other servers, by id.

@@ -26,6 +26,12 @@ func (Memory) WriteSnapshot(*raftpb.Snapshot) error { return nil }
 // SaveRecord does nothing.
 func (Memory) SaveRecord(founding.Record) error { return nil }
 
+// Seed returns nil.
+func (Memory) Seed() ([]byte, error) { return nil, nil }
+
+// DropSeed does nothing.
+func (Memory) DropSeed() error { return nil }
+
 // Close does nothing.
 func (Memory) Close() error { return nil }
 

@@ -167,12 +167,14 @@ func writeMeta(dir string, m meta) error { return replace(filepath.Join(dir, met
 
 // replace writes a small file in one step: it is either the old one or the new
 // one, whole, whenever the machine stops.
-func replace(path string, content []byte) error {
+func replace(path string, content []byte) error { return replaceExactly(path, append(content, '\n')) }
+
+func replaceExactly(path string, content []byte) error {
 	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	_, err = f.Write(append(content, '\n'))
+	_, err = f.Write(content)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(path+".tmp", path)

@@ -8,6 +8,7 @@
 //	reached        how far the log has come, apart from the log itself
 //	wal/           the log, in segments, written by etcd's wal package
 //	snap/          the two newest snapshots, in the format of etcd's snap package
+//	snap/founding  the seed: the state from which a server is to found a cluster
 //
 // # What a Save promises
 //
@@ -66,6 +67,8 @@ type State struct {
 	UID   uint64 // drawn at random when the directory was created
 	// Record is that of SaveRecord, nil when none was saved.
 	Record founding.Record
+	// Seeded says that the directory has a seed: see PutSeed.
+	Seeded bool
 
 	HardState *raftpb.HardState // nil when none was saved
 	Snapshot  *raftpb.Snapshot  // nil when none was saved
@@ -133,11 +136,15 @@ func (s *Store) open(id Identity) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
+	seeded, err := exists(seedPath(s.dir))
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
 	state, err := s.restore(m)
 	if err != nil {
 		return nil, err
 	}
-	state.Record = record
+	state.Record, state.Seeded = record, seeded
 	return state, nil
 }
 

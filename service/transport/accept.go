@@ -181,13 +181,19 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k k
 	if refusal := t.examine(h); refusal != nil {
 		return nil, refusal
 	}
-	p := t.peer(h.Server)
-	if p == nil {
-		return nil, t.stranger(h)
+	p, address := t.peer(h.Server), h.PeerAddress
+	if p != nil {
+		address = p.where()
 	}
 	if cert != nil {
-		if err := t.certify(cert, p.id, p.where()); err != nil {
+		if err := t.certify(cert, h.Server, address); err != nil {
 			return nil, refuse(WrongCertificate, "%v", err)
+		}
+	}
+	if p == nil { // examine has asked Config.Takes
+		t.SetPeer(h.Server, address)
+		if p = t.peer(h.Server); p == nil {
+			return nil, t.stranger(h)
 		}
 	}
 	// The dialler waits as long as this side does, and must hear the answer.

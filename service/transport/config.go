@@ -73,6 +73,9 @@ type Config struct {
 	// Removed reports whether a server was removed from the cluster for good. It
 	// is called by many goroutines. Nil means that none was.
 	Removed func(server uint64) bool
+	// Takes reports whether to make a peer of a server that is none, at the address that
+	// it names. It is called by many goroutines. Nil means never.
+	Takes func(h Hello) bool
 	// Calls, if not nil, takes over the connections of peers that speak HTTP/2: in
 	// TLS by ALPN, in the clear by its preface. Nobody else closes them.
 	Calls chan<- net.Conn

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/conclave-io/conclave/service/founding"
 )
 
 // secureAs lets a server use a certificate of its own.
@@ -43,7 +45,7 @@ func TestWhoseCertificateIsThat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(get(s.recorder, &s.met))
-			k, payload, err := greetOverTLS(t, s, &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{test.cert}})
+			k, payload, err := greetOverTLS(t, s, visitHello(), &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{test.cert}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,8 +71,8 @@ func TestWhoseCertificateIsThat(t *testing.T) {
 	}
 }
 
-// greetOverTLS introduces itself as server 2, and returns the answer.
-func greetOverTLS(t *testing.T, s *server, cfg *tls.Config) (kind, []byte, error) {
+// greetOverTLS introduces itself, and returns the answer.
+func greetOverTLS(t *testing.T, s *server, h Hello, cfg *tls.Config) (kind, []byte, error) {
 	t.Helper()
 	cfg.ServerName = "127.0.0.1"
 	raw, err := net.Dial("tcp", s.address)
@@ -82,10 +84,47 @@ func greetOverTLS(t *testing.T, s *server, cfg *tls.Config) (kind, []byte, error
 		t.Fatal(err)
 	}
 	l := newLink(raw, tls.Client(raw, cfg))
-	if err := l.write(kindHello, visitHello().append(nil), nil, true); err != nil {
+	if err := l.write(kindHello, h.append(nil), nil, true); err != nil {
 		return 0, nil, err
 	}
 	return l.read()
+}
+
+// A server may take another that it was not told of, but not with any certificate.
+func TestTakesAStranger(t *testing.T) {
+	record := founding.Record{{ID: 1, UID: 10}}
+	ca := newAuthority(t)
+	s := alone(t, func(c *Config) {
+		ca.secure(t, c)
+		c.Takes = func(h Hello) bool { return h.Record.Equal(record) }
+	})
+	greet := func(r founding.Record, cert tls.Certificate) kind {
+		h := visitHello()
+		h.Server, h.Phase, h.Record = 7, founding.Founded, r
+		k, _, err := greetOverTLS(t, s, h, &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{cert}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	good := ca.issueFor(t, "127.0.0.1")
+	for name, k := range map[string]kind{
+		"another record":    greet(founding.Record{{ID: 1, UID: 11}}, good),
+		"wrong certificate": greet(record, ca.issueFor(t, "127.0.0.9")),
+	} {
+		if k != kindRefusal {
+			t.Errorf("%s: a frame of kind %d, not a refusal", name, k)
+		}
+	}
+	if s.peer(7) != nil {
+		t.Fatal("a server that was refused is a peer")
+	}
+	if k := greet(record, good); k != kindHello {
+		t.Errorf("the same record: a frame of kind %d, not an introduction", k)
+	}
+	if p := s.peer(7); p == nil || p.where() != visitHello().PeerAddress {
+		t.Error("it is no peer at the address that it named")
+	}
 }
 
 // Servers that moved among hosts, or hide behind one name, have URIs.

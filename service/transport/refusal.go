@@ -98,7 +98,7 @@ func (t *Transport) examine(h Hello) *Refusal {
 	case t.cfg.Removed(h.Server):
 		return refuse(Removed, "server %d was removed from the cluster, says server %d at %s: its data directory is kept, and of no more use to the cluster",
 			h.Server, self.Server, self.PeerAddress)
-	case t.peer(h.Server) == nil:
+	case t.peer(h.Server) == nil && (t.cfg.Takes == nil || !t.cfg.Takes(h)):
 		return t.stranger(h)
 	}
 	return t.compare(h)

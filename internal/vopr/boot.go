@@ -1,0 +1,156 @@
+package vopr
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// foundCluster makes the founders, with empty disks, and starts them.
+func (w *world) foundCluster() {
+	for range w.plan.Servers {
+		w.founders = append(w.founders, w.addServer().id)
+	}
+	for _, s := range w.servers {
+		s.peers = w.founders
+		s.start()
+	}
+}
+
+// drawUID returns the UID of a new directory.
+func (w *world) drawUID() uint64 {
+	w.directories++
+	return w.directories * 1000
+}
+
+// start brings a server up with what its disk holds.
+func (s *server) start() {
+	switch {
+	case s.on || s.removed || s.disk.hung > 0:
+	case s.disk.uid == 0 && s.mustJoin():
+		s.askBack()
+	default:
+		s.install()
+		s.boot()
+	}
+}
+
+// boot starts a server as the release that is installed. It hears others and answers
+// them while it still reads its disk.
+func (s *server) boot() {
+	s.on, s.served = true, false
+	s.founding, s.contacts = founding.Machine{}, make(map[uint64]*contact)
+	s.inbox, s.turning, s.links = nil, false, nil
+	s.reads, s.life = make(map[uint64]func(bool)), s.life+1
+	s.applied, s.began = 0, s.w.now
+	s.w.note("boot", s.id, s.disk.uid)
+	s.scheduleTick(s.life)
+	s.scheduleHellos(s.life)
+	life := s.life
+	s.w.after(s.w.disks.Int64N(2*ms)+s.slowness, func() {
+		if s.life == life {
+			s.take(s.load)
+		}
+	})
+	s.slowness = 0
+}
+
+// load reads the disk, and makes a directory if there is none.
+func (s *server) load() {
+	if s.disk.uid == 0 {
+		s.disk.add(write{uid: s.w.drawUID(), then: s.load})
+		return
+	}
+	self := founding.Server{ID: s.id, UID: s.disk.uid, Founders: s.w.founders, Record: s.disk.record}
+	s.founding.Load(founding.Disk{Server: self, Joined: s.joined, State: !s.disk.fresh()})
+	s.introduce()
+	s.decide()
+}
+
+// decide carries out what the founding machine decides, as service/node does.
+func (s *server) decide() {
+	for life := s.life; s.life == life && s.on; {
+		a := s.founding.Step(s.now())
+		if a.Introduce {
+			s.introduce()
+		}
+		if a.Tell {
+			s.w.tell("server %d waits for %v, which differ: %v", s.id, a.Missing, a.Differs)
+		}
+		switch a.Step {
+		case founding.Write:
+			s.disk.add(write{record: a.Record, then: s.recorded})
+		case founding.Found:
+			s.w.note("founds", s.id, s.disk.uid)
+			s.disk.add(write{snapshot: replica.Bootstrap(s.w.founders), founds: true, then: s.hasFounded})
+		case founding.Rejoin:
+			s.w.note("rejoins", s.id, s.disk.uid)
+			s.w.stats.Rejoined++
+			s.run()
+		case founding.Resume:
+			s.run()
+		case founding.Wait:
+			return
+		}
+	}
+}
+
+func (s *server) recorded() {
+	s.founding.Written(true)
+	s.decide()
+}
+
+func (s *server) hasFounded() {
+	s.founding.Gained()
+	s.decide()
+	s.run()
+}
+
+// run makes the replica from what the disk holds.
+func (s *server) run() {
+	said := s.said()
+	cfg := replica.Config{
+		ID: s.id, UID: said.UID, PeerAddress: said.PeerAddress, ClientAddress: said.ClientAddress,
+		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24, Levels: s.levels, LevelSoak: levelSoak, DigestEvery: 64,
+	}
+	for _, f := range s.founding.Record() {
+		cfg.Founders = append(cfg.Founders, registry.Member{ID: f.ID, UID: f.UID, PeerAddress: peerAddress(f.ID)})
+	}
+	kept := s.disk.kept
+	kept.Entries = slices.Clone(kept.Entries)
+	made, err := replica.New(cfg, kept)
+	var gone *replica.RemovedError
+	var unread *version.Error
+	switch {
+	case errors.As(err, &unread) && s.w.plan.Levels:
+		s.other()
+		return
+	case errors.As(err, &gone):
+		s.retire()
+		return
+	case err != nil:
+		s.w.violate("start", "server %d does not start: %v", s.id, err)
+		return
+	}
+	s.replica = made
+	s.log.begin(kept)
+	s.w.note("start", s.id, made.Applied())
+	for _, other := range s.w.servers {
+		if c := s.contacts[other.id]; c != nil {
+			made.Met(c.hello.said, c.hello.levels)
+		}
+	}
+	s.gained()
+}
+
+// gained notes that the replica has state of the cluster, if it has.
+func (s *server) gained() {
+	if !s.replica.Blank() {
+		s.founding.Gained()
+	}
+	s.decide()
+}

@@ -1,0 +1,234 @@
+package vopr
+
+import (
+	"errors"
+	"slices"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// loss is what a server has lost with its disk.
+const (
+	lossOfAll    = 0 // the whole directory
+	lossOfRecord = 1 // the file with the founding record. The store opens what is left.
+	lossInOutage = 2 // the whole directory, in a power failure that takes all servers down
+)
+
+// empty takes a server down and its disk away, unless acknowledged data may need it: see
+// mayEmpty.
+func (w *world) empty(f Fault, s *server) {
+	switch {
+	case f.Arg == lossOfRecord && s.disk.record != nil && s.disk.kept.Snapshot != nil:
+		s.crash()
+		s.disk.record = nil
+	case f.Arg == lossOfRecord || !w.mayEmpty(s):
+		return
+	default:
+		s.crash()
+		s.wipe()
+		w.note("emptied", s.id, 0)
+		w.stats.Emptied++
+	}
+	down := f.For * ms
+	if f.Arg == lossInOutage {
+		down /= 2 // it is up before the others have read their disks
+		for _, other := range w.servers {
+			if other != s {
+				w.bootSlowly(f, other)
+			}
+		}
+	}
+	w.hold(s, down)
+}
+
+// bootSlowly takes a server down and up again. It takes long to read its disk.
+func (w *world) bootSlowly(f Fault, s *server) {
+	if !s.on {
+		return
+	}
+	s.crash()
+	s.slowness = f.For * ms
+	w.raise(s)
+}
+
+// wipe takes the disk of a server that is down.
+func (s *server) wipe() {
+	s.disk.uid, s.disk.record, s.disk.kept = 0, nil, agreement.Disk{}
+	s.lost, s.voters, s.learners = true, nil, nil
+}
+
+// mayEmpty reports whether a server may lose its disk. Acknowledged data is safe while
+// less than half of the voters have lost theirs and were not taken back. That must hold in
+// every configuration that some server knows, because nobody knows which one counts. A
+// learner counts as a voter, which it may be by now. While an operator changes the members,
+// or gave up on removing one, the next configuration is unknown, and no disk is lost.
+func (w *world) mayEmpty(s *server) bool {
+	if s.removed || s.lost || s.disk.uid == 0 || s.disk.hung > 0 || w.asking != nil || w.doubtful {
+		return false
+	}
+	known := false
+	for _, other := range w.servers {
+		if other.removed {
+			continue
+		}
+		other.noteMembers()
+		if other.voters == nil {
+			continue
+		}
+		known = true
+		voters := slices.Clone(other.voters)
+		if slices.Contains(other.learners, s.id) {
+			voters = append(voters, s.id)
+		}
+		if !w.spares(voters, s) || !w.spares(other.voters, s) {
+			return false
+		}
+	}
+	return known || w.spares(w.founders, s)
+}
+
+// spares reports whether less than half of these voters have lost their data, with one
+// more.
+func (w *world) spares(voters []uint64, more *server) bool {
+	lost := 0
+	for _, id := range voters {
+		if s := w.servers[id-1]; s.lost || s == more {
+			lost++
+		}
+	}
+	return 2*lost < len(voters)
+}
+
+// noteMembers keeps who a server knows as voters and learners, for when it is down.
+func (s *server) noteMembers() {
+	if s.up() && !s.replica.Blank() {
+		status := s.replica.Status()
+		s.voters, s.learners = status.Voters, status.Learners
+	}
+}
+
+// anyLost reports whether a server has lost its disk and was not taken back.
+func (w *world) anyLost() bool {
+	return slices.ContainsFunc(w.servers, func(s *server) bool { return s.lost && !s.removed })
+}
+
+// takenBack notes that a server which lost its disk is a full member again. It has applied
+// the entry that says so, and so has all entries before it.
+func (s *server) takenBack() {
+	if !s.lost || s.replica.Blank() {
+		return
+	}
+	status := s.replica.Status()
+	m, _ := s.replica.Registry().Member(s.id)
+	if slices.Contains(status.Voters, s.id) || m.Standing == registry.Learner && slices.Contains(status.Learners, s.id) {
+		s.lost = false
+		s.w.stats.TakenBack++
+		s.w.note("taken back", s.id, s.disk.uid)
+	}
+}
+
+// mustJoin reports whether a server with an empty disk has to ask the cluster for its
+// id: it joined, or no other founder is left that could tell it what it is. It was told
+// of no others (docs/operations.md).
+func (s *server) mustJoin() bool {
+	others := slices.DeleteFunc(slices.Clone(s.w.founders), func(id uint64) bool { return id == s.id || s.w.servers[id-1].removed })
+	s.joined = s.joined || len(others) == 0 && len(s.w.founders) > 1
+	return s.joined
+}
+
+// askBack has an operator join a server with its old address and a new directory.
+func (s *server) askBack() {
+	if s.askingBack {
+		return
+	}
+	s.askingBack = true
+	said := s.said()
+	said.ID, said.UID = 0, s.w.drawUID()
+	s.askAgain(replica.Change{Kind: replica.Join, Server: said})
+}
+
+func (s *server) askAgain(change replica.Change) {
+	switch leader := s.w.leader(); {
+	case s.removed || !s.askingBack:
+		return
+	case leader != nil:
+		leader.receive(func() {
+			if !s.askingBack {
+				return
+			}
+			id, done, err := leader.replica.Change(leader.now(), change)
+			var refused *replica.ChangeError
+			switch {
+			case errors.As(err, &refused) && !refused.Busy:
+				s.w.violate("join", "server %d is not taken back: %v", s.id, err)
+			case done && id == s.id:
+				s.askingBack, s.disk.uid = false, change.Server.UID
+				s.peers = leader.told()
+				if s.held == 0 {
+					s.start()
+				}
+			case done: // it was removed, and this is another one now
+				s.askingBack, s.removed = false, true
+			}
+		})
+	}
+	s.w.after(askPeriod, func() { s.askAgain(change) })
+}
+
+// told is what a server that joins is told of the others.
+func (s *server) told() (ids []uint64) {
+	for _, m := range s.replica.Members() {
+		if m.Standing != registry.Removed && !m.Reserved() {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// tells requires of a server that what it says of itself is on its disk.
+func (j *judge) tells(s *server, says founding.Answer) {
+	switch {
+	case says.Phase >= founding.Recorded && !says.Record.Equal(s.disk.record):
+		s.w.violate("founding", "server %d tells of the record %v, and has %v on its disk", s.id, says.Record, s.disk.record)
+	case says.Phase == founding.Founded && s.disk.fresh():
+		s.w.violate("founding", "server %d tells that it has founded, and has no state on its disk", s.id)
+	}
+}
+
+// founds requires that a server founds once, and that all found the same cluster.
+func (j *judge) founds(s *server) {
+	r := s.disk.record
+	switch {
+	case j.record != nil && !j.record.Equal(r):
+		s.w.violate("founding", "server %d founds a cluster with the record %v; another was founded with %v", s.id, r, j.record)
+	case j.founded[s.id]:
+		s.w.violate("founding", "server %d founds again, with the directory %d: it may have voted with another", s.id, s.disk.uid)
+	}
+	j.record = r
+	j.founded[s.id] = true
+	s.w.stats.Founded++
+}
+
+// answers requires of a server without state that it votes for nobody, and answers no
+// leader that counts on it.
+func (j *judge) answers(s *server, m *raftpb.Message) {
+	if !s.replica.Blank() || m.GetTo() > uint64(len(s.w.servers)) {
+		return
+	}
+	switch m.GetType() {
+	case raftpb.MsgVoteResp, raftpb.MsgPreVoteResp:
+		if !m.GetReject() {
+			s.w.violate("blank", "server %d has lost its data, and votes for server %d", s.id, m.GetTo())
+		}
+	case raftpb.MsgAppResp, raftpb.MsgHeartbeatResp:
+		to := s.w.servers[m.GetTo()-1]
+		if to.up() && to.replica.Leading() && to.replica.Term() == m.GetTerm() && slices.Contains(to.replica.Status().Voters, s.id) {
+			s.w.violate("blank", "server %d has lost its data, and answers server %d, which leads and counts on its vote", s.id, to.id)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// seedPath is where a data directory has its seed: the state from which its server is to
+// found a cluster. What is in it is no matter of this package.
+func seedPath(dir string) string { return filepath.Join(dir, "snap", "founding") }
+
+// PutSeed makes a data directory with a seed. The directory must be empty or new. The
+// seed is durable when PutSeed returns.
+func PutSeed(dir string, seed []byte) error {
+	if err := checkEmpty(dir); err != nil {
+		return err
+	}
+	path := seedPath(dir)
+	err := makeDirectory(dir)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = syncDirectory(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("store: create data directory: %w", err)
+	}
+	return replaceExactly(path, seed)
+}
+
+// checkEmpty refuses a directory that has anything in it, except what a file system of
+// its own has.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() != "lost+found" {
+			return fmt.Errorf("data directory %s is not empty: it has %q; name an empty or a new directory", dir, e.Name())
+		}
+	}
+	return nil
+}
+
+// Seed returns the seed of the directory, or nil.
+func (s *Store) Seed() ([]byte, error) {
+	seed, err := os.ReadFile(seedPath(s.dir))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return seed, nil
+}
+
+// DropSeed removes the seed. Once the server has saved a state of its own, nobody reads
+// it.
+func (s *Store) DropSeed() error {
+	if err := os.Remove(seedPath(s.dir)); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
