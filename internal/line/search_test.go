@@ -30,6 +30,24 @@ func requireOpen(t *testing.T, b *bench, want ...string) {
 
 var three = []string{"a:1", "b:1", "c:1"}
 
+// otherThan returns the other of two servers.
+func otherThan(address string) string {
+	if address == "a:1" {
+		return "b:1"
+	}
+	return "a:1"
+}
+
+// denied brings the line to a server that does not lead, and names the other one.
+func (b *bench) denied() (follower, leader string) {
+	b.step(Input{})
+	o := b.only()
+	leader = otherThan(o.Address)
+	b.welcome(o)
+	b.deny(o, leader)
+	return o.Address, leader
+}
+
 // A server that takes connections and never answers does not stop the search: the next
 // one is tried after 150 ms, and the silent one is given up after a second.
 func TestSilentServersAreTriedInTurn(t *testing.T) {
@@ -86,10 +104,7 @@ func TestAnUnansweredRequestStartsASearch(t *testing.T) {
 	b := newBench(t, 10*second, "a:1", "b:1")
 	b.attach()
 	slow := b.only()
-	other := "a:1"
-	if slow.Address == other {
-		other = "b:1"
-	}
+	other := otherThan(slow.Address)
 	b.acquire()
 	b.pass(499 * ms)
 	b.only()
@@ -153,14 +168,7 @@ func TestPingsWhileACallWaits(t *testing.T) {
 // looks for the leader now and then.
 func TestRelayWhileTheLeaderIsOutOfReach(t *testing.T) {
 	b := newBench(t, 10*second, "a:1", "b:1")
-	b.step(Input{})
-	follower := b.only()
-	leader := "a:1"
-	if follower.Address == leader {
-		leader = "b:1"
-	}
-	b.welcome(follower)
-	b.deny(follower, leader)
+	follower, leader := b.denied()
 	requireOpen(t, b, leader)
 	for len(b.open) == 0 || b.only().Address == leader { // refuses every connection
 		for _, o := range b.open {
@@ -171,7 +179,7 @@ func TestRelayWhileTheLeaderIsOutOfReach(t *testing.T) {
 	again := b.only()
 	b.welcome(again)
 	b.deny(again, leader)
-	requireOpen(t, b, follower.Address+" relayed")
+	requireOpen(t, b, follower+" relayed")
 	b.welcome(b.only())
 	b.pass(1999 * ms)
 	b.only()
@@ -186,10 +194,7 @@ func TestADeadStreamToTheLeaderIsNotKept(t *testing.T) {
 	b := newBench(t, 10*second, "a:1", "b:1")
 	b.attach()
 	dead := b.only()
-	leader, follower := dead.Address, "a:1"
-	if leader == follower {
-		follower = "b:1"
-	}
+	leader, follower := dead.Address, otherThan(dead.Address)
 	b.acquire()
 	b.pass(700 * ms)
 	b.welcome(b.to(follower))
@@ -216,19 +221,12 @@ func TestADeadStreamToTheLeaderIsNotKept(t *testing.T) {
 // that one is asked to relay.
 func TestALateLeaderIsRelayed(t *testing.T) {
 	b := newBench(t, 10*second, "a:1", "b:1")
-	b.step(Input{})
-	follower := b.only()
-	leader := "a:1"
-	if follower.Address == leader {
-		leader = "b:1"
-	}
-	b.welcome(follower)
-	b.deny(follower, leader)
+	follower, leader := b.denied()
 	b.pass(150 * ms)
-	again := b.to(follower.Address)
+	again := b.to(follower)
 	b.welcome(again)
 	b.deny(again, leader)
-	requireOpen(t, b, follower.Address+" relayed")
+	requireOpen(t, b, follower+" relayed")
 }
 
 func TestWrongClusterIsHopeless(t *testing.T) {

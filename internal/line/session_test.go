@@ -83,10 +83,7 @@ func TestAnOpenIsSentOnce(t *testing.T) {
 	c := b.submit(&Call{})
 	first := b.newest()
 	b.pass(800 * ms)
-	other := "a:1"
-	if slow.Address == other {
-		other = "b:1"
-	}
+	other := otherThan(slow.Address)
 	b.welcome(b.to(other))
 	second := b.newest()
 	if first == second || string(first.secret) == string(second.secret) {
