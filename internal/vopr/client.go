@@ -286,6 +286,24 @@ func (r *request) again() {
 	}
 }
 
+// flood lets the program ask for many locks of its own at once, and give each back.
+func (c *client) flood(n int) {
+	if c.dead || c.paused {
+		return
+	}
+	c.w.stats.Floods++
+	for i := range n {
+		a := &api.Acquire{Name: fmt.Sprint("flood/", c.slot, "/", i), Try: true}
+		r := &request{res: &resource{name: a.GetName()}, call: line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a}}}}
+		c.submit(r, func(reply *api.Reply) {
+			if codeOf(reply) == registry.OK {
+				op := &api.Request{Op: &api.Request_Release{Release: &api.Release{}}}
+				c.submit(&request{call: line.Call{Of: &r.call, Op: op}}, func(*api.Reply) {})
+			}
+		})
+	}
+}
+
 // turnClock lets the clock of a client go at another speed.
 func (c *client) turnClock(drift int64) {
 	c.clock.turn(c.w.now, drift)

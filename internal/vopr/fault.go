@@ -34,7 +34,7 @@ func (w *world) strike(f Fault) {
 		w.reshape(f)
 	case End:
 		w.dismiss(w.clients[max(f.Who, 0)%len(w.clients)])
-	case Nap, Die, Away, Stuck:
+	case Nap, Die, Away, Stuck, Flood:
 		w.strikeClient(f, w.clients[max(f.Who, 0)%len(w.clients)])
 	default:
 		if f.Kind == Drift && f.Who >= 16 {
@@ -155,6 +155,8 @@ func (w *world) strikeClient(f Fault, c *client) {
 		}
 	case Away:
 		w.sever(f.For*ms, &cut{me, allServers}, &cut{allServers, me})
+	case Flood:
+		c.flood(int(f.Arg))
 	case Stuck:
 		if s := w.target(int(f.Arg%8) - 1); s != nil {
 			w.sever(f.For*ms, &cut{me, s.endpoint()}, &cut{s.endpoint(), me})

@@ -71,6 +71,11 @@ func (p *place) answered(code registry.Code) {
 		}
 	case registry.Stale:
 		p.vanish()
+	case registry.Exhausted:
+		if w.stats.Floods == 0 {
+			w.violate("answer", "an acquire of %q is refused because a queue is full, and nobody floods", p.res.name)
+		}
+		p.vanish() // one that came before it may have been carried out
 	default:
 		w.violate("answer", "an acquire of %q is answered with the code %d", p.res.name, code)
 	}

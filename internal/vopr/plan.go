@@ -57,6 +57,7 @@ const (
 	Die     Kind = "die"     // a client ends without a word; another takes its place
 	Away    Kind = "away"    // a client reaches no server
 	Stuck   Kind = "stuck"   // a client does not reach one of the servers
+	Flood   Kind = "flood"   // a client asks for hundreds of locks at once
 )
 
 // Fault is one thing that goes wrong.
@@ -67,7 +68,7 @@ type Fault struct {
 	// for a server, the leader if it is negative.
 	Who int   `json:"who"`
 	For int64 `json:"for,omitempty"` // ms
-	Arg int64 `json:"arg,omitempty"` // parts per million, ms, or the other side
+	Arg int64 `json:"arg,omitempty"` // parts per million, ms, how many, or the other side
 }
 
 // maxDrift is how much faster or slower than time a clock goes, in parts per
@@ -82,7 +83,7 @@ var weights = []struct {
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
 	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3}, {End, 8},
-	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Empty, 8}, {Boot, 3},
+	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Empty, 8}, {Boot, 3},
 }
 
 // Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
@@ -113,6 +114,8 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		if rng.IntN(2) == 0 {
 			f.Arg *= 365 * 24 // up to a year
 		}
+	case Flood:
+		f.Arg = 100 + rng.Int64N(500)
 	case Split, Stuck, Join:
 		f.Arg = rng.Int64N(1 << 16)
 	case Crash:

@@ -30,6 +30,7 @@ type Stats struct {
 	TakenBack  int // of those whose disk was emptied
 	Writes     int // of holders to the store that checks fences
 	Refused    int // of these, late ones that the store refused
+	Floods     int // times that a client asked for hundreds of locks at once
 	Relayed    int // streams that a server passed on to the leader
 	Histories  int // checked for linearizability
 	Checked    int // operations in them
@@ -74,6 +75,7 @@ func (s *Stats) Add(o *Stats) {
 	s.TakenBack += o.TakenBack
 	s.Writes += o.Writes
 	s.Refused += o.Refused
+	s.Floods += o.Floods
 	s.Relayed += o.Relayed
 	s.Histories += o.Histories
 	s.Checked += o.Checked
@@ -128,6 +130,7 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "emptied servers taken back", Value: float64(s.TakenBack)},
 		{Name: "sessions ended", Value: float64(s.Ended)},
 		{Name: "holds lost", Value: float64(s.Lost)},
+		{Name: "floods of requests", Value: float64(s.Floods)},
 		{Name: "streams relayed", Value: float64(s.Relayed)},
 		{Name: "late writes refused", Value: float64(s.Refused)},
 		{Name: "histories linearizable", Value: float64(s.Histories)},
