@@ -256,6 +256,12 @@ func (w *world) unfinished() string {
 			return "a server lacks entries"
 		}
 	}
+	voters := leader.replica.Status().Voters
+	for _, m := range leader.replica.Registry().Members() {
+		if m.ID <= uint64(len(w.servers)) && !w.servers[m.ID-1].removed && m.Standing == registry.Voter && !slices.Contains(voters, m.ID) {
+			return fmt.Sprintf("server %d, which is to vote, does not", m.ID)
+		}
+	}
 	return ""
 }
 
