@@ -288,10 +288,13 @@ func (l *Line) choose() string {
 	return ""
 }
 
-// expireStreams gives up the streams whose server has not answered in time.
+// expireStreams gives up the streams whose server has not answered in time: with its
+// Welcome, or, if it is tried beside the one in use, to the requests that followed.
 func (l *Line) expireStreams() {
 	for _, st := range slices.Clone(l.streams) {
-		if !st.welcomed && l.now-st.opened >= welcomeLimit && slices.Contains(l.streams, st) {
+		silent := !st.welcomed && l.now-st.opened >= welcomeLimit ||
+			st.welcomed && st != l.using && l.now-st.heard >= probeLimit
+		if silent && slices.Contains(l.streams, st) {
 			l.hangUp(st, ErrSilent, false, "")
 		}
 	}

@@ -138,6 +138,29 @@ func TestASlowServerStays(t *testing.T) {
 	}
 }
 
+// A server that is tried beside the one in use welcomes the client, and then is silent. It
+// is given up after 2 s: as long as its stream was open, it was not tried again.
+func TestASilentProbeIsGivenUp(t *testing.T) {
+	b := newBench(t, 10*second, "a:1", "b:1")
+	b.attach()
+	other := otherThan(b.only().Address)
+	b.acquire()
+	b.pass(700 * ms)
+	silent := b.to(other)
+	b.welcome(silent)
+	b.pass(1900 * ms)
+	if b.to(other).Stream != silent.Stream {
+		t.Fatal("given up too early")
+	}
+	b.pass(400 * ms)
+	if _, open := b.open[silent.Stream]; open {
+		t.Fatal("not given up")
+	}
+	if b.to(other).Stream == silent.Stream {
+		t.Fatal("not tried again")
+	}
+}
+
 // A queue can be silent for hours. The server is asked for a sign of life, and if it
 // gives none others are tried.
 func TestPingsWhileACallWaits(t *testing.T) {

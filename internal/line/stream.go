@@ -15,6 +15,9 @@ const (
 	// welcomeLimit is how long a server may take from the attempt to connect to its
 	// Welcome.
 	welcomeLimit = 1000 * ms
+	// probeLimit is how long a server that is tried beside the one in use may leave all
+	// requests unanswered. Then it can be tried again over another stream.
+	probeLimit = 2 * welcomeLimit
 	// A frame carries at most frameRequests requests, and about frameBytes bytes: a
 	// server takes 4 MiB.
 	frameRequests = 256

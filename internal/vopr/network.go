@@ -99,16 +99,21 @@ const (
 	maxStall  = 20 // steps
 )
 
-// carry brings something over a link, in one direction.
-func (w *world) carry(from, to endpoint, deliver func()) { w.carryOn(from, to, deliver, 0) }
+// carry brings something over a link, in one direction. broken is called if the way is
+// blocked for so long that the connection breaks.
+func (w *world) carry(from, to endpoint, deliver, broken func()) {
+	w.carryOn(from, to, deliver, broken, 0)
+}
 
-func (w *world) carryOn(from, to endpoint, deliver func(), stalled int) {
+func (w *world) carryOn(from, to endpoint, deliver, broken func(), stalled int) {
 	w.after(w.delay(), func() {
 		switch {
 		case !w.blocked(from, to):
 			deliver()
 		case stalled < maxStall:
-			w.after(stallStep, func() { w.carryOn(from, to, deliver, stalled+1) })
+			w.after(stallStep, func() { w.carryOn(from, to, deliver, broken, stalled+1) })
+		default:
+			broken()
 		}
 	})
 }
@@ -132,7 +137,7 @@ func (c *client) dial(o line.Output) {
 		default:
 			s.receive(func() { s.welcome(l) })
 		}
-	})
+	}, l.timeOut)
 }
 
 // serverAt returns the server that takes clients at an address, or nil.
@@ -176,20 +181,30 @@ func (s *server) relay(l *link, leader *server) {
 				l.farewell(leader.replica.Leader())
 			}
 		})
-	})
+	}, l.unrelay)
 }
 
 // dropRelays ends the streams that this server passes on to one that does not lead any
 // more, as far as it knows.
 func (s *server) dropRelays() {
 	s.relays = slices.DeleteFunc(s.relays, func(l *link) bool {
-		if l.closed || l.server.id == s.replica.Leader() {
-			return l.closed
+		if l.closed || l.via != s || l.server.id == s.replica.Leader() {
+			return l.closed || l.via != s
 		}
-		l.server.forget(l)
-		l.farewell(s.replica.Leader())
+		l.unrelay()
 		return true
 	})
+}
+
+// unrelay ends a stream that is relayed: the server that does so tells the client.
+func (l *link) unrelay() {
+	if l.via == nil {
+		return
+	}
+	l.server.forget(l)
+	if l.server, l.via = l.via, nil; l.server.up() {
+		l.farewell(l.server.replica.Leader())
+	}
 }
 
 // forget takes a stream off those that a server serves.
@@ -200,7 +215,8 @@ func (s *server) forget(l *link) {
 // submit carries out the requests of a frame.
 func (s *server) submit(l *link, frame *api.ClientFrame) {
 	if !slices.Contains(s.links, l) {
-		return // it left, or this server was deposed meanwhile
+		l.reset() // it left, the connection is broken, or this server was deposed meanwhile
+		return
 	}
 	commands := make([]registry.Command, 0, len(frame.GetRequests()))
 	for _, req := range frame.GetRequests() {
@@ -219,20 +235,30 @@ func (l *link) up(frame *api.ClientFrame) {
 	l.toServer(func(s *server) { s.submit(l, frame) })
 }
 
+// toServer brings something to the server, over the one that relays.
 func (l *link) toServer(f func(s *server)) {
-	w, s, life := l.client.w, l.server, l.server.life
+	w, s, via, life := l.client.w, l.server, l.via, l.server.life
 	arrive := func() {
 		if s.life == life {
 			s.receive(func() { f(s) })
 		}
 	}
-	if l.via == nil {
-		w.carry(l.client.endpoint(), s.endpoint(), arrive)
+	if via == nil {
+		w.carry(l.client.endpoint(), s.endpoint(), arrive, l.timeOut)
 		return
 	}
-	w.carry(l.client.endpoint(), l.via.endpoint(), func() {
-		if l.via.life == l.life {
-			w.carry(l.via.endpoint(), s.endpoint(), arrive)
+	w.carry(l.client.endpoint(), via.endpoint(), func() {
+		if via.life == l.life {
+			w.carry(via.endpoint(), s.endpoint(), arrive, l.unrelay)
+		}
+	}, l.timeOut)
+}
+
+// timeOut is the end of the connection for a client that could not send.
+func (l *link) timeOut() {
+	l.client.receive(func() {
+		if !l.closed {
+			l.client.ended(l)
 		}
 	})
 }
@@ -282,7 +308,7 @@ func (l *link) ping() {
 				l.toClient(func(c *client) { c.step(line.Input{Kind: line.Pong, Stream: l.stream}) })
 			})
 		}
-	})
+	}, func() {})
 }
 
 var errReset = errors.New("connection reset")
@@ -299,8 +325,10 @@ func (c *client) ended(l *link) {
 	c.step(line.Input{Kind: line.Ended, Stream: l.stream, Err: errReset})
 }
 
+// toClient brings something to the client. A server that cannot send forgets the client,
+// which finds out when it sends.
 func (l *link) toClient(f func(c *client)) {
-	c, w := l.client, l.client.w
+	c, w, s, via := l.client, l.client.w, l.server, l.via
 	arrive := func() {
 		c.receive(func() {
 			if !l.closed {
@@ -308,15 +336,15 @@ func (l *link) toClient(f func(c *client)) {
 			}
 		})
 	}
-	if l.via == nil {
-		w.carry(l.server.endpoint(), c.endpoint(), arrive)
+	if via == nil {
+		w.carry(s.endpoint(), c.endpoint(), arrive, func() { s.forget(l) })
 		return
 	}
-	w.carry(l.server.endpoint(), l.via.endpoint(), func() {
-		if l.via.life == l.life {
-			w.carry(l.via.endpoint(), c.endpoint(), arrive)
+	w.carry(s.endpoint(), via.endpoint(), func() {
+		if via.life == l.life {
+			w.carry(via.endpoint(), c.endpoint(), arrive, func() { s.forget(l) })
 		}
-	})
+	}, l.unrelay)
 }
 
 // close ends a link on the client's side. What it sent may still arrive.

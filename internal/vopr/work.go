@@ -304,13 +304,13 @@ func (k *worker) query(res *resource, tries int) {
 				res.note(operation{kind: opQuery, call: called, ret: w.now, holders: holders})
 				k.rest()
 			})
-		})
+		}, func() {})
 	}
 	w.carry(c.endpoint(), s.endpoint(), func() {
 		if s.life == life {
 			s.receive(func() { s.read(res, answer) })
 		}
-	})
+	}, func() {})
 	c.later(1000*ms, func() {
 		if k.turn == turn {
 			k.turn++
