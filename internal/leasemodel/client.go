@@ -12,7 +12,7 @@ func (w *world) usable() int { return w.ttl - w.margin }
 
 // findClients lists what clients may do, and what of theirs leaders may.
 func (w *world) findClients() {
-	for c := range w.settings.clients {
+	for c := range w.clientCount {
 		m := &w.clients[c]
 		if m.status == gone {
 			continue

@@ -5,7 +5,7 @@ import "github.com/conclave-io/conclave/process"
 // judge asserts what must be true in every state. That no committed entry is lost is
 // asserted where one is committed, and that fences grow where a client enters.
 func (w *world) judge() {
-	for c := range w.settings.clients {
+	for c := range w.clientCount {
 		m := &w.clients[c]
 		if !m.believes() {
 			continue

@@ -21,7 +21,7 @@ func (w *world) commit(l int) {
 	if !s.ready() {
 		w.lead(l)
 	}
-	for c := range w.settings.clients {
+	for c := range w.clientCount {
 		switch {
 		case r.status[c] != open:
 			s.leases[c] = lease{}
@@ -48,7 +48,7 @@ func (w *world) forgetKept(c int) {
 func (w *world) lead(l int) {
 	s, r := &w.servers[l], &w.registry
 	s.role = leader
-	for c := range w.settings.clients {
+	for c := range w.clientCount {
 		fresh := lease{left: w.ttl}
 		if w.bound {
 			fresh.state = inherited
@@ -131,7 +131,7 @@ func (w *world) findLeases(l int) {
 	if !s.leads() {
 		return
 	}
-	for c := range w.settings.clients {
+	for c := range w.clientCount {
 		if w.sends(l, c) && w.takesRenewal(l, c) {
 			w.may(actArrive, l, c, 0)
 		}
@@ -148,7 +148,7 @@ func (w *world) findLeases(l int) {
 	if !w.room(l) {
 		return
 	}
-	for c := range w.settings.clients {
+	for c := range w.clientCount {
 		if w.registry.status[c] != open || w.inFlight(l, opRenew, c) || w.inFlight(l, opOpen, c) {
 			continue // a verdict would be void, for it names the count of renewals
 		}
@@ -285,7 +285,7 @@ func (w *world) begin(l int) {
 // suffice for.
 func (w *world) canConfirm(l int) bool {
 	need := 0
-	for c := range w.settings.clients {
+	for c := range w.clientCount {
 		alive, _ := w.sees(l, c)
 		if m := &w.clients[c]; m.at == l+1 && m.mail == inRound && alive && !w.byRound(l, c) {
 			need++
@@ -297,7 +297,7 @@ func (w *world) canConfirm(l int) bool {
 // confirm answers the renewals of a round that a majority has answered.
 func (w *world) confirm(l int) {
 	w.servers[l].round = noRound
-	for c := range w.settings.clients {
+	for c := range w.clientCount {
 		m := &w.clients[c]
 		if m.at != l+1 || m.mail != inRound {
 			continue

@@ -23,6 +23,15 @@ func search(t *testing.T, workers int, options []process.OptionValue) *check.Wor
 	return r
 }
 
+// text writes options as the command run takes them.
+func text(options []process.OptionValue) string {
+	var words []string
+	for _, o := range options {
+		words = append(words, o.Name+"="+o.Value)
+	}
+	return strings.Join(words, " ")
+}
+
 // TestProved proves the protocol in bounds that take seconds. Exact numbers of states
 // show when the model changes. Larger bounds are searched by make long-lease.
 func TestProved(t *testing.T) {
@@ -69,20 +78,16 @@ func TestVariants(t *testing.T) {
 }
 
 // TestWithoutFlaws proves the protocol in the bounds of every flaw, without messages that
-// are late. With them TestProved does so for most; and NoMargin is in its bounds.
+// are late. With them TestProved does so for most; NoMargin is in its bounds.
 func TestWithoutFlaws(t *testing.T) {
 	var seen []string
 	for _, v := range Variants[1:] {
-		text := ""
-		for _, o := range v.Options {
-			text += o.Name + "=" + o.Value + " "
-		}
-		if v.Breaks == "" || v.Flaw == NoMargin || v.Flaw == NoSilence || slices.Contains(seen, text) {
+		if v.Breaks == "" || v.Flaw == NoMargin || v.Flaw == NoSilence || slices.Contains(seen, text(v.Options)) {
 			continue
 		}
-		seen = append(seen, text)
-		if r := search(t, 0, v.Options); r.Verdict != check.Proved {
-			t.Errorf("%s: %s: %s", text, r.Verdict, r.Broken)
+		seen = append(seen, text(v.Options))
+		if r := search(t, 0, append(slices.Clone(v.Options), large()...)); r.Verdict != check.Proved {
+			t.Errorf("%s: %s: %s", text(v.Options), r.Verdict, r.Broken)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (w *world) normalize() {
 			w.swapServers(j, j-1)
 		}
 	}
-	if w.settings.clients == 2 && !w.bound && compareClients(&w.clients[0], &w.clients[1]) > 0 {
+	if w.clientCount == 2 && !w.bound && compareClients(&w.clients[0], &w.clients[1]) > 0 {
 		w.swapClients()
 	}
 }

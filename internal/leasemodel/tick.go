@@ -10,9 +10,9 @@ func (w *world) findTicks() {
 	if w.bound && w.overdue() {
 		return
 	}
-	for how := range 1 << w.settings.clients {
+	for how := range 1 << w.clientCount {
 		possible := true
-		for c := range w.settings.clients {
+		for c := range w.clientCount {
 			possible = possible && (how>>c&1 == 0 || w.drifts(c))
 		}
 		if possible {
@@ -30,7 +30,7 @@ func (w *world) drifts(c int) bool {
 
 // tick lets time go on. The clocks of the clients in how fall back, or catch up.
 func (w *world) tick(how int) {
-	for c := range w.settings.clients {
+	for c := range w.clientCount {
 		m := &w.clients[c]
 		switch {
 		case how>>c&1 == 0:
@@ -73,7 +73,7 @@ func (w *world) overdue() bool {
 		if len(s.suffix) > 0 {
 			return true
 		}
-		for c := range w.settings.clients {
+		for c := range w.clientCount {
 			if w.registry.status[c] == open && (w.mayExpire(l, c) || w.mustSilence(l, c)) {
 				return true
 			}

@@ -15,7 +15,7 @@ const (
 
 // settings are the bounds of a search and its flaw, from the options.
 type settings struct {
-	clients     int
+	clientCount int
 	ttl         int // in ticks
 	margin      int // by which clients stop earlier
 	drift       int // by how many ticks a client's clock may be late
@@ -212,7 +212,7 @@ type world struct {
 
 func newWorld(_ process.ID, c *process.Config) process.Machine {
 	s := &settings{
-		clients: c.IntOption("clients", 2), ttl: c.IntOption("ttl", 3), margin: c.IntOption("margin", 1),
+		clientCount: c.IntOption("clients", 2), ttl: c.IntOption("ttl", 3), margin: c.IntOption("margin", 1),
 		drift: c.IntOption("drift", 1), terms: c.IntOption("terms", 2), empties: c.IntOption("empties", 0),
 		revocations: c.IntOption("revocations", 0), inflight: c.IntOption("inflight", 1),
 		founded: c.Option("founded", "no") == "yes", bound: c.Option("bound", "no") == "yes",
@@ -224,11 +224,11 @@ func newWorld(_ process.ID, c *process.Config) process.Machine {
 
 // Fields names the state.
 func (w *world) Fields(f *process.Fields) {
-	w.registry.fields(f, w.settings.clients)
+	w.registry.fields(f, w.clientCount)
 	for i := range w.servers {
-		w.servers[i].fields(f, i, w.settings.clients)
+		w.servers[i].fields(f, i, w.clientCount)
 	}
-	for c := range w.settings.clients {
+	for c := range w.clientCount {
 		w.clients[c].fields(f, c)
 	}
 	f.Count("disks emptied", &w.emptied)
