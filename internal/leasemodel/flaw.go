@@ -98,7 +98,6 @@ func quick(more ...string) []process.OptionValue {
 var Variants = [flawEnd]Variant{
 	None: {
 		Flaw: None, Name: "none", Mistake: "It makes no mistake.",
-		Options: nil,
 	},
 	NoRound: {
 		Flaw: NoRound, Name: "no-round", Mistake: "A leader acknowledges a renewal without a quorum round.",
@@ -110,11 +109,11 @@ var Variants = [flawEnd]Variant{
 	},
 	KeptVerdict: {
 		Flaw: KeptVerdict, Name: "kept-verdict", Mistake: "A deposed leader keeps its verdicts, and proposes them when it leads again.",
-		Options: quick("terms", "3"), States: 143503, Steps: 0,
+		Options: quick("terms", "3"), States: 143503,
 	},
 	NoTerm: {
 		Flaw: NoTerm, Name: "no-term", Mistake: "An expiry counts in an entry of any term.",
-		Options: quick("terms", "3"), States: 31555, Steps: 0,
+		Options: quick("terms", "3"), States: 31555,
 	},
 	KeptWithoutTerm: {
 		Flaw: KeptWithoutTerm, Name: "kept-verdict-no-term", Mistake: "A deposed leader keeps its verdicts, and they count in any term.",
@@ -122,11 +121,11 @@ var Variants = [flawEnd]Variant{
 	},
 	RenewedWhileExpiring: {
 		Flaw: RenewedWhileExpiring, Name: "renewed-while-expiring", Mistake: "A session takes renewals while its expiry is in flight.",
-		Options: one("terms", "1"), States: 29930, Steps: 0,
+		Options: one("terms", "1"), States: 29930,
 	},
 	Revived: {
 		Flaw: Revived, Name: "revived", Mistake: "A client believes again when an answer comes after its deadline.",
-		Options: one("terms", "1"), States: 63980, Steps: 0,
+		Options: one("terms", "1"), States: 63980,
 	},
 	RevivedWhileExpiring: {
 		Flaw: RevivedWhileExpiring, Name: "revived-while-expiring", Mistake: "A session takes renewals while its expiry is in flight, and its client believes again.",
