@@ -70,7 +70,7 @@ func flawNames() (names []string) {
 
 // What the judge says; see judge.go.
 const (
-	believes = "a client believes that it holds the lock"
+	believes = "a client wrongly believes that it holds the lock"
 	lost     = "a committed entry is lost"
 	outlives = "a dead client keeps its session"
 )

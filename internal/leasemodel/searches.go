@@ -21,6 +21,8 @@ var Searches = []Search{
 	{"2 clients, 1 leader, founded, symmetric", options("terms", "1", "founded", "yes", "symmetric", "yes")},
 	{"2 clients, 2 changes of the leader, 1 revocation, founded, coarse, symmetric",
 		large("terms", "3", "revocations", "1", "founded", "yes")},
+	{"2 clients, 1 change of the leader, 1 emptied disk, 1 revocation, founded, coarse, symmetric",
+		large("empties", "1", "revocations", "1", "founded", "yes")},
 	{"2 clients, 2 changes of the leader, 1 emptied disk, coarse, symmetric", large("terms", "3", "empties", "1")},
 }
 
