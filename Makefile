@@ -97,7 +97,7 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 PART      = $(GO) run ./internal/longrun/run
 
 .PHONY: long
-long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-founding long-mutants long-disk long-large long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
+long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-lease long-founding long-mutants long-disk long-large long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
@@ -119,6 +119,11 @@ long-model: go-version ## the registry beside its naive twin, 100,000 steps
 long-vopr: go-version ## 24 simulated hours of the server under catastrophe
 	$(PART) -part vopr -title "The server under catastrophe" $(GO) run ./internal/vopr/run -hours 24
 	$(GO) test -count 1 ./internal/vopr -run TestReport -update
+
+.PHONY: long-lease
+long-lease: go-version ## the model of the service's sessions, each search for an hour and 16 GiB at most
+	$(PART) -part lease -title "The model of sessions" $(GO) run ./internal/leasemodel/run -limit 1h -memory 16
+	$(GO) test -count 1 ./internal/leasemodel -run TestReport -update
 
 .PHONY: long-founding
 long-founding: go-version ## founders emptied and crashed: 20 times in all start orders, and every crash

@@ -26,6 +26,9 @@
 // message is on its way; one with which a detector gives up a process only once that
 // is down, and one of the lock above it only while nobody is inside.
 //
+// World searches a Spec of another kind: one machine that is a whole world, whose steps
+// are chosen. The model of the service's sessions is one.
+//
 // # What is promised
 //
 // Visited states are known by fingerprints of 128 bits, computed with fixed keys

@@ -66,6 +66,10 @@ service/server:        service/api service/backup service/convert service/node s
 
 service/server/servertest: service/server # for tests only: no line below may name it
 
+# A model of the sessions of the service, for the checker, and its searches.
+internal/leasemodel:   process service/founding
+internal/leasemodel/run: internal/leasemodel check process internal/longrun
+
 # Faces: what people touch. The client speaks the protocol and links no server.
 internal/line:         service/api
 .:                     service/api internal/boottime internal/line

@@ -49,7 +49,9 @@
 //   - A new leader gives every session its full TTL from the moment at which it
 //     has applied the first entry of its own term, but a silent one only what
 //     the record says: nobody promised it more since. So a dead session
-//     outlives a change of leaders by one TTL at most, however many follow.
+//     outlives a change of leaders by one TTL at most. Each further leader adds
+//     as much as it led before it put the session on record, or as passed since
+//     the last record.
 //   - An expiry goes through the log, names the term that decided it, and is
 //     void in any other. While it is under way the session takes no renewal.
 //   - A gap between two ticks longer than an election timeout means that this

@@ -1,0 +1,96 @@
+package leasemodel
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/internal/longrun"
+)
+
+var update = flag.Bool("update", false, "write the last long run and the variants into docs/verification.md")
+
+const (
+	figuresOf = "../../docs/long-runs/lease.jsonl"
+	reportIn  = "../../docs/verification.md"
+)
+
+// TestReport requires docs/verification.md to say what the last long run was, and what
+// the variants are.
+func TestReport(t *testing.T) {
+	text, err := os.ReadFile(reportIn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := replace(t, replace(t, text, "lease", searched(t)), "lease variants", variants())
+	switch {
+	case bytes.Equal(text, written):
+	case *update:
+		if err := os.WriteFile(reportIn, written, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s tells of another run than %s, or of other variants: go test ./internal/leasemodel -run TestReport -update", reportIn, figuresOf)
+	}
+}
+
+// replace puts a text into the block with the given name.
+func replace(t *testing.T, page []byte, block, text string) []byte {
+	begins, ends := fmt.Sprintf("<!-- generated: %s -->\n", block), "<!-- end -->"
+	head, rest, found := bytes.Cut(page, []byte(begins))
+	_, tail, ended := bytes.Cut(rest, []byte(ends))
+	if !found || !ended {
+		t.Fatalf("%s has no block between %q and %q", reportIn, begins, ends)
+	}
+	return bytes.Join([][]byte{head, []byte(begins), []byte(text), []byte(ends), tail}, nil)
+}
+
+// searched writes the figures of the last long run as a table.
+func searched(t *testing.T) string {
+	file, err := os.Open(figuresOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var ran longrun.Header
+	lines := json.NewDecoder(file)
+	if err := lines.Decode(&ran); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "Ran on %s, at %s, in %s s, on %s.\n\n", ran.Date, ran.Commit, longrun.Number(ran.Seconds), ran.Machine)
+	out.WriteString("| bounds | states | transitions | depth | GiB | s |\n|---|---:|---:|---:|---:|---:|\n")
+	for lines.More() {
+		var note struct {
+			Subject string
+			Figures []longrun.Figure
+		}
+		if err := lines.Decode(&note); err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("| " + note.Subject)
+		for _, f := range note.Figures {
+			out.WriteString(" | " + longrun.Number(f.Value))
+		}
+		out.WriteString(" |\n")
+	}
+	return out.String()
+}
+
+// variants writes the flaws as a table.
+func variants() string {
+	var out strings.Builder
+	out.WriteString("| variant | options | verdict | states | steps |\n|---|---|---|---:|---:|\n")
+	for _, v := range Variants[1:] {
+		verdict, steps := v.Breaks, fmt.Sprint(v.Steps)
+		if v.Breaks == "" {
+			verdict, steps = "proved: no harm by itself in these bounds", ""
+		}
+		fmt.Fprintf(&out, "| %s: %s | %s | %s | %s | %s |\n", v.Name, v.Mistake, text(v.Options), verdict, longrun.Number(float64(v.States)), steps)
+	}
+	return out.String()
+}

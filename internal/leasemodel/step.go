@@ -1,0 +1,174 @@
+package leasemodel
+
+import (
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/service/founding"
+)
+
+// actionKind is what may happen.
+type actionKind uint8
+
+const (
+	actFound actionKind = iota
+	actEmpty
+	actElect
+	actReplicate
+	actAnswer
+	actRejoin
+	actArrive
+	actBegin
+	actConfirm
+	actExpire
+	actSilence
+	actKept
+	actDrop
+	actRevoke
+	actSend
+	actReceive
+	actEnter
+	actAcquire
+	actGrant
+	actDie
+	actTick
+)
+
+// action is something that may happen: what, at which server, with which other server
+// or client.
+type action struct {
+	kind     actionKind
+	i, other int
+	value    int
+}
+
+func (w *world) may(kind actionKind, i, other, value int) {
+	w.actions = append(w.actions, action{kind, i, other, value})
+}
+
+// timerStep is the only timer: whenever it runs out, something happens.
+const timerStep process.Timer = 1
+
+// Step lets one thing happen, whichever is chosen.
+func (w *world) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		w.start()
+	case process.Fire:
+		w.find()
+		if len(w.actions) == 0 {
+			return
+		}
+		a := w.actions[fx.Choose(len(w.actions))]
+		fx.Rule(w.do(a))
+		w.forget()
+		w.settleFounding()
+		w.judge()
+		w.normalize()
+	}
+	fx.Arm(timerStep, process.Millisecond, process.Millisecond)
+}
+
+func (w *world) start() {
+	if !w.founded {
+		return
+	}
+	for i := range w.servers {
+		w.servers[i] = server{phase: founder, record: packed(recordOf(1))}
+	}
+	w.settleFounding()
+}
+
+// find lists what may happen.
+func (w *world) find() {
+	w.actions = w.actions[:0]
+	w.findDecisions()
+	w.findCluster()
+	for l := range w.servers {
+		w.findLeases(l)
+	}
+	w.findClients()
+	w.findTicks()
+}
+
+// do lets something happen and returns the rule that it follows.
+func (w *world) do(a action) Rule {
+	switch a.kind {
+	case actFound:
+		return w.found(a.i, founding.Step(a.value), a.other)
+	case actEmpty:
+		w.empty(a.i)
+	case actElect:
+		w.elect(a.i, a.other)
+	case actReplicate:
+		return w.doReplicate(a.i, a.other)
+	case actAnswer:
+		if w.servers[a.other].term < w.servers[a.i].term {
+			w.depose(a.other)
+			w.servers[a.other].term = w.servers[a.i].term
+		}
+		w.servers[a.i].round = answered
+		if w.coarse {
+			w.confirm(a.i)
+		}
+	case actRejoin:
+		w.rejoin(a.i, a.other)
+	case actTick:
+		w.tick(a.value)
+	default:
+		w.doClient(a)
+	}
+	return ruleOf[a.kind]
+}
+
+func (w *world) doReplicate(l, f int) Rule {
+	ready := w.servers[l].ready()
+	w.replicate(l, f)
+	if !ready && w.servers[l].ready() {
+		return ruleLead
+	}
+	return ruleReplicate
+}
+
+// doClient is do for what concerns a client.
+func (w *world) doClient(a action) {
+	s, m := &w.servers[a.i], &w.clients[a.other]
+	switch a.kind {
+	case actArrive:
+		w.arrive(a.i, a.other)
+	case actBegin:
+		w.begin(a.i)
+	case actConfirm:
+		w.confirm(a.i)
+	case actExpire:
+		s.leases[a.other].state = expiring
+		w.propose(a.i, opExpire, a.other, 0)
+	case actSilence:
+		s.leases[a.other].state = silent
+		w.propose(a.i, opSilence, a.other, s.leases[a.other].left)
+	case actKept:
+		s.kept &^= 1 << a.other
+		w.propose(a.i, opExpire, a.other, 0)
+		s.suffix[len(s.suffix)-1].verdict = 0 // some earlier term
+	case actDrop:
+		w.propose(a.i, opDrop, a.other, 0)
+	case actRevoke:
+		w.revoked++
+		w.propose(a.i, opRevoke, a.other, 0)
+	case actSend:
+		m.send()
+	case actReceive:
+		w.receive(a.other)
+	case actEnter:
+		w.enter(a.other)
+	case actAcquire:
+		m.claim = asking
+		w.propose(a.i, opAcquire, a.other, 0)
+	case actGrant:
+		m.claim, m.fence = granted, w.registry.fence
+		if w.coarse {
+			w.enter(a.other)
+		}
+	case actDie:
+		w.dead = true
+		w.lose(a.other)
+	}
+}
