@@ -137,14 +137,11 @@ const checkLimit = 20 * time.Second
 
 // linearizable reports whether the history of a resource can be that of one that
 // does one thing after the other.
-func (r *resource) linearizable(ended map[registry.SessionID]int64) porcupine.CheckResult {
+func (r *resource) linearizable() porcupine.CheckResult {
 	history := make([]porcupine.Operation, 0, len(r.history))
 	for i := range r.history {
 		o := &r.history[i]
 		o.who = o.claim.text()
-		if at, over := ended[o.session]; over && o.ret == forever {
-			o.ret = max(at, o.call)
-		}
 		history = append(history, porcupine.Operation{Input: o, Call: o.call, Return: o.ret})
 	}
 	return porcupine.CheckOperationsTimeout(modelOf(r.room()), history, checkLimit)

@@ -14,6 +14,9 @@ import (
 type judge struct {
 	resources []*resource
 	fences    map[uint64]claimID // who was given each fence
+	shown     map[uint64]bool    // fences of holders that were seen at a server
+	spans     []span             // in which fences were given
+	looked    int64              // when the newest fence was looked at last
 	newest    uint64             // the largest fence that a client was told of
 
 	// frontier is the last entry that any server has applied, and entries a mark for
@@ -38,7 +41,7 @@ type judge struct {
 
 func newJudge() judge {
 	return judge{
-		resources: newResources(), fences: make(map[uint64]claimID), states: make(map[uint64]uint64),
+		resources: newResources(), fences: make(map[uint64]claimID), shown: make(map[uint64]bool), states: make(map[uint64]uint64),
 		founded: make(map[uint64]bool),
 		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64), patience: make(patience),
 	}
@@ -63,6 +66,10 @@ func (j *judge) watch(s *server) {
 	if applied > j.frontier {
 		j.frontier = applied
 		j.advance(s)
+		j.lookAt(s.replica.Registry().Counts().Fence, s.w.now)
+		for _, res := range j.resources {
+			res.look(s, s.w.now)
+		}
 	}
 	j.promises(s)
 	w.note("applied", s.id, applied)
@@ -294,11 +301,13 @@ func (j *judge) conclude(w *world) {
 		}
 	}
 	j.members(w, leader)
+	dark := j.dark()
 	for _, res := range j.resources {
 		if w.found != nil {
 			return
 		}
-		switch res.linearizable(j.ended) {
+		res.settle(dark, j.ended)
+		switch res.linearizable() {
 		case porcupine.Illegal:
 			w.violate("linearizability", "what clients saw of %q, class %d, in %d operations, is not possible", res.name, res.class, len(res.history))
 		case porcupine.Unknown:

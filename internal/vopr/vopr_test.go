@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/conclave-io/conclave/service/registry"
 )
 
 var (
@@ -137,7 +135,7 @@ func TestModel(t *testing.T) {
 		"done twice":        {"Illegal", []operation{grant(1, 1, 0, 1), op(opNotHeld, 1, 2, 3)}},
 	} {
 		res := resource{history: c.history}
-		if got := res.linearizable(map[registry.SessionID]int64{}); string(got) != c.want {
+		if got := res.linearizable(); string(got) != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -17,18 +17,24 @@ type resource struct {
 	held    int      // how often it was
 	waiting []*place // those that know that they wait
 	history []operation
+	fates   map[claimID]*fate // of those that held
+	present []claimID         // that hold, as of the last look
 	patient map[claimID]int64 // the patience of candidates, in ns
 	floor   uint64            // the largest floor that the store behind it has seen
 	alone   uint64            // the largest fence of a holder that excludes others and has written
 }
 
 func newResources() []*resource {
-	return []*resource{
+	resources := []*resource{
 		{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"},
 		{name: "readers", shares: true}, {name: "semaphore", limit: 3},
 		{class: registry.Election, name: "a", patient: make(map[claimID]int64)},
 		{class: registry.Election, name: "e", patient: make(map[claimID]int64)},
 	}
+	for _, r := range resources {
+		r.fates = make(map[claimID]*fate)
+	}
+	return resources
 }
 
 // room is how many may hold a resource that is not shared.

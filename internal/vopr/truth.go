@@ -1,0 +1,104 @@
+package vopr
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// fate is what the servers show of a claim that held: the judge looks whenever an entry
+// is applied for the first time. A history has to explain what somebody saw from outside.
+// But of a request without an answer nobody outside knows whether and when it was carried
+// out, and to try all possibilities takes too long. The servers' word is taken for it: if
+// it is wrong, nothing explains the rest.
+type fate struct {
+	fence uint64
+	seen  int64 // when it held for the first time
+	last  int64 // when it still held
+	gone  int64 // when it held no more
+}
+
+// look notes who holds a resource now, as of an entry that nobody had applied before.
+func (r *resource) look(s *server, now int64) {
+	view, _, _ := s.replica.Registry().Explain(r.class, r.name, 0)
+	var present []claimID
+	for _, h := range view.Holders {
+		c := claimOf(h.Session, h.Sequence)
+		present = append(present, c)
+		f := r.fates[c]
+		if f == nil {
+			f = &fate{fence: h.Fence, seen: now, gone: forever}
+			r.fates[c] = f
+			s.w.judge.shown[h.Fence] = true
+		}
+		f.last = now
+	}
+	for _, c := range r.present {
+		if !slices.Contains(present, c) {
+			r.fates[c].gone = now
+		}
+	}
+	r.present = present
+}
+
+// span is the time between two looks at the newest fence.
+type span struct {
+	fence    uint64 // the newest one at the end
+	from, to int64
+}
+
+// lookAt notes the newest fence.
+func (j *judge) lookAt(fence uint64, now int64) {
+	if n := len(j.spans); n == 0 || j.spans[n-1].fence != fence {
+		j.spans = append(j.spans, span{fence, j.looked, now})
+	}
+	j.looked = now
+}
+
+// dark returns the spans in which a fence was given that nobody saw: neither the judge at
+// a holder, nor a client in a reply.
+func (j *judge) dark() (spans []span) {
+	last := uint64(0)
+	for _, s := range j.spans {
+		for fence := max(last, s.fence&^(1<<40-1)) + 1; fence <= s.fence; fence++ {
+			if _, told := j.fences[fence]; !told && !j.shown[fence] {
+				spans = append(spans, s)
+				break
+			}
+		}
+		last = s.fence
+	}
+	return spans
+}
+
+// settle replaces what is unknown of the operations of a resource by their fates. What has
+// no answer is over when its session is. A claim that nobody saw hold did not, unless it did
+// in a dark span.
+func (r *resource) settle(dark []span, ended map[registry.SessionID]int64) {
+	for i := range r.history {
+		o := &r.history[i]
+		if at, over := ended[o.session]; over && o.ret == forever {
+			o.ret = max(at, o.call)
+		}
+	}
+	r.history = slices.DeleteFunc(r.history, func(o operation) bool {
+		if r.fates[o.claim] != nil || o.kind != opMaybe && o.kind != opEnd {
+			return false
+		}
+		return !slices.ContainsFunc(dark, func(s span) bool { return o.call <= s.to && s.from <= o.ret })
+	})
+	for i := range r.history {
+		o := &r.history[i]
+		f := r.fates[o.claim]
+		if f == nil {
+			continue
+		}
+		switch o.kind {
+		case opMaybe:
+			o.kind, o.fence, o.ret = opGrant, f.fence, max(f.seen, o.call)
+		case opEnd:
+			o.call = max(o.call, f.last)
+			o.ret = max(min(o.ret, f.gone), o.call)
+		}
+	}
+}
