@@ -2,7 +2,7 @@ package leasemodel
 
 import "github.com/conclave-io/conclave/process"
 
-// The rules of the client: package conclave, keep.go, reply.go and deadline.go.
+// The rules of the client: package internal/line, watch.go, session.go and reply.go.
 
 // believes reports whether a client believes, by its own clock, that it holds the lock.
 func (m *client) believes() bool { return m.status == open && m.claim == held && m.left > 0 }

@@ -37,8 +37,8 @@
 //     answers to renewals tell the holder before: oust in lease.go, for
 //     service/replica/oust.go.
 //   - A client counts its deadline from when it sent the renewal that was answered,
-//     takes off a margin, and never believes again after it: client.go, for deadline.go
-//     and reply.go of package conclave.
+//     takes off a margin, and never believes again after it: client.go, for reply.go of
+//     package internal/line.
 //
 // # What is abstract
 //
