@@ -19,7 +19,8 @@ type attendant struct {
 
 // attend requires that clients get answers while a majority of the voters is up, has
 // disks that work, and can talk. Others may be down, stand still, or have a disk
-// that hangs: the leader as well as any.
+// that hangs: the leader as well as any. A client needs a way to one of the majority, not
+// to the leader: the others relay.
 func (w *world) attend() {
 	w.after(lookPeriod, w.attend)
 	if well := w.majority(); well != w.well || well == 0 {
@@ -30,19 +31,34 @@ func (w *world) attend() {
 		if c.dead || c.paused {
 			continue
 		}
-		waits := w.now - max(c.waitsSince(), w.wellSince)
+		if reach := w.reach(c); reach != c.reaches || reach == 0 {
+			c.reaches, c.reachesSince = reach, w.now
+			continue
+		}
+		waits := w.now - max(c.waitsSince(), w.wellSince, c.reachesSince)
 		w.stats.Attended++
 		w.stats.Longest = max(w.stats.Longest, waits)
 		if waits > attention {
-			w.violate("availability", "client %d has waited %d ms for an answer, while the servers %b were well", c.slot, waits/ms, w.well)
+			w.violate("availability", "client %d has waited %d ms for an answer, while the servers %b were well and it had a way to %b", c.slot, waits/ms, w.well, c.reaches)
 		}
 	}
 }
 
+// reach returns the servers of the majority that a client reaches, and that reach it.
+func (w *world) reach(c *client) (reach endpoint) {
+	for _, s := range w.servers {
+		if me := s.endpoint(); w.well&me != 0 && !w.blocked(me, c.endpoint()) && !w.blocked(c.endpoint(), me) {
+			reach |= me
+		}
+	}
+	return reach
+}
+
 // majority returns the voters that are well, or 0 unless they are a majority that
-// nothing keeps from talking to each other and to clients.
+// nothing keeps from talking to each other.
 func (w *world) majority() (well endpoint) {
-	if len(w.cuts) > 0 || w.storm != nil || w.asking != nil {
+	between := func(c *cut) bool { return c.from&allServers != 0 && c.to&allServers != 0 }
+	if slices.ContainsFunc(w.cuts, between) || w.storm != nil || w.asking != nil {
 		return 0
 	}
 	var newest *server

@@ -23,6 +23,9 @@ type client struct {
 	awake, heard int64 // in the time of the world: when it began or went on, and a reply came
 	inbox        []func()
 
+	reaches      endpoint // servers of a majority that is well, as of the last look
+	reachesSince int64
+
 	line     *line.Line
 	carrying bool  // the outputs of the line are being carried out
 	due      int64 // the reading for which a tick is scheduled

@@ -155,6 +155,13 @@ func (w *world) strikeClient(f Fault, c *client) {
 		}
 	case Away:
 		w.sever(f.For*ms, &cut{me, allServers}, &cut{allServers, me})
+		if f.Arg > 0 {
+			w.after((f.For+f.Arg)*ms, func() {
+				if !w.healed {
+					w.sever(2*c.ttl, &cut{me, allServers}, &cut{allServers, me})
+				}
+			})
+		}
 	case Flood:
 		c.flood(int(f.Arg))
 	case Stuck:

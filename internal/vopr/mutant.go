@@ -346,9 +346,11 @@ var Mutants = []Mutant{
 	},
 	{
 		Name: "dead-stream-kept",
-		Why:  "The client keeps a dead stream to the leader, takes it for an attempt under way, and never tries the leader again.",
+		Why:  "The client keeps dead streams beside the one in use, takes them for attempts under way, and does not try these servers again.",
 		Edits: []Edit{{
 			"internal/line/search.go", "!st.relayed && !st.welcomed && st.address", "!st.relayed && st.address",
+		}, {
+			"internal/line/search.go", "st.welcomed && st != l.using && l.now-st.heard >= probeLimit", "st.welcomed && st != l.using && l.now-st.heard >= 1000*probeLimit",
 		}},
 	},
 	{

@@ -55,7 +55,7 @@ const (
 	End     Kind = "end"     // an operator ends the session of a client
 	Nap     Kind = "nap"     // a client stands still
 	Die     Kind = "die"     // a client ends without a word; another takes its place
-	Away    Kind = "away"    // a client reaches no server
+	Away    Kind = "away"    // a client reaches no server; with an Arg it does for so many ms, and then not again
 	Stuck   Kind = "stuck"   // a client does not reach one of the servers
 	Flood   Kind = "flood"   // a client asks for hundreds of locks at once
 )
@@ -113,6 +113,10 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		f.Arg = rng.Int64N(7_200_000) - 3_600_000
 		if rng.IntN(2) == 0 {
 			f.Arg *= 365 * 24 // up to a year
+		}
+	case Away:
+		if rng.IntN(2) == 0 {
+			f.Arg = 2 + rng.Int64N(150)
 		}
 	case Flood:
 		f.Arg = 100 + rng.Int64N(500)
