@@ -303,13 +303,6 @@ var Mutants = []Mutant{
 		}},
 	},
 	{
-		Name: "deadline-from-the-last-transmission",
-		Why:  "The client counts its deadline from the last transmission of a renewal, though the answer may be to the first.",
-		Edits: []Edit{{
-			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(l.ttl)", "until := c.last + rep.GetRemainingNs() - Margin(l.ttl)",
-		}},
-	},
-	{
 		Name: "deadline-without-margin",
 		Why:  "The client believes as long as the servers wait: its clock may be slower than theirs.",
 		Edits: []Edit{{
@@ -342,22 +335,6 @@ var Mutants = []Mutant{
 		Why:  "The client tries no other server while the one in use leaves requests unanswered.",
 		Edits: []Edit{{
 			"internal/line/watch.go", "last != 0 && !elsewhere && l.now-last", "last == 0 && !elsewhere && l.now-last",
-		}},
-	},
-	{
-		Name: "dead-stream-kept",
-		Why:  "The client keeps dead streams beside the one in use, takes them for attempts under way, and does not try these servers again.",
-		Edits: []Edit{{
-			"internal/line/search.go", "!st.relayed && !st.welcomed && st.address", "!st.relayed && st.address",
-		}, {
-			"internal/line/search.go", "st.welcomed && st != l.using && l.now-st.heard >= probeLimit", "st.welcomed && st != l.using && l.now-st.heard >= 1000*probeLimit",
-		}},
-	},
-	{
-		Name: "no-relay",
-		Why:  "A client that does not reach the leader never asks another server to relay.",
-		Edits: []Edit{{
-			"internal/line/search.go", "if !st.relayed && (late || leader == l.barred) {", "if st.relayed && (late || leader == l.barred) {",
 		}},
 	},
 	{

@@ -36,7 +36,7 @@ func TestSample(t *testing.T) {
 		"changes of members": all.Changes, "late writes refused": all.Refused, "histories": all.Histories,
 		"entries and states compared": all.Alike, "grants in turn": all.Pairs, "holds looked for": all.Kept, "sessions looked for": all.Alive,
 		"grants beside others": all.Shared, "grants after others": all.Handed, "patient candidates": all.Patient, "writes beside others": all.Beside, "sessions ended by an operator": all.Dismissed,
-		"levels raised": all.Raised, "founders": all.Founded, "disks emptied": all.Emptied, "servers that rejoined": all.Rejoined, "emptied servers taken back": all.TakenBack,
+		"levels raised": all.Raised, "floods": all.Floods, "streams relayed": all.Relayed, "founders": all.Founded, "disks emptied": all.Emptied, "servers that rejoined": all.Rejoined, "emptied servers taken back": all.TakenBack,
 	} {
 		if n == 0 && *seeds >= 16 {
 			t.Errorf("no %s in %d runs", what, *seeds)
