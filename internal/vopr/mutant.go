@@ -338,6 +338,13 @@ var Mutants = []Mutant{
 		}},
 	},
 	{
+		Name: "no-relay",
+		Why:  "A client that does not reach the leader never asks another server to relay.",
+		Edits: []Edit{{
+			"internal/line/search.go", "if !st.relayed && (late || leader == l.barred) {", "if st.relayed && (late || leader == l.barred) {",
+		}},
+	},
+	{
 		Name: "revocation-as-a-grant",
 		Why:  "The client takes any late answer that has a fence for a grant, and gives it back: also the answer to a revocation.",
 		Edits: []Edit{{
