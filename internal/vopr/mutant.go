@@ -259,8 +259,8 @@ var Mutants = []Mutant{
 		Name: "holds-outlive-sessions",
 		Why:  "A session ends and its holds stay.",
 		Edits: []Edit{{
-			"service/registry/end.go", "for _, c := range s.sortedClaims() {",
-			"for _, c := range s.sortedClaims()[:0] {",
+			"service/registry/end.go", "claims = s.sortedClaims(claims[:0])\n",
+			"claims = s.sortedClaims(claims[:0])[:0]\n",
 		}},
 	},
 	{

@@ -1,7 +1,7 @@
 package registry
 
 func (r *Registry) expire(leases []Lease, fx *Effects) {
-	var over []*session
+	over := make([]*session, 0, len(leases))
 	for _, lease := range leases {
 		if s := r.judged(lease); s != nil {
 			over = append(over, s)
@@ -14,6 +14,7 @@ func (r *Registry) expire(leases []Lease, fx *Effects) {
 // became free, so that nothing is granted to a session that ends as well.
 func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 	var freed []*resource
+	var claims []*claim
 	for _, s := range sessions {
 		if s.ended {
 			continue // named twice
@@ -26,7 +27,8 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 		if how != Expired {
 			fx.Closed = append(fx.Closed, s.id)
 		}
-		for _, c := range s.sortedClaims() {
+		claims = s.sortedClaims(claims[:0])
+		for _, c := range claims {
 			res := r.thaw(c.resource)
 			r.abandon(c, how, fx)
 			if !res.swept {

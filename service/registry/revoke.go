@@ -60,7 +60,7 @@ func (r *Registry) dismiss(c *Command, fx *Effects) Result {
 	r.thawSession(s)
 	s.leaving = true
 	r.withdraw(s, c.Value, fx)
-	for _, held := range s.sortedClaims() {
+	for _, held := range s.sortedClaims(nil) {
 		res := r.thaw(held.resource)
 		r.ask(res, slices.Index(res.holders(), held), c.Value, c.Origin.Actor, fx)
 	}
@@ -76,7 +76,7 @@ func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
 		why += ": " + reason
 	}
 	var freed []*resource
-	for _, c := range s.sortedClaims() {
+	for _, c := range s.sortedClaims(nil) {
 		if c.held() {
 			continue
 		}

@@ -126,9 +126,9 @@ func (s *sessionState) renewed(renewals uint64) {
 	s.silent, s.remaining = false, 0
 }
 
-// sortedClaims returns the claims in the order in which they were made.
-func (s *session) sortedClaims() []*claim {
-	claims := s.claims.all()
+// sortedClaims appends the claims in the order in which they were made.
+func (s *session) sortedClaims(claims []*claim) []*claim {
+	claims = s.claims.all(claims)
 	slices.SortFunc(claims, func(a, b *claim) int { return cmp.Compare(a.sequence, b.sequence) })
 	return claims
 }
@@ -139,7 +139,7 @@ func (s *session) asked() (sequences []uint64) {
 	if s.revocations == 0 {
 		return nil
 	}
-	for _, c := range s.sortedClaims() {
+	for _, c := range s.sortedClaims(nil) {
 		if c.revoked {
 			sequences = append(sequences, c.sequence)
 		}

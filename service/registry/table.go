@@ -1,5 +1,7 @@
 package registry
 
+import "slices"
+
 // table finds entries by their keys. It is a hash table with one word for each
 // slot, because a session may have a hundred thousand claims and there may be as
 // many resources: a map would keep every key a second time. The order of its
@@ -103,10 +105,10 @@ func (t *table[K, E]) resize(slots int) {
 	}
 }
 
-// all returns the entries, in no order.
-func (t *table[K, E]) all() []E {
+// all appends the entries, in no order.
+func (t *table[K, E]) all(entries []E) []E {
 	var none E
-	entries := make([]E, 0, t.count)
+	entries = slices.Grow(entries, t.count)
 	for _, e := range t.slots {
 		if e != none {
 			entries = append(entries, e)
