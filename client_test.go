@@ -190,3 +190,26 @@ func TestVersionsOfServers(t *testing.T) {
 		}
 	})
 }
+
+// A client that lives for months reconnects many times, and keeps nothing of it.
+func TestStreamsThatEndedAreForgotten(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		cl := newCluster(t, 1)
+		c := newClient(cl.config().WithDefaults())
+		d := newDriver(c)
+		c.tasks.Go(d.run)
+		for range 5 {
+			mustLock(t, c, "x").Unlock(t.Context())
+			cl.servers[0].kill()
+			time.Sleep(time.Second)
+			cl.servers[0].start()
+		}
+		mustLock(t, c, "x")
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := len(d.streams); n > 1 {
+			t.Errorf("%d streams are kept", n)
+		}
+	})
+}

@@ -155,8 +155,15 @@ func (d *driver) run() {
 func (d *driver) turn(inputs []line.Input) {
 	now := d.now()
 	for _, in := range inputs {
-		if in.Kind == line.Withdraw {
+		switch in.Kind {
+		case line.Withdraw:
 			d.forget(in.Call)
+		case line.Submit:
+			if in.Call.Op.GetRelease() != nil {
+				d.forget(in.Call.Of)
+			}
+		case line.Ended:
+			delete(d.streams, in.Stream)
 		}
 		d.line.Step(now, in)
 	}
@@ -185,8 +192,10 @@ func (d *driver) carryOut(o line.Output) {
 	case line.Dial:
 		d.streams[o.Stream] = c.open(o.Stream, o.Address, o.Relayed)
 	case line.HangUp:
-		d.streams[o.Stream].cancel(o.Err)
-		delete(d.streams, o.Stream)
+		if st := d.streams[o.Stream]; st != nil { // it may have ended meanwhile
+			st.cancel(o.Err)
+			delete(d.streams, o.Stream)
+		}
 	case line.Send:
 		d.streams[o.Stream].frames <- o.Frame // there is room: it has taken the one before
 	case line.Ping:
@@ -245,8 +254,6 @@ func (d *driver) finish(o line.Output) {
 		t := d.sessions[o.Call.Session()]
 		result.hold = newHold(d.client, o.Call, p.acquisition, t.lease, o.Reply)
 		t.holds[o.Call] = result.hold
-	case o.Call.Of != nil && o.Call.Op.GetRelease() != nil:
-		d.forget(o.Call.Of)
 	}
 	p.done <- result
 }
