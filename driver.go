@@ -88,7 +88,7 @@ type driver struct {
 	streams  map[uint64]*stream
 	sessions map[*line.Session]*tenure
 	timer    *time.Timer
-	due      int64 // when the timer fires, by the clock of deadlines
+	due      int64 // when the timer fires, by the clock of deadlines; 0 if it has
 }
 
 // tenure is an open session with what it holds.
@@ -143,6 +143,7 @@ func (d *driver) run() {
 		case <-d.client.mail.wake:
 			runtime.Gosched() // calls that are about to be made join the frame
 		case <-d.timer.C:
+			d.due = 0 // it is set again in any case
 			d.line.Step(d.now(), line.Input{})
 		}
 		inputs = d.client.mail.take(inputs)

@@ -49,7 +49,7 @@ type search struct {
 
 	attempts  map[string]error // by address, why the last stream to it ended
 	permanent map[string]error // those of them that will not change by themselves
-	learned   []string         // where servers take clients besides those configured
+	learned   []string         // addresses of servers that are not configured
 }
 
 // Server returns the address of the server in use, or "".

@@ -111,7 +111,7 @@ func TestAnUnansweredRequestStartsASearch(t *testing.T) {
 	b.pass(700 * ms)
 	b.welcome(b.to(other))
 	if b.l.Server() != slow.Address {
-		t.Fatal("a welcome is no proof that a server leads")
+		t.Fatal("a welcome does not prove that a server leads")
 	}
 	b.requireSent(t, "2/2 acquire x", "2/2 acquire x")
 	rep := &api.Reply{Session: b.newest().secret, Sequence: 2, Code: api.Code_CODE_QUEUED}

@@ -246,7 +246,7 @@ type request struct {
 	done     func(reply *api.Reply)
 }
 
-// submit makes a call. done is told how it ended: with nil if there is no reply.
+// submit makes a call. done is told how it ended: its argument is nil if there was no reply.
 func (c *client) submit(r *request, done func(*api.Reply)) {
 	r.client, r.born, r.done, r.call.Data = c, c.w.now, done, r
 	c.requests = append(c.requests, r)
