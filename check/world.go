@@ -17,7 +17,7 @@ import (
 
 // World is a search of a Spec whose one machine is a whole world: servers, clients,
 // clocks and what is on its way between them. Its machine takes one step after another
-// for ever, each time its only timer runs out, and Choose says which.
+// forever, each time its only timer runs out, and Choose says which.
 //
 // Run can search such a Spec too. It keeps every local state, since processes come
 // back to them. A world is in a new one each time, so World keeps nothing of a state

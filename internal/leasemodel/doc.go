@@ -55,7 +55,7 @@
 // of both. That a leader which stood still adds the gap to its deadlines is left out,
 // since it makes sessions longer. So is a clean release: that client has stopped.
 //
-// Each client asks for the lock once, and may be silent, or ask anew, at any time. A
+// Each client asks for the lock once, and may be silent, or ask again, at any time. A
 // client has one renewal under way. It gives it up when it sends another.
 //
 // With the option coarse, what clients and leaders tell each other arrives at once or

@@ -2,7 +2,6 @@ package leasemodel
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -26,7 +25,12 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written := replace(t, replace(t, text, "lease", searched(t)), "lease variants", variants())
+	written := text
+	for block, content := range map[string]string{"lease": searched(t), "lease variants": variants()} {
+		if written, err = longrun.Replace(written, block, []byte(content)); err != nil {
+			t.Fatalf("%s: %v", reportIn, err)
+		}
+	}
 	switch {
 	case bytes.Equal(text, written):
 	case *update:
@@ -38,42 +42,22 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// replace puts a text into the block with the given name.
-func replace(t *testing.T, page []byte, block, text string) []byte {
-	begins, ends := fmt.Sprintf("<!-- generated: %s -->\n", block), "<!-- end -->"
-	head, rest, found := bytes.Cut(page, []byte(begins))
-	_, tail, ended := bytes.Cut(rest, []byte(ends))
-	if !found || !ended {
-		t.Fatalf("%s has no block between %q and %q", reportIn, begins, ends)
-	}
-	return bytes.Join([][]byte{head, []byte(begins), []byte(text), []byte(ends), tail}, nil)
-}
-
 // searched writes the figures of the last long run as a table.
 func searched(t *testing.T) string {
-	file, err := os.Open(figuresOf)
+	text, err := os.ReadFile(figuresOf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	var ran longrun.Header
-	lines := json.NewDecoder(file)
-	if err := lines.Decode(&ran); err != nil {
+	ran, notes, err := longrun.Parse(text)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "Ran on %s, at %s, in %s s, on %s.\n\n", ran.Date, ran.Commit, longrun.Number(ran.Seconds), ran.Machine)
 	out.WriteString("| bounds | states | transitions | depth | GiB | s |\n|---|---:|---:|---:|---:|---:|\n")
-	for lines.More() {
-		var note struct {
-			Subject string
-			Figures []longrun.Figure
-		}
-		if err := lines.Decode(&note); err != nil {
-			t.Fatal(err)
-		}
-		out.WriteString("| " + note.Subject)
-		for _, f := range note.Figures {
+	for _, n := range notes {
+		out.WriteString("| " + n.Name)
+		for _, f := range n.Figures {
 			out.WriteString(" | " + longrun.Number(f.Value))
 		}
 		out.WriteString(" |\n")

@@ -40,9 +40,9 @@ type Figure struct {
 	Value float64 `json:"value"`
 }
 
-// note is what a part says of one subject.
-type note struct {
-	Subject string   `json:"subject"`
+// Subject is what a part says of one subject.
+type Subject struct {
+	Name    string   `json:"subject"`
 	Figures []Figure `json:"figures"`
 }
 
@@ -90,7 +90,7 @@ func Note(subject string, figures ...Figure) error {
 		return fmt.Errorf("longrun: %w", err)
 	}
 	defer file.Close()
-	return json.NewEncoder(file).Encode(note{subject, figures})
+	return json.NewEncoder(file).Encode(Subject{subject, figures})
 }
 
 // Write puts a part into a file of the given folder: its header and, in order,
@@ -100,7 +100,7 @@ func Write(folder, part string, header Header, notes string) error {
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	taken, err := decode[note](text)
+	taken, err := decode[Subject](text)
 	if err != nil {
 		return err
 	}
@@ -118,9 +118,9 @@ func Write(folder, part string, header Header, notes string) error {
 	return os.WriteFile(filepath.Join(folder, part+".jsonl"), out.Bytes(), 0o644)
 }
 
-func before(a, b note) int {
+func before(a, b Subject) int {
 	value := func(a, b Figure) int { return cmp.Compare(a.Value, b.Value) }
-	return cmp.Or(cmp.Compare(a.Subject, b.Subject), slices.CompareFunc(a.Figures, b.Figures, value))
+	return cmp.Or(cmp.Compare(a.Name, b.Name), slices.CompareFunc(a.Figures, b.Figures, value))
 }
 
 func decode[T any](text []byte) ([]T, error) {
@@ -162,13 +162,29 @@ func Report(folder string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func section(out *bytes.Buffer, text []byte) error {
+// Parse reads a part that Write has written.
+func Parse(text []byte) (h Header, notes []Subject, err error) {
 	first, rest, _ := bytes.Cut(text, []byte("\n"))
-	var h Header
 	if err := json.Unmarshal(first, &h); err != nil {
-		return err
+		return h, nil, err
 	}
-	notes, err := decode[note](rest)
+	notes, err = decode[Subject](rest)
+	return h, notes, err
+}
+
+// Replace returns a page with another text in its generated block of the given name.
+func Replace(page []byte, block string, text []byte) ([]byte, error) {
+	begins, ends := []byte("<!-- generated: "+block+" -->\n"), []byte("<!-- end -->")
+	head, rest, found := bytes.Cut(page, begins)
+	_, tail, ended := bytes.Cut(rest, ends)
+	if !found || !ended {
+		return nil, fmt.Errorf("no block between %q and %q", begins, ends)
+	}
+	return bytes.Join([][]byte{head, begins, text, ends, tail}, nil), nil
+}
+
+func section(out *bytes.Buffer, text []byte) error {
+	h, notes, err := Parse(text)
 	if err != nil {
 		return err
 	}
@@ -180,9 +196,9 @@ func section(out *bytes.Buffer, text []byte) error {
 }
 
 // table has a column for each figure that a note has.
-func table(out *bytes.Buffer, notes []note, total bool) {
+func table(out *bytes.Buffer, notes []Subject, total bool) {
 	var names []string
-	sums := note{Subject: "**all**"}
+	sums := Subject{Name: "**all**"}
 	for _, n := range notes {
 		for _, f := range n.Figures {
 			at := slices.Index(names, f.Name)
@@ -199,7 +215,7 @@ func table(out *bytes.Buffer, notes []note, total bool) {
 		notes = append(notes, sums)
 	}
 	for _, n := range notes {
-		fmt.Fprintf(out, "| %s |", n.Subject)
+		fmt.Fprintf(out, "| %s |", n.Name)
 		for _, name := range names {
 			cell := ""
 			if at := slices.IndexFunc(n.Figures, func(f Figure) bool { return f.Name == name }); at >= 0 {

@@ -2,7 +2,6 @@ package vopr
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -24,18 +23,14 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begins, ends = "<!-- generated: vopr -->\n", "<!-- end -->"
-	head, rest, found := bytes.Cut(text, []byte(begins))
-	block, tail, ended := bytes.Cut(rest, []byte(ends))
-	if !found || !ended {
-		t.Fatalf("%s has no block between %q and %q", reportIn, begins, ends)
+	written, err := longrun.Replace(text, "vopr", reported(t))
+	if err != nil {
+		t.Fatalf("%s: %v", reportIn, err)
 	}
-	want := reported(t)
 	switch {
-	case bytes.Equal(block, want):
+	case bytes.Equal(text, written):
 	case *update:
-		whole := bytes.Join([][]byte{head, []byte(begins), want, []byte(ends), tail}, nil)
-		if err := os.WriteFile(reportIn, whole, 0o644); err != nil {
+		if err := os.WriteFile(reportIn, written, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	default:
@@ -45,28 +40,19 @@ func TestReport(t *testing.T) {
 
 // reported writes the figures of the last long run as a table.
 func reported(t *testing.T) []byte {
-	file, err := os.Open(figuresOf)
+	text, err := os.ReadFile(figuresOf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	var ran longrun.Header
-	lines := json.NewDecoder(file)
-	if err := lines.Decode(&ran); err != nil {
+	ran, notes, err := longrun.Parse(text)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "Ran on %s, at %s, in %s s, on %s.\n", ran.Date, ran.Commit, longrun.Number(ran.Seconds), ran.Machine)
-	for lines.More() {
-		var note struct {
-			Subject string
-			Figures []longrun.Figure
-		}
-		if err := lines.Decode(&note); err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&out, "\n| %s | |\n|---|---:|\n", note.Subject)
-		for _, f := range note.Figures {
+	for _, n := range notes {
+		fmt.Fprintf(&out, "\n| %s | |\n|---|---:|\n", n.Name)
+		for _, f := range n.Figures {
 			fmt.Fprintf(&out, "| %s | %s |\n", f.Name, longrun.Number(f.Value))
 		}
 	}
