@@ -101,15 +101,15 @@ long: long-schedules long-costs long-sim long-model model long-audit long-vopr l
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
-	$(PART) -part schedules -title "Random schedules" -total env SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 10h ./sim/simtest
+	$(PART) -part schedules -title "Random schedules" -total env SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 10h ./lab/sim/simtest
 
 .PHONY: long-costs
 long-costs: go-version ## costs of a thousand processes over whole rounds
-	$(PART) -part costs -title "Costs against theory" -total env LONG=1 $(GO) test -count 1 -timeout 2h ./measure
+	$(PART) -part costs -title "Costs against theory" -total env LONG=1 $(GO) test -count 1 -timeout 2h ./lab/measure
 
 .PHONY: long-sim
 long-sim: go-version ## how fast the simulator is
-	$(PART) -part sim -title "Speed of the simulator" $(GO) test -run '^$$' -bench 'Saturated|Pending|MillionRing' -benchtime 3s -timeout 1h ./sim
+	$(PART) -part sim -title "Speed of the simulator" $(GO) test -run '^$$' -bench 'Saturated|Pending|MillionRing' -benchtime 3s -timeout 1h ./lab/sim
 
 .PHONY: long-model
 long-model: go-version ## the registry beside its naive twin, 100,000 steps
@@ -143,7 +143,7 @@ long-large: go-version ## a large state (LOCKS): readers, and servers that are k
 
 .PHONY: long-audit
 long-audit: go-version ## whether docs/assumptions.md is what the checker finds, all of it
-	$(PART) -part audit -title "Assumption audit" env LONG=1 $(GO) test -count 1 -timeout 1h ./check ./check/audit
+	$(PART) -part audit -title "Assumption audit" env LONG=1 $(GO) test -count 1 -timeout 1h ./lab/check ./lab/check/audit
 
 .PHONY: long-race
 long-race: go-version ## all tests under the race detector
@@ -237,7 +237,7 @@ detectors: go-version ## write docs/detectors.md: what the failure detectors cos
 .PHONY: sim
 SEEDS ?= 10000
 sim: go-version ## SEEDS (10000) random schedules of every algorithm in the simulator
-	SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 60m ./sim/... ./measure
+	SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 60m ./lab/sim/... ./lab/measure
 
 .PHONY: vopr
 vopr: go-version ## SEEDS (10000) minutes of whole clusters under faults, each from a seed

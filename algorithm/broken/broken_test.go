@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/broken"
+	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/process/processtest"
-	"github.com/conclave-io/conclave/sim"
 )
 
 // Every mistake shows in the simulator within its bounds, and the original comes

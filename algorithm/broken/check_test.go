@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/conclave-io/conclave/algorithm/broken"
-	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/check/audit"
+	"github.com/conclave-io/conclave/lab/check/audit"
 	"github.com/conclave-io/conclave/process"
 )
 

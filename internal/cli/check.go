@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/conclave-io/conclave/check"
 	"github.com/conclave-io/conclave/internal/outfile"
+	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/trace"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/lab/scenario"
+	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/scenario"
-	"github.com/conclave-io/conclave/sim"
 )
 
 var timings = []string{

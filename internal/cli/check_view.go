@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/algorithm/broken"
-	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/lab/check"
 )
 
 // checkView is a verdict as JSON.

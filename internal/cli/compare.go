@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/measure"
+	"github.com/conclave-io/conclave/lab/measure"
 	"github.com/conclave-io/conclave/process"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/conclave-io/conclave/measure"
+	"github.com/conclave-io/conclave/lab/measure"
 )
 
 // largestDetectors is the most processes that compare --detectors measures: each

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/measure"
+	"github.com/conclave-io/conclave/lab/measure"
 )
 
 // runElections measures elections instead of locks.

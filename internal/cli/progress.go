@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/conclave-io/conclave/scenario"
+	"github.com/conclave-io/conclave/lab/scenario"
 )
 
 // progress is a line about what takes long, for a person who waits at a terminal.

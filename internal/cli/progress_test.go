@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/conclave-io/conclave/scenario"
+	"github.com/conclave-io/conclave/lab/scenario"
 )
 
 // TestProgress reports on a run as if an hour passed with every look at the clock.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/internal/outfile"
+	"github.com/conclave-io/conclave/lab/scenario"
+	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/scenario"
-	"github.com/conclave-io/conclave/sim"
 	"github.com/conclave-io/conclave/trace"
 )
 

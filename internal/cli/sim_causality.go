@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/conclave-io/conclave/scenario"
+	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/trace"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/sim"
 )
 
 // given says which flags were given.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/sim"
 )
 
 // globalStateView is a recorded global state: what each process noted, and what

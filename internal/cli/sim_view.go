@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/conclave-io/conclave/lab/scenario"
+	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/scenario"
-	"github.com/conclave-io/conclave/sim"
 )
 
 // runView is the result of a run. Times and delays are in units of D.

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
 

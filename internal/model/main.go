@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/check"
 	"github.com/conclave-io/conclave/internal/longrun"
+	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
 

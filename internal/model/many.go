@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
 

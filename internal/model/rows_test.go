@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
-	"github.com/conclave-io/conclave/check"
+	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
 

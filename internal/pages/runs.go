@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/scenario"
 )
 
 // What a picture on a page may be and still be read.

@@ -35,18 +35,18 @@ algorithm:             process algorithm/...
 
 # Laboratory: the deterministic world in which algorithms are watched. It knows
 # nothing of the service.
-sim:                   process trace algorithm algorithm/... internal/longrun
-sim/simtest:           sim process trace algorithm algorithm/... internal/longrun
-measure:               sim process algorithm algorithm/... internal/longrun
-scenario:              sim process trace algorithm algorithm/...
-check:                 scenario sim process trace algorithm algorithm/...
-check/audit:           check process algorithm
+lab/sim:               process trace algorithm algorithm/... internal/longrun
+lab/sim/simtest:       lab/sim process trace algorithm algorithm/... internal/longrun
+lab/measure:           lab/sim process algorithm algorithm/... internal/longrun
+lab/scenario:          lab/sim process trace algorithm algorithm/...
+lab/check:             lab/scenario lab/sim process trace algorithm algorithm/...
+lab/check/audit:       lab/check process algorithm
 
-internal/model:        check process algorithm internal/longrun
+internal/model:        lab/check process algorithm internal/longrun
 
 # The words for what a Spec declares, and the pages made of them.
 internal/describe:     process
-internal/pages:        internal/describe process trace algorithm algorithm/broken scenario
+internal/pages:        internal/describe process trace algorithm algorithm/broken lab/scenario
 internal/pages/cmd:    internal/pages algorithm
 
 # Service: the replicated state, the core that decides, what gives it a disk, a
@@ -68,7 +68,7 @@ service/server/servertest: service/server # for tests only: no line below may na
 
 # A model of the sessions of the service, for the checker, and its searches.
 internal/leasemodel:   process service/founding
-internal/leasemodel/run: internal/leasemodel check process internal/longrun
+internal/leasemodel/run: internal/leasemodel lab/check process internal/longrun
 
 # Faces: what people touch. The client speaks the protocol and links no server.
 internal/line:         service/api
@@ -78,7 +78,7 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server
 internal/demo:         . internal/local internal/boottime service/server
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile service/server service/backup process algorithm algorithm/broken trace sim measure scenario check check/audit
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile service/server service/backup process algorithm algorithm/broken trace lab/sim lab/measure lab/scenario lab/check lab/check/audit
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
@@ -105,7 +105,7 @@ google.golang.org/genproto/...:        service/server
 google.golang.org/grpc...:             . service/api service/server internal/bench
 github.com/prometheus/...:             service/server
 github.com/BurntSushi/toml:            service/server internal/cli
-go.yaml.in/yaml/v3:                    scenario
+go.yaml.in/yaml/v3:                    lab/scenario
 
 github.com/spf13/...:                  internal/cli cmd/conclave
 github.com/HdrHistogram/...:           internal/bench internal/demo

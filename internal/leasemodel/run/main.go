@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/conclave-io/conclave/check"
 	"github.com/conclave-io/conclave/internal/leasemodel"
 	"github.com/conclave-io/conclave/internal/longrun"
+	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
 )
 

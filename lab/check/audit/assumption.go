@@ -1,0 +1,254 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/process"
+)
+
+// Assumption is something that algorithms assume of the world.
+type Assumption uint8
+
+// The assumptions. Nothing stands for all of them kept.
+const (
+	Nothing Assumption = iota
+	FIFO
+	NoLoss
+	NoDuplication
+	NoCrash
+	BoundedDelay
+	UniqueLabels
+	CorrectDetector
+)
+
+// Assumptions are the columns of the audit. The first drops nothing: what breaks
+// there breaks everywhere.
+var Assumptions = []Assumption{
+	Nothing, FIFO, NoLoss, NoDuplication, NoCrash, BoundedDelay, UniqueLabels, CorrectDetector,
+}
+
+var assumptionNames = [...]string{
+	"nothing dropped", "FIFO links", "no loss", "no duplication", "no crash", "bounded delay", "unique labels", "correct detector",
+}
+
+// slugs name the assumptions in the names of files.
+var slugs = [...]string{"all-kept", "fifo", "loss", "duplication", "crash", "delay", "labels", "detector"}
+
+// dropped says what the checker does instead.
+var dropped = [...]string{
+	"Links keep their order and lose and repeat nothing, nobody crashes, timers run out only while no message is on its way and nobody is inside. Where the algorithm needs synchrony, timers of elections and detectors run out also while somebody is inside, but a detector gives up nobody who is up.",
+	"Every message may overtake every other on its link.",
+	"One message may be lost.",
+	"One message may come twice, the second time whenever it likes.",
+	"One process may crash for good, at any moment, also between two sends of a step. Where the algorithm wants a detector, it is told the truth at any later moment; in an election that wants none, who follows a leader that has crashed asks for another at some later moment.",
+	"Timers may run out at any moment, also while messages are on their way and others are inside, and those of a detector also while what they wait for is up.",
+	"Two processes have the same label, any two in turn, and in elections by load everyone is equally busy. Processes are known by their rank, which cannot be the same twice; labels are what elections compare, and announcements are ordered by round and rank all the same.",
+	"One process may be told, once, that another has failed that is up. From then on it hears nothing of it, as if that had crashed.",
+}
+
+// faults are what Specs call the absence of an assumption; 0: they have no word
+// for it.
+var faults = [...]process.Fault{
+	0, process.Reorder, process.Loss, process.Duplication, process.CrashAny, process.Slowness, 0, 0,
+}
+
+// String returns the name of the assumption.
+func (a Assumption) String() string { return assumptionNames[a] }
+
+// Dropped says in a sentence what the checker allows when the assumption is dropped.
+func (a Assumption) Dropped() string { return dropped[a] }
+
+// Needed reports whether an algorithm says that it needs the assumption. Of a crash
+// that is to say that it does not survive every one.
+func (a Assumption) Needed(s *process.Spec) bool {
+	switch a {
+	case FIFO:
+		return s.Needs.FIFO
+	case NoLoss:
+		return s.Needs.Reliable
+	case NoDuplication:
+		return s.Needs.NoDuplication
+	case BoundedDelay:
+		return s.Needs.Synchrony
+	case NoCrash:
+		return !s.Survives(process.CrashAny, s.Mode(&process.Config{}))
+	case UniqueLabels:
+		return hasElection(s)
+	case CorrectDetector:
+		return s.Needs.Detector != process.NoDetector
+	}
+	return false
+}
+
+// Survived reports whether the Spec says that the algorithm keeps its promises
+// without the assumption, and under which condition, if under one.
+func (a Assumption) Survived(s *process.Spec) (survives bool, when string) {
+	fault, mode := faults[a], s.Mode(&process.Config{})
+	if fault == 0 || !s.Survives(fault, mode) {
+		return false, ""
+	}
+	for _, v := range s.Claims.Survives {
+		if v.Fault == fault && (v.Mode == "" || v.Mode == mode) {
+			return true, v.When
+		}
+	}
+	return true, ""
+}
+
+// comparesLabels reports whether the algorithm, or the election that it asks for,
+// compares labels. All others know processes by their rank.
+func comparesLabels(s *process.Spec) bool { return s.Needs.Elector || hasElection(s) }
+
+func hasElection(s *process.Spec) bool {
+	for i := range s.Depth() {
+		if s.Layer(uint8(i)).Family == process.Election {
+			return true
+		}
+	}
+	return false
+}
+
+func hasTimers(s *process.Spec) bool {
+	for i := range s.Depth() {
+		if len(s.Layer(uint8(i)).Timers) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// detects reports whether a failure detector is among the layers.
+func detects(s *process.Spec) bool {
+	for i := range s.Depth() {
+		if s.Layer(uint8(i)).Family == process.Detector {
+			return true
+		}
+	}
+	return false
+}
+
+// properties are those that are judged: of the claimed ones all but a bound of bypass
+// that holds only while no takeover begins, since timers that wait for a lost token
+// may begin one at any quiet moment.
+func properties(s *process.Spec, c *process.Config) []process.Property {
+	return slices.DeleteFunc(check.Claimed(s, c), func(p process.Property) bool {
+		return p == process.BoundedBypass && s.Needs.Elector
+	})
+}
+
+// applies returns why the checker does not search, or 0 if it does.
+func (a Assumption) applies(s *process.Spec) (Outcome, string) {
+	switch {
+	case !judged(s):
+		return NotAudited, "what it promises holds once nobody has come or gone for some periods of its timers, and how long a period is the checker does not model; the simulator judges it"
+	case a == BoundedDelay && !hasTimers(s):
+		return NotApplicable, "it has no timers, so delays are as long as they like in every search"
+	case a == UniqueLabels && !comparesLabels(s):
+		return NotApplicable, "it cannot be dropped: processes are known by their rank, which breaks ties too, and no rule looks at a label"
+	case a == CorrectDetector && detects(s):
+		return NotApplicable, "its detector is a part of it, which is wrong when a delay is longer than its bound: that is dropped in another column"
+	case a == CorrectDetector && s.Needs.Detector == process.NoDetector:
+		return NotApplicable, "it asks no detector"
+	}
+	return 0, ""
+}
+
+// judged reports whether the checker can judge any promise of the algorithm.
+func judged(s *process.Spec) bool {
+	return len(check.Claimed(s, &process.Config{N: ladder[0].n})) > 0
+}
+
+// step is one of the ladder of bounds.
+type step struct{ n, entries int }
+
+var ladder = []step{{2, 1}, {3, 1}, {3, 2}, {4, 1}}
+
+// timeouts is how many timers may run out where any number is too much. A crash that
+// an algorithm has to notice by itself takes some of them before anything else
+// happens: to doubt, to give up, and to elect.
+const (
+	timeouts            = 3
+	timeoutsOfDetectors = 5
+)
+
+func fewTimeouts(s *process.Spec) int {
+	if detects(s) {
+		return timeoutsOfDetectors
+	}
+	return timeouts
+}
+
+// Limits is how much one search may take.
+type Limits struct {
+	States uint64 // about so many different ones
+	Depth  int    // steps of a run
+	Memory int64  // bytes
+}
+
+// The limits of docs/assumptions.md.
+var Default = Limits{States: 200_000, Depth: 100, Memory: 1 << 30}
+
+// configs is what is searched without an assumption on a step of the ladder: one
+// search, but one for each pair of processes that might have the same label.
+func (l Limits) configs(spec *process.Spec, a Assumption, s step) []check.Config {
+	cfg := l.config(spec, a, s)
+	if a != UniqueLabels {
+		return []check.Config{cfg}
+	}
+	var all []check.Config
+	for q := range process.ID(s.n) {
+		for p := range q {
+			labels := make([]process.Label, s.n)
+			for r := range process.ID(s.n) {
+				labels[r] = cfg.Process.Label(r)
+			}
+			labels[p] = labels[q]
+			c := cfg
+			c.Process.ElectionLabels = labels
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// config is a search with everything but labels. One worker makes counts the same
+// everywhere; Run makes use of the others.
+func (l Limits) config(spec *process.Spec, a Assumption, s step) check.Config {
+	cfg := check.Config{
+		Spec: spec, Process: process.Config{N: s.n}, Entries: s.entries,
+		Liveness: judgedLive(spec), Workers: 1, MaxStates: l.States, MaxDepth: l.Depth, Memory: l.Memory,
+	}
+	cfg.Properties = properties(spec, &cfg.Process)
+	switch a {
+	case FIFO:
+		cfg.Unordered = true
+	case NoLoss:
+		cfg.Drops = 1
+	case NoDuplication:
+		cfg.Duplicates = 1
+	case NoCrash:
+		cfg.Crashes = 1
+	case BoundedDelay:
+		cfg.Timing = check.AnyTime
+	case UniqueLabels:
+		if spec.Needs.Load {
+			cfg.Loads = make([]int64, s.n)
+		}
+	case CorrectDetector:
+		cfg.Suspicions = 1
+	}
+	return cfg
+}
+
+// judgedLive reports whether runs that go on for ever break a promise. A promise that
+// holds with probability 1 is broken by unlucky choices that go on for ever.
+func judgedLive(s *process.Spec) bool {
+	for _, c := range s.Claims.Properties {
+		if c.Property == process.Progress && strings.HasPrefix(c.When, "with probability 1") {
+			return c.Mode != "" && c.Mode != s.Mode(&process.Config{})
+		}
+	}
+	return true
+}

@@ -1,0 +1,124 @@
+package check_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/process"
+)
+
+// bounds is a configuration with what must come of it.
+type bounds struct {
+	name        string
+	n, entries  int
+	change      func(c *check.Config)
+	broken      process.Property // 0: proved
+	states      uint64           // 0: not asserted
+	transitions uint64
+	depth       int // of a violation: the length of the run to it
+}
+
+func (b *bounds) config(t *testing.T) check.Config {
+	t.Helper()
+	spec := algorithm.Find(b.name)
+	if spec == nil {
+		t.Fatalf("there is no algorithm %s", b.name)
+	}
+	c := check.Config{Spec: spec, Process: process.Config{N: b.n}, Entries: b.entries}
+	if b.change != nil {
+		b.change(&c)
+	}
+	return c
+}
+
+// assertion stands for a broken assertion, which is no property.
+const assertion = process.Property(255)
+
+func duplicated(c *check.Config) { c.Duplicates = 1 }
+
+func crashing(c *check.Config) { c.Crashes = 1 }
+
+func cancelling(c *check.Config) { c.Cancels = 1 }
+
+func unordered(c *check.Config) { c.Unordered = true }
+
+var known = []bounds{
+	{name: "central", n: 3, entries: 1, states: 130, transitions: 216, depth: 12},
+	{name: "ricart-agrawala", n: 2, entries: 1, states: 39, transitions: 48, depth: 8},
+	{name: "ricart-agrawala", n: 3, entries: 1, states: 5401, transitions: 13067, depth: 18},
+	{name: "ricart-agrawala", n: 3, entries: 2, states: 383817, transitions: 999589, depth: 36},
+	{name: "suzuki-kasami", n: 3, entries: 2, states: 16923, transitions: 52308, depth: 30},
+	{name: "raymond", n: 3, entries: 2, states: 1866, transitions: 3442, depth: 24},
+	{name: "lamport", n: 2, entries: 2, states: 2483, transitions: 3840, depth: 20},
+	{name: "lamport", n: 2, entries: 1, change: unordered, broken: process.MutualExclusion},
+	{name: "maekawa-slides", n: 3, entries: 1, broken: process.Progress},
+	{name: "singhal-printed", n: 3, entries: 2, broken: process.Progress},
+	{name: "singhal", n: 3, entries: 2},
+	{name: "maekawa", n: 3, entries: 2},
+	{name: "bully", n: 3, entries: 1, change: func(c *check.Config) { c.Timing = check.AnyTime }, broken: process.LeaderValidity},
+	{name: "bully", n: 3, entries: 1, change: func(c *check.Config) { c.Crashes, c.Timeouts = 1, 3 }},
+	{name: "lamport", n: 3, entries: 1, change: func(c *check.Config) { c.Drops = 1 }, broken: process.MutualExclusion},
+	{name: "suzuki-kasami", n: 3, entries: 1, change: func(c *check.Config) { c.Drops = 1 }, broken: process.Progress},
+	{name: "suzuki-kasami", n: 3, entries: 1, change: crashing, broken: process.Progress},
+	{name: "ricart-agrawala", n: 3, entries: 1, change: crashing},
+	{name: "ricart-agrawala", n: 3, entries: 1, change: func(c *check.Config) { c.Crashes, c.Restarts = 1, 1 }, broken: process.OrderHappenedBefore},
+	{name: "k-ricart-agrawala", n: 3, entries: 2, change: duplicated, broken: assertion},
+	{name: "maekawa", n: 3, entries: 1, change: duplicated, broken: process.MutualExclusion},
+	{name: "raymond", n: 3, entries: 1, change: duplicated, broken: assertion},
+	{name: "central", n: 3, entries: 1, change: crashing},
+	{name: "chang-roberts", n: 3, entries: 1, states: 195, transitions: 366, depth: 24},
+}
+
+func TestKnown(t *testing.T) {
+	for _, b := range known {
+		cfg := b.config(t)
+		t.Run(b.name+" "+cfg.Bounds(), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			r, err := check.Run(ctx, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s, %d states, %d transitions, depth %d, %.2f M/s, %v", r.Verdict, r.States, r.Transitions, r.Depth, r.Rate()/1e6, r.Broken)
+			if broken := r.Broken != nil; broken != (b.broken != 0) || broken && r.Broken.Property != b.broken%assertion {
+				t.Errorf("%s: %v", r.Verdict, r.Broken)
+			}
+			if r.Broken != nil {
+				replayed(t, r)
+			}
+			if b.states != 0 && (r.States != b.states || r.Transitions != b.transitions || r.Depth != b.depth) {
+				t.Errorf("%d states, %d transitions, depth %d", r.States, r.Transitions, r.Depth)
+			}
+		})
+	}
+}
+
+// replayed runs what was found in the simulator, which must find the same.
+func replayed(t *testing.T, r *check.Result) {
+	t.Helper()
+	sc, err := r.Replay()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, r.Scenario())
+	}
+	o, err := sc.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := o.Result.Violations
+	if len(v) == 0 || v[0].Property != r.Broken.Property || v[0].Text != r.Broken.Text {
+		t.Errorf("the simulator finds %v, the checker %v\n%s", v, r.Broken, r.Scenario())
+	}
+}
+
+// TestInterrupted: a search that somebody ends has not come to the end of its time.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err := check.Run(ctx, check.Config{Spec: algorithm.Find("lamport"), Process: process.Config{N: 3}})
+	if err != nil || r.Verdict != check.Bounded || r.Stopped != "interruption" {
+		t.Errorf("%v, %v", r, err)
+	}
+}

@@ -1,0 +1,235 @@
+package check_test
+
+import (
+	"testing"
+
+	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
+	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/process"
+)
+
+// idleRing is a token that circulates without ever being stopped: who wants it asks
+// in vain.
+type idleRing struct {
+	self, n process.ID
+	waits   bool
+	greedy  bool
+}
+
+func (m *idleRing) Step(ev *process.Event, fx *process.Effects) {
+	next := (m.self + 1) % m.n
+	switch ev.Kind {
+	case process.Start:
+		if m.self == 0 {
+			fx.Send(next, process.Message{Type: 1})
+		}
+	case process.Acquire:
+		m.waits = true
+	case process.Deliver:
+		if m.waits && !(m.greedy && m.self == 1) {
+			m.waits = false
+			fx.Grant(1)
+			return
+		}
+		fx.Send(next, process.Message{Type: 1})
+	case process.Release:
+		fx.Send(next, process.Message{Type: 1})
+	}
+}
+
+func (m *idleRing) Fields(f *process.Fields) { f.Bool("waits", &m.waits) }
+
+func ring(deaf bool) *process.Spec {
+	return &process.Spec{
+		Name: "idle-ring", Family: process.Mutex, Messages: tokenring.Spec.Messages,
+		New: func(self process.ID, c *process.Config) process.Machine {
+			return &idleRing{self: self, n: process.ID(c.N), greedy: deaf}
+		},
+	}
+}
+
+// TestLiveness: on a ring whose token passes one process by, that one waits for ever
+// although the token goes on; where it stops for everyone, nobody does.
+func TestLiveness(t *testing.T) {
+	for _, deaf := range []bool{false, true} {
+		r, err := check.Run(t.Context(), check.Config{
+			Spec: ring(deaf), Process: process.Config{N: 3}, Liveness: true,
+			Properties: []process.Property{process.MutualExclusion, process.Progress},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !deaf {
+			if r.Verdict != check.Proved {
+				t.Errorf("%s, %v", r.Verdict, r.Broken)
+			}
+			continue
+		}
+		if r.Verdict != check.Violated || r.Broken.Property != process.Progress || r.Broken.Process != 1 {
+			t.Fatalf("%s, %v", r.Verdict, r.Broken)
+		}
+		if r.Path.Loop != 1 || len(r.Path.Steps) != 4 {
+			t.Errorf("the loop begins after %d of %d steps", r.Path.Loop, len(r.Path.Steps))
+		}
+	}
+}
+
+// beating are two processes of which one sends heartbeats for ever. The other enters
+// once it has waited for a while; if it is shy, a heartbeat makes it wait anew. If it is
+// alone, it has nobody's heartbeats but its own.
+type beating struct {
+	self       process.ID
+	waits      bool
+	shy, alone bool
+}
+
+const (
+	beat process.Timer = iota + 1
+	patience
+)
+
+func (m *beating) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		if (m.self == 0) != m.alone {
+			fx.Arm(beat, process.Millisecond, process.Millisecond)
+		}
+	case process.Acquire:
+		m.waits = true
+		fx.Arm(patience, process.Millisecond, process.Millisecond)
+	case process.Deliver:
+		m.hear(fx)
+	case process.Fire:
+		if ev.Timer == patience {
+			m.waits = false
+			fx.Grant(1)
+			return
+		}
+		fx.Arm(beat, process.Millisecond, process.Millisecond)
+		if m.alone {
+			m.hear(fx)
+		} else {
+			fx.Send(1, process.Message{Type: 1})
+		}
+	}
+}
+
+func (m *beating) hear(fx *process.Effects) {
+	if m.waits && m.shy {
+		fx.Arm(patience, process.Millisecond, process.Millisecond)
+	}
+}
+
+func (m *beating) Fields(f *process.Fields) { f.Bool("waits", &m.waits) }
+
+// TestTimersBesideHeartbeats: a timer that may run out only while no message is on its
+// way is not put off for ever by heartbeats, but by being set anew, even if it might have
+// run out each time.
+func TestTimersBesideHeartbeats(t *testing.T) {
+	for shy, want := range map[bool]check.Verdict{false: check.Proved, true: check.Violated} {
+		for _, alone := range []bool{false, true} {
+			r := patient(t, 2, func(self process.ID) process.Machine { return &beating{self: self, shy: shy, alone: alone} })
+			if r.Verdict != want {
+				t.Errorf("shy %v, alone %v: %s %v, want %s", shy, alone, r.Verdict, r.Broken, want)
+			}
+		}
+	}
+}
+
+// patient searches for a run in which process 1 waits for ever beside machines that
+// have the timers beat and patience.
+func patient(t *testing.T, n int, machine func(self process.ID) process.Machine) *check.Result {
+	t.Helper()
+	r, err := check.Run(t.Context(), check.Config{
+		Spec: &process.Spec{
+			Name: "patient", Family: process.Mutex, Messages: tokenring.Spec.Messages, Timers: []string{"beat", "patience"},
+			New: func(self process.ID, c *process.Config) process.Machine { return machine(self) },
+		},
+		Process: process.Config{N: n}, Requesters: []process.ID{1}, Liveness: true, Timing: check.Synchronous,
+		Properties: []process.Property{process.Progress},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// bouncing are three processes of which 1 and 2 play a message to and fro that 0 serves.
+// While it flies, the patience of 1 cannot run out. If it stops, 0 serves the next.
+type bouncing struct {
+	self    process.ID
+	stops   stopping
+	stopped bool
+}
+
+// stopping is when the message comes to rest.
+type stopping int
+
+const (
+	never    stopping = iota
+	byChoice          // of 2
+	byOrder           // that 0 sends to 2 with each message
+)
+
+const (
+	ball process.Type = iota + 1
+	order
+)
+
+func (m *bouncing) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		m.rest(fx)
+	case process.Acquire:
+		fx.Arm(patience, process.Millisecond, process.Millisecond)
+	case process.Deliver:
+		m.onMessage(ev, fx)
+	case process.Fire:
+		if ev.Timer == patience {
+			fx.Grant(1)
+			return
+		}
+		fx.Send(1, process.Message{Type: ball})
+		if m.stops == byOrder {
+			fx.Send(2, process.Message{Type: order})
+		}
+	}
+}
+
+func (m *bouncing) onMessage(ev *process.Event, fx *process.Effects) {
+	switch {
+	case ev.Message.Type == order:
+		m.stopped = true
+	case m.self == 0:
+		m.rest(fx)
+	case m.self == 2 && (m.stopped || m.stops == byChoice && fx.Choose(2) == 1):
+		m.stopped = false
+		fx.Send(0, process.Message{Type: ball})
+	default:
+		fx.Send(3-m.self, process.Message{Type: ball})
+	}
+}
+
+// rest lets 0 wait before it serves.
+func (m *bouncing) rest(fx *process.Effects) {
+	if m.self == 0 {
+		fx.Arm(beat, process.Millisecond, process.Millisecond)
+	}
+}
+
+func (m *bouncing) Fields(f *process.Fields) { f.Bool("stopped", &m.stopped) }
+
+// TestLoopsInLoops: a message that may come to rest, but need not, flies for ever in a
+// loop within the one in which the timer is overdue. It does not where an order to stop
+// is on its way, as that arrives.
+func TestLoopsInLoops(t *testing.T) {
+	for stops, want := range []check.Verdict{never: check.Violated, byChoice: check.Violated, byOrder: check.Proved} {
+		r := patient(t, 3, func(self process.ID) process.Machine { return &bouncing{self: self, stops: stopping(stops)} })
+		if r.Verdict != want {
+			t.Errorf("stops %d: %s %v, want %s", stops, r.Verdict, r.Broken, want)
+		}
+		if want == check.Violated && r.Verdict == want && len(r.Path.Steps)-r.Path.Loop != 2 {
+			t.Errorf("stops %d: a round has %d steps, want 2: to and fro", stops, len(r.Path.Steps)-r.Path.Loop)
+		}
+	}
+}

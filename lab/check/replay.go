@@ -1,0 +1,178 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/conclave-io/conclave/lab/scenario"
+	"github.com/conclave-io/conclave/process"
+)
+
+// replay turns a path into a scenario, in which one step happens in each D.
+type replay struct {
+	*Result
+	text strings.Builder
+
+	flights  map[int][]flight  // on each link, those that have not come
+	delays   map[int][]transit // of each link, by message in the order of sending
+	timers   map[timerOf][]int // when each was set and runs out, or 0: never
+	commands []string
+	faults   []string
+	choices  []int
+}
+
+// flight is a message on its way.
+type flight struct {
+	message uint32
+	sent    int
+	place   int // in the delays of its link
+}
+
+// transit is when a message was sent, and came, or 0.
+type transit struct {
+	sent, came int
+	lost       bool
+}
+
+type timerOf struct {
+	process process.ID
+	key     uint64
+}
+
+// Scenario returns the run to what was found as the text of a scenario file, which
+// the simulator runs with the same outcome; nothing if nothing was found.
+func (r *Result) Scenario() []byte {
+	if r.Path == nil {
+		return nil
+	}
+	p := &replay{
+		Result: r, flights: map[int][]flight{}, delays: map[int][]transit{}, timers: map[timerOf][]int{},
+	}
+	p.start()
+	for i := range r.Path.Steps {
+		p.step(i+1, &r.Path.Steps[i])
+	}
+	p.write()
+	return []byte(p.text.String())
+}
+
+// Replay returns the same as a scenario that can be run, and written as a trace.
+func (r *Result) Replay() (*scenario.Scenario, error) {
+	if r.Path == nil {
+		return nil, fmt.Errorf("check: nothing was found that could be replayed")
+	}
+	return scenario.Parse("check "+r.Config.Spec.Name, r.Scenario())
+}
+
+// start is what happens at time 0.
+func (p *replay) start() {
+	for i := range p.Path.start {
+		p.took(0, &p.Path.start[i])
+	}
+	for q := range process.ID(p.Config.Process.N) {
+		if p.Config.Spec.Needs.Load {
+			p.command("{at: 0, load: %d, by: %s}", p.Config.Loads[q], p.label(q))
+		}
+	}
+}
+
+func (p *replay) label(q process.ID) string { return p.Config.Process.Text(q) }
+
+func (p *replay) command(format string, args ...any) {
+	p.commands = append(p.commands, fmt.Sprintf(format, args...))
+}
+
+func (p *replay) fault(format string, args ...any) {
+	p.faults = append(p.faults, fmt.Sprintf(format, args...))
+}
+
+// step is one step of the path, at a time.
+func (p *replay) step(at int, s *Step) {
+	own := p.label(s.Process)
+	if s.Crashes {
+		p.fault("{at: %d, crash-in-step: %s, effects: %d, step: %d}", at, own, s.Effects, s.InStep)
+	}
+	switch s.Kind {
+	case "acquire":
+		p.command("{at: %d, acquire: %s, hold: release}", at, own)
+	case "release", "cancel", "campaign":
+		p.command("{at: %d, %s: %s}", at, s.Kind, own)
+	case "fire":
+		times := p.timers[timerOf{s.Process, timerKey(s.Layer, s.Timer)}]
+		times[len(times)-1] = at
+	case "crash", "restart":
+		p.fault("{at: %d, %s: %s}", at, s.Kind, own)
+	case "deliver", "duplicate", "drop":
+		p.deliver(at, s)
+	}
+	p.took(at, s)
+}
+
+// took is what a process asks for in a step.
+func (p *replay) took(at int, s *Step) {
+	p.choices = append(p.choices, s.Choices...)
+	for _, key := range s.armed {
+		t := timerOf{s.Process, key}
+		p.timers[t] = append(p.timers[t], at, 0)
+	}
+	for _, m := range s.sends {
+		slot := int(m.slot)
+		p.flights[slot] = append(p.flights[slot], flight{m.message, at, len(p.delays[slot])})
+		p.delays[slot] = append(p.delays[slot], transit{sent: at})
+	}
+	for _, m := range s.unsent {
+		p.fault("{at: %d, lose: %s, from: %s, to: %s}", at, p.name(m), p.label(s.Process), p.label(m.To))
+	}
+}
+
+// deliver lets a message arrive, or news; a message that the host does not hand over
+// is lost on its way.
+func (p *replay) deliver(at int, s *Step) {
+	if s.News != 0 {
+		p.tell(at, s)
+		return
+	}
+	flights := p.flights[s.slot]
+	i := 0
+	for i < len(flights) && flights[i].message != s.message {
+		i++
+	}
+	f := flights[i]
+	lost := s.Kind == "drop" || s.Lost
+	switch {
+	case lost:
+		p.fault("{at: %d, lose: %s, from: %s, to: %s}", f.sent, p.name(s.Message), p.label(s.Message.From), p.label(s.Message.To))
+		p.delays[s.slot][f.place].lost = true
+	default:
+		p.delays[s.slot][f.place].came = at
+	}
+	p.flights[s.slot] = append(flights[:i:i], flights[i+1:]...)
+	if s.Kind == "duplicate" {
+		p.fault("{at: %d, repeat: %s, from: %s, to: %s}", f.sent, p.name(s.Message), p.label(s.Message.From), p.label(s.Message.To))
+		p.again(s.slot, f)
+	}
+}
+
+// again is the second copy of a message, whose delay comes next in the list.
+func (p *replay) again(slot int, f flight) {
+	delays := p.delays[slot]
+	delays = append(delays[:f.place+1:f.place+1], append([]transit{{sent: f.sent}}, delays[f.place+1:]...)...)
+	p.delays[slot] = delays
+	copied := flight{f.message, f.sent, f.place + 1}
+	for i := range p.flights[slot] {
+		if p.flights[slot][i].place > f.place {
+			p.flights[slot][i].place++
+		}
+	}
+	p.flights[slot] = append([]flight{copied}, p.flights[slot]...)
+}
+
+func (p *replay) name(m *process.Message) string { return p.Config.Spec.Message(m.Layer, m.Type).Name }
+
+func (p *replay) tell(at int, s *Step) {
+	if s.News == process.Elected {
+		p.command("{at: %d, elected: %s, to: %s, round: %d}", at, p.label(s.Peer), p.label(s.Process), s.Term.Round())
+		return
+	}
+	p.command("{at: %d, %s: %s, to: %s}", at, s.News, p.label(s.Peer), p.label(s.Process))
+}

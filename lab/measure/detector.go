@@ -1,0 +1,235 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
+	"github.com/conclave-io/conclave/algorithm/detector/phiaccrual"
+	"github.com/conclave-io/conclave/algorithm/detector/swim"
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// The metrics of failure detectors. Times are in units of D.
+const (
+	MessagesPerPeriod = "messages_per_period"
+	DetectionTime     = "detection_time"     // from a crash until somebody suspects
+	DetectionTimeAll  = "detection_time_all" // until everyone does
+	FalseSuspicions   = "false_suspicions"   // per process and 1,000 D
+)
+
+// patience is a detector with one of its settings varied, and what follows from
+// it by theory; all in D.
+type patience struct {
+	spec   *process.Spec
+	option string
+	value  int
+	period float64
+	// wait is how long after the last message of a peer it is suspected, for
+	// those who wait for heartbeats; 0 for SWIM.
+	wait float64
+}
+
+// patiences are the settings that the report is about.
+func patiences() []patience {
+	var all []patience
+	for _, spec := range []*process.Spec{heartbeat.Spec, heartbeat.Reliable} {
+		for _, timeout := range []int{5, 7, 9, 13, 17} {
+			all = append(all, patience{spec, "beat-timeout", timeout, 4, float64(timeout)})
+		}
+	}
+	for _, level := range []int{1, 2, 4, 8, 12} {
+		all = append(all, patience{phiaccrual.Spec, "phi", level, 4, phiaccrual.Wait(4, level)})
+	}
+	for _, period := range []int{5, 6, 8, 12, 16} {
+		all = append(all, patience{spec: swim.Spec, option: "swim-period", value: period, period: float64(period)})
+	}
+	return all
+}
+
+// Detectors measures every failure detector with n processes, 3 at least, for a
+// range of each one's patience. Detection times and messages are those in links
+// that take exactly D; false suspicions those in links that lose one message in
+// twenty and take D on average, exponentially distributed.
+func Detectors(n int) ([]Row, error) {
+	if n < 3 {
+		return nil, fmt.Errorf("%d processes: give 3 at least", n)
+	}
+	var rows []Row
+	for _, p := range patiences() {
+		more, err := p.measure(n)
+		if err != nil {
+			return nil, fmt.Errorf("%s with %s: %w", p.spec.Name, p.regime(), err)
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+func (p *patience) regime() string { return p.option + "=" + strconv.Itoa(p.value) }
+
+func (p *patience) measure(n int) ([]Row, error) {
+	messages, err := p.messages(n)
+	if err != nil {
+		return nil, err
+	}
+	first, all, err := p.detection(n)
+	if err != nil {
+		return nil, err
+	}
+	wrong, err := p.mistakes(n)
+	if err != nil {
+		return nil, err
+	}
+	return []Row{
+		p.row(n, MessagesPerPeriod, p.messagesByTheory(n), nil, messages),
+		p.row(n, DetectionTime, p.detectionByTheory(n), p.detectionBounds(n), first),
+		p.row(n, DetectionTimeAll, nil, nil, all),
+		p.row(n, FalseSuspicions, nil, nil, wrong),
+	}, nil
+}
+
+func (p *patience) row(n int, metric string, theory *float64, bounds *[2]float64, measured float64) Row {
+	r := Row{
+		Algorithm: p.spec.Name, N: n, Regime: p.regime(), Metric: metric,
+		Theory: theory, Bounds: bounds, Measured: measured, slack: 2e-3,
+	}
+	if metric == DetectionTime {
+		r.slack = 0.1 // the mean over runs that chance decides
+	}
+	return r
+}
+
+func (p *patience) messagesByTheory(n int) *float64 {
+	messages := float64(n * (n - 1))
+	if p.spec == swim.Spec {
+		messages = float64(2 * n)
+	}
+	return &messages
+}
+
+// detectionByTheory is the mean over a crash at a random time: the last heartbeat
+// was sent half a period before on average; for SWIM see swim.Periods.
+func (p *patience) detectionByTheory(n int) *float64 {
+	mean := p.wait + 1 - p.period/2
+	if p.spec == swim.Spec {
+		mean = (swim.Periods(n)+0.5)*p.period - 1
+	}
+	return &mean
+}
+
+func (p *patience) detectionBounds(n int) *[2]float64 {
+	if p.spec == swim.Spec {
+		return &[2]float64{p.period - 1, 2*float64(n-1)*p.period - 1}
+	}
+	return &[2]float64{p.wait + 1 - p.period, p.wait + 1}
+}
+
+func (p *patience) config(n int, until float64) sim.Config {
+	return sim.Config{
+		Spec: p.spec,
+		Process: process.Config{
+			N: n, Delay: process.Millisecond,
+			Options: []process.OptionValue{{Name: p.option, Value: strconv.Itoa(p.value)}},
+		},
+		Limit:  sim.Limit{Until: inD(until)},
+		Judges: []sim.Judge{},
+	}
+}
+
+func inD(d float64) process.Duration { return process.Duration(d * float64(process.Millisecond)) }
+
+// messages counts those of a hundred periods of a run in which nothing happens,
+// the last of which is cut off before the next begins.
+func (p *patience) messages(n int) (float64, error) {
+	const periods = 100
+	r, err := sim.Run(p.config(n, periods*p.period-0.5))
+	if err != nil {
+		return 0, err
+	}
+	return float64(r.Sent(process.Heartbeat)) / periods, nil
+}
+
+// crashes is how many runs a detection time is the mean of, and how many periods
+// pass before: more where chance decides, and where samples must be forgotten.
+func (p *patience) crashes() (runs int, warm float64) {
+	switch p.spec {
+	case swim.Spec:
+		return 400, 5
+	case phiaccrual.Spec:
+		return 60, 40
+	}
+	return 60, 5
+}
+
+// detection crashes a process after a while, at moments spread evenly over the
+// turns of the others, and returns when the first, and the last, suspects it.
+func (p *patience) detection(n int) (first, all float64, err error) {
+	runs, warm := p.crashes()
+	warm *= p.period
+	turns := float64(n-1) * p.period
+	if p.spec == swim.Spec {
+		warm = math.Ceil(warm/turns) * turns
+	}
+	for i := range runs {
+		at := warm + turns*(float64(i)+0.5)/float64(runs)
+		f, a, err := p.crash(n, at, uint64(i))
+		if err != nil {
+			return 0, 0, err
+		}
+		first, all = first+f/float64(runs), all+a/float64(runs)
+	}
+	return first, all, nil
+}
+
+func (p *patience) crash(n int, at float64, seed uint64) (first, all float64, err error) {
+	cfg := p.config(n, at+p.period+2*p.wait)
+	if p.spec == swim.Spec {
+		cfg = p.config(n, at+3*float64(n)*p.period)
+	}
+	cfg.Seed = seed
+	victim := process.ID(seed % uint64(n))
+	cfg.Faults = []sim.Fault{{At: inD(at), Kind: sim.Crash, Process: victim}}
+	known := process.NewSet(n)
+	cfg.Judges = []sim.Judge{func(w *sim.World) sim.Watcher {
+		return sim.Watcher{Name: "detection", Watch: func(o *sim.Observation) string {
+			if (o.Kind != sim.Suspected && o.Kind != sim.Failed) || o.Peer != victim || known.Has(o.Process) {
+				return ""
+			}
+			after := float64(w.Now())/float64(process.Millisecond) - at
+			if known.Empty() {
+				first = after
+			}
+			all = after
+			known.Add(o.Process)
+			return ""
+		}}
+	}}
+	if _, err := sim.Run(cfg); err != nil {
+		return 0, 0, err
+	}
+	if known.Len() != n-1 {
+		return 0, 0, fmt.Errorf("only %d of %d have noticed the crash at %v D", known.Len(), n-1, at)
+	}
+	return first, all, nil
+}
+
+// mistakes counts the suspicions in a run without a crash.
+func (p *patience) mistakes(n int) (float64, error) {
+	const length = 5000
+	wrong := 0
+	cfg := p.config(n, length)
+	cfg.Links.Link = sim.Link{Delay: sim.Exponential(0, process.Millisecond), Drop: 0.05}
+	cfg.Judges = []sim.Judge{func(*sim.World) sim.Watcher {
+		return sim.Watcher{Name: "mistakes", Watch: func(o *sim.Observation) string {
+			if o.Kind == sim.Suspected || o.Kind == sim.Failed && p.spec == heartbeat.Reliable {
+				wrong++
+			}
+			return ""
+		}}
+	}}
+	_, err := sim.Run(cfg)
+	return float64(wrong) / float64(n) / (length / 1000), err
+}

@@ -1,0 +1,171 @@
+package measure
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// The metrics of an election. Time is in units of D, until the last process that is
+// up knows who leads.
+const (
+	Messages = "messages"
+	Time     = "time"
+)
+
+// electionRegimes are those in which elections are measured.
+var electionRegimes = []process.Regime{process.OneStarter, process.AllStart, process.Worst}
+
+// Elections returns those of the algorithms that elect, work, and stand alone.
+func Elections(all []*process.Spec) []*process.Spec {
+	var chosen []*process.Spec
+	for _, s := range all {
+		terminates := slices.ContainsFunc(s.Claims.Properties, func(c process.Claim) bool {
+			return c.Property == process.LeaderTermination && !c.Fails
+		})
+		if s.Family == process.Election && s.Layers == nil && terminates {
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen
+}
+
+// Election measures one election of n processes in each regime. With one starter it
+// is the mean over all starters, or over the worst, the middling and the best if
+// there are many; all start on a ring on which the labels rise, or on many rings if
+// the cost depends on that; and the worst case is as bad as can be. An error says
+// that it cannot be run like this, or elected the wrong process.
+func Election(spec *process.Spec, n int) ([]Row, error) {
+	var rows []Row
+	for _, regime := range electionRegimes {
+		more, err := electionIn(spec, n, regime)
+		if err != nil {
+			return nil, fmt.Errorf("%s with n = %d, %s: %w", spec.Name, n, regime, err)
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+func electionIn(spec *process.Spec, n int, regime process.Regime) ([]Row, error) {
+	if n < 2 {
+		return nil, fmt.Errorf("an election of %d has no cost, give 2 or more", n)
+	}
+	ballots := ballots(spec, n, regime)
+	messages := sample{metric: process.MessagesPerElection, name: Messages}
+	times := sample{metric: process.ElectionTime, name: Time}
+	for i := range ballots {
+		result, err := ballots[i].run()
+		if err != nil {
+			return nil, err
+		}
+		messages.add(float64(result.Sent(process.Protocol)), ballots[i].params())
+		times.add(ballots[i].duration(result), ballots[i].params())
+	}
+	// All rings of a size are no sample.
+	exhaustive := n <= largestExhausted
+	return []Row{messages.row(spec, n, regime, exhaustive), times.row(spec, n, regime, exhaustive)}, nil
+}
+
+// sample is a figure in each of the runs.
+type sample struct {
+	metric process.Metric
+	name   string
+	values []float64
+	params []process.Params
+}
+
+func (s *sample) add(value float64, p process.Params) {
+	s.values, s.params = append(s.values, value), append(s.params, p)
+}
+
+// row sets the mean beside the formula. If the formula is exact, and one run is not
+// what it says, that run is shown.
+func (s *sample) row(spec *process.Spec, n int, regime process.Regime, exhaustive bool) Row {
+	r := Row{Algorithm: spec.Name, N: n, Regime: regime.String(), Metric: s.name, slack: slackIdle}
+	r.Measured = mean(s.values)
+	for i := range spec.Claims.Costs {
+		if c := &spec.Claims.Costs[i]; c.Metric == s.metric && c.Regime == regime {
+			r.Cost = c
+			s.compare(&r, exhaustive)
+			break
+		}
+	}
+	return r
+}
+
+func (s *sample) compare(r *Row, exhaustive bool) {
+	c := r.Cost
+	formula := c.Exact
+	if formula == nil {
+		formula = c.Mean
+		if !exhaustive {
+			r.slack = 4 * s.standardError() / r.Measured
+		}
+	}
+	var theory []float64
+	for i, p := range s.params {
+		theory = append(theory, formula.Eval(p))
+		within := c.Lo == nil || c.Hi == nil || c.Lo.Eval(p) <= s.values[i] && s.values[i] <= c.Hi.Eval(p)
+		if c.Exact != nil && s.values[i] != theory[i] || !within {
+			r.Measured, r.Theory, r.slack = s.values[i], &theory[i], 0
+			return
+		}
+	}
+	m := mean(theory)
+	r.Theory = &m
+	if c.Lo != nil && c.Hi != nil {
+		r.Bounds = &[2]float64{c.Lo.Eval(s.params[0]), c.Hi.Eval(s.params[0])}
+	}
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// standardError is that of the mean.
+func (s *sample) standardError() float64 {
+	m, squares, n := mean(s.values), 0.0, float64(len(s.values))
+	for _, v := range s.values {
+		squares += (v - m) * (v - m)
+	}
+	return math.Sqrt(squares / (n - 1) / n)
+}
+
+// duration is how long an election took, in D.
+func (b *ballot) duration(result *sim.Result) float64 {
+	last := process.Duration(0)
+	for _, l := range result.Leaders {
+		last = max(last, l.At)
+	}
+	return float64(last-called) / float64(result.D)
+}
+
+const electionIntro = `# What the elections cost, measured
+
+Every election in the simulator, beside the formulas of its Spec and beside the figures
+of the lecture documents. Every message takes exactly D. *one-starter*: the mean over
+every process that may start. *all-start*: all start at once; where the arrangement of the
+labels matters, the mean over many rings. *worst*: the worst arrangement and the worst
+starters. Messages are those of the algorithm; acknowledgements are not among them. Time
+is until the last process that is up knows who leads. \* marks a figure of a document that
+is off; why stands below.
+
+Of the bully's N processes the highest is down. On a ring all are up. In elections by load
+the order of the loads is the reverse of that of the labels.
+
+This file is written by ` + "`make elections`" + `, and a test fails when it is not what the
+simulator measures.
+
+`
+
+// ElectionsMarkdown writes the report of elections for the documentation.
+func ElectionsMarkdown(w io.Writer, rows []Row) error { return markdown(w, electionIntro, rows) }

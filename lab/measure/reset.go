@@ -1,0 +1,178 @@
+package measure
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+
+	"github.com/conclave-io/conclave/algorithm/mutex/majority"
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// d is the delay of every message here.
+const d = process.Millisecond
+
+// Reset is one line of the experiment about coordinators that forget: a client is
+// inside by the votes of m of n coordinators; each of these crashes with
+// probability P while it is inside, and is back at once, without its vote; a second
+// client asks all n. Violations is in how many of the trials it got in.
+type Reset struct {
+	Replicas   int     `json:"n"`
+	Votes      int     `json:"m"`
+	P          float64 `json:"p"`
+	Trials     int     `json:"trials"`
+	Violations int     `json:"violations"`
+	// Theory is the chance of a violation by the formula.
+	Theory float64 `json:"theory"`
+}
+
+// Measured is the share of the trials with a violation.
+func (r *Reset) Measured() float64 { return float64(r.Violations) / float64(r.Trials) }
+
+// Error is the standard error of Measured, if the formula is right.
+func (r *Reset) Error() float64 { return math.Sqrt(r.Theory * (1 - r.Theory) / float64(r.Trials)) }
+
+// Within reports whether what was measured is at most four standard errors off.
+func (r *Reset) Within() bool { return math.Abs(r.Measured()-r.Theory) <= 4*r.Error() }
+
+// ResetChance is the chance that at least 2m-n of the m coordinators that voted for
+// the holder forget, each with probability p: with the n-m that never voted for it
+// these make m.
+func ResetChance(n, m int, p float64) float64 {
+	chance := 0.0
+	for k := 2*m - n; k <= m; k++ {
+		chance += choose(m, k) * math.Pow(p, float64(k)) * math.Pow(1-p, float64(m-k))
+	}
+	return chance
+}
+
+func choose(n, k int) float64 {
+	ways := 1.0
+	for i := 1; i <= k; i++ {
+		ways = ways * float64(n-k+i) / float64(i)
+	}
+	return ways
+}
+
+// ResetTrials is how many runs stand behind each line of docs/majority-resets.md.
+const ResetTrials = 1000
+
+// Votes are the pairs of n and m that [Resets] goes through: the least majority, one
+// of three quarters, and the example of 003_8fa077ede16d71a0.txt.
+var Votes = [][2]int{{3, 2}, {8, 5}, {8, 6}, {10, 7}}
+
+// Chances are the probabilities of a reset that it goes through. Real ones are so
+// small that nobody could wait for a violation.
+var Chances = []float64{0.2, 0.3, 0.4, 0.5, 0.6}
+
+// Resets runs the experiment so often for each pair and each probability.
+func Resets(trials int) ([]Reset, error) {
+	var rows []Reset
+	for _, v := range Votes {
+		for _, p := range Chances {
+			row := Reset{Replicas: v[0], Votes: v[1], P: p, Trials: trials, Theory: ResetChance(v[0], v[1], p)}
+			for trial := range trials {
+				broken, err := resetTrial(row.Replicas, row.Votes, row.draw(uint64(trial)), uint64(trial))
+				if err != nil {
+					return nil, err
+				}
+				if broken {
+					row.Violations++
+				}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// draw says which of the holder's coordinators forget in a trial.
+func (r *Reset) draw(trial uint64) []bool {
+	dice := rand.New(rand.NewPCG(trial, math.Float64bits(r.P)))
+	forgets := make([]bool, r.Votes)
+	for c := range forgets {
+		forgets[c] = dice.Float64() < r.P
+	}
+	return forgets
+}
+
+// resetTrial is one run. The processes are the coordinators, then the holder, then
+// the one that asks later. The holder's requests to all but m coordinators are lost,
+// so that it has exactly m votes. The other one asks until it is in or it is clear
+// that it will not be: its first attempt may go to those who have crashed since.
+func resetTrial(n, m int, forgets []bool, seed uint64) (broken bool, err error) {
+	holder := process.ID(n)
+	cfg := sim.Config{
+		Spec: majority.Spec, Seed: seed,
+		Process: process.Config{N: n + 2, Delay: d, Section: d, Options: []process.OptionValue{
+			{Name: "mode", Value: "plain"}, {Name: "replicas", Value: fmt.Sprint(n)}, {Name: "votes", Value: fmt.Sprint(m)},
+		}},
+		Links:  sim.Links{Link: sim.Link{Delay: sim.Constant(d)}},
+		Judges: []sim.Judge{sim.AtMost(1)},
+		Limit:  sim.Limit{Until: 80 * d},
+		Workload: sim.Workload{Commands: []sim.Command{
+			{Kind: process.Acquire, Process: holder, Hold: 1000 * d},
+			{Kind: process.Acquire, Process: holder + 1, At: 6 * d},
+		}},
+	}
+	for c := range process.ID(n) {
+		switch {
+		case int(c) >= m:
+			lost := sim.Link{Delay: sim.Constant(d), Drop: 1}
+			cfg.Links.Overrides = append(cfg.Links.Overrides, sim.Override{From: holder, To: c, Link: lost})
+		case forgets[c]:
+			cfg.Faults = append(cfg.Faults, sim.Fault{Kind: sim.Crash, Process: c, At: 4 * d, For: 1})
+		}
+	}
+	result, err := sim.Run(cfg)
+	if err != nil {
+		return false, err
+	}
+	return len(result.Violations) > 0, nil
+}
+
+// Likely are real numbers, for which the formula alone can speak: n, m, and the
+// share of the time that a coordinator is lost to resets during one entry.
+var Likely = []struct {
+	Replicas, Votes int
+	Inside, Between string // how long an entry takes, and a coordinator lives
+	P               float64
+}{
+	{8, 5, "3 s", "1 h", 3.0 / 3600},
+	{8, 6, "3 s", "1 h", 3.0 / 3600},
+	{10, 7, "10 s", "3 h", 10.0 / 10800},
+	{16, 12, "3 s", "1 h", 3.0 / 3600},
+	{32, 24, "10 s", "3 h", 10.0 / 10800},
+}
+
+// ResetsText writes the results as Markdown, which reads as text as well.
+func ResetsText(w io.Writer, rows []Reset) error {
+	out := &printer{w: w}
+	out.printf("%s", resetsHead)
+	for i := range rows {
+		r := &rows[i]
+		out.printf("| %d | %d | %d | %.1f | %.4f | %.4f | %.4f |\n",
+			r.Replicas, r.Votes, 2*r.Votes-r.Replicas, r.P, r.Theory, r.Measured(), r.Error())
+	}
+	out.printf("%s", likelyHead)
+	for _, l := range Likely {
+		out.printf("| %d | %d | %d | %s | %s | %.2g | %.1e |\n", l.Replicas, l.Votes, 2*l.Votes-l.Replicas,
+			l.Inside, l.Between, l.P, ResetChance(l.Replicas, l.Votes, l.P))
+	}
+	out.printf("%s", resetsTail)
+	return out.err
+}
+
+// printer keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}

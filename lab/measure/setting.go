@@ -1,0 +1,239 @@
+package measure
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/algorithm/mutex/majority"
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// section is the length of a critical section, in D.
+const section = 2
+
+// setting is how an algorithm is run besides its size. The zero one, with a
+// regime, is the usual: everyone asks who pays for it, on the topology that the
+// documents have in mind.
+type setting struct {
+	name    string // of an unusual setting
+	mode    string // the value of the option "mode"
+	regime  sim.Regime
+	options []process.OptionValue // besides the mode
+	parent  func(n int) []process.ID
+	// coordinators: those ask who are asked for votes.
+	coordinators bool
+	// drawn: who asks next, and when, is drawn by lot.
+	drawn bool
+}
+
+// ofCoordinators are the words of a condition that holds in no other setting.
+const ofCoordinators = "the client is one of the coordinators"
+
+// largestDrawn is the largest number of processes that are drawn by lot: with
+// more it takes very many entries until the mean shows.
+const largestDrawn = 20
+
+// settings returns every setting in which a cost of the algorithm shows.
+func settings(spec *process.Spec, n int) []setting {
+	var all []setting
+	for _, mode := range modes(spec) {
+		usual := []setting{{mode: mode, regime: sim.Idle}}
+		if saturable(spec) {
+			usual = append(usual, setting{mode: mode, regime: sim.Saturated})
+		}
+		all = append(all, usual...)
+		for _, s := range usual {
+			all = append(all, unusual(spec, n, s)...)
+		}
+	}
+	return all
+}
+
+// unusual returns the settings that only some algorithms have a formula for.
+func unusual(spec *process.Spec, n int, usual setting) []setting {
+	var all []setting
+	vary := func(name string, change func(s *setting)) {
+		s := usual
+		s.name = name
+		change(&s)
+		all = append(all, s)
+	}
+	if usual.regime == sim.Idle && n <= largestDrawn && hasMean(spec, usual.mode) {
+		vary("requesters drawn by lot", func(s *setting) { s.drawn = true })
+	}
+	if usual.regime == sim.Idle && mentions(spec, usual.mode, ofCoordinators) {
+		vary("coordinators ask", func(s *setting) { s.coordinators = true })
+	}
+	if spec.Needs.Topology == process.Tree {
+		vary("on a line", func(s *setting) { s.parent = process.Line })
+		vary("on a binary tree", func(s *setting) { s.parent = process.BinaryTree })
+	}
+	if option(spec, "k") != "" && n <= largestDrawn { // beyond, one k says enough
+		for _, k := range []string{"1", "3"} {
+			vary("k="+k, func(s *setting) { s.options = []process.OptionValue{{Name: "k", Value: k}} })
+		}
+	}
+	return all
+}
+
+func hasMean(spec *process.Spec, mode string) bool {
+	return anyCost(spec, mode, func(c *process.Cost) bool { return c.Mean != nil })
+}
+
+func mentions(spec *process.Spec, mode, words string) bool {
+	return anyCost(spec, mode, func(c *process.Cost) bool { return strings.Contains(c.When, words) })
+}
+
+func anyCost(spec *process.Spec, mode string, has func(*process.Cost) bool) bool {
+	return slices.ContainsFunc(spec.Claims.Costs, func(c process.Cost) bool {
+		return (c.Mode == "" || c.Mode == mode) && has(&c)
+	})
+}
+
+// saturable reports whether all may ask at once: some of the broken get stuck.
+func saturable(spec *process.Spec) bool {
+	return !slices.ContainsFunc(spec.Claims.Properties, func(c process.Claim) bool {
+		return c.Property == process.Progress && c.Fails
+	})
+}
+
+// modes returns the values of the option "mode", or one that is empty.
+func modes(spec *process.Spec) []string {
+	for _, o := range spec.AllOptions() {
+		if o.Name == "mode" {
+			return o.Values
+		}
+	}
+	return []string{""}
+}
+
+// option returns the default of an option, or "".
+func option(spec *process.Spec, name string) string {
+	for _, o := range spec.AllOptions() {
+		if o.Name == name {
+			return o.Default
+		}
+	}
+	return ""
+}
+
+func (s *setting) describe() string {
+	text := s.regime.String()
+	for _, more := range []string{s.mode, s.name} {
+		if more != "" {
+			text += ", " + more
+		}
+	}
+	return text
+}
+
+// shows reports whether what a Cost says can be seen in the setting. By lot only
+// means can: the conditions of the others speak of who asks.
+func (s *setting) shows(c *process.Cost) bool {
+	switch {
+	case c.Mode != "" && c.Mode != s.mode:
+		return false
+	case c.Regime != process.AnyLoad && c.Regime != regimes[s.regime]:
+		return false
+	case s.drawn:
+		return c.Mean != nil
+	}
+	return strings.Contains(c.When, ofCoordinators) == s.coordinators
+}
+
+func (s *setting) configure(spec *process.Spec, n int, brief bool) sim.Config {
+	cfg := sim.Config{
+		Spec:     spec,
+		Process:  process.Config{N: n, Topology: s.topology(spec, n), Delay: process.Millisecond, Options: slices.Clip(s.options)},
+		Workload: sim.Workload{Regime: s.regime, Section: sim.Constant(section * process.Millisecond)},
+	}
+	if s.mode != "" {
+		cfg.Process.Options = append(cfg.Process.Options, process.OptionValue{Name: "mode", Value: s.mode})
+	}
+	clients := s.requesters(spec, n)
+	// On a tree only whole rounds show the figures, and they cost little.
+	cfg.Limit = limit(s.regime, len(clients), brief && spec.Needs.Topology != process.Tree)
+	if s.drawn {
+		cfg.Limit = sim.Limit{Warmup: 10 * n, Entries: 5000}
+		clients = draw(clients, cfg.Limit.Warmup+cfg.Limit.Entries)
+		cfg.Workload.Think = sim.Uniform(1, process.Duration(n)*process.Millisecond) // a round of a ring
+	}
+	cfg.Workload.Clients = clients
+	if brief || n > largestJudged {
+		// The other judges keep a number for each process and message in flight.
+		cfg.Judges = []sim.Judge{sim.AtMost(max(1, units(spec, &cfg.Process)))}
+	}
+	return cfg
+}
+
+// largestJudged is up to how many processes all promises are watched besides the
+// costs.
+const largestJudged = 20
+
+// limit is the window that is measured: whole rounds in which everyone enters
+// once, long enough that its ends do not show; the more there are, the less that
+// takes. When idle, entries are like each other from the second round on.
+//
+// A brief window is the shortest in which the figures still showed within the
+// slack when there were a thousand: the storm of their first requests is over
+// before the second entry, and from then on one entry is like the next.
+func limit(regime sim.Regime, n int, brief bool) sim.Limit {
+	switch {
+	case brief:
+		return sim.Limit{Warmup: 20, Entries: 100}
+	case regime == sim.Idle:
+		return sim.Limit{Warmup: n, Entries: 2 * n}
+	}
+	return sim.Limit{Warmup: 2 * n, Entries: n * max(1, min(1000/n, 20))}
+}
+
+// requesters are those for whom the formulas hold: a coordinator asks itself
+// without a message, so it asks for nothing here, unless there is nobody else,
+// or the formula is about it.
+func (s *setting) requesters(spec *process.Spec, n int) []process.ID {
+	first, end := 0, n
+	if spec.Needs.Topology == process.Centre && n > 1 {
+		first = 1
+	}
+	if spec.Name == majority.Spec.Name && n > 1 {
+		replicas, _ := majority.Sizes(&process.Config{N: n})
+		if first = replicas; s.coordinators {
+			first, end = 0, replicas
+		}
+	}
+	var clients []process.ID
+	for p := first; p < end; p++ {
+		clients = append(clients, process.ID(p))
+	}
+	if s.parent != nil { // otherwise neighbours would follow each other
+		dice := rand.New(rand.NewPCG(1, uint64(n)))
+		dice.Shuffle(len(clients), func(i, j int) { clients[i], clients[j] = clients[j], clients[i] })
+	}
+	return clients
+}
+
+// draw returns so many requesters, each drawn from all.
+func draw(clients []process.ID, entries int) []process.ID {
+	dice := rand.New(rand.NewPCG(2, uint64(len(clients))))
+	drawn := make([]process.ID, entries)
+	for i := range drawn {
+		drawn[i] = clients[dice.IntN(len(clients))]
+	}
+	return drawn
+}
+
+// topology is the one that the documents have in mind: a star for a tree, as
+// its formulas assume.
+func (s *setting) topology(spec *process.Spec, n int) process.Topology {
+	switch {
+	case s.parent != nil:
+		return process.Topology{Parent: s.parent(n)}
+	case spec.Needs.Topology == process.Tree:
+		return process.Topology{Parent: process.Star(n)}
+	case spec.Needs.Topology == process.Quorums:
+		return process.Topology{Quorums: process.VotingSets(n)}
+	}
+	return process.Topology{}
+}

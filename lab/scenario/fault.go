@@ -1,0 +1,101 @@
+package scenario
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+var faultVerbs = []string{"crash", "crash-in-step", "restart", "pause", "resume", "partition", "heal", "lose", "repeat", "drift", "slow-disk"}
+
+func (r *reader) faults(n *yaml.Node) {
+	if !r.sized(n, "faults") {
+		return
+	}
+	for _, item := range r.items(n, "faults") {
+		r.faultNodes = append(r.faultNodes, item)
+		r.cfg.Faults = append(r.cfg.Faults, r.fault(item))
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+func (r *reader) fault(n *yaml.Node) sim.Fault {
+	verb := r.verb(n, "a fault", faultVerbs)
+	f := sim.Fault{Kind: sim.FaultKindByName(verb), From: process.None, To: process.None}
+	fields := append([]field{{"at", func(n *yaml.Node) { f.At = r.time(n, "at") }}}, r.faultFields(verb, &f)...)
+	required := []string{"at"}
+	switch f.Kind {
+	case sim.Drift:
+		required = append(required, "ppm")
+	case sim.SlowDisk:
+		required = append(required, "delay")
+	}
+	r.verbMapping(n, "a fault "+verb, required, fields)
+	return f
+}
+
+// faultFields are the keys of a kind of fault besides at.
+func (r *reader) faultFields(verb string, f *sim.Fault) []field {
+	length := field{"for", func(n *yaml.Node) { f.For = r.time(n, "for") }}
+	of := r.ofProcess(verb, &f.Process)
+	switch f.Kind {
+	case sim.Crash, sim.Pause:
+		return []field{of, length}
+	case sim.CrashInStep:
+		return []field{of, length,
+			{"effects", func(n *yaml.Node) { f.Effects = r.number(n, "effects", 0, maxCount) }},
+			{"step", func(n *yaml.Node) { f.Step = uint64(r.number(n, "step", 1, maxCount)) }},
+		}
+	case sim.Restart, sim.Resume:
+		return []field{of}
+	case sim.Partition:
+		return []field{length,
+			{"partition", func(n *yaml.Node) { f.Side = r.processes(n, "partition") }},
+			{"one-way", func(n *yaml.Node) { f.OneWay = r.truth(n, "one-way") }},
+		}
+	case sim.Heal:
+		return []field{{"heal", r.healAll}}
+	case sim.Lose, sim.Repeat:
+		return append(r.ends(&f.From, &f.To),
+			field{verb, func(n *yaml.Node) { f.Message = r.message(n) }},
+			field{"count", func(n *yaml.Node) { f.Count = r.number(n, "count", 1, maxCount) }})
+	case sim.Drift:
+		return []field{of, {"ppm", func(n *yaml.Node) { f.Drift = r.number(n, "ppm", -maxDrift, maxDrift) }}}
+	case sim.SlowDisk:
+		return []field{of, {"delay", func(n *yaml.Node) { f.Disk = r.delay(n, "delay") }}}
+	}
+	return nil
+}
+
+func (r *reader) healAll(n *yaml.Node) {
+	if r.scalar(n) != "all" {
+		r.complain(n, "heal is %s, it must be all: partitions heal together", kind(n))
+	}
+}
+
+// message returns the name of a message of the algorithm, or nothing for any.
+func (r *reader) message(n *yaml.Node) string {
+	name := r.text(n, "the name of a message")
+	if name == "any" || r.cfg.Spec == nil {
+		return ""
+	}
+	if names := messageNames(r.cfg.Spec); !slices.Contains(names, name) {
+		r.complain(n, "%s has no message %q%s", r.cfg.Spec.Name, shorten(name), suggest(name, names))
+	}
+	return name
+}
+
+func messageNames(spec *process.Spec) []string {
+	var names []string
+	for layer := range spec.Depth() {
+		for _, m := range spec.Layer(uint8(layer)).Messages {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,162 @@
+package scenario
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
+)
+
+// Scenario is a run to be made and what is expected of it. It may be run any
+// number of times, with equal outcomes.
+type Scenario struct {
+	Name  string // of the file
+	About string // for people
+	// Progress, if it is set, is called now and then while a run is being made.
+	Progress func(Progress)
+
+	cfg    sim.Config
+	expect expect
+}
+
+// Progress is how far a run has come.
+type Progress struct {
+	Events  uint64
+	Entries int
+	Time    process.Duration
+}
+
+// progressEvery is how many events there are between two calls of Progress.
+const progressEvery = 1 << 12
+
+// Outcome is what came of a run.
+type Outcome struct {
+	Result *sim.Result
+	Order  []process.ID // who entered, in order, from the beginning; the first maxOrder
+	Unmet  []string     // what was expected and came otherwise, a line each
+	config *process.Config
+
+	entered int // how often anybody entered
+}
+
+// maxOrder bounds Outcome.Order.
+const maxOrder = maxItems
+
+// Met reports whether everything came as expected. Where no violation is
+// expected, there was none.
+func (o *Outcome) Met() bool { return len(o.Unmet) == 0 }
+
+// Load reads a scenario from a file. What is wrong in it is an *Error.
+func Load(path string) (*Scenario, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("scenario: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("scenario: %w", err)
+	}
+	return Parse(path, text)
+}
+
+// New returns a scenario in which no violation is expected. What algorithms need
+// and cfg leaves open, such as voting sets, is filled in.
+func New(name string, cfg sim.Config) (*Scenario, error) {
+	if cfg.Spec == nil {
+		return nil, fmt.Errorf("no algorithm is given")
+	}
+	if err := complete(&cfg); err != nil {
+		return nil, err
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("%s", plain(err))
+	}
+	return &Scenario{Name: name, cfg: cfg}, nil
+}
+
+// Config returns the run to be made. Its lists are shared and must not be
+// changed.
+func (s *Scenario) Config() sim.Config { return s.cfg }
+
+// Seeded returns the same scenario with another seed.
+func (s *Scenario) Seeded(seed uint64) *Scenario {
+	other := *s
+	other.cfg.Seed = seed
+	return &other
+}
+
+// Run makes the run and shows it to the sinks. The error is one of a sink.
+func (s *Scenario) Run(sinks ...sim.Sink) (*Outcome, error) {
+	cfg := s.Config()
+	o := &Outcome{config: &cfg.Process}
+	if cfg.Judges == nil {
+		cfg.Judges = sim.Claimed(cfg.Spec, &cfg.Process)
+	}
+	cfg.Judges = append(slices.Clone(cfg.Judges), o.watchOrder)
+	watched := &tee{sinks: sinks}
+	if len(sinks) > 0 {
+		cfg.Trace = watched
+	}
+	w, err := sim.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for w.Step() {
+		if s.Progress != nil && w.Events()%progressEvery == 0 {
+			s.Progress(Progress{Events: w.Events(), Entries: o.entered, Time: w.Now()})
+		}
+	}
+	if watched.failed != nil {
+		return nil, fmt.Errorf("writing the trace: %w", watched.failed)
+	}
+	o.Result = w.Result()
+	o.Unmet = s.expect.unmet(o)
+	return o, nil
+}
+
+// watchOrder is a judge that only takes notes.
+func (o *Outcome) watchOrder(*sim.World) sim.Watcher {
+	return sim.Watcher{Name: "order of entry", Watch: func(seen *sim.Observation) string {
+		if seen.Kind != sim.Entered {
+			return ""
+		}
+		if o.entered++; len(o.Order) < maxOrder {
+			o.Order = append(o.Order, seen.Process)
+		}
+		return ""
+	}}
+}
+
+// tee is several sinks as one, which remembers why it failed.
+type tee struct {
+	sinks  []sim.Sink
+	failed error
+}
+
+func (t *tee) Write(r *trace.Record) error {
+	for _, sink := range t.sinks {
+		if t.failed = sink.Write(r); t.failed != nil {
+			return t.failed
+		}
+	}
+	return nil
+}
+
+// Algorithms returns the names of all algorithms.
+func Algorithms() []string {
+	var names []string
+	for _, spec := range algorithm.All {
+		names = append(names, spec.Name)
+	}
+	return names
+}
+
+// Near is the end of a complaint about a name that is not among those known: what
+// was probably meant, or all that there are.
+func Near(name string, known []string) string { return suggest(name, known) }

@@ -1,0 +1,41 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// A process that was down itself may take longer to notice that another is: the
+// other may have come back just before, and nothing it sent has arrived. That it
+// was suspected before is forgotten. Who was up at the restart gives no reason.
+func TestAccuracyAfterOwnRestart(t *testing.T) {
+	suspect := func(m *probe, ev *process.Event, fx *process.Effects) {
+		if ev.Kind == process.Load {
+			fx.Suspect(1)
+		}
+	}
+	for _, test := range []struct {
+		name  string
+		at    []process.Duration
+		wrong bool
+	}{
+		{"forgotten and noticed again", []process.Duration{15 * ms, 45 * ms}, false},
+		{"noticed twice", []process.Duration{15 * ms, 45 * ms, 46 * ms}, true},
+		{"a second restart, while it is up", []process.Duration{15 * ms, 65 * ms}, true},
+	} {
+		r := run(t, sim.Config{
+			Spec: probeSpec(suspect), Process: process.Config{N: 2}, Judges: []sim.Judge{sim.StrongAccuracy},
+			Workload: sim.Workload{Commands: loads(0, test.at...)},
+			Faults: []sim.Fault{
+				{At: 10 * ms, Kind: sim.Crash, Process: 1, For: 30 * ms},
+				{At: 20 * ms, Kind: sim.Crash, Process: 0, For: 10 * ms},
+				{At: 50 * ms, Kind: sim.Crash, Process: 0, For: 10 * ms},
+			},
+		})
+		if got := len(r.Violations) > 0; got != test.wrong {
+			t.Errorf("%s: %v, want a violation: %v", test.name, r.Violations, test.wrong)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// Who follows a leader that has crashed must do something when it is asked for another,
+// or told of the crash; but nobody need notice by itself, or know before.
+func TestOrphans(t *testing.T) {
+	follow := func(m *probe, ev *process.Event, fx *process.Effects) {
+		if ev.Kind == process.Load {
+			fx.Elect(process.ID(ev.Value), process.MakeTerm(1, process.ID(ev.Value)))
+		}
+	}
+	at := func(ms process.Duration, p process.ID, kind process.Kind) sim.Command {
+		return sim.Command{At: ms * process.Millisecond, Process: p, Kind: kind, Peer: 2, Value: 2}
+	}
+	for _, test := range []struct {
+		name string
+		last sim.Command
+		want string
+	}{
+		{"nobody asks", at(4, 0, process.Load), ""},
+		{"asked in vain", at(8, 0, process.Campaign), "1 is asked for another leader than 3, which has crashed, and nothing comes of it"},
+		{"asked before the crash", at(4, 0, process.Campaign), ""},
+		{"told in vain", at(8, 1, process.Fail), "2 was told that 3 has crashed, and ends with it as its leader"},
+		{"told wrongly before the crash", at(4, 1, process.Fail), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cfg := sim.Config{
+				Spec: probeSpec(follow), Process: process.Config{N: 3}, Judges: []sim.Judge{sim.LeaderTermination},
+				Faults: []sim.Fault{{At: 6 * process.Millisecond, Kind: sim.Crash, Process: 2}},
+				Workload: sim.Workload{Commands: []sim.Command{
+					at(1, 0, process.Load), at(1, 1, process.Load), at(1, 2, process.Load), test.last,
+				}},
+			}
+			checkVerdict(t, run(t, cfg), test.want)
+		})
+	}
+}

@@ -1,0 +1,117 @@
+package simtest
+
+import (
+	"math/rand/v2"
+
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// crash happens after a number of events, or as soon after that as there is a
+// process that may crash.
+type crash struct {
+	after   uint64
+	rank    int           // where to begin looking for one
+	wanted  process.Fault // what kind of crash it should be, if that can be had soon
+	inStep  bool
+	effects int
+	down    process.Duration // 0: for good
+}
+
+// patience is for how many events a crash waits for one of the wanted kind.
+const patience = 100
+
+// drawCrashes draws up to half of the processes, as far as some may crash.
+func (s *schedule) drawCrashes(r *rand.Rand) {
+	n := s.cfg.Process.N
+	for range r.IntN((n-1)/2 + 1) {
+		c := crash{after: r.Uint64N(uint64(60 * n)), rank: r.IntN(n), effects: r.IntN(n + 3)}
+		c.wanted = process.CrashBystander + process.Fault(r.IntN(int(process.CrashAny-process.CrashBystander)+1))
+		if !s.survives(c.wanted) {
+			c.wanted = process.CrashAny
+		}
+		c.inStep = r.IntN(2) == 0 && s.anyMayCrash()
+		if s.survives(process.AmnesiaRestart) && r.IntN(4) > 0 {
+			c.down = process.Duration(1 + r.Int64N(40*int64(d)))
+		}
+		s.crashes = append(s.crashes, c)
+	}
+}
+
+// survives reports whether the algorithm claims to survive a fault in the mode of
+// the schedule.
+func (s *schedule) survives(fault process.Fault) bool { return s.plan.Spec.Survives(fault, s.mode) }
+
+// anyMayCrash reports whether a process may crash whatever it does, so that the
+// crash may come within a step.
+func (s *schedule) anyMayCrash() bool {
+	return s.survives(process.CrashAny)
+}
+
+// mayCrash reports whether the algorithm survives a crash of q now.
+func (s *schedule) mayCrash(w *sim.World, q process.ID) bool {
+	status := w.Status(q)
+	switch {
+	case status.Down, s.plan.MayCrash != nil && !s.plan.MayCrash(w, q):
+		return false
+	case !s.survives(process.CrashSpecial) && s.isSpecial(w, q):
+		return false
+	case status.Inside:
+		return s.survives(process.CrashHolder)
+	case status.Waiting || s.seen.withdrawn.Has(q):
+		return s.survives(process.CrashWaiter)
+	}
+	return s.survives(process.CrashBystander)
+}
+
+func (s *schedule) isSpecial(w *sim.World, q process.ID) bool {
+	if s.plan.Special != nil {
+		return s.plan.Special(w, q)
+	}
+	return hasSpecial(s.plan.Spec) && q == s.seen.token
+}
+
+// hasSpecial reports whether an algorithm has a token or a coordinator.
+func hasSpecial(spec *process.Spec) bool {
+	if spec.Needs.Topology == process.Centre {
+		return true
+	}
+	for layer := range spec.Depth() {
+		for _, m := range spec.Layer(uint8(layer)).Messages {
+			if sim.IsToken(m.Name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// crashDue lets a crash happen that is due, or puts it off if there is nobody for
+// it. There is one at a time: whether a process may crash can depend on who else
+// has.
+func (s *schedule) crashDue(w *sim.World) error {
+	if len(s.due) == 0 || s.due[0].after > w.Events() || s.seen.doomed != process.None && s.plan.MayCrash != nil {
+		return nil
+	}
+	happened, err := s.crash(w, s.due[0])
+	if happened {
+		s.due = s.due[1:]
+	}
+	return err
+}
+
+func (s *schedule) crash(w *sim.World, c crash) (happened bool, err error) {
+	for i := range s.cfg.Process.N {
+		q := process.ID((c.rank + i) % s.cfg.Process.N)
+		if !s.mayCrash(w, q) || w.Events() < c.after+patience && !s.seen.is(c.wanted, q) {
+			continue
+		}
+		f := sim.Fault{Kind: sim.Crash, Process: q, For: c.down}
+		if c.inStep {
+			f.Kind, f.Effects = sim.CrashInStep, c.effects
+		}
+		s.seen.doomed = q
+		return true, w.Fault(f)
+	}
+	return false, nil
+}

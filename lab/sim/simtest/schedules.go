@@ -1,0 +1,212 @@
+package simtest
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
+)
+
+// Schedules runs an algorithm among n processes under random schedules and fails
+// on the first in which a promise of its Spec is broken. Each schedule draws
+// delays, load, and faults of the kinds that the Spec says it survives, for each
+// combination of its named options in turn.
+//
+// There are 200 schedules, or as many as the environment variable SEEDS says;
+// SEED=7 runs the schedule of that seed alone. A failure prints how it ended.
+func Schedules(t *testing.T, spec *process.Spec, n int) {
+	t.Helper()
+	Plan{Spec: spec, Process: process.Config{N: n}}.Run(t)
+}
+
+// Plan is what Schedules varies. Spec and Process.N must be set.
+type Plan struct {
+	Spec *process.Spec
+	// Process is what all schedules have in common; if it names options, only
+	// these are used. Delays are drawn.
+	Process process.Config
+	// Special reports whether a process has a part to play that the algorithm
+	// may not survive losing. Nil: it holds the token, which is whoever a
+	// message called TOKEN, PRIVILEGE or PRIV was sent to last, at first the
+	// coordinator of the topology; without such messages, the coordinator if
+	// the algorithm needs one.
+	Special func(w *sim.World, p process.ID) bool
+	// MayCrash reports whether the condition is met under which a claim says that
+	// a process may crash now (Survival.When). Nil: always.
+	MayCrash func(w *sim.World, p process.ID) bool
+	// Judges watch besides those of the claims.
+	Judges []sim.Judge
+	// Adjust changes the schedule of a seed before it runs, and may add judges.
+	// It may be nil.
+	Adjust func(cfg *sim.Config, seed uint64)
+}
+
+// Run runs all schedules.
+func (p Plan) Run(t *testing.T) {
+	t.Helper()
+	from, to := seeds(t)
+	outcomes, happened := 0, tally{}
+	sum := sums{began: time.Now()}
+	for seed := from; seed < to; seed++ {
+		s := p.schedule(seed)
+		s.tally = happened
+		result, err := s.run(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes += result.Entries + len(result.Leaders)
+		sum.add(result)
+		if len(result.Violations) > 0 {
+			t.Fatalf("SEED=%d: %s\n%s", seed, result.Violations[0], s.story())
+		}
+	}
+	if p.Process.N >= 3 && to-from >= enough {
+		for _, text := range happened.missing(p.Spec, p.modes()) {
+			t.Error(text)
+		}
+	}
+	if f := p.family(); outcomes == 0 && (f == process.Mutex || f == process.Election) {
+		t.Errorf("nobody entered and nobody was elected in %d schedules", to-from)
+	}
+	if err := sum.note(&p, int(to-from), happened); err != nil {
+		t.Error(err)
+	}
+}
+
+// enough schedules for each fault to happen in one of them.
+const enough = 200
+
+// modes returns the modes that the schedules go through.
+func (p *Plan) modes() []string {
+	if p.Process.Options != nil {
+		return []string{p.Spec.Mode(&p.Process)}
+	}
+	return p.Spec.Modes()
+}
+
+func seeds(t *testing.T) (from, to uint64) {
+	t.Helper()
+	number := func(name string, byDefault uint64) uint64 {
+		text := os.Getenv(name)
+		if text == "" {
+			return byDefault
+		}
+		n, err := strconv.ParseUint(text, 10, 63)
+		if err != nil {
+			t.Fatalf("%s is %q, it must be a number", name, text)
+		}
+		return n
+	}
+	if os.Getenv("SEED") != "" {
+		from = number("SEED", 0)
+		return from, from + 1
+	}
+	return 0, number("SEEDS", enough)
+}
+
+// schedule is one random run.
+type schedule struct {
+	plan    *Plan
+	seed    uint64
+	cfg     sim.Config
+	mode    string
+	crashes []crash
+	due     []crash // in a run: those still to come
+	seen    *witness
+	tally   tally
+}
+
+func (p *Plan) schedule(seed uint64) *schedule {
+	r := rand.New(rand.NewPCG(seed, uint64(p.Process.N)))
+	s := &schedule{plan: p, seed: seed}
+	s.cfg = sim.Config{Spec: p.Spec, Process: p.Process, Seed: seed}
+	if p.Process.Options == nil {
+		combinations := combine(p.Spec.AllOptions())
+		s.cfg.Process.Options = combinations[seed%uint64(len(combinations))]
+	}
+	s.mode = p.Spec.Mode(&s.cfg.Process)
+	s.drawLinks(r)
+	s.drawLoad(r)
+	s.drawCrashes(r)
+	slices.SortFunc(s.crashes, func(a, b crash) int { return cmp.Compare(a.after, b.after) })
+	if s.survives(process.Slowness) || p.Spec.Needs.Detector == process.NoDetector && !p.Spec.Needs.Synchrony {
+		s.drawPauses(r)
+	}
+	if p.Adjust != nil {
+		p.Adjust(&s.cfg, seed)
+	}
+	s.cfg.Judges = slices.Concat(s.cfg.Judges, sim.Claimed(p.Spec, &s.cfg.Process), p.Judges)
+	return s
+}
+
+// combine returns every combination of the options that have named values.
+func combine(options []process.Option) [][]process.OptionValue {
+	all := [][]process.OptionValue{nil}
+	for _, o := range options {
+		var longer [][]process.OptionValue
+		for _, value := range o.Values {
+			for _, c := range all {
+				longer = append(longer, append(c[:len(c):len(c)], process.OptionValue{Name: o.Name, Value: value}))
+			}
+		}
+		if longer != nil {
+			all = longer
+		}
+	}
+	return all
+}
+
+// run steps through the schedule, with the crashes on the way.
+func (s *schedule) run(sink sim.Sink) (*sim.Result, error) {
+	cfg := s.cfg
+	cfg.Trace = sink
+	cfg.Judges = append(cfg.Judges[:len(cfg.Judges):len(cfg.Judges)], s.watch)
+	w, err := sim.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("SEED=%d: %w", s.seed, err)
+	}
+	s.due = s.crashes
+	for w.Step() {
+		if err := s.crashDue(w); err != nil {
+			return nil, err
+		}
+	}
+	return w.Result(), nil
+}
+
+// tail is a sink that keeps the last records.
+type tail struct{ records []trace.Record }
+
+const tailSize = 40
+
+func (t *tail) Write(r *trace.Record) error {
+	if len(t.records) == 2*tailSize {
+		t.records = append(t.records[:0], t.records[tailSize:]...)
+	}
+	t.records = append(t.records, *r)
+	return nil
+}
+
+// story runs the schedule again and tells how it ended.
+func (s *schedule) story() string {
+	var last tail
+	if _, err := s.run(&last); err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "links %+v, section %v, regime %s, options %v\n",
+		s.cfg.Links.Link, s.cfg.Workload.Section, s.cfg.Workload.Regime, s.cfg.Process.Options)
+	for i := max(0, len(last.records)-tailSize); i < len(last.records); i++ {
+		b.WriteString(last.records[i].String() + "\n")
+	}
+	return b.String()
+}
