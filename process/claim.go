@@ -107,6 +107,7 @@ const (
 	SuperPeerCap                            // no super-peer has more clients than it may
 	SuperPeerSpread                         // as many super-peers as segments, one in each
 	SingleLeader                            // of those who are up at most one takes itself for the leader
+	StateInvariant                          // Spec.Invariant holds in every state
 	Convergence                             // from any state to a legitimate one
 )
 
@@ -116,7 +117,7 @@ var propertyNames = [...]string{"", "mutual exclusion", "at most k inside", "pro
 	"strong completeness", "strong accuracy", "eventual accuracy", "clock condition", "strong clock condition",
 	"clock bound", "agreement on delivery", "FIFO order", "causal order", "total order", "consistent cut",
 	"agreement", "validity", "decision", "no phantom deadlock", "deadlocks are found",
-	"place of super-peers", "cap of super-peers", "spread of super-peers", "single leader", "convergence"}
+	"place of super-peers", "cap of super-peers", "spread of super-peers", "single leader", "invariant", "convergence"}
 
 // String returns the name of the property.
 func (p Property) String() string { return propertyNames[p] }

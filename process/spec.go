@@ -56,6 +56,9 @@ type Spec struct {
 
 	// Normal says which numbers a host that compares states may normalise; nil: none.
 	Normal *Normal
+	// Invariant is what holds in every state; nil: nothing is promised. That of a
+	// layer is not judged in a stack.
+	Invariant *Invariant
 
 	// Check says what is wrong with a configuration in a way that Needs and
 	// Options cannot express, such as options that do not fit each other; nil if

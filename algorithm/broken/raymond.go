@@ -26,4 +26,14 @@ var ofRaymond = []Variant{
 		Breaks:   process.MutualExclusion,
 		Bounds:   Bounds{N: 2, Entries: 1},
 	},
+	{
+		Name:     "raymond-turns-early",
+		Of:       raymond.Spec,
+		New:      raymond.Flaw{TurnsEarly: true}.New,
+		Mistake:  "A process that gets a REQ points at its sender at once, while the token is elsewhere.",
+		Tempting: "The token will go there next, and in the algorithm of Naimi and Trehel pointers turn so.",
+		Wrong:    "A pointer leads away from the token, or the holder forgets that it has it: a later request never reaches it.",
+		Breaks:   process.StateInvariant,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
 }

@@ -64,7 +64,13 @@ func Needs(spec *process.Spec) []string {
 }
 
 // Promises returns the properties that the algorithm has.
-func Promises(spec *process.Spec) []string { return properties(spec, false) }
+func Promises(spec *process.Spec) []string {
+	texts := properties(spec, false)
+	if spec.Invariant != nil {
+		texts = append(texts, process.StateInvariant.String()+": "+spec.Invariant.Text)
+	}
+	return texts
+}
 
 // NotPromised returns the properties that it is known not to have.
 func NotPromised(spec *process.Spec) []string { return properties(spec, true) }

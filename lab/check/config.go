@@ -49,7 +49,8 @@ type Config struct {
 	Detector process.DetectorKind
 
 	// Properties are those that are checked; nil: of those that the Spec claims all
-	// that can be checked (see Claimed).
+	// that can be checked (see Claimed), but with a reduction not the invariant, which
+	// is about the states that a reduction leaves out.
 	Properties []process.Property
 	// Bound is the bound of BoundedBypass where it is not the claimed one.
 	Bound int
@@ -226,6 +227,9 @@ func (c *Config) withDefaults() Config {
 	}
 	if d.Properties == nil {
 		d.Properties = Claimed(d.Spec, &d.Process)
+		if d.Reduce != NoReduction {
+			d.Properties = slices.DeleteFunc(d.Properties, func(p process.Property) bool { return p == process.StateInvariant })
+		}
 	}
 	if d.Memory == 0 {
 		d.Memory = DefaultMemory

@@ -15,6 +15,7 @@ var checkable = []process.Property{
 	process.MutualExclusion, process.AtMostK, process.Progress, process.FencesGrow, process.FencesGrowCausally,
 	process.OrderHappenedBefore, process.OrderTimestamp, process.OrderArrival, process.BoundedBypass, process.OneToken,
 	process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.SingleLeader,
+	process.StateInvariant,
 }
 
 // costly are the properties that are checked only if somebody asks for them: what has
@@ -48,6 +49,9 @@ func AllClaimed(spec *process.Spec, c *process.Config) []process.Property {
 	if familyOf(spec) == process.Mutex && !slices.Contains(properties, process.Progress) {
 		properties = append(properties, process.Progress)
 	}
+	if spec.Invariant != nil {
+		properties = append(properties, process.StateInvariant)
+	}
 	return properties
 }
 
@@ -56,6 +60,9 @@ func (c *Config) validateProperties() error {
 		if !Checkable(p) {
 			return fmt.Errorf("check: %s cannot be checked", p)
 		}
+	}
+	if c.checks(process.StateInvariant) && c.Spec.Invariant == nil {
+		return fmt.Errorf("check: %s has no invariant to check", c.Spec.Name)
 	}
 	return nil
 }

@@ -144,10 +144,11 @@ func (s *search) breadthFirst() {
 // start.
 func (s *search) roots() [][]uint32 {
 	out := &output{search: s}
-	for _, v := range s.workers[0].roots() {
-		f := s.workers[0].printOfState(v)
+	w := s.workers[0]
+	for _, v := range w.roots() {
+		f := w.printOfState(v)
 		if isNew, _ := s.visited.add(f, 0); isNew {
-			out.put(v, f)
+			s.reach(w, v, f, out)
 		}
 	}
 	return out.chunks
@@ -217,14 +218,14 @@ func (s *search) visit(w *worker, records []uint32, out *output) uint64 {
 	for k := range len(records) / s.width {
 		_, f := s.record(records[k*s.width:])
 		for ; i < ends[k]; i++ {
-			s.follow(&w.found[i], f, w.successor(i), out)
+			s.follow(w, &w.found[i], f, w.successor(i), out)
 		}
 	}
 	return uint64(len(w.found))
 }
 
 // follow puts a successor of a state out if it is new.
-func (s *search) follow(next *successor, before print, v []uint32, out *output) {
+func (s *search) follow(w *worker, next *successor, before print, v []uint32, out *output) {
 	if next.broken != nil {
 		s.report(finding{next.broken, before, next.action})
 		return
@@ -234,8 +235,19 @@ func (s *search) follow(next *successor, before print, v []uint32, out *output) 
 		s.stop("memory")
 	}
 	if isNew {
-		out.put(v, next.print)
+		s.reach(w, v, next.print, out)
 	}
+}
+
+// reach puts out a state that is new, unless it breaks the invariant.
+func (s *search) reach(w *worker, v []uint32, f print, out *output) {
+	if w.global != nil {
+		if broken := w.global.judge(w, v); broken != nil {
+			s.report(finding{broken, f, action{}})
+			return
+		}
+	}
+	out.put(v, f)
 }
 
 // report keeps the first violation. With one worker that is always the same.

@@ -27,6 +27,7 @@ type worker struct {
 	capacity    int         // how many may be inside
 	overtakings int         // how often others may enter while somebody waits
 	normal      *normalizer // nil: nothing is normalised
+	global      *global     // nil: no invariant is checked
 
 	open    uint32 // the interests that it has not come through
 	unspent uint32 // the budgets that it has not used up
@@ -129,6 +130,9 @@ func newWorker(sp *space) *worker {
 		links: make([]link, 1),
 	}
 	w.normal = newNormalizer(w)
+	if sp.cfg.checks(process.StateInvariant) {
+		w.global = &global{}
+	}
 	return w
 }
 

@@ -271,6 +271,7 @@ func (w *World) command(it *item) {
 	case process.Cancel:
 		w.commandIf(c.phase == clientWaiting, m, func() { w.withdraw(p) })
 	default:
+		w.suspects(m.Kind, m.Peer)
 		w.step(p, &process.Event{
 			Kind: m.Kind, Peer: m.Peer, Term: m.Term, Value: m.Value, Data: m.Data,
 		}, 0)

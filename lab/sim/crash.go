@@ -43,7 +43,7 @@ func (w *World) crash(p process.ID, restartAfter process.Duration) {
 		return
 	}
 	w.resume(p) // what waited for it finds it down
-	pr.down, w.disturbed = true, w.now
+	pr.down, w.disturbed, w.faults = true, w.now, true
 	w.record(trace.Crash, p, "")
 	w.clientDies(p)
 	w.observe(Observation{Kind: Crashed, Process: p})

@@ -59,6 +59,9 @@ type Watcher struct {
 
 	// Watch says in one line what is wrong, or nothing.
 	Watch func(o *Observation) string
+	// State is asked after each thing that happens, once every process has
+	// started. It may be nil.
+	State func() string
 	// End is asked once, when the run is over. It may be nil.
 	End func() string
 }
@@ -72,6 +75,7 @@ func (w *World) initJudges() {
 	for _, judge := range judges {
 		watcher := judge(w)
 		w.curious = w.curious || watcher.Messages
+		w.global = w.global || watcher.State != nil
 		if watcher.Ghost && w.ghost == nil {
 			w.ghost = newGhost(w.config.N)
 		}
@@ -97,6 +101,20 @@ func (w *World) observe(o Observation) {
 	}
 }
 
+// judgeState asks the watchers that judge whole states.
+func (w *World) judgeState() {
+	if w.starting() {
+		return
+	}
+	for i := range w.watchers {
+		if watcher := &w.watchers[i]; watcher.State != nil {
+			if text := watcher.State(); text != "" {
+				w.accuse(watcher, process.None, text)
+			}
+		}
+	}
+}
+
 func (w *World) accuse(by *Watcher, p process.ID, text string) {
 	w.violate(Violation{Judge: by.Name, Property: by.Property, Process: p, Text: text})
 }
@@ -113,7 +131,9 @@ func (w *World) violate(v Violation) {
 }
 
 // Claimed returns the judges of the properties that a Spec claims under the given
-// configuration and that can be judged from outside.
+// configuration and that can be judged from outside, and that of its invariant. The
+// latter looks at the whole system after each event, so it is left out of systems of
+// more than 64 processes, unless somebody asks for it.
 func Claimed(spec *process.Spec, c *process.Config) []Judge {
 	judges := []Judge{}
 	for _, claim := range spec.Claims.Properties {
@@ -126,8 +146,14 @@ func Claimed(spec *process.Spec, c *process.Config) []Judge {
 			judges = append(judges, judge)
 		}
 	}
+	if spec.Invariant != nil && c.N <= maxJudged {
+		judges = append(judges, StateInvariant)
+	}
 	return judges
 }
+
+// maxJudged is up to how many processes an invariant is judged unasked.
+const maxJudged = 64
 
 func judgeOf(property process.Property, spec *process.Spec, c *process.Config) Judge {
 	if property == process.ClockBound {
@@ -171,6 +197,7 @@ var judges = map[process.Property]Judge{
 	process.ClockCondition:      ClockCondition,
 	process.StrongClock:         StrongClock,
 	process.ConsistentCut:       ConsistentCut,
+	process.StateInvariant:      StateInvariant,
 }
 
 func defaultK(spec *process.Spec) int {

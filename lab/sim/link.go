@@ -143,6 +143,7 @@ func (w *World) post(p, to process.ID, pl int32, departs process.Duration) {
 // postFaulty is post where something may go wrong.
 func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration, l *link) {
 	if reason := w.lost(p, to, pl, l); reason != "" {
+		w.faults = true
 		w.recordMessage(trace.Drop, pl, to, w.current, reason)
 		return
 	}
@@ -154,6 +155,7 @@ func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration,
 	}
 	w.fly(p, to, pl, departs+delay, ordered)
 	if w.isNext(Repeat, p, to, pl) || w.links.dice.chance(l.duplicate) {
+		w.faults = true
 		w.recordMessage(trace.Duplicate, pl, to, w.current, "")
 		w.fly(p, to, pl, departs+max(1, l.delay.draw(&w.links.dice)), ordered)
 	}
@@ -198,6 +200,7 @@ func (w *World) deliver(it *item) {
 	from := w.payloads.list[pl].from
 	w.meter.fly(w.payloads.list[pl].class, -1)
 	if reason := w.undeliverable(from, to, pl, it); reason != "" {
+		w.faults = true
 		w.recordMessage(trace.Drop, pl, to, it.cause, reason)
 		w.bounce(from, to, w.payloads.list[pl].incarnation)
 		w.payloads.drop(pl)

@@ -224,6 +224,7 @@ func (w *World) tell(it *item) {
 // word of a reliable detector ends the peer's incarnation: what is still on its
 // way from it no longer counts.
 func (w *World) tellNews(p, about process.ID, kind process.Kind, incarnation int64) {
+	w.suspects(kind, about)
 	w.ev = process.Event{Kind: kind, Peer: about}
 	known := w.oracle.knows(p, about)
 	switch kind {
@@ -244,6 +245,11 @@ func (w *World) tellNews(p, about process.ID, kind process.Kind, incarnation int
 	if kind == process.Rejoin {
 		w.trustAgain(p, about)
 	}
+}
+
+// suspects notes that a detector is wrong, if what it says of a process is.
+func (w *World) suspects(kind process.Kind, about process.ID) {
+	w.faults = w.faults || (kind == process.Suspect || kind == process.Fail) && !w.procs[about].down
 }
 
 // trustAgain takes back what an unreliable detector has said of a peer that is

@@ -148,6 +148,28 @@ func (q *queue) cancel() {
 	}
 }
 
+// each calls f with every item that is pending, and with cancelled ones.
+func (q *queue) each(f func(it *item)) {
+	for digit := range q.filled {
+		for word, filled := range q.filled[digit] {
+			for ; filled != 0; filled &= filled - 1 {
+				slot := digit*wheelSize + 64*word + bits.TrailingZeros64(filled)
+				for c := q.heads[slot]; c != 0; c = q.chunks[c].next {
+					for i := range q.chunks[c].used {
+						f(&q.chunks[c].items[i])
+					}
+				}
+			}
+		}
+	}
+	for _, e := range q.batch[q.first:] {
+		f(&q.instant[e.index])
+	}
+	for _, e := range q.late {
+		f(&q.instant[e.index])
+	}
+}
+
 // pop removes the next item that is not cancelled into it and moves the present
 // to its time.
 func (q *queue) pop(it *item) bool {

@@ -43,6 +43,8 @@ type World struct {
 
 	watchers []Watcher
 	curious  bool // some watcher wants messages
+	global   bool // some watcher judges whole states
+	faults   bool // see process.Global
 	observed Observation
 	ghost    *ghost
 	meter    meter
@@ -258,6 +260,9 @@ func (w *World) advance() bool {
 	w.events++
 	w.current = 0
 	w.handle(it)
+	if w.global && w.reason == 0 {
+		w.judgeState()
+	}
 	if w.idle.waiting {
 		w.continueIdle()
 	}

@@ -20,9 +20,9 @@ import (
 //   - messages have declared types and only declared fields, and survive the
 //     codec; timers and rules are declared;
 //   - if the Spec claims mutual exclusion, growing fences or strong accuracy, no
-//     run breaks them; if it claims progress, everyone who waits enters when a run
-//     calms down; if it claims that elections terminate, everyone then follows the
-//     same live leader.
+//     run breaks them, and none breaks its invariant; if it claims progress, everyone
+//     who waits enters when a run calms down; if it claims that elections terminate,
+//     everyone then follows the same live leader.
 //
 // The machines are driven over random schedules of 1 to 4 processes, for every
 // combination of named option values, with and without faults of the kinds that
@@ -102,6 +102,7 @@ type run struct {
 	w       *world
 	rng     *rand.Rand
 	faults  bool
+	faulty  bool // something has gone wrong; see process.Global
 	round   uint64
 	highest process.Fence
 	calls   bool  // somebody asked for an election
@@ -146,9 +147,9 @@ func topology(spec *process.Spec, n int) process.Topology {
 // drive starts the processes, takes random actions and lets them calm down. An
 // error ends with what happened last.
 func (r *run) drive() error {
-	err := r.w.start()
+	err := errors.Join(r.w.start(), r.checkInvariant())
 	for i := 0; i < actions && err == nil; i++ {
-		err = errors.Join(r.act(), r.checkClients())
+		err = errors.Join(r.act(), r.checkClients(), r.checkInvariant())
 	}
 	if err == nil {
 		err = errors.Join(r.drain(), r.conclude())
@@ -198,6 +199,7 @@ func (r *run) deliver() error {
 		i = r.oldest(i)
 	}
 	if r.faults && r.survives(process.Duplication) && !needs.NoDuplication && r.rng.Intn(8) == 0 {
+		r.faulty = true
 		r.w.flights = append(r.w.flights, r.w.flights[i])
 	}
 	return r.w.deliver(i)

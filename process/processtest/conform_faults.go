@@ -98,6 +98,7 @@ func (r *run) restart(p *proc) error {
 }
 
 func (r *run) crash(p *proc) error {
+	r.faulty = true
 	r.w.crash(p, r.rng.Intn(p.lastSends+1))
 	r.w.printf("%s crashes\n", r.w.name(p.id))
 	if r.w.spec.Needs.Detector == process.ReliableDetector {
@@ -110,6 +111,7 @@ func (r *run) crash(p *proc) error {
 
 // suspicion is wrong, and taken back.
 func (r *run) suspicion(p *proc) error {
+	r.faulty = true
 	if err := r.news(process.Event{Kind: process.Suspect, Peer: p.id}); err != nil {
 		return err
 	}

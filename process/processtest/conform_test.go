@@ -157,9 +157,17 @@ func grabberSpec(claims ...process.Claim) *process.Spec {
 }
 
 func TestConformJudgesMutualExclusion(t *testing.T) {
+	alone := grabberSpec()
+	alone.Invariant = &process.Invariant{Text: "1 is never inside", Wrong: func(g *process.Global) string {
+		if m, up := g.Machines[0].(*grabber); up && m.inside {
+			return g.Config.Text(0) + " is inside"
+		}
+		return ""
+	}}
 	cases := map[string]*process.Spec{
-		"processes are inside":  grabberSpec(process.Claim{Property: process.MutualExclusion}),
-		"fence 1 is not larger": grabberSpec(process.Claim{Property: process.FencesGrow}),
+		"invariant: 1 is inside": alone,
+		"processes are inside":   grabberSpec(process.Claim{Property: process.MutualExclusion}),
+		"fence 1 is not larger":  grabberSpec(process.Claim{Property: process.FencesGrow}),
 	}
 	for want, spec := range cases {
 		if err := verdict(spec); err == nil || !strings.Contains(err.Error(), want) {

@@ -86,9 +86,10 @@ var Spec = &process.Spec{
 		{Name: "R6", Text: "the queue is not empty and nothing was asked: send REQ towards the token"},
 		{Name: "R7", Text: "a neighbour crashed or came back: strike it from the queue"},
 	},
-	Needs:  process.Needs{Reliable: true, NoDuplication: true, Topology: process.Tree},
-	Claims: claims,
-	New:    newMachine,
+	Needs:     process.Needs{Reliable: true, NoDuplication: true, Topology: process.Tree},
+	Claims:    claims,
+	Invariant: invariant,
+	New:       newMachine,
 }
 
 const (
@@ -190,6 +191,9 @@ func (m *machine) onReq(from process.ID, fx *process.Effects) {
 	}
 	fx.Rule(ruleR2)
 	m.queue = append(m.queue, from)
+	if m.flaw.TurnsEarly {
+		m.holder = from
+	}
 	m.proceed(fx)
 }
 

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// StateInvariant watches that the invariant of the Spec holds after each thing that
+// happens. Of a Spec that has none it says nothing.
+func StateInvariant(w *World) Watcher {
+	watcher := Watcher{Name: "invariant", Property: process.StateInvariant, Watch: func(*Observation) string { return "" }}
+	if w.cfg.Spec.Invariant != nil {
+		s := &snapshot{w: w}
+		watcher.State = func() string { return w.cfg.Spec.Invariant.Wrong(s.take()) }
+	}
+	return watcher
+}
+
+// snapshot is the present state of a run, in memory that is used again.
+type snapshot struct {
+	w        *World
+	global   process.Global
+	flights  []item
+	messages []process.Message
+}
+
+func (s *snapshot) take() *process.Global {
+	w, g := s.w, &s.global
+	g.Config, g.Faults = w.config, w.faults
+	g.Machines, g.Messages, s.flights, s.messages = g.Machines[:0], g.Messages[:0], s.flights[:0], s.messages[:0]
+	for p := range w.procs {
+		g.Machines = append(g.Machines, nil)
+		if !w.procs[p].down {
+			g.Machines[p] = w.procs[p].machine
+		}
+	}
+	w.queue.each(s.add)
+	for i := range w.backlog {
+		s.add(&w.backlog[i])
+	}
+	slices.SortFunc(s.flights, func(a, b item) int {
+		from := cmp.Compare(w.payloads.list[a.arg].from, w.payloads.list[b.arg].from)
+		return cmp.Or(from, cmp.Compare(a.proc, b.proc), cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq))
+	})
+	s.messages = slices.Grow(s.messages, len(s.flights)) // the pointers must stay good
+	for i := range s.flights {
+		it := &s.flights[i]
+		s.messages = append(s.messages, process.Message{})
+		w.payloads.fill(it.arg, process.ID(it.proc), &s.messages[i])
+		g.Messages = append(g.Messages, &s.messages[i])
+	}
+	return g
+}
+
+// add takes an item in if it is a message that would be taken.
+func (s *snapshot) add(it *item) {
+	if it.kind != itemDelivery {
+		return
+	}
+	pl := &s.w.payloads.list[it.arg]
+	to := &s.w.procs[it.proc]
+	outdated := s.w.oracle.news && s.w.outdated(process.ID(it.proc), pl.from, pl.incarnation)
+	if !to.down && to.incarnation == it.incarnation && !pl.void && !outdated {
+		s.flights = append(s.flights, *it)
+	}
+}

@@ -1,0 +1,25 @@
+package process
+
+// Invariant is a promise about every state of the whole system: of all machines
+// and all messages in flight. A host that sees the whole system, such as a
+// checker or a simulator, judges it after every step.
+type Invariant struct {
+	Text string // the promise in one line: "the pointers lead to the token"
+	// Wrong says in one line what is wrong with a state, or "" if nothing is. It
+	// must not depend on numbers that Spec.Normal lets a host normalise.
+	Wrong func(g *Global) string
+}
+
+// Global is a state of the whole system between two steps, in which every process
+// has started. It is lent: an Invariant must neither change nor keep it.
+type Global struct {
+	Config   *Config
+	Machines []Machine // by rank; nil while the process is down
+	// Messages are those on their way to processes that are up and would take
+	// them, by sender, then by receiver. On a link that keeps order the one sent
+	// first comes first.
+	Messages []*Message
+	// Faults says that a message was lost or repeated, a process crashed or a
+	// detector was wrong at some time of the run.
+	Faults bool
+}
