@@ -36,6 +36,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
 	"github.com/conclave-io/conclave/algorithm/mutex/maekawa"
 	"github.com/conclave-io/conclave/algorithm/mutex/majority"
+	"github.com/conclave-io/conclave/algorithm/mutex/naimitrehel"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
@@ -57,6 +58,7 @@ var All = []*process.Spec{
 	ricartagrawalatoken.Spec,
 	suzukikasami.Spec,
 	raymond.Spec,
+	naimitrehel.Spec,
 	singhal.Spec,
 	maekawa.Spec,
 	majority.Spec,

@@ -55,7 +55,7 @@ type Bounds struct {
 // algorithms. Nobody changes it.
 var Variants = list(
 	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
-	ofSuzukiKasami, ofRaymond, ofSinghal, ofMaekawa, ofMajority, ofKRicartAgrawala,
+	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofKRicartAgrawala,
 	ofBully, ofChangRoberts, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
 )
 

@@ -222,6 +222,7 @@ func TestNaive(t *testing.T) {
 		{name: "ricart-agrawala-token", n: 3, entries: 1},
 		{name: "raymond", n: 4, entries: 1},
 		{name: "raymond", n: 3, entries: 2, change: unordered},
+		{name: "naimi-trehel", n: 3, entries: 2, change: unordered},
 		{name: "maekawa", n: 3, entries: 1},
 		{name: "maekawa-slides", n: 3, entries: 1},
 		{name: "k-ricart-agrawala", n: 3, entries: 1},

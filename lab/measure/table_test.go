@@ -75,6 +75,11 @@ var literature = []struct {
 	{"raymond", "", "", sim.Saturated, Throughput, 13. / 24, 13. / 24},
 	{"raymond", "", "on a line", sim.Saturated, MessagesPerEntry, 48. / 13, 48. / 13},
 	{"raymond", "", "on a line", sim.Idle, ClientDelay, 2, 24},
+	{"naimi-trehel", "", "", sim.Idle, MessagesPerEntry, 2, 13},
+	{"naimi-trehel", "", "requesters drawn by lot", sim.Idle, MessagesPerEntry, 3.0, 3.2}, // H_12 = 3.103
+	{"naimi-trehel", "", "requesters drawn by lot", sim.Idle, ClientDelay, 0, 13},
+	{"naimi-trehel", "", "", sim.Saturated, MessagesPerEntry, 2, 13},
+	{"naimi-trehel", "", "", sim.Saturated, SyncDelay, 1, 1},
 	{"singhal", "", "requesters drawn by lot", sim.Idle, MessagesPerEntry, 6.8, 7.1},
 	{"singhal", "", "requesters drawn by lot", sim.Idle, ClientDelay, 0, 2},
 	{"singhal", "", "", sim.Saturated, MessagesPerEntry, 13, 13},
@@ -141,7 +146,7 @@ func TestSameClientAgain(t *testing.T) {
 		messages, delay float64
 	}{
 		{"ricart-agrawala", "keep", 0, 0}, {"ricart-agrawala-token", "", 0, 0}, {"suzuki-kasami", "", 0, 0},
-		{"raymond", "", 0, 0}, {"singhal", "", 0, 0}, {"token-ring", "plain", size, size},
+		{"raymond", "", 0, 0}, {"naimi-trehel", "", 0, 0}, {"singhal", "", 0, 0}, {"token-ring", "plain", size, size},
 	} {
 		spec := algorithm.Find(c.algorithm)
 		usual := setting{mode: c.mode, regime: sim.Saturated}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm/mutex/naimitrehel"
 	"github.com/conclave-io/conclave/algorithm/mutex/raymond"
 	"github.com/conclave-io/conclave/algorithm/mutex/ricartagrawalatoken"
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
@@ -83,6 +84,27 @@ func saturate(t *testing.T, cfg sim.Config) {
 	}
 	if slices.Min(result.PerClient) < 3 || slices.Max(result.PerClient) > 5 {
 		t.Errorf("%s: the clients entered %v times in four rounds", what, result.PerClient)
+	}
+}
+
+// TestPathReversalInTurn: processes that enter in turn see every length of a path. In
+// N+1 rounds, after which all pointers are as before, the mean cost is (4N-2)/(N+1). It
+// does not matter whether they ask when all is quiet or while the others wait.
+func TestPathReversalInTurn(t *testing.T) {
+	for n := 2; n <= 30; n++ {
+		for _, regime := range []sim.Regime{sim.Idle, sim.Saturated} {
+			result, err := sim.Run(sim.Config{
+				Spec: naimitrehel.Spec, Process: process.Config{N: n, Delay: ms},
+				Workload: sim.Workload{Regime: regime, Section: sim.Constant(ms)},
+				Limit:    sim.Limit{Warmup: 4 * n, Entries: n * (n + 1), Events: 1_000_000},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := result.Sent(process.Protocol), uint64(n*(4*n-2)); got != want {
+				t.Errorf("n=%d, %s: %d messages in %d entries, want %d", n, regime, got, result.Entries, want)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,50 @@
+package naimitrehel
+
+import "github.com/conclave-io/conclave/process"
+
+const (
+	anywhere = "none if the token is here; the mean is over requesters drawn uniformly"
+	several  = "N >= 2"
+)
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.MutualExclusion},
+		{Property: process.OneToken},
+		{Property: process.FencesGrow},
+		{Property: process.Progress},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "a later request with a shorter path reaches the root first"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: none, Hi: line, Mean: harmonic},
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several + "; the mean is (4N-2)/(N+1) over N+1 rounds, in which all enter in turn", Lo: there, Hi: line},
+		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: none, Hi: line, Mean: harmonic},
+		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: one},
+		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: one},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "a process is the root before its token comes, and takes the REQ that overtakes it"},
+	},
+}
+
+var none = formula("0", func(process.Params) float64 { return 0 })
+
+var one = formula("1", func(process.Params) float64 { return 1 })
+
+// there is a REQ to the root and the token.
+var there = formula("2", func(process.Params) float64 { return 2 })
+
+// line is N-1 REQ from the end of a line, and the token.
+var line = formula("N", func(p process.Params) float64 { return float64(p.N) })
+
+var harmonic = formula("H_(N-1)", func(p process.Params) float64 {
+	sum := 0.0
+	for k := 1; k < p.N; k++ {
+		sum += 1 / float64(k)
+	}
+	return sum
+})
+
+func formula(text string, eval func(process.Params) float64) *process.Formula {
+	return &process.Formula{Text: text, Eval: eval}
+}
