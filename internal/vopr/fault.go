@@ -199,6 +199,8 @@ const (
 	asksFor    = 15_000 * ms
 	askPeriod  = 60 * ms
 	mostServer = 40 // ids that a run may give
+	// operatorName is who the operator proves to be.
+	operatorName = "cert:operator"
 )
 
 // reshape asks for a change of the members, if none is under way.
@@ -247,7 +249,7 @@ func (w *world) dismiss(c *client) {
 	w.stats.Dismissed++
 	w.numbers++
 	conn := w.numbers
-	end := registry.Command{Op: registry.OpEnd, Session: s.id, Value: "dismissed", Origin: registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 2, 15: byte(conn)}}}
+	end := registry.Command{Op: registry.OpEnd, Session: s.id, Value: dismissed, Origin: registry.Origin{Actor: operatorName, Request: [16]byte{0: 2, 15: byte(conn)}}}
 	leader.receive(func() { leader.replica.Submit(leader.now(), conn, []registry.Command{end, end}) })
 }
 

@@ -13,11 +13,13 @@ import (
 // judge looks at everything, all the time, and knows what was promised.
 type judge struct {
 	resources []*resource
-	fences    map[uint64]claimID // who was given each fence
-	shown     map[uint64]bool    // fences of holders that were seen at a server
-	spans     []span             // in which fences were given
-	looked    int64              // when the newest fence was looked at last
-	newest    uint64             // the largest fence that a client was told of
+	fences    map[uint64]claimID          // who was given each fence
+	shown     map[uint64]claimID          // holders that were seen at a server, by fence
+	spans     []span                      // in which fences were given
+	looked    int64                       // when the newest fence was looked at last
+	newest    uint64                      // the largest fence that a client was told of
+	applied   uint64                      // the newest fence in an entry that a server has applied
+	closed    map[registry.SessionID]bool // sessions that their clients closed
 
 	// frontier is the last entry that any server has applied, and entries a mark for
 	// each that tells it from any other.
@@ -41,8 +43,8 @@ type judge struct {
 
 func newJudge() judge {
 	return judge{
-		resources: newResources(), fences: make(map[uint64]claimID), shown: make(map[uint64]bool), states: make(map[uint64]uint64),
-		founded: make(map[uint64]bool),
+		resources: newResources(), fences: make(map[uint64]claimID), shown: make(map[uint64]claimID), states: make(map[uint64]uint64),
+		founded: make(map[uint64]bool), closed: make(map[registry.SessionID]bool),
 		leaders: make(map[uint64]uint64), ended: make(map[registry.SessionID]int64), patience: make(patience),
 	}
 }
@@ -66,7 +68,8 @@ func (j *judge) watch(s *server) {
 	if applied > j.frontier {
 		j.frontier = applied
 		j.advance(s)
-		j.lookAt(s.replica.Registry().Counts().Fence, s.w.now)
+		j.applied = s.replica.Registry().Counts().Fence
+		j.lookAt(j.applied, s.w.now)
 		for _, res := range j.resources {
 			res.look(s, s.w.now)
 		}
@@ -201,6 +204,9 @@ func (j *judge) handOut(w *world, h *hold) {
 			continue
 		}
 		others++
+		if h.place.floor > other.place.fence {
+			w.violate("floor", "%q is granted with the floor %d, while session %v holds it with the fence %d", res.name, h.place.floor, other.session.id, other.place.fence)
+		}
 		excluded := !h.place.shared || !other.place.shared
 		if excluded && others >= res.room() {
 			w.violate("exclusion", "session %v enters %q with fence %d while session %v holds it with fence %d for another %d ms", h.session.id, res.name, h.place.fence, other.session.id, other.place.fence, (other.session.endsAt-w.now)/ms)
@@ -306,6 +312,7 @@ func (j *judge) conclude(w *world) {
 		if w.found != nil {
 			return
 		}
+		res.inherited(w)
 		res.settle(dark, j.ended)
 		switch res.linearizable() {
 		case porcupine.Illegal:

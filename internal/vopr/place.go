@@ -1,6 +1,11 @@
 package vopr
 
-import "github.com/conclave-io/conclave/service/registry"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/registry"
+)
 
 // place is an acquire, as the judge sees it: from its transmission to its end.
 type place struct {
@@ -14,23 +19,46 @@ type place struct {
 	called   int64
 	above    uint64 // fences known when it was asked for: its own is larger
 	below    uint64 // the fence of one that came later and was granted, or 0
-	ahead    []*place
+	ahead    []ahead
 	fence    uint64
 	floor    uint64
-	gone     bool // it waits no more
-	ended    bool // how it ended is in the history, or will be when its release is answered
+	priority int64  // of a candidate
+	value    string // of a candidate: no other worker's has the same
+	patience int64  // of a candidate, in ns
+	told     int64  // when its client was told that it waits, or 0
+	gone     bool   // it waits no more
+	goneAt   int64  // since when
+	// releasing says that its client has sent a release of it.
+	releasing bool
+	ended     bool // how it ended is in the history, or will be when its release is answered
 }
 
-// enter is an acquire that is transmitted for the first time.
-func (j *judge) enter(w *world, res *resource, s *session, sequence uint64, shared bool) *place {
-	p := &place{w: w, res: res, owner: s, session: s.id, sequence: sequence, shared: shared, called: w.now, above: j.newest}
-	if res.class == registry.Lock {
-		for _, other := range res.waiting {
-			if !other.gone {
-				p.ahead = append(p.ahead, other)
-			}
+// ahead is a place that is to be granted before another one, if that gets a larger fence
+// than after.
+type ahead struct {
+	*place
+	after uint64
+}
+
+// enter is an acquire that is transmitted for the first time. Those that know that they
+// wait go before it, but for candidates of lower priority.
+func (j *judge) enter(w *world, res *resource, s *session, sequence uint64, a *api.Acquire) *place {
+	p := &place{
+		w: w, res: res, owner: s, session: s.id, sequence: sequence, shared: a.GetShared(), called: w.now, above: j.newest,
+		priority: a.GetPriority(), value: string(a.GetValue()), patience: a.GetPatienceNs(),
+	}
+	over := func(other *place) bool { return other.gone }
+	res.waiting = slices.DeleteFunc(res.waiting, over)
+	for _, other := range res.waiting {
+		if other.priority >= p.priority {
+			p.ahead = append(p.ahead, ahead{other, 0})
 		}
-		res.waiting = append(res.waiting[:0], p.ahead...)
+	}
+	if res.places != nil { // not of a flood
+		res.places[claimOf(s.id, sequence)] = p
+	}
+	if res.class == registry.Election {
+		res.entered = append(slices.DeleteFunc(res.entered, over), p)
 	}
 	return p
 }
@@ -49,18 +77,29 @@ func (j *judge) queued(p *place) {
 			return
 		}
 	}
-	if !p.gone {
-		p.res.waiting = append(p.res.waiting, p)
+	if p.gone {
+		return
+	}
+	p.told = p.w.now
+	p.res.waiting = append(p.res.waiting, p)
+	for _, other := range p.res.entered {
+		if other.priority < p.priority && !other.gone {
+			other.ahead = append(other.ahead, ahead{p, j.applied})
+		}
 	}
 }
 
 // leave says that the place need not be granted in its turn any more.
-func (p *place) leave() { p.gone = true }
+func (p *place) leave() {
+	if !p.gone {
+		p.gone, p.goneAt = true, p.w.now
+	}
+}
 
 // answered is a final answer other than a grant.
 func (p *place) answered(code registry.Code) {
 	w := p.w
-	p.gone = true
+	p.leave()
 	switch code {
 	case registry.Held:
 		p.res.note(p.operation(opHeld, p.called, w.now))
@@ -86,7 +125,8 @@ func (p *place) answered(code registry.Code) {
 func (p *place) granted(w *world, fence, floor uint64) {
 	j := &w.judge
 	waited := !p.gone
-	p.fence, p.floor, p.gone = fence, floor, true
+	p.fence, p.floor = fence, floor
+	p.leave()
 	w.stats.Grants++
 	who := claimOf(p.session, p.sequence)
 	if other, given := j.fences[fence]; given && other != who {
@@ -103,16 +143,26 @@ func (p *place) granted(w *world, fence, floor uint64) {
 		w.violate("order", "%x waited for %q before another came, which was granted with fence %d, and then it with %d", who, p.res.name, p.below, fence)
 	}
 	j.newest = max(j.newest, fence)
+	p.inTurn()
+	p.res.note(p.operation(opGrant, p.called, w.now))
+}
+
+// inTurn requires that those ahead of a place were granted before it, if it was not named
+// by a leader that handed over.
+func (p *place) inTurn() {
+	named := p.isNamed()
 	for _, other := range p.ahead {
 		switch {
-		case !other.gone && (other.below == 0 || fence < other.below):
-			other.below = fence
+		case named || p.fence <= other.after:
+		case !other.gone && (other.below == 0 || p.fence < other.below):
+			other.below = p.fence
+		case other.fence != 0 && p.res.class == registry.Election:
+			p.w.stats.Preferred++
 		case other.fence != 0:
-			w.stats.Pairs++
+			p.w.stats.Pairs++
 		}
 	}
 	p.ahead = nil
-	p.res.note(p.operation(opGrant, p.called, w.now))
 }
 
 // exclusive reports whether the place, once granted, lets nobody in beside it.
@@ -121,7 +171,7 @@ func (p *place) exclusive() bool { return p.res.room() == 1 && !p.shared }
 // vanish is an acquire of which no answer will come: it may have been granted, and
 // then its session has ended it, or will.
 func (p *place) vanish() {
-	p.gone = true
+	p.leave()
 	if p.ended || p.fence != 0 {
 		return
 	}
@@ -145,6 +195,7 @@ func (p *place) end(from int64) {
 func (p *place) released(called int64, code registry.Code) {
 	switch code {
 	case registry.OK:
+		p.rememberedAs(registry.Released)
 		p.res.note(p.operation(opRelease, called, p.w.now))
 	case registry.NotHeld:
 		p.res.note(p.operation(opNotHeld, called, p.w.now))

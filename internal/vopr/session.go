@@ -70,6 +70,9 @@ func (s *session) believed() bool {
 // asks notes the requests of a frame that is transmitted, unless they were before.
 func (c *client) asks(frame *api.ClientFrame) {
 	for _, req := range frame.GetRequests() {
+		if req.GetClose() != nil {
+			c.w.judge.closed[registry.SessionID(req.GetSession())] = true
+		}
 		if s := c.by(req.GetSession()); s != nil && s.asked[req.GetSequence()] == nil && s.places[req.GetSequence()] == nil {
 			s.asks(req)
 		}
@@ -102,6 +105,11 @@ func (s *session) asks(req *api.Request) {
 		a.place = s.places[op.Cancel.GetHold()]
 	case *api.Request_Release:
 		a.place = s.releases(op.Release.GetHold())
+	case *api.Request_Transfer:
+		a.place = s.places[op.Transfer.GetHold()]
+		a.place.res.named[string(op.Transfer.GetTo())] = true
+	case *api.Request_Revoke:
+		w.judge.revokes(registry.Class(op.Revoke.GetClass()), op.Revoke.GetName(), s.client.principal())
 	}
 	s.asked[req.GetSequence()] = a
 	w.stats.Operations++
@@ -112,7 +120,7 @@ func (s *session) acquires(sequence uint64, a *api.Acquire) *place {
 	c := s.client
 	i := slices.IndexFunc(c.requests, func(r *request) bool { return r.call.Session() == s.line && r.call.Sequence() == sequence })
 	r := c.requests[i]
-	p := c.w.judge.enter(c.w, r.res, s, sequence, a.GetShared())
+	p := c.w.judge.enter(c.w, r.res, s, sequence, a)
 	r.place, s.places[sequence] = p, p
 	if a.GetPatienceNs() > 0 {
 		r.res.patient[claimOf(s.id, sequence)] = a.GetPatienceNs()
@@ -124,6 +132,9 @@ func (s *session) acquires(sequence uint64, a *api.Acquire) *place {
 // or nil if it only makes sure that nothing is held.
 func (s *session) releases(hold uint64) *place {
 	p := s.places[hold]
+	if p != nil {
+		p.releasing = true
+	}
 	switch {
 	case p == nil:
 		s.client.w.violate("client", "session %v releases hold %d, which it never asked for", s.id, hold)
@@ -187,6 +198,8 @@ func (s *session) final(a *asked, rep *api.Reply, code registry.Code) {
 	w, p := s.client.w, a.place
 	switch {
 	case p == nil:
+	case a.op.GetTransfer() != nil:
+		p.transferred(string(a.op.GetTransfer().GetTo()), a.called, code)
 	case a.op.GetRelease() != nil:
 		p.released(a.called, code)
 	case p.fence != 0 || p.ended: // the other answer, to the acquire or its cancellation, came first

@@ -45,6 +45,10 @@ type Stats struct {
 	Handed    int   // grants of what one can hold, after another had held it
 	Dismissed int   // sessions that an operator was asked to end
 	Beside    int   // writes of holders beside others, taken by a store that checks floors
+	Preferred int   // candidates elected after one of higher priority, or of the same that came before
+	Transfers int   // leaderships handed over to a candidate that was named
+	Endings   int   // holds that ended, as the servers remember it
+	Overtaken int   // leaders asked to leave for one of higher priority
 	Patient   int   // looks at a candidate that is patient behind a leader of lower priority
 	Replaced  int   // logs that a leader's snapshot replaced, with entries beyond it
 	Raised    int   // levels that a leader proposed to raise
@@ -87,6 +91,10 @@ func (s *Stats) Add(o *Stats) {
 	s.Shared += o.Shared
 	s.Handed += o.Handed
 	s.Replaced += o.Replaced
+	s.Preferred += o.Preferred
+	s.Transfers += o.Transfers
+	s.Endings += o.Endings
+	s.Overtaken += o.Overtaken
 	s.Patient += o.Patient
 	s.Beside += o.Beside
 	s.Raised += o.Raised

@@ -13,6 +13,8 @@ import (
 // it is wrong, nothing explains the rest.
 type fate struct {
 	fence uint64
+	since int64 // the wall clock of the leader that granted it
+	asked bool  // to leave
 	seen  int64 // when it held for the first time
 	last  int64 // when it still held
 	gone  int64 // when it held no more
@@ -20,25 +22,35 @@ type fate struct {
 
 // look notes who holds a resource now, as of an entry that nobody had applied before.
 func (r *resource) look(s *server, now int64) {
-	view, _, _ := s.replica.Registry().Explain(r.class, r.name, 0)
-	var present []claimID
+	view, _, ended := s.replica.Registry().Explain(r.class, r.name, r.queued)
+	var present, waiters []claimID
+	for _, x := range view.Waiters {
+		waiters = append(waiters, claimOf(x.Session, x.Sequence))
+	}
 	for _, h := range view.Holders {
 		c := claimOf(h.Session, h.Sequence)
 		present = append(present, c)
 		f := r.fates[c]
 		if f == nil {
-			f = &fate{fence: h.Fence, seen: now, gone: forever}
+			f = &fate{fence: h.Fence, since: h.Since, seen: now, gone: forever}
 			r.fates[c] = f
-			s.w.judge.shown[h.Fence] = true
+			s.w.judge.shown[h.Fence] = c
 		}
 		f.last = now
+		if h.Revoked && !f.asked {
+			f.asked = true
+			r.asked(s, c, &h, slices.Concat(r.candidates, waiters))
+		}
 	}
+	slices.Reverse(ended) // the newest stands first
+	r.ends(s, ended)
 	for _, c := range r.present {
 		if !slices.Contains(present, c) {
 			r.fates[c].gone = now
+			r.remembered(s.w, c)
 		}
 	}
-	r.present = present
+	r.present, r.candidates = present, waiters
 }
 
 // span is the time between two looks at the newest fence.
@@ -61,7 +73,8 @@ func (j *judge) dark() (spans []span) {
 	last := uint64(0)
 	for _, s := range j.spans {
 		for fence := max(last, s.fence&^(1<<40-1)) + 1; fence <= s.fence; fence++ {
-			if _, told := j.fences[fence]; !told && !j.shown[fence] {
+			_, told := j.fences[fence]
+			if _, shown := j.shown[fence]; !told && !shown {
 				spans = append(spans, s)
 				break
 			}

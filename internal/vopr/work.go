@@ -1,6 +1,8 @@
 package vopr
 
 import (
+	"fmt"
+
 	"github.com/conclave-io/conclave/internal/line"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
@@ -13,26 +15,34 @@ type resource struct {
 	limit  uint32
 	shares bool // some ask for it shared
 
-	holds   []*hold  // those that may still count
-	held    int      // how often it was
-	waiting []*place // those that know that they wait
-	history []operation
-	fates   map[claimID]*fate // of those that held
-	present []claimID         // that hold, as of the last look
-	patient map[claimID]int64 // the patience of candidates, in ns
-	floor   uint64            // the largest floor that the store behind it has seen
-	alone   uint64            // the largest fence of a holder that excludes others and has written
+	holds      []*hold  // those that may still count
+	held       int      // how often it was
+	waiting    []*place // those that know that they wait
+	history    []operation
+	fates      map[claimID]*fate // of those that held
+	present    []claimID         // that hold, as of the last look
+	queued     int               // how many of the queue to look at
+	candidates []claimID         // that waited, as of the last look
+	patient    map[claimID]int64 // the patience of candidates, in ns
+	places     map[claimID]*place
+	entered    []*place // those that may still be granted
+	past       past
+	handovers
+	floor uint64 // the largest floor that the store behind it has seen
+	alone uint64 // the largest fence of a holder that excludes others and has written
 }
 
 func newResources() []*resource {
 	resources := []*resource{
 		{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"},
 		{name: "readers", shares: true}, {name: "semaphore", limit: 3},
-		{class: registry.Election, name: "a", patient: make(map[claimID]int64)},
-		{class: registry.Election, name: "e", patient: make(map[claimID]int64)},
+		{class: registry.Election, name: "a", queued: 16, patient: make(map[claimID]int64)},
+		{class: registry.Election, name: "e", queued: 16, patient: make(map[claimID]int64)},
 	}
 	for _, r := range resources {
-		r.fates = make(map[claimID]*fate)
+		r.fates, r.places = make(map[claimID]*fate), make(map[claimID]*place)
+		r.past.how = make(map[uint64]registry.Ending)
+		r.past.revokers, r.named = make(map[string]bool), make(map[string]bool)
 	}
 	return resources
 }
@@ -82,7 +92,7 @@ func (k *worker) choose() {
 	switch n := w.work.IntN(20); {
 	case n == 0:
 		k.client.submit(&request{call: line.Call{Op: &api.Request{Op: &api.Request_Revoke{
-			Revoke: &api.Revoke{Class: api.Class(res.class), Name: res.name, Reason: "asked"},
+			Revoke: &api.Revoke{Class: api.Class(res.class), Name: res.name, Reason: whyAsked},
 		}}}}, func(*api.Reply) { k.rest() })
 	case n < 4:
 		k.query(res, 0)
@@ -96,7 +106,7 @@ func (k *worker) acquire(res *resource) {
 	a := &api.Acquire{Class: api.Class(res.class), Name: res.name, Limit: res.limit, Try: w.work.IntN(4) == 0}
 	a.Shared = res.shares && w.work.IntN(3) > 0
 	if res.class == registry.Election {
-		a.Value, a.Priority = []byte("candidate"), int64(w.work.IntN(3))
+		a.Value, a.Priority = fmt.Appendf(nil, "%d.%d.%d", k.client.slot, k.number, k.turn), int64(w.work.IntN(3))
 		if w.work.IntN(4) == 0 {
 			a.PatienceNs = 200*ms + w.work.Int64N(1000*ms)
 		}
@@ -165,11 +175,16 @@ func (k *worker) adorn(h *hold) {
 	if !h.counts() {
 		return
 	}
-	op := &api.Request{Op: &api.Request_Update{Update: &api.Update{Value: []byte("candidate")}}}
 	if k.client.w.work.IntN(2) == 0 {
-		op.Op = &api.Request_Transfer{Transfer: &api.Transfer{To: []byte("candidate")}}
+		k.transfer(h)
+		return
 	}
-	k.client.submit(&request{call: line.Call{Of: &h.request.call, Op: op}}, func(*api.Reply) {})
+	op := &api.Request{Op: &api.Request_Update{Update: &api.Update{Value: []byte("adorned")}}}
+	k.client.submit(&request{call: line.Call{Of: &h.request.call, Op: op}}, func(reply *api.Reply) {
+		if codeOf(reply) == registry.NotHeld && reply != nil && h.counts() {
+			k.client.w.violate("hold", "session %v changes the value of %q by its hold %d, and is told that it does not lead", h.session.id, h.place.res.name, h.place.sequence)
+		}
+	})
 }
 
 // release ends the hold, and only then lets the servers know.

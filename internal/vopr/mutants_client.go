@@ -1,0 +1,115 @@
+package vopr
+
+// clientMutants are mistakes in the client, and in what servers take a client for.
+var clientMutants = []Mutant{
+	{
+		Name: "deadline-from-the-answer",
+		Why:  "The client counts its deadline from the answer to a renewal, not from its transmission: it believes for longer than the servers wait.",
+		Edits: []Edit{{
+			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(l.ttl)", "until := l.now + rep.GetRemainingNs() - Margin(l.ttl)",
+		}},
+	},
+	{
+		Name: "deadline-without-margin",
+		Why:  "The client believes as long as the servers wait: its clock may be slower than theirs.",
+		Edits: []Edit{{
+			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(l.ttl)", "until := c.first + rep.GetRemainingNs()",
+		}},
+	},
+	{
+		Name: "open-sent-twice",
+		Why:  "The client asks for a session over two streams under one secret: the second request revives the session after it has ended.",
+		Edits: []Edit{{
+			"internal/line/stream.go", "if !s.opens() {\n\t\t\tst.queue", "if s != nil {\n\t\t\tst.queue",
+		}},
+	},
+	{
+		Name: "numbered-anew",
+		Why:  "The client gives a request a new number when it sends it again: it is carried out twice.",
+		Edits: []Edit{{
+			"internal/line/session.go", "\tc.last, s.sent = s.line.now, true\n", "\tif c.last != 0 && c.acquires() && c.sequence != 0 && !c.answered {\n\t\tdelete(s.pending, c.sequence)\n\t\tc.sequence = s.next\n\t\ts.next++\n\t\ts.pending[c.sequence] = c\n\t}\n\tc.last, s.sent = s.line.now, true\n",
+		}},
+	},
+	{
+		Name: "grant-of-a-caller-that-left",
+		Why:  "The client keeps a grant whose caller has gone: nobody releases it.",
+		Edits: []Edit{{
+			"internal/line/reply.go", "\tif c.withdrawn {\n\t\ts.giveBack(c.sequence)\n\t\treturn\n\t}\n", "\tif c.withdrawn {\n\t\treturn\n\t}\n",
+		}},
+	},
+	{
+		Name: "unanswered-and-patient",
+		Why:  "The client tries no other server while the one in use leaves requests unanswered.",
+		Edits: []Edit{{
+			"internal/line/watch.go", "last != 0 && !elsewhere && l.now-last", "last == 0 && !elsewhere && l.now-last",
+		}},
+	},
+	{
+		Name: "no-relay",
+		Why:  "A client that does not reach the leader never asks another server to relay.",
+		Edits: []Edit{{
+			"internal/line/search.go", "if !st.relayed && (late || leader == l.barred) {", "if st.relayed && (late || leader == l.barred) {",
+		}},
+	},
+	{
+		Name: "revocation-as-a-grant",
+		Why:  "The client takes any late answer that has a fence for a grant, and gives it back: also the answer to a revocation.",
+		Edits: []Edit{{
+			"internal/line/reply.go", "case c == nil: // a duplicate\n", "case c == nil && rep.GetFence() != 0 && s.grants[rep.GetSequence()] == nil && !s.gone:\n\t\ts.giveBack(rep.GetSequence())\n\tcase c == nil: // a duplicate\n",
+		}},
+	},
+	{
+		Name: "nobody-owns",
+		Why:  "The owner of a session is not the caller that was proven.",
+		Edits: []Edit{{
+			"service/convert/convert.go", "registry.OpOpen, op.Open.GetTtlNs(), origin.Actor", "registry.OpOpen, op.Open.GetTtlNs(), op.Open.GetProgram()",
+		}},
+	},
+}
+
+// foundingMutants are mistakes of servers that begin, or lost their disk.
+var foundingMutants = []Mutant{
+	{
+		Name: "founded-by-majority",
+		Why:  "A majority of the founders is enough to found a cluster. The others begin blank, and the loss of one disk leaves no majority.",
+		Edits: []Edit{{
+			"service/founding/founding.go", "old := s.Restored && record", "if s.ID == s.Founders[0] && 2*len(missing) < len(s.Founders) {\n\t\tmissing = nil\n\t}\n\told := s.Restored && record",
+		}, {
+			"service/founding/founding.go", "return wait(missing, differ, Decision{Step: Found})", "if 2*len(missing) < len(s.Founders) {\n\t\tmissing = nil\n\t}\n\treturn wait(missing, differ, Decision{Step: Found})",
+		}, {
+			"service/founding/founding.go", "first[i] = Founder{id, answers[id].UID}", "first[i] = Founder{id, max(answers[id].UID, 1)}",
+		}},
+	},
+	{
+		Name: "not-ready-is-new",
+		Why:  "A server that has not read its disk counts as new: one that lost its data makes a second founding record, and waits forever.",
+		Edits: []Edit{{
+			"service/founding/founding.go", "case a.Phase == New:\n", "case a.Phase == New || a.Phase == NotReady && a.UID != 0:\n",
+		}},
+	},
+	{
+		Name: "emptied-and-trusted",
+		Why:  "A server that lost its data keeps its vote: it and one that lags elect a leader without what was acknowledged.",
+		Edits: []Edit{{
+			"service/agreement/core.go", "if c.blank && !c.takenWhenBlank(m) {", "if c.blank && c.term == 0 && !c.takenWhenBlank(m) && m.GetTerm() == 0 {",
+		}, {
+			"service/replica/admit.go", "case (voter || learner) && recorded && !same:\n\t\treturn r.change(raftpb.ConfChangeRemoveNode, peer)\n\tcase", "case",
+		}},
+	},
+	{
+		Name: "blank-counts",
+		Why:  "A voter that lost its data answers heartbeats: a leader stays, and confirms reads and renewals, with nobody but servers that know nothing.",
+		Edits: []Edit{{
+			"service/agreement/receive.go", "return m.GetReject()", "return m.GetReject() || m.GetType() == raftpb.MsgHeartbeat",
+		}},
+	},
+	{
+		Name: "record-not-saved-first",
+		Why:  "A founder goes on, and tells others of its record, before that is on its disk: after a crash it does not know of a cluster that was founded on its word.",
+		Edits: []Edit{{
+			"service/founding/machine.go", "m.writing = a.Record", "m.writing, m.disk.Record = a.Record, a.Record",
+		}, {
+			"service/founding/machine.go", "case !m.loaded || m.writing != nil:", "case !m.loaded:",
+		}},
+	},
+}

@@ -1,0 +1,148 @@
+package vopr
+
+// replicaMutants are mistakes of a server that agrees with others, leads and measures time.
+var replicaMutants = []Mutant{
+	{
+		Name: "no-fsync",
+		Why:  "No save is synced before what it promises is said: a crash takes back votes and entries that others count on.",
+		Edits: []Edit{{
+			"service/agreement/ready.go", "MustSync: raw.MustSync,", "MustSync: false,",
+		}},
+	},
+	{
+		Name: "renewal-without-round",
+		Why:  "A renewal is acknowledged on the word of the leader alone: one that was deposed and does not know it promises time that its successor does not grant.",
+		Edits: []Edit{{
+			"service/replica/submit.go", "given := r.rounds.ask(asked{renewal: at})", "given := uint64(0)\n\t\tr.confirmed(asked{renewal: at})",
+		}},
+	},
+	{
+		Name:  "expiry-without-term",
+		Why:   "A verdict of an earlier term counts, and a deposed leader goes on measuring and proposes what it found when it leads again: that ends sessions which were renewed with another leader meanwhile.",
+		Edits: append([]Edit{expiryWithoutTerm}, verdictsKept...),
+	},
+	{
+		Name: "stale-snapshot",
+		Why:  "A server that is sent a snapshot goes on from its index with the state that it had before, and grants what is held.",
+		Edits: []Edit{{
+			"service/replica/apply.go", "r.reg, r.applied = restored, snapshot.GetMetadata().GetIndex()", "r.applied = max(r.applied, snapshot.GetMetadata().GetIndex()) + 0*uint64(restored.Counts().Locks)",
+		}},
+	},
+	{
+		Name: "grant-over-one-stream",
+		Why:  "A grant is told over the stream that its request came over last, which the client may have closed: the mistake that the first hundred seeds found.",
+		Edits: []Edit{{
+			"service/replica/apply.go", "if to.queued {", "if to.queued && at.sequence == 0 {",
+		}},
+	},
+	{
+		Name: "read-without-round",
+		Why:  "A leader answers queries on its own word: one that was deposed and does not know it shows holders that have left.",
+		Edits: []Edit{{
+			"service/replica/replica.go", "r.rounds.ask(asked{read: id})", "r.confirmed(asked{read: id})",
+		}},
+	},
+	{
+		Name: "patience-by-wall-clock",
+		Why:  "The wall clock of the leader says how long candidates have waited: one that is a year ahead delays those of the leaders after it by a year.",
+		Edits: []Edit{{
+			"service/replica/apply.go", "Time: r.time(), Wall: wall,", "Time: wall, Wall: wall,",
+		}, {
+			"service/replica/replica.go", "r.promote()", "r.promote(wall)",
+		}, {
+			"service/replica/oust.go", "func (r *Replica) promote() {", "func (r *Replica) promote(wall int64) {",
+		}, {
+			"service/replica/oust.go", "r.reg.Overtaken(r.time())", "r.reg.Overtaken(wall)",
+		}},
+	},
+	{
+		Name: "hung-leader-stays",
+		Why:  "A leader whose disk hangs sends heartbeats, applies nothing and stays: nobody is served, although a majority of the disks works.",
+		Edits: []Edit{{
+			"service/replica/stall.go", "\t\tr.yield()\n", "\t\tr.yielded = 0\n",
+		}},
+	},
+	{
+		Name: "raise-without-learners",
+		Why:  "The level rises when all voters read the next one: a learner that does not stops, and never follows again.",
+		Edits: []Edit{{
+			"service/replica/level.go", "if m.Standing != registry.Removed && !m.coming() {", "if m.Voter {",
+		}},
+	},
+	{
+		Name: "raise-without-the-absent",
+		Why:  "The level rises while a server is down: its operator may have gone back to the release before, which then does not start.",
+		Edits: []Edit{{
+			"service/replica/level.go", "case said.Max == 0 || !r.live(m.ID):", "case said.Max == 0:",
+		}},
+	},
+	{
+		Name: "half-a-ttl-after-election",
+		Why:  "A new leader gives sessions half of their TTL: it ends some that its predecessor renewed.",
+		Edits: []Edit{{
+			"service/replica/lease.go", "deadline: now + s.TTL, renewals: s.Renewals, check: now + soon",
+			"deadline: now + s.TTL/2, renewals: s.Renewals, check: now + soon",
+		}},
+	},
+	{
+		Name: "half-a-ttl",
+		Why:  "A renewal through the log extends the session by half of its TTL only.",
+		Edits: []Edit{{
+			"service/replica/lease.go", "deadline: now + s.TTL, renewals: s.Renewals, check: now + s.TTL/2",
+			"deadline: now + s.TTL/2, renewals: s.Renewals, check: now + s.TTL/2",
+		}},
+	},
+	{
+		Name: "silent-renewed-by-round",
+		Why:  "A session that the log has down as silent is renewed by a round, and the next leader does not know it.",
+		Edits: []Edit{{
+			"service/replica/lease.go", "if s == nil || s.silent || s.expiring {",
+			"if s == nil || s.expiring {",
+		}},
+	},
+	{
+		Name: "revoked-and-dropped",
+		Why:  "A hold that is revoked is dropped at the next tick: its holder may not know yet.",
+		Edits: []Edit{{
+			"service/replica/oust.go", "case !known:\n\t\t\tr.ousted[id] = now + ttls[i]",
+			"case !known:\n\t\t\tr.ousted[id] = now",
+		}},
+	},
+	{
+		Name: "revoked-and-kept",
+		Why:  "A hold that is revoked stays for as long as its holder likes.",
+		Edits: []Edit{{
+			"service/replica/oust.go", "case until <= now:",
+			"case until < 0:",
+		}},
+	},
+	{
+		Name: "routes-outlive-leadership",
+		Why:  "A leader that is deposed keeps the list of requests on their way: when it leads again, it takes those that are sent again for old ones and does not answer.",
+		Edits: []Edit{{
+			"service/replica/replica.go", "clear(r.routes)\n",
+			"",
+		}},
+	},
+	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
+	// a verdict in the term in which it passed it, or forgets it when it is deposed,
+	// and raft keeps the term of an entry whoever commits it. So the term that a
+	// verdict names is always that of its entry, unless it outlives its leader. (A server
+	// that only stands for election is in its new term already, so these mutants pass
+	// verdicts as followers only.)
+	{Name: "expiry-without-term-alone", Why: "Verdicts are forgotten with the leadership, so that the term is always right.", Edits: []Edit{expiryWithoutTerm}, Harmless: true},
+	{Name: "verdicts-kept-alone", Why: "The term in the verdict makes it void.", Edits: verdictsKept, Harmless: true},
+}
+
+var (
+	expiryWithoutTerm = Edit{
+		"service/registry/registry.go", "case OpExpire:\n\t\tif c.Term == term {", "case OpExpire:\n\t\tif c.Term <= term {",
+	}
+	verdictsKept = []Edit{{
+		"service/replica/replica.go", "r.verdicts, r.inflight, r.proposed = nil, 0, 0\n\tr.leases = newLeases()", "r.inflight, r.proposed = 0, 0",
+	}, {
+		"service/replica/replica.go", "if !r.ready {\n\t\treturn\n\t}\n\texpired, silent", "if !r.ready {\n\t\tif r.role == agreement.Follower {\n\t\t\tlate, _ := r.leases.due(r.leaseClock())\n\t\t\tr.judge(registry.OpExpire, late)\n\t\t}\n\t\treturn\n\t}\n\texpired, silent",
+	}, {
+		"service/replica/apply.go", "r.ready = true\n\tnow :=", "r.ready, r.leases = true, newLeases()\n\tnow :=",
+	}}
+)

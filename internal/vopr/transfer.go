@@ -1,0 +1,120 @@
+package vopr
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/conclave-io/conclave/internal/line"
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// handovers are what is known of the leaders of an election that handed over.
+type handovers struct {
+	named    map[string]bool // by a leader: values of candidates, and ids of sessions
+	accepted []handover
+}
+
+// handover is a transfer of an election that was answered with OK.
+type handover struct {
+	fence uint64 // of the leader that handed over
+	to    string
+}
+
+// transfer hands the leadership over to a candidate that waits, as far as the program
+// knows, and gives it up then, as the root package does. Now and then nobody waits who
+// has that value.
+func (k *worker) transfer(h *hold) {
+	w := k.client.w
+	to := "nobody"
+	var heirs []*place
+	for _, p := range h.place.res.waiting {
+		if !p.gone {
+			heirs = append(heirs, p)
+		}
+	}
+	if len(heirs) > 0 && w.work.IntN(8) > 0 {
+		heir := heirs[w.work.IntN(len(heirs))]
+		if to = heir.value; w.work.IntN(4) == 0 {
+			to = heir.session.String()
+		}
+	}
+	op := &api.Request{Op: &api.Request_Transfer{Transfer: &api.Transfer{To: []byte(to)}}}
+	k.client.submit(&request{call: line.Call{Of: &h.request.call, Op: op}}, func(reply *api.Reply) {
+		code := codeOf(reply)
+		switch {
+		case reply == nil:
+		case code == registry.NotHeld && h.counts():
+			w.violate("hold", "session %v hands %q over by its hold %d, and is told that it does not lead", h.session.id, h.place.res.name, h.place.sequence)
+		case (code == registry.OK || code == registry.Stale) && k.hold == h && !h.over:
+			k.release(h)
+		}
+	})
+}
+
+// answersTo reports whether a transfer means this candidate.
+func (p *place) answersTo(name string) bool { return p.value == name || p.session.String() == name }
+
+// isNamed reports whether a leader may have named this candidate.
+func (p *place) isNamed() bool {
+	return len(p.res.named) > 0 && (p.res.named[p.value] || p.res.named[p.session.String()])
+}
+
+// transferred is the first answer to a transfer that was transmitted at a moment. It may
+// be refused only if no candidate that is meant waited all the time.
+func (p *place) transferred(to string, called int64, code registry.Code) {
+	switch code {
+	case registry.OK:
+		p.res.accepted = append(p.res.accepted, handover{p.fence, to})
+	case registry.NotFound:
+		for _, x := range p.res.waiting {
+			if x.answersTo(to) && !x.gone && x.told < called && !x.ends() {
+				p.w.violate("transfer", "%q is not handed over to %q because no such candidate waits; %v does", p.res.name, to, x.session)
+			}
+		}
+	}
+}
+
+// ends reports whether the servers may have ended the wait without its client's knowledge.
+func (p *place) ends() bool { return p.owner.dismissed || p.over() <= p.w.now }
+
+// over is when the session of the place had ended, as far as servers have shown.
+func (p *place) over() int64 {
+	if at, ended := p.w.judge.ended[p.session]; ended {
+		return at
+	}
+	return forever
+}
+
+// inherited requires that whoever was named by a leader that handed over led next, unless
+// it had stopped to wait.
+func (r *resource) inherited(w *world) {
+	type grant struct {
+		fence uint64
+		at    int64
+		place *place
+	}
+	var grants []grant
+	for c, f := range r.fates {
+		grants = append(grants, grant{f.fence, f.seen, r.places[c]})
+	}
+	slices.SortFunc(grants, func(a, b grant) int { return cmp.Compare(a.fence, b.fence) })
+	for _, h := range r.accepted {
+		next := slices.IndexFunc(grants, func(g grant) bool { return g.fence > h.fence })
+		if next < 0 {
+			continue
+		}
+		g := grants[next]
+		if g.place.answersTo(h.to) {
+			w.stats.Transfers++
+			continue
+		}
+		left := false
+		for _, x := range r.places {
+			left = left || x.answersTo(h.to) && (x.owner.dismissed || x.gone && x.goneAt <= g.at || x.over() <= g.at)
+		}
+		if !left {
+			w.violate("transfer", "the leader of %q with fence %d handed over to %q, and the next was %q with fence %d", r.name, h.fence, h.to, g.place.value, g.fence)
+		}
+	}
+}
