@@ -116,6 +116,7 @@ func (s *server) run() {
 	cfg := replica.Config{
 		ID: s.id, UID: said.UID, PeerAddress: said.PeerAddress, ClientAddress: said.ClientAddress,
 		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24, Levels: s.levels, LevelSoak: levelSoak, DigestEvery: 64,
+		MaxBatchBytes: batchBytes,
 	}
 	for _, f := range s.founding.Record() {
 		cfg.Founders = append(cfg.Founders, registry.Member{ID: f.ID, UID: f.UID, PeerAddress: peerAddress(f.ID)})

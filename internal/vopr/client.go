@@ -70,8 +70,7 @@ func (c *client) begin() {
 	c.arm()
 }
 
-// secret makes the id of the next session, which stands for its secret too: the
-// servers take the client for one that another server has vouched for.
+// secret draws the secret of the next session.
 func (c *client) secret() []byte {
 	c.sessionsMade++
 	return []byte{0: 1, 13: byte(c.sessionsMade >> 8), 14: byte(c.sessionsMade), 15: byte(c.slot + 1)}
@@ -79,6 +78,11 @@ func (c *client) secret() []byte {
 
 // principal is who the program proves to be.
 func (c *client) principal() string { return fmt.Sprint("cert:client-", c.slot) }
+
+// derive returns the public id of the session with a secret.
+func (c *client) derive(secret []byte) registry.SessionID {
+	return registry.Derive(c.principal(), secret)
+}
 
 func (c *client) now() int64 { return c.clock.read(c.w.now) }
 

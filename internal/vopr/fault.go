@@ -34,7 +34,7 @@ func (w *world) strike(f Fault) {
 		w.reshape(f)
 	case End:
 		w.dismiss(w.clients[max(f.Who, 0)%len(w.clients)])
-	case Nap, Die, Away, Stuck, Flood:
+	case Nap, Die, Away, Stuck, Flood, Theft:
 		w.strikeClient(f, w.clients[max(f.Who, 0)%len(w.clients)])
 	default:
 		if f.Kind == Drift && f.Who >= 16 {
@@ -164,6 +164,8 @@ func (w *world) strikeClient(f Fault, c *client) {
 		}
 	case Flood:
 		c.flood(int(f.Arg))
+	case Theft:
+		c.steal(f.Arg)
 	case Stuck:
 		if s := w.target(int(f.Arg%8) - 1); s != nil {
 			w.sever(f.For*ms, &cut{me, s.endpoint()}, &cut{s.endpoint(), me})

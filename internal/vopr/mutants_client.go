@@ -59,6 +59,20 @@ var clientMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "ids-are-secrets",
+		Why:  "The id of a session, which every list shows, is the secret by which its client acts.",
+		Edits: []Edit{{
+			"service/registry/command.go", "return SessionID(sum[:len(SessionID{})])", "_ = sum\n\treturn SessionID(secret)",
+		}},
+	},
+	{
+		Name: "anybody-with-the-secret",
+		Why:  "Whoever has the secret of a session acts in it, whatever name it has proven.",
+		Edits: []Edit{{
+			"service/registry/command.go", "), principal...)", "), principal[:0]...)",
+		}},
+	},
+	{
 		Name: "nobody-owns",
 		Why:  "The owner of a session is not the caller that was proven.",
 		Edits: []Edit{{

@@ -124,6 +124,20 @@ var replicaMutants = []Mutant{
 			"",
 		}},
 	},
+	{
+		Name: "one-lane",
+		Why:  "Releases wait behind the acquires of a flood.",
+		Edits: []Edit{{
+			"service/replica/lanes.go", "\t\treturn !unanswered\n", "\t\treturn false\n",
+		}},
+	},
+	{
+		Name: "first-come-first-served",
+		Why:  "A session whose turn it is puts all that it has waiting into the log: others wait for a flood to pass.",
+		Edits: []Edit{{
+			"service/replica/lanes.go", "quantum = 16 << 10", "quantum = 16 << 20",
+		}},
+	},
 	// What each half of expiry-without-term is worth alone: nothing. A leader proposes
 	// a verdict in the term in which it passed it, or forgets it when it is deposed,
 	// and raft keeps the term of an entry whoever commits it. So the term that a

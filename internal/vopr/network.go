@@ -86,12 +86,13 @@ type link struct {
 	number  uint64 // by which the server knows it
 	stream  uint64 // by which the client does
 	client  *client
-	server  *server // that serves it
-	via     *server // that relays it to that one, or nil
-	life    int     // of via
-	relayed bool    // the client asked for that
-	told    int     // how many addresses of servers the client was told of
-	closed  bool    // for the client
+	server  *server                       // that serves it
+	via     *server                       // that relays it to that one, or nil
+	life    int                           // of via
+	relayed bool                          // the client asked for that
+	told    int                           // how many addresses of servers the client was told of
+	closed  bool                          // for the client
+	secrets map[registry.SessionID][]byte // that its requests had, by session
 }
 
 const (
@@ -121,7 +122,7 @@ func (w *world) carryOn(from, to endpoint, deliver, broken func(), stalled int) 
 // dial asks the server at an address to take the client.
 func (c *client) dial(o line.Output) {
 	c.w.numbers++
-	l := &link{number: c.w.numbers, stream: o.Stream, client: c, server: c.w.serverAt(o.Address), relayed: o.Relayed}
+	l := &link{number: c.w.numbers, stream: o.Stream, client: c, server: c.w.serverAt(o.Address), relayed: o.Relayed, secrets: make(map[registry.SessionID][]byte)}
 	c.links = append(c.links, l)
 	s := l.server
 	if s == nil { // it is on record, and has not come yet
@@ -220,13 +221,16 @@ func (s *server) submit(l *link, frame *api.ClientFrame) {
 	}
 	commands := make([]registry.Command, 0, len(frame.GetRequests()))
 	for _, req := range frame.GetRequests() {
-		command, problem := convert.Command(registry.Origin{Actor: l.client.principal()}, registry.SessionID(req.GetSession()), req)
+		id := l.client.derive(req.GetSession())
+		l.secrets[id] = req.GetSession()
+		command, problem := convert.Command(registry.Origin{Actor: l.client.principal()}, id, req)
 		if problem != "" {
 			s.w.violate("client", "the request %v cannot be carried out: %s", req, problem)
 			return
 		}
 		commands = append(commands, command)
 	}
+	s.turns.arrive(s, commands)
 	s.replica.Submit(s.now(), l.number, commands)
 }
 
@@ -265,7 +269,7 @@ func (l *link) timeOut() {
 
 // reply brings an outcome to the client, and with the first the addresses of all servers.
 func (l *link) reply(o registry.Outcome) {
-	frame := &api.ServerFrame{Replies: []*api.Reply{convert.Reply(o.Session[:], &o)}}
+	frame := &api.ServerFrame{Replies: []*api.Reply{convert.Reply(l.secrets[o.Session], &o)}}
 	var servers []string
 	for _, m := range l.server.replica.Registry().Members() {
 		if m.Standing != registry.Removed && m.ClientAddress != "" {

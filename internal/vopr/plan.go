@@ -58,6 +58,7 @@ const (
 	Away    Kind = "away"    // a client reaches no server; with an Arg it does for so many ms, and then not again
 	Stuck   Kind = "stuck"   // a client does not reach one of the servers
 	Flood   Kind = "flood"   // a client asks for hundreds of locks at once
+	Theft   Kind = "theft"   // a client asks for something in the session of another, whose id, or secret, it knows
 )
 
 // Fault is one thing that goes wrong.
@@ -83,7 +84,7 @@ var weights = []struct {
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
 	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3}, {End, 8},
-	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Empty, 8}, {Boot, 3},
+	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Empty, 8}, {Boot, 3}, {Theft, 4},
 }
 
 // Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
@@ -120,7 +121,7 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		}
 	case Flood:
 		f.Arg = 100 + rng.Int64N(500)
-	case Split, Stuck, Join:
+	case Split, Stuck, Join, Theft:
 		f.Arg = rng.Int64N(1 << 16)
 	case Crash:
 		f.Arg = rng.Int64N(2) // 1: in the middle of a write
@@ -130,7 +131,7 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		f.Arg = rng.Int64N(3)
 	}
 	switch f.Kind {
-	case Drift, Jump, Join, Remove, Promote, Resign, End, Die:
+	case Drift, Jump, Join, Remove, Promote, Resign, End, Die, Theft:
 		f.For = 0
 	}
 	if f.Kind == Drift && rng.IntN(2) == 0 {

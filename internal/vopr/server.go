@@ -59,6 +59,7 @@ type server struct {
 
 	applied uint64 // as the judge saw it last
 	log     ledger // what its log has been, for the judge
+	turns   turns
 }
 
 // addServer makes a machine with an empty disk.
@@ -229,6 +230,7 @@ func (s *server) carryOut(out *replica.Output) {
 	for _, save := range out.Saves {
 		s.log.append(save)
 		s.w.judge.raises(s, save)
+		s.turns.enter(s, save)
 	}
 	s.w.judge.watch(s)
 	s.takenBack()
@@ -241,6 +243,7 @@ func (s *server) carryOut(out *replica.Output) {
 		s.tell(d)
 	}
 	s.store(out)
+	s.turns.answer(out.Replies)
 	for _, r := range out.Replies {
 		if l := s.link(r.Conn); l != nil {
 			l.reply(r.Outcome)

@@ -14,6 +14,7 @@ import (
 type session struct {
 	client *client
 	line   *line.Session
+	secret []byte
 	id     registry.SessionID
 
 	until int64 // the deadline, on the client's clock
@@ -40,7 +41,7 @@ type asked struct {
 // opened is the news that a session is open.
 func (c *client) opened(o line.Output) {
 	s := &session{
-		client: c, line: o.Session, id: registry.SessionID(o.Session.Secret()),
+		client: c, line: o.Session, secret: o.Session.Secret(), id: c.derive(o.Session.Secret()),
 		opened: c.w.judge.frontier, asked: make(map[uint64]*asked), places: make(map[uint64]*place),
 	}
 	c.sessions = append(c.sessions, s)
@@ -71,7 +72,7 @@ func (s *session) believed() bool {
 func (c *client) asks(frame *api.ClientFrame) {
 	for _, req := range frame.GetRequests() {
 		if req.GetClose() != nil {
-			c.w.judge.closed[registry.SessionID(req.GetSession())] = true
+			c.w.judge.closed[c.derive(req.GetSession())] = true
 		}
 		if s := c.by(req.GetSession()); s != nil && s.asked[req.GetSequence()] == nil && s.places[req.GetSequence()] == nil {
 			s.asks(req)
@@ -82,7 +83,7 @@ func (c *client) asks(frame *api.ClientFrame) {
 // by returns the session with a secret, or nil.
 func (c *client) by(secret []byte) *session {
 	for _, s := range c.sessions {
-		if string(s.id[:]) == string(secret) {
+		if string(s.secret) == string(secret) {
 			return s
 		}
 	}
@@ -161,6 +162,8 @@ func (c *client) hears(frame *api.ServerFrame) {
 		c.w.note("reply", uint64(c.slot)<<56|rep.GetSequence(), uint64(code)<<56|rep.GetFence())
 		if s := c.by(rep.GetSession()); s != nil {
 			s.hears(rep, code)
+		} else if rep.GetSequence() >= stolen && code != registry.SessionGone {
+			c.w.violate("owner", "%s asks for something in a session that is not its own, and is answered with the code %d: %s", c.principal(), code, rep.GetMessage())
 		}
 	}
 }

@@ -1,0 +1,53 @@
+package vopr
+
+import (
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// stolen is the first number of requests in sessions of others.
+const stolen = 1 << 30
+
+// steal has a client ask for something in the sessions of others, in their place: by the
+// ids that every list shows, or by their secrets. The first lets nobody in, and a secret
+// is worth nothing to whom did not open the session. Each such request must be answered
+// as if there were no session.
+func (c *client) steal(what int64) {
+	if c.dead || c.paused {
+		return
+	}
+	for _, victim := range c.w.clients {
+		for _, s := range victim.sessions {
+			if victim == c || !s.believed() {
+				continue
+			}
+			session := s.secret
+			if what&1 > 0 {
+				session = s.id[:]
+			}
+			for _, l := range c.links {
+				c.w.stats.Thefts++
+				l.up(&api.ClientFrame{Requests: []*api.Request{s.misuse(session, what>>1)}})
+			}
+		}
+	}
+}
+
+// misuse makes a request that harms a session if its servers take it.
+func (s *session) misuse(as []byte, what int64) *api.Request {
+	req := &api.Request{Session: as, Sequence: stolen + uint64(what), Low: 1}
+	for _, sequence := range sorted(s.places) {
+		if p := s.places[sequence]; p.hold != nil && p.hold.counts() && what%4 > 0 {
+			req.Op = &api.Request_Release{Release: &api.Release{Hold: sequence}}
+			return req
+		}
+	}
+	switch what % 3 {
+	case 0:
+		req.Op = &api.Request_Close{Close: &api.Close{}}
+	case 1:
+		req.Op = &api.Request_Renew{Renew: &api.Renew{}}
+	default:
+		req.Op = &api.Request_Acquire{Acquire: &api.Acquire{Name: "stolen"}}
+	}
+	return req
+}
