@@ -118,6 +118,9 @@ func (s *server) run() {
 		Tick: tick, SnapshotBytes: 12_000, TailEntries: 24, Levels: s.levels, LevelSoak: levelSoak, DigestEvery: 64,
 		MaxBatchBytes: batchBytes,
 	}
+	if s.w.plan.Limits {
+		cfg.StateLimit = stateLimit - int(s.id%3)*stateLimit/8
+	}
 	for _, f := range s.founding.Record() {
 		cfg.Founders = append(cfg.Founders, registry.Member{ID: f.ID, UID: f.UID, PeerAddress: peerAddress(f.ID)})
 	}

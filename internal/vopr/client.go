@@ -301,6 +301,9 @@ func (c *client) flood(n int) {
 	c.w.stats.Floods++
 	for i := range n {
 		a := &api.Acquire{Name: fmt.Sprint("flood/", c.slot, "/", i), Try: true}
+		if c.w.plan.Limits {
+			a.Class, a.Value = api.Class_CLASS_ELECTION, make([]byte, floodValue)
+		}
 		r := &request{res: &resource{name: a.GetName()}, call: line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a}}}}
 		c.submit(r, func(reply *api.Reply) {
 			if codeOf(reply) == registry.OK {

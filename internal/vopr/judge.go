@@ -33,6 +33,8 @@ type judge struct {
 
 	patience patience // of the candidates of elections
 
+	limited limited // the size of the state
+
 	raised int64 // when a leader last wrote that the level rises
 
 	record  founding.Record // with which the cluster was founded
@@ -62,6 +64,9 @@ func (j *judge) watch(s *server) {
 	j.compare(s, s.applied, applied)
 	s.applied = applied
 	s.log.trim(2048)
+	if w.plan.Limits {
+		j.bounds(s)
+	}
 	if applied%8 == 0 {
 		j.hash(s, applied)
 	}

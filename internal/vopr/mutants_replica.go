@@ -125,6 +125,29 @@ var replicaMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "no-state-limit",
+		Why:  "The leader takes what makes the state larger than it may be.",
+		Edits: []Edit{{
+			"service/replica/submit.go", "case !awaited && r.exceeds(c):", "case !awaited && r.exceeds(c) && c.Op == registry.OpUpdate:",
+		}},
+	},
+	{
+		Name: "limit-when-applied",
+		Why:  "Each server checks its own limit when it applies an entry, not the leader before it proposes: they come to different states.",
+		Edits: []Edit{{
+			"service/replica/submit.go", "case !awaited && r.exceeds(c):", "case !awaited && r.exceeds(c) && c.Op == registry.OpUpdate:",
+		}, {
+			"service/replica/apply.go", "\tr.reg.Apply(entry.GetTerm(), batch, &r.fx)\n", "\tbatch.Commands = slices.DeleteFunc(batch.Commands, func(c registry.Command) bool {\n\t\treturn c.Op == registry.OpAcquire && r.reg.Size() > r.cfg.StateLimit\n\t})\n\tr.reg.Apply(entry.GetTerm(), batch, &r.fx)\n",
+		}},
+	},
+	{
+		Name: "limit-for-releases",
+		Why:  "Where the state is as large as it may be, releases are refused as well: nothing makes room.",
+		Edits: []Edit{{
+			"service/replica/submit.go", "\tcase registry.OpAcquire:\n\t\treturn !r.reg", "\tcase registry.OpRelease:\n\t\treturn true\n\tcase registry.OpAcquire:\n\t\treturn !r.reg",
+		}},
+	},
+	{
 		Name: "one-lane",
 		Why:  "Releases wait behind the acquires of a flood.",
 		Edits: []Edit{{

@@ -110,6 +110,11 @@ func (p *place) answered(code registry.Code) {
 		}
 	case registry.Stale:
 		p.vanish()
+	case registry.StateLimit:
+		w.stats.Limited++
+		if !w.plan.Limits {
+			w.violate("answer", "an acquire of %q is refused because of a limit of the state, and there is none", p.res.name)
+		}
 	case registry.Exhausted:
 		if w.stats.Floods == 0 {
 			w.violate("answer", "an acquire of %q is refused because a queue is full, and nobody floods", p.res.name)

@@ -22,7 +22,10 @@ type Plan struct {
 	// healed, and everyone who waits must be served.
 	Millis int64 `json:"millis"`
 	// Levels lets servers start as different releases, and the level change.
-	Levels bool    `json:"levels,omitempty"`
+	Levels bool `json:"levels,omitempty"`
+	// Limits lets servers bound the state, each by another size, and what is asked for
+	// in a flood be large.
+	Limits bool    `json:"limits,omitempty"`
 	Faults []Fault `json:"faults"`
 }
 
@@ -88,16 +91,20 @@ var weights = []struct {
 }
 
 // Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
-// fault about every two seconds, and in a third of all plans servers of different
-// releases.
+// fault about every two seconds, in a third of all plans servers of different releases,
+// and in a fifth a state that is bounded, and floods besides.
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0}
+	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4}
 	if rng.IntN(2) == 0 {
 		p.Faults = drawBeginning(rng, p.Servers)
 	}
 	for at := int64(1500); at < millis; at += 200 + rng.Int64N(3600) {
-		p.Faults = append(p.Faults, drawFault(rng, at))
+		f := drawFault(rng, at)
+		if p.Limits && rng.IntN(4) == 0 {
+			f = Fault{At: at, Kind: Flood, Who: rng.IntN(16), For: 1, Arg: 300 + rng.Int64N(300)}
+		}
+		p.Faults = append(p.Faults, f)
 	}
 	return p
 }
@@ -200,7 +207,7 @@ func (p *Plan) Validate() error {
 // Encode writes a plan with a fault to a line.
 func (p *Plan) Encode() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"levels\": %t, \"faults\": [", p.Seed, p.Servers, p.Clients, p.Millis, p.Levels)
+	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"levels\": %t, \"limits\": %t, \"faults\": [", p.Seed, p.Servers, p.Clients, p.Millis, p.Levels, p.Limits)
 	for i, f := range p.Faults {
 		line, err := json.Marshal(f)
 		if err != nil {

@@ -93,7 +93,7 @@ func (c *client) by(secret []byte) *session {
 func (s *session) asks(req *api.Request) {
 	w := s.client.w
 	if w.log != nil {
-		w.tell("client %d asks %d: %v", s.client.slot, req.GetSequence(), req)
+		w.tell("client %d asks %d: %.300v", s.client.slot, req.GetSequence(), req)
 	}
 	a := &asked{op: req, called: w.now}
 	switch op := req.GetOp().(type) {
@@ -199,6 +199,9 @@ func (s *session) answered(sequence uint64) {
 // final takes in the first final answer to a request.
 func (s *session) final(a *asked, rep *api.Reply, code registry.Code) {
 	w, p := s.client.w, a.place
+	if code == registry.StateLimit && a.op.GetAcquire() == nil && a.op.GetUpdate() == nil {
+		w.violate("limit", "the state is as large as it may be, and so %.300v is refused, which makes it no larger", a.op)
+	}
 	switch {
 	case p == nil:
 	case a.op.GetTransfer() != nil:

@@ -30,6 +30,7 @@ type Stats struct {
 	TakenBack  int // of those whose disk was emptied
 	Writes     int // of holders to the store that checks fences
 	Refused    int // of these, late ones that the store refused
+	Limited    int // acquires refused because the state is as large as it may be
 	Thefts     int // requests in the session of another client
 	Floods     int // times that a client asked for hundreds of locks at once
 	Relayed    int // streams that a server passed on to the leader
@@ -82,6 +83,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Refused += o.Refused
 	s.Floods += o.Floods
 	s.Thefts += o.Thefts
+	s.Limited += o.Limited
 	s.Relayed += o.Relayed
 	s.Histories += o.Histories
 	s.Checked += o.Checked
@@ -141,6 +143,7 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "sessions ended", Value: float64(s.Ended)},
 		{Name: "holds lost", Value: float64(s.Lost)},
 		{Name: "floods of requests", Value: float64(s.Floods)},
+		{Name: "acquires refused by the limit of the state", Value: float64(s.Limited)},
 		{Name: "requests in sessions of others", Value: float64(s.Thefts)},
 		{Name: "streams relayed", Value: float64(s.Relayed)},
 		{Name: "late writes refused", Value: float64(s.Refused)},

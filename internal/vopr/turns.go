@@ -19,10 +19,13 @@ const (
 // turns is what the judge knows of the requests that wait, at a leader, to get into the
 // log: in a flood, those of others must not wait for it.
 type turns struct {
-	term    uint64
-	waits   map[numbered]bool // of all that came: whether it still does
-	waiting map[numbered]*turn
-	alone   map[registry.SessionID]int // how many of a session wait
+	term uint64
+	// came has the lanes of all requests that came, and whether they still wait.
+	came  map[numbered]lane
+	waits map[numbered]bool
+	count map[lane]int // of those that wait
+	// alone are those with which no other of their lane waits.
+	alone map[numbered]*turn
 }
 
 // numbered finds a request.
@@ -31,11 +34,23 @@ type numbered struct {
 	sequence uint64
 }
 
-// turn is a request that waits alone: no other of its session waits with it.
-type turn struct {
+// lane is what waits of a session: what makes room, or what takes it.
+type lane struct {
+	session   registry.SessionID
 	makesRoom bool
-	passed    map[registry.SessionID]int // requests to take room that went first, by session
-	all       int
+}
+
+// turn is a request that waits alone.
+type turn struct {
+	passed map[registry.SessionID]int // requests to take room that went first, by session
+	all    int
+}
+
+func newTurns(term uint64) turns {
+	return turns{
+		term: term, came: make(map[numbered]lane), waits: make(map[numbered]bool),
+		count: make(map[lane]int), alone: make(map[numbered]*turn),
+	}
 }
 
 // arrive notes requests that a leader is given.
@@ -44,23 +59,22 @@ func (t *turns) arrive(s *server, commands []registry.Command) {
 		return
 	}
 	if t.term != s.replica.Term() {
-		*t = turns{term: s.replica.Term(), waits: make(map[numbered]bool), waiting: make(map[numbered]*turn), alone: make(map[registry.SessionID]int)}
+		*t = newTurns(s.replica.Term())
 	}
 	for _, c := range commands {
-		at := numbered{c.Session, c.Sequence}
 		release := c.Op == registry.OpRelease && s.hasHold(c.Session, c.Hold)
-		if _, again := t.waits[at]; again || c.Op != registry.OpAcquire && !release {
+		at, of := numbered{c.Session, c.Sequence}, lane{c.Session, release}
+		if _, again := t.came[at]; again || c.Op != registry.OpAcquire && !release {
 			continue
 		}
-		t.waits[at] = true
-		t.alone[c.Session]++
-		if release || t.alone[c.Session] == 1 {
-			t.waiting[at] = &turn{makesRoom: release, passed: make(map[registry.SessionID]int)}
+		t.came[at], t.waits[at] = of, true
+		if t.count[of]++; t.count[of] == 1 {
+			t.alone[at] = &turn{passed: make(map[registry.SessionID]int)}
 		}
 	}
 }
 
-// hasHold reports whether a session has been granted something by a request.
+// hasHold reports whether a session was told of the grant of a request.
 func (s *server) hasHold(id registry.SessionID, sequence uint64) bool {
 	for _, c := range s.w.clients {
 		for _, x := range c.sessions {
@@ -74,7 +88,7 @@ func (s *server) hasHold(id registry.SessionID, sequence uint64) bool {
 
 // enter looks at what a leader puts into the log.
 func (t *turns) enter(s *server, save *agreement.Save) {
-	if len(t.waiting) == 0 || !s.replica.Leading() || t.term != s.replica.Term() {
+	if len(t.alone) == 0 || !s.replica.Leading() || t.term != s.replica.Term() {
 		return
 	}
 	for _, e := range save.Entries {
@@ -90,16 +104,15 @@ func (t *turns) enter(s *server, save *agreement.Save) {
 
 // goes is a request that gets into the log.
 func (t *turns) goes(s *server, c *registry.Command) {
-	at := numbered{c.Session, c.Sequence}
-	t.remove(at)
+	t.remove(numbered{c.Session, c.Sequence})
 	if c.Op != registry.OpAcquire {
 		return
 	}
-	for other, x := range t.waiting {
+	for at, x := range t.alone {
 		x.all++
 		x.passed[c.Session]++
-		if x.makesRoom && x.all > fairTurns || other.session != c.Session && x.passed[c.Session] > fairTurns {
-			s.w.violate("turns", "a request waits for its turn at server %d; of others %d went first, %d of them of session %v", s.id, x.all, x.passed[c.Session], c.Session)
+		if t.came[at].makesRoom && x.all > fairTurns || at.session != c.Session && x.passed[c.Session] > fairTurns {
+			s.w.violate("turns", "request %d of session %v, which makes room: %t, waits for its turn at server %d; %d that take room went first", at.sequence, at.session, t.came[at].makesRoom, s.id, x.all)
 		}
 	}
 }
@@ -107,8 +120,8 @@ func (t *turns) goes(s *server, c *registry.Command) {
 func (t *turns) remove(at numbered) {
 	if t.waits[at] {
 		t.waits[at] = false
-		t.alone[at.session]--
-		delete(t.waiting, at)
+		t.count[t.came[at]]--
+		delete(t.alone, at)
 	}
 }
 
