@@ -1,7 +1,6 @@
 package conclave
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/conclave-io/conclave/internal/line"
 	"github.com/conclave-io/conclave/service/api"
 )
 
@@ -44,9 +44,7 @@ type observer struct {
 	client *Client
 	name   string
 	out    chan Observation // of one place: what waits in it is the newest
-	begun  bool
-	last   Observation
-	fence  uint64 // the largest seen
+	seen   line.Observed
 }
 
 func (o *observer) run(ctx context.Context) { o.client.roam(ctx, o.follow) }
@@ -92,7 +90,9 @@ func (o *observer) follow(ctx context.Context, address string) (heard bool) {
 			return heard
 		}
 		heard = true
-		o.report(Observation{Name: obs.GetName(), Elected: obs.GetElected(), Leader: holderOf(obs.GetLeader())})
+		if o.seen.News(obs) {
+			o.report(Observation{Name: obs.GetName(), Elected: obs.GetElected(), Leader: holderOf(obs.GetLeader())})
+		}
 	}
 }
 
@@ -105,22 +105,13 @@ func (o *observer) open(ctx context.Context, address string) (stream grpc.Server
 	return stream, err
 }
 
-// report passes on what is new. A server that lags shows the past: an older
-// fence is no news.
+// report passes on what is new.
 func (o *observer) report(obs Observation) {
-	if obs.Elected && obs.Leader.Fence < o.fence || o.begun && same(obs, o.last) {
-		return
-	}
-	o.begun, o.last, o.fence = true, obs, max(o.fence, obs.Leader.Fence)
 	select {
 	case <-o.out: // not yet read, and superseded
 	default:
 	}
 	o.out <- obs // nobody else sends: there is room
-}
-
-func same(a, b Observation) bool {
-	return a.Elected == b.Elected && a.Leader.Fence == b.Leader.Fence && bytes.Equal(a.Leader.Value, b.Leader.Value)
 }
 
 // listen returns when the server gives no sign of life any more, or ctx ends.

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
-	"github.com/conclave-io/conclave/service/convert"
+	"github.com/conclave-io/conclave/service/feed"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -62,17 +62,16 @@ func (s *Server) observe(ctx context.Context, name string, send func(*api.Observ
 	defer watch.Close()
 	s.metrics.watches.Inc()
 	defer s.metrics.watches.Dec()
-	var last *api.Observation
+	told := feed.Election{Name: name}
 	for {
-		now, err := s.election(ctx, name)
+		state, err := s.node.Read(ctx)
 		if err != nil {
 			return err
 		}
-		if last == nil || differ(last, now) {
-			if err := send(now); err != nil {
+		if news := told.News(state.Version); news != nil {
+			if err := send(news); err != nil {
 				return err
 			}
-			last = now
 		}
 		select {
 		case _, open := <-watch.Signal():
@@ -83,23 +82,4 @@ func (s *Server) observe(ctx context.Context, name string, send func(*api.Observ
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// election reads who leads an election.
-func (s *Server) election(ctx context.Context, name string) (*api.Observation, error) {
-	state := &api.Observation{Name: name}
-	now, err := s.node.Read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	leader, elected := now.Leader(name)
-	if state.Elected = elected; elected {
-		state.Leader = convert.Holder(&leader)
-	}
-	return state, nil
-}
-
-func differ(a, b *api.Observation) bool {
-	return a.GetElected() != b.GetElected() || a.GetLeader().GetFence() != b.GetLeader().GetFence() ||
-		string(a.GetLeader().GetValue()) != string(b.GetLeader().GetValue())
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/convert"
+	"github.com/conclave-io/conclave/service/feed"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
@@ -18,10 +19,10 @@ import (
 
 const (
 	// pageSize is the default and the most of a page.
-	pageSize = 1000
+	pageSize = feed.PageSize
 	// defaultWaiters is how many waiters of a resource are listed unless more
 	// are asked for, maxWaiters the most.
-	defaultWaiters = 100
+	defaultWaiters = feed.Waiters
 	maxWaiters     = 10000
 )
 

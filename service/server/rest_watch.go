@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/feed"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -44,7 +45,7 @@ func (s *Server) follow(ctx context.Context, name string, send func(*api.Observa
 	}
 	var last *api.Observation
 	news := func(o *api.Observation) error {
-		if last != nil && !differ(last, o) {
+		if last != nil && !feed.Differ(last, o) {
 			return nil
 		}
 		last = o

@@ -9,6 +9,7 @@ import (
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/convert"
+	"github.com/conclave-io/conclave/service/feed"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -41,11 +42,9 @@ func (s *Server) watch(ctx context.Context, class registry.Class, prefix string,
 	defer watch.Close()
 	s.metrics.watches.Inc()
 	defer s.metrics.watches.Dec()
-	known := make(map[string]bool)
-	if err := s.sendAll(ctx, class, prefix, known, send); err != nil {
-		return err
-	}
-	for {
+	told := feed.Watch{Class: class, Prefix: prefix}
+	err = s.sendAll(ctx, &told, send)
+	for err == nil {
 		select {
 		case _, open := <-watch.Signal():
 			if !open {
@@ -54,48 +53,26 @@ func (s *Server) watch(ctx context.Context, class registry.Class, prefix string,
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		names, all := watch.Take()
-		if all {
-			err = s.sendAll(ctx, class, prefix, known, send)
+		if names, all := watch.Take(); all {
+			err = s.sendAll(ctx, &told, send)
 		} else {
-			err = s.sendChanged(ctx, class, names, known, send)
-		}
-		if err != nil {
-			return err
+			err = s.sendChanged(ctx, &told, names, send)
 		}
 	}
+	return err
 }
 
 // sendAll sends everything under a prefix, and what of the known is gone.
-func (s *Server) sendAll(ctx context.Context, class registry.Class, prefix string, known map[string]bool, send func(*api.Changes) error) error {
-	gone := make(map[string]bool, len(known))
-	for name := range known {
-		gone[name] = true
-	}
-	after := ""
+func (s *Server) sendAll(ctx context.Context, told *feed.Watch, send func(*api.Changes) error) error {
+	told.Begin()
 	for more := true; more; {
-		changes := &api.Changes{Reset_: after == "" && len(known) == 0}
 		state, err := s.node.Read(ctx)
 		if err != nil {
 			return err
 		}
-		var page []registry.Resource
-		page, more = state.List(class, prefix, after, pageSize, defaultWaiters)
-		for i := range page {
-			changes.Resources = append(changes.Resources, convert.Resource(&page[i]))
-		}
-		for _, res := range changes.GetResources() {
-			after = res.GetName()
-			known[after] = true
-			delete(gone, after)
-		}
-		if changes.More = more; !more {
-			for name := range gone {
-				delete(known, name)
-				changes.Gone = append(changes.Gone, name)
-			}
-		}
-		if err := send(changes); err != nil {
+		var page *api.Changes
+		page, more = told.Page(state.Version)
+		if err := send(page); err != nil {
 			return err
 		}
 	}
@@ -103,24 +80,13 @@ func (s *Server) sendAll(ctx context.Context, class registry.Class, prefix strin
 }
 
 // sendChanged sends the resources of the given names as they are now.
-func (s *Server) sendChanged(ctx context.Context, class registry.Class, names []string, known map[string]bool, send func(*api.Changes) error) error {
-	changes := new(api.Changes)
+func (s *Server) sendChanged(ctx context.Context, told *feed.Watch, names []string, send func(*api.Changes) error) error {
 	state, err := s.node.Read(ctx)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		res, held, _ := state.Explain(class, name, defaultWaiters)
-		if held {
-			known[name] = true
-			changes.Resources = append(changes.Resources, convert.Resource(&res))
-		} else if known[name] {
-			delete(known, name)
-			changes.Gone = append(changes.Gone, name)
-		}
+	if changes := told.Changed(state.Version, names); changes != nil {
+		return send(changes)
 	}
-	if len(changes.GetResources())+len(changes.GetGone()) == 0 {
-		return nil
-	}
-	return send(changes)
+	return nil
 }

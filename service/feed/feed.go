@@ -1,0 +1,119 @@
+// Package feed says what those are told who observe elections and watch locks, without
+// input and output: the host reads versions of the state, learns which names changed,
+// and moves messages. Package server drives it with goroutines and gRPC, and
+// internal/vopr in its simulated world.
+//
+// # What is promised
+//
+// The versions that a feed is given are in order, so what it tells is in order, too. It
+// tells the state as of a version: what came and went between two of them is told once,
+// as it is then, or not at all.
+package feed
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+const (
+	// PageSize is how many resources one message of a Watch has at most, if all are told.
+	PageSize = 1000
+	// Waiters is how many waiters of each are told.
+	Waiters = 100
+)
+
+// Election tells who leads an election.
+type Election struct {
+	Name string
+	last *api.Observation
+}
+
+// News returns the state of the election as of a version, or nil if that is what it
+// returned last.
+func (e *Election) News(state *registry.Version) *api.Observation {
+	now := &api.Observation{Name: e.Name}
+	leader, elected := state.Leader(e.Name)
+	if now.Elected = elected; elected {
+		now.Leader = convert.Holder(&leader)
+	}
+	if e.last != nil && !Differ(e.last, now) {
+		return nil
+	}
+	e.last = now
+	return now
+}
+
+// Differ reports whether somebody else leads, or with another value.
+func Differ(a, b *api.Observation) bool {
+	return a.GetElected() != b.GetElected() || a.GetLeader().GetFence() != b.GetLeader().GetFence() ||
+		string(a.GetLeader().GetValue()) != string(b.GetLeader().GetValue())
+}
+
+// Watch tells which resources of a class are held, of those whose names begin with a
+// prefix.
+type Watch struct {
+	Class  registry.Class
+	Prefix string
+
+	known map[string]bool // those that were told and are not gone
+	// While everything is told, after is the name that was told last, and gone those known
+	// that have not turned up.
+	after string
+	gone  map[string]bool
+}
+
+// Begin has everything told, page by page: at first, and when it is not known what
+// changed.
+func (w *Watch) Begin() {
+	if w.known == nil {
+		w.known = make(map[string]bool)
+	}
+	w.after, w.gone = "", make(map[string]bool, len(w.known))
+	for name := range w.known {
+		w.gone[name] = true
+	}
+}
+
+// Page returns the next page of everything, and whether more follow. The first message
+// is one even if nothing is held: its reader then knows that it has seen everything.
+func (w *Watch) Page(state *registry.Version) (changes *api.Changes, more bool) {
+	changes = &api.Changes{Reset_: w.after == "" && len(w.known) == 0}
+	page, more := state.List(w.Class, w.Prefix, w.after, PageSize, Waiters)
+	for i := range page {
+		changes.Resources = append(changes.Resources, convert.Resource(&page[i]))
+		w.after = page[i].Name
+		w.known[w.after] = true
+		delete(w.gone, w.after)
+	}
+	if changes.More = more; !more {
+		changes.Gone = slices.Sorted(maps.Keys(w.gone))
+		for _, name := range changes.Gone {
+			delete(w.known, name)
+		}
+	}
+	return changes, more
+}
+
+// Changed returns the resources of the given names as of a version, or nil if there is
+// nothing to tell.
+func (w *Watch) Changed(state *registry.Version, names []string) *api.Changes {
+	changes := new(api.Changes)
+	for _, name := range names {
+		res, held, _ := state.Explain(w.Class, name, Waiters)
+		if held {
+			w.known[name] = true
+			changes.Resources = append(changes.Resources, convert.Resource(&res))
+		} else if w.known[name] {
+			delete(w.known, name)
+			changes.Gone = append(changes.Gone, name)
+		}
+	}
+	if len(changes.GetResources())+len(changes.GetGone()) == 0 {
+		return nil
+	}
+	return changes
+}
