@@ -17,10 +17,10 @@ func (w *world) findClients() {
 		if m.status == gone {
 			continue
 		}
-		if !w.coarse && (m.mail == noMail || m.age > 0) {
+		if !w.coarse && (m.renewal.mail == noMail || m.renewal.age > 0) {
 			w.may(actSend, 0, c, 0)
 		}
-		if m.mail >= acked {
+		if m.renewal.answered() {
 			w.may(actReceive, 0, c, 0)
 		}
 		if m.claim == granted {
@@ -50,14 +50,14 @@ func (w *world) findClaims(l, c int) {
 
 // send sends a renewal, or a request to open the session. One that was sent before is
 // given up, since its answer is worth less.
-func (m *client) send() { m.mail, m.at, m.age = sent, 0, 0 }
+func (m *client) send() { m.renewal = renewal{mail: sent} }
 
 // resend sends a renewal again that a leader had. It is as old as before. If messages
 // take no time the client makes a new one, which is worth more.
 func (m *client) resend(coarse bool) {
-	m.mail, m.at = sent, 0
+	m.renewal.mail, m.renewal.at = sent, 0
 	if coarse {
-		m.mail, m.age = noMail, 0
+		m.renewal = renewal{}
 	}
 }
 
@@ -65,19 +65,37 @@ func (m *client) resend(coarse bool) {
 func (w *world) sends(l, c int) bool {
 	m := &w.clients[c]
 	if !w.coarse {
-		return m.mail == sent
+		return m.renewal.mail == sent
 	}
-	return m.status != gone && (m.mail == noMail || m.age > 0 || m.at != l+1)
+	return m.status != gone && (m.renewal.mail == noMail || m.renewal.age > 0 || m.renewal.at != l+1)
 }
+
+// answered reports whether the answer is on its way to the client.
+func (r *renewal) answered() bool { return r.mail >= acked }
+
+// pass lets a renewal age by the client's clock. One whose answer would be worth nothing
+// is given up.
+func (r *renewal) pass(ticks, usable int) {
+	if r.mail == noMail {
+		return
+	}
+	if r.age += ticks; r.age >= usable {
+		*r = renewal{}
+	}
+}
+
+// extend takes an answer that says the session is renewed: the deadline counts from when
+// the renewal was sent.
+func (m *client) extend(age, usable int) { m.status, m.left = open, max(m.left, usable-age) }
 
 // receive takes the answer to a renewal.
 func (w *world) receive(c int) {
 	m := &w.clients[c]
-	answer, until := m.mail, w.usable()-m.age
+	answer, age := m.renewal.mail, m.renewal.age
 	if w.flaw == FromAnswer {
-		until = w.usable()
+		age = 0
 	}
-	m.mail, m.age = noMail, 0
+	m.renewal.mail, m.renewal.age = noMail, 0
 	if answer == refused {
 		w.lose(c)
 		return
@@ -85,7 +103,7 @@ func (w *world) receive(c int) {
 	if answer == ackRevoked {
 		m.claim, m.fence = noClaim, 0 // before the deadline moves
 	}
-	m.status, m.left = open, max(m.left, until)
+	m.extend(age, w.usable())
 	w.settle(c)
 }
 
@@ -106,23 +124,23 @@ func (w *world) lose(c int) { w.clients[c] = client{status: gone} }
 // settle sets a clock right by which nothing is measured: whatever it showed, nothing
 // depends on it.
 func (w *world) settle(c int) {
-	if m := &w.clients[c]; m.left == 0 && m.mail == noMail {
+	if m := &w.clients[c]; m.left == 0 && m.renewal.mail == noMail {
 		m.late = false
 	}
+}
+
+// pass lets a client's clock advance. It reports whether the deadline has passed.
+func (m *client) pass(ticks int) (over bool) {
+	before := m.left
+	m.left = max(0, m.left-ticks)
+	return m.status == open && before > 0 && m.left == 0
 }
 
 // pass lets a client's clock advance.
 func (w *world) pass(c, ticks int) {
 	m := &w.clients[c]
-	if m.mail != noMail {
-		m.age += ticks
-		if m.age >= w.usable() {
-			m.mail, m.at, m.age = noMail, 0, 0 // the answer would be worth nothing
-		}
-	}
-	before := m.left
-	m.left = max(0, m.left-ticks)
-	if m.status == open && before > 0 && m.left == 0 && !w.flaw.revives() {
+	m.renewal.pass(ticks, w.usable())
+	if m.pass(ticks) && !w.flaw.revives() {
 		w.lose(c)
 	}
 	w.settle(c)

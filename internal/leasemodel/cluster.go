@@ -8,13 +8,19 @@ import "github.com/conclave-io/conclave/process"
 // is committed, and the model keeps of it only what it built: the registry.
 
 // votes reports whether a server takes part in elections and commits.
-func (w *world) votes(i int) bool { return w.servers[i].phase == founder }
+func (w *world) votes(i int) bool { return w.servers[i].votes() }
 
-// answers reports whether server f answers a heartbeat of the leader l. A server that
-// lost its data is silent.
+func (s *server) votes() bool { return s.phase == founder }
+
+// answers reports whether a server answers a leader of a term. One that lost its data is
+// silent.
+func (s *server) answers(term int, f Flaw) bool {
+	return s.term <= term && (s.votes() || f == BlankAnswers || f == BlankRounds)
+}
+
+// answers reports whether server f answers a heartbeat of the leader l.
 func (w *world) answers(f, l int) bool {
-	return f != l && w.servers[f].term <= w.servers[l].term &&
-		(w.votes(f) || w.flaw == BlankAnswers || w.flaw == BlankRounds)
+	return f != l && w.servers[f].answers(w.servers[l].term, w.flaw)
 }
 
 // takes reports whether server f takes entries of the leader l.
@@ -95,7 +101,7 @@ func (w *world) depose(i int) {
 		if l := &s.leases[c]; w.flaw.keeps() && s.ready() && w.registry.status[c] == open && (l.state == expiring || l.left == 0) {
 			s.kept |= 1 << c
 		}
-		if m := &w.clients[c]; m.at == i+1 {
+		if m := &w.clients[c]; m.renewal.at == i+1 {
 			m.resend(w.coarse)
 			w.settle(c)
 		}

@@ -49,16 +49,7 @@ func (w *world) lead(l int) {
 	s, r := &w.servers[l], &w.registry
 	s.role = leader
 	for c := range w.clientCount {
-		fresh := lease{left: w.ttl}
-		if w.bound {
-			fresh.state = inherited
-		}
-		if w.flaw == HalfTTL {
-			fresh.left = w.ttl / 2
-		}
-		if r.remaining[c] > 0 {
-			fresh = lease{left: r.remaining[c], state: silent}
-		}
+		fresh := inherit(w.ttl, r.remaining[c], w.bound, w.flaw)
 		if w.flaw != OldLeases || s.leases[c] == (lease{}) {
 			s.leases[c] = fresh
 		}
@@ -67,33 +58,15 @@ func (w *world) lead(l int) {
 
 // oust notes when a leader has first seen that a hold is revoked: it is dropped a full
 // TTL later, as in service/replica/oust.go.
-func (w *world) oust(l int) {
-	s := &w.servers[l]
-	switch {
-	case !w.registry.revoked:
-		s.ouster = 0
-	case s.ouster == 0 && w.flaw == RevokedAtOnce:
-		s.ouster = 1
-	case s.ouster == 0:
-		s.ouster = w.ttl + 1
-	}
-}
+func (w *world) oust(l int) { w.servers[l].ouster.see(w.registry.revoked, w.ttl, w.flaw) }
 
 // reply sends the answer to a renewal that waits at a leader at the given stage.
 func (w *world) reply(c, l int, alive, tells bool, stage mail) {
-	m := &w.clients[c]
+	m := &w.clients[c].renewal
 	if m.mail != stage || m.at != l+1 {
 		return
 	}
-	m.at = 0
-	switch {
-	case !alive:
-		m.mail = refused
-	case tells && w.flaw != RevokedUntold:
-		m.mail = ackRevoked
-	default:
-		m.mail = acked
-	}
+	m.reply(alive, tells && w.flaw != RevokedUntold)
 	if w.coarse {
 		w.receive(c)
 	}
@@ -118,10 +91,7 @@ func (w *world) renews(l, c int) bool {
 	if !w.byRound(l, c) {
 		return false
 	}
-	s.left = w.ttl
-	if s.state == inherited {
-		s.state = renewed
-	}
+	s.renew(w.ttl)
 	return true
 }
 
@@ -169,26 +139,24 @@ func (w *world) findRevocations(l int) {
 	s, r := &w.servers[l], &w.registry
 	switch c := r.holder - 1; {
 	case c < 0:
-	case s.ouster == 1 && !w.inFlight(l, opDrop, c):
+	case s.ouster.due() && !w.inFlight(l, opDrop, c):
 		w.may(actDrop, l, c, 0)
 	case !r.revoked && w.revoked < w.revocations && !w.inFlight(l, opRevoke, c):
 		w.may(actRevoke, l, c, 0)
 	}
 }
 
-func (w *world) mayExpire(l, c int) bool {
-	s := &w.servers[l].leases[c]
-	return s.left == 0 && s.state != expiring
-}
+func (w *world) mayExpire(l, c int) bool { return w.servers[l].leases[c].mayExpire() }
 
 // maySilence reports whether a leader may put it on record that a session is silent. It
-// does so at any time after a tick without a renewal; see mustSilence.
+// does so at any time after a tick without a renewal; see mustSilence. It does so again
+// only in a search of the bound.
 func (w *world) maySilence(l, c int) bool {
 	s := &w.servers[l].leases[c]
-	if w.flaw == NoSilence || s.left == 0 || s.left == w.ttl || s.state == expiring || w.inFlight(l, opSilence, c) {
+	if w.flaw == NoSilence || w.inFlight(l, opSilence, c) {
 		return false
 	}
-	return s.state != silent || w.bound && s.left < w.registry.remaining[c]
+	return s.maySilence(w.ttl, w.registry.remaining[c]) && (s.state != silent || w.bound)
 }
 
 // mustSilence reports whether it must do so before time goes on: after half of a TTL, a
@@ -206,7 +174,7 @@ func (w *world) mustSilence(l, c int) bool {
 // waiting reports whether a renewal waits for a round of the leader.
 func (w *world) waiting(l int) bool {
 	for c := range w.clients {
-		if w.clients[c].at == l+1 && w.clients[c].mail == waits {
+		if w.clients[c].renewal.at == l+1 && w.clients[c].renewal.mail == waits {
 			return true
 		}
 	}
@@ -230,39 +198,30 @@ func (w *world) takesRenewal(l, c int) bool {
 }
 
 // byRound reports whether a round suffices for a session; see renews.
-func (w *world) byRound(l, c int) bool {
-	s := &w.servers[l].leases[c]
-	switch s.state {
-	case silent:
-		return w.flaw == SilentByRound
-	case expiring:
-		return w.flaw.renewsExpiring()
-	}
-	return true
-}
+func (w *world) byRound(l, c int) bool { return w.servers[l].leases[c].byRound(w.flaw) }
 
 // arrive is a renewal that reaches a leader: service/replica/submit.go.
 func (w *world) arrive(l, c int) {
 	s, m := &w.servers[l], &w.clients[c]
-	m.mail, m.at = waits, l+1
+	m.renewal.mail, m.renewal.at = waits, l+1
 	if w.coarse {
-		m.age = 0
+		m.renewal.age = 0
 	}
 	alive, tells := w.sees(l, c)
 	switch {
 	case m.status == unopened:
-		m.mail = logged
+		m.renewal.mail = logged
 		w.propose(l, opOpen, c, 0)
 	case !s.ready():
 	case !alive:
 		w.reply(c, l, false, false, waits)
 	case !w.renews(l, c):
-		m.mail = logged
+		m.renewal.mail = logged
 		w.propose(l, opRenew, c, 0)
 	case w.flaw == NoRound:
 		w.reply(c, l, true, tells, waits)
 	case w.flaw == OldRound && s.round != noRound:
-		m.mail = inRound
+		m.renewal.mail = inRound
 	case w.coarse:
 		w.begin(l)
 	}
@@ -275,7 +234,7 @@ func (w *world) begin(l int) {
 	}
 	w.servers[l].round = begun
 	for c := range w.clients {
-		if m := &w.clients[c]; m.at == l+1 && m.mail == waits {
+		if m := &w.clients[c].renewal; m.at == l+1 && m.mail == waits {
 			m.mail = inRound
 		}
 	}
@@ -287,7 +246,7 @@ func (w *world) canConfirm(l int) bool {
 	need := 0
 	for c := range w.clientCount {
 		alive, _ := w.sees(l, c)
-		if m := &w.clients[c]; m.at == l+1 && m.mail == inRound && alive && !w.byRound(l, c) {
+		if m := &w.clients[c].renewal; m.at == l+1 && m.mail == inRound && alive && !w.byRound(l, c) {
 			need++
 		}
 	}
@@ -298,7 +257,7 @@ func (w *world) canConfirm(l int) bool {
 func (w *world) confirm(l int) {
 	w.servers[l].round = noRound
 	for c := range w.clientCount {
-		m := &w.clients[c]
+		m := &w.clients[c].renewal
 		if m.at != l+1 || m.mail != inRound {
 			continue
 		}

@@ -39,14 +39,15 @@ func compareServers(a, b *server) int {
 
 func compareClients(a, b *client) int {
 	return cmp.Or(cmp.Compare(a.status, b.status), cmp.Compare(a.claim, b.claim), cmp.Compare(a.left, b.left),
-		cmp.Compare(a.mail, b.mail), cmp.Compare(a.age, b.age), cmp.Compare(number(a.late), number(b.late)))
+		cmp.Compare(a.renewal.mail, b.renewal.mail), cmp.Compare(a.renewal.age, b.renewal.age), cmp.Compare(number(a.late), number(b.late)))
 }
 
 // swapServers gives two servers each other's names, everywhere.
 func (w *world) swapServers(i, j int) {
 	w.servers[i], w.servers[j] = w.servers[j], w.servers[i]
 	for c := range w.clients {
-		w.clients[c].at = swapped(w.clients[c].at, i, j)
+		at := &w.clients[c].renewal.at
+		*at = swapped(*at, i, j)
 	}
 	for k := range w.servers {
 		if s := &w.servers[k]; s.record > 0 {

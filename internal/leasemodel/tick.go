@@ -25,7 +25,7 @@ func (w *world) findTicks() {
 // the client measures nothing.
 func (w *world) drifts(c int) bool {
 	m := &w.clients[c]
-	return w.drift > 0 && (m.left > 0 || m.mail != noMail)
+	return w.drift > 0 && (m.left > 0 || m.renewal.mail != noMail)
 }
 
 // tick lets time go on. The clocks of the clients in how fall back, or catch up.
@@ -51,11 +51,9 @@ func (w *world) tick(how int) {
 		}
 		led = led || !s.behind
 		for c := range s.leases {
-			s.leases[c].left = max(0, s.leases[c].left-1)
+			s.leases[c].pass(1)
 		}
-		if s.ouster > 1 {
-			s.ouster--
-		}
+		s.ouster.pass(1)
 	}
 	if w.dead && led && w.registry.status[0] == open {
 		w.outlived++

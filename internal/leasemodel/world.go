@@ -95,6 +95,10 @@ type lease struct {
 	state leaseState
 }
 
+// ouster is what a leader knows of a revoked hold: the ticks until it is dropped, plus
+// 1; 0 if nothing is revoked.
+type ouster int
+
 // leaseState is what a leader has noted of a session.
 type leaseState uint8
 
@@ -145,7 +149,7 @@ type server struct {
 	role   role
 	leases [maxClients]lease
 	round  round
-	ouster int // ticks until a revoked hold is dropped, plus 1; 0: nothing is revoked
+	ouster ouster
 	// seen is what the registry of a leader says that is behind: bit c that the session
 	// is open, bit maxClients+c that the client is asked to leave.
 	seen int
@@ -182,16 +186,21 @@ const (
 
 var claimNames = []string{"-", "asking", "granted", "held"}
 
+// renewal is a renewal that is under way.
+type renewal struct {
+	mail mail
+	at   int // the server that has it, + 1, or 0
+	age  int // ticks since it was sent, by the client's clock
+}
+
 // client is one client. Its times are those of its own clock.
 type client struct {
-	status status // gone: it knows that its session is lost, or it is dead
-	left   int    // ticks until its deadline
-	late   bool   // its clock is a tick late
-	mail   mail
-	at     int // the server that has the renewal, + 1, or 0
-	age    int // ticks since the renewal was sent
-	claim  claim
-	fence  int
+	status  status // gone: it knows that its session is lost, or it is dead
+	left    int    // ticks until its deadline
+	late    bool   // its clock is a tick late
+	renewal renewal
+	claim   claim
+	fence   int
 }
 
 // world is the machine: all servers and clients, and the committed log.
@@ -297,7 +306,7 @@ func (s *server) fields(f *process.Fields, i, clients int) {
 		process.Enum(f, name.leaseState[i][c], &l.state, leaseNames)
 	}
 	process.Enum(f, name.round[i], &s.round, roundNames)
-	f.Count(name.ouster[i], &s.ouster)
+	f.Count(name.ouster[i], (*int)(&s.ouster))
 	f.Count(name.seen[i], &s.seen)
 	f.Count(name.kept[i], &s.kept)
 }
@@ -314,9 +323,9 @@ func (c *client) fields(f *process.Fields, i int) {
 	process.Enum(f, name.status[i], &c.status, statusNames)
 	f.Count(name.left[i], &c.left)
 	f.Bool(name.late[i], &c.late)
-	process.Enum(f, name.mail[i], &c.mail, mailNames)
-	f.Count(name.at[i], &c.at)
-	f.Count(name.age[i], &c.age)
+	process.Enum(f, name.mail[i], &c.renewal.mail, mailNames)
+	f.Count(name.at[i], &c.renewal.at)
+	f.Count(name.age[i], &c.renewal.age)
 	process.Enum(f, name.claim[i], &c.claim, claimNames)
 	f.Count(name.fence[i], &c.fence)
 }
