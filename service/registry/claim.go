@@ -58,6 +58,8 @@ func (c *claim) held() bool { return c.fence != 0 }
 // key finds a claim in its session.
 func (c *claim) key() number { return number(c.sequence) }
 
+func (c *claim) keyHash() uint64 { return c.key().hash() }
+
 // enter puts a claim into its session, and returns the one with its number that was
 // there.
 func (r *Registry) enter(c *claim) (before *claim) {

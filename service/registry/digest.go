@@ -92,7 +92,7 @@ func (t *tally) countPast(l *recent) {
 		}
 		rec.fresh = 0
 		t.digest -= rec.digest
-		rec.digest = sum(rec.key().hash(), rec.sum)
+		rec.digest = sum(rec.hashed, rec.sum)
 		t.digest += rec.digest
 	}
 }

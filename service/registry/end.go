@@ -1,5 +1,7 @@
 package registry
 
+import "slices"
+
 func (r *Registry) expire(leases []Lease, fx *Effects) {
 	over := make([]*session, 0, len(leases))
 	for _, lease := range leases {
@@ -15,13 +17,15 @@ func (r *Registry) expire(leases []Lease, fx *Effects) {
 func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 	var freed []*resource
 	var claims []*claim
+	fx.Ended = slices.Grow(fx.Ended, len(sessions))
+	r.changed.ended = slices.Grow(r.changed.ended, len(sessions))
 	for _, s := range sessions {
 		if s.ended {
 			continue // named twice
 		}
-		r.thawSession(s)
 		r.tally.removeSession(s)
 		s.ended = true
+		r.changed.ended = append(r.changed.ended, s.sessionState)
 		delete(r.sessions, s.id)
 		fx.Ended = append(fx.Ended, s.id)
 		if how != Expired {
@@ -52,7 +56,7 @@ func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 		r.remember(c, how)
 		return
 	}
-	r.waits(c, -1)
+	r.waiters--
 	gone := Result{Code: SessionGone, Message: "the session ended while it waited"}
 	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, gone})
 }

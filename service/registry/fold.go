@@ -12,13 +12,14 @@ import "github.com/tidwall/btree"
 const mostChanges = 128
 
 // changes are the sessions and resources that changed since the last fold. No version
-// has them: they were made or thawed since.
+// has them: they were made or thawed since. The sessions that ended since may be in
+// versions, and among those that changed.
 type changes struct {
-	sessions  []*sessionState
-	resources []*resource
+	sessions, ended []*sessionState
+	resources       []*resource
 }
 
-func (c *changes) len() int { return len(c.sessions) + len(c.resources) }
+func (c *changes) len() int { return len(c.sessions) + len(c.ended) + len(c.resources) }
 
 // session adds a session, which is not on the list.
 func (c *changes) session(s *session) {
@@ -51,11 +52,9 @@ const (
 
 // fold brings the digest, and the order of ids and names, up to date.
 func (r *Registry) fold() {
-	sessions, resources := r.changed.sessions, r.changed.resources
-	for _, res := range resources {
-		if res.gone() {
-			r.resources.remove(res.key())
-		}
+	sessions, ended := r.changed.sessions, r.changed.ended
+	held, free := r.partition()
+	for _, res := range held {
 		r.tally.countGrants(res)
 		res.countQueue()
 	}
@@ -64,11 +63,32 @@ func (r *Registry) fold() {
 		r.tally.countSession(st.of)
 	}
 	r.tally.countPast(&r.recent)
-	order(r.byID, sessions, (*sessionState).gone)
-	order(r.names, resources, func(res *resource) bool { return r.resources.get(res.key()) == nil })
+	if many(len(free), r.resources.len()) {
+		r.resources.prune((*resource).gone)
+	} else {
+		for _, res := range free {
+			r.resources.remove(res.key())
+		}
+	}
+	order(r.byID, sessions, ended, (*sessionState).gone)
+	order(r.names, held, free, func(res *resource) bool { return r.resources.get(res.key()) == nil })
 	clear(sessions)
-	clear(resources)
-	r.changed = changes{sessions[:0], resources[:0]}
+	clear(ended)
+	clear(r.changed.resources)
+	r.changed = changes{sessions[:0], ended[:0], r.changed.resources[:0]}
+}
+
+// partition puts the changed resources that somebody holds before those that nobody
+// holds any more, and returns both.
+func (r *Registry) partition() (held, free []*resource) {
+	all, n := r.changed.resources, 0
+	for i, res := range all {
+		if !res.gone() {
+			all[i], all[n] = all[n], res
+			n++
+		}
+	}
+	return all[:n], all[n:]
 }
 
 // ordered is what an order has.
@@ -81,34 +101,37 @@ func newTree[T ordered](less func(a, b T) bool) *btree.BTreeG[T] {
 	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 }
 
-// order brings a tree up to date with what has changed. Over reports of what is in the
-// tree whether it has to go.
-func order[T ordered](tree *btree.BTreeG[T], changed []T, over func(T) bool) {
-	gone := 0
-	for _, e := range changed {
-		if e.gone() && e.marked().place != absent {
-			gone++
+// many reports whether it is faster to keep the others than to take so many out of
+// all, one by one.
+func many(gone, all int) bool { return 4*gone > all }
+
+// order brings a tree up to date with what has changed and what has gone. Over reports
+// of what is in the tree whether it has to go.
+func order[T ordered](tree *btree.BTreeG[T], changed, gone []T, over func(T) bool) {
+	found := 0
+	for _, e := range gone {
+		if e.marked().place != absent {
+			found++
 		}
 	}
-	// It is faster to keep some than to take many out one by one.
-	many := 4*gone > tree.Len()
 	switch {
-	case gone == tree.Len():
+	case found == tree.Len():
 		tree.Clear()
-	case many:
+	case many(found, tree.Len()):
 		keep(tree, over)
+	default:
+		for _, e := range gone {
+			if e.marked().place != absent {
+				tree.Delete(e)
+			}
+		}
 	}
 	for _, e := range changed {
 		m := e.marked()
 		m.changed = false
-		switch {
-		case !e.gone():
-			if m.place != present {
-				tree.Set(e)
-				m.place = present
-			}
-		case m.place != absent && !many:
-			tree.Delete(e)
+		if !e.gone() && m.place != present {
+			tree.Set(e)
+			m.place = present
 		}
 	}
 }

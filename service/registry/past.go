@@ -43,8 +43,9 @@ type Ended struct {
 
 // record is what is remembered of one resource: how its last holds ended.
 type record struct {
-	class Class
-	name  string
+	class  Class
+	name   string
+	hashed uint64 // the hash of its key
 	// generation is the registry's at the time when this was made its own.
 	generation uint64
 	ended      []Ended // a ring, once there are MaxPast
@@ -60,6 +61,8 @@ type record struct {
 }
 
 func (rec *record) key() key { return key{rec.class, rec.name} }
+
+func (rec *record) keyHash() uint64 { return rec.hashed }
 
 // recent finds the records that there are now. The ends of the list are those of
 // which a hold ended last, and longest ago.
@@ -78,11 +81,11 @@ func (l *recent) inOrder() []*record {
 }
 
 // note remembers how a hold ended.
-func (r *Registry) note(k key, e Ended) {
+func (r *Registry) note(k key, e *Ended) {
 	rec := r.recent.get(k)
 	if rec == nil {
 		rec = r.makeRoom()
-		rec.class, rec.name, rec.generation = k.class, k.name, r.generation
+		rec.class, rec.name, rec.hashed, rec.generation = k.class, k.name, k.hash(), r.generation
 		r.recent.put(rec)
 		r.tally.bytes += rec.bytes()
 	} else {
@@ -97,7 +100,7 @@ func (r *Registry) note(k key, e Ended) {
 	r.recent.link(rec)
 	r.tally.bytes += e.bytes()
 	if len(rec.ended) < MaxPast {
-		rec.ended = append(rec.ended, e)
+		rec.ended = append(rec.ended, *e)
 		rec.fresh++
 		return
 	}
@@ -107,7 +110,7 @@ func (r *Registry) note(k key, e Ended) {
 		rec.sum -= oldest.hash()
 		rec.fresh++
 	}
-	*oldest = e
+	*oldest = *e
 	rec.next = (rec.next + 1) % MaxPast
 }
 
@@ -135,7 +138,7 @@ func (r *Registry) makeRoom() *record {
 // remember notes how a hold ended that ends now.
 func (r *Registry) remember(c *claim, how Ending) {
 	s := c.session
-	r.note(c.resource.key(), Ended{
+	r.note(c.resource.key(), &Ended{
 		Fence: c.fence, Since: c.since, Until: r.wall,
 		Host: s.host, PID: s.pid, Program: s.program, How: how, Reason: c.reason, Owner: s.owner, By: c.by,
 	})
@@ -200,7 +203,7 @@ func (r *Registry) readPast(rd *wire.Reader) {
 		}
 		n := 0
 		each(rd, func() {
-			e := Ended{
+			e := &Ended{
 				Fence: rd.Uint(), Since: rd.Int(), Until: rd.Int(),
 				Host: rd.String(), PID: rd.Int(), Program: rd.String(),
 				How: Ending(rd.Byte()), Reason: rd.String(), Owner: rd.String(), By: rd.String(),

@@ -127,19 +127,24 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 	case OpEnd:
 		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.dismiss(c, fx)})
 	default:
-		fx.Outcomes = append(fx.Outcomes, Outcome{c.Session, c.Sequence, r.request(c, fx)})
+		made := Outcome{Session: c.Session, Sequence: c.Sequence}
+		r.request(c, &made.Result, fx)
+		fx.Outcomes = append(fx.Outcomes, made)
 	}
 }
 
-// request carries out a client's command once, however often it comes.
-func (r *Registry) request(c *Command, fx *Effects) Result {
+// request carries out a client's command once, however often it comes. The result,
+// which is empty before, is not returned but filled in: it is large.
+func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 	if problem := c.Validate(); problem != "" {
-		return Result{Code: Invalid, Message: problem}
+		*result = Result{Code: Invalid, Message: problem}
+		return
 	}
 	s := r.sessions[c.Session]
 	if s == nil {
 		if c.Op != OpOpen {
-			return NoSession(c.Session)
+			*result = NoSession(c.Session)
+			return
 		}
 		s = r.open(c)
 	}
@@ -150,17 +155,18 @@ func (r *Registry) request(c *Command, fx *Effects) Result {
 		r.renewals++
 		s.renewed(r.renewals)
 		fx.Renewed = append(fx.Renewed, s.id)
-		return Result{Code: OK, Remaining: s.ttl, Revoked: s.asked()}
+		result.Code, result.Remaining, result.Revoked = OK, s.ttl, s.asked()
+		return
 	}
-	if earlier, again := r.answered(s, c); again {
-		return earlier
+	if r.answered(s, c, result) {
+		return
 	}
 	if len(s.answers) >= MaxAnswers && c.Op != OpClose {
-		return Result{Code: Exhausted, Message: fmt.Sprintf("the session has %d answers that it has not acknowledged: raise low", MaxAnswers)}
+		*result = Result{Code: Exhausted, Message: fmt.Sprintf("the session has %d answers that it has not acknowledged: raise low", MaxAnswers)}
+		return
 	}
-	result := r.carryOut(s, c, fx)
+	r.carryOut(s, c, result, fx)
 	s.remember(c.Sequence, result)
-	return result
 }
 
 // NoSession is the answer to a request of a session that is not open.
@@ -170,20 +176,23 @@ func NoSession(id SessionID) Result {
 
 // answered finds the answer of a request that was carried out before. A claim
 // that lives on answers with its present state.
-func (r *Registry) answered(s *session, c *Command) (Result, bool) {
+func (r *Registry) answered(s *session, c *Command, result *Result) bool {
 	s.forget(c.Low)
 	if c.Op == OpAcquire {
 		if made := s.claims.get(number(c.Sequence)); made != nil {
-			return made.state(), true
+			*result = made.state()
+			return true
 		}
 	}
 	if i, found := s.find(c.Sequence); found {
-		return r.recall(&s.answers[i], c), true
+		*result = r.recall(&s.answers[i], c)
+		return true
 	}
 	if c.Sequence < s.low {
-		return Result{Code: Stale, Message: fmt.Sprintf("request %d was answered before, and the answer acknowledged", c.Sequence)}, true
+		*result = Result{Code: Stale, Message: fmt.Sprintf("request %d was answered before, and the answer acknowledged", c.Sequence)}
+		return true
 	}
-	return Result{}, false
+	return false
 }
 
 // recall is a remembered answer. It was remembered without the holder that stood in
@@ -199,35 +208,44 @@ func (r *Registry) recall(a *answer, c *Command) Result {
 	return result
 }
 
-func (c *claim) state() Result {
+func (c *claim) state() (result Result) {
 	if c.held() {
-		return Result{Code: OK, Fence: c.fence, Floor: c.resource.floor()}
+		result.granted(c)
+	} else {
+		result.Code, result.Ahead = Queued, c.resource.ahead(c)
 	}
-	return Result{Code: Queued, Ahead: c.resource.ahead(c)}
+	return result
 }
 
-func (r *Registry) carryOut(s *session, c *Command, fx *Effects) Result {
+// granted makes an empty result that of a claim that holds.
+func (result *Result) granted(c *claim) {
+	result.Code, result.Fence, result.Floor = OK, c.fence, c.resource.floor()
+}
+
+func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects) {
 	switch c.Op {
 	case OpClose:
 		r.end([]*session{s}, Closed, fx)
-		return Result{Code: OK}
+		result.Code = OK
 	case OpAcquire:
 		if s.leaving {
-			return Result{Code: Revoked, Message: "the session is being ended: release what it holds, then open a new one"}
+			*result = Result{Code: Revoked, Message: "the session is being ended: release what it holds, then open a new one"}
+			return
 		}
-		return r.acquire(s, c, fx)
+		r.acquire(s, c, result, fx)
 	case OpRelease:
-		return r.release(s, c.Hold, fx)
+		r.release(s, c.Hold, result, fx)
 	case OpCancel:
-		return r.cancel(s, c.Hold, fx)
+		*result = r.cancel(s, c.Hold, fx)
 	case OpUpdate:
-		return r.update(s, c, fx)
+		*result = r.update(s, c, fx)
 	case OpRevoke:
-		return r.revoke(c, fx)
+		*result = r.revoke(c, fx)
 	case OpTransfer:
-		return r.transfer(s, c, fx)
+		*result = r.transfer(s, c, fx)
+	default:
+		panic(fmt.Sprintf("registry: operation %d passed validation", c.Op))
 	}
-	panic(fmt.Sprintf("registry: operation %d passed validation", c.Op))
 }
 
 func (r *Registry) open(c *Command) *session {
@@ -249,7 +267,7 @@ func (r *Registry) keep(s *session) {
 	r.changed.session(s)
 }
 
-func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
+func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) {
 	limit := max(c.Limit, 1)
 	res := r.resources.get(key{c.Class, c.Name})
 	if res == nil {
@@ -265,26 +283,29 @@ func (r *Registry) acquire(s *session, c *Command, fx *Effects) Result {
 	admitted := res.admits(asked)
 	switch {
 	case res.limit != limit:
-		return Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d while it is held, not %d", quoted(c.Name), res.limit, limit)}
+		*result = Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d while it is held, not %d", quoted(c.Name), res.limit, limit)}
+		return
 	case !admitted && c.Try:
-		return Result{Code: Held, Message: quoted(c.Name) + " is held", Holder: res.inTheWay()}
+		*result = Result{Code: Held, Message: quoted(c.Name) + " is held", Holder: res.inTheWay()}
+		return
 	case len(res.queue()) >= MaxQueue:
-		return Result{Code: Exhausted, Message: fmt.Sprintf("%s has %d waiters, the most there may be", quoted(c.Name), MaxQueue)}
+		*result = Result{Code: Exhausted, Message: fmt.Sprintf("%s has %d waiters, the most there may be", quoted(c.Name), MaxQueue)}
+		return
 	}
 	res = r.thaw(res)
 	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.wall, terms: asked}
 	if admitted {
 		r.grant(made, fx)
-		return made.state()
+		result.granted(made)
+		return
 	}
 	r.enter(made)
-	ahead := res.enqueue(made)
+	result.Code, result.Ahead = Queued, res.enqueue(made)
 	r.waits(made, 1)
 	if made.patience > 0 {
 		r.eager[made.id()] = made
 	}
 	fx.queued(res)
-	return Result{Code: Queued, Ahead: ahead}
 }
 
 // grant makes a new claim a holder of its resource, which is thawed.
@@ -315,18 +336,20 @@ func (fx *Effects) queued(res *resource) {
 	}
 }
 
-func (r *Registry) release(s *session, hold uint64, fx *Effects) Result {
+func (r *Registry) release(s *session, hold uint64, result *Result, fx *Effects) {
 	c := s.claims.get(number(hold))
 	switch {
 	case c == nil:
-		return Result{Code: NotHeld, Message: fmt.Sprintf("the session holds nothing by request %d: it was released before, or never granted", hold)}
+		*result = Result{Code: NotHeld, Message: fmt.Sprintf("the session holds nothing by request %d: it was released before, or never granted", hold)}
+		return
 	case !c.held():
-		return Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %s still waits: cancel it", hold, quoted(c.resource.name))}
+		*result = Result{Code: NotHeld, Message: fmt.Sprintf("request %d for %s still waits: cancel it", hold, quoted(c.resource.name))}
+		return
 	}
 	r.drop(c, Stale, Released)
 	r.settle(c.resource, fx)
 	r.leave(s, fx)
-	return Result{Code: OK}
+	result.Code = OK
 }
 
 // cancel withdraws a claim that waits. A claim that was granted before is
@@ -336,7 +359,7 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 	c := s.claims.get(number(hold))
 	if c == nil {
 		if _, found := s.find(hold); !found {
-			s.remember(hold, Result{Code: Cancelled, Message: "withdrawn before it arrived"})
+			s.remember(hold, &Result{Code: Cancelled, Message: "withdrawn before it arrived"})
 		}
 		return Result{Code: OK}
 	}
@@ -373,8 +396,11 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 		r.waits(c, -1)
 	}
 	r.unlist(c)
+	if c.revoked {
+		c.session.revocations--
+	}
 	res.remove(c)
-	c.session.remember(c.sequence, Result{Code: code, Message: "the claim has ended"})
+	c.session.remember(c.sequence, &Result{Code: code, Message: "the claim has ended"})
 }
 
 // waits counts a claim that begins to wait, or waits no longer.
@@ -408,8 +434,6 @@ func (r *Registry) forget(res *resource) {
 // unlist takes a claim off the lists of those that are to be looked after.
 func (r *Registry) unlist(c *claim) {
 	if c.revoked {
-		r.thawSession(c.session)
-		c.session.revocations--
 		delete(r.revoked, c.id())
 	}
 	if c.patience > 0 {
@@ -423,7 +447,9 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 	for len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
 		next := r.promote(res)
 		r.grant(next, fx)
-		fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})
+		made := Outcome{Session: next.session.id, Sequence: next.sequence}
+		made.Result.granted(next)
+		fx.Outcomes = append(fx.Outcomes, made)
 	}
 	if res.gone() {
 		r.forget(res)

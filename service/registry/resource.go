@@ -191,3 +191,5 @@ type key struct {
 }
 
 func (res *resource) key() key { return key{res.class, res.name} }
+
+func (res *resource) keyHash() uint64 { return res.key().hash() }

@@ -85,7 +85,7 @@ func (s *sessionState) find(sequence uint64) (int, bool) {
 }
 
 // remember stores the answer to a request that may be sent again.
-func (s *sessionState) remember(sequence uint64, result Result) {
+func (s *sessionState) remember(sequence uint64, result *Result) {
 	if sequence < s.low {
 		return
 	}

@@ -1,5 +1,7 @@
 package registry
 
+import "math/bits"
+
 import "slices"
 
 // table finds entries by their keys. It is a hash table with one word for each
@@ -8,7 +10,8 @@ import "slices"
 // entries means nothing, and differs between servers: whoever needs an order sorts.
 //
 // Entries lie in the first free slot from their home on (linear probing), and no
-// more than three of four slots are taken.
+// more than three of four slots are taken. It grows by a half, then by a third: twice
+// as many slots each time would leave more of them empty.
 type table[K hashed, E entry[K]] struct {
 	slots []E
 	count int
@@ -24,24 +27,42 @@ type hashed interface {
 type entry[K hashed] interface {
 	comparable
 	key() K
+	keyHash() uint64
 }
 
 const fewestSlots = 8
 
+// more returns the number of slots of the next larger table.
+func more(slots int) int {
+	if slots&(slots-1) == 0 {
+		return slots + slots/2
+	}
+	return slots / 3 * 4
+}
+
 func (t *table[K, E]) len() int { return t.count }
 
-// home is where an entry would lie if it were alone.
-func (t *table[K, E]) home(k K) int {
-	return int(k.hash() & uint64(len(t.slots)-1))
+// home is where an entry with the hash would lie if it were alone.
+func (t *table[K, E]) home(hash uint64) int {
+	slot, _ := bits.Mul64(hash, uint64(len(t.slots)))
+	return int(slot)
+}
+
+// after returns the slot behind another.
+func (t *table[K, E]) after(i int) int {
+	if i++; i < len(t.slots) {
+		return i
+	}
+	return 0
 }
 
 // find returns the slot of the entry with the key, or the free one where it would
 // be put. There must be slots.
-func (t *table[K, E]) find(k K) int {
+func (t *table[K, E]) find(k K, hash uint64) int {
 	var none E
-	i := t.home(k)
+	i := t.home(hash)
 	for t.slots[i] != none && t.slots[i].key() != k {
-		i = (i + 1) & (len(t.slots) - 1)
+		i = t.after(i)
 	}
 	return i
 }
@@ -51,16 +72,16 @@ func (t *table[K, E]) get(k K) (e E) {
 	if t.count == 0 {
 		return e
 	}
-	return t.slots[t.find(k)]
+	return t.slots[t.find(k, k.hash())]
 }
 
 // put adds an entry in the place of any other with its key, and returns the other.
 func (t *table[K, E]) put(e E) (before E) {
 	if 4*(t.count+1) > 3*len(t.slots) {
-		t.resize(max(fewestSlots, 2*len(t.slots)))
+		t.resize(max(fewestSlots, more(len(t.slots))))
 	}
 	var none E
-	i := t.find(e.key())
+	i := t.find(e.key(), e.keyHash())
 	if before = t.slots[i]; before == none {
 		t.count++
 	}
@@ -75,23 +96,47 @@ func (t *table[K, E]) remove(k K) {
 	if t.count == 0 {
 		return
 	}
-	free := t.find(k)
+	free := t.find(k, k.hash())
 	if t.slots[free] == none {
 		return
 	}
 	t.count--
-	last := len(t.slots) - 1
-	for i := (free + 1) & last; t.slots[i] != none; i = (i + 1) & last {
+	for i := t.after(free); t.slots[i] != none; i = t.after(i) {
 		// An entry may move to the free slot unless its home lies between.
-		if home := t.home(t.slots[i].key()); (i-home)&last >= (i-free)&last {
+		if home := t.home(t.slots[i].keyHash()); t.distance(home, i) >= t.distance(free, i) {
 			t.slots[free] = t.slots[i]
 			free = i
 		}
 	}
 	t.slots[free] = none
 	if len(t.slots) > fewestSlots && 8*t.count < len(t.slots) {
-		t.resize(len(t.slots) / 2)
+		t.resize(max(fewestSlots, len(t.slots)/2))
 	}
+}
+
+// distance is how many slots on one is from another.
+func (t *table[K, E]) distance(from, to int) int {
+	if from <= to {
+		return to - from
+	}
+	return to - from + len(t.slots)
+}
+
+// prune takes all entries out that are over. It is faster than to remove them one by
+// one if they are many.
+func (t *table[K, E]) prune(over func(E) bool) {
+	var none E
+	for i, e := range t.slots {
+		if e != none && over(e) {
+			t.slots[i] = none
+			t.count--
+		}
+	}
+	slots := fewestSlots
+	for 4*t.count > 3*slots {
+		slots = more(slots)
+	}
+	t.resize(slots)
 }
 
 func (t *table[K, E]) resize(slots int) {
@@ -100,7 +145,7 @@ func (t *table[K, E]) resize(slots int) {
 	t.slots = make([]E, slots)
 	for _, e := range old {
 		if e != none {
-			t.slots[t.find(e.key())] = e
+			t.slots[t.find(e.key(), e.keyHash())] = e
 		}
 	}
 }
