@@ -1,7 +1,5 @@
 package registry
 
-import "github.com/tidwall/btree"
-
 // Apply keeps the size of the state up to date, but neither its digest nor the order
 // of ids and names. Sessions and resources that have changed are put on a list, and
 // fold brings digest and order up to date when either is asked for, or the list is
@@ -97,17 +95,13 @@ type ordered interface {
 	marked() *mark
 }
 
-func newTree[T ordered](less func(a, b T) bool) *btree.BTreeG[T] {
-	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
-}
-
 // many reports whether it is faster to keep the others than to take so many out of
 // all, one by one.
 func many(gone, all int) bool { return 4*gone > all }
 
-// order brings a tree up to date with what has changed and what has gone. Over reports
-// of what is in the tree whether it has to go.
-func order[T ordered](tree *btree.BTreeG[T], changed, gone []T, over func(T) bool) {
+// order brings entries up to date with what has changed and what has gone. Over reports
+// of an entry whether it has to go.
+func order[T ordered](entries *sorted[T], changed, gone []T, over func(T) bool) {
 	found := 0
 	for _, e := range gone {
 		if e.marked().place != absent {
@@ -115,14 +109,14 @@ func order[T ordered](tree *btree.BTreeG[T], changed, gone []T, over func(T) boo
 		}
 	}
 	switch {
-	case found == tree.Len():
-		tree.Clear()
-	case many(found, tree.Len()):
-		keep(tree, over)
+	case found == entries.len():
+		entries.clear()
+	case many(found, entries.len()):
+		keep(entries, over)
 	default:
 		for _, e := range gone {
 			if e.marked().place != absent {
-				tree.Delete(e)
+				entries.remove(e)
 			}
 		}
 	}
@@ -130,23 +124,23 @@ func order[T ordered](tree *btree.BTreeG[T], changed, gone []T, over func(T) boo
 		m := e.marked()
 		m.changed = false
 		if !e.gone() && m.place != present {
-			tree.Set(e)
+			entries.set(e)
 			m.place = present
 		}
 	}
 }
 
-// keep makes a tree anew from what stays.
-func keep[T ordered](tree *btree.BTreeG[T], over func(T) bool) {
+// keep puts in order anew what stays.
+func keep[T ordered](entries *sorted[T], over func(T) bool) {
 	var stays []T
-	tree.Scan(func(e T) bool {
+	entries.scan(func(e T) bool {
 		if !over(e) {
 			stays = append(stays, e)
 		}
 		return true
 	})
-	tree.Clear()
+	entries.clear()
 	for _, e := range stays {
-		tree.Load(e)
+		entries.set(e)
 	}
 }

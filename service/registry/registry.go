@@ -3,8 +3,6 @@ package registry
 import (
 	"fmt"
 	"iter"
-
-	"github.com/tidwall/btree"
 )
 
 // A fence is the epoch, then a counter of grants.
@@ -35,8 +33,8 @@ type Registry struct {
 	tally tally
 	// byID and names are the sessions and resources in order. They follow the changes
 	// by fold.
-	byID    *btree.BTreeG[*sessionState]
-	names   *btree.BTreeG[*resource]
+	byID    *sorted[*sessionState]
+	names   *sorted[*resource]
 	changed changes
 
 	// revoked are the holds whose holders are asked to leave, and eager the
@@ -50,8 +48,8 @@ func New() *Registry {
 	return &Registry{
 		head:       head{level: 1, epoch: 1, members: make(map[uint64]Member)},
 		generation: 1,
-		byID:       newTree(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }),
-		names:      newTree(func(a, b *resource) bool { return a.class < b.class || a.class == b.class && a.name < b.name }),
+		byID:       newSorted(func(a, b *sessionState) bool { return a.of.id.Compare(b.of.id) < 0 }),
+		names:      newSorted(func(a, b *resource) bool { return a.class < b.class || a.class == b.class && a.name < b.name }),
 		sessions:   make(map[SessionID]*session),
 		revoked:    make(map[ClaimID]*claim),
 		eager:      make(map[ClaimID]*claim),
@@ -407,7 +405,7 @@ func (r *Registry) drop(c *claim, code Code, how Ending) {
 func (r *Registry) waits(c *claim, more int) {
 	r.thawSession(c.session)
 	r.waiters += more
-	c.session.waits += more
+	c.session.waits += int32(more)
 }
 
 // find returns a resource, or nil if nobody holds it.
@@ -461,6 +459,6 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 func (r *Registry) all() iter.Seq[*session] {
 	r.fold()
 	return func(yield func(*session) bool) {
-		r.byID.Scan(func(s *sessionState) bool { return yield(s.of) })
+		r.byID.scan(func(s *sessionState) bool { return yield(s.of) })
 	}
 }

@@ -38,14 +38,13 @@ type sessionState struct {
 	of *session
 	// generation is the registry's at the time when this was made its own.
 	generation uint64
-	mark
 
 	// low is the lowest sequence that the client still awaits an answer to.
 	low uint64
 	// answers holds those from low up, sorted by sequence.
 	answers []answer
 	// holds and waits count its claims, and revocations those that are revoked.
-	holds, waits, revocations int
+	holds, waits, revocations int32
 
 	// renewals is the registry's count at its newest renewal through the log.
 	renewals uint64
@@ -53,12 +52,13 @@ type sessionState struct {
 	// ns left. A new leader then starts it with these instead of its TTL, and
 	// renewing it takes a log entry, so that no renewal is unknown to that
 	// leader.
-	silent    bool
 	remaining int64
+	silent    bool
 
 	// leaving says that somebody else ends the session: it goes when its last hold
 	// does, and until then has nothing but holds that are revoked.
 	leaving bool
+	mark
 }
 
 // gone reports whether the session has ended.

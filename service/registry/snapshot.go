@@ -44,13 +44,13 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 		}
 		return true
 	}
-	b = wire.AppendUint(b, uint64(v.byID.Len()))
-	v.byID.Scan(func(s *sessionState) bool {
+	b = wire.AppendUint(b, uint64(v.byID.len()))
+	v.byID.scan(func(s *sessionState) bool {
 		b = s.append(b)
 		return stepped()
 	})
-	b = wire.AppendUint(b, uint64(v.names.Len()))
-	v.names.Scan(func(res *resource) bool {
+	b = wire.AppendUint(b, uint64(v.names.len()))
+	v.names.scan(func(res *resource) bool {
 		b = res.append(b)
 		return stepped()
 	})
@@ -79,7 +79,14 @@ func Decode(data []byte) (*Registry, error) {
 	})
 	r.tally.fence = r.fence()
 	each(rd, func() { r.readSession(rd) })
-	each(rd, func() { r.readResource(rd) })
+	var held []*resource
+	each(rd, func() { held = append(held, r.readResource(rd)) })
+	if rd.Err() == nil {
+		r.resources.reserve(len(held))
+		for _, res := range held {
+			r.insert(rd, res)
+		}
+	}
 	r.readPast(rd)
 	r.fold()
 	if err := rd.Close(); err != nil {
@@ -243,11 +250,11 @@ func readTerms(rd *wire.Reader) *terms {
 	return t
 }
 
-func (r *Registry) readResource(rd *wire.Reader) {
+func (r *Registry) readResource(rd *wire.Reader) *resource {
 	res := &resource{class: Class(rd.Byte()), name: rd.String(), limit: readLimit(rd), generation: r.generation}
 	if res.class >= classes {
 		rd.Fail(fmt.Errorf("%q has the unknown class %d", res.name, res.class))
-		return
+		return res
 	}
 	res.crowd = &crowd{holders: r.readClaims(rd, res), queue: r.readClaims(rd, res)}
 	res.crowd.counted = len(res.crowd.queue)
@@ -258,12 +265,17 @@ func (r *Registry) readResource(rd *wire.Reader) {
 		r.waits(c, 1)
 	}
 	res.scatter()
+	return res
+}
+
+// insert adds a resource that was read.
+func (r *Registry) insert(rd *wire.Reader, res *resource) {
 	if r.resources.put(res) != nil {
 		rd.Fail(fmt.Errorf("%q is there twice", res.name))
 		return
 	}
 	r.add(res)
-	r.names.Load(res)
+	r.names.set(res)
 	res.place = present
 }
 
@@ -308,7 +320,7 @@ func (r *Registry) Check() error {
 	}
 	r.fold()
 	claims, waiters, listed := 0, 0, 0
-	for _, res := range r.names.Items() {
+	for res := range r.names.scan {
 		if err := r.checkResource(res); err != nil {
 			return err
 		}
@@ -326,8 +338,8 @@ func (r *Registry) Check() error {
 		claims -= s.claims.len()
 	}
 	switch {
-	case r.resources.len() != r.names.Len() || r.held[Lock]+r.held[Election] != r.names.Len() || len(r.sessions) != r.byID.Len():
-		return fmt.Errorf("%d of %d resources (%v by class) and %d of %d sessions are in order", r.names.Len(), r.resources.len(), r.held, r.byID.Len(), len(r.sessions))
+	case r.resources.len() != r.names.len() || r.held[Lock]+r.held[Election] != r.names.len() || len(r.sessions) != r.byID.len():
+		return fmt.Errorf("%d of %d resources (%v by class) and %d of %d sessions are in order", r.names.len(), r.resources.len(), r.held, r.byID.len(), len(r.sessions))
 	case claims != 0:
 		return fmt.Errorf("resources have %d claims more than sessions", claims)
 	case waiters != r.waiters:
@@ -339,10 +351,10 @@ func (r *Registry) Check() error {
 }
 
 func (s *session) check() error {
-	if s.holds+s.waits != s.claims.len() {
+	if int(s.holds+s.waits) != s.claims.len() {
 		return fmt.Errorf("session %v: %d holds and %d waits are counted, it has %d claims", s.id, s.holds, s.waits, s.claims.len())
 	}
-	if s.leaving && (s.claims.len() == 0 || s.waits > 0 || s.revocations < s.claims.len()) {
+	if s.leaving && (s.claims.len() == 0 || s.waits > 0 || int(s.revocations) < s.claims.len()) {
 		return fmt.Errorf("session %v is being ended, and of its %d claims %d wait and %d are revoked", s.id, s.claims.len(), s.waits, s.revocations)
 	}
 	next := s.low

@@ -10,8 +10,7 @@ import "slices"
 // entries means nothing, and differs between servers: whoever needs an order sorts.
 //
 // Entries lie in the first free slot from their home on (linear probing), and no
-// more than three of four slots are taken. It grows by a half, then by a third: twice
-// as many slots each time would leave more of them empty.
+// more than three of four slots are taken.
 type table[K hashed, E entry[K]] struct {
 	slots []E
 	count int
@@ -32,9 +31,14 @@ type entry[K hashed] interface {
 
 const fewestSlots = 8
 
-// more returns the number of slots of the next larger table.
+// more returns the number of slots of the next larger table. There may be very many
+// small tables, so these grow in smaller steps: by a half, then by a third. To grow a
+// large one takes long, because its entries are not in the cache.
 func more(slots int) int {
-	if slots&(slots-1) == 0 {
+	switch {
+	case slots >= 1024:
+		return 2 * slots
+	case slots&(slots-1) == 0:
 		return slots + slots/2
 	}
 	return slots / 3 * 4
@@ -132,11 +136,19 @@ func (t *table[K, E]) prune(over func(E) bool) {
 			t.count--
 		}
 	}
+	t.resize(slotsFor(t.count))
+}
+
+// reserve makes room for n entries in an empty table, which then need not grow.
+func (t *table[K, E]) reserve(n int) { t.resize(slotsFor(n)) }
+
+// slotsFor returns how many slots n entries need.
+func slotsFor(n int) int {
 	slots := fewestSlots
-	for 4*t.count > 3*slots {
+	for 4*n > 3*slots {
 		slots = more(slots)
 	}
-	t.resize(slots)
+	return slots
 }
 
 func (t *table[K, E]) resize(slots int) {

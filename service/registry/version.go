@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/tidwall/btree"
 )
 
 // Version is the replicated state at one moment, in the order of names. It never
@@ -15,8 +13,8 @@ type Version struct {
 	head
 	// size is about how many bytes Encode returns.
 	size  int
-	byID  *btree.BTreeG[*sessionState]
-	names *btree.BTreeG[*resource]
+	byID  *sorted[*sessionState]
+	names *sorted[*resource]
 	// past is what is remembered of resources, in the order in which their last holds
 	// ended.
 	past []*record
@@ -47,7 +45,7 @@ type head struct {
 func (r *Registry) Freeze() *Version {
 	if r.frozen == nil {
 		r.fold()
-		r.frozen = &Version{head: r.head, size: r.Size(), byID: r.byID.Copy(), names: r.names.Copy(), past: r.recent.inOrder()}
+		r.frozen = &Version{head: r.head, size: r.Size(), byID: r.byID.copy(), names: r.names.copy(), past: r.recent.inOrder()}
 		r.generation++
 	}
 	return r.frozen
@@ -152,7 +150,7 @@ func (h *head) Members() []Member {
 // prefix and come after the name after, in the order of names, each with at
 // most waiters of its queue, and whether there are more.
 func (v *Version) List(class Class, prefix, after string, limit, waiters int) (list []Resource, more bool) {
-	v.names.Ascend(&resource{class: class, name: max(prefix, after)}, func(res *resource) bool {
+	v.names.ascend(&resource{class: class, name: max(prefix, after)}, func(res *resource) bool {
 		switch {
 		case res.class != class || !strings.HasPrefix(res.name, prefix):
 			return false
@@ -170,8 +168,7 @@ func (v *Version) List(class Class, prefix, after string, limit, waiters int) (l
 
 // find returns a resource, or nil if nobody holds it.
 func (v *Version) find(class Class, name string) *resource {
-	res, _ := v.names.Get(&resource{class: class, name: name})
-	return res
+	return v.names.get(&resource{class: class, name: name})
 }
 
 // Explain returns a resource, if anybody holds it, with at most the given waiters,
@@ -200,7 +197,7 @@ func (v *Version) Leader(name string) (Holder, bool) {
 // Sessions returns at most limit sessions whose ids come after the given one,
 // by id, and whether there are more.
 func (v *Version) Sessions(after SessionID, limit int) (list []Session, more bool) {
-	v.byID.Ascend(&sessionState{of: &session{id: after}}, func(s *sessionState) bool {
+	v.byID.ascend(&sessionState{of: &session{id: after}}, func(s *sessionState) bool {
 		switch {
 		case s.of.id == after:
 			return true
@@ -216,14 +213,14 @@ func (v *Version) Sessions(after SessionID, limit int) (list []Session, more boo
 
 // Each calls f for every session, in the order of ids.
 func (v *Version) Each(f func(Session)) {
-	v.byID.Scan(func(s *sessionState) bool {
+	v.byID.scan(func(s *sessionState) bool {
 		f(s.view())
 		return true
 	})
 }
 
 // Counts returns the sums.
-func (v *Version) Counts() Counts { return v.counts(v.byID.Len()) }
+func (v *Version) Counts() Counts { return v.counts(v.byID.len()) }
 
 func (h *head) counts(sessions int) Counts {
 	counts := Counts{Sessions: sessions, Locks: h.held[Lock], Elections: h.held[Election], Waiters: h.waiters}

@@ -145,6 +145,6 @@ func (st *sessionState) view() Session {
 	return Session{
 		ID: s.id, Owner: s.owner, TTL: s.ttl, Host: s.host, PID: s.pid, Program: s.program,
 		Opened: s.opened, Renewals: st.renewals, Silent: st.silent, Remaining: st.remaining, Leaving: st.leaving,
-		Holds: st.holds, Waits: st.waits,
+		Holds: int(st.holds), Waits: int(st.waits),
 	}
 }

@@ -1,0 +1,212 @@
+package registry
+
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
+
+// sorted is a set in ascending order. Its entries lie in leaves, and a B-tree finds the
+// leaves. A B-tree of the entries themselves needs twice the memory for names that come
+// in ascending order: it splits a full leaf in the middle, and the halves go on sharing
+// memory for two.
+//
+// A copy costs the same for any number of entries. Leaves that a copy may have never
+// change: others take their place.
+type sorted[T any] struct {
+	less  func(a, b T) bool
+	tree  *btree.BTreeG[*leaf[T]]
+	count int
+	// generation is that of the leaves that no copy has.
+	generation uint64
+}
+
+// leaf is some entries that follow each other. The first, by which the tree finds the
+// leaf, may change, but not its order among those of other leaves.
+type leaf[T any] struct {
+	generation uint64
+	entries    []T // never empty, and at most leafSize
+}
+
+const leafSize = 64
+
+func newSorted[T any](less func(a, b T) bool) *sorted[T] {
+	order := func(a, b *leaf[T]) bool { return less(a.entries[0], b.entries[0]) }
+	return &sorted[T]{less: less, tree: btree.NewBTreeGOptions(order, btree.Options{NoLocks: true})}
+}
+
+func (p *sorted[T]) len() int { return p.count }
+
+func (p *sorted[T]) clear() {
+	p.tree.Clear()
+	p.count = 0
+}
+
+// copy returns a copy, which does not change when p does.
+func (p *sorted[T]) copy() *sorted[T] {
+	frozen := *p
+	frozen.tree = p.tree.Copy()
+	p.generation++
+	return &frozen
+}
+
+// at returns the leaf that an entry is in, or belongs to; nil if there is none.
+func (p *sorted[T]) at(e T) *leaf[T] {
+	if last, ok := p.tree.Max(); !ok || !p.less(e, last.entries[0]) {
+		return last
+	}
+	found, _ := p.tree.Min()
+	p.tree.Descend(&leaf[T]{entries: []T{e}}, func(q *leaf[T]) bool {
+		found = q
+		return false
+	})
+	return found
+}
+
+// search returns where in a leaf an entry is, or belongs.
+func (p *sorted[T]) search(q *leaf[T], e T) (int, bool) {
+	low, high := 0, len(q.entries)-1
+	if p.less(q.entries[high], e) {
+		return high + 1, false
+	}
+	for low < high {
+		if middle := (low + high) / 2; p.less(q.entries[middle], e) {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, !p.less(e, q.entries[low])
+}
+
+// own returns a leaf that may be changed, in the place of one that a copy may have.
+func (p *sorted[T]) own(q *leaf[T]) *leaf[T] {
+	if q.generation == p.generation {
+		return q
+	}
+	return p.insert(append(make([]T, 0, leafSize), q.entries...))
+}
+
+// insert puts a leaf with the entries into the tree.
+func (p *sorted[T]) insert(entries []T) *leaf[T] {
+	q := &leaf[T]{p.generation, entries}
+	p.tree.Set(q)
+	return q
+}
+
+// set adds an entry, or puts it in the place of an equal one.
+func (p *sorted[T]) set(e T) {
+	q := p.at(e)
+	if q == nil {
+		p.insert([]T{e})
+		p.count++
+		return
+	}
+	q = p.own(q)
+	i, found := p.search(q, e)
+	switch {
+	case found:
+		q.entries[i] = e
+		return
+	case len(q.entries) < leafSize:
+		q.entries = slices.Insert(q.entries, i, e)
+	case i == leafSize:
+		p.insert([]T{e})
+	default:
+		const half = leafSize / 2
+		upper := p.insert(append(make([]T, 0, leafSize), q.entries[half:]...))
+		q.entries = slices.Delete(q.entries, half, leafSize)
+		if i <= half {
+			q.entries = slices.Insert(q.entries, i, e)
+		} else {
+			upper.entries = slices.Insert(upper.entries, i-half, e)
+		}
+	}
+	p.count++
+}
+
+// remove takes the entry that equals e out, if there is one.
+func (p *sorted[T]) remove(e T) {
+	q := p.at(e)
+	if q == nil {
+		return
+	}
+	i, found := p.search(q, e)
+	if !found {
+		return
+	}
+	p.count--
+	if len(q.entries) == 1 {
+		p.tree.Delete(q)
+		return
+	}
+	q = p.own(q)
+	q.entries = slices.Delete(q.entries, i, i+1)
+	if len(q.entries) < leafSize/4 {
+		p.join(q)
+	}
+}
+
+// join makes one leaf of one that has few entries and the next or the one before, if
+// that has few too.
+func (p *sorted[T]) join(q *leaf[T]) {
+	before, next := q, q
+	p.tree.Descend(q, func(other *leaf[T]) bool {
+		before = other
+		return other == q
+	})
+	p.tree.Ascend(q, func(other *leaf[T]) bool {
+		next = other
+		return other == q
+	})
+	few := func(other *leaf[T]) bool { return other != q && len(q.entries)+len(other.entries) <= leafSize/2 }
+	switch {
+	case few(next):
+		p.tree.Delete(next)
+		q.entries = append(q.entries, next.entries...)
+	case few(before):
+		p.tree.Delete(q)
+		before = p.own(before)
+		before.entries = append(before.entries, q.entries...)
+	}
+}
+
+// get returns the entry that equals e, or the zero value.
+func (p *sorted[T]) get(e T) (found T) {
+	if q := p.at(e); q != nil {
+		if i, ok := p.search(q, e); ok {
+			found = q.entries[i]
+		}
+	}
+	return found
+}
+
+// ascend calls f for the entries from one on, in order, until it returns false.
+func (p *sorted[T]) ascend(from T, f func(T) bool) {
+	first := p.at(from)
+	if first == nil {
+		return
+	}
+	i, _ := p.search(first, from)
+	p.tree.Ascend(first, func(q *leaf[T]) bool {
+		for _, e := range q.entries[i:] {
+			if !f(e) {
+				return false
+			}
+		}
+		i = 0
+		return true
+	})
+}
+
+// scan calls f for all entries, in order, until it returns false.
+func (p *sorted[T]) scan(f func(T) bool) {
+	p.tree.Scan(func(q *leaf[T]) bool {
+		for _, e := range q.entries {
+			if !f(e) {
+				return false
+			}
+		}
+		return true
+	})
+}
