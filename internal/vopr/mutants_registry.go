@@ -6,7 +6,7 @@ var registryMutants = []Mutant{
 		Name: "no-deduplication",
 		Why:  "Answers are not remembered, so that a request which comes again is carried out again: a release is told that there is nothing to release, a refused try may be granted.",
 		Edits: []Edit{{
-			"service/registry/registry.go", "if i, found := s.find(c.Sequence); found {\n\t\treturn r.recall(&s.answers[i], c), true", "if i, found := s.find(c.Sequence); found && i < 0 {\n\t\treturn r.recall(&s.answers[i], c), true",
+			"service/registry/registry.go", "if i, found := s.find(c.Sequence); found {\n\t\t*result = r.recall(", "if i, found := s.find(c.Sequence); found && i < 0 {\n\t\t*result = r.recall(",
 		}},
 	},
 	{
