@@ -35,6 +35,9 @@ func (w *world) attend() {
 			c.reaches, c.reachesSince = reach, w.now
 			continue
 		}
+		if c.observer != nil {
+			c.observer.isTold(max(w.wellSince, c.reachesSince, c.awake))
+		}
 		waits := w.now - max(c.waitsSince(), w.wellSince, c.reachesSince)
 		w.stats.Attended++
 		w.stats.Longest = max(w.stats.Longest, waits)

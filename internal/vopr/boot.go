@@ -44,7 +44,7 @@ func (s *server) start() {
 func (s *server) boot() {
 	s.on, s.served = true, false
 	s.founding, s.contacts = founding.Machine{}, make(map[uint64]*contact)
-	s.inbox, s.turning, s.links = nil, false, nil
+	s.inbox, s.turning, s.links, s.viewers = nil, false, nil, nil
 	s.reads, s.life = make(map[uint64]func(bool)), s.life+1
 	s.applied, s.began = 0, s.w.now
 	s.w.note("boot", s.id, s.disk.uid)

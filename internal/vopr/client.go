@@ -35,7 +35,8 @@ type client struct {
 	sessionsMade int
 	requests     []*request // of workers, without an outcome
 
-	workers []*worker
+	workers  []*worker
+	observer *observer
 }
 
 // ttls are those of the clients, by slot.
@@ -67,6 +68,7 @@ func (c *client) begin() {
 	for _, k := range c.workers {
 		k.begin()
 	}
+	c.observe()
 	c.arm()
 }
 
@@ -135,6 +137,10 @@ func (c *client) die() {
 	}
 	for _, l := range c.links {
 		l.close()
+	}
+	if o := c.observer; o != nil && o.stream != nil {
+		o.stream.server.hide(o.stream)
+		o.stream = nil
 	}
 	c.w.after(100*ms+c.w.work.Int64N(2000*ms), func() { c.begin() })
 }

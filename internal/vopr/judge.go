@@ -193,8 +193,9 @@ func (j *judge) promises(s *server) {
 }
 
 func holds(state *registry.Registry, h *hold) bool {
-	view, _, _ := state.Explain(h.place.res.class, h.place.res.name, 0)
-	return slices.ContainsFunc(view.Holders, func(x registry.Holder) bool {
+	// The name itself comes first of those that begin with it.
+	list, _ := state.List(h.place.res.class, h.place.res.name, "", 1, 0)
+	return len(list) == 1 && list[0].Name == h.place.res.name && slices.ContainsFunc(list[0].Holders, func(x registry.Holder) bool {
 		return x.Session == h.session.id && x.Sequence == h.place.sequence && x.Fence == h.place.fence
 	})
 }
@@ -278,6 +279,11 @@ func (w *world) unfinished() string {
 	for _, m := range leader.replica.Registry().Members() {
 		if m.ID <= uint64(len(w.servers)) && !w.servers[m.ID-1].removed && m.Standing == registry.Voter && !slices.Contains(voters, m.ID) {
 			return fmt.Sprintf("server %d, which is to vote, does not", m.ID)
+		}
+	}
+	for _, c := range w.clients {
+		if c.observer != nil && !c.observer.knows(leader) {
+			return fmt.Sprintf("the observer of %q, class %d, does not know the state", c.observer.name, c.observer.class)
 		}
 	}
 	return ""

@@ -73,6 +73,27 @@ var clientMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "end-not-told",
+		Why:  "Nobody who watches is told that a lock or an election is free again.",
+		Edits: []Edit{{
+			"service/registry/registry.go", "\t\tr.forget(res)\n\t\tfx.changed(res)\n", "\t\tr.forget(res)\n",
+		}},
+	},
+	{
+		Name: "gone-not-told",
+		Why:  "Where everything is told again, what is gone is not: a watch shows it as held.",
+		Edits: []Edit{{
+			"service/feed/feed.go", "changes.Gone = slices.Sorted(maps.Keys(w.gone))", "_ = slices.Sorted(maps.Keys(w.gone))",
+		}},
+	},
+	{
+		Name: "reset-not-told",
+		Why:  "A watch that goes on at another server does not forget what it was told by the one before.",
+		Edits: []Edit{{
+			"service/feed/feed.go", "&api.Changes{Reset_: w.after == \"\" && len(w.known) == 0}", "&api.Changes{Reset_: w.after == \"\" && len(w.known) == 0 && len(state.Members()) == 0}",
+		}},
+	},
+	{
 		Name: "nobody-owns",
 		Why:  "The owner of a session is not the caller that was proven.",
 		Edits: []Edit{{

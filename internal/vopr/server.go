@@ -48,6 +48,7 @@ type server struct {
 	turning bool // a turn is scheduled
 	links   []*link
 	relays  []*link // that it passes on to the leader
+	viewers []*viewer
 	reads   map[uint64]func(ok bool)
 	reading uint64 // reads so far
 
@@ -91,7 +92,10 @@ func (s *server) crash() {
 	for _, l := range slices.Concat(s.links, s.relays) {
 		l.reset()
 	}
-	s.links, s.relays = nil, nil
+	for _, v := range s.viewers {
+		s.transmit(v, told{end: true})
+	}
+	s.links, s.relays, s.viewers = nil, nil, nil
 }
 
 // stopForWant stops a server whose disk takes no more.
@@ -254,7 +258,9 @@ func (s *server) carryOut(out *replica.Output) {
 		delete(s.reads, read.ID)
 		finish(read.OK)
 	}
+	s.announce(out.Elections, out.Locks)
 	if out.Deposed {
+		s.dropViewers()
 		s.w.note("deposed", s.id, s.replica.Term())
 		for _, l := range s.links {
 			l.farewell(s.replica.Leader())

@@ -47,6 +47,8 @@ type Stats struct {
 	Handed    int   // grants of what one can hold, after another had held it
 	Dismissed int   // sessions that an operator was asked to end
 	Beside    int   // writes of holders beside others, taken by a store that checks floors
+	Told      int   // messages to observers
+	Looked    int   // looks at what an observer knows
 	Preferred int   // candidates elected after one of higher priority, or of the same that came before
 	Transfers int   // leaderships handed over to a candidate that was named
 	Endings   int   // holds that ended, as the servers remember it
@@ -96,6 +98,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Handed += o.Handed
 	s.Replaced += o.Replaced
 	s.Preferred += o.Preferred
+	s.Told += o.Told
+	s.Looked += o.Looked
 	s.Transfers += o.Transfers
 	s.Endings += o.Endings
 	s.Overtaken += o.Overtaken
@@ -150,6 +154,7 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "histories linearizable", Value: float64(s.Histories)},
 		{Name: "operations in them", Value: float64(s.Checked)},
 		{Name: "histories too hard", Value: float64(s.Unknown)},
+		{Name: "states told to observers", Value: float64(s.Told)},
 		{Name: "grants in turn", Value: float64(s.Pairs)},
 		{Name: "longest wait for a majority that is well, s", Value: float64(s.Longest) / 1e9},
 		{Name: "slowest recovery, s", Value: float64(s.Slowest) / 1e9},

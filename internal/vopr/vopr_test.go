@@ -35,7 +35,7 @@ func TestSample(t *testing.T) {
 		"holds lost": all.Lost, "crashes": all.Restarts, "writes torn or lost": all.Torn + all.Unsynced, "snapshots": all.Snapshots,
 		"changes of members": all.Changes, "late writes refused": all.Refused, "histories": all.Histories,
 		"entries and states compared": all.Alike, "grants in turn": all.Pairs, "holds looked for": all.Kept, "sessions looked for": all.Alive,
-		"grants beside others": all.Shared, "grants after others": all.Handed, "patient candidates": all.Patient, "leaders asked to leave for another": all.Overtaken, "candidates elected in turn": all.Preferred, "leaderships handed over": all.Transfers, "ends remembered": all.Endings,
+		"grants beside others": all.Shared, "grants after others": all.Handed, "patient candidates": all.Patient, "leaders asked to leave for another": all.Overtaken, "candidates elected in turn": all.Preferred, "leaderships handed over": all.Transfers, "ends remembered": all.Endings, "states told to observers": all.Told, "looks at observers": all.Looked,
 		"writes beside others": all.Beside, "sessions ended by an operator": all.Dismissed,
 		"levels raised": all.Raised, "floods": all.Floods, "acquires refused by the limit of the state": all.Limited, "requests in sessions of others": all.Thefts, "streams relayed": all.Relayed, "founders": all.Founded, "disks emptied": all.Emptied, "servers that rejoined": all.Rejoined, "emptied servers taken back": all.TakenBack,
 	} {
