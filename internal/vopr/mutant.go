@@ -16,7 +16,10 @@ import (
 type Mutant struct {
 	Name string
 	// Why says what is wrong, and what it brings about.
-	Why   string
+	Why string
+	// Hole begins the paragraph of docs/verification.md on the attack which found this
+	// mistake in the product; empty if none did.
+	Hole  string
 	Edits []Edit
 	// Harmless is a mistake that nobody can see by itself.
 	Harmless bool

@@ -83,3 +83,17 @@ func TestEveryMutantHasAPlan(t *testing.T) {
 		}
 	}
 }
+
+// Each hole that a mutant opens again is one that an attack has found.
+func TestHolesAreThoseThatWereFound(t *testing.T) {
+	page, err := os.ReadFile(reportIn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, found, _ := strings.Cut(string(page), "\n## What attacks found\n")
+	for i := range Mutants {
+		if m := &Mutants[i]; m.Hole != "" && !strings.Contains(found, "\n**"+m.Hole) && !strings.Contains(found, "\n"+m.Hole) {
+			t.Errorf("%s: no attack has found %q", m.Name, m.Hole)
+		}
+	}
+}

@@ -46,6 +46,7 @@ var clientMutants = []Mutant{
 	},
 	{
 		Name: "no-relay",
+		Hole: "A client that reaches only followers",
 		Why:  "A client that does not reach the leader never asks another server to relay.",
 		Edits: []Edit{{
 			"internal/line/search.go", "if !st.relayed && (late || leader == l.barred) {", "if st.relayed && (late || leader == l.barred) {",
@@ -60,6 +61,7 @@ var clientMutants = []Mutant{
 	},
 	{
 		Name: "ids-are-secrets",
+		Hole: "Session ids were bearer secrets",
 		Why:  "The id of a session, which every list shows, is the secret by which its client acts.",
 		Edits: []Edit{{
 			"service/registry/command.go", "return SessionID(sum[:len(SessionID{})])", "_ = sum\n\treturn SessionID(secret)",
@@ -67,6 +69,7 @@ var clientMutants = []Mutant{
 	},
 	{
 		Name: "anybody-with-the-secret",
+		Hole: "Session ids were bearer secrets",
 		Why:  "Whoever has the secret of a session acts in it, whatever name it has proven.",
 		Edits: []Edit{{
 			"service/registry/command.go", "), principal...)", "), principal[:0]...)",
@@ -95,6 +98,7 @@ var clientMutants = []Mutant{
 	},
 	{
 		Name: "nobody-owns",
+		Hole: "Session ids were bearer secrets",
 		Why:  "The owner of a session is not the caller that was proven.",
 		Edits: []Edit{{
 			"service/convert/convert.go", "registry.OpOpen, op.Open.GetTtlNs(), origin.Actor", "registry.OpOpen, op.Open.GetTtlNs(), op.Open.GetProgram()",
@@ -106,6 +110,7 @@ var clientMutants = []Mutant{
 var foundingMutants = []Mutant{
 	{
 		Name: "founded-by-majority",
+		Hole: "An emptied founder voted",
 		Why:  "A majority of the founders is enough to found a cluster. The others begin blank, and the loss of one disk leaves no majority.",
 		Edits: []Edit{{
 			"service/founding/founding.go", "old := s.Restored && record", "if s.ID == s.Founders[0] && 2*len(missing) < len(s.Founders) {\n\t\tmissing = nil\n\t}\n\told := s.Restored && record",
@@ -117,6 +122,7 @@ var foundingMutants = []Mutant{
 	},
 	{
 		Name: "not-ready-is-new",
+		Hole: "An emptied founder voted",
 		Why:  "A server that has not read its disk counts as new: one that lost its data makes a second founding record, and waits forever.",
 		Edits: []Edit{{
 			"service/founding/founding.go", "case a.Phase == New:\n", "case a.Phase == New || a.Phase == NotReady && a.UID != 0:\n",
@@ -124,6 +130,7 @@ var foundingMutants = []Mutant{
 	},
 	{
 		Name: "emptied-and-trusted",
+		Hole: "An emptied founder voted",
 		Why:  "A server that lost its data keeps its vote: it and one that lags elect a leader without what was acknowledged.",
 		Edits: []Edit{{
 			"service/agreement/core.go", "if c.blank && !c.takenWhenBlank(m) {", "if c.blank && c.term == 0 && !c.takenWhenBlank(m) && m.GetTerm() == 0 {",
@@ -133,6 +140,7 @@ var foundingMutants = []Mutant{
 	},
 	{
 		Name: "blank-counts",
+		Hole: "A blank voter counted for a quorum",
 		Why:  "A voter that lost its data answers heartbeats: a leader stays, and confirms reads and renewals, with nobody but servers that know nothing.",
 		Edits: []Edit{{
 			"service/agreement/receive.go", "return m.GetReject()", "return m.GetReject() || m.GetType() == raftpb.MsgHeartbeat",
@@ -140,6 +148,7 @@ var foundingMutants = []Mutant{
 	},
 	{
 		Name: "record-not-saved-first",
+		Hole: "An emptied founder voted",
 		Why:  "A founder goes on, and tells others of its record, before that is on its disk: after a crash it does not know of a cluster that was founded on its word.",
 		Edits: []Edit{{
 			"service/founding/machine.go", "m.writing = a.Record", "m.writing, m.disk.Record = a.Record, a.Record",

@@ -25,6 +25,7 @@ var registryMutants = []Mutant{
 	},
 	{
 		Name: "floor-is-fence",
+		Hole: "Fences of shared holds",
 		Why:  "The floor of every grant is its fence: a store that has seen the newest reader refuses the older ones.",
 		Edits: []Edit{{
 			"service/registry/registry.go", "Floor: c.resource.floor()", "Floor: c.fence",
@@ -32,6 +33,7 @@ var registryMutants = []Mutant{
 	},
 	{
 		Name: "floor-forgets-revoked",
+		Hole: "Fences of shared holds",
 		Why:  "Holders that are asked to leave do not count for the floor: a store refuses one that has not heard of it yet.",
 		Edits: []Edit{{
 			"service/registry/resource.go", "func (res *resource) floor() uint64 { return res.holders()[0].fence }",
@@ -40,6 +42,7 @@ var registryMutants = []Mutant{
 	},
 	{
 		Name: "end-drops-at-once",
+		Hole: "Ending the session of somebody else",
 		Why:  "An operator who ends a session takes its holds away at once: the next one enters while the holder does not know.",
 		Edits: []Edit{{
 			"service/registry/revoke.go", "r.ask(res, slices.Index(res.holders(), held), c.Value, c.Origin.Actor, fx)\n\t}", "r.drop(held, Stale, Dropped)\n\t\tr.settle(res, fx)\n\t}",
@@ -143,6 +146,7 @@ var registryMutants = []Mutant{
 	},
 	{
 		Name: "ended-and-granted",
+		Hole: "Ending the session of somebody else",
 		Why:  "A session that an operator is ending acquires more.",
 		Edits: []Edit{{
 			"service/registry/registry.go", "if s.leaving {\n\t\t\treturn Result{Code: Revoked",

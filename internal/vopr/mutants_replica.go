@@ -44,6 +44,7 @@ var replicaMutants = []Mutant{
 	},
 	{
 		Name: "patience-by-wall-clock",
+		Hole: "A clock a year ahead",
 		Why:  "The wall clock of the leader says how long candidates have waited: one that is a year ahead delays those of the leaders after it by a year.",
 		Edits: []Edit{{
 			"service/replica/apply.go", "Time: r.time(), Wall: wall,", "Time: wall, Wall: wall,",
@@ -57,6 +58,7 @@ var replicaMutants = []Mutant{
 	},
 	{
 		Name: "hung-leader-stays",
+		Hole: "A hung disk",
 		Why:  "A leader whose disk hangs sends heartbeats, applies nothing and stays: nobody is served, although a majority of the disks works.",
 		Edits: []Edit{{
 			"service/replica/stall.go", "\t\tr.yield()\n", "\t\tr.yielded = 0\n",
@@ -64,6 +66,7 @@ var replicaMutants = []Mutant{
 	},
 	{
 		Name: "raise-without-learners",
+		Hole: "Two releases in one cluster",
 		Why:  "The level rises when all voters read the next one: a learner that does not stops, and never follows again.",
 		Edits: []Edit{{
 			"service/replica/level.go", "if m.Standing != registry.Removed && !m.coming() {", "if m.Voter {",
@@ -71,6 +74,7 @@ var replicaMutants = []Mutant{
 	},
 	{
 		Name: "raise-without-the-absent",
+		Hole: "Two releases in one cluster",
 		Why:  "The level rises while a server is down: its operator may have gone back to the release before, which then does not start.",
 		Edits: []Edit{{
 			"service/replica/level.go", "case said.Max == 0 || !r.live(m.ID):", "case said.Max == 0:",
@@ -126,6 +130,7 @@ var replicaMutants = []Mutant{
 	},
 	{
 		Name: "no-state-limit",
+		Hole: "Refused tries stored the holder",
 		Why:  "The leader takes what makes the state larger than it may be.",
 		Edits: []Edit{{
 			"service/replica/submit.go", "case !awaited && r.exceeds(c):", "case !awaited && r.exceeds(c) && c.Op == registry.OpUpdate:",
@@ -133,6 +138,7 @@ var replicaMutants = []Mutant{
 	},
 	{
 		Name: "limit-when-applied",
+		Hole: "Refused tries stored the holder",
 		Why:  "Each server checks its own limit when it applies an entry, not the leader before it proposes: they come to different states.",
 		Edits: []Edit{{
 			"service/replica/submit.go", "case !awaited && r.exceeds(c):", "case !awaited && r.exceeds(c) && c.Op == registry.OpUpdate:",
@@ -142,6 +148,7 @@ var replicaMutants = []Mutant{
 	},
 	{
 		Name: "limit-for-releases",
+		Hole: "Refused tries stored the holder",
 		Why:  "Where the state is as large as it may be, releases are refused as well: nothing makes room.",
 		Edits: []Edit{{
 			"service/replica/submit.go", "\tcase registry.OpAcquire:\n\t\treturn !r.reg", "\tcase registry.OpRelease:\n\t\treturn true\n\tcase registry.OpAcquire:\n\t\treturn !r.reg",
@@ -149,6 +156,7 @@ var replicaMutants = []Mutant{
 	},
 	{
 		Name: "one-lane",
+		Hole: "Floods",
 		Why:  "Releases wait behind the acquires of a flood.",
 		Edits: []Edit{{
 			"service/replica/lanes.go", "\t\treturn !unanswered\n", "\t\treturn false\n",
@@ -156,6 +164,7 @@ var replicaMutants = []Mutant{
 	},
 	{
 		Name: "first-come-first-served",
+		Hole: "Floods",
 		Why:  "A session whose turn it is puts all that it has waiting into the log: others wait for a flood to pass.",
 		Edits: []Edit{{
 			"service/replica/lanes.go", "quantum = 16 << 10", "quantum = 16 << 20",
