@@ -62,7 +62,8 @@ service/transport:     service/founding internal/wire
 service/backup:        service/registry service/store internal/outfile internal/wire
 service/node:          service/backup service/founding service/replica service/agreement service/registry service/store service/transport service/version internal/boottime internal/wire
 service/convert:       service/api service/registry
-service/server:        service/api service/backup service/convert service/node service/registry service/replica service/store service/transport service/version internal/boottime
+service/stream:        service/api service/convert service/registry
+service/server:        service/api service/backup service/convert service/node service/registry service/replica service/store service/stream service/transport service/version internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it
 
@@ -83,7 +84,7 @@ cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
 internal/longrun/run:  internal/longrun
-internal/vopr:         service/founding service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/longrun # the server in a simulated world
+internal/vopr:         service/stream service/founding service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/longrun # the server in a simulated world
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/attack:
