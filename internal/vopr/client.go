@@ -70,8 +70,7 @@ func (c *client) begin() {
 	c.arm()
 }
 
-// secret makes the id of the next session, which stands for its secret too: the
-// servers take the client for one that another server has vouched for.
+// secret makes the secret of the next session.
 func (c *client) secret() []byte {
 	c.sessionsMade++
 	return []byte{0: 1, 13: byte(c.sessionsMade >> 8), 14: byte(c.sessionsMade), 15: byte(c.slot + 1)}
@@ -181,10 +180,9 @@ func (c *client) carryOut(o line.Output) {
 		l.close()
 	case line.Send:
 		c.asks(o.Frame)
-		c.link(o.Stream).up(o.Frame)
-		c.step(line.Input{Kind: line.Sent, Stream: o.Stream})
+		c.transmit(c.link(o.Stream), o.Frame)
 	case line.Ping:
-		c.link(o.Stream).ping()
+		c.ping(c.link(o.Stream))
 	case line.Done:
 		c.finish(o)
 	case line.Again:

@@ -14,7 +14,7 @@ import (
 type claimID uint64
 
 func claimOf(id registry.SessionID, sequence uint64) claimID {
-	return claimID(uint64(id[15])<<48 | uint64(id[13])<<40 | uint64(id[14])<<32 | sequence)
+	return claimID(binary.BigEndian.Uint64(id[:8]) + sequence)
 }
 
 // opKind is what an operation of a history did.

@@ -10,6 +10,7 @@ import (
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/founding"
 	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/turns"
 )
 
 const (
@@ -46,8 +47,9 @@ type server struct {
 
 	inbox   []func()
 	turning bool // a turn is scheduled
-	links   []*link
-	relays  []*link // that it passes on to the leader
+	streams []*attached
+	conns   map[uint64]*attached   // those that are served, by number
+	queue   turns.Queue[*attached] // what they ask for
 	reads   map[uint64]func(ok bool)
 	reading uint64 // reads so far
 
@@ -87,10 +89,13 @@ func (s *server) crash() {
 	s.clock.begin(s.w.now, s.w.plan.Seed^s.id<<32^uint64(s.life)<<48)
 	s.disk.crash()
 	s.w.stats.Restarts++
-	for _, l := range slices.Concat(s.links, s.relays) {
-		l.reset()
+	for _, a := range s.streams {
+		a.call.reset()
+		if a.above != nil {
+			a.above.close()
+		}
 	}
-	s.links, s.relays = nil, nil
+	s.streams = nil
 }
 
 // stopForWant stops a server whose disk takes no more.
@@ -123,7 +128,7 @@ func (s *server) scheduleTick(life int) {
 func (s *server) tick() {
 	if s.up() {
 		s.replica.Tick(s.now())
-		s.dropRelays()
+		s.strays()
 		return
 	}
 	s.decide()
@@ -141,8 +146,16 @@ func (s *server) take(input func()) {
 	if !s.on || len(s.inbox) >= maxInbox {
 		return
 	}
-	s.inbox = append(s.inbox, input)
-	s.wake()
+	s.takeAlways(input)
+}
+
+// takeAlways is take for what comes over streams, of which no more is on its way than
+// their windows let.
+func (s *server) takeAlways(input func()) {
+	if s.on {
+		s.inbox = append(s.inbox, input)
+		s.wake()
+	}
 }
 
 // wake schedules a turn: what arrives until then shares one output.
@@ -173,6 +186,7 @@ func (s *server) turn() {
 		}
 	}
 	if s.up() {
+		s.takeRequests()
 		s.carryOut(s.replica.Output(s.w.now + s.wall))
 	}
 }
@@ -241,11 +255,7 @@ func (s *server) carryOut(out *replica.Output) {
 		s.tell(d)
 	}
 	s.store(out)
-	for _, r := range out.Replies {
-		if l := s.link(r.Conn); l != nil {
-			l.reply(r.Outcome)
-		}
-	}
+	s.deliver(out.Replies)
 	for _, read := range out.Reads {
 		finish := s.reads[read.ID]
 		delete(s.reads, read.ID)
@@ -253,10 +263,9 @@ func (s *server) carryOut(out *replica.Output) {
 	}
 	if out.Deposed {
 		s.w.note("deposed", s.id, s.replica.Term())
-		for _, l := range s.links {
-			l.farewell(s.replica.Leader())
+		for _, n := range sorted(s.conns) {
+			s.conns[n].depose()
 		}
-		s.links = nil
 	}
 	if out.Members {
 		s.gained()
@@ -277,13 +286,18 @@ func (s *server) store(out *replica.Output) {
 	}
 }
 
-func (s *server) link(number uint64) *link {
-	for _, l := range s.links {
-		if l.number == number {
-			return l
+// deliver hands replies over, and has them sent.
+func (s *server) deliver(replies []replica.Reply) {
+	for _, r := range replies {
+		if a := s.conns[r.Conn]; a != nil {
+			a.deliver(r.Outcome)
 		}
 	}
-	return nil
+	for _, r := range replies {
+		if a := s.conns[r.Conn]; a != nil {
+			a.pump()
+		}
+	}
 }
 
 // send puts a message on the network, as bytes.

@@ -40,10 +40,10 @@ type asked struct {
 // opened is the news that a session is open.
 func (c *client) opened(o line.Output) {
 	s := &session{
-		client: c, line: o.Session, id: registry.SessionID(o.Session.Secret()),
+		client: c, line: o.Session, id: registry.Derive(c.principal(), o.Session.Secret()),
 		opened: c.w.judge.frontier, asked: make(map[uint64]*asked), places: make(map[uint64]*place),
 	}
-	c.sessions = append(c.sessions, s)
+	c.sessions, c.heard = append(c.sessions, s), c.w.now
 	s.promise(o.Until)
 }
 
@@ -79,7 +79,7 @@ func (c *client) asks(frame *api.ClientFrame) {
 // by returns the session with a secret, or nil.
 func (c *client) by(secret []byte) *session {
 	for _, s := range c.sessions {
-		if string(s.id[:]) == string(secret) {
+		if string(s.line.Secret()) == string(secret) {
 			return s
 		}
 	}
@@ -146,9 +146,9 @@ func (c *client) hears(frame *api.ServerFrame) {
 		if code == registry.NotLeader || code == registry.Unavailable {
 			continue
 		}
-		c.heard = c.w.now
 		c.w.note("reply", uint64(c.slot)<<56|rep.GetSequence(), uint64(code)<<56|rep.GetFence())
 		if s := c.by(rep.GetSession()); s != nil {
+			c.heard = c.w.now
 			s.hears(rep, code)
 		}
 	}
