@@ -57,11 +57,11 @@ service/registry:      internal/wire service/version
 service/agreement:     internal/wire
 service/founding:
 service/replica:       service/agreement service/registry service/version internal/wire
-service/turns:         service/registry
+service/queue:         service/registry
 service/store:         service/founding internal/wire
 service/transport:     service/founding internal/wire
 service/backup:        service/registry service/store internal/outfile internal/wire
-service/node:          service/backup service/founding service/replica service/agreement service/registry service/store service/transport service/turns service/version internal/boottime internal/wire
+service/node:          service/backup service/founding service/replica service/agreement service/registry service/store service/transport service/queue service/version internal/boottime internal/wire
 service/convert:       service/api service/registry
 service/stream:        service/api service/convert service/registry
 service/server:        service/api service/backup service/convert service/node service/registry service/replica service/store service/stream service/transport service/version internal/boottime
@@ -85,7 +85,7 @@ cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
 internal/longrun/run:  internal/longrun
-internal/vopr:         service/stream service/turns service/founding service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/longrun # the server in a simulated world
+internal/vopr:         service/stream service/queue service/founding service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/longrun # the server in a simulated world
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/attack:

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/stream"
-	"github.com/conclave-io/conclave/service/turns"
 )
 
 const (
@@ -38,7 +38,7 @@ type attached struct {
 	number uint64
 	served bool // its requests are taken, and its replies sent
 	box    stream.Outbox
-	line   turns.Line[*attached]
+	line   queue.Line[*attached]
 	ready  []registry.Command // read, and not put in line yet
 	told   int                // how many addresses of servers the client was told of
 
@@ -210,7 +210,7 @@ func (a *attached) deliver(o registry.Outcome) {
 
 // takeRequests takes what clients ask for, within bounds, as service/node does.
 func (s *server) takeRequests() {
-	for taken := 0; taken < turns.Sitting; {
+	for taken := 0; taken < queue.Sitting; {
 		l, commands := s.queue.Take()
 		if l == nil {
 			return

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
-	"github.com/conclave-io/conclave/service/turns"
 	"github.com/conclave-io/conclave/service/version"
 )
 
@@ -46,7 +46,7 @@ func (s *server) boot() {
 	s.on, s.served = true, false
 	s.founding, s.contacts = founding.Machine{}, make(map[uint64]*contact)
 	s.inbox, s.turning, s.streams = nil, false, nil
-	s.conns, s.queue = make(map[uint64]*attached), turns.Queue[*attached]{}
+	s.conns, s.queue = make(map[uint64]*attached), queue.Turns[*attached]{}
 	s.reads, s.life = make(map[uint64]func(bool)), s.life+1
 	s.applied, s.began = 0, s.w.now
 	s.w.note("boot", s.id, s.disk.uid)

@@ -10,8 +10,8 @@
 //
 // # What is real and what is simulated
 //
-// Real are founding, replica, agreement with etcd's raft, registry, and the encoding of
-// messages. Simulated are what service/node, service/transport and service/store give
+// Real are founding, replica, agreement with etcd's raft, registry, the streams of clients,
+// and the encoding of messages. Simulated are what service/node, service/transport and service/store give
 // them: ticks and clocks, a network, a disk.
 //
 // Servers start with empty disks, some of them late, and found their cluster. They shake
@@ -37,11 +37,13 @@
 // its TestCrash to show.
 //
 // Clients run the core of the Go client (internal/line), which the root package drives
-// with goroutines, gRPC and a clock. The requests that it makes are translated by the code
-// of the server (service/convert). A server relays the stream of a client that does not
-// reach the leader; that relay is a model of the one in service/server. Streams between
-// clients and servers may deliver out of order, which is more than a network does to them
-// and no more than both promise to bear.
+// with goroutines, gRPC and a clock. Servers run what service/server and service/node
+// decide about the streams of clients: service/stream (sessions and their secrets, the
+// outbox, whom a stream is passed on to, and when it ends) and service/queue (the turns of
+// connections). A server relays the stream of a client that does not reach the leader, over
+// a second stream. Each side of a stream sends a few frames ahead of what the other has
+// taken. Streams between clients and servers may deliver out of order, which is more than a
+// network does to them and no more than both promise to bear.
 //
 // # What is required
 //
@@ -70,6 +72,8 @@
 //   - Once all faults have healed, everyone who waits is served within 60 s, and all
 //     servers come to the same state.
 //   - A session that has ended is never open again.
+//   - No stream stays at a server that does not lead, unless that passes it on to the
+//     leader. No stream is passed on twice.
 //   - A client releases what it was granted, and nothing else, once.
 //   - What clients saw of each resource, queries included, is linearizable.
 //   - A server founds the cluster at most once, and all founders by the same record. What

@@ -9,8 +9,8 @@ import (
 
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/replica"
-	"github.com/conclave-io/conclave/service/turns"
 )
 
 const (
@@ -49,7 +49,7 @@ type server struct {
 	turning bool // a turn is scheduled
 	streams []*attached
 	conns   map[uint64]*attached   // those that are served, by number
-	queue   turns.Queue[*attached] // what they ask for
+	queue   queue.Turns[*attached] // what they ask for
 	reads   map[uint64]func(ok bool)
 	reading uint64 // reads so far
 

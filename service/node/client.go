@@ -5,9 +5,9 @@ import (
 	"errors"
 	"runtime"
 
+	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
-	"github.com/conclave-io/conclave/service/turns"
 )
 
 // ErrStopped is returned once the node has stopped.
@@ -34,7 +34,7 @@ type Conn struct {
 
 	room chan struct{} // has a value when there is room for more requests
 	// line is guarded by the intake.
-	line turns.Line[*Conn]
+	line queue.Line[*Conn]
 }
 
 func newConn(n *Node, number uint64) *Conn {

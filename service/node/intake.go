@@ -4,18 +4,18 @@ import (
 	"context"
 	"sync"
 
+	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/registry"
-	"github.com/conclave-io/conclave/service/turns"
 )
 
-// intake is turns.Queue for many goroutines. A connection whose requests find no room
+// intake is queue.Turns for many goroutines. A connection whose requests find no room
 // waits, and so does whoever sends over it.
 type intake struct {
 	// wake has a value if something waits.
 	wake chan struct{}
 
 	mu    sync.Mutex
-	queue turns.Queue[*Conn]
+	queue queue.Turns[*Conn]
 }
 
 func newIntake() *intake { return &intake{wake: make(chan struct{}, 1)} }
@@ -83,7 +83,7 @@ func (c *Conn) Submit(ctx context.Context, commands []registry.Command) error {
 // takeRequests takes what clients ask for, within bounds, so that one output serves
 // many.
 func (n *Node) takeRequests() {
-	for taken := 0; taken < turns.Sitting; {
+	for taken := 0; taken < queue.Sitting; {
 		c, commands := n.intake.take()
 		if c == nil {
 			return

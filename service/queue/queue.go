@@ -1,4 +1,4 @@
-// Package turns has what clients ask for wait until a server takes it, each connection in
+// Package queue has what clients ask for wait until a server takes it, each connection in
 // its turn.
 //
 // # What is promised
@@ -8,7 +8,7 @@
 //     connection that waits.
 //   - Fewer than Turn requests of a connection wait when more are put: what waits is
 //     bounded by that and one frame.
-package turns
+package queue
 
 import (
 	"slices"
@@ -39,14 +39,14 @@ type Line[C any] struct {
 // Room reports whether the connection may put more.
 func (l *Line[C]) Room() bool { return l.count < Turn }
 
-// Queue has the connections that wait.
-type Queue[C any] struct {
+// Turns has the connections that wait.
+type Turns[C any] struct {
 	lines []*Line[C] // those with requests, the next first
 }
 
 // Put has requests, one at least, wait for their turn, and reports whether there was room
 // for them.
-func (q *Queue[C]) Put(l *Line[C], commands []registry.Command) bool {
+func (q *Turns[C]) Put(l *Line[C], commands []registry.Command) bool {
 	if !l.Room() {
 		return false
 	}
@@ -59,7 +59,7 @@ func (q *Queue[C]) Put(l *Line[C], commands []registry.Command) bool {
 }
 
 // Take returns requests of the connection whose turn it is, or nil.
-func (q *Queue[C]) Take() (l *Line[C], commands []registry.Command) {
+func (q *Turns[C]) Take() (l *Line[C], commands []registry.Command) {
 	if len(q.lines) == 0 {
 		return nil, nil
 	}
@@ -82,4 +82,4 @@ func (q *Queue[C]) Take() (l *Line[C], commands []registry.Command) {
 }
 
 // Empty reports whether nothing waits.
-func (q *Queue[C]) Empty() bool { return len(q.lines) == 0 }
+func (q *Turns[C]) Empty() bool { return len(q.lines) == 0 }

@@ -1,4 +1,4 @@
-package turns
+package queue
 
 import (
 	"math/rand/v2"
@@ -21,7 +21,7 @@ func TestEveryoneHasTheirTurn(t *testing.T) {
 	const conns = 4
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		var q Queue[int]
+		var q Turns[int]
 		var lines [conns]Line[int]
 		var put, taken, others [conns]int
 		for i := range lines {
