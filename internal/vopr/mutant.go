@@ -26,7 +26,7 @@ type Mutant struct {
 type Edit struct{ File, Old, New string }
 
 // Mutants are mistakes that a server of this kind invites.
-var Mutants = slices.Concat(serverMutants, streamMutants)
+var Mutants = slices.Concat(serverMutants, streamMutants, peeringMutants)
 
 var serverMutants = []Mutant{
 	{

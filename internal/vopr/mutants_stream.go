@@ -59,3 +59,35 @@ var streamMutants = []Mutant{
 		}},
 	},
 }
+
+// peeringMutants are mistakes in what decides about the connections between servers.
+var peeringMutants = []Mutant{
+	{
+		Name: "two-directories-with-one-id",
+		Why:  "A server that comes back with another directory is connected while its old connections live.",
+		Edits: []Edit{{
+			"service/peering/peer.go", "return p.live > 0 && p.known.Differs(h)", "return p.live < 0 && p.known.Differs(h)",
+		}},
+	},
+	{
+		Name: "links-that-left-count",
+		Why:  "A connection that has ended still counts: what a server was before it lost its data is never gone, and it is not let in again.",
+		Edits: []Edit{{
+			"service/peering/peer.go", "\tp.inbound[ln] = none\n\tp.live--", "\tp.inbound[ln] = none",
+		}},
+	},
+	{
+		Name: "duplicate-at-once",
+		Why:  "A server that comes back with another directory is refused for good if anything was ever heard of the old one: it stops.",
+		Edits: []Edit{{
+			"service/peering/peer.go", "case c.looked && heard != c.heard:", "case heard != c.heard:",
+		}},
+	},
+	{
+		Name: "backoff-without-bound",
+		Why:  "The pause before another attempt doubles without a bound: after a long failure servers do not find each other.",
+		Edits: []Edit{{
+			"service/peering/peer.go", "b.pause = min(2*b.pause, b.Max)", "b.pause = 2 * b.pause",
+		}},
+	},
+}

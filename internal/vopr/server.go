@@ -9,6 +9,7 @@ import (
 
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/peering"
 	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/replica"
 )
@@ -27,11 +28,12 @@ type server struct {
 	founding founding.Machine
 	replica  *replica.Replica // nil while it is down, or does not know what it is
 	disk     disk
-	joined   bool                // it is no founder, or came back as one that joined
-	peers    []uint64            // whom it was told of
-	contacts map[uint64]*contact // whom it has shaken hands with
-	served   bool                // it has seen a leader
-	slowness int64               // how long the next boot takes
+	joined   bool                     // it is no founder, or came back as one that joined
+	peers    []uint64                 // whom it was told of
+	contacts map[uint64]peering.Hello // whom it has shaken hands with
+	remotes  map[uint64]*remote
+	served   bool  // it has seen a leader
+	slowness int64 // how long the next boot takes
 
 	lost             bool // its disk was emptied, and it was not taken back since
 	voters, learners []uint64
@@ -313,12 +315,8 @@ func (s *server) send(m *raftpb.Message) {
 	}
 	snapshot := m.GetType() == raftpb.MsgSnap
 	other := s.w.servers[to-1]
-	uid, receiver := s.disk.uid, other.disk.uid
-	arrived := s.w.packet(s.endpoint(), other.endpoint(), func() {
-		if other.disk.uid == receiver {
-			other.arrive(s, uid, data)
-		}
-	})
+	c := s.over(to)
+	arrived := c != nil && c.packet(acceptor, func() { other.arrive(c, data) })
 	switch {
 	case snapshot:
 		s.reportLater(func() { s.replica.SnapshotSent(to, arrived) })
@@ -330,9 +328,11 @@ func (s *server) send(m *raftpb.Message) {
 // tell sends a digest to all others.
 func (s *server) tell(d replica.Digest) {
 	for _, other := range s.w.servers {
-		if other != s {
-			s.w.packet(s.endpoint(), other.endpoint(), func() {
-				other.receive(func() { other.replica.Compare(s.id, d) })
+		if c := s.over(other.id); c != nil {
+			c.packet(acceptor, func() {
+				if other.up() {
+					other.replica.Compare(s.id, d)
+				}
 			})
 		}
 	}
@@ -348,26 +348,19 @@ func (s *server) reportLater(report func()) {
 	})
 }
 
-// arrive is a message that comes from the network. It came over the connection of a
-// server that has shaken hands. The connection of a server that came back with another
-// directory is another one.
-func (s *server) arrive(from *server, uid uint64, data []byte) {
-	if c := s.contacts[from.id]; !s.up() || s.knowsGone(from.id) || c == nil || c.hello.said.UID != uid {
+// arrive is a message that comes over the connection that a peer dialled last.
+func (s *server) arrive(c *conn, data []byte) {
+	from := c.ends[dialler].id
+	if !s.up() || !c.seat {
 		return
 	}
 	m := new(raftpb.Message)
 	if err := proto.Unmarshal(data, m); err != nil {
-		s.w.violate("codec", "a message of server %d cannot be read: %v", from.id, err)
+		s.w.violate("codec", "a message of server %d cannot be read: %v", from, err)
 		return
 	}
-	s.w.note(m.GetType().String(), from.id<<8|s.id, m.GetTerm()<<32|m.GetIndex())
-	s.receive(func() { s.replica.Receive(s.now(), m) })
-}
-
-// knowsGone reports whether this server takes nothing from another any more.
-func (s *server) knowsGone(id uint64) bool {
-	other := s.w.servers[id-1]
-	return other.removed
+	s.w.note(m.GetType().String(), from<<8|s.id, m.GetTerm()<<32|m.GetIndex())
+	s.replica.Receive(s.now(), m)
 }
 
 // leader returns the server that leads in the highest term, or nil.

@@ -32,6 +32,7 @@ type Stats struct {
 	Refused    int // of these, late ones that the store refused
 	Floods     int // times that a client asked for hundreds of locks at once
 	Relayed    int // streams that a server passed on to the leader
+	Connected  int // connections between servers
 	Histories  int // checked for linearizability
 	Checked    int // operations in them
 	Unknown    int // histories that were too hard
@@ -77,6 +78,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Refused += o.Refused
 	s.Floods += o.Floods
 	s.Relayed += o.Relayed
+	s.Connected += o.Connected
 	s.Histories += o.Histories
 	s.Checked += o.Checked
 	s.Unknown += o.Unknown
@@ -132,6 +134,7 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "holds lost", Value: float64(s.Lost)},
 		{Name: "floods of requests", Value: float64(s.Floods)},
 		{Name: "streams relayed", Value: float64(s.Relayed)},
+		{Name: "connections of servers", Value: float64(s.Connected)},
 		{Name: "late writes refused", Value: float64(s.Refused)},
 		{Name: "histories linearizable", Value: float64(s.Histories)},
 		{Name: "operations in them", Value: float64(s.Checked)},
