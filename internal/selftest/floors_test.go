@@ -57,13 +57,16 @@ service/registry:      internal/wire service/version
 service/agreement:     internal/wire
 service/founding:
 service/replica:       service/agreement service/registry service/version internal/wire
+service/queue:         service/registry
 service/store:         service/founding internal/wire
-service/transport:     service/founding internal/wire
+service/peering:       service/founding internal/wire
+service/transport:     service/founding service/peering internal/wire
 service/backup:        service/registry service/store internal/outfile internal/wire
-service/node:          service/backup service/founding service/replica service/agreement service/registry service/store service/transport service/version internal/boottime internal/wire
+service/node:          service/backup service/founding service/replica service/agreement service/registry service/store service/transport service/peering service/queue service/version internal/boottime internal/wire
 service/convert:       service/api service/registry
 service/feed:          service/api service/convert service/registry
-service/server:        service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/transport service/version internal/boottime
+service/stream:        service/api service/convert service/registry
+service/server:        service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it
 
@@ -84,7 +87,7 @@ cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
 internal/longrun/run:  internal/longrun
-internal/vopr:         service/feed service/founding service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/longrun # the server in a simulated world
+internal/vopr:         service/feed service/peering service/stream service/queue service/founding service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/longrun # the server in a simulated world
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/attack:
@@ -96,7 +99,7 @@ internal/selftest:
 // doors says which packages may use which other modules.
 const doors = `
 go.etcd.io/raft/v3...:                 service/agreement
-go.etcd.io/raft/v3:                    service/agreement service/store service/transport # the latter two: see TestOnlyAgreementDrivesRaft
+go.etcd.io/raft/v3:                    service/agreement service/store service/peering # the latter two: see TestOnlyAgreementDrivesRaft
 go.etcd.io/raft/v3/raftpb:             service/agreement service/store service/transport service/replica service/node internal/vopr
 go.etcd.io/etcd/...:                   service/store
 go.uber.org/zap...:                    service/store
@@ -140,7 +143,7 @@ func TestDoors(t *testing.T) {
 	report(t, CheckDoors(load(t), rules))
 }
 
-// predicates are what service/store and service/transport ask raft about its
+// predicates are what service/store and service/peering ask raft about its
 // own records; they keep no state.
 var predicates = []string{"IsEmptyHardState", "IsEmptySnap", "MustSync", "IsLocalMsgTarget"}
 

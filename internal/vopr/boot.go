@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/peering"
+	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/version"
@@ -43,13 +45,15 @@ func (s *server) start() {
 // them while it still reads its disk.
 func (s *server) boot() {
 	s.on, s.served = true, false
-	s.founding, s.contacts = founding.Machine{}, make(map[uint64]*contact)
-	s.inbox, s.turning, s.links, s.viewers = nil, false, nil, nil
+	s.founding, s.contacts = founding.Machine{}, make(map[uint64]peering.Hello)
+	s.remotes = make(map[uint64]*remote)
+	s.inbox, s.turning, s.streams, s.viewers = nil, false, nil, nil
+	s.conns, s.queue = make(map[uint64]*attached), queue.Turns[*attached]{}
 	s.reads, s.life = make(map[uint64]func(bool)), s.life+1
 	s.applied, s.began = 0, s.w.now
 	s.w.note("boot", s.id, s.disk.uid)
 	s.scheduleTick(s.life)
-	s.scheduleHellos(s.life)
+	s.acquaint()
 	life := s.life
 	s.w.after(s.w.disks.Int64N(2*ms)+s.slowness, func() {
 		if s.life == life {
@@ -67,6 +71,7 @@ func (s *server) load() {
 	}
 	self := founding.Server{ID: s.id, UID: s.disk.uid, Founders: s.w.founders, Record: s.disk.record}
 	s.founding.Load(founding.Disk{Server: self, Joined: s.joined, State: !s.disk.fresh()})
+	s.acquaint()
 	s.introduce()
 	s.decide()
 }
@@ -144,8 +149,8 @@ func (s *server) run() {
 	s.log.begin(kept)
 	s.w.note("start", s.id, made.Applied())
 	for _, other := range s.w.servers {
-		if c := s.contacts[other.id]; c != nil {
-			made.Met(c.hello.said, c.hello.levels)
+		if h, met := s.contacts[other.id]; met {
+			made.Met(memberOf(h), levelsOf(h))
 		}
 	}
 	s.gained()
@@ -156,5 +161,6 @@ func (s *server) gained() {
 	if !s.replica.Blank() {
 		s.founding.Gained()
 	}
+	s.acquaint()
 	s.decide()
 }

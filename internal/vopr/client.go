@@ -191,10 +191,9 @@ func (c *client) carryOut(o line.Output) {
 		l.close()
 	case line.Send:
 		c.asks(o.Frame)
-		c.link(o.Stream).up(o.Frame)
-		c.step(line.Input{Kind: line.Sent, Stream: o.Stream})
+		c.transmit(c.link(o.Stream), o.Frame)
 	case line.Ping:
-		c.link(o.Stream).ping()
+		c.ping(c.link(o.Stream))
 	case line.Done:
 		c.finish(o)
 	case line.Again:

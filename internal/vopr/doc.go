@@ -10,16 +10,19 @@
 //
 // # What is real and what is simulated
 //
-// Real are founding, replica, agreement with etcd's raft, registry, and the encoding of
-// messages. Simulated are what service/node, service/transport and service/store give
+// Real are founding, replica, agreement with etcd's raft, registry, the streams of clients,
+// and the encoding of messages. Simulated are what service/node, service/transport and service/store give
 // them: ticks and clocks, a network, a disk.
 //
-// Servers start with empty disks, some of them late, and found their cluster. They shake
-// hands again and again. Each packet of a handshake may be lost, delayed or repeated. As
-// with service/transport, a server refuses those that it does not know, and the connection
-// of an earlier process or directory ends before that of a later one begins. A server
+// Servers start with empty disks, some of them late, and found their cluster. They dial
+// each other, shake hands, ping, hang up on who is silent, and try again, as
+// service/transport does, by what service/peering decides: introductions and refusals in
+// their encoding, whom a server refuses, which connection counts, and how long to pause. A
+// connection breaks, and may be noticed late, at one end only. Packets on it may be lost,
+// repeated, and overtake each other; what a handshake says is not. The connection of an
+// earlier process or directory may still count when that of a later one begins. A server
 // hears and answers while it still reads its disk, which the live server does not: it is
-// not ready then.
+// not ready then. A snapshot travels as one message, and has no connection of its own.
 //
 // A disk has the UID of the directory, the founding record and the state of the replica.
 // A crash may come between any two writes. A server may lose all of its disk, or the file
@@ -37,11 +40,13 @@
 // its TestCrash to show.
 //
 // Clients run the core of the Go client (internal/line), which the root package drives
-// with goroutines, gRPC and a clock. The requests that it makes are translated by the code
-// of the server (service/convert). A server relays the stream of a client that does not
-// reach the leader; that relay is a model of the one in service/server. Streams between
-// clients and servers may deliver out of order, which is more than a network does to them
-// and no more than both promise to bear.
+// with goroutines, gRPC and a clock. Servers run what service/server and service/node
+// decide about the streams of clients: service/stream (sessions and their secrets, the
+// outbox, whom a stream is passed on to, and when it ends) and service/queue (the turns of
+// connections). A server relays the stream of a client that does not reach the leader, over
+// a second stream. Each side of a stream sends a few frames ahead of what the other has
+// taken. Streams between clients and servers may deliver out of order, which is more than a
+// network does to them and no more than both promise to bear.
 //
 // # What is required
 //
@@ -70,6 +75,9 @@
 //   - Once all faults have healed, everyone who waits is served within 60 s, and all
 //     servers come to the same state.
 //   - A session that has ended is never open again.
+//   - A server is not connected with two directories that have the id of one server.
+//   - No stream stays at a server that does not lead, unless that passes it on to the
+//     leader. No stream is passed on twice.
 //   - A client releases what it was granted, and nothing else, once.
 //   - What clients saw of each resource, queries included, is linearizable.
 //   - A server founds the cluster at most once, and all founders by the same record. What

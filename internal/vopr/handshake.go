@@ -5,31 +5,24 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/peering"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 )
 
+// Times of service/transport, by its defaults.
 const (
-	// shakePeriod is how often servers shake hands, and twice that the time after which
-	// a connection on which nothing comes counts as broken. The transport of the live
-	// server shakes hands when it connects, and again when something has changed.
-	shakePeriod = 250 * ms
-	silence     = 4 * shakePeriod
+	pingInterval  = 200 * ms
+	idleTimeout   = 5 * pingInterval
+	handshakeTime = 3 * idleTimeout
+	backoffMin    = 20 * ms
+	backoffMax    = 500 * ms
+	dialTimeout   = 1000 * ms
+	refusedPause  = 5000 * ms
 )
 
-// hello is how a server introduces itself: what service/transport sends of it.
-type hello struct {
-	life   int // of the sender
-	said   registry.Member
-	levels replica.Levels
-	says   founding.Answer
-}
-
-// contact is another server that this one has shaken hands with.
-type contact struct {
-	hello hello
-	at    int64 // when it was heard last
-}
+// cluster is what introductions name.
+const cluster = 0xc0ffee
 
 func peerAddress(id uint64) string { return fmt.Sprint("peer-", id) }
 
@@ -38,31 +31,30 @@ func (s *server) said() registry.Member {
 	return registry.Member{ID: s.id, UID: s.disk.uid, PeerAddress: peerAddress(s.id), ClientAddress: fmt.Sprint("client-", s.id)}
 }
 
-// scheduleHellos has a server shake hands with all others again and again, for what
-// gets lost. It forgets connections on which nothing came for long.
-func (s *server) scheduleHellos(life int) {
-	s.w.after(s.clock.real(shakePeriod), func() {
-		if s.life != life {
-			return
-		}
-		if !s.paused {
-			s.introduce()
-			for _, other := range s.w.servers {
-				if c := s.contacts[other.id]; c != nil && s.w.now-c.at > silence {
-					s.founding.Lose(other.id)
-				}
-			}
-		}
-		s.scheduleHellos(life)
-	})
+// hello is how a server introduces itself to another: the whole of what service/transport
+// sends.
+func (s *server) hello(receiver uint64) peering.Hello {
+	said, says := s.said(), s.founding.Says()
+	says.UID = said.UID // one that has not read its disk yet is known all the same
+	s.w.judge.tells(s, says)
+	h := peering.Hello{
+		Version: peering.ProtocolVersion, Cluster: cluster, Server: s.id, UID: said.UID, Receiver: receiver,
+		PeerAddress: said.PeerAddress, ClientAddress: said.ClientAddress,
+		Phase: says.Phase, Record: says.Record, MinLevel: s.levels.Min, MaxLevel: s.levels.Max,
+	}
+	if s.up() {
+		h.Level, _ = s.replica.Registry().Level()
+	}
+	return h
 }
 
-// introduce shakes hands with all others that this server knows.
-func (s *server) introduce() {
-	for _, other := range s.w.servers {
-		if other != s && s.knows(other.id) {
-			s.greet(other, true)
-		}
+// door is what a server knows when another one introduces itself.
+func (s *server) door(of uint64) *peering.Door {
+	return &peering.Door{
+		Self:    s.hello(of),
+		Removed: func(id uint64) bool { return s.up() && slices.Contains(s.replica.Gone(), id) },
+		Knows:   s.knows,
+		Takes:   func(h peering.Hello) bool { return s.founding.Takes(answerOf(h)) },
 	}
 }
 
@@ -74,79 +66,465 @@ func (s *server) knows(id uint64) bool {
 	})
 }
 
-// greet sends an introduction. Of a directory that is not made yet there is nothing to
-// say.
-func (s *server) greet(other *server, answer bool) {
-	if !s.on || s.disk.uid == 0 {
-		return
+func answerOf(h peering.Hello) founding.Answer {
+	return founding.Answer{UID: h.UID, Phase: h.Phase, Record: h.Record}
+}
+
+// introduced decodes an introduction as it came.
+func (s *server) introduced(frame []byte) (h peering.Hello, ok bool) {
+	h, err := peering.DecodeHello(frame)
+	if err != nil {
+		s.w.violate("codec", "server %d cannot read an introduction: %v", s.id, err)
 	}
-	h := hello{life: s.life, said: s.said(), levels: s.levels, says: s.founding.Says()}
-	h.says.UID = h.said.UID // one that has not read its disk yet is known all the same
-	s.w.judge.tells(s, h.says)
-	life := other.life
-	s.w.packet(s.endpoint(), other.endpoint(), func() {
-		if other.life == life {
-			other.take(func() { other.greeted(s, h, answer) })
+	return h, err == nil
+}
+
+// remote is another server as one knows it from its connections.
+type remote struct {
+	known   peering.Peer[*conn]
+	backoff peering.Backoff
+	dialled *conn  // the newest that this server dialled
+	heard   uint64 // what arrived on all
+	refused peering.Code
+}
+
+// conn is a connection that one server dialled to another: what the dialler has to say
+// travels on it. Each of its packets may be lost, delayed and repeated, which is more than
+// a connection does to them and no more than raft bears. What is said in the handshake
+// arrives, or the connection breaks.
+type conn struct {
+	ends  [2]*server // the dialler first
+	lives [2]int
+	gone  [2]bool     // the end has closed it, or is no more
+	heard [2]int64    // when something arrived last at that end
+	said  [2][]func() // what is on its way to that end and must arrive, in order
+	uids  [2]uint64   // the directory that the other end of each named
+	begun int64
+	there bool // the introduction of the dialler has arrived
+	up    bool // for the dialler: the handshake is done
+	seat  bool // for the other
+}
+
+const (
+	dialler = iota
+	acceptor
+)
+
+// at returns the end of a server.
+func (c *conn) at(s *server) int {
+	if c.ends[dialler] == s {
+		return dialler
+	}
+	return acceptor
+}
+
+// alive reports whether an end takes anything in from the connection.
+func (c *conn) alive(end int) bool {
+	s := c.ends[end]
+	return !c.gone[end] && s.on && s.life == c.lives[end]
+}
+
+// say brings something to the other end, in order, unless the connection breaks.
+func (c *conn) say(to int, take func()) {
+	from, other := c.ends[1-to], c.ends[to]
+	c.said[to] = append(c.said[to], take)
+	from.w.carry(from.endpoint(), other.endpoint(), func() {
+		first := c.said[to][0]
+		c.said[to] = c.said[to][1:]
+		if c.alive(to) {
+			other.takeAlways(func() { c.arrives(to, first) })
+		} else {
+			c.tell(1 - to)
+		}
+	}, func() { from.atConn(c, 1-to, func() { c.close(1 - to) }) })
+}
+
+// tell brings an end the news that the other one is no more, if it can be reached.
+func (c *conn) tell(end int) {
+	s, gone := c.ends[end], c.ends[1-end]
+	s.w.carry(gone.endpoint(), s.endpoint(), func() {
+		s.atConn(c, end, func() { c.close(end) })
+	}, func() {})
+}
+
+// packet brings something to the other end that may be lost. It reports whether it was on
+// its way.
+func (c *conn) packet(to int, take func()) bool {
+	from := c.ends[1-to]
+	return from.w.packet(from.endpoint(), c.ends[to].endpoint(), func() {
+		if c.alive(to) {
+			c.ends[to].take(func() { c.arrives(to, take) })
 		}
 	})
 }
 
-// greeted takes an introduction. A connection of an earlier process of the other server
-// is closed before one of a later process is served.
-func (s *server) greeted(other *server, h hello, answer bool) {
-	c := s.contacts[other.id]
-	switch {
-	case c != nil && c.hello.life > h.life:
-		return
-	case s.up() && slices.Contains(s.replica.Gone(), other.id):
-		s.refuse(other, founding.Removed)
-		return
-	case s.knows(other.id):
-	case s.founding.Takes(h.says):
-		s.peers = append(s.peers[:len(s.peers):len(s.peers)], other.id)
-	default:
-		s.refuse(other, founding.Unknown)
+func (c *conn) arrives(at int, take func()) {
+	if !c.alive(at) {
 		return
 	}
-	s.contacts[other.id] = &contact{h, s.w.now}
-	s.founding.Hear(other.id, h.says)
-	if s.up() {
-		s.replica.Met(h.said, h.levels)
+	c.heard[at] = c.ends[at].w.now
+	if at == dialler && c.up || at == acceptor && c.seat {
+		c.ends[at].remote(c.ends[1-at].id).heard++
 	}
-	if answer {
-		s.greet(other, false)
-	}
-	s.decide()
+	take()
 }
 
-// refuse tells another server that this one does not talk to it.
-func (s *server) refuse(other *server, why founding.Refusal) {
-	life := other.life
-	s.w.packet(s.endpoint(), other.endpoint(), func() {
-		if other.life == life {
-			other.take(func() { other.refused(s, why) })
-		}
-	})
-}
-
-func (s *server) refused(by *server, why founding.Refusal) {
-	switch stop := s.founding.Refused(by.id, why, len(s.peers)-1, s.served); {
-	case stop && why == founding.Removed:
-		s.retire()
-	case stop:
-		s.w.violate("stop", "server %d stops because server %d does not know it", s.id, by.id)
+// remote returns what a server knows of another one from its connections.
+func (s *server) remote(id uint64) *remote {
+	r := s.remotes[id]
+	if r == nil {
+		r = &remote{backoff: peering.Backoff{Min: backoffMin, Max: backoffMax, Refused: refusedPause, Lasting: backoffMax + dialTimeout}}
+		s.remotes[id] = r
 	}
+	return r
 }
 
-// hangUp lets the other servers notice that this one has gone.
-func (s *server) hangUp() {
+// acquaint has a server dial all others that it knows, and no others, from now on.
+func (s *server) acquaint() {
 	for _, other := range s.w.servers {
-		if life := other.life; other != s && other.on {
-			s.w.after(s.w.net.Int64N(50*ms), func() {
-				if other.life == life {
-					other.take(func() { other.founding.Lose(s.id) })
+		switch r := s.remotes[other.id]; {
+		case other == s:
+		case s.up() && slices.Contains(s.replica.Gone(), other.id):
+			s.hangUpOn(other)
+		case s.knows(other.id) && (r == nil || r.dialled == nil):
+			s.dial(other)
+		}
+	}
+}
+
+// hangUpOn closes all connections with a server that was removed.
+func (s *server) hangUpOn(other *server) {
+	if r := s.remotes[other.id]; r != nil {
+		if c := r.dialled; c != nil && c.alive(dialler) {
+			c.close(dialler)
+		}
+		if c := r.known.Inbound(peering.Messages); c != nil {
+			c.close(acceptor)
+		}
+	}
+}
+
+// dial connects to another server. When that fails, or the connection ends, it tries
+// again, for as long as the other one is a peer.
+func (s *server) dial(other *server) {
+	c := &conn{ends: [2]*server{s, other}, lives: [2]int{s.life, other.life}, begun: s.w.now, heard: [2]int64{s.w.now, s.w.now}}
+	s.remote(other.id).dialled = c
+	if s.disk.uid == 0 { // it has no directory yet
+		s.dialAgain(c, false)
+		return
+	}
+	if !other.on || other.disk.uid == 0 {
+		c.tell(dialler)
+	} else {
+		frame := s.hello(other.id).Append(nil)
+		c.say(acceptor, func() {
+			c.there = true
+			other.greeted(c, frame)
+		})
+	}
+	giveUp := func(unless *bool) func() {
+		return func() {
+			s.atConn(c, dialler, func() {
+				if !*unless {
+					c.close(dialler)
 				}
 			})
 		}
 	}
+	s.w.after(s.clock.real(dialTimeout), giveUp(&c.there))
+	s.w.after(s.clock.real(handshakeTime), giveUp(&c.up))
+}
+
+// atConn has a server do something about a connection that is open at its end.
+func (s *server) atConn(c *conn, end int, do func()) {
+	if c.alive(end) {
+		s.takeAlways(func() {
+			if c.alive(end) {
+				do()
+			}
+		})
+	}
+}
+
+// dialAgain tries again after a while.
+func (s *server) dialAgain(c *conn, refused bool) {
+	other := c.ends[acceptor]
+	pause := s.remote(other.id).backoff.Next(s.w.now-c.begun, refused, s.w.net.Int64N)
+	life := s.life
+	s.w.after(s.clock.real(pause), func() {
+		if s.life == life {
+			s.takeAlways(func() {
+				if r := s.remote(other.id); r.dialled == c {
+					r.dialled = nil
+					s.acquaint()
+				}
+			})
+		}
+	})
+}
+
+// greeted takes the introduction of a server that has dialled.
+func (s *server) greeted(c *conn, frame []byte) {
+	h, ok := s.introduced(frame)
+	if !ok {
+		return
+	}
+	door := s.door(h.Server)
+	if refusal := door.Examine(h); refusal != nil {
+		s.refuse(c, refusal)
+		return
+	}
+	if !s.knows(h.Server) { // Examine has asked whether to take it
+		s.peers = append(s.peers[:len(s.peers):len(s.peers)], h.Server)
+		s.acquaint()
+	}
+	s.seatOf(c, h, new(peering.Contest), s.w.now+handshakeTime*5/6)
+}
+
+// seatOf makes a connection that of the peer, unless something is in the way.
+func (s *server) seatOf(c *conn, h peering.Hello, contest *peering.Contest, until int64) {
+	r := s.remote(h.Server)
+	old, contested := r.known.Seat(peering.Messages, c, h)
+	switch {
+	case old != nil:
+		old.close(acceptor)
+		s.seatOf(c, h, contest, until)
+		return
+	case contested:
+		s.w.after(s.clock.real(pingInterval), func() {
+			s.atConn(c, acceptor, func() { s.contested(c, h, contest, until) })
+		})
+		return
+	}
+	c.seat, c.uids[acceptor] = true, h.UID
+	s.alike(c)
+	s.w.stats.Connected++
+	frame := s.hello(h.Server).Append(nil)
+	c.say(dialler, func() { c.ends[dialler].welcomed(c, frame) })
+	s.met(h)
+	c.beat(acceptor)
+}
+
+// contested looks whether another server with the id of a newcomer is alive.
+func (s *server) contested(c *conn, h peering.Hello, contest *peering.Contest, until int64) {
+	r := s.remote(h.Server)
+	known, live := r.known.Known()
+	switch verdict := contest.Look(known, live, h, r.heard); {
+	case verdict == peering.Refuted:
+		s.refuse(c, peering.Twice(s.id, h, known))
+	case s.w.now > until:
+		s.refuse(c, peering.Refuse(peering.Busy, "server %d cannot tell yet whether an earlier connection of server %d is alive", s.id, h.Server))
+	case verdict == peering.Retry:
+		s.seatOf(c, h, new(peering.Contest), until)
+	default:
+		s.w.after(s.clock.real(pingInterval), func() {
+			s.atConn(c, acceptor, func() { s.contested(c, h, contest, until) })
+		})
+	}
+}
+
+// refuse tells another server that this one does not talk to it.
+func (s *server) refuse(c *conn, refusal *peering.Refusal) {
+	frame := refusal.Append(nil)
+	c.say(dialler, func() { c.ends[dialler].refused(c, frame) })
+}
+
+func (s *server) refused(c *conn, frame []byte) {
+	refusal, err := peering.DecodeRefusal(frame)
+	if err != nil {
+		s.w.violate("codec", "server %d cannot read a refusal: %v", s.id, err)
+		return
+	}
+	by := c.ends[acceptor].id
+	r := s.remote(by)
+	c.gone = [2]bool{true, true}
+	s.dialAgain(c, refusal.Final())
+	if !refusal.Final() || r.refused == refusal.Code {
+		return
+	}
+	r.refused = refusal.Code
+	why := founding.Misfit
+	switch refusal.Code {
+	case peering.Removed:
+		why = founding.Removed
+	case peering.UnknownServer:
+		why = founding.Unknown
+	case peering.LevelUnknown:
+		if s.replaced(refusal.Text) {
+			return
+		}
+	}
+	switch stop := s.founding.Refused(by, why, len(s.peers)-1, s.served); {
+	case stop && why == founding.Removed:
+		s.retire()
+	case stop:
+		s.w.violate("stop", "server %d stops because server %d refuses it: %s", s.id, by, refusal.Text)
+	}
+}
+
+// replaced has an operator read why a server is refused, and install a release there that
+// reads the level of the cluster, if it is this server that does not.
+func (s *server) replaced(text string) bool {
+	var id uint64
+	var from, to, level uint32
+	if _, err := fmt.Sscanf(text, "server %d reads levels %d to %d, the cluster is at level %d:", &id, &from, &to, &level); err != nil || id != s.id {
+		return false
+	}
+	s.crash()
+	s.levels = replica.Levels{Min: max(level, 2) - 1, Max: level}
+	s.w.after(100*ms, func() {
+		if s.held == 0 && !s.removed && s.disk.hung == 0 {
+			s.boot()
+		}
+	})
+	return true
+}
+
+// welcomed takes the introduction of the server that was dialled.
+func (s *server) welcomed(c *conn, frame []byte) {
+	peer := c.ends[acceptor].id
+	h, ok := s.introduced(frame)
+	if !ok {
+		return
+	}
+	r := s.remote(peer)
+	if s.door(peer).Recognise(peer, h) != nil || !r.known.Join(h) {
+		c.close(dialler)
+		return
+	}
+	c.up, c.uids[dialler], r.refused = true, h.UID, 0
+	s.alike(c)
+	s.met(h)
+	c.beat(dialler)
+}
+
+// alike requires that both connections with a peer are with the same directory of it.
+func (s *server) alike(c *conn) {
+	for _, other := range s.connsWith(c.ends[1-c.at(s)]) {
+		if mine := other.at(s); (other.up || mine == acceptor) && other.uids[mine] != c.uids[c.at(s)] {
+			s.w.violate("connection", "server %d is connected with two directories of one server: %d and %d", s.id, other.uids[mine], c.uids[c.at(s)])
+		}
+	}
+}
+
+// met takes in how another server has introduced itself.
+func (s *server) met(h peering.Hello) {
+	s.contacts[h.Server] = h
+	s.founding.Hear(h.Server, answerOf(h))
+	if s.up() {
+		s.replica.Met(memberOf(h), levelsOf(h))
+	}
+	s.decide()
+}
+
+func memberOf(h peering.Hello) registry.Member {
+	return registry.Member{ID: h.Server, UID: h.UID, PeerAddress: h.PeerAddress, ClientAddress: h.ClientAddress}
+}
+
+func levelsOf(h peering.Hello) replica.Levels {
+	return replica.Levels{Min: h.MinLevel, Max: h.MaxLevel, Build: h.Build}
+}
+
+// introduce introduces a server again, because something that it says has changed.
+func (s *server) introduce() {
+	for _, other := range s.w.servers {
+		r := s.remotes[other.id]
+		if r == nil || r.dialled == nil || !r.dialled.up || !r.dialled.alive(dialler) {
+			continue
+		}
+		c, frame := r.dialled, s.hello(other.id).Append(nil)
+		c.say(acceptor, func() { other.again(c, frame) })
+	}
+}
+
+// again takes what a peer says of itself now.
+func (s *server) again(c *conn, frame []byte) {
+	h, ok := s.introduced(frame)
+	if !ok || !c.seat {
+		return
+	}
+	if err := s.remote(h.Server).known.Again(h.Server, h); err != nil {
+		c.close(acceptor)
+		return
+	}
+	s.met(h)
+}
+
+// beat sends pings from one end, and closes a connection on which nothing arrives.
+func (c *conn) beat(end int) {
+	s := c.ends[end]
+	s.w.after(s.clock.real(pingInterval), func() {
+		if !c.alive(end) {
+			return
+		}
+		if !s.paused {
+			if s.w.now-c.heard[end] > idleTimeout {
+				s.atConn(c, end, func() { c.close(end) })
+				return
+			}
+			c.packet(1-end, func() {})
+		}
+		c.beat(end)
+	})
+}
+
+// close ends a connection at one end. The other one notices, if the news reaches it.
+func (c *conn) close(end int) {
+	if c.gone[end] {
+		return
+	}
+	c.gone[end] = true
+	c.tell(1 - end)
+	s, other := c.ends[end], c.ends[1-end]
+	r := s.remote(other.id)
+	switch {
+	case end == acceptor && c.seat:
+		c.seat = false
+		r.known.Leave(peering.Messages)
+	case end == dialler && c.up:
+		c.up = false
+		r.known.Part()
+		if s.founding.Lose(other.id) {
+			delete(s.contacts, other.id)
+		}
+		s.dialAgain(c, false)
+	case end == dialler:
+		s.dialAgain(c, false)
+	}
+}
+
+// hangUp is the end of all connections of a server whose process ends. The others notice,
+// if the news reaches them.
+func (s *server) hangUp() {
+	for _, other := range s.w.servers {
+		for _, c := range s.connsWith(other) {
+			end := c.at(s)
+			c.gone[end] = true
+			c.tell(1 - end)
+		}
+	}
+	s.remotes = nil
+}
+
+// connsWith returns the connections with another server.
+func (s *server) connsWith(other *server) (all []*conn) {
+	r := s.remotes[other.id]
+	if r == nil {
+		return nil
+	}
+	if r.dialled != nil {
+		all = append(all, r.dialled)
+	}
+	if c := r.known.Inbound(peering.Messages); c != nil {
+		all = append(all, c)
+	}
+	return all
+}
+
+// over returns the connection on which messages for a peer get through, or nil.
+func (s *server) over(id uint64) *conn {
+	if r := s.remotes[id]; r != nil && r.dialled != nil && r.dialled.up && r.dialled.alive(dialler) {
+		return r.dialled
+	}
+	return nil
 }

@@ -56,6 +56,7 @@ func (s *server) other() {
 		s.levels.Max, s.before = s.before, 0
 	}
 	s.levels.Min = max(s.levels.Max, 2) - 1
+	s.introduce()
 	s.run()
 }
 

@@ -29,7 +29,7 @@ type Mutant struct {
 type Edit struct{ File, Old, New string }
 
 // Mutants are mistakes that a server or a client of this kind invites.
-var Mutants = slices.Concat(replicaMutants, registryMutants, clientMutants, foundingMutants)
+var Mutants = slices.Concat(replicaMutants, registryMutants, clientMutants, foundingMutants, streamMutants, peeringMutants)
 
 // Plan returns the file, in a folder of recorded plans, that finds the mutant.
 func (m *Mutant) Plan(folder string) string { return filepath.Join(folder, m.Name+".json") }

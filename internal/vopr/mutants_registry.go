@@ -20,7 +20,7 @@ var registryMutants = []Mutant{
 		Name: "grant-untold",
 		Why:  "Who waited is granted and not told: it holds, and nobody gets on.",
 		Edits: []Edit{{
-			"service/registry/registry.go", "fx.Outcomes = append(fx.Outcomes, Outcome{next.session.id, next.sequence, next.state()})", "_ = fx.Outcomes",
+			"service/registry/registry.go", "made.Result.granted(next)\n\t\tfx.Outcomes = append(fx.Outcomes, made)", "made.Result.granted(next)",
 		}},
 	},
 	{
@@ -28,7 +28,7 @@ var registryMutants = []Mutant{
 		Hole: "Fences of shared holds",
 		Why:  "The floor of every grant is its fence: a store that has seen the newest reader refuses the older ones.",
 		Edits: []Edit{{
-			"service/registry/registry.go", "Floor: c.resource.floor()", "Floor: c.fence",
+			"service/registry/registry.go", "OK, c.fence, c.resource.floor()", "OK, c.fence, c.fence",
 		}},
 	},
 	{
@@ -149,8 +149,8 @@ var registryMutants = []Mutant{
 		Hole: "Ending the session of somebody else",
 		Why:  "A session that an operator is ending acquires more.",
 		Edits: []Edit{{
-			"service/registry/registry.go", "if s.leaving {\n\t\t\treturn Result{Code: Revoked",
-			"if s.leaving && s.low == 0 {\n\t\t\treturn Result{Code: Revoked",
+			"service/registry/registry.go", "if s.leaving {\n\t\t\t*result = Result{Code: Revoked",
+			"if s.leaving && s.low == 0 {\n\t\t\t*result = Result{Code: Revoked",
 		}},
 	},
 	{

@@ -42,7 +42,8 @@ func (r *resource) ends(s *server, now []registry.Ended) {
 		return
 	}
 	added := 0
-	for !continues(p.known, now[:len(now)-added]) && added < len(now) {
+	full := len(now) == registry.MaxPast
+	for !continues(p.known, now[:len(now)-added], full) && added < len(now) {
 		added++
 	}
 	forgets := s.w.stats.Floods > 1 // more names than the servers remember
@@ -63,10 +64,11 @@ func (r *resource) ends(s *server, now []registry.Ended) {
 	p.known = now
 }
 
-// continues reports whether a memory is an earlier one without the oldest.
-func continues(before, now []registry.Ended) bool {
-	forgotten := len(before) - len(now)
-	return forgotten >= 0 && (forgotten == 0 || len(now) > 0 && len(before) == registry.MaxPast) && slices.Equal(before[forgotten:], now)
+// continues reports whether the old part of a memory is an earlier memory, without the
+// oldest if the memory is full.
+func continues(before, old []registry.Ended, full bool) bool {
+	forgotten := len(before) - len(old)
+	return forgotten >= 0 && (forgotten == 0 || len(old) > 0 && full) && slices.Equal(before[forgotten:], old)
 }
 
 // ended requires that a hold ended as the servers say.

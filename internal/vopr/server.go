@@ -9,6 +9,8 @@ import (
 
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/peering"
+	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/replica"
 )
 
@@ -26,11 +28,12 @@ type server struct {
 	founding founding.Machine
 	replica  *replica.Replica // nil while it is down, or does not know what it is
 	disk     disk
-	joined   bool                // it is no founder, or came back as one that joined
-	peers    []uint64            // whom it was told of
-	contacts map[uint64]*contact // whom it has shaken hands with
-	served   bool                // it has seen a leader
-	slowness int64               // how long the next boot takes
+	joined   bool                     // it is no founder, or came back as one that joined
+	peers    []uint64                 // whom it was told of
+	contacts map[uint64]peering.Hello // whom it has shaken hands with
+	remotes  map[uint64]*remote
+	served   bool  // it has seen a leader
+	slowness int64 // how long the next boot takes
 
 	lost             bool // its disk was emptied, and it was not taken back since
 	voters, learners []uint64
@@ -46,9 +49,10 @@ type server struct {
 
 	inbox   []func()
 	turning bool // a turn is scheduled
-	links   []*link
-	relays  []*link // that it passes on to the leader
+	streams []*attached
 	viewers []*viewer
+	conns   map[uint64]*attached   // those that are served, by number
+	queue   queue.Turns[*attached] // what they ask for
 	reads   map[uint64]func(ok bool)
 	reading uint64 // reads so far
 
@@ -89,13 +93,16 @@ func (s *server) crash() {
 	s.clock.begin(s.w.now, s.w.plan.Seed^s.id<<32^uint64(s.life)<<48)
 	s.disk.crash()
 	s.w.stats.Restarts++
-	for _, l := range slices.Concat(s.links, s.relays) {
-		l.reset()
+	for _, a := range s.streams {
+		a.call.reset()
+		if a.above != nil {
+			a.above.close()
+		}
 	}
 	for _, v := range s.viewers {
 		s.transmit(v, told{end: true})
 	}
-	s.links, s.relays, s.viewers = nil, nil, nil
+	s.streams, s.viewers = nil, nil
 }
 
 // stopForWant stops a server whose disk takes no more.
@@ -128,7 +135,7 @@ func (s *server) scheduleTick(life int) {
 func (s *server) tick() {
 	if s.up() {
 		s.replica.Tick(s.now())
-		s.dropRelays()
+		s.strays()
 		return
 	}
 	s.decide()
@@ -146,8 +153,16 @@ func (s *server) take(input func()) {
 	if !s.on || len(s.inbox) >= maxInbox {
 		return
 	}
-	s.inbox = append(s.inbox, input)
-	s.wake()
+	s.takeAlways(input)
+}
+
+// takeAlways is take for what comes over streams, of which no more is on its way than
+// their windows let.
+func (s *server) takeAlways(input func()) {
+	if s.on {
+		s.inbox = append(s.inbox, input)
+		s.wake()
+	}
 }
 
 // wake schedules a turn: what arrives until then shares one output.
@@ -178,6 +193,7 @@ func (s *server) turn() {
 		}
 	}
 	if s.up() {
+		s.takeRequests()
 		s.carryOut(s.replica.Output(s.w.now + s.wall))
 	}
 }
@@ -248,11 +264,7 @@ func (s *server) carryOut(out *replica.Output) {
 	}
 	s.store(out)
 	s.turns.answer(out.Replies)
-	for _, r := range out.Replies {
-		if l := s.link(r.Conn); l != nil {
-			l.reply(r.Outcome)
-		}
-	}
+	s.deliver(out.Replies)
 	for _, read := range out.Reads {
 		finish := s.reads[read.ID]
 		delete(s.reads, read.ID)
@@ -262,10 +274,9 @@ func (s *server) carryOut(out *replica.Output) {
 	if out.Deposed {
 		s.dropViewers()
 		s.w.note("deposed", s.id, s.replica.Term())
-		for _, l := range s.links {
-			l.farewell(s.replica.Leader())
+		for _, n := range sorted(s.conns) {
+			s.conns[n].depose()
 		}
-		s.links = nil
 	}
 	if out.Members {
 		s.gained()
@@ -286,13 +297,18 @@ func (s *server) store(out *replica.Output) {
 	}
 }
 
-func (s *server) link(number uint64) *link {
-	for _, l := range s.links {
-		if l.number == number {
-			return l
+// deliver hands replies over, and has them sent.
+func (s *server) deliver(replies []replica.Reply) {
+	for _, r := range replies {
+		if a := s.conns[r.Conn]; a != nil {
+			a.deliver(r.Outcome)
 		}
 	}
-	return nil
+	for _, r := range replies {
+		if a := s.conns[r.Conn]; a != nil {
+			a.pump()
+		}
+	}
 }
 
 // send puts a message on the network, as bytes.
@@ -308,12 +324,8 @@ func (s *server) send(m *raftpb.Message) {
 	}
 	snapshot := m.GetType() == raftpb.MsgSnap
 	other := s.w.servers[to-1]
-	uid, receiver := s.disk.uid, other.disk.uid
-	arrived := s.w.packet(s.endpoint(), other.endpoint(), func() {
-		if other.disk.uid == receiver {
-			other.arrive(s, uid, data)
-		}
-	})
+	c := s.over(to)
+	arrived := c != nil && c.packet(acceptor, func() { other.arrive(c, data) })
 	switch {
 	case snapshot:
 		s.reportLater(func() { s.replica.SnapshotSent(to, arrived) })
@@ -325,9 +337,11 @@ func (s *server) send(m *raftpb.Message) {
 // tell sends a digest to all others.
 func (s *server) tell(d replica.Digest) {
 	for _, other := range s.w.servers {
-		if other != s {
-			s.w.packet(s.endpoint(), other.endpoint(), func() {
-				other.receive(func() { other.replica.Compare(s.id, d) })
+		if c := s.over(other.id); c != nil {
+			c.packet(acceptor, func() {
+				if other.up() {
+					other.replica.Compare(s.id, d)
+				}
 			})
 		}
 	}
@@ -343,26 +357,19 @@ func (s *server) reportLater(report func()) {
 	})
 }
 
-// arrive is a message that comes from the network. It came over the connection of a
-// server that has shaken hands. The connection of a server that came back with another
-// directory is another one.
-func (s *server) arrive(from *server, uid uint64, data []byte) {
-	if c := s.contacts[from.id]; !s.up() || s.knowsGone(from.id) || c == nil || c.hello.said.UID != uid {
+// arrive is a message that comes over the connection that a peer dialled last.
+func (s *server) arrive(c *conn, data []byte) {
+	from := c.ends[dialler].id
+	if !s.up() || !c.seat {
 		return
 	}
 	m := new(raftpb.Message)
 	if err := proto.Unmarshal(data, m); err != nil {
-		s.w.violate("codec", "a message of server %d cannot be read: %v", from.id, err)
+		s.w.violate("codec", "a message of server %d cannot be read: %v", from, err)
 		return
 	}
-	s.w.note(m.GetType().String(), from.id<<8|s.id, m.GetTerm()<<32|m.GetIndex())
-	s.receive(func() { s.replica.Receive(s.now(), m) })
-}
-
-// knowsGone reports whether this server takes nothing from another any more.
-func (s *server) knowsGone(id uint64) bool {
-	other := s.w.servers[id-1]
-	return other.removed
+	s.w.note(m.GetType().String(), from<<8|s.id, m.GetTerm()<<32|m.GetIndex())
+	s.replica.Receive(s.now(), m)
 }
 
 // leader returns the server that leads in the highest term, or nil.

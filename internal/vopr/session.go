@@ -44,7 +44,7 @@ func (c *client) opened(o line.Output) {
 		client: c, line: o.Session, secret: o.Session.Secret(), id: c.derive(o.Session.Secret()),
 		opened: c.w.judge.frontier, asked: make(map[uint64]*asked), places: make(map[uint64]*place),
 	}
-	c.sessions = append(c.sessions, s)
+	c.sessions, c.heard = append(c.sessions, s), c.w.now
 	s.promise(o.Until)
 }
 
@@ -158,9 +158,9 @@ func (c *client) hears(frame *api.ServerFrame) {
 		if code == registry.NotLeader || code == registry.Unavailable {
 			continue
 		}
-		c.heard = c.w.now
 		c.w.note("reply", uint64(c.slot)<<56|rep.GetSequence(), uint64(code)<<56|rep.GetFence())
 		if s := c.by(rep.GetSession()); s != nil {
+			c.heard = c.w.now
 			s.hears(rep, code)
 		} else if rep.GetSequence() >= stolen && code != registry.SessionGone {
 			c.w.violate("owner", "%s asks for something in a session that is not its own, and is answered with the code %d: %s", c.principal(), code, rep.GetMessage())

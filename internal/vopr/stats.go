@@ -34,6 +34,7 @@ type Stats struct {
 	Thefts     int // requests in the session of another client
 	Floods     int // times that a client asked for hundreds of locks at once
 	Relayed    int // streams that a server passed on to the leader
+	Connected  int // connections between servers
 	Histories  int // checked for linearizability
 	Checked    int // operations in them
 	Unknown    int // histories that were too hard
@@ -87,6 +88,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Thefts += o.Thefts
 	s.Limited += o.Limited
 	s.Relayed += o.Relayed
+	s.Connected += o.Connected
 	s.Histories += o.Histories
 	s.Checked += o.Checked
 	s.Unknown += o.Unknown
@@ -150,6 +152,7 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "acquires refused by the limit of the state", Value: float64(s.Limited)},
 		{Name: "requests in sessions of others", Value: float64(s.Thefts)},
 		{Name: "streams relayed", Value: float64(s.Relayed)},
+		{Name: "connections of servers", Value: float64(s.Connected)},
 		{Name: "late writes refused", Value: float64(s.Refused)},
 		{Name: "histories linearizable", Value: float64(s.Histories)},
 		{Name: "operations in them", Value: float64(s.Checked)},

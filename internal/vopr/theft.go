@@ -25,8 +25,11 @@ func (c *client) steal(what int64) {
 				session = s.id[:]
 			}
 			for _, l := range c.links {
+				if l.server == nil {
+					continue
+				}
 				c.w.stats.Thefts++
-				l.up(&api.ClientFrame{Requests: []*api.Request{s.misuse(session, what>>1)}})
+				l.send(&api.ClientFrame{Requests: []*api.Request{s.misuse(session, what>>1)}})
 			}
 		}
 	}

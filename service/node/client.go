@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 
+	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 )
@@ -32,15 +33,19 @@ type Conn struct {
 	number uint64
 
 	room chan struct{} // has a value when there is room for more requests
-	// The rest is guarded by the intake: what was submitted and waits for the loop, how
-	// many requests that is, and how many were taken in this turn.
-	waiting      [][]registry.Command
-	count, taken int
+	// line is guarded by the intake.
+	line queue.Line[*Conn]
+}
+
+func newConn(n *Node, number uint64) *Conn {
+	c := &Conn{node: n, number: number, room: make(chan struct{}, 1)}
+	c.line.Conn = c
+	return c
 }
 
 // Connect registers a client.
 func (n *Node) Connect(ctx context.Context, c Client) (*Conn, error) {
-	conn := &Conn{node: n, number: n.numbers.Add(1), room: make(chan struct{}, 1)}
+	conn := newConn(n, n.numbers.Add(1))
 	err := n.call(ctx, func(r *replica.Replica) error {
 		if r == nil || !r.Leading() {
 			return ErrNotLeader

@@ -7,13 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/registry"
 )
-
-// connOf returns a connection of a node that has nothing but an intake.
-func connOf(n *Node, number uint64) *Conn {
-	return &Conn{node: n, number: number, room: make(chan struct{}, 1)}
-}
 
 // requests returns count requests, numbered in order from the given number.
 func requests(from, count int) (commands []registry.Command) {
@@ -52,8 +48,8 @@ func taken(in *intake) (all [][]uint64) {
 // around, in order: 128 clients that share a connection must share entries of the log.
 func TestSubmissionsOfAConnectionGather(t *testing.T) {
 	n := &Node{intake: newIntake(), done: make(chan struct{})}
-	c := connOf(n, 1)
-	for sequence := 1; sequence <= turn; sequence++ {
+	c := newConn(n, 1)
+	for sequence := 1; sequence <= queue.Turn; sequence++ {
 		submit(t, c, sequence, 1)
 	}
 	var got []uint64
@@ -65,8 +61,8 @@ func TestSubmissionsOfAConnectionGather(t *testing.T) {
 			t.Fatalf("taken in the order %v", got)
 		}
 	}
-	if len(got) != turn {
-		t.Errorf("%d requests were there, want %d", len(got), turn)
+	if len(got) != queue.Turn {
+		t.Errorf("%d requests were there, want %d", len(got), queue.Turn)
 	}
 }
 
@@ -74,8 +70,8 @@ func TestSubmissionsOfAConnectionGather(t *testing.T) {
 // its context lasts.
 func TestFullConnectionWaits(t *testing.T) {
 	n := &Node{intake: newIntake(), done: make(chan struct{})}
-	c := connOf(n, 1)
-	submit(t, c, 1, 10*turn) // one submission may be larger
+	c := newConn(n, 1)
+	submit(t, c, 1, 10*queue.Turn) // one submission may be larger
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := c.Submit(ended, requests(1, 1)); !errors.Is(err, context.Canceled) {
@@ -84,17 +80,17 @@ func TestFullConnectionWaits(t *testing.T) {
 	const more = 4
 	results := make(chan error, more)
 	for range more {
-		go func() { results <- c.Submit(t.Context(), requests(10*turn+1, 1)) }()
+		go func() { results <- c.Submit(t.Context(), requests(10*queue.Turn+1, 1)) }()
 	}
 	in := 0
-	for deadline := time.After(30 * time.Second); in < 10*turn+more; {
+	for deadline := time.After(30 * time.Second); in < 10*queue.Turn+more; {
 		select {
 		case <-n.intake.wake:
 			for _, piece := range taken(n.intake) {
 				in += len(piece) - 1
 			}
 		case <-deadline:
-			t.Fatalf("%d requests were taken, want %d", in, 10*turn+more)
+			t.Fatalf("%d requests were taken, want %d", in, 10*queue.Turn+more)
 		}
 	}
 	for range more {
@@ -102,7 +98,7 @@ func TestFullConnectionWaits(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	submit(t, c, 1, turn)
+	submit(t, c, 1, queue.Turn)
 	close(n.done)
 	if err := c.Submit(t.Context(), requests(1, 1)); !errors.Is(err, ErrStopped) {
 		t.Errorf("a submission to a node that stopped: %v", err)
@@ -112,11 +108,11 @@ func TestFullConnectionWaits(t *testing.T) {
 // Connections take turns of equally many requests, however they submit them.
 func TestConnectionsTakeTurns(t *testing.T) {
 	n := &Node{intake: newIntake(), done: make(chan struct{})}
-	one, two, three := connOf(n, 1), connOf(n, 2), connOf(n, 3)
-	submit(t, one, 1, 2*turn+1)
+	one, two, three := newConn(n, 1), newConn(n, 2), newConn(n, 3)
+	submit(t, one, 1, 2*queue.Turn+1)
 	submit(t, two, 1, 1)
-	submit(t, two, 2, turn-2)
-	submit(t, two, turn, 2*turn)
+	submit(t, two, 2, queue.Turn-2)
+	submit(t, two, queue.Turn, 2*queue.Turn)
 	submit(t, three, 1, 1)
 	var order [][2]uint64 // connection, and requests in a row
 	for _, piece := range taken(n.intake) {
@@ -126,7 +122,7 @@ func TestConnectionsTakeTurns(t *testing.T) {
 		}
 		order = append(order, [2]uint64{piece[0], uint64(len(piece) - 1)})
 	}
-	want := [][2]uint64{{1, turn}, {2, turn}, {3, 1}, {1, turn}, {2, turn}, {1, 1}, {2, turn - 1}}
+	want := [][2]uint64{{1, queue.Turn}, {2, queue.Turn}, {3, 1}, {1, queue.Turn}, {2, queue.Turn}, {1, 1}, {2, queue.Turn - 1}}
 	if !slices.Equal(order, want) {
 		t.Errorf("taken %v, want %v", order, want)
 	}

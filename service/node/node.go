@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/conclave-io/conclave/internal/boottime"
+	"github.com/conclave-io/conclave/service/peering"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/store"
@@ -108,7 +109,7 @@ func (n *Node) open() error {
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
 		Founding: n.records.phase, Removed: n.records.removed, Takes: n.records.takes,
-		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, Build: n.cfg.Build[:min(len(n.cfg.Build), transport.MaxBuild)],
+		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, Build: n.cfg.Build[:min(len(n.cfg.Build), peering.MaxBuild)],
 		Calls:   n.cfg.Calls,
 		Handler: &handler{n},
 		Log:     n.log,

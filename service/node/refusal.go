@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/peering"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/transport"
 )
@@ -22,9 +23,9 @@ func (n *Node) weigh(r refusal) error {
 	var told *transport.Refusal
 	if errors.As(r.err, &told) {
 		switch told.Code {
-		case transport.Removed:
+		case peering.Removed:
 			why = founding.Removed
-		case transport.UnknownServer:
+		case peering.UnknownServer:
 			why = founding.Unknown
 		}
 	}

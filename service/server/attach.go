@@ -13,15 +13,13 @@ import (
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
-	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/stream"
 )
 
 const (
 	// protocolVersion is that of the interface that this server speaks.
 	protocolVersion = 1
-	// frameRequests is the most that a client may put into one frame.
-	frameRequests = 1024
 	// window is how many bytes a client may send ahead of what has been read.
 	window = 1 << 20
 )
@@ -35,10 +33,10 @@ type service struct {
 }
 
 // Attach serves one process.
-func (s service) Attach(stream attachStream) error {
-	ctx := stream.Context()
+func (s service) Attach(frames attachStream) error {
+	ctx := frames.Context()
 	welcome := &api.Welcome{Cluster: s.identity, Server: s.cfg.ID, Version: protocolVersion}
-	if err := stream.Send(&api.ServerFrame{Welcome: welcome}); err != nil {
+	if err := frames.Send(&api.ServerFrame{Welcome: welcome}); err != nil {
 		return err
 	}
 	who, err := callerOf(ctx)
@@ -47,8 +45,8 @@ func (s service) Attach(stream attachStream) error {
 	}
 	cut := make(chan struct{})
 	out := newOutbox(who, func() {
-		s.log.Warn("a client does not take its replies and is cut off", "remote", who.remote)
-		if who.vouched { // others come over the same connection
+		s.log.Warn("a client does not take its replies and is cut off", "remote", who.Remote)
+		if who.Vouched { // others come over the same connection
 			close(cut)
 		} else {
 			go hangUp(ctx)
@@ -59,24 +57,24 @@ func (s service) Attach(stream attachStream) error {
 	conn, err := s.connect(ctx, out)
 	switch {
 	case errors.Is(err, node.ErrNotLeader) && wantsRelay(ctx):
-		return s.relay(stream, out.sessions)
+		return s.pass(frames, out.sessions)
 	case err != nil:
-		return s.dismiss(stream, nil)
+		return s.dismiss(frames, nil)
 	}
 	defer conn.Close()
 	// The reader ends with the stream's context, so when this function returns.
-	s.tasks.Go(func() { out.end(s.read(stream, conn, out)) })
-	if who.vouched {
-		return s.writeUntil(cut, stream, out)
+	s.tasks.Go(func() { out.end(s.read(frames, conn, out)) })
+	if who.Vouched {
+		return s.writeUntil(cut, frames, out)
 	}
-	return s.write(stream, out)
+	return s.write(frames, out)
 }
 
 // writeUntil is write until cut is closed. The writer ends with the stream's context,
 // when this function has returned, even if nobody takes what it sends.
-func (s *Server) writeUntil(cut <-chan struct{}, stream attachStream, out *outbox) error {
+func (s *Server) writeUntil(cut <-chan struct{}, frames attachStream, out *outbox) error {
 	written := make(chan error, 1)
-	s.tasks.Go(func() { written <- s.write(stream, out) })
+	s.tasks.Go(func() { written <- s.write(frames, out) })
 	select {
 	case err := <-written:
 		return err
@@ -97,28 +95,21 @@ func (s *Server) connect(ctx context.Context, client node.Client) (*node.Conn, e
 
 // read passes requests on until the client sends no more. It returns a farewell
 // if that is the client's fault.
-func (s *Server) read(stream attachStream, conn *node.Conn, out *outbox) *api.Farewell {
-	ctx := stream.Context()
+func (s *Server) read(frames attachStream, conn *node.Conn, out *outbox) *api.Farewell {
+	ctx := frames.Context()
 	for {
-		frame, err := stream.Recv()
+		frame, err := frames.Recv()
 		if err != nil {
 			if errors.Is(err, io.EOF) || ctx.Err() != nil {
 				return nil
 			}
 			return &api.Farewell{Code: api.Code_CODE_INVALID, Message: status.Convert(err).Message()}
 		}
-		if n := len(frame.GetRequests()); n > frameRequests {
-			message := fmt.Sprintf("a frame has %d requests: it may have %d", n, frameRequests)
-			return &api.Farewell{Code: api.Code_CODE_INVALID, Message: message}
+		commands, refused, farewell := stream.Commands(out.sessions.caller, out.sessions, frame)
+		if farewell != nil {
+			return farewell
 		}
-		commands := make([]registry.Command, 0, len(frame.GetRequests()))
-		for _, req := range frame.GetRequests() {
-			if c, problem := out.command(req); problem != "" {
-				out.refuse(refusal(req, api.Code_CODE_INVALID, problem))
-			} else {
-				commands = append(commands, c)
-			}
-		}
+		out.refuse(refused)
 		out.note(commands)
 		if conn.Submit(ctx, commands) != nil || out.admit(ctx) != nil {
 			return nil // the stream ends, or the node, which deposes its clients
@@ -128,8 +119,8 @@ func (s *Server) read(stream attachStream, conn *node.Conn, out *outbox) *api.Fa
 
 // write sends whatever is queued each time it comes around: replies that come
 // while a frame is being sent travel together in the next.
-func (s *Server) write(stream attachStream, out *outbox) error {
-	ctx := stream.Context()
+func (s *Server) write(frames attachStream, out *outbox) error {
+	ctx := frames.Context()
 	told := uint64(0)
 	for {
 		select {
@@ -150,36 +141,36 @@ func (s *Server) write(stream attachStream, out *outbox) error {
 				break
 			}
 			if frame != nil {
-				if err := stream.Send(frame); err != nil {
+				if err := frames.Send(frame); err != nil {
 					return err
 				}
 			}
 			if last {
-				return s.part(stream, out)
+				return s.part(frames, out)
 			}
 		}
 	}
 }
 
 // part ends a stream.
-func (s *Server) part(stream attachStream, out *outbox) error {
+func (s *Server) part(frames attachStream, out *outbox) error {
 	switch farewell, deposed := out.parting(); {
 	case farewell != nil:
-		return s.dismiss(stream, farewell)
+		return s.dismiss(frames, farewell)
 	case deposed:
-		return s.dismiss(stream, nil)
+		return s.dismiss(frames, nil)
 	}
 	return nil
 }
 
 // dismiss says goodbye; without a reason of its own, because this server does
 // not lead.
-func (s *Server) dismiss(stream attachStream, farewell *api.Farewell) error {
+func (s *Server) dismiss(frames attachStream, farewell *api.Farewell) error {
 	if farewell == nil {
-		leader := s.awaitLeader(stream.Context())
+		leader := s.awaitLeader(frames.Context())
 		farewell = &api.Farewell{Code: api.Code_CODE_NOT_LEADER, Leader: s.node.ClientAddress(leader), Message: s.disclaim(leader)}
 	}
-	if err := stream.Send(&api.ServerFrame{Farewell: farewell}); err != nil {
+	if err := frames.Send(&api.ServerFrame{Farewell: farewell}); err != nil {
 		return err
 	}
 	return nil

@@ -16,41 +16,14 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	"github.com/conclave-io/conclave/service/api"
-	"github.com/conclave-io/conclave/service/convert"
-	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/stream"
 )
 
 // maxPrincipal bounds the name of a principal, in bytes.
 const maxPrincipal = 256
 
 // caller is who made a call.
-type caller struct {
-	// principal is the name that the caller has proven, such as "cert:batch-7";
-	// empty for an anonymous caller.
-	principal string
-	// via is how the call came: "grpc", "http", or "local" from within this process.
-	via string
-	// remote is the address that it came from.
-	remote string
-	// vouched says that another server has proven the caller and passed the call
-	// on. Its requests have the id of their session in place of the secret.
-	vouched bool
-}
-
-// session returns the id of the caller's session: what it sent as the session of a
-// request is the secret, unless another server has derived the id already.
-func (c caller) session(sent []byte) registry.SessionID {
-	if c.vouched {
-		return registry.SessionID(sent)
-	}
-	return registry.Derive(c.principal, sent)
-}
-
-// origin is the caller as commands record it.
-func (c caller) origin() registry.Origin {
-	return registry.Origin{Actor: c.principal, Via: c.via, Remote: c.remote}
-}
+type caller = stream.Caller
 
 // identity is who is at the other end of a connection, or why that is not clear.
 type identity struct {
@@ -61,16 +34,16 @@ type identity struct {
 // identify finds out who is at the other end of a connection of clients. Local is the
 // principal of who connects from within this process.
 func identify(conn net.Conn, via, local string) identity {
-	who := identity{caller: caller{via: via, remote: conn.RemoteAddr().String()}}
+	who := identity{caller: caller{Via: via, Remote: conn.RemoteAddr().String()}}
 	if conn.RemoteAddr().Network() == "pipe" { // of net.Pipe: no other process has an end of it
-		who.principal, who.via = local, "local"
+		who.Principal, who.Via = local, "local"
 		return who
 	}
 	if s, ok := conn.(*sniffed); ok {
 		conn = s.Conn
 	}
 	if secure, ok := conn.(*tls.Conn); ok {
-		who.principal, who.err = principalOf(secure.ConnectionState())
+		who.Principal, who.err = principalOf(secure.ConnectionState())
 	}
 	return who
 }
@@ -97,7 +70,7 @@ func callerOf(ctx context.Context) (caller, error) {
 			return l.caller, l.err
 		}
 	}
-	return caller{via: "grpc"}, nil
+	return caller{Via: "grpc"}, nil
 }
 
 // refuseNameless fails for a caller that shows a certificate which names nobody: it
@@ -175,13 +148,4 @@ func checkPrincipal(name string) error {
 		return errors.New(`contains "*"`)
 	}
 	return nil
-}
-
-// command translates a request of a caller, or reports what is wrong with it.
-func (c caller) command(req *api.Request) (registry.Command, string) {
-	id, problem := c.sessionID(req.GetSession())
-	if problem != "" {
-		return registry.Command{}, problem
-	}
-	return convert.Command(c.origin(), id, req)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/stream"
 )
 
 const (
@@ -41,8 +42,8 @@ func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
 	if err != nil {
 		return s.failed(ctx, req, err)
 	}
-	if _, problem := who.command(req); problem != "" {
-		return refusal(req, api.Code_CODE_INVALID, problem)
+	if _, problem := who.Command(req); problem != "" {
+		return stream.Refusal(req, api.Code_CODE_INVALID, problem)
 	}
 	ctx, cancel := deadlineFor(withCaller(ctx, who), waits(req))
 	defer cancel()
@@ -85,7 +86,7 @@ func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
 		func(ctx context.Context) (*api.Reply, error) { return s.doHere(ctx, req) },
 		func(ctx context.Context, leader api.ConclaveClient) (*api.Reply, error) {
 			who, _ := callerOf(ctx)
-			reply, err := leader.Do(ctx, who.passedOn(req))
+			reply, err := leader.Do(ctx, who.PassedOn(req))
 			if err == nil {
 				reply.Session = req.GetSession()
 			}
@@ -114,13 +115,13 @@ func cmpCode(reply *api.Reply, err error) error {
 func (s *Server) failed(ctx context.Context, req *api.Request, err error) *api.Reply {
 	switch status.Code(err) {
 	case codes.FailedPrecondition:
-		reply := refusal(req, api.Code_CODE_NOT_LEADER, reason(err))
+		reply := stream.Refusal(req, api.Code_CODE_NOT_LEADER, reason(err))
 		reply.Leader = s.node.ClientAddress(s.node.Metrics().Leader.Load())
 		return reply
 	case codes.Unavailable, codes.Canceled:
-		return refusal(req, api.Code_CODE_UNAVAILABLE, reason(err)+"; the outcome is unknown")
+		return stream.Refusal(req, api.Code_CODE_UNAVAILABLE, reason(err)+"; the outcome is unknown")
 	}
-	return refusal(req, api.Code_CODE_INTERNAL, reason(err))
+	return stream.Refusal(req, api.Code_CODE_INTERNAL, reason(err))
 }
 
 // call is the client of a node for one request.
@@ -155,7 +156,7 @@ func (s *Server) doHere(ctx context.Context, req *api.Request) (*api.Reply, erro
 	}
 	defer conn.Close()
 	who, _ := callerOf(ctx)
-	command, _ := who.command(req) // it was looked at before
+	command, _ := who.Command(req) // it was looked at before
 	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
 		return nil, err
 	}
@@ -202,7 +203,7 @@ func (s *Server) leave(ctx context.Context, req *api.Request) (*api.Reply, error
 			return nil, err
 		}
 		message := fmt.Sprintf("%q was not granted in time; the request has left the queue", req.GetAcquire().GetName())
-		return refusal(req, api.Code_CODE_TIMEOUT, message), nil
+		return stream.Refusal(req, api.Code_CODE_TIMEOUT, message), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -230,12 +231,7 @@ func (s *Server) withdraw(who caller, req *api.Request) error {
 		return nil
 	}
 	if s.ctx.Err() == nil {
-		s.log.Warn("could not withdraw an abandoned request", "session", who.session(req.GetSession()), "sequence", hold, "why", reply.GetMessage())
+		s.log.Warn("could not withdraw an abandoned request", "session", who.Session(req.GetSession()), "sequence", hold, "why", reply.GetMessage())
 	}
 	return errors.New(reply.GetMessage())
-}
-
-// refusal answers a request that goes no further.
-func refusal(req *api.Request, code api.Code, message string) *api.Reply {
-	return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: code, Message: message}
 }

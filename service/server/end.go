@@ -14,6 +14,7 @@ import (
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/stream"
 )
 
 // requestHeader has the number of a request without a session that a server passes
@@ -31,11 +32,11 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, err.Error())
 	}
-	if n := len(req.GetId()); n != secretSize {
-		return nil, status.Errorf(codes.InvalidArgument, "id: %d bytes: the public id of a session has %d", n, secretSize)
+	if n := len(req.GetId()); n != stream.SecretSize {
+		return nil, status.Errorf(codes.InvalidArgument, "id: %d bytes: the public id of a session has %d", n, stream.SecretSize)
 	}
 	command := registry.Command{
-		Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), Origin: who.origin(),
+		Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), Origin: who.Origin(),
 	}
 	command.Origin.Request = requestOf(ctx, who)
 	ctx, cancel := deadlineFor(ctx, false)
@@ -58,7 +59,7 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 // requestOf returns the number of a request without a session: what the server drew
 // that passed it on, or a new one.
 func requestOf(ctx context.Context, who caller) (request [16]byte) {
-	if drawn := metadata.ValueFromIncomingContext(ctx, requestHeader); who.vouched && len(drawn) == 1 && len(drawn[0]) == len(request) {
+	if drawn := metadata.ValueFromIncomingContext(ctx, requestHeader); who.Vouched && len(drawn) == 1 && len(drawn[0]) == len(request) {
 		return [16]byte([]byte(drawn[0]))
 	}
 	rand.Read(request[:]) // never fails: crypto/rand ends the program instead

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/conclave-io/conclave/service/peering"
 	"github.com/conclave-io/conclave/service/transport"
 	"github.com/conclave-io/conclave/service/version"
 )
@@ -16,8 +17,8 @@ func TestFinal(t *testing.T) {
 		final bool
 	}{
 		{version.Check("the state of the cluster", 2, 1, 1), true},
-		{&transport.Refusal{Code: transport.LevelUnknown, Text: "server 1 reads levels 1 to 1"}, true},
-		{&transport.Refusal{Code: transport.OtherCluster, Text: "server 1 belongs to another cluster"}, false},
+		{&transport.Refusal{Code: peering.LevelUnknown, Text: "server 1 reads levels 1 to 1"}, true},
+		{&transport.Refusal{Code: peering.OtherCluster, Text: "server 1 belongs to another cluster"}, false},
 		{errors.New("address already in use"), false},
 	} {
 		if got := Final(fmt.Errorf("server 1 stopped: %w", c.err)); got != c.final {

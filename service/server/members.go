@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/peering"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/store"
@@ -103,7 +104,7 @@ func Final(err error) bool {
 		refused *transport.Refusal
 	)
 	return Removed(err) || errors.As(err, &unread) || errors.As(err, &differs) ||
-		errors.As(err, &refused) && refused.Code == transport.LevelUnknown || errors.As(err, &damaged) || errors.As(err, &format) ||
+		errors.As(err, &refused) && refused.Code == peering.LevelUnknown || errors.As(err, &damaged) || errors.As(err, &format) ||
 		errors.As(err, &cluster) || errors.As(err, &server) || errors.As(err, &other)
 }
 

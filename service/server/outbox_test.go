@@ -10,76 +10,31 @@ import (
 
 	"google.golang.org/grpc/peer"
 
-	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/stream"
 )
 
 func untimed(registry.Op, time.Duration) {}
 
-func TestOutboxGathersRepliesIntoFrames(t *testing.T) {
-	o := newOutbox(caller{}, func() { t.Error("it overflows") })
-	for range 3 {
-		o.Deliver(make([]node.Reply, frameReplies/2))
-	}
-	o.refuse(&api.Reply{Sequence: 7})
-	frame, last := o.take(untimed)
-	if len(frame.GetReplies()) != frameReplies || last {
-		t.Fatalf("the first frame has %d replies, last %v", len(frame.GetReplies()), last)
-	}
-	frame, last = o.take(untimed)
-	if n := len(frame.GetReplies()); n != frameReplies/2+1 || frame.GetReplies()[n-1].GetSequence() != 7 || last {
-		t.Fatalf("the second frame has %d replies, last %v", n, last)
-	}
-	if frame, last = o.take(untimed); frame != nil || last {
-		t.Fatalf("the third frame is %v, last %v", frame, last)
-	}
-}
-
-func TestOutboxSendsEverythingBeforeTheEnd(t *testing.T) {
-	o := newOutbox(caller{}, nil)
-	o.Deliver(make([]node.Reply, frameReplies+1))
-	o.Depose()
-	if _, last := o.take(untimed); last {
-		t.Error("the stream ends with replies still to send")
-	}
-	if _, last := o.take(untimed); !last {
-		t.Error("the stream does not end")
-	}
-}
-
-func TestOutboxEndsOnceAllIsAnswered(t *testing.T) {
-	o := newOutbox(caller{}, nil)
-	o.note([]registry.Command{{Op: registry.OpRenew, Sequence: 1}})
-	o.end(nil)
-	if _, last := o.take(untimed); last {
-		t.Error("the stream ends before the answer")
-	}
-	o.Deliver([]node.Reply{{Sequence: 1}})
-	timed := 0
-	if _, last := o.take(func(registry.Op, time.Duration) { timed++ }); !last || timed != 1 {
-		t.Errorf("after the answer: last %v, %d times measured", last, timed)
-	}
-}
-
 func TestOutboxOverflowsOnce(t *testing.T) {
 	overflows := 0
 	o := newOutbox(caller{}, func() { overflows++ })
-	o.Deliver(make([]node.Reply, maxOutbox))
+	o.Deliver(make([]node.Reply, stream.DefaultLimits.Most))
 	if overflows != 0 {
 		t.Fatal("it overflows when it is full")
 	}
 	o.Deliver(make([]node.Reply, 1))
-	o.Deliver(make([]node.Reply, maxOutbox))
-	if overflows != 1 || len(o.outcomes) != 0 {
-		t.Errorf("%d overflows, %d replies kept", overflows, len(o.outcomes))
+	o.Deliver(make([]node.Reply, stream.DefaultLimits.Most))
+	if frame, _ := o.take(untimed); overflows != 1 || frame != nil {
+		t.Errorf("%d overflows, %d replies kept", overflows, len(frame.GetReplies()))
 	}
 }
 
 func TestOutboxAdmitsWhenThereIsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutbox(caller{}, nil)
-		o.Deliver(make([]node.Reply, highWater+1))
+		o.Deliver(make([]node.Reply, stream.DefaultLimits.HighWater+1))
 		admitted := make(chan error)
 		go func() { admitted <- o.admit(t.Context()) }()
 		synctest.Wait()
@@ -97,7 +52,7 @@ func TestOutboxAdmitsWhenThereIsRoom(t *testing.T) {
 
 func TestOutboxAdmitsNothingAfterTheEnd(t *testing.T) {
 	o := newOutbox(caller{}, nil)
-	o.Deliver(make([]node.Reply, highWater+1))
+	o.Deliver(make([]node.Reply, stream.DefaultLimits.HighWater+1))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := o.admit(ctx); !errors.Is(err, context.Canceled) {

@@ -12,64 +12,70 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
-	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/stream"
 )
 
-const (
-	// relayHeader is the metadata by which a client asks a server that does not lead
-	// to pass its stream on to the leader, because it cannot reach the leader itself.
-	relayHeader = "conclave-relay"
-	// maxRelayed bounds the streams that a server passes on.
-	maxRelayed = 4096
-	// relayPatience is how long the leader may take to answer to a stream.
-	relayPatience = time.Second
-)
+// relayHeader is the metadata by which a client asks a server that does not lead
+// to pass its stream on to the leader, because it cannot reach the leader itself.
+const relayHeader = "conclave-relay"
 
-// wantsRelay reports whether a client asks for its stream to be passed on. One hop is
-// all there is: two servers that take each other for the leader must not send it to
-// and fro.
+// wantsRelay reports whether a client asks for its stream to be passed on.
 func wantsRelay(ctx context.Context) bool {
-	return len(metadata.ValueFromIncomingContext(ctx, relayHeader)) > 0 && !passedOn(ctx)
+	return len(metadata.ValueFromIncomingContext(ctx, relayHeader)) > 0
 }
 
-// relay passes a client's stream on to the leader until one of them ends it, or
-// another server leads. It keeps nothing: a side that takes no frames holds up the
-// other. The deadlines of the client hold, since it counts from when it sent.
-func (s *Server) relay(stream attachStream, known *sessions) error {
-	if s.relayed.Add(1) > maxRelayed {
-		s.relayed.Add(-1)
-		message := fmt.Sprintf("server %d passes on %d streams already, the most it does", s.cfg.ID, maxRelayed)
-		return s.dismiss(stream, &api.Farewell{Code: api.Code_CODE_NOT_LEADER, Message: message})
-	}
+// pass passes a client's stream on to the leader, if that is what to do with it.
+func (s *Server) pass(frames attachStream, known *sessions) error {
+	before := s.relayed.Add(1) - 1
 	defer s.relayed.Add(-1)
-	ctx, cancel := context.WithCancel(stream.Context())
-	defer cancel()
-	leader := s.awaitLeader(ctx)
-	upstream, err := s.attachTo(ctx, cancel, leader)
-	if err != nil {
-		return s.dismiss(stream, nil)
+	leader := s.awaitLeader(frames.Context())
+	arrival := stream.Arrival{Caller: known.caller, Asked: true, Self: s.cfg.ID, Leader: leader, Relayed: int(before)}
+	switch arrival.Way() {
+	case stream.PassOn:
+		return s.relay(frames, known, leader)
+	case stream.Crowded:
+		message := fmt.Sprintf("server %d passes on %d streams already, the most it does", s.cfg.ID, stream.MaxRelayed)
+		return s.dismiss(frames, &api.Farewell{Code: api.Code_CODE_NOT_LEADER, Message: message})
 	}
-	stream = &sharedStream{attachStream: stream}
-	wrong := make(chan *api.Farewell, 1)
-	s.tasks.Go(func() {
-		if farewell := passUp(stream, upstream, known); farewell != nil {
-			wrong <- farewell
-			cancel()
-		}
-	})
-	s.tasks.Go(func() {
-		s.whileLeads(ctx, leader)
-		cancel()
-	})
-	if passDown(stream, upstream, known) == nil {
+	return s.dismiss(frames, nil)
+}
+
+// passing is stream.Relay, for the goroutines that pass frames up and down and the one
+// that looks who leads.
+type passing struct {
+	cancel func() // ends the stream to the leader
+
+	mu      sync.Mutex
+	machine stream.Relay
+}
+
+// update lets the machine take something in, and ends what is over.
+func (r *passing) update(change func(*stream.Relay)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.machine)
+	if r.machine.Over() {
+		r.cancel()
+	}
+}
+
+// relay passes a client's stream on until the machine says that it ends.
+func (s *Server) relay(frames attachStream, known *sessions, leader uint64) error {
+	ctx, cancel := context.WithCancel(frames.Context())
+	defer cancel()
+	r := &passing{cancel: cancel, machine: stream.NewRelay(monotonic(), leader)}
+	s.tasks.Go(func() { s.look(ctx, r) })
+	frames = &sharedStream{attachStream: frames}
+	if err := s.passDown(ctx, frames, known, r, leader); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	farewell, told := r.machine.Farewell()
+	r.mu.Unlock()
+	if told {
 		return nil
 	}
-	select {
-	case farewell := <-wrong:
-		return s.dismiss(stream, farewell)
-	default:
-		return s.dismiss(stream, nil)
-	}
+	return s.dismiss(frames, farewell)
 }
 
 // sharedStream is a stream that two goroutines send to.
@@ -84,11 +90,8 @@ func (s *sharedStream) Send(frame *api.ServerFrame) error {
 	return s.attachStream.Send(frame)
 }
 
-// attachTo opens a stream to the leader for the caller of ctx, and takes its welcome.
-func (s *Server) attachTo(ctx context.Context, cancel func(), leader uint64) (api.Conclave_AttachClient, error) {
-	if leader == 0 || leader == s.cfg.ID {
-		return nil, errMoved
-	}
+// attachTo opens a stream to the leader for the caller of ctx.
+func (s *Server) attachTo(ctx context.Context, leader uint64) (api.Conclave_AttachClient, error) {
 	client, err := s.callees.get(leader)
 	if err != nil {
 		return nil, err
@@ -96,87 +99,83 @@ func (s *Server) attachTo(ctx context.Context, cancel func(), leader uint64) (ap
 	if ctx, err = vouch(ctx); err != nil {
 		return nil, err
 	}
-	patience := time.AfterFunc(relayPatience, cancel)
-	defer patience.Stop()
-	upstream, err := client.Attach(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if frame, err := upstream.Recv(); err != nil || frame.GetWelcome() == nil {
-		return nil, errors.Join(errMoved, err)
-	}
-	return upstream, nil
+	return client.Attach(ctx)
 }
 
-// whileLeads returns when another server leads than the given one, when this server
-// stops, or when ctx ends.
-func (s *Server) whileLeads(ctx context.Context, leader uint64) {
-	tick := time.NewTicker(s.cfg.Election)
-	defer tick.Stop()
-	for s.node.Metrics().Leader.Load() == leader {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		case <-s.leaving:
-			return
-		case <-s.ctx.Done():
-			return
-		}
-	}
-}
-
-// passUp passes on what the client sends, with ids in place of the secrets, until it
-// sends no more: what it asked for is still answered. It returns a farewell if the
-// client made a mistake.
-func passUp(stream attachStream, upstream api.Conclave_AttachClient, known *sessions) *api.Farewell {
+// look tells the machine who leads, until the stream or this server ends.
+func (s *Server) look(ctx context.Context, r *passing) {
 	for {
-		frame, err := stream.Recv()
+		pause := s.cfg.Election
+		r.update(func(m *stream.Relay) {
+			m.Look(monotonic(), s.node.Metrics().Leader.Load())
+			if due := time.Duration(m.Due(monotonic())); due > 0 {
+				pause = min(pause, due)
+			}
+		})
+		select {
+		case <-time.After(pause):
+			continue
+		case <-ctx.Done():
+		case <-s.leaving:
+		case <-s.ctx.Done():
+		}
+		r.update((*stream.Relay).Broken)
+		return
+	}
+}
+
+// passUp passes on what the client sends, until it sends no more: what it asked for is
+// still answered.
+func passUp(frames attachStream, upstream api.Conclave_AttachClient, known *sessions, r *passing) {
+	for {
+		frame, err := frames.Recv()
 		if errors.Is(err, io.EOF) {
 			_ = upstream.CloseSend() // the other direction learns why that fails
-			return nil
+			return
 		}
 		if err != nil {
-			return &api.Farewell{Code: api.Code_CODE_INVALID, Message: status.Convert(err).Message()}
+			r.update(func(m *stream.Relay) { m.Mistake(status.Convert(err).Message()) })
+			return
 		}
-		refused := new(api.ServerFrame)
-		passed := frame.GetRequests()[:0]
-		for _, req := range frame.GetRequests() {
-			id, problem := known.id(req.GetSession())
-			if problem != "" {
-				refused.Replies = append(refused.Replies, refusal(req, api.Code_CODE_INVALID, problem))
-				continue
-			}
-			req.Session = id[:]
-			passed = append(passed, req)
-		}
-		if len(refused.GetReplies()) > 0 && stream.Send(refused) != nil {
-			return nil
-		}
-		if frame.Requests = passed; len(passed) > 0 && upstream.Send(frame) != nil {
-			return nil
+		passed, refused := stream.Up(known, frame)
+		if refused != nil && frames.Send(refused) != nil || passed != nil && upstream.Send(passed) != nil {
+			return
 		}
 	}
 }
 
-// passDown passes on what the leader sends, with secrets in place of the ids, until it
-// ends the stream.
-func passDown(stream attachStream, upstream api.Conclave_AttachClient, known *sessions) error {
-	for {
+// passDown opens the stream to the leader, and passes on what comes over it, until that
+// is over. It fails if the client takes nothing any more.
+func (s *Server) passDown(ctx context.Context, frames attachStream, known *sessions, r *passing, leader uint64) error {
+	upstream, err := s.attachTo(ctx, leader)
+	if err != nil {
+		r.update((*stream.Relay).Broken)
+		return nil
+	}
+	for up := false; ; {
 		frame, err := upstream.Recv()
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
+			r.update((*stream.Relay).Closed)
+			return nil
+		case err != nil:
+			r.update((*stream.Relay).Broken)
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		for _, reply := range frame.GetReplies() {
-			if id := reply.GetSession(); len(id) == secretSize {
-				reply.Session = known.secret(registry.SessionID(id))
+		over := false
+		r.update(func(m *stream.Relay) { frame, over = m.Down(known, frame), m.Over() })
+		switch {
+		case over:
+			return nil
+		case frame == nil:
+		default:
+			if err := frames.Send(frame); err != nil {
+				return err
 			}
 		}
-		if err := stream.Send(frame); err != nil {
-			return err
+		if !up {
+			up = true
+			s.tasks.Go(func() { passUp(frames, upstream, known, r) })
 		}
 	}
 }

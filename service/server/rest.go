@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/stream"
 )
 
 // maxBody bounds the body of a request: a value of 64 KiB may take six bytes of
@@ -220,11 +221,11 @@ func (s *Server) perform(ctx context.Context, req *api.Request, wait *time.Durat
 type secret []byte
 
 func (s *secret) UnmarshalText(text []byte) error {
-	if strings.HasPrefix(string(text), publicPrefix) {
-		return malformed("%s", publicID(string(text), "what /v1/open returned as session"))
+	if strings.HasPrefix(string(text), stream.PublicPrefix) {
+		return malformed("%s", stream.PublicID(string(text), "what /v1/open returned as session"))
 	}
 	raw, err := hex.DecodeString(string(text))
-	if err != nil || len(raw) != secretSize {
+	if err != nil || len(raw) != stream.SecretSize {
 		return malformed("session: not a secret; give the 32 hexadecimal digits that /v1/open returned as session")
 	}
 	*s = raw
@@ -237,7 +238,7 @@ func (s secret) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, s),
 type sessionID []byte
 
 func (id sessionID) MarshalText() ([]byte, error) {
-	return hex.AppendEncode([]byte(publicPrefix), id), nil
+	return hex.AppendEncode([]byte(stream.PublicPrefix), id), nil
 }
 
 // bigNumber is a number of 64 bits. It is written as a string, since many
@@ -272,7 +273,7 @@ func (d *spanJSON) UnmarshalText(text []byte) error {
 }
 
 func newSecret() secret {
-	s := make(secret, secretSize)
+	s := make(secret, stream.SecretSize)
 	rand.Read(s) // never fails: crypto/rand ends the program instead
 	return s
 }

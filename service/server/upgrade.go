@@ -38,7 +38,7 @@ func (s *Server) upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 			if err != nil {
 				return nil, status.Error(codes.Unauthenticated, err.Error())
 			}
-			if err := s.node.ChangeLevel(ctx, what, req.GetLevel(), by.origin()); err != nil {
+			if err := s.node.ChangeLevel(ctx, what, req.GetLevel(), by.Origin()); err != nil {
 				return nil, refusedChange(err)
 			}
 		} else if _, err := s.node.Read(ctx); err != nil {

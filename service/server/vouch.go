@@ -31,22 +31,22 @@ func vouch(ctx context.Context) (context.Context, error) {
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, err.Error())
 	}
-	return metadata.AppendToOutgoingContext(ctx, principalHeader, who.principal, viaHeader, who.via, remoteHeader, who.remote), nil
+	return metadata.AppendToOutgoingContext(ctx, principalHeader, who.Principal, viaHeader, who.Via, remoteHeader, who.Remote), nil
 }
 
 // believe attaches to a call that another server passed on who made it, as that
 // server says.
 func believe(ctx context.Context) (context.Context, error) {
-	who := caller{vouched: true}
-	for header, field := range map[string]*string{principalHeader: &who.principal, viaHeader: &who.via, remoteHeader: &who.remote} {
+	who := caller{Vouched: true}
+	for header, field := range map[string]*string{principalHeader: &who.Principal, viaHeader: &who.Via, remoteHeader: &who.Remote} {
 		said := metadata.ValueFromIncomingContext(ctx, header)
 		if len(said) != 1 {
 			return nil, status.Errorf(codes.InvalidArgument, "%s: given %d times: a server that passes a call on gives it once; this port is for servers only", header, len(said))
 		}
 		*field = said[0]
 	}
-	if err := checkPrincipal(who.principal); err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "%s: %.64q %v", principalHeader, who.principal, err)
+	if err := checkPrincipal(who.Principal); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "%s: %.64q %v", principalHeader, who.Principal, err)
 	}
 	return withCaller(ctx, who), nil
 }
@@ -79,14 +79,7 @@ func (s vouchedStream) Context() context.Context { return s.ctx }
 // passedOn reports whether a call came from another server. It goes no further.
 func passedOn(ctx context.Context) bool {
 	who, _ := callerOf(ctx)
-	return who.vouched
-}
-
-// passedOn returns a request for another server, with the id of the session: the
-// secret goes no further than to the first server.
-func (c caller) passedOn(req *api.Request) *api.Request {
-	id := c.session(req.GetSession())
-	return &api.Request{Session: id[:], Sequence: req.GetSequence(), Low: req.GetLow(), Op: req.GetOp()}
+	return who.Vouched
 }
 
 // callees has a connection to each server that calls were passed on to.

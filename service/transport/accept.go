@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 // places bounds the connections whose handshake is under way. A newcomer takes
@@ -113,7 +115,7 @@ func (t *Transport) attend(ctx context.Context, raw net.Conn, place *place) bool
 type visit struct {
 	*link
 	peer *peer
-	lane lane
+	lane peering.Lane
 }
 
 // receive takes a visitor through the handshake, unless it comes to call: then it
@@ -143,7 +145,7 @@ func (t *Transport) greeted(ctx context.Context, l *link, cert *x509.Certificate
 	if k != kindHello && k != kindBulkHello {
 		return nil, &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
 	}
-	h, err := decodeHello(payload)
+	h, err := peering.DecodeHello(payload)
 	if err != nil {
 		return nil, err
 	}
@@ -152,10 +154,10 @@ func (t *Transport) greeted(ctx context.Context, l *link, cert *x509.Certificate
 		// The other side learns why; if it is gone already there is nobody to
 		// tell. To find out may have used up the time of the handshake.
 		_ = l.raw.SetWriteDeadline(time.Now().Add(t.cfg.WriteTimeout))
-		_ = l.write(kindRefusal, refusal.append(nil), nil, true)
+		_ = l.write(kindRefusal, refusal.Append(nil), nil, true)
 		return nil, refusal
 	}
-	if err := l.write(k, t.hello(h.Server).append(nil), nil, true); err != nil {
+	if err := l.write(k, t.hello(h.Server).Append(nil), nil, true); err != nil {
 		v.leave()
 		return nil, err
 	}
@@ -178,7 +180,8 @@ func (t *Transport) secure(ctx context.Context, raw net.Conn) (net.Conn, error) 
 }
 
 func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k kind, cert *x509.Certificate) (*visit, *Refusal) {
-	if refusal := t.examine(h); refusal != nil {
+	door := t.door(h.Server)
+	if refusal := door.Examine(h); refusal != nil {
 		return nil, refusal
 	}
 	p, address := t.peer(h.Server), h.PeerAddress
@@ -187,13 +190,13 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k k
 	}
 	if cert != nil {
 		if err := t.certify(cert, h.Server, address); err != nil {
-			return nil, refuse(WrongCertificate, "%v", err)
+			return nil, peering.Refuse(peering.WrongCertificate, "%v", err)
 		}
 	}
-	if p == nil { // examine has asked Config.Takes
+	if p == nil { // Examine has asked Config.Takes
 		t.SetPeer(h.Server, address)
 		if p = t.peer(h.Server); p == nil {
-			return nil, t.stranger(h)
+			return nil, door.Stranger(h)
 		}
 	}
 	// The dialler waits as long as this side does, and must hear the answer.
@@ -201,7 +204,7 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k k
 	defer cancel()
 	v := &visit{link: l, peer: p}
 	if k == kindBulkHello {
-		v.lane = laneSnapshot
+		v.lane = peering.Snapshots
 	}
 	if refusal := v.welcome(ctx, h); refusal != nil {
 		return nil, refusal
@@ -215,17 +218,17 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k k
 func (v *visit) welcome(ctx context.Context, h Hello) *Refusal {
 	p := v.peer
 	for {
-		other, old := p.seat(v, h)
+		old, contested := p.seat(v, h)
 		switch {
 		case old != nil:
 			old.close()
 			select {
 			case <-old.done:
 			case <-ctx.Done():
-				return refuse(Busy, "server %d still handles what came on an earlier connection of server %d; trying again helps",
+				return peering.Refuse(peering.Busy, "server %d still handles what came on an earlier connection of server %d; trying again helps",
 					p.t.cfg.Self.Server, p.id)
 			}
-		case other != nil:
+		case contested:
 			if refusal := p.contest(ctx, h); refusal != nil {
 				return refusal
 			}
@@ -236,22 +239,11 @@ func (v *visit) welcome(ctx context.Context, h Hello) *Refusal {
 	}
 }
 
-// seat makes v the link for its lane, unless something is in the way: links
-// with another server of that id, or an old link of the same server.
-func (p *peer) seat(v *visit, h Hello) (other *Hello, old *link) {
+// seat is that of peering.Peer.
+func (p *peer) seat(v *visit, h Hello) (old *link, contested bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.live > 0 && p.hello.differs(h) {
-		known := p.hello
-		return &known, nil
-	}
-	if old = p.inbound[v.lane]; old != nil {
-		return nil, old
-	}
-	p.inbound[v.lane] = v.link
-	p.hello = h
-	p.live++
-	return nil, nil
+	return p.known.Seat(v.lane, v.link, h)
 }
 
 // leave undoes welcome.
@@ -261,49 +253,31 @@ func (v *visit) leave() {
 	p := v.peer
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.live--
-	p.inbound[v.lane] = nil
+	p.known.Leave(v.lane)
 	close(v.done)
 }
 
-// contest decides what to do with a newcomer that has the id of a server with
-// live links. The server may have lost its data and come back while its old
-// links are not yet noticed to be dead, so they get the time of one ping to
-// end, and only if something arrives on them after that is the newcomer
-// refused.
+// contest waits for what peering.Contest decides about a newcomer that has the id of a
+// server with live links.
 func (p *peer) contest(ctx context.Context, h Hello) *Refusal {
 	ticker := time.NewTicker(p.t.cfg.PingInterval)
 	defer ticker.Stop()
-	var before uint64
-	for first := true; ; first = false {
+	var c peering.Contest
+	for {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return refuse(Busy, "server %d cannot tell yet whether an earlier connection of server %d is alive; trying again helps",
+			return peering.Refuse(peering.Busy, "server %d cannot tell yet whether an earlier connection of server %d is alive; trying again helps",
 				p.t.cfg.Self.Server, p.id)
 		}
-		known, live := p.known()
-		if !live || !known.differs(h) {
+		known, live := p.who()
+		switch c.Look(known, live, h, p.heard.Load()) {
+		case peering.Retry:
 			return nil
+		case peering.Refuted:
+			return peering.Twice(p.t.cfg.Self.Server, h, known)
 		}
-		heard := p.heard.Load()
-		if !first && heard != before {
-			return p.t.duplicate(h, known)
-		}
-		before = heard
 	}
-}
-
-// known returns who the peer is, and whether a live link says so.
-func (p *peer) known() (Hello, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.hello, p.live > 0
-}
-
-func (t *Transport) duplicate(newcomer, known Hello) *Refusal {
-	return refuse(Duplicate, "two servers have the id %d: one at %s (uid %016x) is connected to server %d, another at %s (uid %016x) wants to be; give each its own id",
-		known.Server, known.PeerAddress, known.UID, t.cfg.Self.Server, newcomer.PeerAddress, newcomer.UID)
 }
 
 // turnAway logs why a connection is not served.

@@ -12,6 +12,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 // Handler takes what the transport has to say. Its methods are called by many
@@ -123,7 +124,7 @@ type Config struct {
 
 // WithDefaults fills in the zero values.
 func (c Config) WithDefaults() Config {
-	c.Self.Version = ProtocolVersion
+	c.Self.Version = peering.ProtocolVersion
 	orElse(&c.MinLevel, 1)
 	orElse(&c.MaxLevel, c.MinLevel)
 	c.Self.MinLevel, c.Self.MaxLevel, c.Self.Build = c.MinLevel, c.MaxLevel, c.Build
@@ -152,6 +153,9 @@ func (c Config) WithDefaults() Config {
 	if c.Removed == nil {
 		c.Removed = func(uint64) bool { return false }
 	}
+	if c.Takes == nil {
+		c.Takes = func(Hello) bool { return false }
+	}
 	if c.Dial == nil {
 		c.Dial = dialTCP
 	}
@@ -171,7 +175,7 @@ func orElse[T comparable](value *T, otherwise T) {
 
 // Validate says what is wrong with a Config that has its defaults.
 func (c Config) Validate() error {
-	if err := c.Self.check(); err != nil {
+	if err := c.Self.Check(); err != nil {
 		return fmt.Errorf("transport: this server's own introduction: %w", err)
 	}
 	switch {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 // dial connects to the peer for a lane and shakes hands. The link that it
 // returns counts among those of the peer until hangUp.
-func (p *peer) dial(ln lane) (*link, error) {
+func (p *peer) dial(ln peering.Lane) (*link, error) {
 	address := p.where()
 	ctx, cancel := context.WithTimeout(p.ctx, p.t.cfg.DialTimeout)
 	defer cancel()
@@ -26,7 +28,7 @@ func (p *peer) dial(ln lane) (*link, error) {
 	return l, nil
 }
 
-func (p *peer) shakeHands(raw net.Conn, address string, ln lane) (*link, error) {
+func (p *peer) shakeHands(raw net.Conn, address string, ln peering.Lane) (*link, error) {
 	stop := context.AfterFunc(p.ctx, func() { raw.Close() })
 	defer stop()
 	if err := raw.SetDeadline(time.Now().Add(p.t.cfg.HandshakeTimeout)); err != nil {
@@ -60,12 +62,12 @@ func (p *peer) secure(raw net.Conn, address string) (net.Conn, error) {
 }
 
 // greet introduces this server and returns how the other side did.
-func (p *peer) greet(l *link, ln lane) (Hello, error) {
+func (p *peer) greet(l *link, ln peering.Lane) (Hello, error) {
 	opening := kindHello
-	if ln == laneSnapshot {
+	if ln == peering.Snapshots {
 		opening = kindBulkHello
 	}
-	if err := l.write(opening, p.t.hello(p.id).append(nil), nil, true); err != nil {
+	if err := l.write(opening, p.t.hello(p.id).Append(nil), nil, true); err != nil {
 		return Hello{}, err
 	}
 	k, payload, err := l.read()
@@ -74,13 +76,13 @@ func (p *peer) greet(l *link, ln lane) (Hello, error) {
 	}
 	switch k {
 	case opening:
-		h, err := decodeHello(payload)
+		h, err := peering.DecodeHello(payload)
 		if err != nil {
 			return Hello{}, err
 		}
-		return h, p.recognise(h)
+		return h, p.t.door(p.id).Recognise(p.id, h)
 	case kindRefusal:
-		refusal, err := decodeRefusal(payload)
+		refusal, err := peering.DecodeRefusal(payload)
 		if err != nil {
 			return Hello{}, err
 		}
@@ -89,22 +91,11 @@ func (p *peer) greet(l *link, ln lane) (Hello, error) {
 	return Hello{}, &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
 }
 
-// recognise makes sure that it is the peer that answered. The other side has
-// checked more, and has accepted.
-func (p *peer) recognise(h Hello) error {
-	self := p.t.cfg.Self
-	if h.Cluster != self.Cluster || h.Server != p.id || h.Receiver != self.Server {
-		return fmt.Errorf("server %d of cluster %016x answers server %d where server %d of cluster %016x was expected: check --peers",
-			h.Server, h.Cluster, h.Receiver, p.id, self.Cluster)
-	}
-	return nil
-}
-
 // adopt lets the link end with the peer, or when the address changes.
-func (p *peer) adopt(l *link, address string, ln lane) {
+func (p *peer) adopt(l *link, address string, ln peering.Lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if ln == laneMessages {
+	if ln == peering.Messages {
 		p.dialled = l
 	}
 	if p.address != address {
@@ -119,7 +110,7 @@ func (p *peer) hangUp(l *link) {
 	l.release()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.live--
+	p.known.Part()
 	if p.dialled == l {
 		p.dialled = nil
 	}

@@ -32,8 +32,6 @@ const (
 const (
 	prefixBytes = 8 // length and checksum
 	frameBytes  = 2 // version and kind, which length and checksum cover
-	// maxGreeting bounds the frames of a handshake.
-	maxGreeting = 8 << 10
 	// maxNote bounds a note.
 	maxNote = 256
 	// readStep is how much memory a length is trusted for before the bytes that

@@ -126,7 +126,7 @@ func TestLengthAloneAllocatesLittle(t *testing.T) {
 
 func FuzzFrames(f *testing.F) {
 	f.Add(frameOf(kindPing, nil, nil))
-	f.Add(append(frameOf(kindHello, visitHello().append(nil), nil), frameOf(kindMessage, []byte("x"), nil)...))
+	f.Add(append(frameOf(kindHello, visitHello().Append(nil), nil), frameOf(kindMessage, []byte("x"), nil)...))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		const most = 1 << 16

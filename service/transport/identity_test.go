@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 // secureAs lets a server use a certificate of its own.
@@ -59,8 +60,8 @@ func TestWhoseCertificateIsThat(t *testing.T) {
 			if k != kindRefusal {
 				t.Fatalf("a frame of kind %d, not a refusal", k)
 			}
-			refusal, err := decodeRefusal(payload)
-			if err != nil || refusal.Code != WrongCertificate || !strings.Contains(refusal.Text, test.want) ||
+			refusal, err := peering.DecodeRefusal(payload)
+			if err != nil || refusal.Code != peering.WrongCertificate || !strings.Contains(refusal.Text, test.want) ||
 				!strings.HasPrefix(refusal.Text, "server 2 at "+s.peer(2).where()+": its certificate ") {
 				t.Errorf("it is refused with %v, %v; want %q", refusal, err, test.want)
 			}
@@ -84,7 +85,7 @@ func greetOverTLS(t *testing.T, s *server, h Hello, cfg *tls.Config) (kind, []by
 		t.Fatal(err)
 	}
 	l := newLink(raw, tls.Client(raw, cfg))
-	if err := l.write(kindHello, h.append(nil), nil, true); err != nil {
+	if err := l.write(kindHello, h.Append(nil), nil, true); err != nil {
 		return 0, nil, err
 	}
 	return l.read()

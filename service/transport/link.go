@@ -10,6 +10,8 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 const bufferBytes = 64 << 10
@@ -47,7 +49,7 @@ func newLink(raw, conn net.Conn) *link {
 	buffer := bufio.NewReaderSize(timed, bufferBytes)
 	return &link{
 		raw: raw, timed: timed, buffer: buffer,
-		in:     frameReader{in: buffer, max: maxGreeting},
+		in:     frameReader{in: buffer, max: peering.MaxGreeting},
 		out:    bufio.NewWriterSize(timed, bufferBytes),
 		closed: make(chan struct{}),
 		done:   make(chan struct{}),

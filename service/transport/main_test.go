@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -236,7 +237,7 @@ func heartbeat(from, to, index uint64) *raftpb.Message {
 // visitHello is how server 2 introduces itself to server 1.
 func visitHello() Hello {
 	return Hello{
-		Version: ProtocolVersion, Cluster: testCluster, Server: 2, UID: uid(2),
+		Version: peering.ProtocolVersion, Cluster: testCluster, Server: 2, UID: uid(2),
 		PeerAddress: "127.0.0.1:7502", ClientAddress: "client-of-2:7400", Receiver: 1,
 		Phase: founding.New, MinLevel: 1, MaxLevel: 1, Build: "test",
 	}
@@ -254,7 +255,7 @@ func ring(t testing.TB, s *server, h Hello) *link {
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.write(kindHello, h.append(nil), nil, true); err != nil {
+	if err := l.write(kindHello, h.Append(nil), nil, true); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -276,7 +277,7 @@ func enter(t testing.TB, s *server, h Hello) *link {
 	t.Helper()
 	l, k, payload := knock(t, s, h)
 	if k != kindHello {
-		refusal, _ := decodeRefusal(payload)
+		refusal, _ := peering.DecodeRefusal(payload)
 		t.Fatalf("%+v was refused: %v", h, refusal)
 	}
 	l.in.max = s.cfg.MaxFrame

@@ -11,15 +11,8 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
-)
 
-// lane is what a connection is for.
-type lane int
-
-const (
-	laneMessages lane = iota
-	laneSnapshot
-	lanes
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 // peer is another server: the queues of what goes to it, and what is known
@@ -45,10 +38,8 @@ type peer struct {
 
 	mu      sync.Mutex
 	address string
-	hello   Hello        // of the last handshake
-	live    int          // links on which the peer introduced itself as hello
-	inbound [lanes]*link // links that the peer dialled
-	dialled *link        // the link that this server dialled, or nil
+	known   peering.Peer[*link]
+	dialled *link // the link that this server dialled, or nil
 }
 
 func newPeer(t *Transport, id uint64, address string) *peer {
@@ -160,28 +151,17 @@ func (p *peer) move(address string) {
 
 // run keeps a connection to the peer for as long as there is a peer.
 func (p *peer) run() {
-	pause := p.t.cfg.BackoffMin
+	cfg := &p.t.cfg
+	backoff := peering.Backoff{Min: int64(cfg.BackoffMin), Max: int64(cfg.BackoffMax), Refused: int64(cfg.RefusedPause), Lasting: int64(cfg.BackoffMax + cfg.DialTimeout)}
 	for p.ctx.Err() == nil {
 		begun := time.Now()
 		err := p.converse()
-		if time.Since(begun) > p.t.cfg.BackoffMax+p.t.cfg.DialTimeout {
-			pause = p.t.cfg.BackoffMin
-		}
-		if !p.sleep(p.pauseAfter(err, pause), p.redial) {
+		var refusal *Refusal
+		refused := errors.As(err, &refusal) && refusal.Final()
+		if !p.sleep(time.Duration(backoff.Next(int64(time.Since(begun)), refused, rand.N[int64])), p.redial) {
 			return
 		}
-		pause = min(2*pause, p.t.cfg.BackoffMax)
 	}
-}
-
-// pauseAfter is how long to wait before the next attempt. It is drawn at
-// random, lest servers that fail together try together for ever.
-func (p *peer) pauseAfter(err error, pause time.Duration) time.Duration {
-	var refusal *Refusal
-	if errors.As(err, &refusal) && refusal.Final() {
-		pause = p.t.cfg.RefusedPause
-	}
-	return pause - rand.N(pause/2+1)
 }
 
 // sleep waits for d, or until wake has a token, and reports whether to go on.
@@ -200,7 +180,7 @@ func (p *peer) sleep(d time.Duration, wake <-chan struct{}) bool {
 // converse connects to the peer and sends what is queued until the connection
 // breaks.
 func (p *peer) converse() error {
-	l, err := p.dial(laneMessages)
+	l, err := p.dial(peering.Messages)
 	if err != nil {
 		return p.complain(err)
 	}
@@ -228,9 +208,15 @@ func (p *peer) converse() error {
 }
 
 func (p *peer) introduction() Hello {
+	h, _ := p.who()
+	return h
+}
+
+// who returns who the peer is, and whether a live link says so.
+func (p *peer) who() (Hello, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.hello
+	return p.known.Known()
 }
 
 // talk writes what is queued, and sends it when there is no more, until the
@@ -248,7 +234,7 @@ func (p *peer) talk(l *link) error {
 				return err
 			}
 		case <-p.changed:
-			if err := l.write(kindHello, p.t.hello(p.id).append(nil), nil, true); err != nil {
+			if err := l.write(kindHello, p.t.hello(p.id).Append(nil), nil, true); err != nil {
 				return err
 			}
 		case <-l.closed:
@@ -291,12 +277,11 @@ func (p *peer) listen(l *link) error {
 func (p *peer) join(h Hello) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.live > 0 && p.hello.differs(h) {
+	if !p.known.Join(h) {
 		// No *Refusal: it is this side that does not want to talk.
-		return errors.New(p.t.duplicate(h, p.hello).Text)
+		known, _ := p.known.Known()
+		return errors.New(peering.Twice(p.t.cfg.Self.Server, h, known).Text)
 	}
-	p.hello = h
-	p.live++
 	return nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/conclave-io/conclave/internal/wire"
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 // refusedAs lets a visitor knock and returns how it is refused.
@@ -22,7 +22,7 @@ func refusedAs(t *testing.T, s *server, h Hello) *Refusal {
 	if k != kindRefusal {
 		t.Fatalf("%+v was answered with kind %d, want a refusal", h, k)
 	}
-	refusal, err := decodeRefusal(payload)
+	refusal, err := peering.DecodeRefusal(payload)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,19 +34,19 @@ func refusedAs(t *testing.T, s *server, h Hello) *Refusal {
 
 func TestRefusals(t *testing.T) {
 	s := alone(t, func(c *Config) { c.Removed = func(server uint64) bool { return server == 8 } })
-	for want, c := range map[Code]struct {
+	for want, c := range map[peering.Code]struct {
 		change func(*Hello)
 		text   string
 	}{
-		OtherCluster: {func(h *Hello) { h.Cluster = 0x9a },
+		peering.OtherCluster: {func(h *Hello) { h.Cluster = 0x9a },
 			"server 2 at 127.0.0.1:7502 belongs to cluster 000000000000009a, the peer at %s to cluster 3f00000000000001: check --peers and --cluster-name"},
-		OwnID: {func(h *Hello) { h.Server = 1 },
+		peering.OwnID: {func(h *Hello) { h.Server = 1 },
 			"two servers have the id 1: one at 127.0.0.1:7502, one at %s; give each its own id"},
-		UnknownServer: {func(h *Hello) { h.Server = 7 },
+		peering.UnknownServer: {func(h *Hello) { h.Server = 7 },
 			"server 7 at 127.0.0.1:7502 is not a member that server 1 at %s knows: check --peers"},
-		Removed: {func(h *Hello) { h.Server = 8 },
+		peering.Removed: {func(h *Hello) { h.Server = 8 },
 			"server 8 was removed from the cluster, says server 1 at %s: its data directory is kept, and of no more use to the cluster"},
-		WrongServer: {func(h *Hello) { h.Receiver = 3 },
+		peering.WrongServer: {func(h *Hello) { h.Receiver = 3 },
 			"server 2 reached server 1 at %s where it expected server 3: the address of server 3 in --peers points to the wrong server"},
 	} {
 		t.Run(want.String(), func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestLevels(t *testing.T) {
 				enter(t, s, h)
 				return
 			}
-			if got := refusedAs(t, s, h); got.Code != LevelUnknown || got.Text != c.refusal || !got.Final() {
-				t.Errorf("refused as %v: %q\nwant %v: %q", got.Code, got.Text, LevelUnknown, c.refusal)
+			if got := refusedAs(t, s, h); got.Code != peering.LevelUnknown || got.Text != c.refusal || !got.Final() {
+				t.Errorf("refused as %v: %q\nwant %v: %q", got.Code, got.Text, peering.LevelUnknown, c.refusal)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestAnotherServerOnTheSameConnection(t *testing.T) {
 	h := visitHello()
 	l := enter(t, s, h)
 	h.UID++
-	if err := l.write(kindHello, h.append(nil), nil, true); err != nil {
+	if err := l.write(kindHello, h.Append(nil), nil, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := readToEnd(l); err == nil {
@@ -176,7 +176,7 @@ func TestDialledItself(t *testing.T) {
 	s := launch(t, config(1, l, map[uint64]string{2: l.Addr().String()}))
 	eventually(t, "the handler is told", func() bool { return len(get(s.recorder, &s.refused)) == 1 })
 	var refusal *Refusal
-	if err := get(s.recorder, &s.refused)[0]; !errors.As(err, &refusal) || refusal.Code != WrongServer {
+	if err := get(s.recorder, &s.refused)[0]; !errors.As(err, &refusal) || refusal.Code != peering.WrongServer {
 		t.Errorf("refused with %v", err)
 	}
 }
@@ -196,7 +196,7 @@ func TestHandlerIsToldOnceOfRefusals(t *testing.T) {
 	eventually(t, "it tries again and again", func() bool { return dials.Load() > 5 })
 	refused := get(a.recorder, &a.refused)
 	var refusal *Refusal
-	if len(refused) != 1 || !errors.As(refused[0], &refusal) || refusal.Code != OtherCluster {
+	if len(refused) != 1 || !errors.As(refused[0], &refusal) || refusal.Code != peering.OtherCluster {
 		t.Fatalf("the handler was told %v", refused)
 	}
 	if n := a.journal.count("a server refuses this one", refusal.Text); n != 1 {
@@ -220,7 +220,7 @@ func TestTwoServersWithOneID(t *testing.T) {
 		h := visitHello()
 		change(&h)
 		got := refusedAs(t, s, h)
-		if got.Code != Duplicate || !strings.HasPrefix(got.Text, "two servers have the id 2: one at 127.0.0.1:7502 (uid 00000000000000a2)") {
+		if got.Code != peering.Duplicate || !strings.HasPrefix(got.Text, "two servers have the id 2: one at 127.0.0.1:7502 (uid 00000000000000a2)") {
 			t.Errorf("%+v is refused as %v: %s", h, got.Code, got.Text)
 		}
 		if s.journal.count("a connection of another server is refused", got.Text) != 1 {
@@ -316,7 +316,7 @@ func TestBusyIsNotFinal(t *testing.T) {
 	}
 	eventually(t, "the handler has a message", func() bool { return s.held.Load() == 1 })
 	got := refusedAs(t, s, visitHello())
-	if got.Code != Busy || got.Final() {
+	if got.Code != peering.Busy || got.Final() {
 		t.Errorf("refused as %v: %s", got.Code, got.Text)
 	}
 }
@@ -330,28 +330,12 @@ func TestDiallerChecksWhoAnswers(t *testing.T) {
 		func(h *Hello) { h.Receiver++ },
 	} {
 		h := visitHello()
-		if err := s.peer(2).recognise(h); err != nil {
+		if err := s.door(2).Recognise(2, h); err != nil {
 			t.Errorf("%+v is not recognised: %v", h, err)
 		}
 		change(&h)
-		if err := s.peer(2).recognise(h); err == nil {
+		if err := s.door(2).Recognise(2, h); err == nil {
 			t.Errorf("%+v is taken for server 2", h)
 		}
-	}
-}
-
-func TestCodesArePermanent(t *testing.T) {
-	var names []string
-	for c := range Code(11) {
-		names = append(names, c.String())
-	}
-	want := []string{
-		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "removed", "level unknown", "wrong certificate",
-	}
-	if !slices.Equal(names, want) {
-		t.Errorf("codes are %q, want %q: they travel on the wire", names, want)
-	}
-	if got := refuse(Busy, "later").append(nil); !slices.Equal(got, wire.AppendBytes([]byte{1}, "later")) {
-		t.Errorf("a refusal is encoded as % x", got)
 	}
 }

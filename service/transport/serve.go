@@ -9,16 +9,18 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 // serve delivers what a peer sends until the link breaks.
 func (t *Transport) serve(v *visit) {
 	defer v.leave()
 	t.wg.Go(func() { v.beat(t.cfg.PingInterval) })
-	hello, _ := v.peer.known()
+	hello, _ := v.peer.who()
 	t.handler.Met(hello)
 	read := v.readMessages
-	if v.lane == laneSnapshot {
+	if v.lane == peering.Snapshots {
 		read = v.readSnapshot
 	}
 	err := read()
@@ -73,18 +75,13 @@ func (v *visit) readMessages() error {
 
 // again takes what the peer says of itself now.
 func (v *visit) again(payload []byte) error {
-	h, err := decodeHello(payload)
+	h, err := peering.DecodeHello(payload)
 	if err != nil {
 		return err
 	}
 	p := v.peer
 	p.mu.Lock()
-	known := p.hello
-	if h.Cluster == known.Cluster && h.Server == known.Server && !h.differs(known) {
-		p.hello = h
-	} else {
-		err = fmt.Errorf("server %d introduces itself again as server %d with uid %016x: it had uid %016x", p.id, h.Server, h.UID, known.UID)
-	}
+	err = p.known.Again(p.id, h)
 	p.mu.Unlock()
 	if err == nil {
 		p.t.handler.Met(h)

@@ -10,6 +10,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 // chunkBytes is how much of a snapshot travels in one frame.
@@ -48,7 +50,7 @@ func (p *peer) sendSnapshot(m *raftpb.Message) error {
 	if size := len(m.GetSnapshot().GetData()); size > p.t.cfg.MaxSnapshot {
 		return fmt.Errorf("it has %d bytes: at most %d are allowed", size, p.t.cfg.MaxSnapshot)
 	}
-	l, err := p.dial(laneSnapshot)
+	l, err := p.dial(peering.Snapshots)
 	if err != nil {
 		return err
 	}

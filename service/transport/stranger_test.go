@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 func (s *places) count() int {
@@ -51,10 +53,10 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 		"TLS":              {[]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01}, "it looks like TLS"},
 		"noise":            {noise, "it begins with"},
 		"zeros":            {make([]byte, 100), "a frame has 0 bytes"},
-		"damaged hello":    {bytes.Replace(frameOf(kindHello, visitHello().append(nil), nil), []byte("client"), []byte("Client"), 1), ErrChecksum.Error()},
+		"damaged hello":    {bytes.Replace(frameOf(kindHello, visitHello().Append(nil), nil), []byte("client"), []byte("Client"), 1), ErrChecksum.Error()},
 		"malformed hello":  {frameOf(kindHello, []byte{1}, nil), "malformed introduction"},
 		"not a hello":      {frameOf(kindMessage, nil, nil), "a frame of kind 5 is not expected here"},
-		"hello over 8 KiB": {frameOf(kindHello, make([]byte, maxGreeting), nil), "2 to 8192 are allowed"},
+		"hello over 8 KiB": {frameOf(kindHello, make([]byte, peering.MaxGreeting), nil), "2 to 8192 are allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := alone(t, nil)
@@ -77,7 +79,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 func TestStalledStrangersDoNotBlock(t *testing.T) {
 	const most = 8
 	s := alone(t, func(c *Config) { c.MaxHandshakes, c.HandshakeTimeout = most, time.Hour })
-	hello := frameOf(kindHello, visitHello().append(nil), nil)
+	hello := frameOf(kindHello, visitHello().Append(nil), nil)
 	var ends []net.Conn
 	for i := range 5 * most {
 		conn, err := net.Dial("tcp", s.address)
@@ -115,7 +117,7 @@ func TestSilentStrangersAreClosed(t *testing.T) {
 		c.PingInterval, c.IdleTimeout, c.HandshakeTimeout = 5*time.Millisecond, 15*time.Millisecond, 30*time.Millisecond
 	})
 	intrude(t, s, nil)
-	intrude(t, s, frameOf(kindHello, visitHello().append(nil), nil)[:20])
+	intrude(t, s, frameOf(kindHello, visitHello().Append(nil), nil)[:20])
 	eventually(t, "no place is taken", func() bool { return s.places.count() == 0 })
 	if s.journal.count("no introduction", "i/o timeout") != 1 {
 		t.Error("the log does not tell of it")
@@ -135,7 +137,7 @@ func TestDamageOnTheWay(t *testing.T) {
 		}(), ErrChecksum.Error()},
 		"no message":     {frameOf(kindMessage, []byte("\xff\xff\xff"), nil), "a frame holds no message"},
 		"wrong kind":     {frameOf(kindTaken, nil, nil), "a frame of kind 8 is not expected here"},
-		"a second hello": {frameOf(kindBulkHello, visitHello().append(nil), nil), "a frame of kind 2 is not expected here"},
+		"a second hello": {frameOf(kindBulkHello, visitHello().Append(nil), nil), "a frame of kind 2 is not expected here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := alone(t, nil)
@@ -164,7 +166,7 @@ func TestDamageOnTheWay(t *testing.T) {
 func FuzzVisitors(f *testing.F) {
 	f.Add(false, []byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Add(true, frameOf(kindMessage, []byte{8, 1}, nil))
-	f.Add(false, frameOf(kindBulkHello, visitHello().append(nil), frameOf(kindHead, []byte{200, 1}, nil)))
+	f.Add(false, frameOf(kindBulkHello, visitHello().Append(nil), frameOf(kindHead, []byte{200, 1}, nil)))
 	f.Fuzz(func(t *testing.T, introduced bool, b []byte) {
 		s := alone(t, nil)
 		conn, err := net.Dial("tcp", s.address)
@@ -174,7 +176,7 @@ func FuzzVisitors(f *testing.F) {
 		l := newLink(conn, conn)
 		defer l.close()
 		if introduced {
-			b = append(frameOf(kindHello, visitHello().append(nil), nil), b...)
+			b = append(frameOf(kindHello, visitHello().Append(nil), nil), b...)
 		}
 		_, _ = conn.Write(b)
 		// Nothing more comes, so the other side comes to an end.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 // These tests run on virtual time and on connections in memory.
@@ -109,7 +111,7 @@ func TestCutIsNoticedInTime(t *testing.T) {
 		cable.cut.Store(true)
 		time.Sleep(a.cfg.IdleTimeout)
 		a.expectConnections(t, "+2", "-2")
-		if b.peer(1).inbound[laneMessages] != nil {
+		if b.peer(1).known.Inbound(peering.Messages) != nil {
 			t.Error("the acceptor has not noticed")
 		}
 		if b.journal.count("a server has gone", "server=1") != 1 {

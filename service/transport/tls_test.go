@@ -148,7 +148,7 @@ func tlsVisit(t *testing.T, s *server, cfg *tls.Config) error {
 		t.Fatal(err)
 	}
 	l := newLink(raw, tls.Client(raw, cfg))
-	if err := l.write(kindHello, visitHello().append(nil), nil, true); err != nil {
+	if err := l.write(kindHello, visitHello().Append(nil), nil, true); err != nil {
 		return err
 	}
 	_, _, err = l.read()

@@ -9,6 +9,14 @@ import (
 	"sync"
 
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/peering"
+)
+
+// Hello is how a server introduces itself, and Refusal why another does not talk to it.
+type (
+	Hello   = peering.Hello
+	Refusal = peering.Refusal
 )
 
 // Transport connects a server with its peers. Its methods may be called by any
@@ -122,9 +130,7 @@ func (t *Transport) ClientAddress(peer uint64) string {
 	if p == nil {
 		return ""
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.hello.ClientAddress
+	return p.introduction().ClientAddress
 }
 
 // addresses returns where the peers are on record to be.
@@ -206,4 +212,12 @@ func (t *Transport) hello(receiver uint64) Hello {
 	h.Receiver, h.Level = receiver, t.cfg.Level()
 	h.Phase, h.Record = t.cfg.Founding()
 	return h
+}
+
+// door is what this server knows of a server that introduces itself.
+func (t *Transport) door(server uint64) *peering.Door {
+	return &peering.Door{
+		Self: t.hello(server), Removed: t.cfg.Removed, Takes: t.cfg.Takes,
+		Knows: func(id uint64) bool { return t.peer(id) != nil },
+	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/peering"
 )
 
 func TestDeliveryInOrder(t *testing.T) {
@@ -41,7 +43,7 @@ func TestServersMeet(t *testing.T) {
 		return len(get(a.recorder, &a.met)) == 2 && len(get(b.recorder, &b.met)) == 2
 	})
 	want := Hello{
-		Version: ProtocolVersion, Cluster: testCluster, Server: 2, UID: uid(2),
+		Version: peering.ProtocolVersion, Cluster: testCluster, Server: 2, UID: uid(2),
 		PeerAddress: b.address, ClientAddress: "client-of-2:7400", Receiver: 1, MinLevel: 1, MaxLevel: 1,
 	}
 	for _, h := range get(a.recorder, &a.met) {
@@ -153,7 +155,7 @@ func playDead(l net.Listener) {
 			continue
 		}
 		h := visitHello()
-		_ = k.write(kindHello, h.append(nil), nil, true)
+		_ = k.write(kindHello, h.Append(nil), nil, true)
 	}
 }
 

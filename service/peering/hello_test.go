@@ -1,6 +1,7 @@
-package transport
+package peering
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,15 @@ import (
 	"github.com/conclave-io/conclave/internal/wire"
 	"github.com/conclave-io/conclave/service/founding"
 )
+
+// visitHello is an introduction of server 2 to server 1.
+func visitHello() Hello {
+	return Hello{
+		Version: ProtocolVersion, Cluster: 0xc0ffee, Server: 2, UID: 22, Receiver: 1,
+		PeerAddress: "127.0.0.1:7502", ClientAddress: "client-of-2:7400",
+		Phase: founding.New, MinLevel: 1, MaxLevel: 1, Build: "test",
+	}
+}
 
 func TestHelloSurvives(t *testing.T) {
 	for _, h := range []Hello{
@@ -21,7 +31,7 @@ func TestHelloSurvives(t *testing.T) {
 			MinLevel: 2, MaxLevel: 1<<32 - 1, Level: 3, Build: strings.Repeat("b", MaxBuild),
 		},
 	} {
-		got, err := decodeHello(h.append(nil))
+		got, err := DecodeHello(h.Append(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,11 +50,11 @@ func TestLargestHelloFits(t *testing.T) {
 	for i := range uint64(founding.MaxFounders) {
 		h.Record = append(h.Record, founding.Founder{ID: 1<<63 + i, UID: 1<<64 - 1})
 	}
-	if _, err := decodeHello(h.append(nil)); err != nil {
+	if _, err := DecodeHello(h.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if size := frameBytes + len(h.append(nil)); size > maxGreeting {
-		t.Errorf("it has %d bytes, and a greeting at most %d", size, maxGreeting)
+	if size := 2 + len(h.Append(nil)); size > MaxGreeting {
+		t.Errorf("it has %d bytes, and a greeting at most %d", size, MaxGreeting)
 	}
 }
 
@@ -54,7 +64,7 @@ func TestHelloOfALaterReleaseIsUnderstood(t *testing.T) {
 	for _, version := range []uint32{ProtocolVersion, ProtocolVersion + 1} {
 		h := visitHello()
 		h.Version, h.Phase = version, founding.Phases
-		got, err := decodeHello(wire.AppendBytes(h.append(nil), "a field of the future"))
+		got, err := DecodeHello(wire.AppendBytes(h.Append(nil), "a field of the future"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,10 +79,10 @@ func TestMalformedHello(t *testing.T) {
 	with := func(change func(*Hello)) []byte {
 		h := visitHello()
 		change(&h)
-		return h.append(nil)
+		return h.Append(nil)
 	}
-	whole := visitHello().append(nil)
-	wide := wire.AppendUint(visitHello().append(nil)[:len(whole)-len(visitHello().Build)-4], 1<<32)
+	whole := visitHello().Append(nil)
+	wide := wire.AppendUint(visitHello().Append(nil)[:len(whole)-len(visitHello().Build)-4], 1<<32)
 	for want, input := range map[string][]byte{
 		"input ends too early":             whole[:len(whole)-1],
 		"protocol version 0":               with(func(h *Hello) { h.Version = 0 }),
@@ -91,7 +101,7 @@ func TestMalformedHello(t *testing.T) {
 		"server 2: missing uid":            with(func(h *Hello) { h.Record = founding.Record{{ID: 2}} }),
 		"must be at most 128":              with(func(h *Hello) { h.Record = make(founding.Record, founding.MaxFounders+1) }),
 	} {
-		_, err := decodeHello(input)
+		_, err := DecodeHello(input)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "malformed introduction: ") {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
@@ -99,31 +109,47 @@ func TestMalformedHello(t *testing.T) {
 }
 
 func TestRefusalSurvives(t *testing.T) {
-	want := refuse(Duplicate, "two servers have the id %d", 2)
-	got, err := decodeRefusal(want.append(nil))
+	want := Refuse(Duplicate, "two servers have the id %d", 2)
+	got, err := DecodeRefusal(want.Append(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, bad := range [][]byte{nil, {1}, {1, 5, 'x'}, append(want.append(nil), 'x'), refuse(Busy, "a\nb").append(nil)} {
-		if r, err := decodeRefusal(bad); err == nil {
+	for _, bad := range [][]byte{nil, {1}, {1, 5, 'x'}, append(want.Append(nil), 'x'), Refuse(Busy, "a\nb").Append(nil)} {
+		if r, err := DecodeRefusal(bad); err == nil {
 			t.Errorf("% x was taken for %v", bad, r)
 		}
 	}
 }
 
+func TestCodesArePermanent(t *testing.T) {
+	var names []string
+	for c := range Code(11) {
+		names = append(names, c.String())
+	}
+	want := []string{
+		"code 0", "busy", "other cluster", "unknown server", "own id", "duplicate id", "newer version", "wrong server", "removed", "level unknown", "wrong certificate",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("codes are %q, want %q: they travel on the wire", names, want)
+	}
+	if got := Refuse(Busy, "later").Append(nil); !slices.Equal(got, wire.AppendBytes([]byte{1}, "later")) {
+		t.Errorf("a refusal is encoded as % x", got)
+	}
+}
+
 func FuzzHello(f *testing.F) {
-	f.Add(visitHello().append(nil))
+	f.Add(visitHello().Append(nil))
 	f.Add([]byte{2, 0, 1, 0, 0, 0, 0, 9, 0, 1, 1, 0, 0, 9, 9})
-	f.Add(append(visitHello().append(nil), 0xff))
+	f.Add(append(visitHello().Append(nil), 0xff))
 	f.Fuzz(func(t *testing.T, input []byte) {
-		h, err := decodeHello(input)
+		h, err := DecodeHello(input)
 		if err != nil {
 			return
 		}
-		again, err := decodeHello(h.append(nil))
+		again, err := DecodeHello(h.Append(nil))
 		if err != nil || !cmp.Equal(again, h) {
 			t.Fatalf("%+v came back as %+v, %v", h, again, err)
 		}
@@ -131,13 +157,13 @@ func FuzzHello(f *testing.F) {
 }
 
 func FuzzRefusal(f *testing.F) {
-	f.Add(refuse(Busy, "later").append(nil))
+	f.Add(Refuse(Busy, "later").Append(nil))
 	f.Fuzz(func(t *testing.T, input []byte) {
-		r, err := decodeRefusal(input)
+		r, err := DecodeRefusal(input)
 		if err != nil {
 			return
 		}
-		if again, err := decodeRefusal(r.append(nil)); err != nil || *again != *r {
+		if again, err := DecodeRefusal(r.Append(nil)); err != nil || *again != *r {
 			t.Fatalf("%+v came back as %+v, %v", r, again, err)
 		}
 	})

@@ -1,4 +1,4 @@
-package transport
+package peering
 
 import (
 	"fmt"
@@ -60,16 +60,19 @@ func (r *Refusal) Error() string { return r.Text }
 // configuration.
 func (r *Refusal) Final() bool { return r.Code != Busy }
 
-func refuse(code Code, format string, args ...any) *Refusal {
+// Refuse returns a Refusal with a text as Sprintf makes it.
+func Refuse(code Code, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
-func (r *Refusal) append(b []byte) []byte {
+// Append appends the encoding of r to b.
+func (r *Refusal) Append(b []byte) []byte {
 	b = append(b, byte(r.Code))
 	return wire.AppendBytes(b, r.Text[:min(len(r.Text), maxText)])
 }
 
-func decodeRefusal(b []byte) (*Refusal, error) {
+// DecodeRefusal reads what Append wrote.
+func DecodeRefusal(b []byte) (*Refusal, error) {
 	in := wire.NewReader(b)
 	r := &Refusal{Code: Code(in.Byte()), Text: in.String()}
 	if err := in.Close(); err != nil {
@@ -81,44 +84,66 @@ func decodeRefusal(b []byte) (*Refusal, error) {
 	return r, nil
 }
 
-// examine says why this server does not talk to the one that introduced itself
+// Door is what a server knows when another one introduces itself. The functions are
+// asked only about introductions that fit otherwise.
+type Door struct {
+	// Self is how this server introduces itself to the other one.
+	Self Hello
+	// Removed reports whether a server was removed from the cluster for good.
+	Removed func(server uint64) bool
+	// Knows reports whether a server is a peer, and Takes whether to make one of it.
+	Knows func(server uint64) bool
+	Takes func(h Hello) bool
+}
+
+// Examine says why this server does not talk to the one that introduced itself
 // as h, or nil. It looks at the introduction alone.
-func (t *Transport) examine(h Hello) *Refusal {
-	self := t.cfg.Self
+func (d *Door) Examine(h Hello) *Refusal {
+	self := d.Self
 	switch {
 	case h.Cluster != self.Cluster:
-		return refuse(OtherCluster, "server %d at %s belongs to cluster %016x, the peer at %s to cluster %016x: check --peers and --cluster-name",
+		return Refuse(OtherCluster, "server %d at %s belongs to cluster %016x, the peer at %s to cluster %016x: check --peers and --cluster-name",
 			h.Server, h.PeerAddress, h.Cluster, self.PeerAddress, self.Cluster)
 	case h.Server == self.Server && h.UID != self.UID:
-		return refuse(OwnID, "two servers have the id %d: one at %s, one at %s; give each its own id",
+		return Refuse(OwnID, "two servers have the id %d: one at %s, one at %s; give each its own id",
 			self.Server, h.PeerAddress, self.PeerAddress)
 	case h.Receiver != self.Server || h.Server == self.Server:
-		return refuse(WrongServer, "server %d reached server %d at %s where it expected server %d: the address of server %d in --peers points to the wrong server",
+		return Refuse(WrongServer, "server %d reached server %d at %s where it expected server %d: the address of server %d in --peers points to the wrong server",
 			h.Server, self.Server, self.PeerAddress, h.Receiver, h.Receiver)
-	case t.cfg.Removed(h.Server):
-		return refuse(Removed, "server %d was removed from the cluster, says server %d at %s: its data directory is kept, and of no more use to the cluster",
+	case d.Removed(h.Server):
+		return Refuse(Removed, "server %d was removed from the cluster, says server %d at %s: its data directory is kept, and of no more use to the cluster",
 			h.Server, self.Server, self.PeerAddress)
-	case t.peer(h.Server) == nil && (t.cfg.Takes == nil || !t.cfg.Takes(h)):
-		return t.stranger(h)
+	case !d.Knows(h.Server) && !d.Takes(h):
+		return d.Stranger(h)
 	}
-	return t.compare(h)
+	return d.compare(h)
 }
 
 // compare refuses a server that does not read the level of the cluster, and one
 // that knows a level which this server does not read.
-func (t *Transport) compare(h Hello) *Refusal {
-	self := t.hello(h.Server)
-	level := max(self.Level, h.Level)
-	for _, s := range [...]Hello{h, self} {
+func (d *Door) compare(h Hello) *Refusal {
+	level := max(d.Self.Level, h.Level)
+	for _, s := range [...]Hello{h, d.Self} {
 		if level != 0 && !s.reads(level) {
-			return refuse(LevelUnknown, "server %d reads levels %d to %d, the cluster is at level %d: install a release that reads level %d on server %d",
+			return Refuse(LevelUnknown, "server %d reads levels %d to %d, the cluster is at level %d: install a release that reads level %d on server %d",
 				s.Server, s.MinLevel, s.MaxLevel, level, level, s.Server)
 		}
 	}
 	return nil
 }
 
-func (t *Transport) stranger(h Hello) *Refusal {
-	return refuse(UnknownServer, "server %d at %s is not a member that server %d at %s knows: check --peers",
-		h.Server, h.PeerAddress, t.cfg.Self.Server, t.cfg.Self.PeerAddress)
+// Stranger refuses a server that is no peer.
+func (d *Door) Stranger(h Hello) *Refusal {
+	return Refuse(UnknownServer, "server %d at %s is not a member that server %d at %s knows: check --peers",
+		h.Server, h.PeerAddress, d.Self.Server, d.Self.PeerAddress)
+}
+
+// Recognise makes sure that it is the peer that answered an introduction. The other side
+// has checked more, and has accepted.
+func (d *Door) Recognise(peer uint64, h Hello) error {
+	if h.Cluster != d.Self.Cluster || h.Server != peer || h.Receiver != d.Self.Server {
+		return fmt.Errorf("server %d of cluster %016x answers server %d where server %d of cluster %016x was expected: check --peers",
+			h.Server, h.Cluster, h.Receiver, peer, d.Self.Cluster)
+	}
+	return nil
 }

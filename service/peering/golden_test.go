@@ -1,4 +1,4 @@
-package transport
+package peering
 
 import (
 	"testing"
@@ -19,8 +19,8 @@ func TestGoldenHello(t *testing.T) {
 		Record:   founding.Record{{ID: 1, UID: 11}, {ID: 2, UID: 1 << 63}, {ID: 3, UID: 33}},
 		MinLevel: 1, MaxLevel: 2, Level: 1, Build: "v0.1.0",
 	}
-	kept := golden.Same(t, 1, "hello", want.append(nil))
-	got, err := decodeHello(kept)
+	kept := golden.Same(t, 1, "hello", want.Append(nil))
+	got, err := DecodeHello(kept)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package transport
+package peering
 
 import (
 	"errors"
@@ -20,6 +20,8 @@ import (
 const ProtocolVersion = 1
 
 const (
+	// MaxGreeting bounds the frames of a handshake, in bytes.
+	MaxGreeting = 8 << 10
 	// maxText bounds the addresses in a Hello and the text of a Refusal.
 	maxText = 1024
 	// MaxBuild bounds the name of a build, in bytes.
@@ -56,8 +58,8 @@ type Hello struct {
 	Build string
 }
 
-// append appends the encoding of h to b.
-func (h Hello) append(b []byte) []byte {
+// Append appends the encoding of h to b.
+func (h Hello) Append(b []byte) []byte {
 	b = wire.AppendUint(b, uint64(h.Version))
 	for _, v := range [...]uint64{h.Cluster, h.Server, h.UID, h.Receiver} {
 		b = wire.AppendUint(b, v)
@@ -76,8 +78,8 @@ func (h Hello) append(b []byte) []byte {
 	return wire.AppendBytes(b, h.Build)
 }
 
-// decodeHello reads what append wrote, and skips what follows.
-func decodeHello(b []byte) (Hello, error) {
+// DecodeHello reads what Append wrote, and skips what follows.
+func DecodeHello(b []byte) (Hello, error) {
 	r := wire.NewReader(b)
 	h := Hello{Version: readUint32(r, "protocol version")}
 	for _, v := range [...]*uint64{&h.Cluster, &h.Server, &h.UID, &h.Receiver} {
@@ -92,7 +94,7 @@ func decodeHello(b []byte) (Hello, error) {
 	h.Build = r.String()
 	err := r.Err()
 	if err == nil {
-		err = h.check()
+		err = h.Check()
 	}
 	if err != nil {
 		return Hello{}, fmt.Errorf("malformed introduction: %w", err)
@@ -123,8 +125,8 @@ func readRecord(r *wire.Reader) founding.Record {
 	return record
 }
 
-// check reports what no server says of itself.
-func (h Hello) check() error {
+// Check reports what no server says of itself.
+func (h Hello) Check() error {
 	switch {
 	case h.Version == 0:
 		return errors.New("protocol version 0: the first is 1")
@@ -167,8 +169,8 @@ func checkText(s string) error {
 	return nil
 }
 
-// differs reports whether two introductions under one server id come from two
+// Differs reports whether two introductions under one server id come from two
 // servers. A server that was restarted keeps both its UID and its address.
-func (h Hello) differs(other Hello) bool {
+func (h Hello) Differs(other Hello) bool {
 	return h.UID != other.UID || h.PeerAddress != other.PeerAddress
 }

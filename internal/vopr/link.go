@@ -1,0 +1,188 @@
+package vopr
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/conclave-io/conclave/internal/line"
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/stream"
+)
+
+// call is a stream that a client, or a server that relays, has opened to a server.
+type call struct {
+	w        *world
+	server   *server // that was called
+	life     int     // of it, then
+	up, down pipe
+	at       *attached // what the server has of it, nil before it arrived
+	over     bool      // for who called
+
+	// take has the caller take something in, when it is there and does not stand still.
+	take  func(func())
+	heard func(*api.ServerFrame) // says down.took when it is done
+	// ended says that the stream is over, and whether the server ended it in order.
+	ended func(orderly bool)
+}
+
+// open calls a server. The caller has proven its name, and may ask to be passed on.
+func (l *call) open(from endpoint, who stream.Caller, asked bool) {
+	w, s := l.w, l.server
+	l.life = s.life
+	l.up = pipe{w: w, from: from, to: s.endpoint(), ordered: who.Vouched, room: l.up.room, broken: func() { l.snap(true) }}
+	l.down = pipe{w: w, from: s.endpoint(), to: from, ordered: who.Vouched, room: func() {}, broken: func() { l.snap(false) }}
+	l.up.send(func() {
+		l.up.flying--
+		if s.life != l.life || !s.up() {
+			l.reset()
+			return
+		}
+		s.takeAlways(func() { s.attach(l, who, asked) })
+	})
+}
+
+// send brings a frame to the server.
+func (l *call) send(frame *api.ClientFrame) {
+	l.up.send(func() {
+		switch {
+		case l.server.life != l.life:
+			l.reset()
+		case l.at != nil:
+			l.server.takeAlways(func() { l.at.comes(frame) })
+		}
+	})
+}
+
+// hear brings a frame to the caller.
+func (l *call) hear(frame *api.ServerFrame) {
+	l.down.send(func() {
+		l.take(func() {
+			if l.over {
+				l.down.took()
+			} else {
+				l.heard(frame)
+			}
+		})
+	})
+}
+
+// end tells the caller that the stream is over.
+func (l *call) end(orderly bool) {
+	l.take(func() {
+		if !l.over {
+			l.over = true
+			l.ended(orderly)
+		}
+	})
+}
+
+// close is the end of the stream for the caller. What it sent may still arrive.
+func (l *call) close() {
+	if l.over {
+		return
+	}
+	l.over = true
+	l.gone()
+}
+
+// gone tells the server that the caller has left.
+func (l *call) gone() {
+	l.w.carry(l.up.from, l.up.to, func() {
+		if l.at != nil && l.server.life == l.life {
+			l.server.takeAlways(l.at.leave)
+		}
+	}, func() {})
+}
+
+// reset tells the caller that the server is not there.
+func (l *call) reset() {
+	l.w.carry(l.down.from, l.down.to, func() { l.end(false) }, func() {})
+}
+
+// snap is the end of the connection: the side that could not send notices it, and the
+// other if it can be told.
+func (l *call) snap(up bool) {
+	if up {
+		l.gone()
+		l.end(false)
+		return
+	}
+	if l.at != nil && l.server.life == l.life {
+		l.server.takeAlways(l.at.leave)
+	}
+	l.reset()
+}
+
+// link is the stream of a client.
+type link struct {
+	call
+	stream uint64 // by which the client knows it
+}
+
+// dial asks the server at an address to take the client.
+func (c *client) dial(o line.Output) {
+	l := &link{call: call{w: c.w, server: c.w.serverAt(o.Address), take: c.receive}, stream: o.Stream}
+	c.links = append(c.links, l)
+	l.heard = func(frame *api.ServerFrame) {
+		l.down.took()
+		c.hears(frame)
+		c.step(line.Input{Kind: line.Received, Stream: l.stream, Frame: frame})
+	}
+	l.ended = func(bool) {
+		c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
+		c.step(line.Input{Kind: line.Ended, Stream: l.stream, Err: errReset})
+	}
+	if l.server == nil { // it is on record, and has not come yet
+		c.later(c.w.delay(), func() { l.end(false) })
+		return
+	}
+	l.open(c.endpoint(), stream.Caller{Principal: c.principal(), Via: "grpc"}, o.Relayed)
+}
+
+var errReset = errors.New("connection reset")
+
+// serverAt returns the server that takes clients at an address, or nil.
+func (w *world) serverAt(address string) *server {
+	for _, s := range w.servers {
+		if s.said().ClientAddress == address {
+			return s
+		}
+	}
+	return nil
+}
+
+// transmit sends a frame of the client, which sends no other before there is room.
+func (c *client) transmit(l *link, frame *api.ClientFrame) {
+	sent := func() { c.step(line.Input{Kind: line.Sent, Stream: l.stream}) }
+	l.up.room = func() {}
+	if l.send(frame); !l.up.full() {
+		sent()
+		return
+	}
+	l.up.room = func() {
+		l.up.room = func() {}
+		c.receive(func() {
+			if !l.over {
+				sent()
+			}
+		})
+	}
+}
+
+// ping asks the server of the stream for a sign of life.
+func (c *client) ping(l *link) {
+	w, s := c.w, l.server
+	w.carry(c.endpoint(), s.endpoint(), func() {
+		if s.life == l.life {
+			s.receive(func() {
+				w.carry(s.endpoint(), c.endpoint(), func() {
+					c.receive(func() {
+						if !l.over {
+							c.step(line.Input{Kind: line.Pong, Stream: l.stream})
+						}
+					})
+				}, func() {})
+			})
+		}
+	}, func() {})
+}

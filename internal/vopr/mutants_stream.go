@@ -1,0 +1,93 @@
+package vopr
+
+// streamMutants are mistakes in what decides about the streams of clients.
+var streamMutants = []Mutant{
+	{
+		Name: "derived-twice",
+		Why:  "The leader takes the id of a session, which another server has derived, for a secret: over a relay a client has other sessions than over its own way to the leader.",
+		Edits: []Edit{{
+			"service/stream/caller.go", "if c.Vouched {", "if c.Vouched && c.Via == \"\" {",
+		}},
+	},
+	{
+		Name: "relayed-under-ids",
+		Why:  "A server that relays sends replies on as the leader gave them, under the ids of sessions: the client knows its sessions by their secrets, and takes none of them.",
+		Edits: []Edit{{
+			"service/stream/relay.go", "if id := reply.GetSession(); len(id) == SecretSize {", "if id := reply.GetSession(); len(id) > SecretSize {",
+		}},
+	},
+	{
+		Name: "passed-on-twice",
+		Why:  "A server passes on a stream that was passed on to it: two that take each other for the leader send it to and fro.",
+		Edits: []Edit{{
+			"service/stream/relay.go", "case !a.Asked || a.Caller.Vouched ||", "case !a.Asked ||",
+		}},
+	},
+	{
+		Name: "answered-to-the-newest",
+		Why:  "The replies to all sessions of a stream go back under the secret of the newest one.",
+		Edits: []Edit{{
+			"service/stream/sessions.go", "s.ids[string(sent)], s.sent[id] = id, sent", "s.ids[string(sent)], s.sent[id] = id, sent\n\t\tfor other := range s.sent {\n\t\t\ts.sent[other] = sent\n\t\t}",
+		}},
+	},
+	{
+		Name: "one-frame-of-replies",
+		Why:  "Of the replies that wait for a client, those are lost that do not fit into one frame, and the stream goes on.",
+		Edits: []Edit{{
+			"service/stream/outbox.go", "o.outcomes = o.outcomes[n:]", "o.outcomes = nil",
+		}},
+	},
+	{
+		Name: "deposed-and-attached",
+		Why:  "A server that ceases to lead keeps the streams of its clients, and answers nothing.",
+		Edits: []Edit{{
+			"service/stream/outbox.go", "return frame, o.deposed || o.farewell != nil ||", "return frame, o.farewell != nil ||",
+		}},
+	},
+	{
+		Name: "relayed-to-the-former-leader",
+		Why:  "A server goes on passing a stream to a server that leads no more.",
+		Edits: []Edit{{
+			"service/stream/relay.go", "if leader != r.leader || !r.welcomed", "if !r.welcomed",
+		}},
+	},
+	{
+		Name: "one-turn-each",
+		Why:  "A connection that has had its turn, and asks for more, never has another.",
+		Edits: []Edit{{
+			"service/queue/queue.go", "\t\tif l.count > 0 {\n\t\t\tq.lines = append", "\t\tif l.count < 0 {\n\t\t\tq.lines = append",
+		}},
+	},
+}
+
+// peeringMutants are mistakes in what decides about the connections between servers.
+var peeringMutants = []Mutant{
+	{
+		Name: "two-directories-with-one-id",
+		Why:  "A server that comes back with another directory is connected while its old connections live.",
+		Edits: []Edit{{
+			"service/peering/peer.go", "return p.live > 0 && p.known.Differs(h)", "return p.live < 0 && p.known.Differs(h)",
+		}},
+	},
+	{
+		Name: "links-that-left-count",
+		Why:  "A connection that has ended still counts: what a server was before it lost its data is never gone, and it is not let in again.",
+		Edits: []Edit{{
+			"service/peering/peer.go", "\tp.inbound[ln] = none\n\tp.live--", "\tp.inbound[ln] = none",
+		}},
+	},
+	{
+		Name: "duplicate-at-once",
+		Why:  "A server that comes back with another directory is refused for good if anything was ever heard of the old one: it stops.",
+		Edits: []Edit{{
+			"service/peering/peer.go", "case c.looked && heard != c.heard:", "case heard != c.heard:",
+		}},
+	},
+	{
+		Name: "backoff-without-bound",
+		Why:  "The pause before another attempt doubles without a bound: after a long failure servers do not find each other.",
+		Edits: []Edit{{
+			"service/peering/peer.go", "b.pause = min(2*b.pause, b.Max)", "b.pause = 2 * b.pause",
+		}},
+	},
+}

@@ -1,0 +1,148 @@
+package peering
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// as returns the introduction of a directory of server 2.
+func as(uid uint64) Hello {
+	h := visitHello()
+	h.UID = uid
+	return h
+}
+
+// Links come and go in any order: at no time are two directories with one id connected,
+// a lane has one link, and it is that of whoever is known.
+func TestOneDirectoryAtATime(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var p Peer[int]
+		dialled := map[int]uint64{} // links, and the UID on each
+		inbound := map[Lane][2]uint64{}
+		for link := 1; link < 200; link++ {
+			uid := 1 + rng.Uint64N(2)
+			switch lane := Lane(rng.IntN(int(Lanes))); rng.IntN(4) {
+			case 0:
+				if p.Join(as(uid)) {
+					dialled[link] = uid
+				}
+			case 1:
+				old, contested := p.Seat(lane, link, as(uid))
+				switch seat, taken := inbound[lane]; {
+				case contested:
+					if known, live := p.Known(); !live || known.UID == uid {
+						t.Fatalf("seed %d: %d is contested by %d, live %t", seed, uid, known.UID, live)
+					}
+				case taken:
+					if uint64(old) != seat[0] {
+						t.Fatalf("seed %d: link %d is in the way, not %d", seed, seat[0], old)
+					}
+				case old != 0:
+					t.Fatalf("seed %d: link %d is in the way of nobody", seed, old)
+				default:
+					inbound[lane] = [2]uint64{uint64(link), uid}
+				}
+			case 2:
+				for l := range dialled {
+					delete(dialled, l)
+					p.Part()
+					break
+				}
+			case 3:
+				if _, taken := inbound[lane]; taken {
+					delete(inbound, lane)
+					p.Leave(lane)
+				}
+			}
+			known, live := p.Known()
+			if live != (len(dialled)+len(inbound) > 0) {
+				t.Fatalf("seed %d: live %t with %d and %d links", seed, live, len(dialled), len(inbound))
+			}
+			for _, uid := range dialled {
+				if uid != known.UID {
+					t.Fatalf("seed %d: %d and %d are connected", seed, uid, known.UID)
+				}
+			}
+			for _, seat := range inbound {
+				if seat[1] != known.UID {
+					t.Fatalf("seed %d: %d and %d are connected", seed, seat[1], known.UID)
+				}
+			}
+		}
+	}
+}
+
+func TestAServerIntroducesItselfAgainAsItself(t *testing.T) {
+	var p Peer[int]
+	p.Seat(Messages, 1, as(22))
+	changed := as(22)
+	changed.ClientAddress, changed.Level = "elsewhere:7400", 3
+	if err := p.Again(2, changed); err != nil {
+		t.Error(err)
+	}
+	if known, _ := p.Known(); known.ClientAddress != "elsewhere:7400" {
+		t.Errorf("it is known as %+v", known)
+	}
+	for what, change := range map[string]func(*Hello){
+		"another cluster":   func(h *Hello) { h.Cluster++ },
+		"another server":    func(h *Hello) { h.Server++ },
+		"another directory": func(h *Hello) { h.UID++ },
+		"another address":   func(h *Hello) { h.PeerAddress = "other:7500" },
+	} {
+		h := changed
+		change(&h)
+		if err := p.Again(2, h); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+}
+
+func TestContests(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		heard []uint64
+		gone  bool
+		want  Verdict
+	}{
+		{what: "one look", heard: []uint64{5}, want: Wait},
+		{what: "silent", heard: []uint64{5, 5, 5}, want: Wait},
+		{what: "heard before the first look", heard: []uint64{9, 9}, want: Wait},
+		{what: "alive", heard: []uint64{5, 6}, want: Refuted},
+		{what: "gone", heard: []uint64{5, 5}, gone: true, want: Retry},
+	} {
+		var contest Contest
+		got := Wait
+		for i, heard := range c.heard {
+			got = contest.Look(as(22), !c.gone || i+1 < len(c.heard), as(23), heard)
+		}
+		if got != c.want {
+			t.Errorf("%s: %d, want %d", c.what, got, c.want)
+		}
+	}
+	var contest Contest
+	if got := contest.Look(as(22), true, as(22), 1); got != Retry {
+		t.Errorf("the same server: %d", got)
+	}
+}
+
+// A pause is never longer than the bound, at least half of what it grows to, and short
+// again after a connection that lasted: a server is tried forever.
+func TestBackoff(t *testing.T) {
+	b := Backoff{Min: 20, Max: 500, Refused: 5000, Lasting: 1500}
+	most, least := func(n int64) int64 { return 0 }, func(n int64) int64 { return n - 1 }
+	for i, c := range []struct {
+		lasted  int64
+		refused bool
+		chance  func(int64) int64
+		want    int64
+	}{
+		{0, false, most, 20}, {0, false, most, 40}, {0, false, least, 40}, {0, false, most, 160}, {0, false, most, 320},
+		{0, false, most, 500}, {0, false, most, 500}, {0, true, most, 5000}, {0, true, least, 2500}, {1500, false, most, 500},
+		{1501, false, most, 20}, {0, false, most, 40},
+	} {
+		if got := b.Next(c.lasted, c.refused, c.chance); got != c.want {
+			t.Errorf("pause %d is %d, want %d", i+1, got, c.want)
+		}
+	}
+}

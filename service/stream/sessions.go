@@ -1,0 +1,88 @@
+package stream
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+const (
+	// MaxSessions is the most sessions that one stream carries.
+	MaxSessions = 4096
+	// FrameRequests is the most that a client may put into one frame.
+	FrameRequests = 1024
+)
+
+// Names turns the secrets of sessions into ids, and back.
+type Names interface {
+	// ID returns the id for what the client sent as a session, or what is wrong with
+	// that.
+	ID(sent []byte) (id registry.SessionID, problem string)
+	// Secret returns what the client sent for the session with an id, or nil.
+	Secret(id registry.SessionID) []byte
+}
+
+// Sessions are those that one stream carries. What the client sends as the session
+// of a request is a secret. It stops here: a command has the id that is derived from
+// it, and the reply to the client has the secret again.
+type Sessions struct {
+	caller Caller
+	ids    map[string]registry.SessionID
+	sent   map[registry.SessionID][]byte
+}
+
+// NewSessions returns the sessions of a stream that carries none yet.
+func NewSessions(c Caller) *Sessions {
+	return &Sessions{caller: c, ids: make(map[string]registry.SessionID), sent: make(map[registry.SessionID][]byte)}
+}
+
+// Caller returns who opened the stream.
+func (s *Sessions) Caller() Caller { return s.caller }
+
+// ID implements Names.
+func (s *Sessions) ID(sent []byte) (id registry.SessionID, problem string) {
+	if id, known := s.ids[string(sent)]; known {
+		return id, ""
+	}
+	if len(s.ids) >= MaxSessions {
+		return id, fmt.Sprintf("session: this stream has carried %d others, the most it takes; open another stream", MaxSessions)
+	}
+	id, problem = s.caller.ID(sent)
+	if problem == "" {
+		s.ids[string(sent)], s.sent[id] = id, sent
+	}
+	return id, problem
+}
+
+// Secret implements Names.
+func (s *Sessions) Secret(id registry.SessionID) []byte { return s.sent[id] }
+
+// Commands translates the requests of a frame. Those that nobody can carry out are
+// refused; with a farewell the stream ends, and there is nothing else.
+func Commands(c Caller, names Names, frame *api.ClientFrame) (commands []registry.Command, refused []*api.Reply, farewell *api.Farewell) {
+	if n := len(frame.GetRequests()); n > FrameRequests {
+		message := fmt.Sprintf("a frame has %d requests: it may have %d", n, FrameRequests)
+		return nil, nil, &api.Farewell{Code: api.Code_CODE_INVALID, Message: message}
+	}
+	commands = make([]registry.Command, 0, len(frame.GetRequests()))
+	for _, req := range frame.GetRequests() {
+		var command registry.Command
+		id, problem := names.ID(req.GetSession())
+		if problem == "" {
+			command, problem = convert.Command(c.Origin(), id, req)
+		}
+		if problem != "" {
+			refused = append(refused, Refusal(req, api.Code_CODE_INVALID, problem))
+			continue
+		}
+		commands = append(commands, command)
+	}
+	return commands, refused, nil
+}
+
+// Refusal is a reply of the server's own to a request that is not carried out.
+func Refusal(req *api.Request, code api.Code, message string) *api.Reply {
+	return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: code, Message: message}
+}
