@@ -84,13 +84,6 @@ var peeringMutants = []Mutant{
 		}},
 	},
 	{
-		Name: "backoff-without-bound",
-		Why:  "The pause before another attempt doubles without a bound: after a long failure servers do not find each other.",
-		Edits: []Edit{{
-			"service/peering/peer.go", "b.pause = min(2*b.pause, b.Max)", "b.pause = 2 * b.pause",
-		}},
-	},
-	{
 		Name: "refused-by-a-server-that-starts",
 		Why:  "A server that has not read its log refuses members for good that it does not know yet, and levels: they do not try again for seconds.",
 		Edits: []Edit{{
