@@ -44,7 +44,7 @@ func (s *server) start() {
 // boot starts a server as the release that is installed. It hears others and answers
 // them while it still reads its disk.
 func (s *server) boot() {
-	s.on, s.served = true, false
+	s.on, s.served, s.ready = true, false, false
 	s.founding, s.contacts = founding.Machine{}, make(map[uint64]peering.Hello)
 	s.remotes = make(map[uint64]*remote)
 	s.inbox, s.turning, s.streams, s.viewers = nil, false, nil, nil
@@ -70,6 +70,7 @@ func (s *server) load() {
 		return
 	}
 	self := founding.Server{ID: s.id, UID: s.disk.uid, Founders: s.w.founders, Record: s.disk.record}
+	s.ready = s.disk.fresh()
 	s.founding.Load(founding.Disk{Server: self, Joined: s.joined, State: !s.disk.fresh()})
 	s.acquaint()
 	s.introduce()

@@ -51,7 +51,7 @@ func (s *server) hello(receiver uint64) peering.Hello {
 // door is what a server knows when another one introduces itself.
 func (s *server) door(of uint64) *peering.Door {
 	return &peering.Door{
-		Self:    s.hello(of),
+		Self: s.hello(of), Ready: s.up() || s.ready,
 		Removed: func(id uint64) bool { return s.up() && slices.Contains(s.replica.Gone(), id) },
 		Knows:   s.knows,
 		Takes:   func(h peering.Hello) bool { return s.founding.Takes(answerOf(h)) },
@@ -77,96 +77,6 @@ func (s *server) introduced(frame []byte) (h peering.Hello, ok bool) {
 		s.w.violate("codec", "server %d cannot read an introduction: %v", s.id, err)
 	}
 	return h, err == nil
-}
-
-// remote is another server as one knows it from its connections.
-type remote struct {
-	known   peering.Peer[*conn]
-	backoff peering.Backoff
-	dialled *conn  // the newest that this server dialled
-	heard   uint64 // what arrived on all
-	refused peering.Code
-}
-
-// conn is a connection that one server dialled to another: what the dialler has to say
-// travels on it. Each of its packets may be lost, delayed and repeated, which is more than
-// a connection does to them and no more than raft bears. What is said in the handshake
-// arrives, or the connection breaks.
-type conn struct {
-	ends  [2]*server // the dialler first
-	lives [2]int
-	gone  [2]bool     // the end has closed it, or is no more
-	heard [2]int64    // when something arrived last at that end
-	said  [2][]func() // what is on its way to that end and must arrive, in order
-	uids  [2]uint64   // the directory that the other end of each named
-	begun int64
-	there bool // the introduction of the dialler has arrived
-	up    bool // for the dialler: the handshake is done
-	seat  bool // for the other
-}
-
-const (
-	dialler = iota
-	acceptor
-)
-
-// at returns the end of a server.
-func (c *conn) at(s *server) int {
-	if c.ends[dialler] == s {
-		return dialler
-	}
-	return acceptor
-}
-
-// alive reports whether an end takes anything in from the connection.
-func (c *conn) alive(end int) bool {
-	s := c.ends[end]
-	return !c.gone[end] && s.on && s.life == c.lives[end]
-}
-
-// say brings something to the other end, in order, unless the connection breaks.
-func (c *conn) say(to int, take func()) {
-	from, other := c.ends[1-to], c.ends[to]
-	c.said[to] = append(c.said[to], take)
-	from.w.carry(from.endpoint(), other.endpoint(), func() {
-		first := c.said[to][0]
-		c.said[to] = c.said[to][1:]
-		if c.alive(to) {
-			other.takeAlways(func() { c.arrives(to, first) })
-		} else {
-			c.tell(1 - to)
-		}
-	}, func() { from.atConn(c, 1-to, func() { c.close(1 - to) }) })
-}
-
-// tell brings an end the news that the other one is no more, if it can be reached.
-func (c *conn) tell(end int) {
-	s, gone := c.ends[end], c.ends[1-end]
-	s.w.carry(gone.endpoint(), s.endpoint(), func() {
-		s.atConn(c, end, func() { c.close(end) })
-	}, func() {})
-}
-
-// packet brings something to the other end that may be lost. It reports whether it was on
-// its way.
-func (c *conn) packet(to int, take func()) bool {
-	from := c.ends[1-to]
-	return from.w.packet(from.endpoint(), c.ends[to].endpoint(), func() {
-		if c.alive(to) {
-			c.ends[to].take(func() { c.arrives(to, take) })
-		}
-	})
-}
-
-func (c *conn) arrives(at int, take func()) {
-	if !c.alive(at) {
-		return
-	}
-	c.heard[at] = c.ends[at].w.now
-	if at == dialler && c.up || at == acceptor && c.seat {
-		c.ends[at].remote(c.ends[1-at].id).heard++
-	}
-	take()
 }
 
 // remote returns what a server knows of another one from its connections.
@@ -448,83 +358,4 @@ func (s *server) again(c *conn, frame []byte) {
 		return
 	}
 	s.met(h)
-}
-
-// beat sends pings from one end, and closes a connection on which nothing arrives.
-func (c *conn) beat(end int) {
-	s := c.ends[end]
-	s.w.after(s.clock.real(pingInterval), func() {
-		if !c.alive(end) {
-			return
-		}
-		if !s.paused {
-			if s.w.now-c.heard[end] > idleTimeout {
-				s.atConn(c, end, func() { c.close(end) })
-				return
-			}
-			c.packet(1-end, func() {})
-		}
-		c.beat(end)
-	})
-}
-
-// close ends a connection at one end. The other one notices, if the news reaches it.
-func (c *conn) close(end int) {
-	if c.gone[end] {
-		return
-	}
-	c.gone[end] = true
-	c.tell(1 - end)
-	s, other := c.ends[end], c.ends[1-end]
-	r := s.remote(other.id)
-	switch {
-	case end == acceptor && c.seat:
-		c.seat = false
-		r.known.Leave(peering.Messages)
-	case end == dialler && c.up:
-		c.up = false
-		r.known.Part()
-		if s.founding.Lose(other.id) {
-			delete(s.contacts, other.id)
-		}
-		s.dialAgain(c, false)
-	case end == dialler:
-		s.dialAgain(c, false)
-	}
-}
-
-// hangUp is the end of all connections of a server whose process ends. The others notice,
-// if the news reaches them.
-func (s *server) hangUp() {
-	for _, other := range s.w.servers {
-		for _, c := range s.connsWith(other) {
-			end := c.at(s)
-			c.gone[end] = true
-			c.tell(1 - end)
-		}
-	}
-	s.remotes = nil
-}
-
-// connsWith returns the connections with another server.
-func (s *server) connsWith(other *server) (all []*conn) {
-	r := s.remotes[other.id]
-	if r == nil {
-		return nil
-	}
-	if r.dialled != nil {
-		all = append(all, r.dialled)
-	}
-	if c := r.known.Inbound(peering.Messages); c != nil {
-		all = append(all, c)
-	}
-	return all
-}
-
-// over returns the connection on which messages for a peer get through, or nil.
-func (s *server) over(id uint64) *conn {
-	if r := s.remotes[id]; r != nil && r.dialled != nil && r.dialled.up && r.dialled.alive(dialler) {
-		return r.dialled
-	}
-	return nil
 }

@@ -84,10 +84,12 @@ var peeringMutants = []Mutant{
 		}},
 	},
 	{
-		Name: "backoff-without-bound",
-		Why:  "The pause before another attempt doubles without a bound: after a long failure servers do not find each other.",
+		Name: "refused-by-a-server-that-starts",
+		Why:  "A server that has not read its log refuses members for good that it does not know yet, and levels: they do not try again for seconds.",
 		Edits: []Edit{{
-			"service/peering/peer.go", "b.pause = min(2*b.pause, b.Max)", "b.pause = 2 * b.pause",
+			"service/peering/refusal.go", "\t\tif !d.Ready {\n\t\t\treturn d.starting()\n\t\t}\n\t\treturn d.Stranger(h)", "\t\treturn d.Stranger(h)",
+		}, {
+			"service/peering/refusal.go", "\t\t\tif !d.Ready {\n\t\t\t\treturn d.starting()\n\t\t\t}\n\t\t\treturn Refuse(LevelUnknown", "\t\t\treturn Refuse(LevelUnknown",
 		}},
 	},
 }

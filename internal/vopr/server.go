@@ -32,6 +32,7 @@ type server struct {
 	peers    []uint64                 // whom it was told of
 	contacts map[uint64]peering.Hello // whom it has shaken hands with
 	remotes  map[uint64]*remote
+	ready    bool  // its disk has nothing of the cluster
 	served   bool  // it has seen a leader
 	slowness int64 // how long the next boot takes
 

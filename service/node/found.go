@@ -41,6 +41,8 @@ func (n *Node) begin() error {
 		n.replica.Met(memberOf(hello), levelsOf(hello))
 	}
 	n.acquaint()
+	n.noteLevel()
+	n.ready.Store(true)
 	return nil
 }
 

@@ -55,6 +55,7 @@ type Node struct {
 	records  records
 	metrics  Metrics
 	level    atomic.Uint32 // that of the cluster, as far as it is known
+	ready    atomic.Bool   // what the disk has of the cluster is known
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -99,6 +100,7 @@ func (n *Node) open() error {
 	}
 	n.disk = newDisk(n.store)
 	n.openRecords()
+	n.ready.Store(n.found.Fresh)
 	reads := n.cfg.replica().WithDefaults().Levels
 	n.net, err = transport.New(transport.Config{
 		Self: transport.Hello{
@@ -108,7 +110,7 @@ func (n *Node) open() error {
 		Listener:  n.cfg.PeerListener,
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
-		Founding: n.records.phase, Removed: n.records.removed, Takes: n.records.takes,
+		Founding: n.records.phase, Ready: n.ready.Load, Removed: n.records.removed, Takes: n.records.takes,
 		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, Build: n.cfg.Build[:min(len(n.cfg.Build), peering.MaxBuild)],
 		Calls:   n.cfg.Calls,
 		Handler: &handler{n},
@@ -386,8 +388,7 @@ func (n *Node) depose() {
 // observe notes who leads, for the log and the figures.
 func (n *Node) observe() {
 	n.metrics.Applied.Store(n.replica.Applied())
-	level, _ := n.replica.Registry().Level()
-	n.level.Store(level)
+	n.noteLevel()
 	leader := n.replica.Leader()
 	if leader == n.leader {
 		return
@@ -404,6 +405,11 @@ func (n *Node) observe() {
 	default:
 		n.log.Info("following", "leader", leader, "term", n.replica.Term())
 	}
+}
+
+func (n *Node) noteLevel() {
+	level, _ := n.replica.Registry().Level()
+	n.level.Store(level)
 }
 
 // close releases everything and tells whoever waits.

@@ -98,6 +98,42 @@ func TestAServerIntroducesItselfAgainAsItself(t *testing.T) {
 	}
 }
 
+// A server that has not read its state knows neither who is a member nor the level: what
+// it would refuse for good by then, it does not. What it knows it does refuse for good.
+func TestAServerThatStartsRefusesNobodyForGood(t *testing.T) {
+	self := Hello{Cluster: 0xc0ffee, Server: 1, UID: 11, MinLevel: 2, MaxLevel: 3}
+	for what, c := range map[string]struct {
+		known  bool
+		change func(*Hello)
+		ready  Code
+		before Code
+	}{
+		"a server that joined":  {false, func(h *Hello) { h.Level, h.MaxLevel = 2, 2 }, UnknownServer, Busy},
+		"one that lags":         {true, func(h *Hello) { h.Level, h.MaxLevel = 1, 2 }, LevelUnknown, Busy},
+		"another cluster":       {true, func(h *Hello) { h.Cluster++ }, OtherCluster, OtherCluster},
+		"for another server":    {true, func(h *Hello) { h.Receiver = 3 }, WrongServer, WrongServer},
+		"with the id of this":   {true, func(h *Hello) { h.Server = 1 }, OwnID, OwnID},
+		"one that was removed":  {true, func(h *Hello) { h.Server = 8 }, Removed, Removed},
+		"nothing wrong with it": {true, func(h *Hello) { h.Level, h.MaxLevel = 2, 2 }, 0, 0},
+	} {
+		h := visitHello()
+		c.change(&h)
+		for ready, want := range map[bool]Code{true: c.ready, false: c.before} {
+			door := Door{
+				Self: self, Ready: ready, Removed: func(id uint64) bool { return id == 8 },
+				Knows: func(uint64) bool { return c.known }, Takes: func(Hello) bool { return false },
+			}
+			got := Code(0)
+			if refusal := door.Examine(h); refusal != nil {
+				got = refusal.Code
+			}
+			if got != want {
+				t.Errorf("%s, ready %t: %v, want %v", what, ready, got, want)
+			}
+		}
+	}
+}
+
 func TestContests(t *testing.T) {
 	for _, c := range []struct {
 		what  string

@@ -89,6 +89,10 @@ func DecodeRefusal(b []byte) (*Refusal, error) {
 type Door struct {
 	// Self is how this server introduces itself to the other one.
 	Self Hello
+	// Ready says that this server has read what it has of the cluster. Until then it knows
+	// neither the members nor the level, and must not refuse for good what it may take when
+	// it does: a refusal that is final costs seconds, or stops the other server.
+	Ready bool
 	// Removed reports whether a server was removed from the cluster for good.
 	Removed func(server uint64) bool
 	// Knows reports whether a server is a peer, and Takes whether to make one of it.
@@ -114,6 +118,9 @@ func (d *Door) Examine(h Hello) *Refusal {
 		return Refuse(Removed, "server %d was removed from the cluster, says server %d at %s: its data directory is kept, and of no more use to the cluster",
 			h.Server, self.Server, self.PeerAddress)
 	case !d.Knows(h.Server) && !d.Takes(h):
+		if !d.Ready {
+			return d.starting()
+		}
 		return d.Stranger(h)
 	}
 	return d.compare(h)
@@ -125,11 +132,18 @@ func (d *Door) compare(h Hello) *Refusal {
 	level := max(d.Self.Level, h.Level)
 	for _, s := range [...]Hello{h, d.Self} {
 		if level != 0 && !s.reads(level) {
+			if !d.Ready {
+				return d.starting()
+			}
 			return Refuse(LevelUnknown, "server %d reads levels %d to %d, the cluster is at level %d: install a release that reads level %d on server %d",
 				s.Server, s.MinLevel, s.MaxLevel, level, level, s.Server)
 		}
 	}
 	return nil
+}
+
+func (d *Door) starting() *Refusal {
+	return Refuse(Busy, "server %d has not read its data directory yet; trying again helps", d.Self.Server)
 }
 
 // Stranger refuses a server that is no peer.

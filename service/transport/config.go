@@ -71,6 +71,10 @@ type Config struct {
 	// called by many goroutines; call Introduce when the answer has changed. Nil
 	// means founding.NotReady.
 	Founding func() (founding.Phase, founding.Record)
+	// Ready reports whether this server has read what it has of the cluster: before that it
+	// refuses for good nobody that may be a member. It is called by many goroutines. Nil
+	// means that it has.
+	Ready func() bool
 	// Removed reports whether a server was removed from the cluster for good. It
 	// is called by many goroutines. Nil means that none was.
 	Removed func(server uint64) bool
@@ -144,6 +148,15 @@ func (c Config) WithDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	c.answer()
+	if c.Dial == nil {
+		c.Dial = dialTCP
+	}
+	return c
+}
+
+// answer fills in the functions that are asked about this server.
+func (c *Config) answer() {
 	if c.Level == nil {
 		c.Level = func() uint32 { return 0 }
 	}
@@ -153,13 +166,12 @@ func (c Config) WithDefaults() Config {
 	if c.Removed == nil {
 		c.Removed = func(uint64) bool { return false }
 	}
+	if c.Ready == nil {
+		c.Ready = func() bool { return true }
+	}
 	if c.Takes == nil {
 		c.Takes = func(Hello) bool { return false }
 	}
-	if c.Dial == nil {
-		c.Dial = dialTCP
-	}
-	return c
 }
 
 func dialTCP(ctx context.Context, address string) (net.Conn, error) {

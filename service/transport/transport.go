@@ -217,7 +217,7 @@ func (t *Transport) hello(receiver uint64) Hello {
 // door is what this server knows of a server that introduces itself.
 func (t *Transport) door(server uint64) *peering.Door {
 	return &peering.Door{
-		Self: t.hello(server), Removed: t.cfg.Removed, Takes: t.cfg.Takes,
+		Self: t.hello(server), Ready: t.cfg.Ready(), Removed: t.cfg.Removed, Takes: t.cfg.Takes,
 		Knows: func(id uint64) bool { return t.peer(id) != nil },
 	}
 }
