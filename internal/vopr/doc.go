@@ -68,6 +68,8 @@
 //     an election are elected by priority first.
 //   - A leader of an election that hands over is followed by the candidate that it named,
 //     unless that stopped to wait. A transfer is refused only if no such candidate waits.
+//   - A server that leads and is asked to hand over does so within a second, if nothing is
+//     wrong.
 //   - What the servers remember of how holds ended is what happened: each hold once, with
 //     its fence, its owner, and who asked it to leave and why. Nobody is asked to leave
 //     for a reason that nobody gave.

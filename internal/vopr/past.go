@@ -42,7 +42,7 @@ func (r *resource) ends(s *server, now []registry.Ended) {
 		return
 	}
 	added := 0
-	for !continues(p.known, now[:len(now)-added]) && added < len(now) {
+	for !continues(p.known, now[:len(now)-added], len(now) == registry.MaxPast) && added < len(now) {
 		added++
 	}
 	forgets := s.w.stats.Floods > 1 // more names than the servers remember
@@ -63,10 +63,11 @@ func (r *resource) ends(s *server, now []registry.Ended) {
 	p.known = now
 }
 
-// continues reports whether a memory is an earlier one without the oldest.
-func continues(before, now []registry.Ended) bool {
-	forgotten := len(before) - len(now)
-	return forgotten >= 0 && (forgotten == 0 || len(now) > 0 && len(before) == registry.MaxPast) && slices.Equal(before[forgotten:], now)
+// continues reports whether what is left of a memory is an earlier one, of which the
+// oldest may be forgotten if forgets is set.
+func continues(before, left []registry.Ended, forgets bool) bool {
+	forgotten := len(before) - len(left)
+	return forgotten >= 0 && (forgotten == 0 || len(left) > 0 && forgets) && slices.Equal(before[forgotten:], left)
 }
 
 // ended requires that a hold ended as the servers say.
