@@ -89,6 +89,7 @@
 //     client gets an answer within 3 s, whichever server's disk hangs.
 //   - Once all faults have healed, everyone who waits is served within 60 s, and all
 //     servers come to the same state.
+//   - Then, when nobody wants anything any more, nothing is held.
 //   - A session that has ended is never open again.
 //   - A client releases what it was granted, and nothing else, once.
 //   - What clients saw of each resource, queries included, is linearizable.
