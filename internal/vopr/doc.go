@@ -11,7 +11,8 @@
 // # What is real and what is simulated
 //
 // Real are founding, replica, agreement with etcd's raft, registry, the streams of clients,
-// and the encoding of messages. Simulated are what service/node, service/transport and service/store give
+// what observers are told (service/feed), and the encoding of messages. Simulated are what
+// service/node, service/transport and service/store give
 // them: ticks and clocks, a network, a disk.
 //
 // Servers start with empty disks, some of them late, and found their cluster. They dial
@@ -48,6 +49,12 @@
 // taken. Streams between clients and servers may deliver out of order, which is more than a
 // network does to them and no more than both promise to bear.
 //
+// Some clients observe an election, or watch all locks or elections with a prefix, from
+// server to server. Their streams keep the order, as gRPC's do. Some clients steal: they
+// ask for something in the session of another, by its id, which lists show, or by its
+// secret. In a fifth of the plans servers bound the state, each by another size, and
+// floods of requests have large values.
+//
 // # What is required
 //
 // The judge looks on after each step:
@@ -63,17 +70,32 @@
 //     up, on every server that has applied what the client was told.
 //   - A session that an operator ends may be over earlier, but no hold of it before its
 //     client was told, or its deadline has passed.
-//   - Who is told that it waits is granted before those who ask after that.
+//   - Who is told that it waits is granted before those who ask after that. Candidates of
+//     an election are elected by priority first.
+//   - A leader of an election that hands over is followed by the candidate that it named,
+//     unless that stopped to wait. A transfer is refused only if no such candidate waits.
+//   - A server that leads and is asked to hand over does so within a second, if nothing is
+//     wrong.
+//   - What the servers remember of how holds ended is what happened: each hold once, with
+//     its fence, its owner, and who asked it to leave and why. Nobody is asked to leave
+//     for a reason that nobody gave.
+//   - An observer is told states in order, whichever server tells them. While a majority
+//     is well, what it was told is the state now and then, and in the end it is.
+//   - Nobody acts in the session of another.
+//   - Beside a flood, a request that waits alone gets into the log within a few turns.
+//   - The state grows no further than a server allows, under a leader that has settled,
+//     and what makes it no larger is never refused for that.
 //   - A release before the deadline finds what it releases.
 //   - Servers apply the same entry at the same index, are then in the same state, and
 //     one leads in a term. No server stops by itself but by plan.
 //   - A candidate takes the place of a leader of lower priority in the time that it
 //     said, a second or two later at most while nothing is wrong, though wall clocks
-//     of servers are set forward and back by up to a year.
+//     of servers are set forward and back by up to a year. It never does so sooner.
 //   - While a majority of the voters is up, has disks that work and can talk, every
 //     client gets an answer within 3 s, whichever server's disk hangs.
 //   - Once all faults have healed, everyone who waits is served within 60 s, and all
 //     servers come to the same state.
+//   - Then, when nobody wants anything any more, nothing is held.
 //   - A session that has ended is never open again.
 //   - A server is not connected with two directories that have the id of one server.
 //   - No stream stays at a server that does not lead, unless that passes it on to the

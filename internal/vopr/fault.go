@@ -221,6 +221,7 @@ func (w *world) reshape(f Fault) {
 	case f.Kind == Resign:
 		if leader := w.leader(); leader != nil {
 			leader.receive(func() { leader.replica.Resign() })
+			w.handsOver(leader, leader.replica.Term())
 		}
 		return
 	case f.Kind == Join && present <= w.plan.Servers && len(w.servers) < mostServer:

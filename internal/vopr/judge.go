@@ -275,6 +275,11 @@ func (w *world) unfinished() string {
 			return "a server lacks entries"
 		}
 	}
+	if n := leader.replica.Registry().Counts(); n.Locks+n.Elections > 0 {
+		held, _ := leader.replica.Registry().List(registry.Lock, "", "", 1, 0)
+		led, _ := leader.replica.Registry().List(registry.Election, "", "", 1, 0)
+		return fmt.Sprintf("nobody wants anything, and %d locks and %d elections are held: %+v", n.Locks, n.Elections, append(held, led...)[0])
+	}
 	voters := leader.replica.Status().Voters
 	for _, m := range leader.replica.Registry().Members() {
 		if m.ID <= uint64(len(w.servers)) && !w.servers[m.ID-1].removed && m.Standing == registry.Voter && !slices.Contains(voters, m.ID) {

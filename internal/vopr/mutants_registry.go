@@ -216,4 +216,12 @@ var registryMutants = []Mutant{
 			"service/registry/past.go", "rec.next = (rec.next + 1) % MaxPast", "_ = rec.next",
 		}},
 	},
+	{
+		Name: "digest-keeps-the-forgotten",
+		Why:  "The digest of a state that was kept up to date has ends of holds that are forgotten; that of one which came with a snapshot has not. Servers stop that differ in nothing.",
+		Hole: "Two releases in one cluster",
+		Edits: []Edit{{
+			"service/registry/past.go", "\t\trec.sum -= oldest.hash()\n", "",
+		}},
+	},
 }

@@ -155,6 +155,13 @@ var replicaMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "hand-over-to-nobody",
+		Why:  "A server that is asked to hand over goes on to lead.",
+		Edits: []Edit{{
+			"service/replica/admit.go", "\tif best, _ := r.successor(status); best != 0 {\n\t\t_ = r.core.TransferLeader(best)", "\tif best, _ := r.successor(status); best != 0 && r.lowering {\n\t\t_ = r.core.TransferLeader(best)",
+		}},
+	},
+	{
 		Name: "one-lane",
 		Hole: "Floods",
 		Why:  "Releases wait behind the acquires of a flood.",

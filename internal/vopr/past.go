@@ -42,8 +42,7 @@ func (r *resource) ends(s *server, now []registry.Ended) {
 		return
 	}
 	added := 0
-	full := len(now) == registry.MaxPast
-	for !continues(p.known, now[:len(now)-added], full) && added < len(now) {
+	for !continues(p.known, now[:len(now)-added], len(now) == registry.MaxPast) && added < len(now) {
 		added++
 	}
 	forgets := s.w.stats.Floods > 1 // more names than the servers remember
@@ -64,11 +63,11 @@ func (r *resource) ends(s *server, now []registry.Ended) {
 	p.known = now
 }
 
-// continues reports whether the old part of a memory is an earlier memory, without the
-// oldest if the memory is full.
-func continues(before, old []registry.Ended, full bool) bool {
-	forgotten := len(before) - len(old)
-	return forgotten >= 0 && (forgotten == 0 || len(old) > 0 && full) && slices.Equal(before[forgotten:], old)
+// continues reports whether what is left of a memory is an earlier one, of which the
+// oldest may be forgotten if forgets is set.
+func continues(before, left []registry.Ended, forgets bool) bool {
+	forgotten := len(before) - len(left)
+	return forgotten >= 0 && (forgotten == 0 || len(left) > 0 && forgets) && slices.Equal(before[forgotten:], left)
 }
 
 // ended requires that a hold ended as the servers say.

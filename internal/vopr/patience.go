@@ -23,6 +23,9 @@ const (
 
 // watchPatience looks at the elections again and again.
 func (w *world) watchPatience() {
+	if !w.calm() || w.asking != nil {
+		w.uneasy = w.now
+	}
 	w.judge.favourites(w)
 	w.after(tick, w.watchPatience)
 }

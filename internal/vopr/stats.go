@@ -52,6 +52,7 @@ type Stats struct {
 	Looked    int   // looks at what an observer knows
 	Preferred int   // candidates elected after one of higher priority, or of the same that came before
 	Transfers int   // leaderships handed over to a candidate that was named
+	Resigned  int   // servers that led and handed over
 	Endings   int   // holds that ended, as the servers remember it
 	Overtaken int   // leaders asked to leave for one of higher priority
 	Patient   int   // looks at a candidate that is patient behind a leader of lower priority
@@ -104,6 +105,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Looked += o.Looked
 	s.Transfers += o.Transfers
 	s.Endings += o.Endings
+	s.Resigned += o.Resigned
 	s.Overtaken += o.Overtaken
 	s.Patient += o.Patient
 	s.Beside += o.Beside

@@ -52,6 +52,24 @@ func (k *worker) transfer(h *hold) {
 	})
 }
 
+// handsOver requires that another server leads soon after the leader was asked to hand
+// over, if nothing is wrong before and after that.
+func (w *world) handsOver(leader *server, term uint64) {
+	const soon = 1000 * ms
+	if w.now-w.uneasy < soon || len(leader.replica.Status().Voters) < 2 {
+		return
+	}
+	asked := w.now
+	w.after(soon, func() {
+		if w.uneasy > asked {
+			return
+		}
+		if w.stats.Resigned++; leader.up() && leader.replica.Leading() && leader.replica.Term() == term {
+			w.violate("transfer", "server %d was asked to hand over %d ms ago, and still leads", leader.id, soon/ms)
+		}
+	})
+}
+
 // answersTo reports whether a transfer means this candidate.
 func (p *place) answersTo(name string) bool { return p.value == name || p.session.String() == name }
 

@@ -29,6 +29,7 @@ type world struct {
 	clients     []*client
 	cuts        []*cut
 	storm       *Fault
+	uneasy      int64  // when something was last wrong with the servers, or their members changing
 	numbers     uint64 // links so far
 	healed      bool
 	operator

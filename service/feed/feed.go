@@ -72,10 +72,7 @@ func (w *Watch) Begin() {
 	if w.known == nil {
 		w.known = make(map[string]bool)
 	}
-	w.after, w.gone = "", make(map[string]bool, len(w.known))
-	for name := range w.known {
-		w.gone[name] = true
-	}
+	w.after, w.gone = "", maps.Clone(w.known)
 }
 
 // Page returns the next page of everything, and whether more follow. The first message
