@@ -75,6 +75,32 @@
 // With the option symmetric, states that differ in the names of servers and clients are
 // mostly one.
 //
+// # Following a run
+//
+// A Run follows servers and clients that run. It is told what they decide, and requires
+// that the rule of the model allows each decision in the state that the decisions before
+// have led to. Where the model and what runs both have a number (what a lease has left,
+// a client's deadline, what is on record of a silent session), it must be the same. The
+// rules of one session (rules.go, the registry, the client) are those that are searched.
+// What puts them together is another one, because what runs does more at a time:
+//
+//   - There are any number of servers. A majority is one of the voters that a server
+//     counts. Changes of the members are not followed.
+//   - An election comes in parts: votes, and the candidate that leads with a majority of
+//     them. So does the replication of an entry.
+//   - Several renewals and several rounds are under way. A round is answered by all who
+//     answer it or a later one.
+//   - A tick is a ns, and nothing is rounded. The clock of each server and client is its
+//     own. That of a leader stands still while it does, and is set back when it notices.
+//   - A verdict that names an earlier count of renewals does nothing, and may be proposed
+//     at any time. A verdict that has no room in the log is seen in what the leader does
+//     with the next renewal.
+//   - A leader that is asked to renew a session which has ended says so at once in the
+//     model. The service answers by the log, or after a round.
+//
+// Each session is followed by itself, until an operator ends it or its client closes it.
+// Not followed are the founding, which log is newer, and who gets the lock.
+//
 // # Flaws
 //
 // Variants lists mistakes, each of which leaves out or changes one rule, with bounds in

@@ -1,6 +1,10 @@
 package leasemodel
 
-import "github.com/conclave-io/conclave/service/founding"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/service/founding"
+)
 
 // The founding goes by service/founding itself. A server that decides has heard any of
 // the others, as they are now: that answers come late is tried in the tests of that
@@ -105,20 +109,11 @@ func (w *world) findDecisions() {
 			}
 			step, record := w.decide(i, heard)
 			a := action{actFound, i, record, int(step)}
-			if step != founding.Wait && !contains(w.actions[first:], a) {
+			if step != founding.Wait && !slices.Contains(w.actions[first:], a) {
 				w.actions = append(w.actions, a)
 			}
 		}
 	}
-}
-
-func contains(all []action, a action) bool {
-	for _, b := range all {
-		if a == b {
-			return true
-		}
-	}
-	return false
 }
 
 // found takes the next step of a founding.

@@ -24,7 +24,7 @@ func (s *lease) pass(ticks int) { s.left = max(0, s.left-ticks) }
 
 // renew extends a lease on the word of a renewal.
 func (s *lease) renew(ttl int) {
-	s.left = ttl
+	s.left = max(s.left, ttl)
 	if s.state == inherited {
 		s.state = renewed
 	}
@@ -48,7 +48,7 @@ func (s *lease) mayExpire() bool { return s.left == 0 && s.state != expiring }
 // maySilence reports whether the session may be put on record as silent: for the first
 // time, or again with less than is on record.
 func (s *lease) maySilence(ttl, recorded int) bool {
-	return s.left > 0 && s.left < ttl && s.state != expiring && (s.state != silent || s.left < recorded)
+	return s.left > 0 && s.left != ttl && s.state != expiring && (s.state != silent || s.left < recorded)
 }
 
 // see notes when a leader has first seen that a hold is revoked.
