@@ -124,6 +124,7 @@ type Session struct {
 	client      client
 	states      []*state               // what the committed log said of it, the oldest first
 	letters     table[uint64, renewal] // by number: those that may extend the client's deadline
+	heard       []uint64               // answers that it has received and not taken yet: a frame may have several
 	newest      uint64                 // the largest number of one that was sent
 	over        bool                   // it is followed no further
 }

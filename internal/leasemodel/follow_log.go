@@ -267,6 +267,9 @@ func (h *host) apply(e *Entry, reading int64) {
 // judge is that of the model: the session of a client that believes is open.
 func (x *Session) judge() error {
 	x.pass()
+	for len(x.heard) > 0 {
+		x.take()
+	}
 	if x.client.left > 0 && x.client.status == open && x.states[len(x.states)-1].status[0] != open {
 		return fmt.Errorf("%s, for %d ns more, and its session has ended", believes, x.client.left)
 	}

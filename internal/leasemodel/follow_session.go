@@ -19,6 +19,9 @@ func (x *Session) pass() {
 	reading := x.now()
 	ticks := int(reading - x.reading)
 	x.reading = reading
+	for ticks > 0 && len(x.heard) > 0 {
+		x.take()
+	}
 	for i := range x.letters {
 		x.letters[i].value.pass(ticks, int(x.usable))
 	}
@@ -152,14 +155,25 @@ func (x *Session) Receive(number uint64) error {
 	if !l.answered() {
 		return forbidden(ruleReceive, "a client takes an answer to renewal %d, which nobody has given", number)
 	}
-	x.client.extend(l.age, int(x.usable))
+	x.heard = append(x.heard, number)
 	x.run.count(ruleReceive)
 	return nil
+}
+
+// take has the client take the next answer that it received in this frame.
+func (x *Session) take() {
+	if l := x.letters.at(x.heard[0]); l != nil && l.mail != noMail && x.client.status != gone {
+		x.client.extend(l.age, int(x.usable))
+	}
+	x.heard = x.heard[1:]
 }
 
 // Believes is a client that moves its deadline.
 func (x *Session) Believes(until int64) error {
 	x.pass()
+	for len(x.heard) > 0 && until-x.reading != int64(x.client.left) {
+		x.take()
+	}
 	if !x.over && (x.client.status != open || until-x.reading != int64(x.client.left)) {
 		return forbidden(ruleReceive, "a client believes for %d ns; in the model it is %s, for %d", until-x.reading, statusNames[x.client.status], x.client.left)
 	}

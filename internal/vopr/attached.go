@@ -217,7 +217,8 @@ func (s *server) takeRequests() {
 		}
 		taken += len(commands)
 		s.turns.arrive(s, commands)
-		s.replica.Submit(s.now(), l.Conn.number, commands)
+		s.replica.Submit(s.tellTime(), l.Conn.number, commands)
+		s.w.trace.submitted(s, commands)
 		l.Conn.read()
 	}
 	s.wake()

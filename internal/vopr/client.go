@@ -190,6 +190,7 @@ func (c *client) carryOut(o line.Output) {
 		c.links = slices.DeleteFunc(c.links, func(other *link) bool { return other == l })
 		l.close()
 	case line.Send:
+		c.w.trace.asks(c, o.Frame)
 		c.asks(o.Frame)
 		c.transmit(c.link(o.Stream), o.Frame)
 	case line.Ping:
@@ -203,6 +204,7 @@ func (c *client) carryOut(o line.Output) {
 	case line.Extended:
 		if s := c.of(o.Session); s.valid() {
 			s.promise(o.Until)
+			c.w.trace.believes(s)
 		} else {
 			c.step(line.Input{Kind: line.Lapse, Session: o.Session})
 		}

@@ -102,6 +102,10 @@
 //     leader. No stream is passed on twice.
 //   - A client releases what it was granted, and nothing else, once.
 //   - What clients saw of each resource, queries included, is linearizable.
+//   - Package leasemodel allows what servers and clients decide about sessions: votes,
+//     rounds, leases, verdicts, deadlines. All of it is seen from outside: in what a
+//     server stores, sends, answers, has applied and shows of a lease, and in what a client
+//     sends and believes.
 //   - A server founds the cluster at most once, and all founders by the same record. What
 //     it tells others of its record and its state is on its disk.
 //   - A server without state votes for nobody, and answers no leader that counts on its

@@ -161,7 +161,7 @@ func (s *server) askAgain(change replica.Change) {
 			if !s.askingBack {
 				return
 			}
-			id, done, err := leader.replica.Change(leader.now(), change)
+			id, done, err := leader.replica.Change(leader.tellTime(), change)
 			var refused *replica.ChangeError
 			switch {
 			case errors.As(err, &refused) && !refused.Busy:

@@ -253,7 +253,7 @@ func (w *world) dismiss(c *client) {
 	w.numbers++
 	conn := w.numbers
 	end := registry.Command{Op: registry.OpEnd, Session: s.id, Value: dismissed, Origin: registry.Origin{Actor: operatorName, Request: [16]byte{0: 2, 15: byte(conn)}}}
-	leader.receive(func() { leader.replica.Submit(leader.now(), conn, []registry.Command{end, end}) })
+	leader.receive(func() { leader.replica.Submit(leader.tellTime(), conn, []registry.Command{end, end}) })
 }
 
 // ask asks the leader once more.
@@ -267,7 +267,7 @@ func (w *world) ask() {
 	if leader := w.leader(); leader != nil {
 		leader.receive(func() {
 			if w.asking == change {
-				id, done, err := leader.replica.Change(leader.now(), *change)
+				id, done, err := leader.replica.Change(leader.tellTime(), *change)
 				w.answerTo(leader, id, done, err)
 			}
 		})

@@ -34,21 +34,27 @@ func TestMutants(t *testing.T) {
 		searchForAll(t)
 		return
 	}
-	number := rand.Uint64N(10_000)
-	if chosen, err := strconv.ParseUint(os.Getenv("MUTANTS"), 10, 64); err == nil {
-		number = chosen
-	}
-	t.Logf("chosen by MUTANTS=%d", number)
+	number := chosen(t)
 	harmful := slices.DeleteFunc(slices.Clone(Mutants), func(m Mutant) bool { return m.Harmless })
 	for _, i := range rand.New(rand.NewPCG(number, 0)).Perm(len(harmful))[:sample] {
 		m := &harmful[i]
 		t.Run(m.Name, func(t *testing.T) {
-			out, err := exec.Command(build(t, m), "-replay", m.Plan(recorded)).CombinedOutput()
+			out, err := exec.Command(build(t, m), "-check=promises", "-replay", m.Plan(recorded)).CombinedOutput()
 			if err == nil || !strings.Contains(string(out), " ms\n") {
 				t.Errorf("%s does not find it; run make long-mutants, which records another plan\n%s", m.Plan(recorded), out)
 			}
 		})
 	}
+}
+
+// chosen returns the number that chooses mutants.
+func chosen(t *testing.T) uint64 {
+	number := rand.Uint64N(10_000)
+	if chosen, err := strconv.ParseUint(os.Getenv("MUTANTS"), 10, 64); err == nil {
+		number = chosen
+	}
+	t.Logf("chosen by MUTANTS=%d", number)
+	return number
 }
 
 func searchForAll(t *testing.T) {
@@ -59,7 +65,7 @@ func searchForAll(t *testing.T) {
 			if m.Harmless {
 				seeds, record = 200, ""
 			}
-			out, err := exec.Command(build(t, m), "-shrink=0", fmt.Sprint("-seeds=", seeds), "-record="+record).CombinedOutput()
+			out, err := exec.Command(build(t, m), "-check=promises", "-shrink=0", fmt.Sprint("-seeds=", seeds), "-record="+record).CombinedOutput()
 			if found := err != nil; found == m.Harmless {
 				t.Errorf("%s\nin %d seeds a violation was found: %t\n%s", m.Why, seeds, found, out)
 			}

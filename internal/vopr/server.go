@@ -41,6 +41,7 @@ type server struct {
 	askingBack       bool // an operator joins it again
 
 	clock clock
+	time  int64 // the clock's reading that the replica was told last
 	wall  int64 // how far the wall clock is off
 	life  int   // counts starts and crashes: what belongs to an earlier one is void
 
@@ -80,6 +81,12 @@ func (w *world) addServer() *server {
 func (s *server) up() bool { return s.replica != nil }
 
 func (s *server) now() int64 { return s.clock.read(s.w.now) }
+
+// tellTime reads the clock for the replica.
+func (s *server) tellTime() int64 {
+	s.time = s.now()
+	return s.time
+}
 
 // crash takes a server down. What its disk has not synced is lost.
 func (s *server) crash() {
@@ -135,7 +142,8 @@ func (s *server) scheduleTick(life int) {
 // tick lets a tick pass.
 func (s *server) tick() {
 	if s.up() {
-		s.replica.Tick(s.now())
+		s.replica.Tick(s.tellTime())
+		s.w.trace.ticks(s)
 		s.strays()
 		return
 	}
@@ -231,7 +239,7 @@ func (s *server) saved(done []write) {
 		if x.save.Snapshot != nil {
 			s.w.stats.Snapshots++
 		}
-		s.replica.Saved(s.now(), x.save)
+		s.replica.Saved(s.tellTime(), x.save)
 	}
 }
 
@@ -253,6 +261,7 @@ func (s *server) carryOut(out *replica.Output) {
 		s.w.judge.raises(s, save)
 		s.turns.enter(s, save)
 	}
+	s.w.trace.output(s, out)
 	s.w.judge.watch(s)
 	s.takenBack()
 	s.served = s.served || s.replica.Leader() != 0
@@ -370,7 +379,7 @@ func (s *server) arrive(c *conn, data []byte) {
 		return
 	}
 	s.w.note(m.GetType().String(), from<<8|s.id, m.GetTerm()<<32|m.GetIndex())
-	s.replica.Receive(s.now(), m)
+	s.replica.Receive(s.tellTime(), m)
 }
 
 // leader returns the server that leads in the highest term, or nil.

@@ -46,6 +46,7 @@ func (c *client) opened(o line.Output) {
 	}
 	c.sessions, c.heard = append(c.sessions, s), c.w.now
 	s.promise(o.Until)
+	c.w.trace.believes(s)
 }
 
 // promise moves the deadline.
@@ -153,6 +154,7 @@ func (s *session) releases(hold uint64) *place {
 
 // hears looks at the replies of a frame before the line takes them in.
 func (c *client) hears(frame *api.ServerFrame) {
+	c.w.trace.hears(c, frame)
 	for _, rep := range frame.GetReplies() {
 		code := codeOf(rep)
 		if code == registry.NotLeader || code == registry.Unavailable {
@@ -223,6 +225,7 @@ func (s *session) final(a *asked, rep *api.Reply, code registry.Code) {
 func (s *session) conclude() {
 	c := s.client
 	s.lost = true
+	c.w.trace.loses(s)
 	c.sessions = slices.DeleteFunc(slices.Clone(c.sessions), func(other *session) bool { return other == s })
 	for _, sequence := range sorted(s.asked) {
 		if a := s.asked[sequence]; a.op.GetRelease() != nil && a.place != nil {

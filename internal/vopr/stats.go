@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/leasemodel"
 	"github.com/conclave-io/conclave/internal/longrun"
 )
 
@@ -61,6 +62,8 @@ type Stats struct {
 	Attended  int   // looks at clients while a majority of the servers was well
 	Longest   int64 // ns that one of them waited for an answer then, at most
 	Slowest   int64 // ns from the end of the faults until everyone was served, at most
+
+	Compared leasemodel.Compared // decisions that the model of the sessions allows
 }
 
 func (s *Stats) Add(o *Stats) {
@@ -113,6 +116,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Attended += o.Attended
 	s.Longest = max(s.Longest, o.Longest)
 	s.Dismissed += o.Dismissed
+	s.Compared.Add(&o.Compared)
 	s.Slowest = max(s.Slowest, o.Slowest)
 }
 
@@ -161,6 +165,7 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "histories too hard", Value: float64(s.Unknown)},
 		{Name: "states told to observers", Value: float64(s.Told)},
 		{Name: "grants in turn", Value: float64(s.Pairs)},
+		{Name: "decisions that the model allows", Value: float64(s.Compared.Sum())},
 		{Name: "longest wait for a majority that is well, s", Value: float64(s.Longest) / 1e9},
 		{Name: "slowest recovery, s", Value: float64(s.Slowest) / 1e9},
 		{Name: "simulated hours per hour", Value: float64(s.Nanos) / float64(wall)},

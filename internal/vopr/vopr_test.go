@@ -43,6 +43,12 @@ func TestSample(t *testing.T) {
 			t.Errorf("no %s in %d runs", what, *seeds)
 		}
 	}
+	all.Compared.Each(func(rule string, n int) {
+		t.Logf("%8d decisions by the rule %s of the model", n, rule)
+		if n == 0 && *seeds >= 16 {
+			t.Errorf("no decision in %d runs was by the rule %s of the model", *seeds, rule)
+		}
+	})
 }
 
 func TestSamePlanSameRun(t *testing.T) {

@@ -11,10 +11,11 @@ import (
 
 // world is everything there is in one run.
 type world struct {
-	plan Plan
-	log  io.Writer // nil for none
-	now  int64     // ns, from the start
-	end  int64     // when clients stop to begin new work
+	plan   Plan
+	checks Checks
+	log    io.Writer // nil for none
+	now    int64     // ns, from the start
+	end    int64     // when clients stop to begin new work
 
 	events events
 	drawn  uint64 // events scheduled so far
@@ -35,6 +36,7 @@ type world struct {
 	operator
 	attendant
 	judge judge
+	trace *trace // nil if traces are not checked
 	stats Stats
 	found *Violation
 }
@@ -58,19 +60,35 @@ type Result struct {
 	Digest uint64
 }
 
-// Run lets the world of a plan run to its end, or until a promise is broken. If
+// Checks says what a run is checked for.
+type Checks uint8
+
+// What may be checked: the promises of the service, and that what servers and clients
+// decide follows the model of the sessions.
+const (
+	Promises Checks = 1 << iota
+	Traces
+)
+
+// Run checks the run of a plan for everything.
+func Run(plan Plan, log io.Writer) Result { return Check(plan, log, Promises|Traces) }
+
+// Check lets the world of a plan run to its end, or until a check fails. If
 // log is not nil it is told what happens. Runs must be made one at a time: raft
 // draws its election timeouts from crypto/rand, which is replaced meanwhile.
-func Run(plan Plan, log io.Writer) (result Result) {
+func Check(plan Plan, log io.Writer, checks Checks) (result Result) {
 	real := crand.Reader
 	crand.Reader = chance{rand.New(rand.NewPCG(plan.Seed, 1))}
 	defer func() { crand.Reader = real }()
-	w := newWorld(plan, log)
+	w := newWorld(plan, log, checks)
 	defer func() {
 		if broken := recover(); broken != nil {
 			w.violate("assertion", "%v\n%s", broken, debug.Stack())
 		}
 		w.stats.Runs, w.stats.Nanos = 1, w.now
+		if w.trace != nil {
+			w.stats.Compared = w.trace.run.Compared
+		}
 		result = Result{Stats: w.stats, Violation: w.found, Digest: w.digest}
 	}()
 	w.play()
@@ -91,13 +109,16 @@ func (c chance) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func newWorld(plan Plan, log io.Writer) *world {
+func newWorld(plan Plan, log io.Writer, checks Checks) *world {
 	w := &world{
-		plan: plan, log: log, end: plan.Millis * ms, judge: newJudge(),
+		plan: plan, checks: checks, log: log, end: plan.Millis * ms, judge: newJudge(),
 		net:      rand.New(rand.NewPCG(plan.Seed, 2)),
 		disks:    rand.New(rand.NewPCG(plan.Seed, 3)),
 		work:     rand.New(rand.NewPCG(plan.Seed, 4)),
 		releases: rand.New(rand.NewPCG(plan.Seed, 5)),
+	}
+	if checks&Traces != 0 {
+		w.trace = newTrace(w)
 	}
 	w.foundCluster()
 	for slot := range plan.Clients {
@@ -167,9 +188,9 @@ func (w *world) tell(format string, args ...any) {
 	}
 }
 
-// violate notes the first promise that is broken.
+// violate notes the first check that fails.
 func (w *world) violate(rule, format string, args ...any) {
-	if w.found == nil {
+	if w.found == nil && (rule == ruleTrace || w.checks&Promises != 0) {
 		w.found = &Violation{Rule: rule, Text: fmt.Sprintf(format, args...), At: w.now}
 		w.tell("VIOLATION %v", w.found)
 	}

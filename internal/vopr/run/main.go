@@ -27,8 +27,11 @@ type options struct {
 	out     string
 	replay  string
 	mutant  string
+	checks  string
 	record  string
 }
+
+var checks = map[string]vopr.Checks{"promises": vopr.Promises, "traces": vopr.Traces, "all": vopr.Promises | vopr.Traces}
 
 func main() {
 	var o options
@@ -43,6 +46,7 @@ func main() {
 	flag.StringVar(&o.record, "record", "", "write the plan that fails to this `file`, as it is")
 	flag.StringVar(&o.replay, "replay", "", "play the plan in a `file` instead of seeds")
 	flag.StringVar(&o.mutant, "mutant", "", "build the server with the mistake of this `name`, and play that")
+	flag.StringVar(&o.checks, "check", "all", "`what` to check: promises, traces (that the model of the sessions allows what is decided), or all")
 	flag.Parse()
 	if err := o.do(); err != nil {
 		fmt.Fprintln(os.Stderr, "run:", err)
@@ -52,6 +56,8 @@ func main() {
 
 func (o *options) do() error {
 	switch {
+	case checks[o.checks] == 0:
+		return fmt.Errorf("-check: %q: must be promises, traces or all", o.checks)
 	case o.mutant != "":
 		return o.breed()
 	case o.replay != "":
@@ -107,7 +113,7 @@ func (o *options) judge(plan vopr.Plan, all *vopr.Stats) error {
 	if o.log {
 		log = os.Stdout
 	}
-	result := vopr.Run(plan, log)
+	result := vopr.Check(plan, log, checks[o.checks])
 	all.Add(&result.Stats)
 	if result.Violation == nil {
 		return nil

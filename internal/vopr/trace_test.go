@@ -1,0 +1,57 @@
+package vopr
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// strayed are mutants that leave the model of the sessions, each with the mutant whose
+// plan shows it, and what the model objects to. What no promise of the service shows is
+// among them: verdicts-kept-alone harms nobody.
+var strayed = []struct{ mutant, plan, objection string }{
+	{"renewal-without-round", "renewal-without-round", "rule confirm: "},
+	{"expiry-without-term", "expiry-without-term", "which is elected, passes the verdict"},
+	{"verdicts-kept-alone", "expiry-without-term", "which is elected, passes the verdict"},
+	{"half-a-ttl", "half-a-ttl", " ns for a session; the model has "},
+	{"half-a-ttl-after-election", "half-a-ttl-after-election", " ns for a session; the model has "},
+	{"silent-renewed-by-round", "silent-renewed-by-round", "rule arrive: "},
+	{"silent-for-good", "silent-for-good", "shows a session as open true, silent true"},
+	{"revoked-and-dropped", "revoked-and-dropped", "rule drop: "},
+	{"deadline-from-the-answer", "deadline-from-the-answer", "rule receive: "},
+	{"deadline-without-margin", "deadline-without-margin", "rule receive: "},
+	{"emptied-and-trusted", "emptied-and-trusted", "rule elect: "},
+	{"blank-counts", "blank-counts", "rule answer: "},
+}
+
+// TestMutantsLeaveTheModel builds six mutants, and requires that the model does not allow
+// what they decide, whether or not a promise breaks. A number chooses them, as in
+// TestMutants. With LONG set it builds all.
+func TestMutantsLeaveTheModel(t *testing.T) {
+	number := chosen(t)
+	order := rand.New(rand.NewPCG(number, 1)).Perm(len(strayed))
+	if os.Getenv("LONG") == "" {
+		order = order[:6]
+	}
+	for _, i := range order {
+		x := &strayed[i]
+		t.Run(x.mutant, func(t *testing.T) {
+			m, by := mutant(t, x.mutant), mutant(t, x.plan)
+			out, err := exec.Command(build(t, m), "-check=traces", "-replay", by.Plan(recorded)).CombinedOutput()
+			if first, _, _ := strings.Cut(string(out), "\n"); err == nil || !strings.HasPrefix(first, "trace: ") || !strings.Contains(first, x.objection) {
+				t.Errorf("the model allows what it decides, or objects to something else than %q\n%s", x.objection, out)
+			}
+		})
+	}
+}
+
+func mutant(t *testing.T, name string) *Mutant {
+	i := slices.IndexFunc(Mutants, func(m Mutant) bool { return m.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no mutant %s", name)
+	}
+	return &Mutants[i]
+}
