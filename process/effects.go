@@ -96,6 +96,9 @@ type Effects struct {
 	data    []byte
 }
 
+// Self returns the process whose step this is.
+func (fx *Effects) Self() ID { return fx.self }
+
 // Begin empties the effects for a step of process self. The chooser answers
 // Choose; it may be nil, which always takes the first alternative.
 func (fx *Effects) Begin(self ID, choose Chooser) {

@@ -20,7 +20,8 @@ internal/longrun:
 internal/outfile:
 internal/golden: # for tests only
 process:
-process/processtest:   process
+process/property:      process # what a promise means, for every host
+process/processtest:   process process/property
 trace:                 process
 
 # Algorithms: pure machines, which know the contract and nothing of each other.
@@ -35,11 +36,11 @@ algorithm:             process algorithm/...
 
 # Laboratory: the deterministic world in which algorithms are watched. It knows
 # nothing of the service.
-lab/sim:               process trace algorithm algorithm/... internal/longrun
-lab/sim/simtest:       lab/sim process trace algorithm algorithm/... internal/longrun
+lab/sim:               process process/property trace algorithm algorithm/... internal/longrun
+lab/sim/simtest:       lab/sim process process/property trace algorithm algorithm/... internal/longrun
 lab/measure:           lab/sim process algorithm algorithm/... internal/longrun
 lab/scenario:          lab/sim process trace algorithm algorithm/...
-lab/check:             lab/scenario lab/sim process trace algorithm algorithm/...
+lab/check:             lab/scenario lab/sim process process/property trace algorithm algorithm/...
 lab/check/audit:       lab/check process algorithm
 
 internal/model:        lab/check process algorithm internal/longrun

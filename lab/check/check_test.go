@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,7 +113,7 @@ func replayed(t *testing.T, r *check.Result) {
 		t.Fatal(err)
 	}
 	v := o.Result.Violations
-	if len(v) == 0 || v[0].Property != r.Broken.Property || v[0].Text != r.Broken.Text {
+	if len(v) == 0 || v[0].Property != r.Broken.Property || v[0].Process != r.Broken.Process || !strings.HasPrefix(v[0].String(), r.Broken.String()+" (at ") {
 		t.Errorf("the simulator finds %v, the checker %v\n%s", v, r.Broken, r.Scenario())
 	}
 }

@@ -122,9 +122,9 @@ func TestFollowersOfTheDeadAreAsked(t *testing.T) {
 		want     string
 	}{
 		{false, process.NoDetector, ""},
-		{true, process.NoDetector, "1 is asked for another leader than 2, which has crashed, and nothing comes of it"},
-		{true, process.UnreliableDetector, "1 is asked for another leader than 2, which has crashed, and nothing comes of it"},
-		{true, process.ReliableDetector, "1 was told that 2 has crashed, and ends with it as its leader"},
+		{true, process.NoDetector, "1 was asked to replace its leader 2, which crashed, and did nothing"},
+		{true, process.UnreliableDetector, "1 was asked to replace its leader 2, which crashed, and did nothing"},
+		{true, process.ReliableDetector, "1 was told that its leader 2 crashed, and still follows it"},
 	} {
 		c := check.Config{
 			Spec: callers(test.deaf), Process: process.Config{N: 2}, Requesters: []process.ID{0}, Crashes: 1, Detector: test.detector,
@@ -177,7 +177,7 @@ func TestCrashBetweenSendsBeforeTheSave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := text(r), "3 has never learnt who leads"; got != want || len(r.Path.Steps) != 2 {
+	if got, want := text(r), "3 has not elected a leader"; got != want || len(r.Path.Steps) != 2 {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -36,8 +36,8 @@ func (s *stepper) enterPast(fence process.Fence) process.Fence {
 		return 0
 	}
 	if fence <= s.next.passed {
-		s.flags |= broken
-		s.wrong = "an entry that happened before had a fence as large"
+		s.flags |= booked
+		s.extra.past = s.next.passed
 	}
 	return max(s.next.passed, fence)
 }

@@ -1,6 +1,9 @@
 package check
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
+)
 
 // global makes the machines and messages of a state out of its numbers, for an
 // invariant. It keeps each machine and the content of each link that it has met.
@@ -24,10 +27,7 @@ func (g *global) judge(w *worker, v []uint32) *Violation {
 			g.onLink(w, v, slot)
 		}
 	}
-	if text := w.spec.Invariant.Wrong(&g.Global); text != "" {
-		return &Violation{process.StateInvariant, process.None, text}
-	}
-	return nil
+	return property.Invariant(w.spec, &g.Global)
 }
 
 // machine returns that of a local state, nil if it is down.

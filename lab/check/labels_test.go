@@ -25,7 +25,7 @@ func TestElectionLabels(t *testing.T) {
 		t.Errorf("equal labels: %s, %v", r.Verdict, r.Broken)
 	}
 	r := run([]process.Label{2, 1}, 1)
-	if r.Verdict != check.Violated || r.Broken.Text != "2 elects 2, but 1 is up" {
+	if r.Verdict != check.Violated || r.Broken.Text != "2 elected 2, but 1 is up" {
 		t.Fatalf("the first has the higher label, and a message is lost: %s, %v", r.Verdict, r.Broken)
 	}
 	if text := r.Scenario(); !bytes.Contains(text, []byte("labels: [1, 2]\nelection-labels: [2, 1]\n")) {

@@ -142,12 +142,12 @@ func (t *tarjan) starves(p process.ID) *lasso {
 	if part == nil {
 		return nil
 	}
-	text := fmt.Sprintf("%s waits for ever, while a loop of %s goes on", t.config().Text(p), count(len(part), "state"))
+	text := fmt.Sprintf("%s waits forever while a loop of %s repeats", t.config().Text(p), count(len(part), "state"))
 	property := process.Progress
 	if t.cfg.family() == process.Election {
 		property = process.LeaderTermination
 	}
-	return &lasso{graph: t.graph, part: part, broken: &Violation{property, p, text}}
+	return &lasso{graph: t.graph, part: part, broken: &Violation{Property: property, Process: p, Text: text}}
 }
 
 // fairPart returns a fair part of some states, or nil. What is possible in all states of a

@@ -1,9 +1,8 @@
 package check
 
 import (
-	"fmt"
-
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // An election that asks no detector elects, and no more: that a leader has gone is
@@ -45,44 +44,11 @@ func (w *worker) askInVain(v []uint32, f print) {
 		edges := w.list(w.view(v[p]).own)
 		for i := range edges {
 			if e := &edges[i]; e.kind == actNotice && w.missing(v, e) {
+				asked := func(q, _ process.ID) bool { return int(q) == p }
+				broken := property.Orphan(w.sceneOf(v), func(_, _ process.ID) bool { return false }, asked)
 				w.fork(v)
-				w.finish(f, action{kind: actNotice, proc: uint8(p), edge: uint8(i), stop: -1}, w.inVain(process.ID(p), process.ID(e.argument)))
+				w.finish(f, action{kind: actNotice, proc: uint8(p), edge: uint8(i), stop: -1}, broken)
 			}
 		}
 	}
-}
-
-func (w *worker) inVain(p, leader process.ID) *Violation {
-	return &Violation{process.LeaderTermination, p, fmt.Sprintf("%s is asked for another leader than %s, which has crashed, and nothing comes of it",
-		w.config.Text(p), w.config.Text(leader))}
-}
-
-// judgeOrphan watches that nobody ends with a leader of which a reliable detector has
-// told it that it has crashed.
-func (w *worker) judgeOrphan(v []uint32) *Violation {
-	if w.cfg.Detector != process.ReliableDetector {
-		return nil
-	}
-	for p := range process.ID(w.layout.n) {
-		if l := w.view(v[p]); !l.down && l.state.leader != process.None && w.view(v[l.state.leader]).down {
-			return &Violation{process.LeaderTermination, p, fmt.Sprintf("%s was told that %s has crashed, and ends with it as its leader",
-				w.config.Text(p), w.config.Text(l.state.leader))}
-		}
-	}
-	return nil
-}
-
-// judgeSingle watches that of those who are up at most one takes itself for the
-// leader.
-func (w *worker) judgeSingle(v []uint32, p process.ID) *Violation {
-	if !w.cfg.checks(process.SingleLeader) || w.view(v[p]).state.leader != p {
-		return nil
-	}
-	for q := range process.ID(w.layout.n) {
-		if q != p && w.view(v[q]).state.leader == q {
-			return &Violation{process.SingleLeader, p, fmt.Sprintf("%s takes itself for the leader, and so does %s",
-				w.config.Text(p), w.config.Text(q))}
-		}
-	}
-	return nil
 }

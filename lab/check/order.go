@@ -1,17 +1,14 @@
 package check
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // Order of time stamps, order of arrival and the one token are promises about
 // messages. What has to be remembered for them is small: the stamp of the present
 // request and that of the last entry; whose requests have reached the coordinator,
-// in which order; where the token is. The definitions are those of the simulator,
-// so that a run that breaks a promise here breaks it there.
+// in which order; where the token is.
 
 // books says which messages are of interest.
 type books struct {
@@ -21,20 +18,10 @@ type books struct {
 }
 
 func newBooks(c *Config) books {
-	layer := uint8(c.Spec.Depth() - 1)
-	b := books{
-		stamps: c.checks(process.OrderTimestamp), arrivals: c.checks(process.OrderArrival), tokens: c.checks(process.OneToken),
-		layer: layer, request: typeNamed(c.Spec.Layer(layer), "REQUEST", "REQ"),
-	}
-	if b.ask = typeNamed(c.Spec.Layer(layer), "ASK"); b.ask == 0 {
-		b.ask = b.request
-	}
+	b := books{stamps: c.checks(process.OrderTimestamp), arrivals: c.checks(process.OrderArrival), tokens: c.checks(process.OneToken)}
+	b.layer, b.request = property.Request(c.Spec)
+	_, b.ask = property.Ask(c.Spec)
 	return b
-}
-
-// typeNamed returns the first type of message with one of the names, or 0.
-func typeNamed(spec *process.Spec, names ...string) process.Type {
-	return process.Type(slices.IndexFunc(spec.Messages, func(m process.MessageSpec) bool { return slices.Contains(names, m.Name) }) + 1)
 }
 
 // extra is what is to be entered into the books after a step, or matters to liveness.
@@ -43,7 +30,8 @@ type extra struct {
 	from      int    // 1 plus the rank of whose request reached the coordinator, or 0
 	seq       uint64 // its number
 	token     []tokenMove
-	armed     []uint64 // the timers that were set, for liveness; see timerKey
+	past      process.Fence // of an entry, if it is no smaller than its own; see ghost
+	armed     []uint64      // the timers that were set, for liveness; see timerKey
 }
 
 // bookRequest forgets the request before: another begins, or its client has left.
@@ -113,13 +101,9 @@ func (w *worker) judgeStamp(next []uint32, f *print, p process.ID) *Violation {
 	}
 	process.Assert(own < 1<<(32-stampBits), "time stamps of a search are small")
 	packed, last := uint32(own)<<stampBits|uint32(p), next[w.layout.stamp]
-	if packed < last {
-		other := process.ID(last & (1<<stampBits - 1))
-		return &Violation{process.OrderTimestamp, p, fmt.Sprintf("%s enters with stamp (%d,%s) after (%d,%s)",
-			w.config.Text(p), own, w.config.Text(p), last>>stampBits, w.config.Text(other))}
-	}
 	w.set(next, f, w.layout.stamp, packed)
-	return nil
+	return property.Timestamps(w.sceneOf(next), process.Stamp{Clock: own, ID: p},
+		process.Stamp{Clock: uint64(last >> stampBits), ID: process.ID(last & (1<<stampBits - 1))})
 }
 
 // stampBits is how many bits of a slot hold the rank in a time stamp.
@@ -154,15 +138,9 @@ func (w *worker) bookArrival(next []uint32, f *print, p process.ID, e *edge) *Vi
 	if e.flags&entered == 0 {
 		return nil
 	}
-	own := next[w.layout.arrival+int(p)]
-	for q := range process.ID(w.layout.n) {
-		if place := next[w.layout.arrival+int(q)]; place > 0 && place < own && w.view(next[q]).phase == waiting {
-			return &Violation{process.OrderArrival, p, fmt.Sprintf("%s enters, but the request of %s arrived first",
-				w.config.Text(p), w.config.Text(q))}
-		}
-	}
+	broken := property.Arrival(w.sceneOf(next), p, func(q process.ID) uint64 { return uint64(next[w.layout.arrival+int(q)]) })
 	w.strike(next, f, p)
-	return nil
+	return broken
 }
 
 // arrivalOver reports whether the coordinator of the topology is no longer that of

@@ -1,13 +1,11 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // checkable are the properties that the checker can judge.
@@ -68,18 +66,24 @@ func (c *Config) validateProperties() error {
 }
 
 // Violation is a broken promise.
-type Violation struct {
-	Property process.Property // 0: an assertion of the algorithm, or a grant that nobody waits for
-	Process  process.ID       // where it was seen, or None
-	Text     string           // in one line
+type Violation = property.Violation
+
+// scene is a state as judges see it.
+type scene struct {
+	w *worker
+	v []uint32
 }
 
-// String returns the violation in one line.
-func (v *Violation) String() string {
-	if v.Property == 0 {
-		return "assertion: " + v.Text
-	}
-	return v.Property.String() + ": " + v.Text
+func (s *scene) Config() *process.Config        { return s.w.config }
+func (s *scene) Waiting(p process.ID) bool      { return s.w.view(s.v[p]).phase == waiting }
+func (s *scene) Inside(p process.ID) bool       { return s.w.view(s.v[p]).phase == inside }
+func (s *scene) Down(p process.ID) bool         { return s.w.view(s.v[p]).down }
+func (s *scene) Leader(p process.ID) process.ID { return s.w.view(s.v[p]).state.leader }
+
+// sceneOf is good until it is called again.
+func (w *worker) sceneOf(v []uint32) *scene {
+	w.scene = scene{w, v}
+	return &w.scene
 }
 
 // judge says what is wrong with a step that clients or others can see, or nothing,
@@ -87,13 +91,13 @@ func (v *Violation) String() string {
 func (w *worker) judge(next []uint32, f *print, p int, e *edge) *Violation {
 	id := process.ID(p)
 	if e.flags&broken != 0 {
-		return &Violation{0, id, w.wrongs[e.wrong]}
+		return &Violation{Process: id, Text: w.wrongs[e.wrong]}
 	}
 	if e.flags&campaigns != 0 && w.layout.oracle >= 0 && next[w.layout.oracle]&1 == 0 {
 		w.set(next, f, w.layout.oracle, next[w.layout.oracle]|1)
 	}
 	if e.flags&announced != 0 {
-		if broken := cmp.Or(w.judgeLeader(next, id), w.judgeSingle(next, id)); broken != nil {
+		if broken := w.judgeLeader(next, id); broken != nil {
 			return broken
 		}
 	}
@@ -110,46 +114,44 @@ func (w *worker) judge(next []uint32, f *print, p int, e *edge) *Violation {
 
 // judgeEntry is judge for who has entered.
 func (w *worker) judgeEntry(next []uint32, f *print, p process.ID, e *edge) *Violation {
-	within := 0
-	for q := range w.layout.n {
-		if w.view(next[q]).phase == inside {
-			within++
-		}
-	}
-	if within > w.capacity {
-		property := process.AtMostK
-		if w.capacity == 1 {
-			property = process.MutualExclusion
-		}
-		return &Violation{property, p, fmt.Sprintf("%s are inside, at most %d may be", w.those(next, inside), w.capacity)}
+	s := w.sceneOf(next)
+	if broken := property.AtMost(s, w.capacity, p); broken != nil {
+		return broken
 	}
 	if w.layout.fence >= 0 {
-		if broken := w.judgeFence(next, f, p, e.fence); broken != nil {
+		if broken := w.judgeFence(next, f, p, e); broken != nil {
 			return broken
 		}
 	}
-	if w.cfg.checks(process.OrderHappenedBefore) {
-		if broken := w.judgeOrder(next, p); broken != nil {
+	if own := w.view(next[p]).state.request; len(own) > 0 {
+		if broken := property.HappenedBefore(s, p, func(q process.ID) bool { return own[q] >= w.view(next[q]).state.asked }); broken != nil {
 			return broken
 		}
 	}
-	if w.layout.bypass >= 0 {
-		return w.judgeBypass(next, f, p)
+	if w.layout.bypass < 0 {
+		return nil
 	}
-	return nil
+	w.set(next, f, w.layout.bypass+int(p), 0)
+	return property.Bypass(s, p, w.overtakings, func(q process.ID) int {
+		slot := w.layout.bypass + int(q)
+		w.set(next, f, slot, next[slot]+1)
+		return int(next[slot])
+	})
 }
 
-func (w *worker) judgeFence(next []uint32, f *print, p process.ID, fence process.Fence) *Violation {
-	if !w.cfg.checks(process.FencesGrow) {
-		return w.judgeUnique(next, f, p, fence)
+// judgeFence keeps the highest fence, or where fences need only be unique the set of
+// those granted, as bits: they are dense.
+func (w *worker) judgeFence(next []uint32, f *print, p process.ID, e *edge) *Violation {
+	s, slot := w.sceneOf(next), w.layout.fence
+	if w.cfg.checks(process.FencesGrow) {
+		highest := process.MakeFence(uint64(next[slot]>>fenceBits), next[slot]&(1<<fenceBits-1))
+		w.set(next, f, slot, packFence(e.fence))
+		return property.FencesGrow(s, p, e.fence, highest)
 	}
-	packed, highest := packFence(fence), next[w.layout.fence]
-	if packed <= highest {
-		return &Violation{process.FencesGrow, p, fmt.Sprintf("%s enters with fence %s, an earlier entry had %s",
-			w.config.Text(p), fence, process.MakeFence(uint64(highest>>fenceBits), highest&(1<<fenceBits-1)))}
-	}
-	w.set(next, f, w.layout.fence, packed)
-	return nil
+	given := uint32(1) << min(uint64(e.fence), 31)
+	again := e.fence < 31 && next[slot]&given != 0
+	w.set(next, f, slot, next[slot]|given)
+	return property.FencesGrowCausally(s, p, e.fence, w.extras[e.extra].past, again)
 }
 
 // fenceBits is how many bits of a slot hold the number of a fence within its round.
@@ -162,91 +164,27 @@ func packFence(f process.Fence) uint32 {
 	return uint32(f.Round())<<fenceBits | f.Number()
 }
 
-// judgeUnique watches that no fence is granted twice. Those that were are bits of
-// the slot; they are dense.
-func (w *worker) judgeUnique(next []uint32, f *print, p process.ID, fence process.Fence) *Violation {
-	given := uint32(1) << min(uint64(fence), 31)
-	if fence < 31 && next[w.layout.fence]&given != 0 {
-		return &Violation{process.FencesGrowCausally, p, fmt.Sprintf("%s enters with fence %s, which another entry had",
-			w.config.Text(p), fence)}
-	}
-	w.set(next, f, w.layout.fence, next[w.layout.fence]|given)
-	return nil
-}
-
-// judgeOrder watches that nobody enters while somebody waits whose request
-// happened before.
-func (w *worker) judgeOrder(v []uint32, p process.ID) *Violation {
-	own := w.view(v[p]).state
-	for q := range process.ID(w.layout.n) {
-		other := w.view(v[q])
-		if q == p || other.phase != waiting || len(own.request) == 0 || own.request[q] < other.asked {
-			continue
-		}
-		return &Violation{process.OrderHappenedBefore, p, fmt.Sprintf("%s enters, but the request of %s happened before its own",
-			w.config.Text(p), w.config.Text(q))}
-	}
-	return nil
-}
-
-// judgeBypass counts the entry for all who wait.
-func (w *worker) judgeBypass(next []uint32, f *print, p process.ID) *Violation {
-	for q := range process.ID(w.layout.n) {
-		if w.view(next[q]).phase != waiting {
-			continue
-		}
-		slot := w.layout.bypass + int(q)
-		w.set(next, f, slot, next[slot]+1)
-		if int(next[slot]) > w.overtakings {
-			return &Violation{process.BoundedBypass, q, fmt.Sprintf("others have entered %d times while %s waits, at most %d are allowed",
-				next[slot], w.config.Text(q), w.overtakings)}
-		}
-	}
-	w.set(next, f, w.layout.bypass+int(p), 0)
-	return nil
-}
-
 // judgeLeader watches who announces whom.
 func (w *worker) judgeLeader(next []uint32, p process.ID) *Violation {
-	own := w.view(next[p]).state
+	s, own := w.sceneOf(next), w.view(next[p]).state
 	if w.cfg.checks(process.LeaderAgreement) {
-		for q := range process.ID(w.layout.n) {
-			o := w.view(next[q]).state
-			if q != p && o.leader != process.None && own.leader != process.None && o.term == own.term && o.leader != own.leader {
-				return &Violation{process.LeaderAgreement, p, fmt.Sprintf("%s elects %s in round %d, another process elected %s",
-					w.config.Text(p), w.config.Text(own.leader), own.term.Round(), w.config.Text(o.leader))}
+		for q := range next[:w.layout.n] {
+			if o := w.view(next[q]).state; o.term == own.term {
+				if broken := property.LeaderAgreement(s, p, own.leader, own.term, o.leader); broken != nil {
+					return broken
+				}
 			}
 		}
 	}
-	crashed := w.layout.budgets[crashes] >= 0 && next[w.layout.budgets[crashes]] > 0
-	if best := w.best(next); w.cfg.checks(process.LeaderValidity) && !crashed && !w.asGood(own.leader, best) {
-		return &Violation{process.LeaderValidity, p, fmt.Sprintf("%s elects %s, but %s is up",
-			w.config.Text(p), w.config.Text(own.leader), w.config.Text(best))}
-	}
-	return nil
-}
-
-// best returns the best process that is up, or None.
-func (w *worker) best(v []uint32) process.ID {
-	best := process.None
-	for p := range process.ID(w.layout.n) {
-		if !w.view(v[p]).down && (best == process.None || w.better(p, best)) {
-			best = p
+	if w.cfg.checks(process.LeaderValidity) && !positive(next, w.layout.budgets[crashes]) {
+		if broken := property.LeaderValidity(s, p, own.leader, w.load); broken != nil {
+			return broken
 		}
 	}
-	return best
-}
-
-// asGood reports whether p is the best, or no worse: two are equal if their labels are.
-func (w *worker) asGood(p, best process.ID) bool {
-	return p == best || p != process.None && best != process.None && !w.better(best, p)
-}
-
-func (w *worker) better(p, q process.ID) bool {
-	if w.spec.Needs.Load && w.cfg.Loads[p] != w.cfg.Loads[q] {
-		return w.cfg.Loads[p] < w.cfg.Loads[q]
+	if w.cfg.checks(process.SingleLeader) {
+		return property.SingleLeader(s, p)
 	}
-	return w.config.Above(p, q)
+	return nil
 }
 
 // judgeEnd says what is wrong with a state in which nothing can happen any more.
@@ -255,8 +193,8 @@ func (w *worker) judgeEnd(v []uint32) *Violation {
 		return nil
 	}
 	if w.cfg.checks(process.Progress) {
-		if who := w.those(v, waiting); who != "" {
-			return &Violation{process.Progress, process.None, who + " wait for ever: nothing is left that could happen"}
+		if broken := property.Progress(w.sceneOf(v)); broken != nil {
+			return broken
 		}
 	}
 	if w.cfg.checks(process.LeaderTermination) {
@@ -278,48 +216,15 @@ func (w *worker) goesOn(v []uint32) bool {
 	return false
 }
 
-// judgeElection watches that in the end all who are up follow one leader, if
-// anybody does or was asked to.
+// judgeElection watches that in the end all who are up follow one leader, which is up
+// as well if a reliable detector has spoken.
 func (w *worker) judgeElection(v []uint32) *Violation {
-	known, reached, first := false, process.None, process.None
-	for p := range process.ID(w.layout.n) {
-		l := w.view(v[p]).state
-		known = known || l.leader != process.None
-		if l.reached && !l.down {
-			reached = p
-		}
+	s := w.sceneOf(v)
+	if broken := property.LeaderTermination(s, func(p process.ID) bool { return w.view(v[p]).state.reached }); broken != nil {
+		return broken
 	}
-	wrong := func(p process.ID, format string, args ...any) *Violation {
-		return &Violation{process.LeaderTermination, p, fmt.Sprintf(format, args...)}
-	}
-	if !known && reached != process.None {
-		return wrong(reached, "%s has never learnt who leads, nor has anybody else", w.config.Text(reached))
-	}
-	for p := range process.ID(w.layout.n) {
-		l := w.view(v[p]).state
-		switch {
-		case l.down || !known:
-		case l.leader == process.None:
-			return wrong(p, "%s has never learnt who leads", w.config.Text(p))
-		case first == process.None:
-			first = p
-		case l.leader != w.view(v[first]).state.leader:
-			return wrong(p, "%s ends with leader %s, %s with %s", w.config.Text(first),
-				w.config.Text(w.view(v[first]).state.leader), w.config.Text(p), w.config.Text(l.leader))
-		}
-	}
-	return w.judgeOrphan(v)
-}
-
-// those lists the processes whose clients are in a phase.
-func (w *worker) those(v []uint32, ph phase) string {
-	var labels []string
-	for p := range w.layout.n {
-		if l := w.view(v[p]); l.phase == ph && !l.down {
-			labels = append(labels, w.config.Text(process.ID(p)))
-		}
-	}
-	return strings.Join(labels, ", ")
+	told := func(_, _ process.ID) bool { return w.cfg.Detector == process.ReliableDetector }
+	return property.Orphan(s, told, func(_, _ process.ID) bool { return false })
 }
 
 // capacity returns how many may be inside.
@@ -330,12 +235,7 @@ func (c *Config) capacity() int {
 	case !c.checks(process.AtMostK):
 		return c.Process.N
 	}
-	for _, o := range c.Spec.AllOptions() {
-		if k, err := strconv.Atoi(o.Default); o.Name == "k" && err == nil {
-			return c.Process.IntOption("k", k)
-		}
-	}
-	return 1
+	return property.Units(c.Spec, &c.Process)
 }
 
 // overtakings returns how often others may enter while somebody waits.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // flags say what the clients and the properties see of a step.
@@ -228,7 +229,7 @@ func (s *stepper) interpret(e *process.Effect) {
 func (s *stepper) grant(fence process.Fence) {
 	if s.next.phase != waiting {
 		s.flags |= broken
-		s.wrong = "a grant that nobody waits for"
+		s.wrong = property.Unasked(s.config, s.next.proc).Text
 		return
 	}
 	s.next.phase = inside

@@ -1,10 +1,8 @@
 package check
 
 import (
-	"fmt"
-
-	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // The one token is with a process or on a link, and a slot says where. It begins
@@ -26,7 +24,7 @@ type tokenMove struct {
 }
 
 func (s *stepper) isToken(m *process.Message) bool {
-	return sim.IsToken(s.spec.Message(m.Layer, m.Type).Name)
+	return property.IsToken(s.spec.Message(m.Layer, m.Type).Name)
 }
 
 // hashOf returns a hash of a message that is never 0.
@@ -60,21 +58,33 @@ func (w *worker) judgeTokens(next []uint32, f *print, p process.ID, x *extra) *V
 		return nil
 	}
 	for _, move := range x.token {
-		holder, from, to := w.tokenAt(next)
+		t := w.tokenAt(next)
+		before := t
+		var broken *Violation
 		switch {
 		case move.arrived:
-			if holder == process.None && to == p && from == move.peer && move.hash == w.view(next[from]).state.token {
-				w.set(next, f, w.layout.token, 1+uint32(p))
-			}
-		case p == holder && !move.entered:
-			w.set(next, f, w.layout.token, uint32(1+w.layout.n*(1+int(p))+int(move.peer)))
-		case move.entered && p != holder:
-			return &Violation{process.OneToken, p, w.config.Text(p) + " enters, and the token is " + w.tokenPlace(next)}
-		case !move.entered && !move.same:
-			return &Violation{process.OneToken, p, fmt.Sprintf("%s sends a token, and the token is %s", w.config.Text(p), w.tokenPlace(next))}
+			t.Received(p, move.peer, t.From != process.None && move.hash == w.view(next[t.From]).state.token)
+		case move.entered:
+			broken = t.Entered(w.config, p)
+		default:
+			broken = t.Sent(w.config, p, move.peer, move.same)
+		}
+		if broken != nil {
+			return broken
+		}
+		if t != before {
+			w.set(next, f, w.layout.token, w.packToken(t))
 		}
 	}
 	return nil
+}
+
+// packToken returns what the slot of a token is.
+func (w *worker) packToken(t property.Token) uint32 {
+	if t.Holder != process.None {
+		return 1 + uint32(t.Holder)
+	}
+	return uint32(1 + w.layout.n*(1+int(t.From)) + int(t.To))
 }
 
 // bookStart notes the tokens that a process sends in its first step.
@@ -85,25 +95,17 @@ func (w *worker) bookStart(first []uint32, p process.ID, x *extra) {
 	}
 }
 
-// tokenAt returns who has the token, or on which link it is.
-func (w *worker) tokenAt(v []uint32) (holder, from, to process.ID) {
+// tokenAt returns where the token is.
+func (w *worker) tokenAt(v []uint32) property.Token {
 	at := int(v[w.layout.token]) - 1
 	switch n := w.layout.n; {
 	case at < 0:
-		return w.config.Topology.Coordinator, process.None, process.None
+		return property.Token{Holder: w.config.Topology.Coordinator, From: process.None, To: process.None}
 	case at < n:
-		return process.ID(at), process.None, process.None
+		return property.Token{Holder: process.ID(at), From: process.None, To: process.None}
 	default:
-		return process.None, process.ID(at/n - 1), process.ID(at % n)
+		return property.Token{Holder: process.None, From: process.ID(at/n - 1), To: process.ID(at % n)}
 	}
-}
-
-func (w *worker) tokenPlace(v []uint32) string {
-	holder, from, to := w.tokenAt(v)
-	if holder != process.None {
-		return "with " + w.config.Text(holder)
-	}
-	return "on its way from " + w.config.Text(from) + " to " + w.config.Text(to)
 }
 
 // tokenOver reports whether the token may have been lost and made anew.
@@ -123,9 +125,7 @@ func (w *worker) bookCrash(next []uint32, f *print, p process.ID) {
 	if w.layout.token < 0 || w.tokenOver(next) {
 		return
 	}
-	holder, from, to := w.tokenAt(next)
-	recovers := w.spec.Needs.Elector || w.spec.Depth() > 1
-	if recovers || p == holder || p == from || p == to {
+	if t := w.tokenAt(next); property.Recovers(w.spec) || t.LostWith(p) {
 		w.set(next, f, w.layout.token, w.lostToken())
 	}
 }
@@ -135,10 +135,6 @@ func (w *worker) judgeLostToken(v []uint32) *Violation {
 	if w.layout.token < 0 || w.tokenOver(v) {
 		return nil
 	}
-	holder, from, to := w.tokenAt(v)
-	if holder != process.None {
-		return nil
-	}
-	return &Violation{process.OneToken, process.None, "no token is left: the one from " + w.config.Text(from) +
-		" to " + w.config.Text(to) + " never came"}
+	t := w.tokenAt(v)
+	return t.Missing(w.config)
 }

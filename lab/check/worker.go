@@ -28,6 +28,8 @@ type worker struct {
 	overtakings int         // how often others may enter while somebody waits
 	normal      *normalizer // nil: nothing is normalised
 	global      *global     // nil: no invariant is checked
+	scene       scene       // see sceneOf
+	load        func(p process.ID) int64
 
 	open    uint32 // the interests that it has not come through
 	unspent uint32 // the budgets that it has not used up
@@ -130,6 +132,9 @@ func newWorker(sp *space) *worker {
 		links: make([]link, 1),
 	}
 	w.normal = newNormalizer(w)
+	if sp.spec.Needs.Load {
+		w.load = func(p process.ID) int64 { return sp.cfg.Loads[p] }
+	}
 	if sp.cfg.checks(process.StateInvariant) {
 		w.global = &global{}
 	}

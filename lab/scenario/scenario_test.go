@@ -255,7 +255,7 @@ func TestSinksAndViolations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Met() || len(o.Unmet) != 1 || !strings.Contains(o.Unmet[0], "wait for ever") {
+	if o.Met() || len(o.Unmet) != 1 || !strings.Contains(o.Unmet[0], "wait forever") {
 		t.Errorf("unmet: %q", o.Unmet)
 	}
 	if a == 0 || a != b || uint64(a) != o.Result.Records {

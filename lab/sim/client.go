@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
+)
 
 // client is who wants to enter at a process. It lives and dies with it.
 type client struct {
@@ -126,7 +129,7 @@ func (w *World) acquire(p process.ID, hold process.Duration, cause uint64) {
 func (w *World) enter(p process.ID, fence process.Fence) {
 	c := &w.clients[p]
 	if c.phase != clientWaiting {
-		w.violate(Violation{Judge: "client", Process: p, Text: "a grant that nobody waits for"})
+		w.violate(Violation{Judge: "assertion", Process: p, Text: property.Unasked(w.config, p).Text})
 		return
 	}
 	w.meter.enter(w, p)

@@ -80,6 +80,9 @@ func (w *World) restart(p process.ID, cause uint64) {
 	}
 	pr.down, pr.suspected, pr.diskFree = false, false, 0
 	pr.incarnation++
+	if w.meter.leaders != nil {
+		w.meter.leaders[p] = Leadership{Process: p, Leader: process.None}
+	}
 	w.noticeRestart(p)
 	w.observe(Observation{Kind: Restarted, Process: p})
 	w.step(p, &process.Event{Kind: process.Restart, Incarnation: uint64(pr.incarnation)}, cause)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // ObservationKind is what an Observation is of.
@@ -91,9 +92,9 @@ func (w *World) observe(o Observation) {
 		if (o.Kind == Sent || o.Kind == Received) && !watcher.Messages {
 			continue
 		}
-		w.observed = o // lent from here, so that it need not be allocated
+		w.observed, w.blamed = o, o.Process // lent from here, so that it need not be allocated
 		if text := watcher.Watch(&w.observed); text != "" {
-			w.accuse(watcher, o.Process, text)
+			w.accuse(watcher, text)
 		}
 	}
 	if o.Kind == Sent || o.Kind == Received {
@@ -108,15 +109,42 @@ func (w *World) judgeState() {
 	}
 	for i := range w.watchers {
 		if watcher := &w.watchers[i]; watcher.State != nil {
+			w.blamed = process.None
 			if text := watcher.State(); text != "" {
-				w.accuse(watcher, process.None, text)
+				w.accuse(watcher, text)
 			}
 		}
 	}
 }
 
-func (w *World) accuse(by *Watcher, p process.ID, text string) {
-	w.violate(Violation{Judge: by.Name, Property: by.Property, Process: p, Text: text})
+func (w *World) accuse(by *Watcher, text string) {
+	w.violate(Violation{Judge: by.Name, Property: by.Property, Process: w.blamed, Text: text})
+}
+
+// scene is a run as judges see it.
+type scene World
+
+func (s *scene) Config() *process.Config   { return s.config }
+func (s *scene) Waiting(p process.ID) bool { return s.clients[p].phase == clientWaiting }
+func (s *scene) Inside(p process.ID) bool  { return s.clients[p].phase == clientInside }
+func (s *scene) Down(p process.ID) bool    { return s.procs[p].down }
+
+func (s *scene) Leader(p process.ID) process.ID {
+	if s.meter.leaders == nil || s.procs[p].down {
+		return process.None
+	}
+	return s.meter.leaders[p].Leader
+}
+
+func (w *World) scene() *scene { return (*scene)(w) }
+
+// say returns the sentence of a verdict, and notes whom it names.
+func (w *World) say(v *property.Violation) string {
+	if v == nil {
+		return ""
+	}
+	w.blamed = v.Process
+	return v.Text
 }
 
 // violate notes a violation and ends the run unless it may go on.
@@ -155,22 +183,22 @@ func Claimed(spec *process.Spec, c *process.Config) []Judge {
 // maxJudged is up to how many processes an invariant is judged unasked.
 const maxJudged = 64
 
-func judgeOf(property process.Property, spec *process.Spec, c *process.Config) Judge {
-	if property == process.ClockBound {
-		return ClockBound(boundOf(spec, property))
+func judgeOf(p process.Property, spec *process.Spec, c *process.Config) Judge {
+	if p == process.ClockBound {
+		return ClockBound(boundOf(spec, p))
 	}
-	if property == process.AtMostK {
-		return AtMost(c.IntOption("k", defaultK(spec)))
+	if p == process.AtMostK {
+		return AtMost(property.Units(spec, c))
 	}
-	if judge := JudgeOf(property); judge != nil {
+	if judge := JudgeOf(p); judge != nil {
 		return judge
 	}
-	return superPeerJudge(property)
+	return superPeerJudge(p)
 }
 
 // JudgeOf returns the judge of a property that needs no number, or nil if nobody
 // can judge it from outside.
-func JudgeOf(property process.Property) Judge { return judges[property] }
+func JudgeOf(p process.Property) Judge { return judges[p] }
 
 var judges = map[process.Property]Judge{
 	process.MutualExclusion:     AtMost(1),
@@ -198,17 +226,4 @@ var judges = map[process.Property]Judge{
 	process.StrongClock:         StrongClock,
 	process.ConsistentCut:       ConsistentCut,
 	process.StateInvariant:      StateInvariant,
-}
-
-func defaultK(spec *process.Spec) int {
-	for _, o := range spec.AllOptions() {
-		if o.Name == "k" {
-			k := 0
-			for _, digit := range o.Default {
-				k = 10*k + int(digit-'0')
-			}
-			return k
-		}
-	}
-	return 1
 }

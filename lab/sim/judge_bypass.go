@@ -1,9 +1,8 @@
 package sim
 
 import (
-	"fmt"
-
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // Bypass watches that others enter at most bound times from a request to its
@@ -13,7 +12,7 @@ func Bypass(bound int) Judge { return BypassSince(bound, process.SinceRequest) }
 // bypassRun counts how often each process that waits is overtaken.
 type bypassRun struct {
 	w     *World
-	bound uint64
+	bound int
 	since process.Since
 
 	layer    uint8
@@ -31,9 +30,9 @@ type bypassRun struct {
 func BypassSince(bound int, since process.Since) Judge {
 	return func(w *World) Watcher {
 		n := w.config.N
-		b := &bypassRun{w: w, bound: uint64(bound), since: since, counting: make([]bool, n), from: make([]uint64, n)}
+		b := &bypassRun{w: w, bound: bound, since: since, counting: make([]bool, n), from: make([]uint64, n)}
 		if since != process.SinceRequest {
-			b.layer, b.request = askType(w.cfg.Spec)
+			b.layer, b.request = property.Ask(w.cfg.Spec)
 			b.latest = make([]process.Message, n)
 			for range n {
 				b.unheard = append(b.unheard, process.NewSet(n))
@@ -47,7 +46,7 @@ func BypassSince(bound int, since process.Since) Judge {
 
 func (b *bypassRun) watch(o *Observation) string {
 	changed := o.Kind == Crashed || o.Kind == Restarted || o.Kind == Elected || o.Kind == Installed || b.w.oracle.round > 0
-	if b.over = b.over || changed && b.w.recovers(); b.over {
+	if b.over = b.over || changed && property.Recovers(b.w.cfg.Spec); b.over {
 		return ""
 	}
 	switch o.Kind {
@@ -65,7 +64,7 @@ func (b *bypassRun) watch(o *Observation) string {
 	case Crashed:
 		b.forget(o.Process)
 	case Entered:
-		return b.judge()
+		return b.judge(o.Process)
 	}
 	return ""
 }
@@ -109,25 +108,11 @@ func (b *bypassRun) forget(down process.ID) {
 	}
 }
 
-func (b *bypassRun) judge() string {
-	for p := range b.w.clients {
-		others := b.w.meter.entered - b.from[p]
-		if b.counting[p] && b.w.clients[p].phase == clientWaiting && others > b.bound {
-			return fmt.Sprintf("others have entered %d times while %s waits, at most %d are allowed",
-				others, b.w.config.Text(process.ID(p)), b.bound)
+func (b *bypassRun) judge(entered process.ID) string {
+	return b.w.say(property.Bypass(b.w.scene(), entered, b.bound, func(p process.ID) int {
+		if !b.counting[p] {
+			return 0
 		}
-	}
-	return ""
-}
-
-// askType returns the type of the message that brings a request to whoever
-// serves them in order, or 0.
-func askType(spec *process.Spec) (layer uint8, t process.Type) {
-	layer = uint8(spec.Depth() - 1)
-	for i, m := range spec.Layer(layer).Messages {
-		if m.Name == "ASK" {
-			return layer, process.Type(i + 1)
-		}
-	}
-	return requestType(spec)
+		return int(b.w.meter.entered - b.from[p])
+	}))
 }

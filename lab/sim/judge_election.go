@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // LeaderAgreement watches that nobody differs on the leader of a term.
@@ -16,13 +17,11 @@ func LeaderAgreement(w *World) Watcher {
 		if o.Kind != Elected {
 			return ""
 		}
-		leader, known := leaders[o.Term]
-		if known && leader != o.Peer {
-			return fmt.Sprintf("%s elects %s in round %d, another process elected %s",
-				w.config.Text(o.Process), w.config.Text(o.Peer), o.Term.Round(), w.config.Text(leader))
+		earlier, known := leaders[o.Term]
+		if leaders[o.Term] = o.Peer; !known {
+			return ""
 		}
-		leaders[o.Term] = o.Peer
-		return ""
+		return w.say(property.LeaderAgreement(w.scene(), o.Process, o.Peer, o.Term, earlier))
 	}}
 }
 
@@ -32,6 +31,10 @@ func LeaderAgreement(w *World) Watcher {
 // message was sent.
 func LeaderValidity(w *World) Watcher {
 	announced, changed := false, false
+	load := w.loadOf
+	if !w.cfg.Spec.Needs.Load {
+		load = nil
+	}
 	return Watcher{Name: "valid leader", Property: process.LeaderValidity, Watch: func(o *Observation) string {
 		switch o.Kind {
 		case Crashed, Restarted:
@@ -39,39 +42,12 @@ func LeaderValidity(w *World) Watcher {
 		case Elected:
 			announced = true
 			changed = changed || w.loadsChange()
-			if best := w.bestLive(); !changed && !w.asGood(o.Peer, best) {
-				return fmt.Sprintf("%s elects %s, but %s is up",
-					w.config.Text(o.Process), w.config.Text(o.Peer), w.config.Text(best))
+			if !changed {
+				return w.say(property.LeaderValidity(w.scene(), o.Process, o.Peer, load))
 			}
 		}
 		return ""
 	}}
-}
-
-// bestLive returns the best process that is up, or None.
-func (w *World) bestLive() process.ID {
-	best := process.None
-	for p := range process.ID(w.config.N) {
-		if !w.procs[p].down && (best == process.None || w.isBetter(p, best)) {
-			best = p
-		}
-	}
-	return best
-}
-
-// asGood reports whether p is the best of those that are up, or up and no worse: two
-// are equal if their labels are.
-func (w *World) asGood(p, best process.ID) bool {
-	return p == best || p != process.None && best != process.None && !w.procs[p].down && !w.isBetter(best, p)
-}
-
-func (w *World) isBetter(p, q process.ID) bool {
-	if w.cfg.Spec.Needs.Load {
-		if a, b := w.loadOf(p), w.loadOf(q); a != b {
-			return a < b
-		}
-	}
-	return w.config.Above(p, q)
 }
 
 // loadOf returns what p was told last of how busy it is. A new incarnation knows
@@ -124,36 +100,13 @@ func LeaderTermination(w *World) Watcher {
 			return ""
 		},
 		End: func() string {
-			switch {
-			case w.reason != Quiet:
+			if w.reason != Quiet {
 				return ""
-			case w.meter.leaders != nil:
-				return cmp.Or(w.disagreement(), left.abandoned())
 			}
-			if p := slices.Index(reached, true); p >= 0 {
-				return w.config.Text(process.ID(p)) + " has never learnt who leads, nor has anybody else"
-			}
-			return ""
+			disagree := property.LeaderTermination(w.scene(), func(p process.ID) bool { return reached[p] })
+			return w.say(cmp.Or(disagree, property.Orphan(w.scene(), left.told, left.asked)))
 		},
 	}
-}
-
-func (w *World) disagreement() string {
-	var first *Leadership
-	for p := range w.meter.leaders {
-		l := &w.meter.leaders[p]
-		switch {
-		case w.procs[p].down:
-		case l.Leader == process.None:
-			return w.config.Text(l.Process) + " has never learnt who leads"
-		case first == nil:
-			first = l
-		case l.Leader != first.Leader:
-			return fmt.Sprintf("%s ends with leader %s, %s with %s", w.config.Text(first.Process),
-				w.config.Text(first.Leader), w.config.Text(l.Process), w.config.Text(l.Leader))
-		}
-	}
-	return ""
 }
 
 // ValueAgreement watches that nobody decides differently.
@@ -192,7 +145,7 @@ func StrongAccuracy(w *World) Watcher {
 		case Suspected, Failed:
 			who := pair(int32(o.Process), int32(o.Peer))
 			if !w.procs[o.Peer].down && noticed[who] == crashes[o.Peer] {
-				return fmt.Sprintf("%s suspects %s, which is up", w.config.Text(o.Process), w.config.Text(o.Peer))
+				return w.say(property.Suspicion(w.scene(), o.Process, o.Peer))
 			}
 			noticed[who] = crashes[o.Peer]
 		}

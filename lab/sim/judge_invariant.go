@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // StateInvariant watches that the invariant of the Spec holds after each thing that
@@ -13,7 +14,7 @@ func StateInvariant(w *World) Watcher {
 	watcher := Watcher{Name: "invariant", Property: process.StateInvariant, Watch: func(*Observation) string { return "" }}
 	if w.cfg.Spec.Invariant != nil {
 		s := &snapshot{w: w}
-		watcher.State = func() string { return w.cfg.Spec.Invariant.Wrong(s.take()) }
+		watcher.State = func() string { return w.say(property.Invariant(w.cfg.Spec, s.take())) }
 	}
 	return watcher
 }

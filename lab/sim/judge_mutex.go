@@ -5,21 +5,22 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // AtMost watches that at most k clients are inside at once. With k = 1 this is
 // mutual exclusion.
 func AtMost(k int) Judge {
 	return func(w *World) Watcher {
-		watcher := Watcher{Name: fmt.Sprintf("at most %d inside", k), Property: process.AtMostK}
+		watcher := Watcher{Name: process.AtMostK.String(), Property: process.AtMostK}
 		if k == 1 {
-			watcher.Name, watcher.Property = "mutual exclusion", process.MutualExclusion
+			watcher.Name, watcher.Property = process.MutualExclusion.String(), process.MutualExclusion
 		}
 		watcher.Watch = func(o *Observation) string {
 			if o.Kind != Entered || w.meter.inside <= k {
 				return ""
 			}
-			return fmt.Sprintf("%s are inside, at most %d may be", w.those(clientInside), k)
+			return w.say(property.AtMost(w.scene(), k, o.Process))
 		}
 		return watcher
 	}
@@ -43,32 +44,23 @@ func FencesGrow(w *World) Watcher {
 		if o.Kind != Entered {
 			return ""
 		}
-		if o.Fence <= highest {
-			return fmt.Sprintf("%s enters with fence %s, an earlier entry had %s", w.config.Text(o.Process), o.Fence, highest)
-		}
-		highest = o.Fence
-		return ""
+		before := highest
+		highest = max(highest, o.Fence)
+		return w.say(property.FencesGrow(w.scene(), o.Process, o.Fence, before))
 	}}
 }
 
 // FencesGrowCausally watches that fences are unique, and larger than those of all
 // entries that happened before.
 func FencesGrowCausally(w *World) Watcher {
-	given := map[process.Fence]process.ID{}
+	given := map[process.Fence]bool{}
 	watch := func(o *Observation) string {
 		if o.Kind != Entered {
 			return ""
 		}
-		if p, twice := given[o.Fence]; twice {
-			return fmt.Sprintf("%s enters with fence %s, which %s had", w.config.Text(o.Process), o.Fence, w.config.Text(p))
-		}
-		given[o.Fence] = o.Process
-		past := &w.ghost.fences[o.Process]
-		if o.Fence <= *past {
-			return fmt.Sprintf("%s enters with fence %s, an entry that happened before had %s", w.config.Text(o.Process), o.Fence, *past)
-		}
-		*past = o.Fence
-		return ""
+		again, past := given[o.Fence], w.ghost.fences[o.Process]
+		given[o.Fence], w.ghost.fences[o.Process] = true, max(past, o.Fence)
+		return w.say(property.FencesGrowCausally(w.scene(), o.Process, o.Fence, past, again))
 	}
 	return Watcher{Name: "fences grow causally", Property: process.FencesGrowCausally, Ghost: true, Watch: watch}
 }
@@ -85,7 +77,7 @@ func Progress(w *World) Watcher {
 				return ""
 			}
 			if w.reason == Quiet {
-				return w.those(clientWaiting) + " wait for ever: nothing is left that could happen"
+				return w.say(property.Progress(w.scene()))
 			}
 			return fmt.Sprintf("%s wait, and nobody has entered for %d ns", w.those(clientWaiting), w.stallTime())
 		},
@@ -110,35 +102,19 @@ func HappenedBeforeOrder(w *World) Watcher {
 		case Requested:
 			requests[o.Process] = append(requests[o.Process][:0], w.ghost.clocks[o.Process]...)
 		case Entered:
-			for q := range w.clients {
-				earlier := w.clients[q].phase == clientWaiting && process.ID(q) != o.Process &&
-					requests[o.Process][q] >= requests[q][q]
-				if earlier {
-					return fmt.Sprintf("%s enters, but the request of %s happened before its own",
-						w.config.Text(o.Process), w.config.Text(process.ID(q)))
-				}
-			}
+			return w.say(property.HappenedBefore(w.scene(), o.Process, func(q process.ID) bool {
+				return requests[o.Process][q] >= requests[q][q]
+			}))
 		}
 		return ""
 	}
 	return Watcher{Name: "happened-before order", Property: process.OrderHappenedBefore, Ghost: true, Watch: watch}
 }
 
-// requestType returns the type of the top layer's message called REQUEST, or 0.
-func requestType(spec *process.Spec) (layer uint8, t process.Type) {
-	layer = uint8(spec.Depth() - 1)
-	for i, m := range spec.Layer(layer).Messages {
-		if m.Name == "REQUEST" || m.Name == "REQ" {
-			return layer, process.Type(i + 1)
-		}
-	}
-	return layer, 0
-}
-
 // TimestampOrder watches that entries occur in the order of (clock, rank), as
 // the messages called REQUEST carry it.
 func TimestampOrder(w *World) Watcher {
-	layer, request := requestType(w.cfg.Spec)
+	layer, request := property.Request(w.cfg.Spec)
 	stamps := make([]process.Stamp, w.config.N)
 	var last process.Stamp
 	watch := func(o *Observation) string {
@@ -148,15 +124,13 @@ func TimestampOrder(w *World) Watcher {
 		case o.Kind == Sent && o.Message.Layer == layer && o.Message.Type == request:
 			stamps[o.Process] = process.Stamp{Clock: o.Message.Clock, ID: o.Process}
 		case o.Kind == Entered && stamps[o.Process].Clock > 0:
-			if s := stamps[o.Process]; s.Less(last) {
-				return fmt.Sprintf("%s enters with stamp (%d,%s) after (%d,%s)",
-					w.config.Text(o.Process), s.Clock, w.config.Text(s.ID), last.Clock, w.config.Text(last.ID))
-			}
+			before := last
 			last = stamps[o.Process]
+			return w.say(property.Timestamps(w.scene(), last, before))
 		}
 		return ""
 	}
-	return Watcher{Name: "time stamp order", Property: process.OrderTimestamp, Messages: true, Watch: watch}
+	return Watcher{Name: "order of time stamps", Property: process.OrderTimestamp, Messages: true, Watch: watch}
 }
 
 // ArrivalOrder watches that entries occur in the order in which requests reach
@@ -164,7 +138,7 @@ func TimestampOrder(w *World) Watcher {
 // somebody is elected, by the machines of a stack too, or the coordinator crashes,
 // or somebody comes back. A message that is repeated counts when it comes first.
 func ArrivalOrder(w *World) Watcher {
-	layer, request := askType(w.cfg.Spec)
+	layer, request := property.Ask(w.cfg.Spec)
 	centre := w.config.Topology.Coordinator
 	sent := make([]uint64, w.config.N)    // number of the latest request
 	arrived := make([]uint64, w.config.N) // its place in the order, 0: not yet
@@ -196,20 +170,9 @@ func ArrivalOrder(w *World) Watcher {
 				arrive(o.Peer)
 			}
 		case Entered:
-			return w.overtaken(o.Process, arrived)
+			return w.say(property.Arrival(w.scene(), o.Process, func(q process.ID) uint64 { return arrived[q] }))
 		}
 		return ""
 	}
 	return Watcher{Name: "order of arrival", Property: process.OrderArrival, Messages: true, Watch: watch}
-}
-
-// overtaken says whose request came before that of p and still waits.
-func (w *World) overtaken(p process.ID, arrived []uint64) string {
-	for q := range w.clients {
-		waits := w.clients[q].phase == clientWaiting && process.ID(q) != p
-		if waits && arrived[q] > 0 && arrived[q] < arrived[p] {
-			return fmt.Sprintf("%s enters, but the request of %s arrived first", w.config.Text(p), w.config.Text(process.ID(q)))
-		}
-	}
-	return ""
 }

@@ -24,9 +24,9 @@ func TestOrphans(t *testing.T) {
 		want string
 	}{
 		{"nobody asks", at(4, 0, process.Load), ""},
-		{"asked in vain", at(8, 0, process.Campaign), "1 is asked for another leader than 3, which has crashed, and nothing comes of it"},
+		{"asked in vain", at(8, 0, process.Campaign), "1 was asked to replace its leader 3, which crashed, and did nothing"},
 		{"asked before the crash", at(4, 0, process.Campaign), ""},
-		{"told in vain", at(8, 1, process.Fail), "2 was told that 3 has crashed, and ends with it as its leader"},
+		{"told in vain", at(8, 1, process.Fail), "2 was told that its leader 3 crashed, and still follows it"},
 		{"told wrongly before the crash", at(4, 1, process.Fail), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

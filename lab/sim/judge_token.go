@@ -1,26 +1,17 @@
 package sim
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
-
-// IsToken reports whether messages of that name are the right to enter.
-func IsToken(name string) bool {
-	return slices.Contains([]string{"TOKEN", "PRIVILEGE", "PRIV"}, name)
-}
 
 // tokenRun is what can be known of the one token from outside. It starts at the
 // coordinator of the topology.
 type tokenRun struct {
-	w      *World
-	holder process.ID // None while it is on its way
-	from   process.ID // the link that it took last
-	to     process.ID
-	sent   []process.Message // by rank: as each sent it last; Type 0: never
-	over   bool              // it may have been lost with a process, and made anew
+	property.Token
+	w    *World
+	sent []process.Message // by rank: as each sent it last; Type 0: never
+	over bool              // it may have been lost with a process, and made anew
 }
 
 // OneToken watches that the tokens held and in transit are one: only who was sent
@@ -30,7 +21,7 @@ type tokenRun struct {
 // have had it, or, if the algorithm makes lost tokens anew, when any does or somebody
 // is elected, whose takeover makes one.
 func OneToken(w *World) Watcher {
-	t := &tokenRun{w: w, holder: w.config.Topology.Coordinator, from: process.None, to: process.None}
+	t := &tokenRun{w: w, Token: property.Token{Holder: w.config.Topology.Coordinator, From: process.None, To: process.None}}
 	for layer := range w.cfg.Spec.Depth() {
 		t.over = t.over || w.cfg.Spec.Layer(uint8(layer)).Carrier // the token travels unseen
 	}
@@ -43,12 +34,12 @@ func (t *tokenRun) watch(o *Observation) string {
 	case t.over:
 		return ""
 	case o.Kind == Crashed:
-		t.over = t.w.recovers() || o.Process == t.holder || t.holder == process.None && (o.Process == t.to || o.Process == t.from)
+		t.over = property.Recovers(t.w.cfg.Spec) || t.LostWith(o.Process)
 	case o.Kind == Elected || o.Kind == Installed || t.w.oracle.round > 0:
 		t.over = true
-	case o.Kind == Entered && o.Process != t.holder:
-		return t.w.config.Text(o.Process) + " enters, and the token is " + t.place()
-	case (o.Kind == Sent || o.Kind == Received) && IsToken(t.w.cfg.Spec.Message(o.Message.Layer, o.Message.Type).Name):
+	case o.Kind == Entered:
+		return t.w.say(t.Entered(t.w.config, o.Process))
+	case (o.Kind == Sent || o.Kind == Received) && property.IsToken(t.w.cfg.Spec.Message(o.Message.Layer, o.Message.Type).Name):
 		return t.move(o)
 	}
 	return ""
@@ -57,36 +48,19 @@ func (t *tokenRun) watch(o *Observation) string {
 // move is a token that is sent or arrives.
 func (t *tokenRun) move(o *Observation) string {
 	if o.Kind == Received {
-		if t.holder == process.None && o.Process == t.to && o.Peer == t.from && o.Message.Equal(&t.sent[t.from]) {
-			t.holder = o.Process
-		}
-		return "" // a copy of one that has come is for the machine to recognise
+		t.Received(o.Process, o.Peer, o.Message.Equal(&t.sent[o.Peer]))
+		return ""
 	}
-	if o.Process == t.holder {
-		t.holder, t.from, t.to = process.None, o.Process, o.Peer
+	same := o.Message.Equal(&t.sent[o.Process])
+	if o.Process == t.Holder {
 		t.sent[o.Process].CopyFrom(o.Message)
-		return ""
 	}
-	if o.Message.Equal(&t.sent[o.Process]) {
-		return ""
-	}
-	return fmt.Sprintf("%s sends a token, and the token is %s", t.w.config.Text(o.Process), t.place())
-}
-
-func (t *tokenRun) place() string {
-	if t.holder != process.None {
-		return "with " + t.w.config.Text(t.holder)
-	}
-	return "on its way from " + t.w.config.Text(t.from) + " to " + t.w.config.Text(t.to)
+	return t.w.say(t.Sent(t.w.config, o.Process, o.Peer, same))
 }
 
 func (t *tokenRun) end() string {
-	if t.over || t.w.reason != Quiet || t.holder != process.None || t.w.heldUp() {
+	if t.over || t.w.reason != Quiet || t.w.heldUp() {
 		return ""
 	}
-	return "no token is left: the one from " + t.w.config.Text(t.from) + " to " + t.w.config.Text(t.to) + " never came"
+	return t.w.say(t.Missing(t.w.config))
 }
-
-// recovers reports whether the algorithm replaces a coordinator or a token that
-// was lost in a crash.
-func (w *World) recovers() bool { return w.cfg.Spec.Needs.Elector || w.cfg.Spec.Depth() > 1 }

@@ -46,6 +46,7 @@ type World struct {
 	global   bool // some watcher judges whole states
 	faults   bool // see process.Global
 	observed Observation
+	blamed   process.ID // whom a violation names that is found now
 	ghost    *ghost
 	meter    meter
 	idle     idleTurn
@@ -237,7 +238,7 @@ func (w *World) recoverAssertion() {
 	switch broken := recover().(type) {
 	case nil:
 	case process.Violation:
-		w.violate(Violation{Judge: "assertion", Text: string(broken)})
+		w.violate(Violation{Judge: "assertion", Process: w.fx.Self(), Text: string(broken)})
 		w.end(Violated)
 	default:
 		panic(broken)
@@ -333,8 +334,9 @@ func (w *World) end(reason Reason) {
 	w.meter.close(w)
 	for i := range w.watchers {
 		if final := w.watchers[i].End; final != nil {
+			w.blamed = process.None
 			if text := final(); text != "" {
-				w.accuse(&w.watchers[i], process.None, text)
+				w.accuse(&w.watchers[i], text)
 			}
 		}
 	}

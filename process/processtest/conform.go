@@ -105,8 +105,9 @@ type run struct {
 	faulty  bool // something has gone wrong; see process.Global
 	round   uint64
 	highest process.Fence
-	calls   bool  // somebody asked for an election
-	chosen  []int // the choices of the present step, for the twin
+	entered process.ID // the latest
+	calls   bool       // somebody asked for an election
+	chosen  []int      // the choices of the present step, for the twin
 	twinFx  process.Effects
 	shapes  map[process.ID][]string
 	leaders map[process.Term]process.ID // who leads, as somebody said

@@ -1,19 +1,18 @@
 package processtest
 
 import (
-	"fmt"
-
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // checkLeader compares what a process says about a term with what others said.
 func (r *run) checkLeader(p *proc, e *process.Effect) error {
-	if known, ok := r.leaders[e.Term]; ok && known != e.Peer && r.claims(process.LeaderAgreement) {
-		return fmt.Errorf("the leader of round %d is %s, and was %s", e.Term.Round(), r.w.name(e.Peer), r.w.name(known))
+	earlier, known := r.leaders[e.Term]
+	r.leaders[e.Term], p.leader = e.Peer, e.Peer
+	if !known {
+		return nil
 	}
-	r.leaders[e.Term] = e.Peer
-	p.leader = e.Peer
-	return nil
+	return r.verdict(property.LeaderAgreement(scene{r.w}, p.id, e.Peer, e.Term, earlier))
 }
 
 // conclude lets an election that calms down have a result: when whatever is under
@@ -33,14 +32,12 @@ func (r *run) conclude() error {
 	if err := r.quiet(); err != nil {
 		return err
 	}
-	leader := r.w.procs[max(0, caller.leader)]
-	for _, p := range r.w.procs {
-		if !p.down && p.leader != caller.leader || leader.down || caller.leader == process.None {
-			return fmt.Errorf("after the last election %s follows %s, and %s follows %s", r.w.name(p.id),
-				r.w.name(p.leader), r.w.name(caller.id), r.w.name(caller.leader))
-		}
+	always := func(process.ID) bool { return true }
+	if err := r.verdict(property.LeaderTermination(scene{r.w}, always)); err != nil {
+		return err
 	}
-	return nil
+	never := func(_, _ process.ID) bool { return false }
+	return r.verdict(property.Orphan(scene{r.w}, never, func(p, _ process.ID) bool { return p == caller.id }))
 }
 
 // quiet lets a run go on until nothing is left to happen, or for a long time if

@@ -32,8 +32,8 @@ func TestConformFindsWrongLeaders(t *testing.T) {
 		twoFaced bool
 		want     string
 	}{
-		{process.LeaderTermination, false, "after the last election"},
-		{process.LeaderAgreement, true, "the leader of round 1 is"},
+		{process.LeaderTermination, false, "election terminates: 1 ended with leader"},
+		{process.LeaderAgreement, true, "in round 1: another process elected"},
 	} {
 		spec := &process.Spec{
 			Name: "pretender", Title: "Pretender", Paper: "none", Family: process.Election,

@@ -2,10 +2,9 @@ package processtest
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // fault crashes a process or brings it back, as far as the algorithm claims to
@@ -45,16 +44,12 @@ func firstSpecial(spec *process.Spec, c *process.Config) process.ID {
 	}
 	for layer := range spec.Depth() {
 		for _, m := range spec.Layer(uint8(layer)).Messages {
-			if isToken(m.Name) {
+			if property.IsToken(m.Name) {
 				return c.Topology.Coordinator
 			}
 		}
 	}
 	return process.None
-}
-
-func isToken(message string) bool {
-	return slices.Contains([]string{"TOKEN", "PRIVILEGE", "PRIV"}, message)
 }
 
 // detects reports whether a layer of the algorithm watches the others itself.
@@ -167,19 +162,32 @@ func (r *run) claims(property process.Property) bool {
 	return false
 }
 
-// checkClients is the judge of mutual exclusion: it looks only at what clients
-// were told.
+// scene is the present state as judges see it.
+type scene struct{ *world }
+
+func (s scene) Config() *process.Config   { return s.c }
+func (s scene) Waiting(p process.ID) bool { return s.procs[p].waiting }
+func (s scene) Inside(p process.ID) bool  { return s.procs[p].inside }
+func (s scene) Down(p process.ID) bool    { return s.procs[p].down }
+
+func (s scene) Leader(p process.ID) process.ID {
+	if s.Down(p) {
+		return process.None
+	}
+	return s.procs[p].leader
+}
+
+// verdict makes an error of what a judge says, if the Spec claims the property.
+func (r *run) verdict(v *property.Violation) error {
+	if v == nil || !r.claims(v.Property) && v.Property != process.StateInvariant {
+		return nil
+	}
+	return errors.New(v.String())
+}
+
+// checkClients judges the latest entry once its client knows of it.
 func (r *run) checkClients() error {
-	inside := 0
-	for _, p := range r.w.procs {
-		if p.inside {
-			inside++
-		}
-	}
-	if inside > 1 && r.claims(process.MutualExclusion) {
-		return fmt.Errorf("%d processes are inside", inside)
-	}
-	return nil
+	return r.verdict(property.AtMost(scene{r.w}, 1, r.entered))
 }
 
 // drain lets a run calm down: messages arrive, whoever is inside leaves, and when
@@ -189,12 +197,11 @@ func (r *run) drain() error {
 		return nil
 	}
 	for range 20 * actions {
-		waiter := r.find(func(p *proc) bool { return p.waiting })
-		if waiter == nil {
+		if r.find(func(p *proc) bool { return p.waiting }) == nil {
 			return nil
 		}
 		if done, err := r.calm(); err != nil || done {
-			return errors.Join(err, fmt.Errorf("process %s waits for ever", r.w.name(waiter.id)))
+			return errors.Join(err, r.verdict(property.Progress(scene{r.w})))
 		}
 		if err := r.checkClients(); err != nil {
 			return err
@@ -250,10 +257,11 @@ func (r *run) checkGrants(p *proc, fx *process.Effects) error {
 		if e.Kind != process.EffectGrant || e.Internal {
 			continue
 		}
-		if e.Fence <= r.highest && r.claims(process.FencesGrow) {
-			return fmt.Errorf("fence %s is not larger than %s, that of an earlier grant", e.Fence, r.highest)
+		r.entered = p.id
+		err := r.verdict(property.FencesGrow(scene{r.w}, p.id, e.Fence, r.highest))
+		if r.highest = max(r.highest, e.Fence); err != nil {
+			return err
 		}
-		r.highest = max(r.highest, e.Fence)
 	}
 	return nil
 }

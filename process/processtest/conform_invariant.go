@@ -2,10 +2,10 @@ package processtest
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // checkInvariant shows the present state to the invariant of the Spec.
@@ -28,8 +28,5 @@ func (r *run) checkInvariant() error {
 	slices.SortStableFunc(g.Messages, func(a, b *process.Message) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
-	if text := r.w.spec.Invariant.Wrong(&g); text != "" {
-		return errors.New(process.StateInvariant.String() + ": " + text)
-	}
-	return nil
+	return r.verdict(property.Invariant(r.w.spec, &g))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // take steps a machine and a twin that was decoded from its state, and compares.
@@ -120,8 +121,8 @@ func (r *run) checkEffect(e *process.Effect) error {
 	case process.EffectSend, process.EffectBroadcast:
 		return r.checkMessage(r.w.fx.Message(e))
 	case process.EffectSuspect, process.EffectFail:
-		if q := r.w.procs[e.Peer]; r.claims(process.StrongAccuracy) && !q.down && q.incarnation == 1 {
-			return fmt.Errorf("%s %s, which never crashed", e.Kind, r.w.name(q.id))
+		if q := r.w.procs[e.Peer]; !q.down && q.incarnation == 1 {
+			return r.verdict(property.Suspicion(scene{r.w}, r.w.fx.Self(), q.id))
 		}
 	}
 	return nil
@@ -134,7 +135,7 @@ func (r *run) checkMessage(m *process.Message) error {
 	if decl == nil {
 		return fmt.Errorf("message type %d of layer %d is not declared", m.Type, m.Layer)
 	}
-	if isToken(decl.Name) {
+	if property.IsToken(decl.Name) {
 		r.special = m.To
 	}
 	if extra := m.FieldsSet() &^ decl.FieldSet(); extra != 0 {

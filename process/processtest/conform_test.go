@@ -114,7 +114,7 @@ func TestConformFindsEachFault(t *testing.T) {
 	cases := map[string]string{
 		"hidden":  "extra",
 		"keeps":   "kept a slice of the event",
-		"accuses": "never crashed",
+		"accuses": ", which is up",
 		"field":   "does not declare",
 		"type":    "not declared",
 		"rule":    "rule 2 is not declared",
@@ -165,9 +165,9 @@ func TestConformJudgesMutualExclusion(t *testing.T) {
 		return ""
 	}}
 	cases := map[string]*process.Spec{
-		"invariant: 1 is inside": alone,
-		"processes are inside":   grabberSpec(process.Claim{Property: process.MutualExclusion}),
-		"fence 1 is not larger":  grabberSpec(process.Claim{Property: process.FencesGrow}),
+		"invariant: 1 is inside":       alone,
+		"entered while":                grabberSpec(process.Claim{Property: process.MutualExclusion}),
+		"an earlier entry had fence 1": grabberSpec(process.Claim{Property: process.FencesGrow}),
 	}
 	for want, spec := range cases {
 		if err := verdict(spec); err == nil || !strings.Contains(err.Error(), want) {
@@ -227,7 +227,7 @@ func (m *deaf) Fields(f *process.Fields)                   { f.Bool("asked", &m.
 func TestConformJudgesProgress(t *testing.T) {
 	spec := grabberSpec(process.Claim{Property: process.Progress})
 	spec.New = func(process.ID, *process.Config) process.Machine { return &deaf{} }
-	if err := verdict(spec); err == nil || !strings.Contains(err.Error(), "waits for ever") {
-		t.Errorf("error is %v, it should say that somebody waits for ever", err)
+	if err := verdict(spec); err == nil || !strings.Contains(err.Error(), "forever: no event") {
+		t.Errorf("error is %v, it should say that somebody waits forever", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // crash happens after a number of events, or as soon after that as there is a
@@ -78,7 +79,7 @@ func hasSpecial(spec *process.Spec) bool {
 	}
 	for layer := range spec.Depth() {
 		for _, m := range spec.Layer(uint8(layer)).Messages {
-			if sim.IsToken(m.Name) {
+			if property.IsToken(m.Name) {
 				return true
 			}
 		}

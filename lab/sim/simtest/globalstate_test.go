@@ -16,6 +16,7 @@ import (
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/lab/sim/simtest"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // TestOneTokenInEveryCut records global states of token algorithms under load.
@@ -184,7 +185,7 @@ func tokensOf(w *sim.World, g *sim.GlobalState) (s tokens) {
 			continue
 		}
 		switch name := w.Spec().Message(m.Layer, m.Type).Name; {
-		case sim.IsToken(name):
+		case property.IsToken(name):
 			s.onLink++
 		case name == "NEWEPOCH" && m.Subject == m.To:
 			s.handed++

@@ -5,6 +5,7 @@ import (
 
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // tally counts the faults that happened, by mode. A schedule that was to bring
@@ -140,7 +141,7 @@ func (v *witness) crashed(p process.ID) {
 }
 
 func (v *witness) onSent(o *sim.Observation) {
-	if sim.IsToken(v.w.Spec().Message(o.Message.Layer, o.Message.Type).Name) {
+	if property.IsToken(v.w.Spec().Message(o.Message.Layer, o.Message.Type).Name) {
 		v.token = o.Peer
 	}
 	if !v.links {

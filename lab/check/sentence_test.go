@@ -1,0 +1,70 @@
+package check_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/algorithm/broken"
+	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/lab/scenario"
+	"github.com/conclave-io/conclave/process"
+)
+
+// TestOneSentence: whatever the checker finds, the simulator says the same of the run,
+// word for word, and names the same process: of every broken variant, of each property
+// that such a variant breaks, alone as well, and of a violated assertion.
+func TestOneSentence(t *testing.T) {
+	said := map[string]bool{}
+	for _, v := range broken.Variants {
+		for _, alone := range append(check.AllClaimed(v.Of, &process.Config{N: v.Bounds.N, Options: v.Bounds.Options}), v.Breaks, 0) {
+			if alone != 0 && !check.Checkable(alone) {
+				continue
+			}
+			b := v.Bounds
+			cfg := check.Config{
+				Spec: v.Spec, Process: process.Config{N: b.N, Options: b.Options}, Entries: b.Entries, Requesters: b.Clients,
+				Duplicates: b.Duplicates, Crashes: b.Crashes, Cancels: b.Cancels, Workers: 1, MaxStates: 20_000,
+			}
+			if b.AnyTime {
+				cfg.Timing = check.AnyTime
+			}
+			if alone != 0 {
+				cfg.Properties = []process.Property{alone}
+			}
+			r, err := check.Run(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Broken != nil {
+				said[r.Broken.Property.String()] = true
+				t.Run(v.Name+" "+alone.String(), func(t *testing.T) { replayed(t, r) })
+			}
+		}
+	}
+	if len(said) < 10 {
+		t.Errorf("only %d properties were broken: %v", len(said), said)
+	}
+}
+
+// The scenarios that the audit has found tell what the checker said.
+func TestScenariosTellTheSentence(t *testing.T) {
+	files, err := filepath.Glob("../../scenarios/assumptions/*.yaml")
+	if err != nil || len(files) < 20 {
+		t.Fatal(err, len(files))
+	}
+	for _, file := range files {
+		sc, err := scenario.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := sc.Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, said, found := strings.Cut(sc.About, "): ")
+		if v := o.Result.Violations; !found || len(v) == 0 && sc.Config().Judges == nil || len(v) > 0 && !strings.HasSuffix(said, ": "+v[0].Text) {
+			t.Errorf("%s: the file says %q, the simulator finds %v", file, said, v)
+		}
+	}
+}

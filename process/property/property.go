@@ -1,0 +1,115 @@
+package property
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Scene is what anybody can see of the processes at present.
+type Scene interface {
+	Config() *process.Config
+	Waiting(p process.ID) bool // its client waits to enter
+	Inside(p process.ID) bool
+	Down(p process.ID) bool
+	// Leader is whom p has announced last since it started, or None; of a process that
+	// is down it is None.
+	Leader(p process.ID) process.ID
+}
+
+// Violation is a broken promise.
+type Violation struct {
+	Property process.Property // 0: an assertion
+	Process  process.ID       // which broke it or suffers from it, or None
+	Text     string           // in one line
+}
+
+// String returns the violation in one line.
+func (v *Violation) String() string {
+	if v.Property == 0 {
+		return "assertion: " + v.Text
+	}
+	return v.Property.String() + ": " + v.Text
+}
+
+func broken(property process.Property, p process.ID, format string, args ...any) *Violation {
+	return &Violation{property, p, fmt.Sprintf(format, args...)}
+}
+
+// all yields the ranks.
+func all(s Scene) process.ID { return process.ID(s.Config().N) }
+
+// list returns the labels of the processes for which a test holds.
+func list(s Scene, test func(p process.ID) bool) string {
+	var labels []string
+	for p := range all(s) {
+		if test(p) {
+			labels = append(labels, s.Config().Text(p))
+		}
+	}
+	return strings.Join(labels, ", ")
+}
+
+// Unasked is what a grant breaks that nobody waits for.
+func Unasked(c *process.Config, p process.ID) *Violation {
+	return broken(0, p, "%s was granted an entry that it did not wait for", c.Text(p))
+}
+
+// Invariant judges a state of the whole system.
+func Invariant(spec *process.Spec, g *process.Global) *Violation {
+	if text := spec.Invariant.Wrong(g); text != "" {
+		return &Violation{process.StateInvariant, process.None, text}
+	}
+	return nil
+}
+
+// Recovers reports whether an algorithm replaces a coordinator or a token that was
+// lost in a crash.
+func Recovers(spec *process.Spec) bool { return spec.Needs.Elector || spec.Depth() > 1 }
+
+// Request returns the type of the message of the top layer that carries a request, or
+// 0.
+func Request(spec *process.Spec) (layer uint8, t process.Type) {
+	return named(spec, "REQUEST", "REQ")
+}
+
+// Ask returns the type of the message that brings a request to the process that
+// serves requests in order, or 0.
+func Ask(spec *process.Spec) (layer uint8, t process.Type) {
+	if layer, t = named(spec, "ASK"); t == 0 {
+		return Request(spec)
+	}
+	return layer, t
+}
+
+func named(spec *process.Spec, names ...string) (layer uint8, t process.Type) {
+	layer = uint8(spec.Depth() - 1)
+	i := slices.IndexFunc(spec.Layer(layer).Messages, func(m process.MessageSpec) bool { return slices.Contains(names, m.Name) })
+	return layer, process.Type(i + 1)
+}
+
+// IsToken reports whether messages of a name are the right to enter.
+func IsToken(name string) bool {
+	return name == "TOKEN" || name == "PRIVILEGE" || name == "PRIV"
+}
+
+// Units returns how many processes may be inside at once, as an algorithm for more
+// than one defines it.
+func Units(spec *process.Spec, c *process.Config) int {
+	for _, o := range spec.AllOptions() {
+		if o.Name == "k" {
+			return c.IntOption("k", number(o.Default))
+		}
+	}
+	return 1
+}
+
+func number(digits string) int {
+	n := 0
+	for _, d := range digits {
+		n = 10*n + int(d-'0')
+	}
+	return n
+}
