@@ -68,59 +68,59 @@ type Claims struct {
 	Survives   []Survival
 }
 
-// Property is a predicate over runs.
-type Property uint8
+// Property is a predicate over runs, by its name. One that only one algorithm promises is
+// declared beside that algorithm.
+type Property string
 
 // The properties.
 const (
-	MutualExclusion     Property = iota + 1 // at most one process is inside
-	AtMostK                                 // at most Params.K processes are inside
-	Progress                                // nobody waits for ever while others enter or nobody does
-	OrderArrival                            // entries in the order in which requests reach the coordinator
-	OrderTimestamp                          // entries in the order of (clock, id)
-	OrderHappenedBefore                     // a request that happened before another enters first
-	BoundedBypass                           // others enter at most Bound times while one waits
-	FencesGrow                              // each fence is larger than that of every earlier grant
-	FencesGrowCausally                      // unique, and growing along happened-before
-	OneToken                                // tokens held and in transit are one
-	LeaderAgreement                         // nobody differs on the leader of a term
-	LeaderValidity                          // the leader is the best live process
-	LeaderTermination                       // every live process learns a leader
-	Quiescence                              // no message circulates for ever
-	StrongCompleteness                      // every crashed process is in the end suspected by all
-	StrongAccuracy                          // nobody is suspected before it crashes
-	EventualAccuracy                        // from some time on no live process is suspected
-	ClockCondition                          // a happened before b implies C(a) < C(b)
-	StrongClock                             // and only then
-	ClockBound                              // clocks differ by at most Bound
-	MulticastAgreement                      // if one correct process delivers, all do
-	OrderFIFO                               // deliveries in the order of each sender
-	OrderCausal                             // deliveries respect happened-before
-	OrderTotal                              // all deliver in one sequence
-	ConsistentCut                           // nothing received inside the cut was sent outside
-	ValueAgreement                          // nobody decides differently
-	ValueValidity                           // what is decided was proposed
-	Decision                                // every live process decides
-	NoPhantom                               // a declared deadlock exists
-	DeadlockFound                           // a deadlock that lasts is declared
-	SuperPeerPlace                          // every live node is served by the first live node of a segment of its own
-	SuperPeerCap                            // no super-peer has more clients than it may
-	SuperPeerSpread                         // as many super-peers as segments, one in each
-	SingleLeader                            // of those who are up at most one takes itself for the leader
-	StateInvariant                          // Spec.Invariant holds in every state
-	Convergence                             // from any state to a legitimate one
+	MutualExclusion     Property = "mutual exclusion"        // at most one process is inside
+	AtMostK             Property = "at most k inside"        // at most Params.K processes are inside
+	Progress            Property = "progress"                // nobody waits for ever while others enter or nobody does
+	OrderArrival        Property = "order of arrival"        // entries in the order in which requests reach the coordinator
+	OrderTimestamp      Property = "order of time stamps"    // entries in the order of (clock, id)
+	OrderHappenedBefore Property = "happened-before order"   // a request that happened before another enters first
+	BoundedBypass       Property = "bounded bypass"          // others enter at most Bound times while one waits
+	FencesGrow          Property = "fences grow"             // each fence is larger than that of every earlier grant
+	FencesGrowCausally  Property = "fences grow causally"    // unique, and growing along happened-before
+	OneToken            Property = "one token"               // tokens held and in transit are one
+	LeaderAgreement     Property = "agreement on the leader" // nobody differs on the leader of a term
+	LeaderValidity      Property = "valid leader"            // the leader is the best live process
+	LeaderTermination   Property = "election terminates"     // every live process learns a leader
+	Quiescence          Property = "quiescence"              // no message circulates for ever
+	StrongCompleteness  Property = "strong completeness"     // every crashed process is in the end suspected by all
+	StrongAccuracy      Property = "strong accuracy"         // nobody is suspected before it crashes
+	EventualAccuracy    Property = "eventual accuracy"       // from some time on no live process is suspected
+	ClockCondition      Property = "clock condition"         // a happened before b implies C(a) < C(b)
+	StrongClock         Property = "strong clock condition"  // and only then
+	ClockBound          Property = "clock bound"             // clocks differ by at most Bound
+	MulticastAgreement  Property = "agreement on delivery"   // if one correct process delivers, all do
+	OrderFIFO           Property = "FIFO order"              // deliveries in the order of each sender
+	OrderCausal         Property = "causal order"            // deliveries respect happened-before
+	OrderTotal          Property = "total order"             // all deliver in one sequence
+	ConsistentCut       Property = "consistent cut"          // nothing received inside the cut was sent outside
+	ValueAgreement      Property = "agreement"               // nobody decides differently
+	ValueValidity       Property = "validity"                // what is decided was proposed
+	Decision            Property = "decision"                // every live process decides
+	NoPhantom           Property = "no phantom deadlock"     // a declared deadlock exists
+	DeadlockFound       Property = "deadlocks are found"     // a deadlock that lasts is declared
+	SingleLeader        Property = "single leader"           // of those who are up at most one takes itself for the leader
+	StateInvariant      Property = "invariant"               // Spec.Invariant holds in every state
+	Convergence         Property = "convergence"             // from any state to a legitimate one
 )
 
-var propertyNames = [...]string{"", "mutual exclusion", "at most k inside", "progress", "order of arrival",
-	"order of time stamps", "happened-before order", "bounded bypass", "fences grow", "fences grow causally",
-	"one token", "agreement on the leader", "valid leader", "election terminates", "quiescence",
-	"strong completeness", "strong accuracy", "eventual accuracy", "clock condition", "strong clock condition",
-	"clock bound", "agreement on delivery", "FIFO order", "causal order", "total order", "consistent cut",
-	"agreement", "validity", "decision", "no phantom deadlock", "deadlocks are found",
-	"place of super-peers", "cap of super-peers", "spread of super-peers", "single leader", "invariant", "convergence"}
+// Properties are those that any algorithm may promise.
+var Properties = []Property{
+	MutualExclusion, AtMostK, Progress, OrderArrival, OrderTimestamp, OrderHappenedBefore,
+	BoundedBypass, FencesGrow, FencesGrowCausally, OneToken, LeaderAgreement, LeaderValidity,
+	LeaderTermination, Quiescence, StrongCompleteness, StrongAccuracy, EventualAccuracy, ClockCondition,
+	StrongClock, ClockBound, MulticastAgreement, OrderFIFO, OrderCausal, OrderTotal, ConsistentCut,
+	ValueAgreement, ValueValidity, Decision, NoPhantom, DeadlockFound, SingleLeader, StateInvariant,
+	Convergence,
+}
 
 // String returns the name of the property.
-func (p Property) String() string { return propertyNames[p] }
+func (p Property) String() string { return string(p) }
 
 // Claim is one promised property.
 type Claim struct {

@@ -43,8 +43,6 @@ func violation(t *testing.T, v *broken.Variant, spec *process.Spec, seed uint64)
 	switch v.Breaks {
 	case process.AtMostK:
 		judge = sim.AtMost(2)
-	case process.SuperPeerCap:
-		judge = sim.SuperPeerCap
 	}
 	cfg.Judges = []sim.Judge{judge}
 	result, err := sim.Run(cfg)
@@ -157,7 +155,7 @@ func TestVariants(t *testing.T) {
 	count := map[string]int{}
 	for _, v := range broken.Variants {
 		count[v.Of.Name]++
-		if v.Mistake == "" || v.Tempting == "" || v.Wrong == "" || v.Breaks == 0 || v.Bounds.N == 0 || v.Bounds.Entries == 0 {
+		if v.Mistake == "" || v.Tempting == "" || v.Wrong == "" || v.Breaks == "" || v.Bounds.N == 0 || v.Bounds.Entries == 0 {
 			t.Errorf("%s lacks something: %+v", v.Name, v)
 		}
 		if !strings.HasPrefix(v.Name, v.Of.Name+"-") || v.Spec.Name != v.Name {

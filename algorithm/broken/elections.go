@@ -88,7 +88,7 @@ var ofSuperPeer = []Variant{
 		Mistake:  "A super-peer takes every node of its segment, as in 003_8fa077ede16d71a0.txt, which wants a limit and says nothing of how.",
 		Tempting: "Hashing spreads the nodes evenly.",
 		Wrong:    "Only on average: a segment of many has a super-peer with more clients than it may have.",
-		Breaks:   process.SuperPeerCap,
+		Breaks:   superpeer.Cap,
 		Bounds:   Bounds{N: 3, Entries: 1, Options: append(option("prefix", "0"), option("cap", "1")...)},
 		Scenario: "scenarios/broken/super-peer-no-split.yaml",
 	},

@@ -99,7 +99,7 @@ func (c *checking) named(cfg *check.Config) error {
 			continue
 		}
 		p := propertyNamed(name)
-		if p == 0 {
+		if p == "" {
 			return fmt.Errorf("--property %q is none that can be checked%s", name, scenario.Near(name, checkableNames()))
 		}
 		cfg.Properties = append(cfg.Properties, p)
@@ -108,17 +108,15 @@ func (c *checking) named(cfg *check.Config) error {
 }
 
 func propertyNamed(name string) process.Property {
-	for p := process.MutualExclusion; p <= process.Convergence; p++ {
-		if p.String() == name && check.Checkable(p) {
-			return p
-		}
+	if p := process.Property(name); check.Checkable(p) {
+		return p
 	}
-	return 0
+	return ""
 }
 
 func checkableNames() []string {
 	var names []string
-	for p := process.MutualExclusion; p <= process.Convergence; p++ {
+	for _, p := range process.Properties {
 		if check.Checkable(p) {
 			names = append(names, p.String())
 		}

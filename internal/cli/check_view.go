@@ -59,7 +59,7 @@ func sometimes(r *check.Result) (reached, missed []string) {
 // propertyText names the broken property, or all that were checked.
 func propertyText(r *check.Result) string {
 	if r.Broken != nil {
-		if r.Broken.Property == 0 {
+		if r.Broken.Property == "" {
 			return "assertion"
 		}
 		return r.Broken.Property.String()

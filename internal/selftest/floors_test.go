@@ -25,9 +25,9 @@ process/processtest:   process process/property
 trace:                 process
 
 # Algorithms: pure machines, which know the contract and nothing of each other.
-algorithm/...:         process
+algorithm/...:         process process/property
 algorithm/election/ring: process # how elections pass messages along a ring
-algorithm/election/...: process algorithm/election/ring
+algorithm/election/...: process process/property algorithm/election/ring
 algorithm/election/byload: process algorithm/election/ring algorithm/election/... # puts another order into them
 algorithm/broken/...:  process algorithm/... # variants of these, with a rule left out or changed
 algorithm/broken:      process algorithm/...

@@ -67,7 +67,7 @@ func TestElections(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if broken := r.Broken != nil; broken != (b.broken != 0) || broken && r.Broken.Property != b.broken {
+			if !breaks(r, b.broken) {
 				t.Errorf("%s: %v", r.Verdict, r.Broken)
 			}
 			if r.Broken != nil {

@@ -27,7 +27,7 @@ func (p *replay) write() {
 		p.line("watch: []")
 		return
 	}
-	if v.Property == 0 {
+	if v.Property == "" {
 		p.line("expect: {violation: assertion}")
 		return
 	}

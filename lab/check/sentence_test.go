@@ -17,8 +17,8 @@ import (
 func TestOneSentence(t *testing.T) {
 	said := map[string]bool{}
 	for _, v := range broken.Variants {
-		for _, alone := range append(check.AllClaimed(v.Of, &process.Config{N: v.Bounds.N, Options: v.Bounds.Options}), v.Breaks, 0) {
-			if alone != 0 && !check.Checkable(alone) {
+		for _, alone := range append(check.AllClaimed(v.Of, &process.Config{N: v.Bounds.N, Options: v.Bounds.Options}), v.Breaks, "") {
+			if alone != "" && !check.Checkable(alone) {
 				continue
 			}
 			b := v.Bounds
@@ -29,7 +29,7 @@ func TestOneSentence(t *testing.T) {
 			if b.AnyTime {
 				cfg.Timing = check.AnyTime
 			}
-			if alone != 0 {
+			if alone != "" {
 				cfg.Properties = []process.Property{alone}
 			}
 			r, err := check.Run(t.Context(), cfg)

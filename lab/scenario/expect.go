@@ -15,7 +15,7 @@ import (
 // expect is what should come of a run. Every check says what is otherwise, or
 // nothing.
 type expect struct {
-	violation process.Property // 0: none
+	violation process.Property // "": none
 	assertion bool             // of the algorithm itself, in place of a violation
 	checks    []func(o *Outcome) string
 }
@@ -62,24 +62,35 @@ func differs[T comparable](what string, got, want T) string {
 	return fmt.Sprintf("%s: %v, expected %v", what, got, want)
 }
 
-// property returns the property of a name, or 0 for another word that is given.
+// property returns the property of a name, or nothing for another word that is given.
 func (r *reader) property(n *yaml.Node, none string) process.Property {
 	name := r.text(n, "a property")
 	if name == none {
-		return 0
+		return ""
 	}
 	names := []string{none}
 	if none == "" {
 		names = nil
 	}
-	for p := process.MutualExclusion; p <= process.Convergence; p++ {
+	for _, p := range r.properties() {
 		if p.String() == name {
 			return p
 		}
 		names = append(names, p.String())
 	}
 	r.complain(n, "there is no property %q%s", shorten(name), suggest(name, names))
-	return 0
+	return ""
+}
+
+// properties returns those that any algorithm may promise, and those of the algorithm.
+func (r *reader) properties() []process.Property {
+	all := slices.Clone(process.Properties)
+	if r.cfg.Spec != nil {
+		for _, claim := range r.cfg.Spec.Claims.Properties {
+			all = append(all, claim.Property)
+		}
+	}
+	return all
 }
 
 func (r *reader) reason(n *yaml.Node) {
@@ -166,7 +177,7 @@ func (r *reader) leader(n *yaml.Node) {
 func (e *expect) unmet(o *Outcome) []string {
 	var unmet []string
 	for _, v := range o.Result.Violations {
-		if e.violation == 0 && !e.assertion || v.Property != e.violation {
+		if e.violation == "" && !e.assertion || v.Property != e.violation {
 			unmet = append(unmet, fmt.Sprintf("violation: %s", v.Text))
 		}
 	}
@@ -174,7 +185,7 @@ func (e *expect) unmet(o *Outcome) []string {
 		switch {
 		case e.assertion:
 			unmet = append(unmet, "violation: none, expected one of an assertion")
-		case e.violation != 0:
+		case e.violation != "":
 			unmet = append(unmet, fmt.Sprintf("violation: none, expected one of %s", e.violation))
 		}
 	}

@@ -136,8 +136,8 @@ watch: [mutual exclusion]
 func TestWatchWithANumber(t *testing.T) {
 	const file = "algorithm: k-ricart-agrawala\noptions: {k: 3}\nn: 5\nworkload: {regime: saturated, section: 3}\nlimit: {entries: 30}\nwatch: ["
 	for watch, want := range map[string]process.Property{
-		"{at most k inside: 2}": process.AtMostK, "{at most k inside: 3}": 0,
-		"{bounded bypass: 0}": process.BoundedBypass, "{bounded bypass: 30}": 0, "{bounded bypass: 30, since: known}": 0,
+		"{at most k inside: 2}": process.AtMostK, "{at most k inside: 3}": "",
+		"{bounded bypass: 0}": process.BoundedBypass, "{bounded bypass: 30}": "", "{bounded bypass: 30, since: known}": "",
 	} {
 		s, err := scenario.Parse("f.yaml", []byte(file+watch+"]"))
 		if err != nil {

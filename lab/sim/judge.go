@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/conclave-io/conclave/algorithm/election/superpeer"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/process/property"
 )
@@ -136,6 +137,11 @@ func (s *scene) Leader(p process.ID) process.ID {
 	return s.meter.leaders[p].Leader
 }
 
+func (s *scene) Now() process.Duration                { return s.now }
+func (s *scene) Clock(p process.ID) process.Duration  { return (*World)(s).Clock(p) }
+func (s *scene) Incarnation(p process.ID) uint32      { return s.procs[p].incarnation }
+func (s *scene) Addressee(from, to process.ID) uint32 { return s.oracle.addressee(from, to) }
+
 func (w *World) scene() *scene { return (*scene)(w) }
 
 // say returns the sentence of a verdict, and notes whom it names.
@@ -190,10 +196,7 @@ func judgeOf(p process.Property, spec *process.Spec, c *process.Config) Judge {
 	if p == process.AtMostK {
 		return AtMost(property.Units(spec, c))
 	}
-	if judge := JudgeOf(p); judge != nil {
-		return judge
-	}
-	return superPeerJudge(p)
+	return JudgeOf(p)
 }
 
 // JudgeOf returns the judge of a property that needs no number, or nil if nobody
@@ -226,4 +229,7 @@ var judges = map[process.Property]Judge{
 	process.StrongClock:         StrongClock,
 	process.ConsistentCut:       ConsistentCut,
 	process.StateInvariant:      StateInvariant,
+	superpeer.Place:             SuperPeerPlace,
+	superpeer.Cap:               SuperPeerCap,
+	superpeer.Spread:            SuperPeerSpread,
 }

@@ -21,14 +21,14 @@ type Scene interface {
 
 // Violation is a broken promise.
 type Violation struct {
-	Property process.Property // 0: an assertion
+	Property process.Property // "": an assertion
 	Process  process.ID       // which broke it or suffers from it, or None
 	Text     string           // in one line
 }
 
 // String returns the violation in one line.
 func (v *Violation) String() string {
-	if v.Property == 0 {
+	if v.Property == "" {
 		return "assertion: " + v.Text
 	}
 	return v.Property.String() + ": " + v.Text
@@ -54,7 +54,7 @@ func list(s Scene, test func(p process.ID) bool) string {
 
 // Unasked is what a grant breaks that nobody waits for.
 func Unasked(c *process.Config, p process.ID) *Violation {
-	return broken(0, p, "%s was granted an entry that it did not wait for", c.Text(p))
+	return broken("", p, "%s was granted an entry that it did not wait for", c.Text(p))
 }
 
 // Invariant judges a state of the whole system.

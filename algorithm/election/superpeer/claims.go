@@ -16,9 +16,9 @@ const settled = "once nobody has come or gone for some periods"
 
 var claims = process.Claims{
 	Properties: []process.Claim{
-		{Property: process.SuperPeerPlace, When: settled},
-		{Property: process.SuperPeerCap, When: "whoever was silent for three periods is no client any more"},
-		{Property: process.SuperPeerSpread, When: settled},
+		{Property: Place, When: settled},
+		{Property: Cap, When: "whoever was silent for three periods is no client any more"},
+		{Property: Spread, When: settled},
 		{Property: process.LeaderAgreement, Fails: true, When: "there are many leaders, and while nodes come and go a segment may have two"},
 	},
 	Costs: []process.Cost{

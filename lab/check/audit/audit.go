@@ -114,7 +114,7 @@ func One(ctx context.Context, spec *process.Spec, a Assumption, limits Limits) C
 	}
 	cell.ascend(ctx, limits)
 	core := corePromise(spec)
-	if cell.Outcome == Violated && cell.Result.Broken.Property != 0 && cell.Result.Broken.Property != core {
+	if cell.Outcome == Violated && cell.Result.Broken.Property != "" && cell.Result.Broken.Property != core {
 		cell.Core = &Cell{Spec: spec, Assumption: a, only: core}
 		cell.Core.ascend(ctx, limits)
 	}
@@ -129,7 +129,7 @@ func corePromise(s *process.Spec) process.Property {
 			return p
 		}
 	}
-	return 0
+	return ""
 }
 
 // ascend climbs with any number of timeouts, and from where that is too much with few:
@@ -177,7 +177,7 @@ func (c *Cell) search(ctx context.Context, limits Limits, s step, timeouts int) 
 	var largest *check.Result
 	for _, cfg := range limits.configs(c.Spec, c.Assumption, s) {
 		cfg.Timeouts = timeouts
-		if c.only != 0 {
+		if c.only != "" {
 			cfg.Properties, cfg.Liveness = []process.Property{c.only}, false
 		}
 		if cfg.Validate() != nil {

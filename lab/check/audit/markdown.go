@@ -251,7 +251,7 @@ func (c *Cell) searchLines(b *strings.Builder) {
 	if r := c.Beyond; r != nil {
 		next = fmt.Sprintf("%d states to depth %d of %s (%s)", r.States, r.Depth, bounds(r), r.Stopped)
 	}
-	if c.only != 0 {
+	if c.only != "" {
 		prefix = c.only.String() + " "
 	}
 	if c.Outcome == Bounded {

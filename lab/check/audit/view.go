@@ -23,7 +23,7 @@ func (c *Cell) Scenario() (name string, content []byte) {
 		return "", nil
 	}
 	name = c.Spec.Name + "-" + slugs[c.Assumption]
-	if c.only != 0 {
+	if c.only != "" {
 		name += "-" + strings.ReplaceAll(c.only.String(), " ", "-")
 	}
 	return name + ".yaml", c.Result.Scenario()
@@ -90,7 +90,7 @@ func (c *Cell) proofs() string {
 	var parts []string
 	if c.Result != nil {
 		word := "proved "
-		if !c.live() || c.only != 0 {
+		if !c.live() || c.only != "" {
 			word = "safe "
 		}
 		parts = append(parts, word+size(c.Result))
@@ -122,7 +122,7 @@ func (c *Cell) notLive() string {
 }
 
 func (c *Cell) broken() string {
-	if c.Result.Broken.Property == 0 {
+	if c.Result.Broken.Property == "" {
 		return "assertion"
 	}
 	return c.Result.Broken.Property.String()
@@ -165,7 +165,7 @@ func Text(w io.Writer, rows []Row) error {
 // within says what was searched, or why nothing was.
 func (c *Cell) within() string {
 	var parts []string
-	if c.only != 0 {
+	if c.only != "" {
 		parts = append(parts, c.only.String()+" alone")
 	}
 	if c.Why != "" {
