@@ -5,7 +5,7 @@ import "testing"
 var (
 	// machines are what any host may run: simulator, checker, server.
 	machines = Pure{
-		Packages: []string{"process", "algorithm/...", "internal/leasemodel"},
+		Packages: []string{"process", "process/property", "algorithm/...", "internal/leasemodel"},
 		Standard: []string{"bytes", "cmp", "encoding/binary", "errors", "fmt", "iter", "math", "math/bits", "slices", "strconv", "strings", "unicode/utf8"},
 	}
 	// decisions are the parts of a server that must come to the same state on
