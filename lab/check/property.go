@@ -193,7 +193,7 @@ func (w *worker) judgeEnd(v []uint32) *Violation {
 		return nil
 	}
 	if w.cfg.checks(process.Progress) {
-		if broken := property.Progress(w.sceneOf(v)); broken != nil {
+		if broken := property.Progress(w.sceneOf(v), 0); broken != nil {
 			return broken
 		}
 	}

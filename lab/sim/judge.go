@@ -144,6 +144,16 @@ func (s *scene) Addressee(from, to process.ID) uint32 { return s.oracle.addresse
 
 func (w *World) scene() *scene { return (*scene)(w) }
 
+// on makes a watcher that judges observations of one kind.
+func (w *World) on(kind ObservationKind, p process.Property, judge func(o *Observation) *property.Violation) Watcher {
+	return Watcher{Name: p.String(), Property: p, Watch: func(o *Observation) string {
+		if o.Kind != kind {
+			return ""
+		}
+		return w.say(judge(o))
+	}}
+}
+
 // say returns the sentence of a verdict, and notes whom it names.
 func (w *World) say(v *property.Violation) string {
 	if v == nil {

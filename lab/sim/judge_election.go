@@ -13,16 +13,13 @@ import (
 // LeaderAgreement watches that nobody differs on the leader of a term.
 func LeaderAgreement(w *World) Watcher {
 	leaders := map[process.Term]process.ID{}
-	return Watcher{Name: "agreement on the leader", Property: process.LeaderAgreement, Watch: func(o *Observation) string {
-		if o.Kind != Elected {
-			return ""
-		}
+	return w.on(Elected, process.LeaderAgreement, func(o *Observation) *property.Violation {
 		earlier, known := leaders[o.Term]
 		if leaders[o.Term] = o.Peer; !known {
-			return ""
+			return nil
 		}
-		return w.say(property.LeaderAgreement(w.scene(), o.Process, o.Peer, o.Term, earlier))
-	}}
+		return property.LeaderAgreement(w.scene(), o.Process, o.Peer, o.Term, earlier)
+	})
 }
 
 // LeaderValidity watches that the leader is the best of all that are up: the one of
@@ -107,6 +104,15 @@ func LeaderTermination(w *World) Watcher {
 			return w.say(cmp.Or(disagree, property.Orphan(w.scene(), left.told, left.asked)))
 		},
 	}
+}
+
+// SingleLeader watches that of those who are up at most one takes itself for the
+// leader. Few elections promise it: a leader that another has replaced learns so a
+// message later, which is why what it does is ordered by its term.
+func SingleLeader(w *World) Watcher {
+	return w.on(Elected, process.SingleLeader, func(o *Observation) *property.Violation {
+		return property.SingleLeader(w.scene(), o.Process)
+	})
 }
 
 // ValueAgreement watches that nobody decides differently.

@@ -1,9 +1,6 @@
 package sim
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/process/property"
 )
@@ -12,57 +9,40 @@ import (
 // mutual exclusion.
 func AtMost(k int) Judge {
 	return func(w *World) Watcher {
-		watcher := Watcher{Name: process.AtMostK.String(), Property: process.AtMostK}
+		p := process.AtMostK
 		if k == 1 {
-			watcher.Name, watcher.Property = process.MutualExclusion.String(), process.MutualExclusion
+			p = process.MutualExclusion
 		}
-		watcher.Watch = func(o *Observation) string {
-			if o.Kind != Entered || w.meter.inside <= k {
-				return ""
+		return w.on(Entered, p, func(o *Observation) *property.Violation {
+			if w.meter.inside <= k {
+				return nil
 			}
-			return w.say(property.AtMost(w.scene(), k, o.Process))
-		}
-		return watcher
+			return property.AtMost(w.scene(), k, o.Process)
+		})
 	}
-}
-
-// those lists the processes whose clients are in a phase.
-func (w *World) those(phase clientPhase) string {
-	var labels []string
-	for p := range w.clients {
-		if w.clients[p].phase == phase {
-			labels = append(labels, w.config.Text(process.ID(p)))
-		}
-	}
-	return strings.Join(labels, ", ")
 }
 
 // FencesGrow watches that each fence is larger than all before it.
 func FencesGrow(w *World) Watcher {
 	var highest process.Fence
-	return Watcher{Name: "fences grow", Property: process.FencesGrow, Watch: func(o *Observation) string {
-		if o.Kind != Entered {
-			return ""
-		}
+	return w.on(Entered, process.FencesGrow, func(o *Observation) *property.Violation {
 		before := highest
 		highest = max(highest, o.Fence)
-		return w.say(property.FencesGrow(w.scene(), o.Process, o.Fence, before))
-	}}
+		return property.FencesGrow(w.scene(), o.Process, o.Fence, before)
+	})
 }
 
 // FencesGrowCausally watches that fences are unique, and larger than those of all
 // entries that happened before.
 func FencesGrowCausally(w *World) Watcher {
 	given := map[process.Fence]bool{}
-	watch := func(o *Observation) string {
-		if o.Kind != Entered {
-			return ""
-		}
+	watcher := w.on(Entered, process.FencesGrowCausally, func(o *Observation) *property.Violation {
 		again, past := given[o.Fence], w.ghost.fences[o.Process]
 		given[o.Fence], w.ghost.fences[o.Process] = true, max(past, o.Fence)
-		return w.say(property.FencesGrowCausally(w.scene(), o.Process, o.Fence, past, again))
-	}
-	return Watcher{Name: "fences grow causally", Property: process.FencesGrowCausally, Ghost: true, Watch: watch}
+		return property.FencesGrowCausally(w.scene(), o.Process, o.Fence, past, again)
+	})
+	watcher.Ghost = true
+	return watcher
 }
 
 // Progress watches that a run does not end, or stand still, while somebody waits.
@@ -77,9 +57,9 @@ func Progress(w *World) Watcher {
 				return ""
 			}
 			if w.reason == Quiet {
-				return w.say(property.Progress(w.scene()))
+				return w.say(property.Progress(w.scene(), 0))
 			}
-			return fmt.Sprintf("%s wait, and nobody has entered for %d ns", w.those(clientWaiting), w.stallTime())
+			return w.say(property.Progress(w.scene(), w.stallTime()))
 		},
 	}
 }

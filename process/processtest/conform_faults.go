@@ -201,7 +201,7 @@ func (r *run) drain() error {
 			return nil
 		}
 		if done, err := r.calm(); err != nil || done {
-			return errors.Join(err, r.verdict(property.Progress(scene{r.w})))
+			return errors.Join(err, r.verdict(property.Progress(scene{r.w}, 0)))
 		}
 		if err := r.checkClients(); err != nil {
 			return err

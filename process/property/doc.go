@@ -12,6 +12,7 @@
 //	mutual exclusion         2 entered while 1 was inside
 //	at most k inside         3 entered while 1, 2 were inside: at most 2 may be
 //	progress                 1, 2 wait forever: no event is enabled
+//	                         1, 2 wait, and nobody has entered for 1000000 ns
 //	fences grow              2 entered with fence 3: an earlier entry had fence 4
 //	fences grow causally     2 entered with fence 3: another entry had the same fence
 //	                         2 entered with fence 3: an entry that happened before had fence 4

@@ -2,6 +2,7 @@ package property
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/conclave-io/conclave/process"
 )
@@ -102,17 +103,19 @@ func often(times int) string {
 	return strconv.Itoa(times) + " times"
 }
 
-// Progress judges a state in which no event is enabled.
-func Progress(s Scene) *Violation {
+// Progress judges a state in which no event is enabled or, if stalled is not 0, nobody
+// has entered for so long.
+func Progress(s Scene, stalled process.Duration) *Violation {
 	waiting := list(s, s.Waiting)
 	if waiting == "" {
 		return nil
 	}
 	wait := "waits"
-	for p := range all(s) {
-		if s.Waiting(p) && waiting != s.Config().Text(p) {
-			wait = "wait"
-		}
+	if strings.Contains(waiting, ", ") {
+		wait = "wait"
+	}
+	if stalled > 0 {
+		return broken(process.Progress, process.None, "%s %s, and nobody has entered for %d ns", waiting, wait, stalled)
 	}
 	return broken(process.Progress, process.None, "%s %s forever: no event is enabled", waiting, wait)
 }
