@@ -43,10 +43,7 @@ type World struct {
 
 	watchers []Watcher
 	curious  bool // some watcher wants messages
-	global   bool // some watcher judges whole states
-	faults   bool // see process.Global
 	observed Observation
-	blamed   process.ID // whom a violation names that is found now
 	ghost    *ghost
 	meter    meter
 	idle     idleTurn
@@ -61,6 +58,9 @@ type World struct {
 
 	violations   []Violation
 	reason       Reason
+	global       bool       // some watcher judges whole states
+	faults       bool       // see process.Global
+	blamed       process.ID // whom a violation names that is found now
 	globalStates []GlobalState
 }
 
