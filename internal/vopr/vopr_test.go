@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 16, "how many seeds TestSample plays")
+	seeds = flag.Int("seeds", 20, "how many seeds TestSample plays")
 	first = flag.Uint64("first", 1, "the first of them")
 )
 
@@ -39,7 +39,7 @@ func TestSample(t *testing.T) {
 		"writes beside others": all.Beside, "sessions ended by an operator": all.Dismissed,
 		"levels raised": all.Raised, "floods": all.Floods, "acquires refused by the limit of the state": all.Limited, "requests in sessions of others": all.Thefts, "streams relayed": all.Relayed, "founders": all.Founded, "disks emptied": all.Emptied, "servers that rejoined": all.Rejoined, "emptied servers taken back": all.TakenBack,
 	} {
-		if n == 0 && *seeds >= 16 {
+		if n == 0 && *seeds >= 20 {
 			t.Errorf("no %s in %d runs", what, *seeds)
 		}
 	}
