@@ -21,6 +21,9 @@ import (
 	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/election/byload"
 	"github.com/conclave-io/conclave/algorithm/election/changroberts"
+	"github.com/conclave-io/conclave/algorithm/election/hirschbergsinclair"
+	"github.com/conclave-io/conclave/algorithm/election/lelann"
+	"github.com/conclave-io/conclave/algorithm/election/peterson"
 	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
 	"github.com/conclave-io/conclave/algorithm/election/ringlist"
 	"github.com/conclave-io/conclave/algorithm/election/superpeer"
@@ -67,6 +70,9 @@ var All = []*process.Spec{
 	bully.Spec,
 	changroberts.Spec,
 	changroberts.Repaired,
+	lelann.Spec,
+	hirschbergsinclair.Spec,
+	peterson.Spec,
 	ringlist.Spec,
 	ringactivelist.Spec,
 	byload.List,

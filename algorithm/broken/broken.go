@@ -56,7 +56,7 @@ type Bounds struct {
 var Variants = list(
 	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
 	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofKRicartAgrawala,
-	ofBully, ofChangRoberts, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
+	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
 )
 
 // Specs returns those of all variants.

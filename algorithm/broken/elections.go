@@ -5,6 +5,9 @@ import (
 	"github.com/conclave-io/conclave/algorithm/election/bully"
 	"github.com/conclave-io/conclave/algorithm/election/byload"
 	"github.com/conclave-io/conclave/algorithm/election/changroberts"
+	"github.com/conclave-io/conclave/algorithm/election/hirschbergsinclair"
+	"github.com/conclave-io/conclave/algorithm/election/lelann"
+	"github.com/conclave-io/conclave/algorithm/election/peterson"
 	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
 	"github.com/conclave-io/conclave/algorithm/election/ringlist"
 	"github.com/conclave-io/conclave/algorithm/election/superpeer"
@@ -34,6 +37,75 @@ var ofChangRoberts = []Variant{
 		Wrong:    "A lone starter elects itself whatever its label; of several, perhaps nobody is elected.",
 		Breaks:   process.LeaderValidity,
 		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}, Alone: true},
+	},
+}
+
+var ofLeLann = []Variant{
+	{
+		Name:     "le-lann-passes-first",
+		Of:       lelann.Spec,
+		New:      lelann.Flaw{PassesFirst: true}.New,
+		Mistake:  "A process passes the first label on before it sends its own.",
+		Tempting: "Messages are handled in the order in which they come.",
+		Wrong:    "The first label is back at its owner before the labels behind it: the owner decides on half of them.",
+		Breaks:   process.LeaderValidity,
+		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
+	},
+	{
+		Name:     "le-lann-stops-worse",
+		Of:       lelann.Spec,
+		New:      lelann.Flaw{StopsWorse: true}.New,
+		Mistake:  "A process discards a label that is lower than one that it has seen, as Chang and Roberts do.",
+		Tempting: "That label cannot win, and most of the messages are saved.",
+		Wrong:    "Its owner waits for it to come back: without an announcement it never learns who leads.",
+		Breaks:   process.LeaderTermination,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
+}
+
+var ofHirschbergSinclair = []Variant{
+	{
+		Name:     "hirschberg-sinclair-side-by-sender",
+		Of:       hirschbergsinclair.Spec,
+		New:      hirschbergsinclair.Flaw{SideBySender: true}.New,
+		Mistake:  "Messages carry no direction: what comes from the left neighbor travels right, all else left.",
+		Tempting: "Each process knows its two neighbors, so the sender tells the side.",
+		Wrong:    "In a ring of two the neighbors are one process. Both replies seem to come from one side, and the candidate waits for the other.",
+		Breaks:   process.LeaderTermination,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
+	{
+		Name:     "hirschberg-sinclair-sleepers-discard",
+		Of:       hirschbergsinclair.Spec,
+		New:      hirschbergsinclair.Flaw{SleepersDiscard: true}.New,
+		Mistake:  "A process that has not started discards the probe of a worse one and does nothing else.",
+		Tempting: "A worse process cannot win, and a discarded probe is not answered.",
+		Wrong:    "If the better process never starts, nobody is elected.",
+		Breaks:   process.LeaderTermination,
+		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
+	},
+}
+
+var ofPeterson = []Variant{
+	{
+		Name:     "peterson-last-leads",
+		Of:       peterson.Spec,
+		New:      peterson.Flaw{LastLeads: true}.New,
+		Mistake:  "The process that is the only active one announces itself.",
+		Tempting: "All others have given up, so it has won.",
+		Wrong:    "The label that it stands for has won, and that is of another process.",
+		Breaks:   process.LeaderValidity,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
+	{
+		Name:     "peterson-sleepers-relay",
+		Of:       peterson.Spec,
+		New:      peterson.Flaw{SleepersRelay: true}.New,
+		Mistake:  "A process that has not started passes the first message on and is a relay.",
+		Tempting: "It has not asked for anything, and messages are saved.",
+		Wrong:    "The highest of those that start is elected, not the highest of all.",
+		Breaks:   process.LeaderValidity,
+		Bounds:   Bounds{N: 2, Entries: 1, Clients: []process.ID{0}},
 	},
 }
 

@@ -72,6 +72,7 @@ func TestSometimes(t *testing.T) {
 				func(*check.Config) {},
 				crashing,
 				func(c *check.Config) { c.Crashes, c.Order = 1, check.DepthFirst },
+				func(c *check.Config) { c.Crashes, c.Order, c.Properties = 1, check.DepthFirst, []process.Property{} },
 				cancelling,
 			} {
 				cfg := check.Config{Spec: spec, Process: process.Config{N: 3}, Timeouts: 3, MaxStates: 30_000, Workers: 1}

@@ -58,7 +58,7 @@ func ballots(spec *process.Spec, n int, regime process.Regime) []ballot {
 
 // random reports whether the cost when all start depends on the ring.
 func random(spec *process.Spec) bool {
-	return slices.ContainsFunc(spec.Claims.Costs, func(c process.Cost) bool { return c.Regime == process.AllStart && c.Mean != nil })
+	return slices.ContainsFunc(spec.Claims.Costs, func(c process.Cost) bool { return c.Regime == process.AllStart && c.Exact == nil })
 }
 
 func count(n int) []int {

@@ -52,3 +52,9 @@ func (a Candidate) Beats(b Candidate, c *process.Config) bool {
 	}
 	return c.Above(a.ID, b.ID)
 }
+
+// Better reports whether p is better than q: it has the higher label or, of two with the
+// same label, the higher rank. So of any two one is better.
+func Better(p, q process.ID, c *process.Config) bool {
+	return c.Above(p, q) || p > q && !c.Above(q, p)
+}

@@ -1,0 +1,185 @@
+// Package lelann is the election of Le Lann on a unidirectional ring: every label goes
+// all the way round, and every process sees by itself which is the highest.
+//
+// # Problem and idea
+//
+// A process knows only the next one on the ring, not how many there are. A process that
+// takes part sends its label round the ring, and everyone passes the labels of others
+// on. Links keep the order of messages. So when its own label is back, a process has
+// seen all others, and nobody needs to announce the result. This is the first ring
+// election; those that followed save messages by stopping labels that cannot win.
+//
+// # Rules
+//
+//	L1  start: unless this process takes part already, send CANDIDATE(i) to the next.
+//	L2  the first CANDIDATE of a round: send CANDIDATE(i) before passing it on.
+//	L3  on CANDIDATE(j): note j if it is the best so far, and pass it on.
+//	L4  on CANDIDATE(i): the best that was seen leads.
+//	    L4a of a round that is over: discard.
+//
+// # Why it is safe
+//
+// CANDIDATE(i) passes every process on the ring. Each of them has sent its own label
+// before that (L2), and nothing overtakes it on the rest of its way. So when
+// CANDIDATE(i) is back, all labels have passed i. Everyone therefore finds the same
+// best. A label leaves the ring at its owner, so nothing circulates afterwards.
+// Elections are numbered by rounds, and a higher one ends what is left of a lower one.
+//
+// # Cost
+//
+// N labels travel N hops each: N^2 messages, whoever starts. If one process starts, the
+// last one to join does so after N-1 message times and knows the result after 2N-1. If
+// all start, all know after N.
+//
+// # Assumptions and deviations
+//
+// Links lose nothing and keep order. Without order a label may come back before others
+// have passed, and processes find different leaders. N is not known. Le Lann elects to
+// make a lost control token anew, and collects the labels in a list; only the best of
+// them counts, so only that is kept. That a process that has not started joins (L2)
+// makes the winner the highest of all; if it only passed labels on, the winner would be
+// the highest of those that start. Rounds are ours.
+//
+// Not survived: any crash. The label of a process that crashed, or one that it had
+// received, is lost, and its owner waits forever.
+//
+// The election ring-active-list adds acknowledgements and passes over those that are
+// down, as in a lecture document.
+//
+// Source: G. Le Lann: Distributed systems, towards a formal approach, 1977.
+package lelann
+
+import (
+	"github.com/conclave-io/conclave/algorithm/election/ring"
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:   "le-lann",
+	Title:  "Ring election of Le Lann",
+	Paper:  "G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
+	Family: process.Election,
+	Messages: []process.MessageSpec{
+		{Name: "CANDIDATE", Fields: []process.FieldUse{
+			{Field: process.FieldSubject, Symbol: "id"}, {Field: process.FieldTerm, Symbol: "round"}}},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "L1", Text: "start: CANDIDATE of oneself"},
+		{Name: "L2", Text: "first CANDIDATE of a round: CANDIDATE of oneself before it"},
+		{Name: "L3", Text: "CANDIDATE of another: note the best, pass it on"},
+		{Name: "L4", Text: "CANDIDATE of oneself: the best leads"},
+		{Name: "L4a", Text: "CANDIDATE of a round that is over: discard"},
+	},
+	Needs:  process.Needs{FIFO: true, Reliable: true, Topology: process.RingTopology},
+	Claims: claims,
+	New:    newMachine,
+}
+
+const candidate process.Type = 1
+
+const (
+	ruleL1 process.Rule = iota + 1
+	ruleL2
+	ruleL3
+	ruleL4
+	ruleL4a
+)
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+	flaw Flaw
+
+	round uint64     // the highest seen; rises before anything is sent in a new one
+	joins bool       // the own label is on its way in this round
+	best  process.ID // seen in this round, this process among them; None before the first round
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, best: process.None}
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Campaign:
+		m.start(fx)
+	case process.Deliver:
+		m.onCandidate(ev.Message, fx)
+	}
+}
+
+// start is L1.
+func (m *machine) start(fx *process.Effects) {
+	if m.joins {
+		return
+	}
+	fx.Rule(ruleL1)
+	m.join(m.round+1, fx)
+}
+
+// join saves the round and then sends the own label, unless there is nobody else.
+func (m *machine) join(round uint64, fx *process.Effects) {
+	m.round, m.joins, m.best = round, true, m.self
+	fx.Save()
+	next := m.c.Topology.Next(m.self, m.c.N)
+	if next == m.self {
+		m.decide(fx)
+		return
+	}
+	fx.Send(next, process.Message{Type: candidate, Subject: m.self, Term: process.MakeTerm(round, m.self)})
+}
+
+// onCandidate is L2, L3 and L4.
+func (m *machine) onCandidate(msg *process.Message, fx *process.Effects) {
+	r := msg.Term.Round()
+	if r < m.round || r == m.round && !m.joins {
+		fx.Rule(ruleL4a)
+		return
+	}
+	if msg.Subject == m.self && r == m.round {
+		m.decide(fx)
+		return
+	}
+	if r > m.round && !m.flaw.PassesFirst {
+		fx.Rule(ruleL2)
+		m.join(r, fx)
+	}
+	m.pass(msg, fx)
+	if r > m.round {
+		m.join(r, fx)
+		m.note(msg.Subject)
+	}
+}
+
+// pass is L3.
+func (m *machine) pass(msg *process.Message, fx *process.Effects) {
+	fx.Rule(ruleL3)
+	m.note(msg.Subject)
+	if m.flaw.StopsWorse && m.best != msg.Subject {
+		return
+	}
+	fx.Send(m.c.Topology.Next(m.self, m.c.N), *msg)
+}
+
+func (m *machine) note(p process.ID) {
+	if m.best == process.None || ring.Better(p, m.best, m.c) {
+		m.best = p
+	}
+}
+
+// decide is L4.
+func (m *machine) decide(fx *process.Effects) {
+	fx.Rule(ruleL4)
+	m.joins = false
+	fx.Elect(m.best, process.MakeTerm(m.round, m.best))
+}
+
+// Fields names the state. The round is all that must survive a crash: a process that
+// forgot it could elect two leaders in one term.
+func (m *machine) Fields(f *process.Fields) {
+	f.Durable().Seq("round", &m.round)
+	f.Bool("joins", &m.joins)
+	f.ID("best", &m.best)
+}

@@ -1,0 +1,292 @@
+// Package peterson is the election of Peterson, and of Dolev, Klawe and Rodeh, on a
+// unidirectional ring: at most N log N messages for each of two kinds, whatever the order
+// of the labels.
+//
+// # Problem and idea
+//
+// A process knows only the next one on the ring, not how many there are. On a ring that
+// can be used in both directions, a process could ask its two neighbors for their labels
+// and stay in the election only if its own is higher than both: at least every second
+// process gives up. Here labels travel in one direction only. So each process learns the
+// labels of the two before it, and stands for the one in the middle: if that is the
+// highest of the three, the process continues with it in place of its own. The others
+// only pass messages on from then on. The label that is left at the end has beaten all
+// others. It is usually not the label of the process that holds it.
+//
+// # Rules
+//
+// An active process stands for a label, at first its own.
+//
+//	P1  start: unless this process takes part already, be active, FIRST(i) to the next.
+//	P2  the first message of a round: the same, before anything else.
+//	P3  on FIRST(j), if active with the label l:
+//	    P3a j is another label: remember it, send SECOND(j).
+//	    P3b j = l has come round: no other process is active. j leads, ELECTED(j).
+//	P4  on SECOND(k), if active with the label l and after FIRST(j):
+//	    P4a j is better than l and k: l := j, send FIRST(j).
+//	    P4b otherwise: be a relay.
+//	P5  relay: pass FIRST and SECOND on.
+//	P6  on ELECTED(j): j leads, pass it on. P6a it has come round: stop it.
+//	P7  a message of a round that is over: discard.
+//
+// # Why it is safe
+//
+// Between two active processes there are relays only, so FIRST and SECOND are for the
+// next active process what the one before has sent. Take the ring of the labels that
+// active processes stand for. After a phase exactly those are left that are better than
+// both neighbors; each has moved one active process onward. The best label always is
+// among them, and of two neighbors at most one is. So the best label never disappears,
+// and the number of active processes is at least halved, until one is left. Its FIRST
+// then comes back to it, which cannot happen while another process is active. Elections
+// are numbered by rounds, and a higher one ends what is left of a lower one.
+//
+// # Cost
+//
+// In each phase every link carries one FIRST and one SECOND: 2N messages. Phases with two
+// active processes or more are at most log2(N), rounded down. The last phase costs N
+// FIRST, the announcement N ELECTED. Together at most 2N log2(N) + 2N messages, and at
+// least 4N, which a ring costs on which labels rise or fall. The number depends on the
+// arrangement of the labels only, not on who starts or on delays: every process reads
+// its messages from one link, in a fixed order.
+//
+// # Assumptions and deviations
+//
+// Links lose and copy nothing and keep order: a message carries no number of its phase,
+// so an active process takes whatever comes for FIRST, and then for SECOND. N is not
+// known. The first message wakes a process, so that the highest of all wins and not the
+// highest of those that start. Peterson sends the better of l and j in place of j as the
+// second message, which leads to the same decisions. Labels are unique; ranks stand for
+// them, and of two processes with equal labels the higher rank counts as better. The
+// announcement and the rounds are ours.
+//
+// Not survived: any crash, since the ring is cut, and a loss or a copy of any message.
+//
+// Sources: G. L. Peterson: An O(n log n) unidirectional algorithm for the circular
+// extrema problem, 1982; D. Dolev, M. Klawe and M. Rodeh: An O(n log n) unidirectional
+// distributed algorithm for extrema finding in a circle, 1982.
+package peterson
+
+import (
+	"github.com/conclave-io/conclave/algorithm/election/ring"
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:   "peterson",
+	Title:  "Unidirectional ring election of Peterson, and of Dolev, Klawe and Rodeh",
+	Paper:  "G. L. Peterson: An O(n log n) unidirectional algorithm for the circular extrema problem, ACM TOPLAS 4(4), 1982; D. Dolev, M. Klawe, M. Rodeh: An O(n log n) unidirectional distributed algorithm for extrema finding in a circle, Journal of Algorithms 3(3), 1982",
+	Family: process.Election,
+	Messages: []process.MessageSpec{
+		{Name: "FIRST", Fields: named},
+		{Name: "SECOND", Fields: named},
+		{Name: "ELECTED", Fields: named},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "P1", Text: "start: active, FIRST of oneself"},
+		{Name: "P2", Text: "first message of a round: active, FIRST of oneself before it"},
+		{Name: "P3a", Text: "active, FIRST of another label: SECOND of it"},
+		{Name: "P3b", Text: "active, FIRST of its label: that one leads, ELECTED"},
+		{Name: "P4a", Text: "active, the middle one of three labels is the best: continue with it, FIRST"},
+		{Name: "P4b", Text: "active, it is not: relay"},
+		{Name: "P5", Text: "relay: pass FIRST and SECOND on"},
+		{Name: "P6", Text: "ELECTED: record who leads, pass it on"},
+		{Name: "P6a", Text: "ELECTED that has come round: stop it"},
+		{Name: "P7", Text: "a message of a round that is over: discard"},
+	},
+	Needs:  process.Needs{FIFO: true, Reliable: true, NoDuplication: true, Topology: process.RingTopology},
+	Claims: claims,
+	New:    newMachine,
+}
+
+var named = []process.FieldUse{{Field: process.FieldSubject, Symbol: "id"}, {Field: process.FieldTerm, Symbol: "round"}}
+
+const (
+	first process.Type = iota + 1
+	second
+	elected
+)
+
+const (
+	ruleP1 process.Rule = iota + 1
+	ruleP2
+	ruleP3a
+	ruleP3b
+	ruleP4a
+	ruleP4b
+	ruleP5
+	ruleP6
+	ruleP6a
+	ruleP7
+)
+
+type role uint8
+
+const (
+	idle role = iota // no election is under way
+	active
+	relay
+)
+
+var roleNames = []string{"IDLE", "ACTIVE", "RELAY"}
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+	flaw Flaw
+
+	round   uint64 // the highest seen; rises before anything is sent in a new one
+	role    role
+	label   process.ID   // active: what this process stands for; else None
+	before  process.ID   // active: the label of the active process before this one; None until FIRST has come
+	elected process.Term // of the latest leader, or 0
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, label: process.None, before: process.None}
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Campaign:
+		m.start(fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	}
+}
+
+// start is P1.
+func (m *machine) start(fx *process.Effects) {
+	if m.role != idle {
+		return
+	}
+	fx.Rule(ruleP1)
+	m.join(m.round+1, fx)
+}
+
+func (m *machine) join(round uint64, fx *process.Effects) {
+	m.see(round, active, fx)
+	m.stand(m.self, fx)
+}
+
+// see notes a round and what this process is in it, and saves the round before anything
+// is sent in it.
+func (m *machine) see(round uint64, as role, fx *process.Effects) {
+	m.round, m.role = round, as
+	fx.Save()
+}
+
+// stand begins a phase with a label. A process that is alone has won.
+func (m *machine) stand(label process.ID, fx *process.Effects) {
+	m.label, m.before = label, process.None
+	if !m.send(first, label, fx) {
+		m.win(fx)
+	}
+}
+
+// send sends a message to the next process, and reports whether there is one.
+func (m *machine) send(kind process.Type, label process.ID, fx *process.Effects) bool {
+	next := m.c.Topology.Next(m.self, m.c.N)
+	if next != m.self {
+		fx.Send(next, process.Message{Type: kind, Subject: label, Term: process.MakeTerm(m.round, label)})
+	}
+	return next != m.self
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	r := msg.Term.Round()
+	switch {
+	case msg.Type == elected:
+		m.onElected(msg, fx)
+		return
+	case r < m.round || r == m.round && m.role == idle:
+		fx.Rule(ruleP7)
+		return
+	case r > m.round:
+		m.wake(r, fx)
+	}
+	switch {
+	case m.role == relay:
+		fx.Rule(ruleP5)
+		m.send(msg.Type, msg.Subject, fx)
+	case m.before == process.None:
+		m.onFirst(msg.Subject, fx)
+	default:
+		m.onSecond(msg.Subject, fx)
+	}
+}
+
+// wake is P2.
+func (m *machine) wake(round uint64, fx *process.Effects) {
+	if m.flaw.SleepersRelay {
+		m.see(round, relay, fx)
+		return
+	}
+	fx.Rule(ruleP2)
+	m.join(round, fx)
+}
+
+// onFirst is P3.
+func (m *machine) onFirst(j process.ID, fx *process.Effects) {
+	if j == m.label {
+		m.win(fx)
+		return
+	}
+	fx.Rule(ruleP3a)
+	m.before = j
+	m.send(second, j, fx)
+}
+
+// win is P3b. The leader is the owner of the label, wherever that is.
+func (m *machine) win(fx *process.Effects) {
+	fx.Rule(ruleP3b)
+	leader := m.label
+	if m.flaw.LastLeads {
+		leader = m.self
+	}
+	m.record(process.MakeTerm(m.round, leader), fx)
+	m.send(elected, leader, fx)
+}
+
+// onSecond is P4.
+func (m *machine) onSecond(k process.ID, fx *process.Effects) {
+	if ring.Better(m.before, m.label, m.c) && ring.Better(m.before, k, m.c) {
+		fx.Rule(ruleP4a)
+		m.stand(m.before, fx)
+		return
+	}
+	fx.Rule(ruleP4b)
+	m.role, m.label, m.before = relay, process.None, process.None
+}
+
+// onElected is P6.
+func (m *machine) onElected(msg *process.Message, fx *process.Effects) {
+	if msg.Term <= m.elected {
+		fx.Rule(ruleP6a)
+		return
+	}
+	fx.Rule(ruleP6)
+	if r := msg.Term.Round(); r > m.round {
+		m.see(r, idle, fx)
+	}
+	m.record(msg.Term, fx)
+	m.send(elected, msg.Subject, fx)
+}
+
+// record notes who leads, and announces it.
+func (m *machine) record(t process.Term, fx *process.Effects) {
+	m.role, m.label, m.before = idle, process.None, process.None
+	m.elected = t
+	fx.Elect(t.Leader(), t)
+}
+
+// Fields names the state. The round is all that must survive a crash: a process that
+// forgot it could elect two leaders in one term.
+func (m *machine) Fields(f *process.Fields) {
+	f.Durable().Seq("round", &m.round)
+	process.Enum(f, "st", &m.role, roleNames)
+	f.ID("label", &m.label)
+	f.ID("before", &m.before)
+	f.Term("elected", &m.elected)
+}
