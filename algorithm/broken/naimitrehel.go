@@ -14,7 +14,7 @@ var ofNaimiTrehel = []Variant{
 		Tempting: "In a quiet system the root has the token.",
 		Wrong:    "A process is the root as soon as it asks, before the token comes: it sends one that it does not have.",
 		Breaks:   process.MutualExclusion,
-		Bounds:   Bounds{N: 3, Entries: 1},
+		Bounds:   Bounds{N: 3, Entries: 1, Alone: true},
 	},
 	{
 		Name:     "naimi-trehel-stays-root",
@@ -24,6 +24,6 @@ var ofNaimiTrehel = []Variant{
 		Tempting: "It has the token, or will have it, and there is where requests should go.",
 		Wrong:    "The next request takes the place of the one before, and the process that it displaces waits forever.",
 		Breaks:   process.Progress,
-		Bounds:   Bounds{N: 3, Entries: 1},
+		Bounds:   Bounds{N: 3, Entries: 1, Alone: true},
 	},
 }

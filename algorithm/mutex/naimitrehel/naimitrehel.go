@@ -33,14 +33,17 @@
 // TOKEN is the right to enter. A process that sends it no longer has it, and only a
 // process that has it enters.
 //
-// Draw an arrow from each process to its last, and one from each process whose
-// request is on its way to the process that it is sent to. In every state these
-// arrows form a tree. R1b takes the root and gives it an arrow to where its pointer
-// led. R2 at a process other than the root moves the end of the arrow of k one edge
-// up the tree, and hangs the process below k, which is not below it: k was above or
-// beside it in all states in which its request was on its way. R2 at the root turns
-// the last arrow round. So a request reaches the root, and a root that needs the token
-// has at most one process behind it, since it is not the root afterwards. Each process
+// Draw a line from each process to its last, and one from each process whose request is
+// on its way to the process that it is sent to. In every state the lines form a tree. R1b
+// puts a request in place of a pointer, between the same two. R2 at the root puts a
+// pointer in place of a request. When i passes REQ(k) on to f, the request between k and i
+// becomes the pointer of i, and in place of the pointer from i to f there is a request
+// between k and f: the tree is cut at one line and joined again by another.
+//
+// Without the line of REQ(k) the tree falls into two parts. Each hop moves a process from
+// the other part to that of k, and steps of other requests move none. So a request reaches
+// a root after at most N-1 hops. The root is the end of a part of the queue. If it needs
+// the token, it is not the root afterwards, so it has one process behind it. Each process
 // in the queue gets the token from the one before it.
 //
 // # Cost
@@ -91,9 +94,10 @@ var Spec = &process.Spec{
 		{Name: "R4a", Text: "release: send TOKEN to the next process"},
 		{Name: "R4b", Text: "release and no process is next: keep the token"},
 	},
-	Needs:  process.Needs{Reliable: true, NoDuplication: true},
-	Claims: claims,
-	New:    newMachine,
+	Needs:     process.Needs{Reliable: true, NoDuplication: true},
+	Claims:    claims,
+	Invariant: invariant,
+	New:       newMachine,
 }
 
 const (
