@@ -103,3 +103,93 @@ func ExamplePlane() {
 	// [1 5 6]
 	// [0 2 6]
 }
+
+func TestTreeQuorums(t *testing.T) {
+	for _, test := range []struct {
+		n    int
+		down []process.ID
+		want [][]process.ID
+	}{
+		{1, nil, [][]process.ID{{0}}},
+		{3, nil, [][]process.ID{{0, 1}, {0, 1}, {0, 2}}},
+		{4, nil, [][]process.ID{{0, 1, 3}, {0, 1, 3}, {0, 2}, {0, 1, 3}}},
+		{3, []process.ID{0}, [][]process.ID{{0, 1, 2}, {1, 2}, {1, 2}}},
+		{3, []process.ID{1}, [][]process.ID{{0, 2}, {0, 1, 2}, {0, 2}}},
+		{3, []process.ID{1, 2}, nil},
+		{7, []process.ID{0, 2}, [][]process.ID{{0, 1, 3, 5, 6}, {1, 3, 5, 6}, {1, 2, 3, 5, 6}, {1, 3, 5, 6}, {1, 4, 5, 6}, {1, 3, 5, 6}, {1, 3, 5, 6}}},
+	} {
+		if got := process.TreeQuorums(test.n, test.down...); !slices.EqualFunc(got, test.want, slices.Equal) {
+			t.Errorf("%d without %v: %v, want %v", test.n, test.down, got, test.want)
+		}
+	}
+	for height := 1; height <= 7; height++ {
+		for p, set := range process.TreeQuorums(1<<height - 1) {
+			if len(set) != height {
+				t.Errorf("height %d: the set of rank %d is %v", height, p, set)
+			}
+		}
+	}
+}
+
+// TestTreeQuorumsIntersect: with whatever is down in the view of one and of another, all
+// their sets have common members. Who is up needs nobody who is down.
+func TestTreeQuorumsIntersect(t *testing.T) {
+	spec := &process.Spec{Name: "vote"}
+	for n := 1; n <= 7; n++ {
+		var views [][]uint
+		for down := range uint(1 << n) {
+			sets := process.TreeQuorums(n, members(down)...)
+			if sets == nil {
+				continue
+			}
+			if err := spec.Validate(&process.Config{N: n, Topology: process.Topology{Quorums: sets}}); err != nil {
+				t.Errorf("%d without %v: %v", n, members(down), err)
+			}
+			views = append(views, bitsOf(sets))
+			for p, set := range bitsOf(sets) {
+				if down>>p&1 == 0 && set&down != 0 {
+					t.Errorf("%d without %v: the set of rank %d is %v", n, members(down), p, sets[p])
+				}
+			}
+		}
+		for _, a := range views {
+			for _, b := range views {
+				if p, q := disjoint(a, b); p >= 0 {
+					t.Fatalf("%d: %v and %v have no common member", n, members(a[p]), members(b[q]))
+				}
+			}
+		}
+	}
+}
+
+func members(set uint) []process.ID {
+	var ids []process.ID
+	for p := 0; set>>p != 0; p++ {
+		if set>>p&1 != 0 {
+			ids = append(ids, process.ID(p))
+		}
+	}
+	return ids
+}
+
+func bitsOf(sets [][]process.ID) []uint {
+	all := make([]uint, len(sets))
+	for p, set := range sets {
+		for _, q := range set {
+			all[p] |= 1 << q
+		}
+	}
+	return all
+}
+
+// disjoint returns two sets without a common member, or -1.
+func disjoint(a, b []uint) (int, int) {
+	for p := range a {
+		for q := range b {
+			if a[p]&b[q] == 0 {
+				return p, q
+			}
+		}
+	}
+	return -1, -1
+}

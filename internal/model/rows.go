@@ -49,6 +49,8 @@ var rows = []row{
 	{name: "maekawa", n: 3, entries: 2},
 	{name: "maekawa", n: 3, entries: 2, note: "reduced", change: reduced},
 	{name: "maekawa", n: 4, entries: 1, change: requesters(0, 1, 2)},
+	{name: "maekawa", n: 4, entries: 1, note: "tree quorums", change: treeQuorums},
+	{name: "maekawa", n: 7, entries: 1, note: "tree quorums without the root", change: rootDown(3, 4, 6)},
 	{name: "maekawa-slides", n: 3, entries: 1, violated: true},
 	// Who is displaced from the head of the queue is not told FAILED.
 	{name: "maekawa-no-sanders", n: 4, entries: 1, violated: true},
@@ -87,6 +89,16 @@ func tree(shape func(n int) []process.ID) func(c *check.Config) {
 
 func requesters(p ...process.ID) func(c *check.Config) {
 	return func(c *check.Config) { c.Requesters = p }
+}
+
+func treeQuorums(c *check.Config) { c.Process.Topology.Quorums = process.TreeQuorums(c.Process.N) }
+
+// rootDown replaces the root in the sets of a tree by paths below its children. The given
+// processes ask.
+func rootDown(asks ...process.ID) func(c *check.Config) {
+	return func(c *check.Config) {
+		c.Process.Topology.Quorums, c.Requesters = process.TreeQuorums(c.Process.N, 0), asks
+	}
 }
 
 func votes(c *check.Config) {

@@ -22,6 +22,7 @@ type setting struct {
 	regime  sim.Regime
 	options []process.OptionValue // besides the mode
 	parent  func(n int) []process.ID
+	quorums func(n int) [][]process.ID
 	// coordinators: those ask who are asked for votes.
 	coordinators bool
 	// drawn: who asks next, and when, is drawn by lot.
@@ -69,6 +70,9 @@ func unusual(spec *process.Spec, n int, usual setting) []setting {
 	if spec.Needs.Topology == process.Tree {
 		vary("on a line", func(s *setting) { s.parent = process.Line })
 		vary("on a binary tree", func(s *setting) { s.parent = process.BinaryTree })
+	}
+	if spec.Needs.Topology == process.Quorums && n&(n+1) == 0 { // a full tree, of sets of one size
+		vary("tree quorums", func(s *setting) { s.quorums = func(n int) [][]process.ID { return process.TreeQuorums(n) } })
 	}
 	if option(spec, "k") != "" && n <= largestDrawn { // beyond, one k says enough
 		for _, k := range []string{"1", "3"} {
@@ -230,6 +234,8 @@ func (s *setting) topology(spec *process.Spec, n int) process.Topology {
 	switch {
 	case s.parent != nil:
 		return process.Topology{Parent: s.parent(n)}
+	case s.quorums != nil:
+		return process.Topology{Quorums: s.quorums(n)}
 	case spec.Needs.Topology == process.Tree:
 		return process.Topology{Parent: process.Star(n)}
 	case spec.Needs.Topology == process.Quorums:

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
@@ -172,6 +173,24 @@ func TestAcknowledgementsDouble(t *testing.T) {
 		}
 		if acks := float64(s.result.Sent(process.Acknowledgement)) / float64(s.result.Entries); abs(acks-want) > slackSaturated {
 			t.Errorf("mode %s: %v acknowledgements per entry, want %v", mode, acks, want)
+		}
+	}
+}
+
+// TestTreeQuorums: on a full tree a set has log2(N+1) members, so an entry costs a number
+// of messages that grows with the logarithm of N.
+func TestTreeQuorums(t *testing.T) {
+	spec := algorithm.Find("maekawa")
+	for n, height := range map[int]float64{7: 3, 63: 6, 255: 8} {
+		for regime, each := range map[sim.Regime]float64{sim.Idle: 3, sim.Saturated: 4} {
+			i := slices.IndexFunc(settings(spec, n), func(s setting) bool { return s.name == "tree quorums" && s.regime == regime })
+			s, err := run(spec, n, settings(spec, n)[i], true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := s.result.MessagesPerEntry(), each*(height-1); abs(got-want) > 0.02*want {
+				t.Errorf("N=%d, %s: %v messages for an entry, want %v", n, regime, got, want)
+			}
 		}
 	}
 }

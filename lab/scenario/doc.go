@@ -33,7 +33,8 @@
 //	topology    coordinator: label
 //	            ring: [labels in the order of the ring]
 //	            tree: star, line, binary, or {child: parent}
-//	            quorums: grid, plane, or {member: [voting set]}
+//	            quorums: grid, plane, tree, {tree-without: [labels]} (those are
+//	            down), or {member: [voting set]}
 //	links       delay, fifo, drop, duplicate, reorder; and overrides, a list of
 //	            the same with from and to, in which what is absent is as in links
 //	clocks      {label: {offset: time, drift: ppm}}

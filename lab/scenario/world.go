@@ -96,11 +96,16 @@ func (r *reader) quorums(n *yaml.Node) [][]process.ID {
 		return nil
 	}
 	if n.Kind == yaml.MappingNode {
+		if len(n.Content) > 0 && n.Content[0].Value == "tree-without" {
+			return r.treeWithout(n)
+		}
 		return r.explicitQuorums(n)
 	}
 	switch r.scalar(n) {
 	case "grid":
 		return process.Grid(count)
+	case "tree":
+		return process.TreeQuorums(count)
 	case "plane":
 		sets := process.Plane(count)
 		if sets == nil {
@@ -108,8 +113,22 @@ func (r *reader) quorums(n *yaml.Node) [][]process.ID {
 		}
 		return sets
 	}
-	r.complain(n, "quorums is %s, it must be grid, plane or {member: [voting set]}", kind(n))
+	r.complain(n, "quorums is %s, it must be grid, plane, tree, {tree-without: [labels]} or {member: [voting set]}", kind(n))
 	return nil
+}
+
+// treeWithout reads the tree quorums without those that are down.
+func (r *reader) treeWithout(n *yaml.Node) (sets [][]process.ID) {
+	r.mapping(n, "quorums", field{"tree-without", func(n *yaml.Node) {
+		down := r.processes(n, "tree-without")
+		if r.err != nil {
+			return
+		}
+		if sets = process.TreeQuorums(r.cfg.Process.N, down...); sets == nil {
+			r.complain(n, "tree-without leaves no voting set: a leaf of the tree has no substitute")
+		}
+	}})
+	return sets
 }
 
 func (r *reader) explicitQuorums(n *yaml.Node) [][]process.ID {

@@ -59,6 +59,14 @@
 // delay two message times. Synchronization delay one or two, more if a vote has to
 // be yielded first.
 //
+// # Voting sets
+//
+// Any sets will do of which every two have a common member. Package process makes them
+// from a finite projective plane (K = q+1 for N = q^2+q+1), a grid (K = 2 sqrt(N)-1) and
+// a binary tree, where the set of each process is a path from the root to a leaf (K =
+// log2(N+1), but the root votes for everyone). On a tree the paths below both children
+// take the place of a process that is known to be down when the sets are made.
+//
 // # Assumptions and deviations
 //
 // Links lose and repeat nothing; order does not matter. A crash is survived only
@@ -71,7 +79,9 @@
 //
 // Sources: M. Maekawa, A sqrt(N) algorithm for mutual exclusion in decentralized
 // systems, 1985; B. Sanders, The information structure of distributed mutual
-// exclusion algorithms, 1987, for R2d. The lecture document
+// exclusion algorithms, 1987, for R2d; D. Agrawal and A. El Abbadi, An efficient and
+// fault-tolerant solution for distributed mutual exclusion, ACM TOCS 9(1), 1991, for the
+// sets of a tree. The lecture document
 // 001_7cbd60020dad965f.txt has the votes, but none of the rules against deadlock,
 // and counts 3 sqrt(N) messages, as if K were sqrt(N)+1; in a grid K is 2 sqrt(N)-1.
 package maekawa

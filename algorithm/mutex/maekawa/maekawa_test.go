@@ -98,7 +98,7 @@ func cost(metric process.Metric, regime process.Regime) *process.Cost {
 
 func TestIdleCosts(t *testing.T) {
 	for n := 2; n <= 57; n++ {
-		for _, sets := range [][][]process.ID{process.Grid(n), process.VotingSets(n)} {
+		for _, sets := range [][][]process.ID{process.Grid(n), process.VotingSets(n), process.TreeQuorums(n)} {
 			w := newWorld(t, sets)
 			for p, set := range sets {
 				asked, before := w.now, w.sent
@@ -224,6 +224,7 @@ func TestRandomWalks(t *testing.T) {
 		for seed := range int64(40) {
 			walk(t, process.Grid(n), seed, 3, seed%2 == 1)
 			walk(t, process.VotingSets(n), seed, 3, seed%2 == 1)
+			walk(t, process.TreeQuorums(n), seed, 3, seed%2 == 1)
 		}
 	}
 }

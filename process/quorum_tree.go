@@ -1,0 +1,76 @@
+package process
+
+import "slices"
+
+// TreeQuorums returns voting sets along the paths of a heap-ordered binary tree: the
+// set of each process is a path from the root through it to a leaf. In a full tree that
+// makes log2(n+1) members. Those that are down are replaced as Agrawal and El Abbadi
+// (ACM TOCS 9(1), 1991) do: where a path would go through one, it goes on below both
+// children of that one. If no set is left without those that are down, because a leaf
+// has no substitute, it returns nil.
+//
+// Any two sets have a common member, also if they were made with different views of who
+// is down. For a set either has the root of a tree and a set of one of the trees below
+// it, or sets of all the trees below it; so of two sets both have the root, or both have
+// sets of the same tree below it.
+func TreeQuorums(n int, down ...ID) [][]ID {
+	sets := make([][]ID, n)
+	for p := range sets {
+		set := treeQuorum(0, ID(p), n, down)
+		if set == nil {
+			return nil
+		}
+		if !slices.Contains(set, ID(p)) { // it is down, or all below it is
+			set = append(set, ID(p))
+		}
+		slices.Sort(set)
+		sets[p] = set
+	}
+	return sets
+}
+
+// treeQuorum returns a set of the tree with the given root, through p if that is
+// possible, or nil if there is none.
+func treeQuorum(root, p ID, n int, down []ID) []ID {
+	children := make([]ID, 0, 2)
+	for child := 2*root + 1; child <= 2*root+2 && int(child) < n; child++ {
+		children = append(children, child)
+	}
+	if slices.Contains(down, root) {
+		return allTrees(children, p, n, down)
+	}
+	if len(children) == 0 {
+		return []ID{root}
+	}
+	if below(children[len(children)-1], p) {
+		slices.Reverse(children)
+	}
+	for _, child := range children {
+		if set := treeQuorum(child, p, n, down); set != nil {
+			return append(set, root)
+		}
+	}
+	return nil
+}
+
+// allTrees returns a set of each of the trees together, or nil if one has none, or if
+// there are no trees.
+func allTrees(roots []ID, p ID, n int, down []ID) []ID {
+	var all []ID
+	for _, root := range roots {
+		set := treeQuorum(root, p, n, down)
+		if set == nil {
+			return nil
+		}
+		all = append(all, set...)
+	}
+	return all
+}
+
+// below reports whether p is in the tree with the given root.
+func below(root, p ID) bool {
+	for p > root {
+		p = (p - 1) / 2
+	}
+	return p == root
+}
