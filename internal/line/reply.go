@@ -12,6 +12,12 @@ func elsewhere(code api.Code) bool {
 	return code == api.Code_CODE_NOT_LEADER || code == api.Code_CODE_UNAVAILABLE
 }
 
+// unknown reports whether a reply leaves open what became of the request. A full queue,
+// or a full state, may refuse what was sent again after the first was taken.
+func unknown(code api.Code) bool {
+	return code == api.Code_CODE_INTERNAL || code == api.Code_CODE_EXHAUSTED || code == api.Code_CODE_STATE_LIMIT
+}
+
 // reply takes in a reply to one of the session's requests. Replies come in any order,
 // and more than once.
 func (s *Session) reply(rep *api.Reply) {
@@ -54,9 +60,8 @@ func (s *Session) goneReply(c *Call) {
 
 func (s *Session) finalReply(c *Call, rep *api.Reply) {
 	code := rep.GetCode()
-	if c.acquires() && (code == api.Code_CODE_INTERNAL || code == api.Code_CODE_EXHAUSTED) {
-		// Nobody knows whether it was carried out: a full queue may refuse what was sent
-		// again after the first was taken. Nothing may be left behind.
+	if c.acquires() && unknown(code) {
+		// Nothing may be left behind.
 		c.answered = true
 		s.line.finish(c, rep, nil)
 		s.withdraw(c)

@@ -237,10 +237,10 @@ func TestWithdrawnAndGrantedAllTheSame(t *testing.T) {
 	b.requireSent(t)
 }
 
-// It failed inside, or a full queue refused what was sent again after the first was
-// taken: nobody knows whether it was carried out.
+// It failed inside, or a full queue or a full state refused what was sent again after the
+// first was taken: nobody knows whether it was carried out.
 func TestFailedAcquireLeavesNothingBehind(t *testing.T) {
-	for _, code := range []api.Code{api.Code_CODE_INTERNAL, api.Code_CODE_EXHAUSTED} {
+	for _, code := range []api.Code{api.Code_CODE_INTERNAL, api.Code_CODE_EXHAUSTED, api.Code_CODE_STATE_LIMIT} {
 		b := newBench(t, 10*second)
 		b.attach()
 		c := b.acquire()
@@ -269,10 +269,10 @@ func TestStaleAcquireBeginsAgain(t *testing.T) {
 	}
 }
 
-// The state limit, and the end of a session by an operator, are final answers. Only a
-// reply with a fence speaks of a hold.
+// The end of a session by an operator is a final answer. Only a reply with a fence speaks
+// of a hold.
 func TestFinalRefusals(t *testing.T) {
-	for _, code := range []api.Code{api.Code_CODE_STATE_LIMIT, api.Code_CODE_REVOKED, api.Code_CODE_HELD, api.Code_CODE_INVALID} {
+	for _, code := range []api.Code{api.Code_CODE_REVOKED, api.Code_CODE_HELD, api.Code_CODE_INVALID} {
 		b := newBench(t, 10*second)
 		b.attach()
 		c := b.acquire()
