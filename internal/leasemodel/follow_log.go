@@ -76,12 +76,20 @@ func (r *Run) expire(h *host, m *measure, e *Entry) error {
 }
 
 // silence may come into the log after it was decided, if that had no room: then the
-// session had left more than it has.
+// session had left more than it has. An expiry may have been decided meanwhile, which
+// comes into the log behind it.
 func (r *Run) silence(h *host, x *Session, m *measure, e *Entry) error {
 	decided := m.state == silent && m.decided
-	m.decided = false
+	behind := m.state == expiring && m.decided
 	then := m.lease
 	then.left = int(e.Value)
+	if behind {
+		then.state = silent
+		if m.said == 0 {
+			then.state = renewed
+		}
+	}
+	m.decided = behind
 	switch {
 	case decided:
 	case e.Renewals != m.renewed:
@@ -89,7 +97,9 @@ func (r *Run) silence(h *host, x *Session, m *measure, e *Entry) error {
 	case e.Value < int64(m.left) || !then.maySilence(int(x.ttl), int(m.said)):
 		return forbidden(ruleSilence, "server %d puts on record that a session has %d ns left, which is %s and has %d", h.id, e.Value, leaseNames[m.state], m.left)
 	}
-	m.state, m.said = silent, e.Value
+	if m.said = e.Value; !behind {
+		m.state = silent
+	}
 	r.count(ruleSilence)
 	return nil
 }

@@ -89,12 +89,19 @@ func TestFollow(t *testing.T) {
 		play      func(p *play)
 		objection string
 	}{
-		"a session is opened and renewed":    {func(p *play) { p.open(); p.renew(true) }, ""},
-		"a round that nobody has answered":   {func(p *play) { p.open(); p.renew(false) }, "rule confirm"},
-		"its time is over":                   {func(p *play) { p.open(); p.now = 300; p.log(1, 1, verdict(Expires, 1, 0)) }, ""},
-		"it expires too early":               {func(p *play) { p.open(); p.now = 299; p.log(1, 1, verdict(Expires, 1, 0)) }, "rule expire"},
-		"a verdict of another term":          {func(p *play) { p.open(); p.now = 300; p.log(1, 1, verdict(Expires, 9, 0)) }, "verdict"},
-		"it is silent":                       {func(p *play) { p.open(); p.now = 200; p.log(1, 1, verdict(Silences, 1, 100)) }, ""},
+		"a session is opened and renewed":  {func(p *play) { p.open(); p.renew(true) }, ""},
+		"a round that nobody has answered": {func(p *play) { p.open(); p.renew(false) }, "rule confirm"},
+		"its time is over":                 {func(p *play) { p.open(); p.now = 300; p.log(1, 1, verdict(Expires, 1, 0)) }, ""},
+		"it expires too early":             {func(p *play) { p.open(); p.now = 299; p.log(1, 1, verdict(Expires, 1, 0)) }, "rule expire"},
+		"a verdict of another term":        {func(p *play) { p.open(); p.now = 300; p.log(1, 1, verdict(Expires, 9, 0)) }, "verdict"},
+		"it is silent":                     {func(p *play) { p.open(); p.now = 200; p.log(1, 1, verdict(Silences, 1, 100)) }, ""},
+		"silence and expiry, both decided before they have room": {func(p *play) {
+			p.open()
+			p.now = 300
+			p.session.Send(2)
+			p.note(p.run.Arrive(1, p.session, Renews, 2, p.now, false)) // it expires: that was decided
+			p.log(1, 1, verdict(Silences, 1, 100), verdict(Expires, 1, 0))
+		}, ""},
 		"it has more left than is on record": {func(p *play) { p.open(); p.now = 200; p.log(1, 1, verdict(Silences, 1, 99)) }, "rule silence"},
 		"a silent one is renewed by a round": {func(p *play) {
 			p.open()

@@ -24,6 +24,9 @@ type turns struct {
 	came  map[numbered]lane
 	waits map[numbered]bool
 	count map[lane]int // of those that wait
+	// asked has the acquires that came, again or not, and were not answered since: a
+	// release of one of them waits behind it.
+	asked map[numbered]bool
 	// alone are those with which no other of their lane waits.
 	alone map[numbered]*turn
 }
@@ -48,7 +51,7 @@ type turn struct {
 
 func newTurns(term uint64) turns {
 	return turns{
-		term: term, came: make(map[numbered]lane), waits: make(map[numbered]bool),
+		term: term, came: make(map[numbered]lane), waits: make(map[numbered]bool), asked: make(map[numbered]bool),
 		count: make(map[lane]int), alone: make(map[numbered]*turn),
 	}
 }
@@ -62,9 +65,13 @@ func (t *turns) arrive(s *server, commands []registry.Command) {
 		*t = newTurns(s.replica.Term())
 	}
 	for _, c := range commands {
-		release := c.Op == registry.OpRelease && s.hasHold(c.Session, c.Hold)
-		at, of := numbered{c.Session, c.Sequence}, lane{c.Session, release}
-		if _, again := t.came[at]; again || c.Op != registry.OpAcquire && !release {
+		makesRoom := c.Op == registry.OpCancel ||
+			c.Op == registry.OpRelease && s.hasHold(c.Session, c.Hold) && !t.asked[numbered{c.Session, c.Hold}]
+		at, of := numbered{c.Session, c.Sequence}, lane{c.Session, makesRoom}
+		if c.Op == registry.OpAcquire {
+			t.asked[at] = true
+		}
+		if _, again := t.came[at]; again || c.Op != registry.OpAcquire && !makesRoom {
 			continue
 		}
 		t.came[at], t.waits[at] = of, true
@@ -129,5 +136,6 @@ func (t *turns) remove(at numbered) {
 func (t *turns) answer(replies []replica.Reply) {
 	for _, r := range replies {
 		t.remove(numbered{r.Session, r.Sequence})
+		delete(t.asked, numbered{r.Session, r.Sequence})
 	}
 }
