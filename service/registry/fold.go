@@ -69,7 +69,12 @@ func (r *Registry) fold() {
 		}
 	}
 	order(r.byID, sessions, ended, (*sessionState).gone)
-	order(r.names, held, free, func(res *resource) bool { return r.resources.get(res.key()) == nil })
+	order(r.names, held, free, func(res *resource) bool {
+		if res.generation == r.generation {
+			return res.gone()
+		}
+		return r.resources.get(res.key()) == nil // a version has this one
+	})
 	clear(sessions)
 	clear(ended)
 	clear(r.changed.resources)
@@ -139,8 +144,5 @@ func keep[T ordered](entries *sorted[T], over func(T) bool) {
 		}
 		return true
 	})
-	entries.clear()
-	for _, e := range stays {
-		entries.set(e)
-	}
+	entries.fill(stays)
 }

@@ -42,6 +42,15 @@ func (p *sorted[T]) clear() {
 	p.count = 0
 }
 
+// fill makes p a set of the entries, which are in order.
+func (p *sorted[T]) fill(entries []T) {
+	p.clear()
+	for some := range slices.Chunk(entries, leafSize) {
+		p.tree.Load(&leaf[T]{p.generation, slices.Clone(some)})
+	}
+	p.count = len(entries)
+}
+
 // copy returns a copy, which does not change when p does.
 func (p *sorted[T]) copy() *sorted[T] {
 	frozen := *p

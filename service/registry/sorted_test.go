@@ -36,7 +36,7 @@ func TestSorted(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			from, n := rapid.IntRange(0, 2000).Draw(t, "from"), rapid.IntRange(0, 200).Draw(t, "n")
-			switch rapid.IntRange(0, 4).Draw(t, "do") {
+			switch rapid.IntRange(0, 5).Draw(t, "do") {
 			case 0:
 				for e := from; e < from+n; e++ {
 					put(e)
@@ -56,6 +56,9 @@ func TestSorted(t *testing.T) {
 				}
 			case 4:
 				copies = append(copies, frozen{p.copy(), inOrder()})
+			case 5:
+				maps.DeleteFunc(want, func(_, e int) bool { return e%3 == 0 })
+				p.fill(inOrder())
 			}
 			if p.len() != len(want) {
 				t.Fatalf("%d entries, want %d", p.len(), len(want))
