@@ -106,6 +106,7 @@ const (
 	DeadlockFound       Property = "deadlocks are found"     // a deadlock that lasts is declared
 	SingleLeader        Property = "single leader"           // of those who are up at most one takes itself for the leader
 	StateInvariant      Property = "invariant"               // Spec.Invariant holds in every state
+	DecideOnce          Property = "single decision"         // nobody decides twice
 	Convergence         Property = "convergence"             // from any state to a legitimate one
 )
 
@@ -116,7 +117,7 @@ var Properties = []Property{
 	LeaderTermination, Quiescence, StrongCompleteness, StrongAccuracy, EventualAccuracy, ClockCondition,
 	StrongClock, ClockBound, MulticastAgreement, OrderFIFO, OrderCausal, OrderTotal, ConsistentCut,
 	ValueAgreement, ValueValidity, Decision, NoPhantom, DeadlockFound, SingleLeader, StateInvariant,
-	Convergence,
+	DecideOnce, Convergence,
 }
 
 // String returns the name of the property.
@@ -232,11 +233,12 @@ const (
 	MessagesPerDecision
 	DetectionTime
 	MessageCount // of one run of the algorithm
+	DecisionTime // from the first proposal to the last decision
 )
 
 var metricNames = [...]string{"", "messages_per_entry", "client_delay", "sync_delay", "throughput", "bypass",
 	"messages_per_election", "time", "messages_per_multicast", "messages_per_period", "messages_per_decision",
-	"detection_time", "messages"}
+	"detection_time", "messages", "decision_time"}
 
 // String returns the name of the metric as in tables and JSON.
 func (m Metric) String() string { return metricNames[m] }
@@ -272,6 +274,7 @@ type Params struct {
 	Starters int
 	Distance int // hops from the requester to the token, or from the starter to the maximum
 	Polls    int // requests sent for one entry
+	F        int // crashes that an agreement is set up for
 
 	// For clocks, times in D: the least and the largest delay of a message, how
 	// fast a clock runs wrong and how fast it works in a correction, both as a

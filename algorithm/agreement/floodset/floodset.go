@@ -1,0 +1,295 @@
+// Package floodset is consensus in synchronous rounds: every process floods what it
+// knows, and decides the least value.
+//
+// # Problem and idea
+//
+// Every process proposes a value. All that stay up must decide the same one of these
+// values, although up to f processes crash, perhaps in the middle of a multicast. If
+// everybody knew the same set of values, everybody could decide the least of them. So
+// all processes work in rounds, and in each round a process tells all others what it
+// has learned. A crash may leave some with a value that others lack. But if nobody
+// crashes during a round, all who are up know the same set after it, and nothing that
+// happens later makes their sets differ. Of f+1 rounds at least one is without a crash.
+//
+// # Rules
+//
+//	R1  propose v: W := {v}. Begin round 1: VALUES(1, W) to all, wait one round.
+//	R2  on VALUES(r, V) in round r: keep V until the round is over.
+//	    R2a of a later round: keep it until that round. R2b of an earlier round: it
+//	    is too late, ignore it.
+//	R3  a round is over: W := W and what was received. If it was round f+1, decide
+//	    min(W).
+//	    R3a Otherwise begin the next round: send the values that this one brought. If
+//	    it brought none, send nothing.
+//	R4  mode early: send W in every round, so that silence means a crash.
+//	    R4a If as many processes sent in this round as in the one before, or one of
+//	    them sent LAST: send LAST(r, W) in the next round, then decide min(W).
+//
+// # Why it is safe
+//
+// Take the first round in which nobody crashes. Everyone who is up at its end has got
+// the same messages in it, and what one had learned before, it has sent. So their sets
+// are equal, and remain so. In mode early, a process that has heard of the same
+// processes in two rounds has missed nothing: whoever crashed had sent it everything
+// before. It decides only after it has sent its set to all, so that nobody can decide
+// anything else, even if it crashes at once.
+//
+// # Cost
+//
+// N(N-1) messages in each round in which everybody has news. If nobody crashes and the
+// values differ, the first round brings all of them, the second repeats them and the
+// others are silent: 2N(N-1), if f >= 1. At most N(N-1)(f+1). The decision comes after
+// f+1 rounds; in mode early after one round if nobody crashes, and after at most c+1
+// if c processes do.
+//
+// # Assumptions and deviations
+//
+// The rounds are those of a timer, and this is a strong assumption: a message of a
+// round that arrives after it breaks agreement, and so does the crash number f+1. The
+// processes propose within less than one delay of each other, so a round lasts twice
+// the longest delay. Whoever does not propose in time counts as crashed. A process
+// that comes back after a crash takes no part. More than N rounds are never useful:
+// with f >= N there are N.
+//
+// The documents state the problem only. Lynch's FloodSet sends W in every round; to
+// send only news is her optimization. Mode early is the rule of Dolev, Reischuk and
+// Strong in the form of Raynal.
+//
+// Sources: N. Lynch: Distributed Algorithms, 1996, chapter 6; D. Dolev, R. Reischuk,
+// H. R. Strong: Early stopping in Byzantine agreement, 1990; M. Raynal: Consensus in
+// synchronous systems: a concise guided tour, 2002; 000_a21c1074769cc713.txt.
+package floodset
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "floodset",
+	Title:     "FloodSet: consensus in synchronous rounds",
+	Paper:     "N. Lynch: Distributed Algorithms, Morgan Kaufmann, 1996, chapter 6",
+	Documents: []string{doc000, doc001, doc002},
+	Family:    process.Agreement,
+	Messages: []process.MessageSpec{
+		{Name: "VALUES", Fields: content},
+		{Name: "LAST", Fields: content},
+	},
+	Timers: []string{"round"},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "propose: send the value to all, wait one round"},
+		{Name: "R2", Text: "values of this round: keep them until it is over"},
+		{Name: "R2a", Text: "values of a later round: keep them until then"},
+		{Name: "R2b", Text: "values of an earlier round: too late, ignore them"},
+		{Name: "R3", Text: "the last round is over: decide the least value"},
+		{Name: "R3a", Text: "a round is over: send its news in the next one"},
+		{Name: "R4", Text: "mode early: send all values in every round"},
+		{Name: "R4a", Text: "mode early: nobody was missed, send the values for the last time and decide"},
+	},
+	Options: []process.Option{
+		{Name: "mode", Default: full, Values: []string{full, early}, Text: "whether a process decides as soon as it has missed nothing"},
+		{Name: "f", Default: "1", Min: 0, Max: 1_000_000, Text: "how many crashes it survives; f+1 rounds"},
+		{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "how long a round is, in D; less than 2 only if all propose at the same moment"},
+	},
+	Needs:  process.Needs{Reliable: true, NoDuplication: true, Synchrony: true},
+	Claims: claims,
+	New:    func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+}
+
+var content = []process.FieldUse{{Field: process.FieldSeq, Symbol: "round"}, {Field: process.FieldVector, Symbol: "W"}}
+
+// The values of the mode option.
+const (
+	full  = "full"
+	early = "early"
+)
+
+const (
+	values process.Type = iota + 1
+	last
+)
+
+const roundTimer process.Timer = 1
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR2a
+	ruleR2b
+	ruleR3
+	ruleR3a
+	ruleR4
+	ruleR4a
+)
+
+// heard is what one process sent in one round.
+type heard struct {
+	round  uint64
+	last   bool
+	values []uint64
+}
+
+type machine struct {
+	c      *process.Config
+	flaw   Flaw
+	early  bool
+	rounds uint64           // how many there are
+	length process.Duration // of a round
+
+	round  uint64   // the present one; 0: not yet proposed
+	over   bool     // it has decided, or has come back from a crash
+	known  []uint64 // W, the values as they are encoded, in the order in which they came
+	heard  []heard  // of this round and of later ones, in the order of arrival
+	before int      // mode early: how many sent in the round before, itself included
+
+	scratch []uint64 // the news of a round
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Restart:
+		m.over = true
+	case process.Propose:
+		m.propose(ev.Value, fx)
+	case process.Deliver:
+		m.onValues(ev.Message, fx)
+	case process.Fire:
+		m.endRound(fx)
+	}
+}
+
+// propose is R1. A process proposes once.
+func (m *machine) propose(value int64, fx *process.Effects) {
+	if m.round > 0 || m.over {
+		return
+	}
+	fx.Rule(ruleR1)
+	m.learn(uint64(value))
+	m.before = m.c.N
+	m.begin(m.known, fx)
+}
+
+// begin begins the next round with what there is to say in it.
+func (m *machine) begin(say []uint64, fx *process.Effects) {
+	m.round++
+	if len(say) > 0 {
+		fx.Broadcast(process.Message{Type: values, Seq: m.round, Vector: say})
+	}
+	fx.Arm(roundTimer, m.length, m.length)
+}
+
+// onValues is R2.
+func (m *machine) onValues(msg *process.Message, fx *process.Effects) {
+	if m.over || msg.Seq < m.round {
+		fx.Rule(ruleR2b)
+		return
+	}
+	rule := ruleR2
+	if msg.Seq > m.round {
+		rule = ruleR2a
+	}
+	fx.Rule(rule)
+	m.heard = append(m.heard, heard{msg.Seq, msg.Type == last, append([]uint64(nil), msg.Vector...)})
+}
+
+// endRound is R3, and R4a.
+func (m *machine) endRound(fx *process.Effects) {
+	senders, final := m.takeIn()
+	missedNothing := m.early && (senders == m.before || final)
+	m.before = senders
+	switch {
+	case m.round == m.rounds:
+		fx.Rule(ruleR3)
+		m.decide(fx)
+	case missedNothing:
+		m.stopEarly(fx)
+	case m.early:
+		fx.Rule(ruleR4)
+		m.begin(m.known, fx)
+	default:
+		fx.Rule(ruleR3a)
+		if m.flaw.OwnValueOnly {
+			m.scratch = nil
+		}
+		m.begin(m.scratch, fx)
+	}
+}
+
+// takeIn takes in what was received in this round. It returns how many have sent
+// something, this process included, and whether one of them said that it decides.
+func (m *machine) takeIn() (senders int, final bool) {
+	senders, m.scratch = 1, m.scratch[:0]
+	later := m.heard[:0]
+	for _, h := range m.heard {
+		if h.round > m.round {
+			later = append(later, h)
+			continue
+		}
+		senders++
+		final = final || h.last
+		for _, v := range h.values {
+			if m.learn(v) {
+				m.scratch = append(m.scratch, v)
+			}
+		}
+	}
+	m.heard = later
+	return senders, final
+}
+
+// learn adds a value to W and reports whether it is new.
+func (m *machine) learn(value uint64) bool {
+	for _, v := range m.known {
+		if v == value {
+			return false
+		}
+	}
+	m.known = append(m.known, value)
+	return true
+}
+
+// stopEarly is R4a. It decides after it has sent: a process that crashes in between
+// has decided nothing.
+func (m *machine) stopEarly(fx *process.Effects) {
+	fx.Rule(ruleR4a)
+	m.round++
+	if m.flaw.DecidesFirst {
+		fx.Decide(m.least())
+	}
+	fx.Broadcast(process.Message{Type: last, Seq: m.round, Vector: m.known})
+	if m.flaw.DecidesFirst {
+		m.rest()
+		return
+	}
+	m.decide(fx)
+}
+
+func (m *machine) decide(fx *process.Effects) {
+	fx.Decide(m.least())
+	m.rest()
+}
+
+// rest forgets what is of no use after the decision.
+func (m *machine) rest() { m.over, m.known, m.heard, m.before = true, nil, nil, 0 }
+
+func (m *machine) least() int64 {
+	least := int64(m.known[0])
+	for _, v := range m.known {
+		least = min(least, int64(v))
+	}
+	return least
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	f.Uint("round", &m.round)
+	f.Bool("over", &m.over)
+	f.Uints("W", &m.known)
+	process.List(f, "heard", &m.heard, heardFields)
+	f.Count("before", &m.before)
+}
+
+func heardFields(f *process.Fields, h *heard) {
+	f.Uint("round", &h.round)
+	f.Bool("last", &h.last)
+	f.Uints("values", &h.values)
+}
