@@ -1,0 +1,44 @@
+package paxos
+
+import "github.com/conclave-io/conclave/process"
+
+const (
+	doc000 = "000_a21c1074769cc713.txt"
+	doc001 = "001_7cbd60020dad965f.txt"
+)
+
+const majority = "a majority stays up"
+
+// claims are the same with and without an election, but for what it costs and whether
+// it ends.
+func claims(led bool) process.Claims {
+	c := process.Claims{
+		Properties: []process.Claim{
+			{Property: process.ValueAgreement},
+			{Property: process.ValueValidity},
+			{Property: process.DecideOnce},
+			{Property: process.Decision, When: majority},
+		},
+		Survives: []process.Survival{
+			{Fault: process.Reorder, How: "answers name their ballot"},
+			{Fault: process.Loss, How: "P9"},
+			{Fault: process.Duplication, How: "answers are counted by who gave them"},
+			{Fault: process.CrashAny, When: majority, How: "majorities have a common member"},
+			{Fault: process.AmnesiaRestart, How: "promises and acceptances are on disk"},
+			{Fault: process.Slowness, How: "nothing depends on time but progress"},
+		},
+	}
+	if !led {
+		c.Properties[3] = process.Claim{Property: process.Decision, Fails: true, When: "two proposers may disturb each other for ever"}
+		return c
+	}
+	c.Costs = []process.Cost{
+		{Metric: process.MessagesPerDecision, Regime: process.OneStarter, When: "the leader is known and proposes", Exact: &process.Formula{
+			Text: "5(N-1)", Eval: func(p process.Params) float64 { return float64(5 * (p.N - 1)) }}},
+		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: "the leader is known, all propose", Exact: &process.Formula{
+			Text: "6(N-1)", Eval: func(p process.Params) float64 { return float64(6 * (p.N - 1)) }}},
+		{Metric: process.DecisionTime, Regime: process.OneStarter, When: "the leader is known and proposes, N >= 2", Exact: &process.Formula{
+			Text: "5", Eval: func(process.Params) float64 { return 5 }}},
+	}
+	return c
+}

@@ -1,0 +1,267 @@
+// Package paxos is consensus by numbered ballots: a leader asks a majority twice, and
+// two leaders at once do no harm.
+//
+// # Problem and idea
+//
+// Every process proposes a value, and all must decide the same one, although messages
+// may take any time and a minority may crash. Let one process, the leader, propose its
+// value, and let a majority accept it. But a leader that is slow looks like one that
+// has crashed, so there may be two. Therefore each attempt of a leader is a ballot with
+// a number, and it has two phases. First the leader asks a majority to promise to
+// accept nothing in a lower ballot; whoever promises reports what it has accepted last.
+// Then the leader asks a majority to accept a value: not its own if somebody reported
+// one, but the one of the highest ballot reported. So if a majority has accepted a
+// value, every later ballot hears of it and proposes the same.
+//
+// # Rules
+//
+//	P1  propose v: keep v as one's own value.
+//	    P1a If another process leads, send it PROPOSE(v).
+//	    P1b If no leader is known, ask for an election.
+//	P2  lead, with a value and undecided: take the number b above all numbers seen,
+//	    promise b oneself, PREPARE(b) to all.
+//	P3  on PREPARE(b) above the promise: promise b, answer PROMISE(b, vb, v) with the
+//	    last acceptance. P3a else answer NACK with the promise.
+//	P4  PROMISE(b) from a majority: take the value of the highest vb reported, or one's
+//	    own if there is none; accept it, ACCEPT(b, v) to all.
+//	P5  on ACCEPT(b, v) not below the promise: promise and accept, answer ACCEPTED(b).
+//	    P5a else answer NACK with the promise.
+//	P6  ACCEPTED(b) from a majority: decide v, DECIDE(v) to all.
+//	P7  on DECIDE(v): decide v. P7a Whoever has decided answers every PROPOSE, PREPARE
+//	    and ACCEPT with DECIDE.
+//	P8  all have answered and there was no majority: P2 with a higher number.
+//	P9  undecided for a long time: P2 as a leader. P9a Else PROPOSE to the leader again
+//	    and ask for an election.
+//
+// Promises and acceptances are saved before they are sent. In paxos-proposers nobody is
+// elected: every process that proposes leads (P2 follows P1).
+//
+// # Why it is safe
+//
+// Suppose that a majority has accepted v in ballot b, and take the next higher ballot in
+// which a value is proposed. It was promised by a majority, which has a member in
+// common with the first. That member accepted v in b before it promised the higher
+// ballot, since afterwards it would have refused. So it reported v with b, which is the
+// highest acceptance that anybody could report, and v is proposed again. By induction no
+// other value is ever accepted by a majority. Nowhere does the argument speak of time or
+// of a single leader: the election is for progress only.
+//
+// # Why it may never end
+//
+// Two leaders that each begin a higher ballot before the other gets its acceptances go
+// on for ever. Fischer, Lynch and Paterson proved that every deterministic consensus in
+// an asynchronous system has such a schedule if one process may crash. The model checker
+// finds one as a loop:
+//
+//	conclave check paxos-proposers -n 3 --requesters 1,2 --liveness
+//
+// # Cost
+//
+// A known leader that proposes: PREPARE, PROMISE, ACCEPT, ACCEPTED and DECIDE, N-1 of
+// each. It decides after 4 delays, the others after 5. If all propose, each of the
+// others sends PROPOSE, too: 6(N-1).
+//
+// # Deviations
+//
+// Lamport separates proposers, acceptors and learners; here every process is all three.
+// NACK, P7a and P9 are for progress, and make lost messages and restarts harmless. A
+// leader waits for all answers before it tries again (P8), or for the timer, so that it
+// never has two ballots under way. The ballot number is a round and the rank of the
+// leader. The round of the election is not used: ballots are safe whatever it says.
+//
+// Sources: L. Lamport: The part-time parliament, 1998; L. Lamport: Paxos made simple,
+// 2001; M. Fischer, N. Lynch, M. Paterson: Impossibility of distributed consensus with
+// one faulty process, 1985; 000_a21c1074769cc713.txt states the problem.
+package paxos
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm with a leader that an election below it names.
+var Spec = spec("paxos", "Paxos: consensus by ballots of a leader", true)
+
+// Proposers describes the algorithm in which every proposer leads.
+var Proposers = spec("paxos-proposers", "Paxos in which every proposer leads", false)
+
+func spec(name, title string, led bool) *process.Spec {
+	return &process.Spec{
+		Name:      name,
+		Title:     title,
+		Paper:     "L. Lamport: The part-time parliament, ACM Transactions on Computer Systems 16(2), 1998, doi:10.1145/279227.279229",
+		Documents: []string{doc000, doc001},
+		Family:    process.Agreement,
+		Messages: []process.MessageSpec{
+			{Name: "PROPOSE", Fields: []process.FieldUse{value}},
+			{Name: "PREPARE", Fields: []process.FieldUse{round}},
+			{Name: "PROMISE", Fields: []process.FieldUse{round, {Field: process.FieldClock, Symbol: "vb"}, by, value}},
+			{Name: "NACK", Fields: []process.FieldUse{round, {Field: process.FieldClock, Symbol: "promised"}, by}},
+			{Name: "ACCEPT", Fields: []process.FieldUse{round, value}},
+			{Name: "ACCEPTED", Fields: []process.FieldUse{round}},
+			{Name: "DECIDE", Fields: []process.FieldUse{value}},
+		},
+		Timers: []string{"retry"},
+		Rules: []process.RuleSpec{
+			{Name: "P1", Text: "propose: keep the value"},
+			{Name: "P1a", Text: "another process leads: send it the value"},
+			{Name: "P1b", Text: "no leader is known: ask for an election"},
+			{Name: "P2", Text: "lead: PREPARE with a number above all that were seen"},
+			{Name: "P3", Text: "PREPARE above the promise: PROMISE"},
+			{Name: "P3a", Text: "PREPARE not above the promise: NACK"},
+			{Name: "P4", Text: "a majority promises: ACCEPT of the highest value reported"},
+			{Name: "P5", Text: "ACCEPT not below the promise: ACCEPTED"},
+			{Name: "P5a", Text: "ACCEPT below the promise: NACK"},
+			{Name: "P6", Text: "a majority accepts: decide, DECIDE"},
+			{Name: "P7", Text: "DECIDE: decide"},
+			{Name: "P7a", Text: "decided: answer DECIDE"},
+			{Name: "P8", Text: "all have answered in vain: a higher ballot"},
+			{Name: "P9", Text: "a leader has waited long: a higher ballot"},
+			{Name: "P9a", Text: "a follower has waited long: ask again"},
+		},
+		Options: []process.Option{
+			{Name: "retry-time", Default: "20", Min: 1, Max: 1_000_000, Text: "how long, in D, at least to wait for a decision before P9; up to twice as long"},
+		},
+		Needs:  process.Needs{Elector: led},
+		Claims: claims(led),
+		Normal: &process.Normal{State: roundsOfState, Message: roundsOfMessage},
+		New:    Flaw{Alone: !led}.New,
+	}
+}
+
+var (
+	round = process.FieldUse{Field: process.FieldSeq, Symbol: "b"}
+	by    = process.FieldUse{Field: process.FieldSubject, Symbol: "by"}
+	value = process.FieldUse{Field: process.FieldValue, Symbol: "v"}
+)
+
+const (
+	propose process.Type = iota + 1
+	prepare
+	promise
+	nack
+	accept
+	accepted
+	decide
+)
+
+const retryTimer process.Timer = 1
+
+const (
+	ruleP1 process.Rule = iota + 1
+	ruleP1a
+	ruleP1b
+	ruleP2
+	ruleP3
+	ruleP3a
+	ruleP4
+	ruleP5
+	ruleP5a
+	ruleP6
+	ruleP7
+	ruleP7a
+	ruleP8
+	ruleP9
+	ruleP9a
+)
+
+// ballot is the number of a ballot: ordered by round, then by the rank of the leader.
+// The zero ballot with leader None is below all.
+type ballot struct {
+	round uint64
+	by    process.ID
+}
+
+func (b ballot) less(o ballot) bool { return b.round < o.round || b.round == o.round && b.by < o.by }
+
+type phase uint8
+
+const (
+	resting phase = iota
+	preparing
+	accepting
+)
+
+var phaseNames = []string{"RESTING", "PREPARING", "ACCEPTING"}
+
+type machine struct {
+	c     *process.Config
+	self  process.ID
+	flaw  Flaw
+	retry process.Duration
+
+	// The acceptor.
+	promised ballot
+	vb       ballot // of the last acceptance, or with leader None
+	v        int64  // that was accepted in vb
+	seen     uint64 // the highest round that was seen; at least that of promised
+
+	// The proposer.
+	leader process.ID // as the election says, or None
+	has    bool       // a value of its own
+	own    int64
+	phase  phase
+	round  uint64      // of its ballot; 0 while it rests
+	yes    process.Set // have promised or accepted in this phase
+	no     process.Set // have refused
+	best   ballot      // the highest acceptance that was reported
+	choice int64       // the value of best, then the one of the ballot
+
+	decided  bool
+	decision int64
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Propose:
+		m.propose(ev.Value, fx)
+	case process.Elected:
+		m.onElected(ev.Peer, fx)
+	case process.Fire:
+		m.onRetry(fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	}
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	if m.decided && (msg.Type == propose || msg.Type == prepare || msg.Type == accept) {
+		fx.Rule(ruleP7a)
+		fx.Send(msg.From, process.Message{Type: decide, Value: m.decision})
+		return
+	}
+	switch msg.Type {
+	case propose:
+		m.onPropose(msg.Value, fx)
+	case prepare:
+		m.onPrepare(ballot{msg.Seq, msg.From}, fx)
+	case accept:
+		m.onAccept(ballot{msg.Seq, msg.From}, msg.Value, fx)
+	case decide:
+		fx.Rule(ruleP7)
+		m.decide(msg.Value, fx)
+	default:
+		m.onAnswer(msg, fx)
+	}
+}
+
+// Fields names the state. What an acceptor has promised and accepted must survive a
+// crash: if it forgets, two majorities need have nobody in common who remembers.
+func (m *machine) Fields(f *process.Fields) {
+	f.Durable().Uint("promised", &m.promised.round)
+	f.Durable().ID("promised by", &m.promised.by)
+	f.Durable().Uint("vb", &m.vb.round)
+	f.Durable().ID("vb by", &m.vb.by)
+	f.Durable().Int("v", &m.v)
+	f.Durable().Uint("seen", &m.seen)
+	f.ID("leader", &m.leader)
+	f.Bool("has", &m.has)
+	f.Int("own", &m.own)
+	process.Enum(f, "phase", &m.phase, phaseNames)
+	f.Uint("b", &m.round)
+	f.Set("yes", m.yes)
+	f.Set("no", m.no)
+	f.Uint("best", &m.best.round)
+	f.ID("best by", &m.best.by)
+	f.Int("choice", &m.choice)
+	f.Bool("decided", &m.decided)
+	f.Int("decision", &m.decision)
+}
