@@ -1,0 +1,28 @@
+package raft
+
+import "github.com/conclave-io/conclave/process"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.ValueAgreement},
+		{Property: process.ValueValidity},
+		{Property: process.LeaderAgreement},
+		{Property: process.Decision, When: "a majority is up, and in the end one of them leads for long enough"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerDecision, Regime: process.OneStarter, When: "the leader proposes; its heartbeats are not counted", Exact: &process.Formula{
+			Text: "4(N-1)", Eval: func(p process.Params) float64 { return float64(4 * (p.N - 1)) }}},
+		{Metric: process.DecisionTime, Regime: process.OneStarter, When: "the leader proposes, N >= 2", Exact: &process.Formula{
+			Text: "3", Eval: func(process.Params) float64 { return 3 }}},
+		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "a heartbeat period is at least 2D", Exact: &process.Formula{
+			Text: "2(N-1)", Eval: func(p process.Params) float64 { return float64(2 * (p.N - 1)) }}},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "an entry is named by its term and position"},
+		{Fault: process.Loss, How: "heartbeats repeat what a follower lacks, R8a what a leader has not got"},
+		{Fault: process.Duplication, How: "nothing that is stored is stored again"},
+		{Fault: process.CrashAny, When: "a majority stays up", How: "R3: a new leader has all that was committed"},
+		{Fault: process.AmnesiaRestart, How: "term, vote and log are on disk"},
+		{Fault: process.Slowness, How: "nothing depends on time but progress"},
+	},
+}
