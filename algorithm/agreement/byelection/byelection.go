@@ -1,0 +1,138 @@
+// Package byelection is consensus by an election: the leader tells everybody its value.
+//
+// # Problem and idea
+//
+// If all agree on a leader, they can agree on a value: that of the leader. The leader
+// multicasts its value, and whoever gets it decides it.
+//
+// # Rules
+//
+//	D1  propose v: keep v. If no leader is known, ask for an election.
+//	D2  a leader that has a value and has not decided: multicast VALUE(v), decide it.
+//	D3  on VALUE(v): decide v, if nothing was decided before.
+//
+// # Why it is safe, and when not
+//
+// As long as one process leads, one value is multicast. The multicast below must be
+// reliable: if the leader crashes in the middle of it, either all others get the value or
+// nobody does.
+//
+// # What happens when the helper crashes
+//
+// The helper is the leader. If it crashes before anybody has its value, the next leader
+// multicasts its own. But a value that is only late looks the same: the first leader's
+// value has reached one process, which has decided, and is still on its way to the second
+// leader, which multicasts another one. Then some decide one value and some the other.
+// Agreement needs a leader that asks a majority first what may have been decided, which is
+// Paxos.
+//
+// # Cost
+//
+// One multicast: N-1 messages, or N(N-1) over a reliable one. One delay.
+//
+// # Assumptions and deviations
+//
+// 000_a21c1074769cc713.txt says that consensus can be solved with leader election, and
+// does not mention crashes.
+//
+// Sources: 000_a21c1074769cc713.txt; T. Chandra, S. Toueg: Unreliable failure detectors
+// for reliable distributed systems, 1996.
+package byelection
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the layer. It works only above an election.
+var Spec = &process.Spec{
+	Name:      "consensus-by-election",
+	Title:     "Consensus by an election",
+	Paper:     "T. Chandra, S. Toueg: Unreliable failure detectors for reliable distributed systems, Journal of the ACM 43(2), 1996, doi:10.1145/226643.226647",
+	Documents: []string{"000_a21c1074769cc713.txt"},
+	Family:    process.Agreement,
+	Messages:  []process.MessageSpec{{Name: "VALUE", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "v"}}}},
+	Rules: []process.RuleSpec{
+		{Name: "D1", Text: "propose: keep the value; ask for a leader if there is none"},
+		{Name: "D2", Text: "lead: multicast the own value, decide it"},
+		{Name: "D3", Text: "VALUE: decide it"},
+	},
+	Needs: process.Needs{Reliable: true, Elector: true},
+	Claims: process.Claims{Properties: []process.Claim{
+		{Property: process.ValueAgreement, When: "the leader does not change"},
+		{Property: process.ValueValidity},
+		{Property: process.DecideOnce},
+		{Property: process.Decision, When: "the leader does not crash"},
+	}},
+	New: func(self process.ID, _ *process.Config) process.Machine {
+		return &machine{self: self, leader: process.None}
+	},
+}
+
+const value process.Type = 1
+
+const (
+	ruleD1 process.Rule = iota + 1
+	ruleD2
+	ruleD3
+)
+
+type machine struct {
+	self process.ID
+
+	leader  process.ID // or None
+	has     bool       // a value of its own
+	own     int64
+	decided bool
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Propose:
+		m.propose(ev.Value, fx)
+	case process.Elected:
+		m.leader = ev.Peer
+		m.lead(fx)
+	case process.Deliver:
+		if m.decided {
+			return
+		}
+		fx.Rule(ruleD3)
+		m.decide(ev.Message.Value, fx)
+	}
+}
+
+func (m *machine) propose(v int64, fx *process.Effects) {
+	if m.has || m.decided {
+		return
+	}
+	fx.Rule(ruleD1)
+	m.has, m.own = true, v
+	if m.leader == process.None {
+		fx.Campaign()
+		return
+	}
+	m.lead(fx)
+}
+
+// lead is D2. A carrier below brings the value back to its sender, too; that is D3 then
+// in place of deciding at once.
+func (m *machine) lead(fx *process.Effects) {
+	if m.leader != m.self || !m.has || m.decided {
+		return
+	}
+	fx.Rule(ruleD2)
+	fx.Broadcast(process.Message{Type: value, Value: m.own})
+	m.decide(m.own, fx)
+}
+
+func (m *machine) decide(v int64, fx *process.Effects) {
+	m.decided, m.has, m.own = true, false, 0
+	fx.Decide(v)
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	f.ID("leader", &m.leader)
+	f.Bool("has", &m.has)
+	f.Int("own", &m.own)
+	f.Bool("decided", &m.decided)
+}

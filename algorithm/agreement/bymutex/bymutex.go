@@ -1,0 +1,225 @@
+// Package bymutex is consensus by mutual exclusion: a cell that is written once.
+//
+// # Problem and idea
+//
+// Processes that can exclude each other can agree. One of them keeps a cell, which is
+// empty at first. Whoever proposes enters its critical section and reads the cell. If it
+// is empty it writes its own value. Then it leaves. The first to enter writes, and all
+// others read what it wrote.
+//
+// # Rules
+//
+//	X1  propose v: ask the lock below to enter.
+//	X2  entered: READ to the keeper of the cell.
+//	X3  the keeper, on READ: VALUE with what is in the cell, or empty.
+//	X4  on VALUE that is empty: WRITE(v) to the keeper.
+//	    X4a That is not empty: decide it, leave.
+//	X5  the keeper, on WRITE(v): put v into the cell, WRITTEN.
+//	X6  on WRITTEN: decide v, leave.
+//
+// # Why it is safe
+//
+// Between a READ that finds the cell empty and the WRITE that follows nobody else is
+// inside, so nobody else reads or writes. The keeper could as well refuse a second WRITE;
+// then it would decide by itself, and nobody would need the lock.
+//
+// # What happens when the helper crashes
+//
+// The helper is the lock. A process that crashes inside keeps all others out for ever,
+// unless the lock recovers; if it had not yet written, nobody has decided. If it had
+// written, nobody can read it. So this consensus does not terminate if one process
+// crashes at the wrong moment. If the keeper crashes the cell is gone.
+//
+// # Cost
+//
+// That of an entry, and two messages to read; the first one writes, with two more. The
+// keeper itself needs no messages for that.
+//
+// # Assumptions and deviations
+//
+// 000_a21c1074769cc713.txt says that consensus can be solved with mutual exclusion, and
+// does not mention crashes. The shared memory that it takes for granted is a process
+// here.
+//
+// Sources: 000_a21c1074769cc713.txt.
+package bymutex
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the layer. It works only above a lock.
+var Spec = &process.Spec{
+	Name:      "consensus-by-mutex",
+	Title:     "Consensus by mutual exclusion",
+	Paper:     "R. Sisto: Coordination Algorithms, lecture notes, Politecnico di Torino",
+	Documents: []string{"000_a21c1074769cc713.txt"},
+	Family:    process.Agreement,
+	Messages: []process.MessageSpec{
+		{Name: "READ"},
+		{Name: "VALUE", Fields: []process.FieldUse{{Field: process.FieldSeq, Symbol: "written"}, value}},
+		{Name: "WRITE", Fields: []process.FieldUse{value}},
+		{Name: "WRITTEN"},
+	},
+	Rules: []process.RuleSpec{
+		{Name: "X1", Text: "propose: ask to enter"},
+		{Name: "X2", Text: "entered: read the cell"},
+		{Name: "X3", Text: "READ: tell what is in the cell"},
+		{Name: "X4", Text: "the cell is empty: write the own value"},
+		{Name: "X4a", Text: "the cell is written: decide its value, leave"},
+		{Name: "X5", Text: "WRITE: write the cell"},
+		{Name: "X6", Text: "the own value is written: decide it, leave"},
+	},
+	Needs: process.Needs{Reliable: true, NoDuplication: true, Topology: process.Centre},
+	Claims: process.Claims{Properties: []process.Claim{
+		{Property: process.ValueAgreement},
+		{Property: process.ValueValidity},
+		{Property: process.DecideOnce},
+		{Property: process.Decision, When: "nobody crashes"},
+	}},
+	New: func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+}
+
+var value = process.FieldUse{Field: process.FieldValue, Symbol: "v"}
+
+// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
+// none.
+type Flaw struct {
+	NoLock bool // reads without having entered
+}
+
+// New makes a machine with the flaw.
+func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, flaw: flaw, keeper: c.Topology.Coordinator}
+}
+
+const (
+	read process.Type = iota + 1
+	content
+	write
+	written
+)
+
+const (
+	ruleX1 process.Rule = iota + 1
+	ruleX2
+	ruleX3
+	ruleX4
+	ruleX4a
+	ruleX5
+	ruleX6
+)
+
+type phase uint8
+
+const (
+	idle phase = iota
+	waiting
+	reading
+	writing
+	done
+)
+
+var phaseNames = []string{"IDLE", "WAIT", "READ", "WRITE", "DONE"}
+
+type machine struct {
+	c      *process.Config
+	self   process.ID
+	flaw   Flaw
+	keeper process.ID
+
+	phase phase
+	own   int64 // what it proposes; 0 before and after
+
+	// The cell, at its keeper.
+	full bool
+	cell int64
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Propose:
+		m.propose(ev.Value, fx)
+	case process.Granted:
+		m.enter(fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	}
+}
+
+func (m *machine) propose(v int64, fx *process.Effects) {
+	if m.phase != idle {
+		return
+	}
+	fx.Rule(ruleX1)
+	m.phase, m.own = waiting, v
+	if m.flaw.NoLock {
+		m.enter(fx)
+		return
+	}
+	fx.Acquire()
+}
+
+// enter is X2.
+func (m *machine) enter(fx *process.Effects) {
+	fx.Rule(ruleX2)
+	m.phase = reading
+	if m.self == m.keeper {
+		m.onContent(m.full, m.cell, fx)
+		return
+	}
+	fx.Send(m.keeper, process.Message{Type: read})
+}
+
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	switch msg.Type {
+	case read:
+		fx.Rule(ruleX3)
+		answer := process.Message{Type: content, Value: m.cell}
+		if m.full {
+			answer.Seq = 1
+		}
+		fx.Send(msg.From, answer)
+	case content:
+		m.onContent(msg.Seq == 1, msg.Value, fx)
+	case write:
+		fx.Rule(ruleX5)
+		m.full, m.cell = true, msg.Value
+		fx.Send(msg.From, process.Message{Type: written})
+	case written:
+		m.leave(m.own, ruleX6, fx)
+	}
+}
+
+// onContent is X4.
+func (m *machine) onContent(full bool, v int64, fx *process.Effects) {
+	if full {
+		m.leave(v, ruleX4a, fx)
+		return
+	}
+	fx.Rule(ruleX4)
+	if m.self == m.keeper {
+		m.full, m.cell = true, m.own
+		m.leave(m.own, ruleX6, fx)
+		return
+	}
+	m.phase = writing
+	fx.Send(m.keeper, process.Message{Type: write, Value: m.own})
+}
+
+// leave decides and leaves.
+func (m *machine) leave(v int64, by process.Rule, fx *process.Effects) {
+	fx.Rule(by)
+	m.phase, m.own = done, 0
+	fx.Decide(v)
+	if !m.flaw.NoLock {
+		fx.Release()
+	}
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f, "phase", &m.phase, phaseNames)
+	f.Int("own", &m.own)
+	f.Bool("full", &m.full)
+	f.Int("cell", &m.cell)
+}

@@ -1,0 +1,218 @@
+// Package byconsensus is mutual exclusion by consensus: who holds the lock next is a
+// decision.
+//
+// # Problem and idea
+//
+// Mutual exclusion is often called a special case of consensus. That is true of one
+// entry: all agree on who is the first. A lock is a sequence of such decisions, with a
+// release between them. So this layer stands over a consensus that decides one value
+// after the other. Whoever wants to enter proposes its request. The request in slot s of
+// the requests that were decided makes the s-th entry, and it begins when the one before
+// has been released, which is a decision, too.
+//
+// # Rules
+//
+//	S1  request: propose REQUEST(own number).
+//	S2  REQUEST of p decided: give it the next slot, put it at the end of the queue.
+//	S3  RELEASE decided of the request at the head: take it out.
+//	S4  after each of these: if the own request is at the head, enter; the slot is the
+//	    fence. S4a If the head is a request that was one's own before a crash: S5 for it.
+//	S5  release: propose RELEASE.
+//	S6  the process of the head has crashed: propose its RELEASE for it.
+//
+// # Why it is safe
+//
+// All processes see the same decisions in the same order, so they have the same queue at
+// the same point of the sequence, and slots grow along it.
+//
+// # What happens when the helper crashes
+//
+// The helper is the consensus below. Over Raft the crash of its leader costs an election,
+// and the queue goes on where it was. If a majority is down, nobody enters any more. If a
+// holder crashes, S6 needs a reliable detector: consensus by itself does not know that
+// somebody will never release.
+//
+// # Cost
+//
+// Two decisions for an entry.
+//
+// # Assumptions and deviations
+//
+// The consensus decides each value once, and a process that comes back sees all
+// decisions again, from the first. 000_a21c1074769cc713.txt says that mutual exclusion is
+// a special case of consensus, and does not mention the release.
+//
+// Sources: F. B. Schneider: Implementing fault-tolerant services using the state machine
+// approach, 1990; 000_a21c1074769cc713.txt.
+package byconsensus
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the layer. It works only above a consensus that decides a sequence.
+var Spec = &process.Spec{
+	Name:      "mutex-by-consensus",
+	Title:     "Mutual exclusion by consensus",
+	Paper:     "F. B. Schneider: Implementing fault-tolerant services using the state machine approach, ACM Computing Surveys 22(4), 1990, doi:10.1145/98163.98167",
+	Documents: []string{"000_a21c1074769cc713.txt"},
+	Family:    process.Mutex,
+	Rules: []process.RuleSpec{
+		{Name: "S1", Text: "request: propose REQUEST"},
+		{Name: "S2", Text: "REQUEST is decided: it has the next slot"},
+		{Name: "S3", Text: "RELEASE is decided: take the head out"},
+		{Name: "S4", Text: "the own request is the head: enter"},
+		{Name: "S4a", Text: "the head is of an earlier life of this process: release it"},
+		{Name: "S5", Text: "release: propose RELEASE"},
+		{Name: "S6", Text: "the process of the head has crashed: release for it"},
+	},
+	Needs: process.Needs{Detector: process.ReliableDetector},
+	Claims: process.Claims{
+		Properties: []process.Claim{
+			{Property: process.MutualExclusion},
+			{Property: process.Progress, When: "the consensus below decides"},
+			{Property: process.FencesGrow},
+		},
+		Survives: []process.Survival{
+			{Fault: process.CrashAny, When: "the consensus below survives it", How: "S6"},
+			{Fault: process.AmnesiaRestart, When: "the consensus below survives it", How: "all is decided again; S4a"},
+		},
+	},
+	New: func(self process.ID, c *process.Config) process.Machine {
+		return &machine{c: c, self: self, failed: process.NewSet(c.N)}
+	},
+}
+
+const (
+	ruleS1 process.Rule = iota + 1
+	ruleS2
+	ruleS3
+	ruleS4
+	ruleS4a
+	ruleS5
+	ruleS6
+)
+
+type phase uint8
+
+const (
+	idle phase = iota
+	waiting
+	inside
+)
+
+var phaseNames = []string{"IDLE", "WAIT", "IN"}
+
+// request is a decided one.
+type request struct {
+	id   process.ID
+	n    uint64
+	slot process.Fence
+}
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+
+	phase  phase
+	n      uint64        // the number of the own latest request: the life of this process, then a count
+	slot   process.Fence // the last one that was given
+	queue  []request     // in the order of slots
+	failed process.Set   // known to have crashed
+}
+
+// What is proposed: a request, or the release of one.
+const (
+	asks     = 0
+	releases = 1
+)
+
+// encode packs a proposal into a value. No two requests share a number.
+func (m *machine) encode(kind int64, id process.ID, n uint64) int64 {
+	return (int64(n)*int64(m.c.N)+int64(id))*2 + kind
+}
+
+func (m *machine) decode(v int64) (kind int64, id process.ID, n uint64) {
+	of := v / 2
+	return v % 2, process.ID(of % int64(m.c.N)), uint64(of / int64(m.c.N))
+}
+
+// lifeShift leaves room for a million requests in one life of a process.
+const lifeShift = 20
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start, process.Restart:
+		m.n = ev.Incarnation << lifeShift
+	case process.Acquire:
+		fx.Rule(ruleS1)
+		m.phase = waiting
+		m.n++
+		fx.Propose(m.encode(asks, m.self, m.n))
+	case process.Release:
+		fx.Rule(ruleS5)
+		m.phase = idle
+		fx.Propose(m.encode(releases, m.self, m.n))
+	case process.Decided:
+		m.onDecided(ev.Value, fx)
+	case process.Fail:
+		m.failed.Add(ev.Peer)
+		m.serve(fx)
+	case process.Rejoin:
+		m.failed.Remove(ev.Peer)
+	}
+}
+
+// onDecided is S2 and S3.
+func (m *machine) onDecided(v int64, fx *process.Effects) {
+	kind, id, n := m.decode(v)
+	switch {
+	case kind == asks:
+		fx.Rule(ruleS2)
+		m.slot++
+		m.queue = append(m.queue, request{id, n, m.slot})
+		if len(m.queue) > 1 {
+			return
+		}
+	case len(m.queue) > 0 && m.queue[0].id == id && m.queue[0].n == n:
+		fx.Rule(ruleS3)
+		m.queue = append(m.queue[:0], m.queue[1:]...)
+	default:
+		return
+	}
+	m.serve(fx)
+}
+
+// serve is S4 and S6.
+func (m *machine) serve(fx *process.Effects) {
+	if len(m.queue) == 0 {
+		return
+	}
+	head := m.queue[0]
+	switch {
+	case head.id == m.self && head.n>>lifeShift < m.n>>lifeShift:
+		fx.Rule(ruleS4a)
+		fx.Propose(m.encode(releases, head.id, head.n))
+	case head.id == m.self && m.phase == waiting:
+		fx.Rule(ruleS4)
+		m.phase = inside
+		fx.Grant(head.slot)
+	case m.failed.Has(head.id):
+		fx.Rule(ruleS6)
+		fx.Propose(m.encode(releases, head.id, head.n))
+	}
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f, "phase", &m.phase, phaseNames)
+	f.Seq("n", &m.n)
+	f.Fence("slot", &m.slot)
+	process.List(f, "queue", &m.queue, requestFields)
+	f.Set("failed", m.failed)
+}
+
+func requestFields(f *process.Fields, r *request) {
+	f.ID("id", &r.id)
+	f.Seq("n", &r.n)
+	f.Fence("slot", &r.slot)
+}
