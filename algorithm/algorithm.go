@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/conclave-io/conclave/algorithm/agreement/floodset"
+	"github.com/conclave-io/conclave/algorithm/agreement/paxos"
+	"github.com/conclave-io/conclave/algorithm/agreement/raft"
 	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/algorithm/broken/changrobertsprinted"
 	"github.com/conclave-io/conclave/algorithm/broken/maekawaslides"
@@ -90,6 +93,11 @@ var All = []*process.Spec{
 	causal.Spec,
 	totallamport.Spec,
 	totalsequencer.Spec,
+
+	floodset.Spec,
+	paxos.Spec,
+	paxos.Proposers,
+	raft.Spec,
 
 	clocklamport.Spec,
 	vector.Spec,

@@ -41,9 +41,10 @@ type Variant struct {
 // order of messages and lose nothing.
 type Bounds struct {
 	N          int
-	Entries    int          // how often each process enters, or asks for an election
+	Entries    int          // how often each process enters, asks for an election, or proposes
 	Clients    []process.ID // who does; nil: everyone
 	Duplicates int          // messages that come twice
+	Timeouts   int          // timers that run out; 0: any number
 	Crashes    int          // processes that crash
 	Cancels    int          // clients that give up while they wait
 	AnyTime    bool         // timers may run out while messages are on their way
@@ -57,6 +58,7 @@ var Variants = list(
 	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
 	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofKRicartAgrawala,
 	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
+	ofFloodSet, ofPaxos, ofRaft,
 )
 
 // Specs returns those of all variants.
@@ -89,6 +91,9 @@ func (v *Variant) Command() string {
 	}
 	if b.Duplicates > 0 {
 		text += fmt.Sprintf(" --duplicates %d", b.Duplicates)
+	}
+	if b.Timeouts > 0 {
+		text += fmt.Sprintf(" --timeouts %d", b.Timeouts)
 	}
 	if b.Crashes > 0 {
 		text += fmt.Sprintf(" --crashes %d", b.Crashes)

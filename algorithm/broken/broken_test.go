@@ -98,8 +98,11 @@ func asks(b broken.Bounds, family process.Family, r *rand.Rand) []sim.Command {
 		clients = append(clients, p)
 	}
 	kind := process.Acquire
-	if family == process.Election {
+	switch family {
+	case process.Election:
 		kind = process.Campaign
+	case process.Agreement:
+		return proposals(b, clients)
 	}
 	var commands []sim.Command
 	for _, p := range clients {
@@ -117,6 +120,17 @@ func asks(b broken.Bounds, family process.Family, r *rand.Rand) []sim.Command {
 		commands = append(commands, sim.Command{
 			At: process.Duration(r.Int64N(int64(8 * d))), Process: clients[r.IntN(len(clients))], Kind: process.Cancel,
 		})
+	}
+	return commands
+}
+
+// proposals are made all at once, each with a value of its own.
+func proposals(b broken.Bounds, clients []process.ID) []sim.Command {
+	var commands []sim.Command
+	for k := range b.Entries {
+		for _, p := range clients {
+			commands = append(commands, sim.Command{Process: p, Kind: process.Propose, Value: int64(k*b.N + int(p) + 1)})
+		}
 	}
 	return commands
 }

@@ -16,8 +16,8 @@ type Config struct {
 	// needs and that are not given are those of the simulator.
 	Process process.Config
 
-	// Entries is how often each requester asks to enter, or in an election each
-	// starter calls for one. Zero: once.
+	// Entries is how often each requester asks to enter, in an election calls for one, in
+	// a consensus proposes a value. Zero: once.
 	Entries int
 	// Requesters are those who ask, or call; nil: all.
 	Requesters []process.ID
@@ -135,7 +135,7 @@ func (c *Config) Validate() error {
 	if err := c.Spec.Validate(&d.Process); err != nil {
 		return err
 	}
-	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateProperties, d.validateReduction} {
+	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateProperties, d.validateProposals, d.validateReduction} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -144,8 +144,8 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) validateFamily() error {
-	if family := c.family(); family != process.Mutex && family != process.Election {
-		return fmt.Errorf("check: %s is for %s; mutual exclusion and elections can be checked", c.Spec.Name, family)
+	if family := c.family(); family != process.Mutex && family != process.Election && family != process.Agreement {
+		return fmt.Errorf("check: %s is for %s; mutual exclusion, elections and consensus can be checked", c.Spec.Name, family)
 	}
 	return nil
 }

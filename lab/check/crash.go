@@ -9,26 +9,28 @@ type stop struct {
 	sends   int    // how many of the messages of the edge are sent
 	effects int    // how many effects of the step happen, counted as the simulator does
 	step    int    // which step of the edge it is, from 1
+	decided int    // how many of the decisions of the edge are announced
 	saved   bool   // the step has saved, and the crash comes before all has left that it sends before its Save
 }
 
 // noteStops lists where a crash in the present step would leave something else
-// than a crash before or after it: between two sends, or after a Save. Messages
+// than a crash before or after it: between two sends, after a decision or a Save. Messages
 // leave after the last Save of their step, so before it nothing has left.
 func (s *stepper) noteStops(first int) {
 	if !s.cfg.faulty() || s.flags&broken != 0 {
 		return
 	}
 	saveAt, effects, sends := s.lastSave(), 0, first
-	last := first - 1
+	decided := len(s.extra.decided) - s.decisions()
+	last, lastDecided := first-1, decided
 	if saveAt >= 0 || s.steps == 1 {
 		last = first // nothing but a Save has happened
 	}
 	note := func() {
 		happened := effects > saveAt && sends < len(s.sends)
-		if happened && (sends > last || saveAt >= 0 && effects == saveAt+1) {
-			last = sends
-			s.stops = append(s.stops, stop{to: s.downAfter(&s.next), sends: sends, effects: effects, step: s.steps})
+		if happened && (sends > last || decided > lastDecided || saveAt >= 0 && effects == saveAt+1) {
+			last, lastDecided = sends, decided
+			s.stops = append(s.stops, stop{to: s.downAfter(&s.next), sends: sends, effects: effects, step: s.steps, decided: decided})
 		}
 	}
 	if s.steps > 1 {
@@ -40,6 +42,9 @@ func (s *stepper) noteStops(first int) {
 			effects++
 			if e.Kind == process.EffectSend || e.Kind == process.EffectBroadcast {
 				sends++
+			}
+			if e.Kind == process.EffectDecide && s.cfg.family() == process.Agreement {
+				decided++
 			}
 			note()
 		}
@@ -65,7 +70,7 @@ func (s *stepper) noteSaved(first, saveAt, effects int) {
 		first++ // a Save that nobody will read
 	}
 	for sends := first; sends < before; sends++ {
-		s.stops = append(s.stops, stop{s.downAfter(&s.next), sends, effects, s.steps, true})
+		s.stops = append(s.stops, stop{s.downAfter(&s.next), sends, effects, s.steps, len(s.extra.decided), true})
 	}
 }
 

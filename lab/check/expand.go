@@ -19,6 +19,7 @@ const (
 	actSuspect // of a process that is up
 	actNotice  // that the leader has crashed
 	actCancel
+	actPropose
 )
 
 // action names a transition out of a given state.
@@ -122,12 +123,15 @@ func (w *worker) left(v []uint32, b budget) bool {
 	return slot >= 0 && int(v[slot]) < w.cfg.limit(b) || slot < 0 && b == timeouts
 }
 
-// premature reports whether a timer of a layer is longer than it may still be: one with
-// which a detector gives up a process that is up, as live ones are heard of first while
+// premature reports whether a timer of a layer of p is longer than it may still be: one
+// of a round that is not over, one with which a detector gives up a process that is up, as live ones are heard of first while
 // delays are bounded; or one of the lock of a stack while somebody is inside.
-func (w *worker) premature(v []uint32, e *edge) bool {
+func (w *worker) premature(v []uint32, p int, e *edge) bool {
 	if w.cfg.Timing == AnyTime {
 		return false
+	}
+	if w.cfg.synchronous() {
+		return w.inRound(v, p)
 	}
 	layer, about := uint8(e.argument>>32), process.Timer(e.argument).Peer()
 	switch w.spec.Layer(layer).Family {
@@ -144,7 +148,7 @@ func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 	edges := w.list(w.view(v[p]).own)
 	for i := range edges {
 		e := &edges[i]
-		if e.kind == actFire && (!timers || w.premature(v, e)) || e.kind == actNotice && !w.noticed(v, e) || e.kind == actCancel && !w.left(v, cancels) {
+		if e.kind == actFire && (!timers || w.premature(v, p, e)) || e.kind == actNotice && !w.noticed(v, e) || e.kind == actCancel && !w.left(v, cancels) {
 			continue
 		}
 		a := action{kind: e.kind, proc: uint8(p), edge: uint8(i), stop: -1}

@@ -17,6 +17,7 @@ type layout struct {
 	arrival int // of process 0: the place of its request
 	token   int // where it is
 
+	agreed    int          // what was decided first in each place; see agreement.go
 	installed int          // whether a layer of the stack has elected
 	stride    int          // the number of slots
 	receivers []process.ID // of what is in the slots of links and news
@@ -63,6 +64,7 @@ func newLayout(c *Config) layout {
 	l.arrival = take(n, c.checks(process.OrderArrival))
 	l.installed = take(1, c.checks(process.OrderArrival) && c.Spec.Depth() > 1)
 	l.token = take(1, c.checks(process.OneToken))
+	l.agreed = take(1, c.checks(process.ValueAgreement))
 	for b := range budgetCount {
 		l.budgets[b] = take(1, c.limit(b) > 0)
 	}

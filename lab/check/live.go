@@ -44,9 +44,11 @@ type graph struct {
 	nodes []node
 	arcs  []arc
 	known map[print]int32
+	whole int // so many of the nodes have all their arcs; all, unless MaxStates ended the search
 }
 
-// live looks for a fair run in which somebody waits for ever.
+// live looks for a fair run in which somebody waits for ever. Of a search that MaxStates
+// has ended it looks at the states that were searched: a loop in them is one.
 func (s *search) live() {
 	g := &graph{search: s, w: s.workers[0], known: map[print]int32{}}
 	if !g.build() {
@@ -69,6 +71,10 @@ func (g *graph) build() bool {
 	size := int64(g.w.layout.stride)*4 + 120
 	left := g.cfg.Memory
 	for i := 0; i < len(g.nodes); i++ {
+		if g.cfg.MaxStates > 0 && uint64(i) >= g.cfg.MaxStates {
+			break
+		}
+		g.whole = i + 1
 		n := &g.nodes[i]
 		g.w.expand(n.state, n.print)
 		first := int32(len(g.arcs))
@@ -124,7 +130,7 @@ func (w *worker) class(v []uint32, a action) uint64 {
 // waits reports whether a process wants something in a state.
 func (g *graph) waits(i int32, p process.ID) bool {
 	l := g.w.view(g.nodes[i].state[p])
-	if g.cfg.family() == process.Mutex {
+	if g.cfg.family() != process.Election {
 		return l.phase == waiting && !l.down
 	}
 	return !l.down && l.state.reached && l.state.leader == process.None
@@ -133,7 +139,7 @@ func (g *graph) waits(i int32, p process.ID) bool {
 // starves looks for a fair part of the graph in all of which p waits.
 func (t *tarjan) starves(p process.ID) *lasso {
 	var states []int32
-	for i := range t.nodes {
+	for i := range t.nodes[:t.whole] {
 		if t.waits(int32(i), p) {
 			states = append(states, int32(i))
 		}
@@ -144,8 +150,11 @@ func (t *tarjan) starves(p process.ID) *lasso {
 	}
 	text := fmt.Sprintf("%s waits forever while a loop of %s repeats", t.config().Text(p), count(len(part), "state"))
 	property := process.Progress
-	if t.cfg.family() == process.Election {
+	switch t.cfg.family() {
+	case process.Election:
 		property = process.LeaderTermination
+	case process.Agreement:
+		property = process.Decision
 	}
 	return &lasso{graph: t.graph, part: part, broken: &Violation{Property: property, Process: p, Text: text}}
 }

@@ -32,12 +32,14 @@ type local struct {
 	knows       []uint32 // by rank: twice the incarnation heard of, plus 1 if it is known to have crashed; nil without crashes
 	now         int64    // readings of the local clock so far, if the machines read one
 
-	leader  process.ID // as it announced last, or None
-	term    process.Term
-	reached bool          // by a message of the algorithm, in an election
-	past    []uint8       // by rank: how many requests happened before its present; nil if nobody wants to know
-	request []uint8       // past, as it was at its request
-	passed  process.Fence // the largest fence that happened before
+	leader    process.ID // as it announced last, or None
+	term      process.Term
+	rounds    uint8         // of a synchronous consensus: how many it has ended
+	decisions uint8         // since it started
+	reached   bool          // by a message of the algorithm, in an election
+	past      []uint8       // by rank: how many requests happened before its present; nil if nobody wants to know
+	request   []uint8       // past, as it was at its request
+	passed    process.Fence // the largest fence that happened before
 
 	stamp  uint64 // of the present request, as its messages bear it, or 0; see books
 	asking uint64 // the number of the present request, the same
@@ -82,7 +84,7 @@ func (l *local) disarm(key uint64) {
 // appendTo encodes the state. Equal states have equal encodings, and different ones
 // different ones: every list has its length before it.
 func (l *local) appendTo(dst []byte) []byte {
-	dst = append(dst, byte(l.proc), byte(l.proc>>8), byte(l.phase), bit(l.down)|bit(l.reached)<<1, l.asked)
+	dst = append(dst, byte(l.proc), byte(l.proc>>8), byte(l.phase), bit(l.down)|bit(l.reached)<<1, l.asked, l.rounds, l.decisions)
 	for _, v := range [...]uint64{
 		uint64(l.incarnation), uint64(l.now), uint64(l.leader + 1), uint64(l.term), uint64(l.passed), l.stamp, l.asking, l.token,
 	} {

@@ -31,6 +31,7 @@ type extra struct {
 	seq       uint64 // its number
 	token     []tokenMove
 	past      process.Fence // of an entry, if it is no smaller than its own; see ghost
+	decided   []int64       // in this step
 	armed     []uint64      // the timers that were set, for liveness; see timerKey
 }
 
@@ -85,6 +86,9 @@ func (w *worker) judgeBooks(next []uint32, f *print, p process.ID, e *edge) *Vio
 		if broken := w.judgeTokens(next, f, p, &w.extras[e.extra]); broken != nil {
 			return broken
 		}
+	}
+	if values := w.extras[e.extra].decided; e.extra > 0 && len(values) > 0 {
+		return w.judgeDecisions(next, f, p, int(w.view(next[p]).state.decisions)-len(values), values)
 	}
 	if w.layout.stamp >= 0 && e.flags&entered != 0 {
 		return w.judgeStamp(next, f, p)

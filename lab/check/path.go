@@ -18,7 +18,7 @@ type Path struct {
 
 // Step is one transition of a path. The first takes place at time 1.
 type Step struct {
-	Kind    string // acquire, release, cancel, campaign, fire, deliver, drop, duplicate, crash, restart, elect
+	Kind    string // acquire, release, cancel, campaign, propose, fire, deliver, drop, duplicate, crash, restart, elect
 	Process process.ID
 	Layer   uint8
 	Timer   process.Timer    // that runs out
@@ -26,6 +26,7 @@ type Step struct {
 	News    process.Kind     // of Peer, in place of a message
 	Peer    process.ID
 	Term    process.Term
+	Value   int64 // that is proposed
 
 	// Lost says that the host did not hand the message over.
 	Lost bool
@@ -46,6 +47,7 @@ type Step struct {
 
 var actionNames = [...]string{
 	"", "acquire", "release", "campaign", "fire", "deliver", "elect", "crash", "restart", "drop", "duplicate", "suspect", "campaign", "cancel",
+	"propose",
 }
 
 // path finds the run to what was found. It takes the steps again, from the start, and
@@ -166,6 +168,9 @@ func (w *worker) describe(v []uint32, a action, count []int) Step {
 	e := w.edgeOf(v, a)
 	st.Lost = e.steps == 0 && st.News == 0 && st.Message != nil
 	w.retake(&st, v, a, e)
+	if e.kind == actPropose {
+		st.Value = w.cfg.proposal(st.Process, int(w.view(v[a.proc]).asked))
+	}
 	if e.kind == actFire {
 		st.Layer, st.Timer = uint8(e.argument>>32), process.Timer(e.argument)
 	}
@@ -246,6 +251,8 @@ func (w *worker) own(e *edge) {
 		w.cancel()
 	case actCampaign:
 		w.campaign()
+	case actPropose:
+		w.propose()
 	case actNotice:
 		w.recall()
 	case actFire:

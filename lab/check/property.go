@@ -14,6 +14,7 @@ var checkable = []process.Property{
 	process.OrderHappenedBefore, process.OrderTimestamp, process.OrderArrival, process.BoundedBypass, process.OneToken,
 	process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.SingleLeader,
 	process.StateInvariant,
+	process.ValueAgreement, process.ValueValidity, process.DecideOnce, process.Decision,
 }
 
 // costly are the properties that are checked only if somebody asks for them: what has
@@ -191,6 +192,12 @@ func (w *worker) judgeLeader(next []uint32, p process.ID) *Violation {
 func (w *worker) judgeEnd(v []uint32) *Violation {
 	if w.goesOn(v) {
 		return nil
+	}
+	if w.cfg.checks(process.Decision) {
+		s := w.sceneOf(v)
+		if broken := property.Decision(s, s.Waiting); broken != nil {
+			return broken
+		}
 	}
 	if w.cfg.checks(process.Progress) {
 		if broken := property.Progress(w.sceneOf(v), 0); broken != nil {

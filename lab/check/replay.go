@@ -97,6 +97,8 @@ func (p *replay) step(at int, s *Step) {
 		p.command("{at: %d, acquire: %s, hold: release}", at, own)
 	case "release", "cancel", "campaign":
 		p.command("{at: %d, %s: %s}", at, s.Kind, own)
+	case "propose":
+		p.command("{at: %d, propose: %d, by: %s}", at, s.Value, own)
 	case "fire":
 		times := p.timers[timerOf{s.Process, timerKey(s.Layer, s.Timer)}]
 		times[len(times)-1] = at

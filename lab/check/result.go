@@ -84,8 +84,11 @@ func thousands(n uint64) string {
 func (c *Config) Bounds() string {
 	d := c.withDefaults()
 	what := "entry"
-	if d.family() == process.Election {
+	switch d.family() {
+	case process.Election:
 		what = "call"
+	case process.Agreement:
+		what = "proposal"
 	}
 	parts := []string{fmt.Sprintf("N=%d", d.Process.N), count(d.Entries, what) + " each"}
 	if len(d.Requesters) < d.Process.N {

@@ -27,7 +27,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			s = same
 		}
 	}
-	if full.Liveness && s.broken == nil && s.stopped.Load() == nil {
+	if why := s.stopped.Load(); full.Liveness && s.broken == nil && (why == nil || *why == "states") {
 		s.live()
 	}
 	r := s.result()

@@ -34,6 +34,9 @@ const (
 	twoCall
 	leaderCrash
 	leadAfterCrash
+	someDecide
+	allPropose
+	decideAfterCrash
 	interestCount
 )
 
@@ -46,7 +49,8 @@ func (c *Config) interests() (wanted uint32, texts [interestCount]string) {
 			texts[i] = text
 		}
 	}
-	mutex, asking := c.family() == process.Mutex, len(c.Requesters)
+	mutex, election, asking := c.family() == process.Mutex, c.family() == process.Election, len(c.Requesters)
+	agreement := c.family() == process.Agreement
 	crowded := mutex && asking > c.capacity()
 	add(someEnter, mutex, "somebody enters")
 	add(someWait, crowded, "somebody waits while another is inside")
@@ -57,11 +61,14 @@ func (c *Config) interests() (wanted uint32, texts [interestCount]string) {
 	add(holderCrash, mutex && c.Crashes > 0, "somebody crashes inside")
 	add(waiterCrash, mutex && c.Crashes > 0, "somebody crashes while it waits")
 	add(enterAfterCrash, mutex && c.Crashes > 0 && c.Process.N > 1, "somebody enters after a crash")
-	add(someLead, !mutex, "a leader is announced")
+	add(someLead, election, "a leader is announced")
 	// Calls are left to any order by a reduction; see visible.
-	add(twoCall, !mutex && asking > 1 && c.Reduce == NoReduction, "two call for an election at once")
-	add(leaderCrash, !mutex && c.Crashes > 0, "a leader crashes")
-	add(leadAfterCrash, !mutex && c.Crashes > 0 && c.Process.N > 1, "another leader is announced after a crash")
+	add(twoCall, election && asking > 1 && c.Reduce == NoReduction, "two call for an election at once")
+	add(leaderCrash, election && c.Crashes > 0, "a leader crashes")
+	add(leadAfterCrash, election && c.Crashes > 0 && c.Process.N > 1, "another leader is announced after a crash")
+	add(someDecide, agreement, "somebody decides")
+	add(allPropose, agreement && asking > 1, "all propose before anybody decides")
+	add(decideAfterCrash, agreement && c.Crashes > 0 && c.Process.N > 1, "somebody decides after a crash")
 	return wanted, texts
 }
 
@@ -75,6 +82,13 @@ func (w *worker) watch(v []uint32, p process.ID, e *edge) {
 		}
 	case e.kind == actCampaign && w.count(v, calling) > 1:
 		w.reach(twoCall)
+	case e.kind == actPropose && w.count(v, waits) == len(w.cfg.Requesters):
+		w.reach(allPropose)
+	case e.extra > 0 && len(w.extras[e.extra].decided) > 0:
+		w.reach(someDecide)
+		if w.crashed(v) {
+			w.reach(decideAfterCrash)
+		}
 	case e.kind == actCancel:
 		w.reach(someGiveUp)
 	case e.flags&entered != 0:

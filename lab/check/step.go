@@ -214,12 +214,16 @@ func (s *stepper) interpret(e *process.Effect) {
 			s.bookRequest()
 		}
 	case process.EffectElect:
-		if s.cfg.family() == process.Election && (l.leader != e.Peer || l.term != e.Term) {
+		if s.cfg.family() != process.Mutex && (l.leader != e.Peer || l.term != e.Term) {
 			l.leader, l.term = e.Peer, e.Term
 			s.flags |= announced
 			if e.Peer != e.Term.Leader() {
 				s.flags |= disputed
 			}
+		}
+	case process.EffectDecide:
+		if s.cfg.family() == process.Agreement {
+			s.decided(e.Value)
 		}
 	case process.EffectCampaign:
 		s.flags |= campaigns
@@ -285,6 +289,9 @@ func (s *stepper) campaign() {
 
 func (s *stepper) fire(key uint64) {
 	s.next.disarm(key)
+	if s.cfg.synchronous() {
+		s.next.rounds++
+	}
 	s.step(process.Event{Kind: process.Fire, Layer: uint8(key >> 32), Timer: process.Timer(key)})
 }
 

@@ -176,7 +176,7 @@ func (w *worker) ownSteps(l *local) []edge {
 		}
 		edges = append(edges, taken...)
 	}
-	mutex := w.cfg.family() == process.Mutex
+	mutex, agreement := w.cfg.family() == process.Mutex, w.cfg.family() == process.Agreement
 	more := int(l.asked) < w.cfg.Entries && w.cfg.asks(l.proc)
 	switch {
 	case l.down:
@@ -187,7 +187,9 @@ func (w *worker) ownSteps(l *local) []edge {
 		add(actCancel, 0, w.cancel)
 	case mutex && l.phase == idle && more:
 		add(actAcquire, 0, w.acquire)
-	case !mutex && more:
+	case agreement && l.phase == idle && more:
+		add(actPropose, 0, w.propose)
+	case !mutex && !agreement && more:
 		add(actCampaign, 0, w.campaign)
 	}
 	if w.mayNotice(l) {

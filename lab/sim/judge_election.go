@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -113,22 +112,6 @@ func SingleLeader(w *World) Watcher {
 	return w.on(Elected, process.SingleLeader, func(o *Observation) *property.Violation {
 		return property.SingleLeader(w.scene(), o.Process)
 	})
-}
-
-// ValueAgreement watches that nobody decides differently.
-func ValueAgreement(w *World) Watcher {
-	var value int64
-	by := process.None
-	return Watcher{Name: "agreement", Property: process.ValueAgreement, Watch: func(o *Observation) string {
-		if o.Kind != Decided {
-			return ""
-		}
-		if by != process.None && o.Value != value {
-			return fmt.Sprintf("%s decides %d, %s decided %d", w.config.Text(o.Process), o.Value, w.config.Text(by), value)
-		}
-		value, by = o.Value, o.Process
-		return ""
-	}}
 }
 
 // StrongAccuracy watches that nobody is suspected before it crashes. A crash that

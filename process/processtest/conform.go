@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // Conform checks that an algorithm keeps the contract of package process:
@@ -111,6 +112,7 @@ type run struct {
 	twinFx  process.Effects
 	shapes  map[process.ID][]string
 	leaders map[process.Term]process.ID // who leads, as somebody said
+	agreed  *property.Decisions
 	steps   int
 	special process.ID // the coordinator, or who has the token or is sent it; or None
 }
@@ -123,7 +125,7 @@ func newRun(spec *process.Spec, options []process.OptionValue, n int, seed int64
 	if err != nil {
 		return nil, err
 	}
-	r := &run{w: w, rng: rng, faults: faults, special: firstSpecial(spec, c), shapes: map[process.ID][]string{}, leaders: map[process.Term]process.ID{}}
+	r := &run{w: w, agreed: property.NewDecisions(spec, c), rng: rng, faults: faults, special: firstSpecial(spec, c), shapes: map[process.ID][]string{}, leaders: map[process.Term]process.ID{}}
 	w.take = r.take
 	if spec.Needs.Synchrony {
 		w.draw = func(lo, hi process.Duration) process.Duration {
@@ -148,12 +150,12 @@ func topology(spec *process.Spec, n int) process.Topology {
 // drive starts the processes, takes random actions and lets them calm down. An
 // error ends with what happened last.
 func (r *run) drive() error {
-	err := errors.Join(r.w.start(), r.checkInvariant())
+	err := errors.Join(r.w.start(), r.proposeAll(), r.checkInvariant())
 	for i := 0; i < actions && err == nil; i++ {
 		err = errors.Join(r.act(), r.checkClients(), r.checkInvariant())
 	}
 	if err == nil {
-		err = errors.Join(r.drain(), r.conclude())
+		err = errors.Join(r.drain(), r.conclude(), r.concludeAgreement())
 	}
 	if err == nil {
 		return nil
@@ -248,6 +250,8 @@ func (r *run) client(p *proc) error {
 		return r.mutexClient(p)
 	case process.Election:
 		return r.give(p, process.Event{Kind: process.Campaign})
+	case process.Agreement:
+		return r.propose(p, value)
 	default:
 		return r.give(p, process.Event{Kind: process.Propose, Value: value})
 	}

@@ -93,6 +93,7 @@ func (r *run) restart(p *proc) error {
 }
 
 func (r *run) crash(p *proc) error {
+	r.agreed.Start(p.id)
 	r.faulty = true
 	r.w.crash(p, r.rng.Intn(p.lastSends+1))
 	r.w.printf("%s crashes\n", r.w.name(p.id))
@@ -250,6 +251,11 @@ func (r *run) checkGrants(p *proc, fx *process.Effects) error {
 		e := fx.At(i)
 		if e.Kind == process.EffectElect {
 			if err := r.checkLeader(p, e); err != nil {
+				return err
+			}
+		}
+		if e.Kind == process.EffectDecide && !e.Internal && r.w.spec.Family == process.Agreement {
+			if err := r.checkDecision(p, e.Value); err != nil {
 				return err
 			}
 		}

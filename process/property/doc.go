@@ -31,6 +31,11 @@
 //	                         1 was told that its leader 3 crashed, and still follows it
 //	                         1 was asked to replace its leader 3, which crashed, and did nothing
 //	single leader            2 leads while 1 leads
+//	agreement                2 decided 5: another process decided 3
+//	                         2 decided 5 in place 2: another process decided 3 there
+//	validity                 2 decided 5, which nobody proposed
+//	single decision          2 decided 5 after it had decided
+//	decision                 1, 2 proposed and never decided: no event is enabled
 //	invariant                what Spec.Invariant says
 //	assertion                what the algorithm asserts
 //	                         1 was granted an entry that it did not wait for

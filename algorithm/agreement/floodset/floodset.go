@@ -60,7 +60,11 @@
 // synchronous systems: a concise guided tour, 2002; 000_a21c1074769cc713.txt.
 package floodset
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
@@ -218,10 +222,8 @@ func (m *machine) endRound(fx *process.Effects) {
 // something, this process included, and whether one of them said that it decides.
 func (m *machine) takeIn() (senders int, final bool) {
 	senders, m.scratch = 1, m.scratch[:0]
-	later := m.heard[:0]
 	for _, h := range m.heard {
 		if h.round > m.round {
-			later = append(later, h)
 			continue
 		}
 		senders++
@@ -232,16 +234,14 @@ func (m *machine) takeIn() (senders int, final bool) {
 			}
 		}
 	}
-	m.heard = later
+	m.heard = slices.DeleteFunc(m.heard, func(h heard) bool { return h.round == m.round })
 	return senders, final
 }
 
 // learn adds a value to W and reports whether it is new.
 func (m *machine) learn(value uint64) bool {
-	for _, v := range m.known {
-		if v == value {
-			return false
-		}
+	if slices.Contains(m.known, value) {
+		return false
 	}
 	m.known = append(m.known, value)
 	return true

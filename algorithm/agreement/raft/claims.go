@@ -6,7 +6,6 @@ var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.ValueAgreement},
 		{Property: process.ValueValidity},
-		{Property: process.LeaderAgreement},
 		{Property: process.Decision, When: "a majority is up, and in the end one of them leads for long enough"},
 	},
 	Costs: []process.Cost{

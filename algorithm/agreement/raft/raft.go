@@ -105,8 +105,9 @@ var Spec = &process.Spec{
 		{Name: "election-time", Default: "12", Min: 1, Max: 1_000_000, Text: "how long, in D, a process waits for a leader at least; at most twice as long"},
 		{Name: "heartbeat-time", Default: "4", Min: 1, Max: 1_000_000, Text: "the period of heartbeats, in D"},
 	},
-	Claims: claims,
-	New:    func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	Claims:    claims,
+	Invariant: invariant,
+	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
 }
 
 var (
@@ -205,7 +206,9 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 		m.stand(fx)
 		return
 	}
-	m.sendAll(fx)
+	if m.role == leading {
+		m.sendAll(fx)
+	}
 }
 
 func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {

@@ -1,0 +1,89 @@
+package broken
+
+import (
+	"github.com/conclave-io/conclave/algorithm/agreement/floodset"
+	"github.com/conclave-io/conclave/algorithm/agreement/paxos"
+	"github.com/conclave-io/conclave/algorithm/agreement/raft"
+	"github.com/conclave-io/conclave/process"
+)
+
+var ofFloodSet = []Variant{
+	{
+		Name:     "floodset-one-round-less",
+		Of:       floodset.Spec,
+		New:      floodset.Flaw{OneRoundLess: true}.New,
+		Mistake:  "There are f rounds and not f+1.",
+		Tempting: "After f rounds everybody has had the time to hear of every crash.",
+		Wrong:    "If every round has its crash, each may leave a value with one process that the others lack.",
+		Breaks:   process.ValueAgreement,
+		Bounds:   Bounds{N: 3, Entries: 1, Crashes: 1},
+	},
+	{
+		Name:     "floodset-own-value-only",
+		Of:       floodset.Spec,
+		New:      floodset.Flaw{OwnValueOnly: true}.New,
+		Mistake:  "A process sends its own value and does not pass on what it has learned.",
+		Tempting: "Everybody sends its value to everybody, so nobody needs to hear it twice.",
+		Wrong:    "A process that crashes in the middle of a multicast has told only some, and these keep it to themselves.",
+		Breaks:   process.ValueAgreement,
+		Bounds:   Bounds{N: 3, Entries: 1, Crashes: 1},
+	},
+	{
+		Name:     "floodset-decides-first",
+		Of:       floodset.Spec,
+		New:      floodset.Flaw{DecidesFirst: true}.New,
+		Mistake:  "In mode early a process decides before it sends its values for the last time.",
+		Tempting: "It has missed nothing, so what it knows is what it will decide.",
+		Wrong:    "If it crashes between the two, the others never learn the value that it decided.",
+		Breaks:   process.ValueAgreement,
+		Bounds: Bounds{N: 3, Entries: 1, Crashes: 2, Options: []process.OptionValue{
+			{Name: "mode", Value: "early"}, {Name: "f", Value: "2"},
+		}},
+	},
+}
+
+var ofPaxos = []Variant{
+	{
+		Name:     "paxos-proposers-forgets-accepted",
+		Of:       paxos.Proposers,
+		New:      paxos.Flaw{Alone: true, ForgetsAccepted: true}.New,
+		Mistake:  "A promise does not report what was accepted before.",
+		Tempting: "A new ballot is a new attempt, and its leader has a value of its own.",
+		Wrong:    "A majority may have decided already, and the new leader proposes something else.",
+		Breaks:   process.ValueAgreement,
+		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{0, 1}},
+	},
+	{
+		Name:     "paxos-proposers-breaks-promise",
+		Of:       paxos.Proposers,
+		New:      paxos.Flaw{Alone: true, BreaksPromise: true}.New,
+		Mistake:  "An acceptor accepts also in a ballot below its promise.",
+		Tempting: "It has not accepted anything in the higher ballot yet.",
+		Wrong:    "The leader of the higher ballot has been told that nothing was accepted, and proposes its own value.",
+		Breaks:   process.ValueAgreement,
+		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{0, 1}},
+	},
+}
+
+var ofRaft = []Variant{
+	{
+		Name:     "raft-votes-twice",
+		Of:       raft.Spec,
+		New:      raft.Flaw{VotesTwice: true}.New,
+		Mistake:  "A process votes for every candidate of a term whose log is new enough.",
+		Tempting: "The second candidate is as good as the first, which has not led yet.",
+		Wrong:    "Two leaders in one term each append entries of that term in the same places.",
+		Breaks:   process.StateInvariant,
+		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{0}, Timeouts: 2, AnyTime: true},
+	},
+	{
+		Name:     "raft-ignores-logs",
+		Of:       raft.Spec,
+		New:      raft.Flaw{IgnoresLogs: true}.New,
+		Mistake:  "A process votes without comparing logs.",
+		Tempting: "The higher term shows that the candidate knows the latest.",
+		Wrong:    "A process that lacks a committed entry is elected and overwrites it.",
+		Breaks:   process.StateInvariant,
+		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{0}, Timeouts: 3, AnyTime: true},
+	},
+}

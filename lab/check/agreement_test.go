@@ -1,0 +1,95 @@
+package check_test
+
+import (
+	"testing"
+
+	"github.com/conclave-io/conclave/algorithm/agreement/floodset"
+	"github.com/conclave-io/conclave/algorithm/agreement/paxos"
+	"github.com/conclave-io/conclave/algorithm/agreement/raft"
+	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/process"
+)
+
+// TestConsensusIsProved: within these bounds nobody decides differently, twice, or what
+// nobody proposed, and everybody decides. The number of states is exact.
+func TestConsensusIsProved(t *testing.T) {
+	early := []process.OptionValue{{Name: "mode", Value: "early"}, {Name: "f", Value: "2"}}
+	all, two, one := []process.ID(nil), []process.ID{0, 2}, []process.ID{0}
+	for _, test := range []struct {
+		spec              *process.Spec
+		n                 int
+		proposers         []process.ID
+		options           []process.OptionValue
+		crashes, timeouts int
+		timing            check.Timing
+		states            uint64
+	}{
+		{floodset.Spec, 3, all, nil, 0, 0, check.AsNeeded, 823},
+		{floodset.Spec, 3, all, nil, 1, 0, check.AsNeeded, 2455},
+		{floodset.Spec, 3, all, early, 2, 0, check.AsNeeded, 1810},
+		{paxos.Spec, 3, two, nil, 0, 0, check.AsNeeded, 0},
+		{paxos.Spec, 3, two, nil, 1, 1, check.AsNeeded, 23802},
+		{paxos.Proposers, 2, all, nil, 0, 0, check.AsNeeded, 70},
+		{raft.Spec, 3, one, nil, 0, 2, check.AnyTime, 101413},
+	} {
+		r := run(t, check.Config{
+			Spec: test.spec, Process: process.Config{N: test.n, Options: test.options}, Requesters: test.proposers,
+			Crashes: test.crashes, Timeouts: test.timeouts, Timing: test.timing,
+		})
+		if r.Verdict != check.Proved || r.States != test.states {
+			t.Errorf("%s: %s, %d states, want %d", test.spec.Name, r.Sentence(), r.States, test.states)
+		}
+		for _, s := range r.Sometimes {
+			if !s.Reached {
+				t.Errorf("%s, %s: %s never happens", test.spec.Name, r.Config.Bounds(), s.What)
+			}
+		}
+	}
+}
+
+// TestRoundsTooShort: FloodSet needs rounds that no message outlasts.
+func TestRoundsTooShort(t *testing.T) {
+	r := run(t, check.Config{Spec: floodset.Spec, Process: process.Config{N: 3}, Timing: check.AnyTime})
+	if r.Verdict != check.Violated || r.Broken.Property != process.ValueAgreement {
+		t.Fatalf("%s, want a violation of agreement", r.Sentence())
+	}
+	replayed(t, r)
+}
+
+// TestTwoProposersGoOnForEver is the result of Fischer, Lynch and Paterson: a fair run
+// without a decision. Every message arrives, and every process takes steps.
+func TestTwoProposersGoOnForEver(t *testing.T) {
+	for _, test := range []struct {
+		n         int
+		maxStates uint64
+	}{{2, 0}, {3, 60_000}} {
+		r := run(t, check.Config{
+			Spec: paxos.Proposers, Process: process.Config{N: test.n}, Requesters: []process.ID{0, 1},
+			Timing: check.Never, Liveness: true, MaxStates: test.maxStates,
+		})
+		if r.Verdict != check.Violated || r.Broken.Property != process.Decision || r.Path == nil || r.Path.Loop < 0 {
+			t.Fatalf("N=%d: %s, want a run that goes on for ever", test.n, r.Sentence())
+		}
+		delivered := 0
+		for _, s := range r.Path.Steps[r.Path.Loop:] {
+			if s.Kind == "deliver" {
+				delivered++
+			}
+		}
+		if delivered != len(r.Path.Steps)-r.Path.Loop || delivered < 8 {
+			t.Errorf("N=%d: %d of the %d steps of the loop are deliveries", test.n, delivered, len(r.Path.Steps)-r.Path.Loop)
+		}
+	}
+}
+
+// TestProposalsMustFit: what was decided is remembered in one number.
+func TestProposalsMustFit(t *testing.T) {
+	c := check.Config{Spec: raft.Spec, Process: process.Config{N: 5}, Entries: 2}
+	if err := c.Validate(); err == nil {
+		t.Error("10 decisions of a sequence are accepted")
+	}
+	c.Entries = 1
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,46 @@
+package sim
+
+import (
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
+)
+
+// ValueAgreement watches that nobody decides differently.
+func ValueAgreement(w *World) Watcher { return decisions(w, process.ValueAgreement) }
+
+// ValueValidity watches that nobody decides what no client has proposed.
+func ValueValidity(w *World) Watcher { return decisions(w, process.ValueValidity) }
+
+// DecideOnce watches that nobody decides twice without a crash in between.
+func DecideOnce(w *World) Watcher { return decisions(w, process.DecideOnce) }
+
+// Decision watches that everyone who has proposed and is up has an answer when nothing
+// is left to happen.
+func Decision(w *World) Watcher { return decisions(w, process.Decision) }
+
+// decisions is the watcher of a property of consensus.
+func decisions(w *World, judged process.Property) Watcher {
+	d := property.NewDecisions(w.cfg.Spec, w.config)
+	watch := func(o *Observation) string {
+		switch o.Kind {
+		case Proposed:
+			d.Propose(o.Process, o.Value)
+		case Crashed:
+			d.Start(o.Process)
+		case Decided:
+			for _, v := range d.Decide(w.scene(), o.Process, o.Value) {
+				if v != nil && v.Property == judged {
+					return w.say(v)
+				}
+			}
+		}
+		return ""
+	}
+	end := func() string {
+		if judged != process.Decision || w.reason != Quiet {
+			return ""
+		}
+		return w.say(property.Decision(w.scene(), d.Waits))
+	}
+	return Watcher{Name: judged.String(), Property: judged, Watch: watch, End: end}
+}

@@ -1,0 +1,100 @@
+package property
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// The judges of consensus. An algorithm decides once, or it decides a sequence: then
+// the k-th decision of a process since it started is the one in place k, from 1. Who
+// comes back after a crash may decide again from the first.
+
+// ValueAgreement judges the decision of p in a place where agreed was decided first.
+func ValueAgreement(s Scene, p process.ID, place int, value, agreed int64) *Violation {
+	switch {
+	case value == agreed:
+		return nil
+	case place == 1:
+		return broken(process.ValueAgreement, p, "%s decided %d: another process decided %d", s.Config().Text(p), value, agreed)
+	}
+	return broken(process.ValueAgreement, p, "%s decided %d in place %d: another process decided %d there", s.Config().Text(p), value, place, agreed)
+}
+
+// ValueValidity judges a decision by whether anybody has proposed its value.
+func ValueValidity(s Scene, p process.ID, value int64, proposed bool) *Violation {
+	if proposed {
+		return nil
+	}
+	return broken(process.ValueValidity, p, "%s decided %d, which nobody proposed", s.Config().Text(p), value)
+}
+
+// DecideOnce judges a decision by its place.
+func DecideOnce(s Scene, p process.ID, place int, value int64) *Violation {
+	if place == 1 {
+		return nil
+	}
+	return broken(process.DecideOnce, p, "%s decided %d after it had decided", s.Config().Text(p), value)
+}
+
+// Decision judges a state in which no event is enabled: nobody who is up waits for an
+// answer to its proposal.
+func Decision(s Scene, waits func(p process.ID) bool) *Violation {
+	waiting := list(s, func(p process.ID) bool { return !s.Down(p) && waits(p) })
+	if waiting == "" {
+		return nil
+	}
+	return broken(process.Decision, process.None, "%s proposed and never decided: no event is enabled", waiting)
+}
+
+// Answers reports whether a decision answers a proposal: any does if the algorithm
+// decides once, else that of the proposed value.
+func Answers(spec *process.Spec, proposed, decided int64) bool {
+	return proposed == decided || slices.ContainsFunc(spec.Claims.Properties, func(c process.Claim) bool {
+		return c.Property == process.DecideOnce && !c.Fails
+	})
+}
+
+// Decisions is what a run has proposed and decided so far, for hosts that take one run
+// at a time.
+type Decisions struct {
+	spec     *process.Spec
+	proposed []int64
+	agreed   []int64
+	places   []int     // by process: how many decisions since it started
+	waits    [][]int64 // by process: its proposals that are not answered
+}
+
+// NewDecisions returns those of a run that begins.
+func NewDecisions(spec *process.Spec, c *process.Config) *Decisions {
+	return &Decisions{spec: spec, places: make([]int, c.N), waits: make([][]int64, c.N)}
+}
+
+// Propose notes a proposal. One that comes after its answer waits for none.
+func (d *Decisions) Propose(p process.ID, value int64) {
+	d.proposed = append(d.proposed, value)
+	if !slices.ContainsFunc(d.agreed[:d.places[p]], func(v int64) bool { return Answers(d.spec, value, v) }) {
+		d.waits[p] = append(d.waits[p], value)
+	}
+}
+
+// Start notes that a process has crashed or comes back: it knows nothing any more.
+func (d *Decisions) Start(p process.ID) { d.places[p], d.waits[p] = 0, nil }
+
+// Waits reports whether a process waits for an answer.
+func (d *Decisions) Waits(p process.ID) bool { return len(d.waits[p]) > 0 }
+
+// Decide notes a decision and returns what is wrong with it by each property.
+func (d *Decisions) Decide(s Scene, p process.ID, value int64) []*Violation {
+	d.places[p]++
+	place := d.places[p]
+	d.waits[p] = slices.DeleteFunc(d.waits[p], func(v int64) bool { return Answers(d.spec, v, value) })
+	if place > len(d.agreed) {
+		d.agreed = append(d.agreed, value)
+	}
+	return []*Violation{
+		ValueValidity(s, p, value, slices.Contains(d.proposed, value)),
+		ValueAgreement(s, p, place, value, d.agreed[place-1]),
+		DecideOnce(s, p, place, value),
+	}
+}
