@@ -27,12 +27,12 @@ func TestConsensusIsProved(t *testing.T) {
 		{floodset.Spec, 3, all, nil, 0, 0, check.AsNeeded, 823},
 		{floodset.Spec, 3, all, nil, 1, 0, check.AsNeeded, 2455},
 		{floodset.Spec, 3, all, early, 2, 0, check.AsNeeded, 1810},
-		{paxos.Spec, 3, two, nil, 0, 0, check.AsNeeded, 0},
+		{paxos.Spec, 3, two, nil, 0, 0, check.AsNeeded, 7365},
 		{paxos.Spec, 3, two, nil, 1, 1, check.AsNeeded, 23802},
 		{paxos.Proposers, 2, all, nil, 0, 0, check.AsNeeded, 70},
 		{raft.Spec, 3, one, nil, 0, 2, check.AnyTime, 101413},
 	} {
-		r := run(t, check.Config{
+		r := searched(t, check.Config{
 			Spec: test.spec, Process: process.Config{N: test.n, Options: test.options}, Requesters: test.proposers,
 			Crashes: test.crashes, Timeouts: test.timeouts, Timing: test.timing,
 		})
@@ -49,7 +49,7 @@ func TestConsensusIsProved(t *testing.T) {
 
 // TestRoundsTooShort: FloodSet needs rounds that no message outlasts.
 func TestRoundsTooShort(t *testing.T) {
-	r := run(t, check.Config{Spec: floodset.Spec, Process: process.Config{N: 3}, Timing: check.AnyTime})
+	r := searched(t, check.Config{Spec: floodset.Spec, Process: process.Config{N: 3}, Timing: check.AnyTime})
 	if r.Verdict != check.Violated || r.Broken.Property != process.ValueAgreement {
 		t.Fatalf("%s, want a violation of agreement", r.Sentence())
 	}
@@ -63,7 +63,7 @@ func TestTwoProposersGoOnForEver(t *testing.T) {
 		n         int
 		maxStates uint64
 	}{{2, 0}, {3, 60_000}} {
-		r := run(t, check.Config{
+		r := searched(t, check.Config{
 			Spec: paxos.Proposers, Process: process.Config{N: test.n}, Requesters: []process.ID{0, 1},
 			Timing: check.Never, Liveness: true, MaxStates: test.maxStates,
 		})
@@ -92,4 +92,14 @@ func TestProposalsMustFit(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
+}
+
+func searched(t *testing.T, cfg check.Config) *check.Result {
+	t.Helper()
+	cfg.Workers = 1
+	r, err := check.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

@@ -214,7 +214,7 @@ func (s *stepper) interpret(e *process.Effect) {
 			s.bookRequest()
 		}
 	case process.EffectElect:
-		if s.cfg.family() != process.Mutex && (l.leader != e.Peer || l.term != e.Term) {
+		if s.cfg.family() == process.Election && (l.leader != e.Peer || l.term != e.Term) {
 			l.leader, l.term = e.Peer, e.Term
 			s.flags |= announced
 			if e.Peer != e.Term.Leader() {
