@@ -89,6 +89,9 @@ func (v *Variant) Command() string {
 	for i, p := range b.Clients {
 		text += []string{" --requesters ", ","}[min(i, 1)] + strconv.Itoa(int(p)+1)
 	}
+	for _, o := range b.Options {
+		text += fmt.Sprintf(" --option %s=%s", o.Name, o.Value)
+	}
 	if b.Duplicates > 0 {
 		text += fmt.Sprintf(" --duplicates %d", b.Duplicates)
 	}

@@ -47,6 +47,12 @@ func occasion(top *process.Spec, cfg *sim.Config) []sim.Command {
 	case top.Family == process.Multicast:
 		both := []sim.Command{{At: d, Kind: process.Propose, Value: 1}, {At: d, Kind: process.Propose, Process: 1, Value: 2}}
 		return both[:min(n, len(both))]
+	case top.Family == process.Agreement:
+		var each []sim.Command
+		for p := range process.ID(n) {
+			each = append(each, sim.Command{At: d, Kind: process.Propose, Process: p, Value: int64(cfg.Process.Label(p))})
+		}
+		return each
 	case top.Family == process.ClockSync && top.Carrier:
 		var each []sim.Command
 		for p := range n {

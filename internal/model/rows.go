@@ -61,6 +61,14 @@ var rows = []row{
 	{name: "total-order", n: 3, entries: 1, note: "the first 10,000,000 states", change: states(10_000_000)},
 	{name: "total-order-sequencer", n: 3, entries: 2},
 	{name: "total-order-sequencer", n: 4, entries: 1},
+	{name: "floodset", n: 3, entries: 1, change: crashes(1)},
+	{name: "floodset", n: 4, entries: 1, change: crashes(1)},
+	{name: "floodset", n: 3, entries: 1, note: "early, f=2", change: early},
+	{name: "paxos", n: 3, entries: 1},
+	{name: "paxos", n: 3, entries: 1, change: oneTimeout},
+	{name: "paxos-proposers", n: 2, entries: 1},
+	{name: "paxos-proposers", n: 3, entries: 1, note: "the first 60,000 states, and nobody waits for ever", change: duel, violated: true},
+	{name: "raft", n: 3, entries: 1, change: twoTimeouts},
 }
 
 func unordered(c *check.Config) { c.Unordered = true }
@@ -104,6 +112,25 @@ func rootDown(asks ...process.ID) func(c *check.Config) {
 func votes(c *check.Config) {
 	c.Process.Options = []process.OptionValue{{Name: "replicas", Value: "3"}, {Name: "votes", Value: "2"}}
 	c.Timeouts = 2
+}
+
+// early lets as many crash as early stopping is set up for.
+func early(c *check.Config) {
+	c.Process.Options = []process.OptionValue{{Name: "mode", Value: "early"}, {Name: "f", Value: "2"}}
+	c.Crashes = 2
+}
+
+// oneTimeout lets the leader crash, and somebody notice it.
+func oneTimeout(c *check.Config) { c.Crashes, c.Timeouts, c.Requesters = 1, 1, []process.ID{0, 2} }
+
+// duel looks for two proposers that go on for ever. Their ballots have no end.
+func duel(c *check.Config) {
+	c.Requesters, c.Liveness, c.MaxStates = []process.ID{0, 1}, true, 60_000
+}
+
+// twoTimeouts is enough for an election, and for another one or a heartbeat.
+func twoTimeouts(c *check.Config) {
+	c.Timing, c.Timeouts, c.Crashes, c.Requesters = check.AnyTime, 2, 1, []process.ID{0}
 }
 
 // live looks also for runs that go on for ever while somebody waits: where a token

@@ -45,6 +45,8 @@ func fillBroken(root string) (written, wanted string, err error) {
 			return mistakes(process.Mutex), nil
 		case "elections":
 			return mistakes(process.Election), nil
+		case "agreement":
+			return mistakes(process.Agreement), nil
 		}
 		return "", fmt.Errorf("%s: there is no generated block %q", brokenPage, b.name)
 	})

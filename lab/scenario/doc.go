@@ -72,5 +72,6 @@
 // Expect may say: violation, the name of a property, assertion for what an algorithm
 // asserts of itself, or none, which is also meant when it is absent; reason, why the run ends; entries; order, the labels in the
 // order of entering; messages, how many of each name; messages-per-entry; leader;
+// decided, the values that everyone who is up has decided, in order;
 // waiting and inside, how many clients are so at the end; refused commands.
 package scenario

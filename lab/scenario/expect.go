@@ -30,6 +30,7 @@ func (r *reader) expectation(n *yaml.Node) {
 		field{"messages", r.messages},
 		field{"messages-per-entry", r.messagesPerEntry},
 		field{"leader", r.leader},
+		field{"decided", r.decided},
 		r.counted("entries", func(s *sim.Result) int { return s.Entries }),
 		r.counted("waiting", func(s *sim.Result) int { return s.Waiting }),
 		r.counted("inside", func(s *sim.Result) int { return s.Inside }),
@@ -170,6 +171,23 @@ func (r *reader) leader(n *yaml.Node) {
 			}
 		}
 		return differs("leader", said, o.config.Text(want))
+	})
+}
+
+// decided wants everyone who is up at the end to have decided these values since it
+// started, in this order.
+func (r *reader) decided(n *yaml.Node) {
+	var want []int64
+	for _, item := range r.items(n, "decided") {
+		want = append(want, int64(r.number(item, "a decision", 0, maxCount)))
+	}
+	r.expects(func(o *Outcome) string {
+		for p := range process.ID(o.config.N) {
+			if got := o.decided[p]; got != nil && !slices.Equal(got, want) {
+				return fmt.Sprintf("%s decided %v, expected %v", o.config.Text(p), got, want)
+			}
+		}
+		return ""
 	})
 }
 

@@ -41,7 +41,8 @@ type Outcome struct {
 	Unmet  []string     // what was expected and came otherwise, a line each
 	config *process.Config
 
-	entered int // how often anybody entered
+	entered int                    // how often anybody entered
+	decided map[process.ID][]int64 // by each since it started; nil while it is down
 }
 
 // maxOrder bounds Outcome.Order.
@@ -94,11 +95,14 @@ func (s *Scenario) Seeded(seed uint64) *Scenario {
 // Run makes the run and shows it to the sinks. The error is one of a sink.
 func (s *Scenario) Run(sinks ...sim.Sink) (*Outcome, error) {
 	cfg := s.Config()
-	o := &Outcome{config: &cfg.Process}
+	o := &Outcome{config: &cfg.Process, decided: map[process.ID][]int64{}}
+	for p := range process.ID(cfg.Process.N) {
+		o.decided[p] = []int64{}
+	}
 	if cfg.Judges == nil {
 		cfg.Judges = sim.Claimed(cfg.Spec, &cfg.Process)
 	}
-	cfg.Judges = append(slices.Clone(cfg.Judges), o.watchOrder)
+	cfg.Judges = append(slices.Clone(cfg.Judges), o.watchOrder, o.watchDecisions)
 	watched := &tee{sinks: sinks}
 	if len(sinks) > 0 {
 		cfg.Trace = watched
@@ -128,6 +132,23 @@ func (o *Outcome) watchOrder(*sim.World) sim.Watcher {
 		}
 		if o.entered++; len(o.Order) < maxOrder {
 			o.Order = append(o.Order, seen.Process)
+		}
+		return ""
+	}}
+}
+
+// watchDecisions takes notes, too.
+func (o *Outcome) watchDecisions(*sim.World) sim.Watcher {
+	return sim.Watcher{Name: "decisions", Watch: func(seen *sim.Observation) string {
+		switch p := seen.Process; seen.Kind {
+		case sim.Crashed:
+			o.decided[p] = nil
+		case sim.Restarted:
+			o.decided[p] = []int64{}
+		case sim.Decided:
+			if len(o.decided[p]) < maxItems {
+				o.decided[p] = append(o.decided[p], seen.Value)
+			}
 		}
 		return ""
 	}}

@@ -53,7 +53,9 @@
 // an asynchronous system has such a schedule if one process may crash. The model checker
 // finds one as a loop:
 //
-//	conclave check paxos-proposers -n 3 --requesters 1,2 --liveness
+//	conclave check paxos-proposers -n 3 --requesters 1,2 --liveness --states 60000
+//
+// Add --trace svg for its picture.
 //
 // # Cost
 //

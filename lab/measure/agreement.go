@@ -1,0 +1,54 @@
+package measure
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// AgreementCost is what one decision costs.
+type AgreementCost struct {
+	Messages uint64  // of the protocol
+	Time     float64 // in D: from the proposals to the last decision
+}
+
+// Agreement measures one decision among n processes. The leader is known, if the
+// algorithm wants one. All propose at the same moment, or only the leader; without one
+// that is process 0. An error says that it broke a claim or that somebody did not decide.
+func Agreement(spec *process.Spec, n int, options []process.OptionValue, all bool) (AgreementCost, error) {
+	const d = process.Millisecond
+	leader := process.ID(n - 1)
+	start := 2 * d
+	var commands []sim.Command
+	for p := range process.ID(n) {
+		if spec.Needs.Elector {
+			commands = append(commands, sim.Command{At: d, Process: p, Kind: process.Elected, Peer: leader, Term: process.MakeTerm(1, leader)})
+		}
+		if all || p == leader {
+			commands = append(commands, sim.Command{At: start, Process: p, Kind: process.Propose, Value: int64(p) + 1})
+		}
+	}
+	decided, last := 0, process.Duration(0)
+	count := func(w *sim.World) sim.Watcher {
+		return sim.Watcher{Name: "decisions", Watch: func(o *sim.Observation) string {
+			if o.Kind == sim.Decided {
+				decided, last = decided+1, w.Now()
+			}
+			return ""
+		}}
+	}
+	cfg := sim.Config{
+		Spec: spec, Process: process.Config{N: n, Delay: d, Options: options},
+		Workload: sim.Workload{Commands: commands},
+	}
+	cfg.Judges = append(sim.Claimed(spec, &cfg.Process), count)
+	result, err := sim.Run(cfg)
+	if err != nil {
+		return AgreementCost{}, err
+	}
+	if len(result.Violations) > 0 || decided != n {
+		return AgreementCost{}, fmt.Errorf("%s with n = %d: %d decisions, violations %v", spec.Name, n, decided, result.Violations)
+	}
+	return AgreementCost{Messages: result.Sent(process.Protocol), Time: float64(last-start) / float64(d)}, nil
+}

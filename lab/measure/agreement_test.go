@@ -1,0 +1,120 @@
+package measure
+
+import (
+	"testing"
+
+	"github.com/conclave-io/conclave/algorithm/agreement/floodset"
+	"github.com/conclave-io/conclave/algorithm/agreement/paxos"
+	"github.com/conclave-io/conclave/algorithm/agreement/raft"
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// said is what a Spec says that a decision costs.
+func said(t *testing.T, spec *process.Spec, metric process.Metric, regime process.Regime, mode string) *process.Formula {
+	t.Helper()
+	for _, c := range spec.Claims.Costs {
+		if c.Metric == metric && c.Regime == regime && c.Exact != nil && (c.Mode == "" || c.Mode == mode) {
+			return c.Exact
+		}
+	}
+	return nil
+}
+
+// TestDecisionsCostWhatTheSpecsSay measures a decision at every size that costs little.
+func TestDecisionsCostWhatTheSpecsSay(t *testing.T) {
+	set := func(mode, f string) []process.OptionValue {
+		return []process.OptionValue{{Name: "mode", Value: mode}, {Name: "f", Value: f}}
+	}
+	for _, test := range []struct {
+		spec    *process.Spec
+		mode    string
+		options []process.OptionValue
+		f       int
+		regime  process.Regime
+	}{
+		{floodset.Spec, "full", set("full", "1"), 1, process.AllStart},
+		{floodset.Spec, "full", set("full", "0"), 0, process.AllStart},
+		{floodset.Spec, "full", set("full", "4"), 4, process.AllStart},
+		{floodset.Spec, "early", set("early", "4"), 4, process.AllStart},
+		{paxos.Spec, "", nil, 0, process.OneStarter},
+		{paxos.Spec, "", nil, 0, process.AllStart},
+	} {
+		for _, n := range []int{2, 3, 4, 5, 8, 13, 30} {
+			got, err := Agreement(test.spec, n, test.options, test.regime == process.AllStart)
+			if err != nil {
+				t.Fatal(err)
+			}
+			params := process.Params{N: n, F: test.f}
+			want := said(t, test.spec, process.MessagesPerDecision, test.regime, test.mode).Eval(params)
+			if float64(got.Messages) != want {
+				t.Errorf("%s %s, N = %d, f = %d: %d messages, theory %v", test.spec.Name, test.mode, n, test.f, got.Messages, want)
+			}
+			if time := said(t, test.spec, process.DecisionTime, test.regime, test.mode); time != nil && got.Time != time.Eval(params) {
+				t.Errorf("%s %s, N = %d, f = %d: %v D, theory %v", test.spec.Name, test.mode, n, test.f, got.Time, time.Eval(params))
+			}
+		}
+	}
+}
+
+// TestRaftCostsWhatItSays lets a leader propose between two heartbeats, and counts what
+// is sent until the answers to the last message of the decision are there.
+func TestRaftCostsWhatItSays(t *testing.T) {
+	const d = process.Millisecond
+	for _, n := range []int{2, 3, 5, 9} {
+		cfg := sim.Config{
+			Spec: raft.Spec, Seed: 3, Limit: sim.Limit{Until: 60 * d},
+			Process: process.Config{N: n, Delay: d, Options: []process.OptionValue{{Name: "heartbeat-time", Value: "10"}}},
+		}
+		r, err := sim.Run(cfg)
+		if err != nil || len(r.Leaders) == 0 {
+			t.Fatal(err, "no leader")
+		}
+		leader := r.Leaders[0].Leader
+		start := r.Leaders[leader].At + 4*d // after the answers to its first messages
+		if beats := between(t, cfg, start, start+10*d); beats != 2*(n-1) {
+			t.Errorf("N = %d: %d messages in a heartbeat period, theory %d", n, beats, 2*(n-1))
+		}
+		var last process.Duration
+		messages := 0
+		cfg.Workload.Commands = []sim.Command{{At: start, Process: leader, Kind: process.Propose, Value: 7}}
+		cfg.Judges = append(sim.Claimed(raft.Spec, &cfg.Process), func(w *sim.World) sim.Watcher {
+			return sim.Watcher{Name: "decision", Messages: true, Watch: func(o *sim.Observation) string {
+				switch {
+				case o.Kind == sim.Decided:
+					last = w.Now()
+				case o.Kind == sim.Sent && start <= w.Now() && w.Now() < start+4*d:
+					messages++
+				}
+				return ""
+			}}
+		})
+		if r, err = sim.Run(cfg); err != nil || len(r.Violations) > 0 {
+			t.Fatal(err, r.Violations)
+		}
+		params := process.Params{N: n}
+		want := said(t, raft.Spec, process.MessagesPerDecision, process.OneStarter, "").Eval(params)
+		time := said(t, raft.Spec, process.DecisionTime, process.OneStarter, "").Eval(params)
+		if float64(messages) != want || float64(last-start)/float64(d) != time {
+			t.Errorf("N = %d: %d messages and %v D, theory %v and %v", n, messages, float64(last-start)/float64(d), want, time)
+		}
+	}
+}
+
+// between returns how many messages a run sends in a stretch of time.
+func between(t *testing.T, cfg sim.Config, from, to process.Duration) int {
+	t.Helper()
+	sent := 0
+	cfg.Judges = []sim.Judge{func(w *sim.World) sim.Watcher {
+		return sim.Watcher{Name: "messages", Messages: true, Watch: func(o *sim.Observation) string {
+			if o.Kind == sim.Sent && from <= w.Now() && w.Now() < to {
+				sent++
+			}
+			return ""
+		}}
+	}}
+	if _, err := sim.Run(cfg); err != nil {
+		t.Fatal(err)
+	}
+	return sent
+}
