@@ -121,7 +121,7 @@ func (w *worker) inRound(v []uint32, p int) bool {
 		l := w.view(v[q])
 		switch {
 		case l.down || q == p:
-		case int(l.asked) < w.cfg.Entries && w.cfg.asks(process.ID(q)), len(l.state.timers) > 0 && l.state.rounds < rounds:
+		case l.asked == 0 && w.cfg.asks(process.ID(q)), len(l.state.timers) > 0 && l.state.rounds < rounds:
 			return true
 		}
 	}

@@ -30,7 +30,7 @@ func TestConsensusIsProved(t *testing.T) {
 		{paxos.Spec, 3, two, nil, 0, 0, check.AsNeeded, 7365},
 		{paxos.Spec, 3, two, nil, 1, 1, check.AsNeeded, 23802},
 		{paxos.Proposers, 2, all, nil, 0, 0, check.AsNeeded, 70},
-		{raft.Spec, 3, one, nil, 0, 2, check.AnyTime, 101413},
+		{raft.Spec, 3, one, nil, 0, 2, check.AnyTime, 112025},
 	} {
 		r := searched(t, check.Config{
 			Spec: test.spec, Process: process.Config{N: test.n, Options: test.options}, Requesters: test.proposers,
@@ -79,6 +79,17 @@ func TestTwoProposersGoOnForEver(t *testing.T) {
 		if delivered != len(r.Path.Steps)-r.Path.Loop || delivered < 8 {
 			t.Errorf("N=%d: %d of the %d steps of the loop are deliveries", test.n, delivered, len(r.Path.Steps)-r.Path.Loop)
 		}
+	}
+}
+
+// TestOldEntriesAreAskedForAgain: an entry that a leader of an older term has stored
+// everywhere is committed by the next one only if somebody asks for its value again.
+func TestOldEntriesAreAskedForAgain(t *testing.T) {
+	r := searched(t, check.Config{
+		Spec: raft.Spec, Process: process.Config{N: 2}, Drops: 1, Liveness: true, MaxStates: 150_000,
+	})
+	if r.Verdict == check.Violated {
+		t.Errorf("%s: %s", r.Sentence(), r.Broken)
 	}
 }
 

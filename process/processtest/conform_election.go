@@ -19,7 +19,7 @@ func (r *run) checkLeader(p *proc, e *process.Effect) error {
 // way has ended, somebody asks for a last election, and then everyone who is up
 // must follow the same process, which must be up.
 func (r *run) conclude() error {
-	if !r.claims(process.LeaderTermination) || r.faults && !r.survives(process.CrashAny) {
+	if !r.claims(process.LeaderTermination) || r.faults && (!r.survives(process.CrashAny) || r.conditional()) {
 		return nil
 	}
 	if err := r.quiet(); err != nil {
@@ -46,6 +46,12 @@ func (r *run) quiet() error {
 	end := r.w.clock + 150*r.w.c.D()
 	for i := 0; i < 20*actions && r.w.clock < end; i++ {
 		if done, err := r.calm(); done || err != nil {
+			return err
+		}
+	}
+	// What is on its way arrives, so that nobody is judged in the middle of it.
+	for i := 0; i < actions && len(r.w.flights) > 0; i++ {
+		if err := r.w.deliver(0); err != nil {
 			return err
 		}
 	}

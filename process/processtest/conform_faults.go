@@ -2,6 +2,7 @@ package processtest
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/process/property"
@@ -163,6 +164,14 @@ func (r *run) claims(property process.Property) bool {
 	return false
 }
 
+// conditional reports whether crashes are survived under a condition, such as a majority
+// that stays up. No run here keeps to it, so with faults only safety can be judged.
+func (r *run) conditional() bool {
+	return slices.ContainsFunc(r.w.spec.Claims.Survives, func(v process.Survival) bool {
+		return process.CrashBystander <= v.Fault && v.Fault <= process.CrashAny && v.When != ""
+	})
+}
+
 // scene is the present state as judges see it.
 type scene struct{ *world }
 
@@ -194,7 +203,7 @@ func (r *run) checkClients() error {
 // drain lets a run calm down: messages arrive, whoever is inside leaves, and when
 // nothing else is left timers run out. Then nobody may be left waiting.
 func (r *run) drain() error {
-	if !r.claims(process.Progress) || r.faults && !r.w.spec.Needs.Elector && !r.detects() {
+	if !r.claims(process.Progress) || r.faults && (!r.w.spec.Needs.Elector && !r.detects() || r.conditional()) {
 		return nil
 	}
 	for range 20 * actions {

@@ -32,7 +32,7 @@
 //	    lower term is refused.
 //	R8  propose v: keep v until it is decided. A leader appends it and sends it to all.
 //	    R8a Others send it to the leader, when they know one and whenever they hear
-//	    from it and v is not in the log.
+//	    from it and the log has no entry of this term for v.
 //
 // Term, vote and log are saved before anything is sent that depends on them.
 //

@@ -126,13 +126,21 @@ func (m *machine) append(v uint64, fx *process.Effects) {
 	}
 }
 
-// put appends a value, unless the log has it committed or in this term. An entry of an
-// older term may never be committed by itself.
-func (m *machine) put(v uint64, fx *process.Effects) bool {
+// holds reports whether a value will be committed with this log: it is, or it has an entry
+// of this term. An entry of an older term may never be committed by itself.
+func (m *machine) holds(v uint64) bool {
 	for i, other := range m.values {
 		if other == v && (uint64(i) < m.commit || m.terms[i] == m.term) {
-			return false
+			return true
 		}
+	}
+	return false
+}
+
+// put appends a value that the log does not hold.
+func (m *machine) put(v uint64, fx *process.Effects) bool {
+	if m.holds(v) {
+		return false
 	}
 	fx.Rule(ruleR8)
 	m.terms, m.values = append(m.terms, m.term), append(m.values, v)
@@ -182,7 +190,7 @@ func (m *machine) onAppend(msg *process.Message, fx *process.Effects) {
 	fx.Send(msg.From, process.Message{Type: answer, Term: m.stamp(), Value: yes, Seq: has})
 	m.decide(min(uint64(msg.Value), has), fx)
 	for _, v := range m.pending {
-		if !slices.Contains(m.values, v) {
+		if !m.holds(v) {
 			m.ask(v, fx)
 		}
 	}

@@ -192,7 +192,7 @@ func (m *machine) serve(fx *process.Effects) {
 	case head.id == m.self && head.n>>lifeShift < m.n>>lifeShift:
 		fx.Rule(ruleS4a)
 		fx.Propose(m.encode(releases, head.id, head.n))
-	case head.id == m.self && m.phase == waiting:
+	case head.id == m.self && head.n == m.n && m.phase == waiting: // not the one before, whose release is not decided yet
 		fx.Rule(ruleS4)
 		m.phase = inside
 		fx.Grant(head.slot)

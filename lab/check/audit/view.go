@@ -144,8 +144,8 @@ func steps(r *check.Result) string {
 // Refuted reports whether a promise is broken that the Spec makes without the
 // assumption.
 func (c *Cell) Refuted() bool {
-	survives, _ := c.Assumption.Survived(c.Spec)
-	return c.Outcome == Violated && survives
+	survives, when := c.Assumption.Survived(c.Spec)
+	return c.Outcome == Violated && survives && when == ""
 }
 
 // Text writes the rows as a table for a terminal.
