@@ -69,6 +69,11 @@ var rows = []row{
 	{name: "paxos-proposers", n: 2, entries: 1},
 	{name: "paxos-proposers", n: 3, entries: 1, note: "the first 60,000 states, and nobody waits for ever", change: duel, violated: true},
 	{name: "raft", n: 3, entries: 1, change: twoTimeouts},
+	{name: "raft-mutex", n: 2, entries: 1, change: firstAsks},
+	{name: "raft-election", n: 3, entries: 1, change: firstAsks},
+	{name: "suzuki-kasami-consensus", n: 3, entries: 1},
+	{name: "bully-consensus", n: 3, entries: 1},
+	{name: "paxos-bully", n: 3, entries: 1, change: firstAsks},
 }
 
 func unordered(c *check.Config) { c.Unordered = true }
@@ -132,6 +137,9 @@ func duel(c *check.Config) {
 func twoTimeouts(c *check.Config) {
 	c.Timing, c.Timeouts, c.Crashes, c.Requesters = check.AnyTime, 2, 1, []process.ID{0}
 }
+
+// firstAsks lets one process ask, and timers of elections run out twice.
+func firstAsks(c *check.Config) { c.Timeouts, c.Requesters = 2, []process.ID{0} }
 
 // live looks also for runs that go on for ever while somebody waits: where a token
 // never rests, a run ends nowhere.

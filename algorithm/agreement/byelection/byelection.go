@@ -8,8 +8,8 @@
 // # Rules
 //
 //	D1  propose v: keep v. If no leader is known, ask for an election.
-//	D2  a leader that has a value and has not decided: multicast VALUE(v), decide it.
-//	D3  on VALUE(v): decide v, if nothing was decided before.
+//	D2  a leader that has a value and has not decided: multicast VALUE(v).
+//	D3  on VALUE(v), also on one's own: decide v, if nothing was decided before.
 //
 // # Why it is safe, and when not
 //
@@ -32,6 +32,7 @@
 //
 // # Assumptions and deviations
 //
+// A leader that proposes nothing decides nothing; here everybody proposes.
 // 000_a21c1074769cc713.txt says that consensus can be solved with leader election, and
 // does not mention crashes.
 //
@@ -41,7 +42,8 @@ package byelection
 
 import "github.com/conclave-io/conclave/process"
 
-// Spec describes the layer. It works only above an election.
+// Spec describes the layer. It works only above an election and a multicast that
+// delivers to its sender, too.
 var Spec = &process.Spec{
 	Name:      "consensus-by-election",
 	Title:     "Consensus by an election",
@@ -51,7 +53,7 @@ var Spec = &process.Spec{
 	Messages:  []process.MessageSpec{{Name: "VALUE", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "v"}}}},
 	Rules: []process.RuleSpec{
 		{Name: "D1", Text: "propose: keep the value; ask for a leader if there is none"},
-		{Name: "D2", Text: "lead: multicast the own value, decide it"},
+		{Name: "D2", Text: "lead: multicast the own value"},
 		{Name: "D3", Text: "VALUE: decide it"},
 	},
 	Needs: process.Needs{Reliable: true, Elector: true},
@@ -59,7 +61,7 @@ var Spec = &process.Spec{
 		{Property: process.ValueAgreement, When: "the leader does not change"},
 		{Property: process.ValueValidity},
 		{Property: process.DecideOnce},
-		{Property: process.Decision, When: "the leader does not crash"},
+		{Property: process.Decision, When: "the leader has a value, and does not crash"},
 	}},
 	New: func(self process.ID, _ *process.Config) process.Machine {
 		return &machine{self: self, leader: process.None}
@@ -92,11 +94,7 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 		m.leader = ev.Peer
 		m.lead(fx)
 	case process.Deliver:
-		if m.decided {
-			return
-		}
-		fx.Rule(ruleD3)
-		m.decide(ev.Message.Value, fx)
+		m.onValue(ev.Message.Value, fx)
 	}
 }
 
@@ -113,18 +111,21 @@ func (m *machine) propose(v int64, fx *process.Effects) {
 	m.lead(fx)
 }
 
-// lead is D2. A carrier below brings the value back to its sender, too; that is D3 then
-// in place of deciding at once.
+// lead is D2. Whoever decided before its value has left could be the only one to know it.
 func (m *machine) lead(fx *process.Effects) {
 	if m.leader != m.self || !m.has || m.decided {
 		return
 	}
 	fx.Rule(ruleD2)
 	fx.Broadcast(process.Message{Type: value, Value: m.own})
-	m.decide(m.own, fx)
 }
 
-func (m *machine) decide(v int64, fx *process.Effects) {
+// onValue is D3.
+func (m *machine) onValue(v int64, fx *process.Effects) {
+	if m.decided {
+		return
+	}
+	fx.Rule(ruleD3)
 	m.decided, m.has, m.own = true, false, 0
 	fx.Decide(v)
 }
