@@ -97,7 +97,7 @@ func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 func (c *checking) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVarP(&c.n, "processes", "n", c.n, "how many processes")
-	flags.IntVar(&c.entries, "entries", c.entries, "how often each asks to enter, or calls for an election")
+	flags.IntVar(&c.entries, "entries", c.entries, "how often each asks to enter, calls for an election, or proposes")
 	flags.StringSliceVar(&c.requesters, "requesters", nil, "the `labels` of those who ask, with commas between (default all)")
 	flags.BoolVar(&c.fifo, "fifo", true, "links keep the order of messages")
 	flags.IntVar(&c.crashes, "crashes", 0, "how many crashes there may be, also within a step")

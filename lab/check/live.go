@@ -47,8 +47,9 @@ type graph struct {
 	whole int // so many of the nodes have all their arcs; all, unless MaxStates ended the search
 }
 
-// live looks for a fair run in which somebody waits for ever. Of a search that MaxStates
-// has ended it looks at the states that were searched: a loop in them is one.
+// live looks for a fair run in which somebody waits for ever. Of a search of a
+// consensus that MaxStates has ended it looks at the states that were searched: numbers of
+// ballots have no end, but a loop that is found is one.
 func (s *search) live() {
 	g := &graph{search: s, w: s.workers[0], known: map[print]int32{}}
 	if !g.build() {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/conclave-io/conclave/process"
 )
 
 // Run searches what the configuration says. The error is one of the configuration;
@@ -27,7 +29,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			s = same
 		}
 	}
-	if why := s.stopped.Load(); full.Liveness && s.broken == nil && (why == nil || *why == "states") {
+	if why := s.stopped.Load(); full.Liveness && s.broken == nil && (why == nil || *why == "states" && full.family() == process.Agreement) {
 		s.live()
 	}
 	r := s.result()

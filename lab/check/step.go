@@ -306,7 +306,7 @@ func (s *stepper) receive(m *message) {
 	s.join(m)
 	s.bookReceive(&m.Message)
 	class := s.spec.Message(m.Layer, m.Type).Class
-	if s.cfg.family() == process.Election && class == process.Protocol {
+	if s.cfg.family() == process.Election && class == process.Protocol && s.spec.Layer(m.Layer).Family != process.Agreement {
 		s.next.reached = true
 	}
 	s.step(process.Event{Kind: process.Deliver, Message: &m.Message})

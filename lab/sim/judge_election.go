@@ -89,7 +89,8 @@ func LeaderTermination(w *World) Watcher {
 			switch o.Kind {
 			case Received:
 				m := w.cfg.Spec.Message(o.Message.Layer, o.Message.Type)
-				reached[o.Process] = reached[o.Process] || m.Class == process.Protocol
+				consensus := w.cfg.Spec.Layer(o.Message.Layer).Family == process.Agreement // goes on by itself
+				reached[o.Process] = reached[o.Process] || m.Class == process.Protocol && !consensus
 			case Crashed:
 				reached[o.Process], left.crashed[o.Process] = false, w.now
 			}

@@ -28,7 +28,6 @@ var claims = process.Claims{
 			Text: "one round = 2", Eval: func(process.Params) float64 { return 2 }}},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Reorder, How: "a message names its round"},
 		{Fault: process.CrashAny, When: atMostF, How: "of f+1 rounds one is without a crash"},
 	},
 }

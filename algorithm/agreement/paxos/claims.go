@@ -25,7 +25,7 @@ func claims(led bool) process.Claims {
 			{Fault: process.Duplication, How: "answers are counted by who gave them"},
 			{Fault: process.CrashAny, When: majority, How: "majorities have a common member"},
 			{Fault: process.AmnesiaRestart, How: "promises and acceptances are on disk"},
-			{Fault: process.Slowness, How: "nothing depends on time but progress"},
+			{Fault: process.Slowness, When: "but for decisions, which may wait for ever", How: "nothing depends on time but progress"},
 		},
 	}
 	if !led {

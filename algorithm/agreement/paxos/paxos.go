@@ -101,23 +101,7 @@ func spec(name, title string, led bool) *process.Spec {
 			{Name: "DECIDE", Fields: []process.FieldUse{value}},
 		},
 		Timers: []string{"retry"},
-		Rules: []process.RuleSpec{
-			{Name: "P1", Text: "propose: keep the value"},
-			{Name: "P1a", Text: "another process leads: send it the value"},
-			{Name: "P1b", Text: "no leader is known: ask for an election"},
-			{Name: "P2", Text: "lead: PREPARE with a number above all that were seen"},
-			{Name: "P3", Text: "PREPARE above the promise: PROMISE"},
-			{Name: "P3a", Text: "PREPARE not above the promise: NACK"},
-			{Name: "P4", Text: "a majority promises: ACCEPT of the highest value reported"},
-			{Name: "P5", Text: "ACCEPT not below the promise: ACCEPTED"},
-			{Name: "P5a", Text: "ACCEPT below the promise: NACK"},
-			{Name: "P6", Text: "a majority accepts: decide, DECIDE"},
-			{Name: "P7", Text: "DECIDE: decide"},
-			{Name: "P7a", Text: "decided: answer DECIDE"},
-			{Name: "P8", Text: "all have answered in vain: a higher ballot"},
-			{Name: "P9", Text: "a leader has waited long: a higher ballot"},
-			{Name: "P9a", Text: "a follower has waited long: ask again"},
-		},
+		Rules:  rules(led),
 		Options: []process.Option{
 			{Name: "retry-time", Default: "20", Min: 1, Max: 1_000_000, Text: "how long, in D, at least to wait for a decision before P9; up to twice as long"},
 		},
@@ -126,6 +110,32 @@ func spec(name, title string, led bool) *process.Spec {
 		Normal: &process.Normal{State: roundsOfState, Message: roundsOfMessage},
 		New:    Flaw{Alone: !led}.New,
 	}
+}
+
+// rules returns all rules, or those that do not speak of a leader that is elected.
+func rules(led bool) []process.RuleSpec {
+	all := []process.RuleSpec{
+		{Name: "P1", Text: "propose: keep the value"},
+		{Name: "P2", Text: "lead: PREPARE with a number above all that were seen"},
+		{Name: "P3", Text: "PREPARE above the promise: PROMISE"},
+		{Name: "P3a", Text: "PREPARE not above the promise: NACK"},
+		{Name: "P4", Text: "a majority promises: ACCEPT of the highest value reported"},
+		{Name: "P5", Text: "ACCEPT not below the promise: ACCEPTED"},
+		{Name: "P5a", Text: "ACCEPT below the promise: NACK"},
+		{Name: "P6", Text: "a majority accepts: decide, DECIDE"},
+		{Name: "P7", Text: "DECIDE: decide"},
+		{Name: "P7a", Text: "decided: answer DECIDE"},
+		{Name: "P8", Text: "all have answered in vain: a higher ballot"},
+		{Name: "P9", Text: "a leader has waited long: a higher ballot"},
+		// Only with an election:
+		{Name: "P1a", Text: "another process leads: send it the value"},
+		{Name: "P1b", Text: "no leader is known: ask for an election"},
+		{Name: "P9a", Text: "a follower has waited long: ask again"},
+	}
+	if !led {
+		return all[:len(all)-3]
+	}
+	return all
 }
 
 var (
@@ -148,8 +158,6 @@ const retryTimer process.Timer = 1
 
 const (
 	ruleP1 process.Rule = iota + 1
-	ruleP1a
-	ruleP1b
 	ruleP2
 	ruleP3
 	ruleP3a
@@ -161,6 +169,8 @@ const (
 	ruleP7a
 	ruleP8
 	ruleP9
+	ruleP1a
+	ruleP1b
 	ruleP9a
 )
 

@@ -77,7 +77,7 @@ var Spec = &process.Spec{
 		},
 	},
 	New: func(self process.ID, c *process.Config) process.Machine {
-		return &machine{c: c, self: self, failed: process.NewSet(c.N)}
+		return &machine{c: c, self: self, slot: c.Base.Fence, failed: process.NewSet(c.N)}
 	},
 }
 
@@ -138,11 +138,14 @@ func (m *machine) decode(v int64) (kind int64, id process.ID, n uint64) {
 // lifeShift leaves room for a million requests in one life of a process.
 const lifeShift = 20
 
+// life is in which life of its process a request was made.
+func (m *machine) life(n uint64) uint64 { return (n - m.c.Base.Clock) >> lifeShift }
+
 // Step dispatches the event to the handler of its rule.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	switch ev.Kind {
 	case process.Start, process.Restart:
-		m.n = ev.Incarnation << lifeShift
+		m.n = m.c.Base.Clock + ev.Incarnation<<lifeShift
 	case process.Acquire:
 		fx.Rule(ruleS1)
 		m.phase = waiting
@@ -189,7 +192,7 @@ func (m *machine) serve(fx *process.Effects) {
 	}
 	head := m.queue[0]
 	switch {
-	case head.id == m.self && head.n>>lifeShift < m.n>>lifeShift:
+	case head.id == m.self && m.life(head.n) < m.life(m.n):
 		fx.Rule(ruleS4a)
 		fx.Propose(m.encode(releases, head.id, head.n))
 	case head.id == m.self && head.n == m.n && m.phase == waiting: // not the one before, whose release is not decided yet

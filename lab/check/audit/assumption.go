@@ -243,9 +243,13 @@ func (l Limits) config(spec *process.Spec, a Assumption, s step) check.Config {
 }
 
 // judgedLive reports whether runs that go on for ever break a promise. A promise that
-// holds with probability 1 is broken by unlucky choices that go on for ever.
+// holds with probability 1 is broken by unlucky choices that go on for ever. That somebody
+// decides is judged only where it is promised.
 func judgedLive(s *process.Spec) bool {
 	for _, c := range s.Claims.Properties {
+		if c.Property == process.Decision && c.Fails {
+			return false
+		}
 		if c.Property == process.Progress && strings.HasPrefix(c.When, "with probability 1") {
 			return c.Mode != "" && c.Mode != s.Mode(&process.Config{})
 		}

@@ -64,6 +64,12 @@ func (s *schedule) drawLoad(r *rand.Rand) {
 		return
 	}
 	span := process.Duration((n+1)*[]int{20, 1}[r.IntN(2)]) * d // spread out, or all at once
+	if s.plan.Spec.Family == process.Agreement && s.plan.Spec.Needs.Synchrony {
+		for p := range process.ID(n) { // rounds begin together
+			load.Commands = append(load.Commands, sim.Command{Process: p, Kind: process.Propose, Value: r.Int64N(100)})
+		}
+		return
+	}
 	for range 4*n + r.IntN(8*n) {
 		load.Commands = append(load.Commands, s.drawCommand(r, span))
 	}

@@ -104,6 +104,11 @@ func rough(spec *process.Spec, seed uint64, sink sim.Sink) sim.Config {
 		kind := []process.Kind{process.Propose, process.Record, process.Propose, process.Leave}[r.IntN(4)]
 		cfg.Workload.Commands = append(cfg.Workload.Commands, sim.Command{At: at(), Process: process.ID(r.IntN(n)), Kind: kind, Value: r.Int64N(100)})
 	}
+	for i := 0; i < 10 && spec.Family == process.Agreement && spec.Needs.Elector; i++ { // different ones believe that they lead
+		cfg.Workload.Commands = append(cfg.Workload.Commands, sim.Command{
+			At: at(), Process: process.ID(r.IntN(n)), Kind: process.Elected, Peer: process.ID(r.IntN(n)), Term: process.MakeTerm(uint64(i+1), 0),
+		})
+	}
 	return cfg
 }
 
