@@ -35,7 +35,7 @@ const (
 	leaderCrash
 	leadAfterCrash
 	someDecide
-	allPropose
+	twoPropose
 	decideAfterCrash
 	interestCount
 )
@@ -67,7 +67,7 @@ func (c *Config) interests() (wanted uint32, texts [interestCount]string) {
 	add(leaderCrash, election && c.Crashes > 0, "a leader crashes")
 	add(leadAfterCrash, election && c.Crashes > 0 && c.Process.N > 1, "another leader is announced after a crash")
 	add(someDecide, agreement, "somebody decides")
-	add(allPropose, agreement && asking > 1, "all propose before anybody decides")
+	add(twoPropose, agreement && asking > 1, "two wait for a decision at once")
 	add(decideAfterCrash, agreement && c.Crashes > 0 && c.Process.N > 1, "somebody decides after a crash")
 	return wanted, texts
 }
@@ -82,8 +82,8 @@ func (w *worker) watch(v []uint32, p process.ID, e *edge) {
 		}
 	case e.kind == actCampaign && w.count(v, calling) > 1:
 		w.reach(twoCall)
-	case e.kind == actPropose && w.count(v, waits) == len(w.cfg.Requesters):
-		w.reach(allPropose)
+	case e.kind == actPropose && w.count(v, waits) > 1:
+		w.reach(twoPropose)
 	case e.extra > 0 && len(w.extras[e.extra].decided) > 0:
 		w.reach(someDecide)
 		if w.crashed(v) {
