@@ -14,10 +14,6 @@ const (
 	// signOfLife is how often an observer asks its server for a sign of life, and how
 	// long it waits for one, as the root package does.
 	signOfLife = 1000 * ms
-	// upToDate is how long what an observer has may differ from the state all the time
-	// while a majority is well: an answer may take attention, and before it the observer
-	// may find out, by two signs of life, that its server is gone, and look for another.
-	upToDate = attention + 2*signOfLife
 	// mostChanged is how many changed names a server keeps for an observer: beyond that
 	// everything is told again.
 	mostChanged = 32
@@ -42,8 +38,8 @@ var subjects = []subject{
 type observer struct {
 	subject
 	client *client
-	tries  int
-	stream *viewer // nil while it looks for a server
+	round  []*server // those to ask next, before all are asked again
+	stream *viewer   // nil while it looks for a server
 
 	seen  line.Observed
 	index uint64 // of the newest state that it was told
@@ -62,21 +58,30 @@ func (c *client) observe() {
 	}
 }
 
-// seek asks the next server: the one that the client uses, or any.
+// seek asks the next server. In each round that is first the one that the client uses, and
+// then every other.
 func (o *observer) seek() {
 	c, w := o.client, o.client.w
-	s := w.servers[w.work.IntN(len(w.servers))]
-	if using := c.server(); using != nil && o.tries%2 == 0 {
-		s = using
+	if len(o.round) == 0 {
+		using := c.server()
+		if using != nil {
+			o.round = append(o.round, using)
+		}
+		for _, s := range w.servers {
+			if s != using {
+				o.round = append(o.round, s)
+			}
+		}
 	}
-	o.tries++
+	s := o.round[0]
+	o.round = o.round[1:]
 	v := &viewer{observer: o, server: s, life: s.life, heard: w.now, early: make(map[int]told)}
 	o.stream = v
 	w.carry(c.endpoint(), s.endpoint(), func() {
 		if s.life == v.life {
-			s.receive(func() { s.show(v) })
+			s.takeAlways(func() { s.show(v) })
 		}
-	}, func() {})
+	}, func() { c.receive(func() { o.ended(v) }) })
 	o.watchOver(v)
 }
 
@@ -181,6 +186,12 @@ func (o *observer) knows(s *server) bool {
 	return maps.Equal(held, o.held)
 }
 
+// upToDate is how long what an observer has may differ from the state all the time while a
+// majority is well: an answer may take attention. Before it the observer may find out that
+// its server is gone, which takes two signs of life, and try others that are, which takes
+// one each.
+func (w *world) upToDate() int64 { return attention + int64(1+len(w.servers))*signOfLife }
+
 // isTold requires, while a majority is well and the observer reaches it, that what it was
 // told is the state now and then.
 func (o *observer) isTold(well int64) {
@@ -189,7 +200,7 @@ func (o *observer) isTold(well int64) {
 		o.equal = w.now
 	}
 	w.stats.Looked++
-	if late := w.now - max(o.equal, well); late > upToDate {
+	if late := w.now - max(o.equal, well); late > w.upToDate() {
 		w.violate("observer", "an observer of %q, class %d, was told nothing for %d ms that was the state, though a majority was well", o.name, o.class, late/ms)
 	}
 }
@@ -216,7 +227,7 @@ type viewer struct {
 
 // show begins to tell an observer what it wants to know. Only the leader does.
 func (s *server) show(v *viewer) {
-	if !s.replica.Leading() {
+	if !s.up() || !s.replica.Leading() {
 		s.transmit(v, told{end: true})
 		return
 	}
