@@ -75,21 +75,12 @@ var Spec = &process.Spec{
 		{Property: process.DecideOnce},
 		{Property: process.Decision, When: "nobody crashes"},
 	}},
-	New: func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+	New: func(self process.ID, c *process.Config) process.Machine {
+		return &machine{c: c, self: self, keeper: c.Topology.Coordinator}
+	},
 }
 
 var value = process.FieldUse{Field: process.FieldValue, Symbol: "v"}
-
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
-type Flaw struct {
-	NoLock bool // reads without having entered
-}
-
-// New makes a machine with the flaw.
-func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
-	return &machine{c: c, self: self, flaw: flaw, keeper: c.Topology.Coordinator}
-}
 
 const (
 	read process.Type = iota + 1
@@ -123,7 +114,6 @@ var phaseNames = []string{"IDLE", "WAIT", "READ", "WRITE", "DONE"}
 type machine struct {
 	c      *process.Config
 	self   process.ID
-	flaw   Flaw
 	keeper process.ID
 
 	phase phase
@@ -152,10 +142,6 @@ func (m *machine) propose(v int64, fx *process.Effects) {
 	}
 	fx.Rule(ruleX1)
 	m.phase, m.own = waiting, v
-	if m.flaw.NoLock {
-		m.enter(fx)
-		return
-	}
 	fx.Acquire()
 }
 
@@ -211,9 +197,7 @@ func (m *machine) leave(v int64, by process.Rule, fx *process.Effects) {
 	fx.Rule(by)
 	m.phase, m.own = done, 0
 	fx.Decide(v)
-	if !m.flaw.NoLock {
-		fx.Release()
-	}
+	fx.Release()
 }
 
 // Fields names the state.
