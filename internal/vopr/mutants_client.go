@@ -104,13 +104,6 @@ var clientMutants = []Mutant{
 			"service/convert/convert.go", "registry.OpOpen, op.Open.GetTtlNs(), origin.Actor", "registry.OpOpen, op.Open.GetTtlNs(), op.Open.GetProgram()",
 		}},
 	},
-	{
-		Name: "full-is-final",
-		Why:  "A client takes it for final that a queue or the state is full, though its request was sent before and may have been taken: a lock is held for nobody.",
-		Edits: []Edit{{
-			"internal/line/reply.go", "code == api.Code_CODE_INTERNAL || code == api.Code_CODE_EXHAUSTED || code == api.Code_CODE_STATE_LIMIT", "code == api.Code_CODE_INTERNAL",
-		}},
-	},
 }
 
 // foundingMutants are mistakes of servers that begin, or lost their disk.

@@ -29,13 +29,6 @@ var replicaMutants = []Mutant{
 		}},
 	},
 	{
-		Name: "grant-over-one-stream",
-		Why:  "A grant is told over the stream that its request came over last, which the client may have closed: the mistake that the first hundred seeds found.",
-		Edits: []Edit{{
-			"service/replica/apply.go", "if to.queued {", "if to.queued && at.sequence == 0 {",
-		}},
-	},
-	{
 		Name: "read-without-round",
 		Why:  "A leader answers queries on its own word: one that was deposed and does not know it shows holders that have left.",
 		Edits: []Edit{{
