@@ -26,6 +26,9 @@ type hardship struct {
 // most.
 var hardships = []hardship{
 	{name: "alone", of: "token-ring", change: func(c *check.Config) { c.Process.N = 1 }},
+	{name: "two, of which one comes back", of: "raft-mutex", states: 400_000, change: func(c *check.Config) {
+		c.Process.N, c.Crashes, c.Restarts, c.Timeouts = 2, 1, 1, 4
+	}},
 	{name: "two takeovers at once", of: "token-ring", states: 300_000, change: returning},
 	{name: "two takeovers at once", of: "central", states: 700_000, change: returning},
 	{name: "two inside, and a takeover", of: "central", states: 250_000, change: func(c *check.Config) {
@@ -60,9 +63,11 @@ var hardships = []hardship{
 	{name: "loss", change: func(c *check.Config) { c.Drops, c.Timeouts = 1, 3 }},
 }
 
-// scripted are the rules for which a detector must take back what it has said wrongly,
-// which it does not do in a search, and the script that applies them.
+// scripted are the rules for which a detector must take back what it has said wrongly, or
+// an election must have two winners, which they do not in a search, and the script that
+// applies them.
 var scripted = map[string]map[string]string{
+	"paxos":      {"P8": "../../algorithm/agreement/paxos/testdata/paxos/refused"},
 	"token-ring": {"T4": "../../algorithm/mutex/tokenring/testdata/wrong_detector"},
 }
 
