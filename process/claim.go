@@ -76,7 +76,7 @@ type Property string
 const (
 	MutualExclusion     Property = "mutual exclusion"        // at most one process is inside
 	AtMostK             Property = "at most k inside"        // at most Params.K processes are inside
-	Progress            Property = "progress"                // nobody waits for ever while others enter or nobody does
+	Progress            Property = "progress"                // nobody waits forever while others enter or nobody does
 	OrderArrival        Property = "order of arrival"        // entries in the order in which requests reach the coordinator
 	OrderTimestamp      Property = "order of time stamps"    // entries in the order of (clock, id)
 	OrderHappenedBefore Property = "happened-before order"   // a request that happened before another enters first
@@ -87,7 +87,7 @@ const (
 	LeaderAgreement     Property = "agreement on the leader" // nobody differs on the leader of a term
 	LeaderValidity      Property = "valid leader"            // the leader is the best live process
 	LeaderTermination   Property = "election terminates"     // every live process learns a leader
-	Quiescence          Property = "quiescence"              // no message circulates for ever
+	Quiescence          Property = "quiescence"              // no message circulates forever
 	StrongCompleteness  Property = "strong completeness"     // every crashed process is in the end suspected by all
 	StrongAccuracy      Property = "strong accuracy"         // nobody is suspected before it crashes
 	EventualAccuracy    Property = "eventual accuracy"       // from some time on no live process is suspected

@@ -14,8 +14,8 @@ var rows = []row{
 	{name: "central-clock", n: 3, entries: 2},
 	{name: "central-recovering", n: 3, entries: 1, change: recovers(check.Synchronous, 6)},
 	{name: "central-swim", n: 3, entries: 1, change: recovers(check.Synchronous, 4)},
-	{name: "token-ring", n: 3, entries: 1, note: "and nobody waits for ever", change: live},
-	{name: "token-ring", n: 5, entries: 1, note: "and nobody waits for ever", change: live},
+	{name: "token-ring", n: 3, entries: 1, note: "and nobody waits forever", change: live},
+	{name: "token-ring", n: 5, entries: 1, note: "and nobody waits forever", change: live},
 	{name: "token-ring", n: 4, entries: 1, change: crashes(1)},
 	{name: "token-ring", n: 5, entries: 1, change: wholeRing, limit: 6 * time.Minute},
 	{name: "token-ring-recovering", n: 3, entries: 1, note: patiently, change: recovers(check.Patient, 6)},
@@ -67,7 +67,7 @@ var rows = []row{
 	{name: "paxos", n: 3, entries: 1},
 	{name: "paxos", n: 3, entries: 1, change: oneTimeout},
 	{name: "paxos-proposers", n: 2, entries: 1},
-	{name: "paxos-proposers", n: 3, entries: 1, note: "the first 60,000 states, and nobody waits for ever", change: duel, violated: true},
+	{name: "paxos-proposers", n: 3, entries: 1, note: "the first 60,000 states, and nobody waits forever", change: duel, violated: true},
 	{name: "raft", n: 3, entries: 1, change: twoTimeouts},
 	{name: "raft-mutex", n: 2, entries: 1, change: firstAsks},
 	{name: "raft-election", n: 3, entries: 1, change: firstAsks},
@@ -128,7 +128,7 @@ func early(c *check.Config) {
 // oneTimeout lets the leader crash, and somebody notice it.
 func oneTimeout(c *check.Config) { c.Crashes, c.Timeouts, c.Requesters = 1, 1, []process.ID{0, 2} }
 
-// duel looks for two proposers that go on for ever. Their ballots have no end.
+// duel looks for two proposers that go on forever. Their ballots have no end.
 func duel(c *check.Config) {
 	c.Requesters, c.Liveness, c.MaxStates = []process.ID{0, 1}, true, 60_000
 }
@@ -141,7 +141,7 @@ func twoTimeouts(c *check.Config) {
 // firstAsks lets one process ask, and timers of elections run out twice.
 func firstAsks(c *check.Config) { c.Timeouts, c.Requesters = 2, []process.ID{0} }
 
-// live looks also for runs that go on for ever while somebody waits: where a token
+// live looks also for runs that go on forever while somebody waits: where a token
 // never rests, a run ends nowhere.
 func live(c *check.Config) { c.Liveness = true }
 

@@ -9,7 +9,7 @@ const stolen = 1 << 30
 
 // steal has a client ask for something in the sessions of others, in their place: by the
 // ids that every list shows, or by their secrets. The first lets nobody in, and a secret
-// is worth nothing to whom did not open the session. Each such request must be answered
+// is worth nothing to a client that did not open the session. Each such request must be answered
 // as if there were no session.
 func (c *client) steal(what int64) {
 	if c.dead || c.paused {

@@ -68,7 +68,7 @@ func TestTwoProposersGoOnForEver(t *testing.T) {
 			Timing: check.Never, Liveness: true, MaxStates: test.maxStates,
 		})
 		if r.Verdict != check.Violated || r.Broken.Property != process.Decision || r.Path == nil || r.Path.Loop < 0 {
-			t.Fatalf("N=%d: %s, want a run that goes on for ever", test.n, r.Sentence())
+			t.Fatalf("N=%d: %s, want a run that goes on forever", test.n, r.Sentence())
 		}
 		delivered := 0
 		for _, s := range r.Path.Steps[r.Path.Loop:] {

@@ -7,7 +7,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// A run that goes on for ever, in finitely many states, ends in a strongly connected
+// A run that goes on forever, in finitely many states, ends in a strongly connected
 // part of their graph. It breaks a promise of progress if somebody waits in all of
 // that part, and if it is fair: whatever is possible in all of it, such as the
 // delivery of the first message of a link, happens in it somewhere. A timer that is set
@@ -47,7 +47,7 @@ type graph struct {
 	whole int // so many of the nodes have all their arcs; all, unless MaxStates ended the search
 }
 
-// live looks for a fair run in which somebody waits for ever. Of a search of a
+// live looks for a fair run in which somebody waits forever. Of a search of a
 // consensus that MaxStates has ended it looks at the states that were searched: numbers of
 // ballots have no end, but a loop that is found is one.
 func (s *search) live() {
@@ -107,7 +107,7 @@ func (g *graph) node(state []uint32, f print, parent int32, by action) int32 {
 // fires is what the class of a timer that runs out begins with.
 const fires = 4
 
-// class names what a fair run may not put off for ever, or is 0.
+// class names what a fair run may not put off forever, or is 0.
 func (w *worker) class(v []uint32, a action) uint64 {
 	switch a.kind {
 	case actDeliver:

@@ -20,7 +20,7 @@ func (p *sorted[T]) all() (all []T) {
 }
 
 // A sorted set holds what a map does, whatever is put in and taken out, and so does
-// each copy for ever.
+// each copy forever.
 func TestSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, want := newSorted(less), map[int]int{}

@@ -25,7 +25,7 @@
 //
 // # What happens when the helper crashes
 //
-// The helper is the lock. A process that crashes inside keeps all others out for ever,
+// The helper is the lock. A process that crashes inside keeps all others out forever,
 // unless the lock recovers; if it had not yet written, nobody has decided. If it had
 // written, nobody can read it. So this consensus does not terminate if one process
 // crashes at the wrong moment. If the keeper crashes the cell is gone.

@@ -25,11 +25,11 @@ func claims(led bool) process.Claims {
 			{Fault: process.Duplication, How: "answers are counted by who gave them"},
 			{Fault: process.CrashAny, When: majority, How: "majorities have a common member"},
 			{Fault: process.AmnesiaRestart, How: "promises and acceptances are on disk"},
-			{Fault: process.Slowness, When: "but for decisions, which may wait for ever", How: "nothing depends on time but progress"},
+			{Fault: process.Slowness, When: "but for decisions, which may wait forever", How: "nothing depends on time but progress"},
 		},
 	}
 	if !led {
-		c.Properties[3] = process.Claim{Property: process.Decision, Fails: true, When: "two proposers may disturb each other for ever"}
+		c.Properties[3] = process.Claim{Property: process.Decision, Fails: true, When: "two proposers may disturb each other forever"}
 		return c
 	}
 	c.Costs = []process.Cost{

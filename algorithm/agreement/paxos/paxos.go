@@ -49,7 +49,7 @@
 // # Why it may never end
 //
 // Two leaders that each begin a higher ballot before the other gets its acceptances go
-// on for ever. Fischer, Lynch and Paterson proved that every deterministic consensus in
+// on forever. Fischer, Lynch and Paterson proved that every deterministic consensus in
 // an asynchronous system has such a schedule if one process may crash. The model checker
 // finds one as a loop:
 //

@@ -22,6 +22,6 @@ var claims = process.Claims{
 		{Fault: process.Duplication, How: "nothing that is stored is stored again"},
 		{Fault: process.CrashAny, When: "a majority stays up", How: "R3: a new leader has all that was committed"},
 		{Fault: process.AmnesiaRestart, How: "term, vote and log are on disk"},
-		{Fault: process.Slowness, When: "but for decisions, which may wait for ever", How: "nothing depends on time but progress"},
+		{Fault: process.Slowness, When: "but for decisions, which may wait forever", How: "nothing depends on time but progress"},
 	},
 }

@@ -196,7 +196,7 @@ func (m *machine) onAppend(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// follow notes the leader of the term, and waits anew.
+// follow notes the leader of the term, and waits again.
 func (m *machine) follow(leader process.ID, fx *process.Effects) {
 	m.role = follower
 	m.votes.Clear()

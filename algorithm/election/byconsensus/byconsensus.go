@@ -23,7 +23,7 @@
 //
 // The helper is the consensus below. What it survives, the election survives. But a
 // single decision cannot be taken back: over Paxos, if the process that was elected
-// crashes, everybody follows it for ever. Over Raft the next election is the next
+// crashes, everybody follows it forever. Over Raft the next election is the next
 // decision.
 //
 // # Cost
