@@ -41,8 +41,8 @@ type Step struct {
 	message uint32 // its number
 	sends   []send // what is sent and not lost at once
 
-	unsent []*process.Message // what was asked for before a Save, and is not sent because of a crash
-	armed  []uint64           // the timers that are set anew
+	asked []*process.Message // what it asks to be sent; beyond sends, a crash comes before it leaves
+	armed []uint64           // the timers that are set anew
 }
 
 var actionNames = [...]string{
@@ -98,7 +98,7 @@ func (w *worker) describeStart(i int) []Step {
 		ways := w.take(w.unborn(p), func() { w.start(p) })
 		way := i % len(ways)
 		i /= len(ways)
-		first[p] = Step{Kind: "start", Process: p, sends: ways[way].sends, Choices: w.notes[way].choices, armed: w.notes[way].armed}
+		first[p] = Step{Kind: "start", Process: p, sends: ways[way].sends, asked: w.asked(ways[way].sends), Choices: w.notes[way].choices, armed: w.notes[way].armed}
 		w.notes = nil
 	}
 	return first
@@ -175,18 +175,27 @@ func (w *worker) describe(v []uint32, a action, count []int) Step {
 		st.Layer, st.Timer = uint8(e.argument>>32), process.Timer(e.argument)
 	}
 	st.sends = slices.Clone(w.sent[e.sendsAt : e.sendsAt+uint32(e.sendsN)])
+	st.asked = w.asked(st.sends)
 	if a.stop >= 0 {
 		stop := w.stopped[e.stops][a.stop]
 		st.Crashes, st.Effects, st.InStep = true, stop.effects, count[a.proc]+stop.step
-		if stop.saved {
-			for _, s := range st.sends[stop.sends:] {
-				st.unsent = append(st.unsent, &w.messages[s.message].Message)
-			}
+		if st.sends = st.sends[:stop.sends]; !stop.saved {
+			st.asked = st.asked[:stop.sends]
 		}
-		st.sends = st.sends[:stop.sends]
 	}
 	count[a.proc] += int(e.steps)
 	return st
+}
+
+// asked returns the messages that are sent, or nil in place of news.
+func (w *worker) asked(sends []send) []*process.Message {
+	all := make([]*process.Message, len(sends))
+	for i, s := range sends {
+		if m := w.messages[s.message]; m.news == 0 {
+			all[i] = &m.Message
+		}
+	}
+	return all
 }
 
 func (w *worker) describeMessage(st *Step, v []uint32, a action) {

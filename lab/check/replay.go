@@ -25,6 +25,7 @@ type replay struct {
 type flight struct {
 	message uint32
 	sent    int
+	nth     int // of the messages of its name that its step sends to one process, from 0
 	place   int // in the delays of its link
 }
 
@@ -117,14 +118,34 @@ func (p *replay) took(at int, s *Step) {
 		t := timerOf{s.Process, key}
 		p.timers[t] = append(p.timers[t], at, 0)
 	}
-	for _, m := range s.sends {
+	for i, m := range s.sends {
 		slot := int(m.slot)
-		p.flights[slot] = append(p.flights[slot], flight{m.message, at, len(p.delays[slot])})
+		p.flights[slot] = append(p.flights[slot], flight{m.message, at, p.nth(s.asked, i), len(p.delays[slot])})
 		p.delays[slot] = append(p.delays[slot], transit{sent: at})
 	}
-	for _, m := range s.unsent {
-		p.fault("{at: %d, lose: %s, from: %s, to: %s}", at, p.name(m), p.label(s.Process), p.label(m.To))
+	for i := len(s.sends); i < len(s.asked); i++ {
+		p.disturb("lose", at, s.asked[i], p.nth(s.asked, i))
 	}
+}
+
+// nth counts the messages before one of a step that have its name and go where it goes.
+func (p *replay) nth(asked []*process.Message, at int) (n int) {
+	m := asked[at]
+	for _, other := range asked[:at] {
+		if m != nil && other != nil && other.To == m.To && p.name(other) == p.name(m) {
+			n++
+		}
+	}
+	return n
+}
+
+// disturb loses or repeats one of the messages of a name that a step sends to a process.
+func (p *replay) disturb(verb string, at int, m *process.Message, nth int) {
+	skip := ""
+	if nth > 0 {
+		skip = fmt.Sprintf(", skip: %d", nth)
+	}
+	p.fault("{at: %d, %s: %s, from: %s, to: %s%s}", at, verb, p.name(m), p.label(m.From), p.label(m.To), skip)
 }
 
 // deliver lets a message arrive, or news; a message that the host does not hand over
@@ -143,14 +164,14 @@ func (p *replay) deliver(at int, s *Step) {
 	lost := s.Kind == "drop" || s.Lost
 	switch {
 	case lost:
-		p.fault("{at: %d, lose: %s, from: %s, to: %s}", f.sent, p.name(s.Message), p.label(s.Message.From), p.label(s.Message.To))
+		p.disturb("lose", f.sent, s.Message, f.nth)
 		p.delays[s.slot][f.place].lost = true
 	default:
 		p.delays[s.slot][f.place].came = at
 	}
 	p.flights[s.slot] = append(flights[:i:i], flights[i+1:]...)
 	if s.Kind == "duplicate" {
-		p.fault("{at: %d, repeat: %s, from: %s, to: %s}", f.sent, p.name(s.Message), p.label(s.Message.From), p.label(s.Message.To))
+		p.disturb("repeat", f.sent, s.Message, f.nth)
 		p.again(s.slot, f)
 	}
 }
@@ -160,7 +181,7 @@ func (p *replay) again(slot int, f flight) {
 	delays := p.delays[slot]
 	delays = append(delays[:f.place+1:f.place+1], append([]transit{{sent: f.sent}}, delays[f.place+1:]...)...)
 	p.delays[slot] = delays
-	copied := flight{f.message, f.sent, f.place + 1}
+	copied := flight{f.message, f.sent, f.nth, f.place + 1}
 	for i := range p.flights[slot] {
 		if p.flights[slot][i].place > f.place {
 			p.flights[slot][i].place++

@@ -66,8 +66,8 @@
 // A fault has a time at and one of crash (for), crash-in-step (effects, step,
 // for), restart, pause (for), resume, drift (ppm) and slow-disk (delay), each
 // with the label of the process; or partition: [labels] (one-way, for), heal:
-// all; lose or repeat: the name of a message, or any (from, to, count). What ends by
-// itself does so after for.
+// all; lose or repeat: the name of a message, or any (from, to, count, and
+// skip: how many of them to leave alone before). What ends by itself does so after for.
 //
 // Expect may say: violation, the name of a property, assertion for what an algorithm
 // asserts of itself, or none, which is also meant when it is absent; reason, why the run ends; entries; order, the labels in the

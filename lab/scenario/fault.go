@@ -63,7 +63,8 @@ func (r *reader) faultFields(verb string, f *sim.Fault) []field {
 	case sim.Lose, sim.Repeat:
 		return append(r.ends(&f.From, &f.To),
 			field{verb, func(n *yaml.Node) { f.Message = r.message(n) }},
-			field{"count", func(n *yaml.Node) { f.Count = r.number(n, "count", 1, maxCount) }})
+			field{"count", func(n *yaml.Node) { f.Count = r.number(n, "count", 1, maxCount) }},
+			field{"skip", func(n *yaml.Node) { f.Skip = r.number(n, "skip", 1, maxCount) }})
 	case sim.Drift:
 		return []field{of, {"ppm", func(n *yaml.Node) { f.Drift = r.number(n, "ppm", -maxDrift, maxDrift) }}}
 	case sim.SlowDisk:

@@ -124,7 +124,7 @@ workload:
 faults:
   - {at: 1, crash-in-step: 3, effects: 2, step: 4, for: 20}
   - {at: 2, partition: [7], one-way: true, for: 3}
-  - {at: 3, lose: TOKEN, from: 3, count: 2}
+  - {at: 3, lose: TOKEN, from: 3, count: 2, skip: 1}
   - {at: 4, drift: 20, ppm: 50}
   - {at: 5, slow-disk: 20, delay: 6}
 seed: 18446744073709551615
@@ -192,7 +192,7 @@ func TestEveryKey(t *testing.T) {
 	checkEqual(t, "faults", got.Faults, []sim.Fault{
 		{At: d, Kind: sim.CrashInStep, Process: 1, Effects: 2, Step: 4, For: 20 * d, From: process.None, To: process.None},
 		{At: 2 * d, Kind: sim.Partition, Side: []process.ID{0}, OneWay: true, For: 3 * d, From: process.None, To: process.None},
-		{At: 3 * d, Kind: sim.Lose, Message: "TOKEN", From: 1, To: process.None, Count: 2},
+		{At: 3 * d, Kind: sim.Lose, Message: "TOKEN", From: 1, To: process.None, Count: 2, Skip: 1},
 		{At: 4 * d, Kind: sim.Drift, Process: 2, Drift: 50, From: process.None, To: process.None},
 		{At: 5 * d, Kind: sim.SlowDisk, Process: 2, Disk: sim.Constant(6 * d), From: process.None, To: process.None},
 	})

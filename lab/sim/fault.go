@@ -34,10 +34,12 @@ const (
 	Partition
 	// Heal ends all partitions.
 	Heal
-	// Lose loses the next Count messages of a name: of any name if Message is
-	// empty, of any process if From or To is None (Message, Count, From, To).
+	// Lose loses the next Count messages of a name, after Skip of them: of any name
+	// if Message is empty, of any process if From or To is None (Message, Count,
+	// Skip, From, To). Skipped are also those that another fault loses.
 	Lose
-	// Repeat lets the next Count messages arrive twice, likewise.
+	// Repeat lets the next Count messages arrive twice, likewise. It counts those
+	// that are lost, which do not arrive at all.
 	Repeat
 	// Drift sets how fast the clock and the timers of a process run (Process,
 	// Drift).
@@ -87,6 +89,7 @@ type Fault struct {
 
 	Message  string // Lose
 	Count    int    // zero: 1
+	Skip     int
 	From, To process.ID
 
 	Drift int   // parts per million
@@ -152,6 +155,9 @@ func (c *Config) validateLose(f *Fault) error {
 	}
 	if f.Count < 0 {
 		return fmt.Errorf("count is %d, it must be 1 or more", f.Count)
+	}
+	if f.Skip < 0 {
+		return fmt.Errorf("skip is %d, it must be 0 or more", f.Skip)
 	}
 	if f.Message != "" && !hasMessage(c.Spec, f.Message) {
 		return fmt.Errorf("%s has no message %q", c.Spec.Name, f.Message)

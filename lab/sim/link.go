@@ -142,6 +142,7 @@ func (w *World) post(p, to process.ID, pl int32, departs process.Duration) {
 
 // postFaulty is post where something may go wrong.
 func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration, l *link) {
+	repeated := w.isNext(Repeat, p, to, pl)
 	if reason := w.lost(p, to, pl, l); reason != "" {
 		w.faults = true
 		w.recordMessage(trace.Drop, pl, to, w.current, reason)
@@ -154,7 +155,7 @@ func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration,
 		ordered = false
 	}
 	w.fly(p, to, pl, departs+delay, ordered)
-	if w.isNext(Repeat, p, to, pl) || w.links.dice.chance(l.duplicate) {
+	if repeated || w.links.dice.chance(l.duplicate) {
 		w.faults = true
 		w.recordMessage(trace.Duplicate, pl, to, w.current, "")
 		w.fly(p, to, pl, departs+max(1, l.delay.draw(&w.links.dice)), ordered)
@@ -257,7 +258,7 @@ func (w *World) isCut(from, to process.ID) bool {
 
 // isNext reports whether a fault of a kind is for the message, and counts it.
 func (w *World) isNext(kind FaultKind, p, to process.ID, pl int32) bool {
-	l := &w.payloads.list[pl]
+	l, next := &w.payloads.list[pl], -1
 	for i := range w.losses {
 		f := &w.losses[i]
 		if f.Kind != kind || (f.From != process.None && f.From != p) || (f.To != process.None && f.To != to) {
@@ -266,11 +267,18 @@ func (w *World) isNext(kind FaultKind, p, to process.ID, pl int32) bool {
 		if f.Message != "" && f.Message != w.cfg.Spec.Message(l.layer, l.kind).Name {
 			continue
 		}
-		w.disturbed = w.now
-		if f.Count--; f.Count <= 0 {
-			w.losses = slices.Delete(w.losses, i, i+1)
+		if f.Skip > 0 {
+			f.Skip--
+		} else if next < 0 {
+			next = i
 		}
-		return true
 	}
-	return false
+	if next < 0 {
+		return false
+	}
+	w.disturbed = w.now
+	if w.losses[next].Count--; w.losses[next].Count <= 0 {
+		w.losses = slices.Delete(w.losses, next, next+1)
+	}
+	return true
 }

@@ -165,4 +165,11 @@ func TestLose(t *testing.T) {
 	if want := []uint64{1, 4, 5}; !slices.Equal(a.seqs, want) {
 		t.Errorf("%v arrive, want %v", a.seqs, want)
 	}
+	a = notes(t, 6, ms, sim.Links{},
+		sim.Fault{Kind: sim.Lose, Skip: 1, From: process.None, To: process.None},
+		sim.Fault{Kind: sim.Lose, Skip: 2, Count: 2, From: process.None, To: process.None},
+	)
+	if want := []uint64{1, 5, 6}; !slices.Equal(a.seqs, want) {
+		t.Errorf("some are skipped: %v arrive, want %v", a.seqs, want)
+	}
 }
