@@ -6,6 +6,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +35,11 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	// Tests here mostly wait for leases to end. The command line may still say otherwise.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "conclave-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
