@@ -34,6 +34,8 @@ const (
 	frameBytes  = 2 // version and kind, which length and checksum cover
 	// maxNote bounds a note.
 	maxNote = 256
+	// maxNotes is how many notes may wait for a peer.
+	maxNotes = 4
 	// readStep is how much memory a length is trusted for before the bytes that
 	// it announces have arrived.
 	readStep = 1 << 20

@@ -23,15 +23,11 @@ type peer struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	queue     chan *raftpb.Message
-	queued    atomic.Int64 // bytes in queue, about
-	snapshots chan *raftpb.Message
-	up        atomic.Bool   // messages in queue get through
-	lost      chan struct{} // holds a token when messages were dropped
-	redial    chan struct{} // holds a token when the address has changed
-	notes     chan []byte   // to be sent if there is time
-	changed   chan struct{} // holds a token when this server must introduce itself again
-	refused   atomic.Uint32 // the Code last told to the handler
+	waits   chan struct{} // holds a token when there is something new to send
+	lost    chan struct{} // holds a token when messages were dropped
+	ships   chan struct{} // holds a token when there is a snapshot to send
+	redial  chan struct{} // holds a token when the address has changed
+	refused atomic.Uint32 // the Code last told to the handler
 
 	// heard counts the frames that arrived on all links with this peer.
 	heard atomic.Uint64
@@ -40,17 +36,22 @@ type peer struct {
 	address string
 	known   peering.Peer[*link]
 	dialled *link // the link that this server dialled, or nil
+
+	sending   sync.Mutex // guards what follows
+	out       peering.Outgoing[*raftpb.Message, []byte]
+	snapshots peering.Shipping[*raftpb.Message]
 }
 
 func newPeer(t *Transport, id uint64, address string) *peer {
 	p := &peer{
 		t: t, id: id, address: address,
-		queue:     make(chan *raftpb.Message, t.cfg.QueueMessages),
-		snapshots: make(chan *raftpb.Message, 1),
-		lost:      make(chan struct{}, 1),
-		redial:    make(chan struct{}, 1),
-		changed:   make(chan struct{}, 1),
-		notes:     make(chan []byte, 4),
+		waits:  make(chan struct{}, 1),
+		lost:   make(chan struct{}, 1),
+		ships:  make(chan struct{}, 1),
+		redial: make(chan struct{}, 1),
+		out: peering.NewOutgoing[*raftpb.Message, []byte](peering.Bounds{
+			Messages: t.cfg.QueueMessages, Bytes: t.cfg.QueueBytes, Notes: maxNotes, Quiet: int64(t.cfg.BackoffMax),
+		}),
 	}
 	p.ctx, p.cancel = context.WithCancel(t.ctx)
 	return p
@@ -58,51 +59,46 @@ func newPeer(t *Transport, id uint64, address string) *peer {
 
 // offer puts m in the queue, or drops it.
 func (p *peer) offer(m *raftpb.Message) {
-	size := weight(m)
-	if p.up.Load() && p.reserve(size) {
-		select {
-		case p.queue <- m:
-			return
-		default:
-			p.queued.Add(-size)
-		}
+	p.sending.Lock()
+	taken := p.out.Offer(m, weight(m))
+	p.sending.Unlock()
+	if taken {
+		signal(p.waits)
+	} else {
+		signal(p.lost)
 	}
+}
+
+// arrange changes what is to be sent.
+func (p *peer) arrange(do func(out *peering.Outgoing[*raftpb.Message, []byte])) {
+	p.sending.Lock()
+	do(&p.out)
+	p.sending.Unlock()
+	signal(p.waits)
 	signal(p.lost)
 }
 
-// reserve takes size bytes of the queue's bound, unless that is exceeded. An
-// empty queue takes a message of any size.
-func (p *peer) reserve(size int64) bool {
-	if after := p.queued.Add(size); after > int64(p.t.cfg.QueueBytes) && after > size {
-		p.queued.Add(-size)
-		return false
-	}
-	return true
+// next returns what to send next, and whether more waits.
+func (p *peer) next() (peering.Item[*raftpb.Message, []byte], bool) {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	return p.out.Next()
+}
+
+// up reports whether messages get through.
+func (p *peer) up() bool {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	return p.out.Up()
 }
 
 // weight is about the number of bytes of a message.
-func weight(m *raftpb.Message) int64 {
+func weight(m *raftpb.Message) int {
 	size := 64 + len(m.Context)
 	for _, e := range m.Entries {
 		size += 16 + len(e.Data)
 	}
-	return int64(size)
-}
-
-// take accounts for a message that left the queue.
-func (p *peer) take(m *raftpb.Message) { p.queued.Add(-weight(m)) }
-
-// drain drops what is queued.
-func (p *peer) drain() {
-	for {
-		select {
-		case m := <-p.queue:
-			p.take(m)
-			signal(p.lost)
-		default:
-			return
-		}
-	}
+	return size
 }
 
 func signal(c chan<- struct{}) {
@@ -114,15 +110,24 @@ func signal(c chan<- struct{}) {
 
 // report tells the handler of dropped messages.
 func (p *peer) report() {
+	begun := time.Now()
 	for {
-		select {
-		case <-p.lost:
+		p.sending.Lock()
+		tell, wait := p.out.Report(int64(time.Since(begun)))
+		p.sending.Unlock()
+		switch {
+		case tell:
 			p.t.handler.Unreachable(p.id)
-		case <-p.ctx.Done():
-			return
-		}
-		if !p.sleep(p.t.cfg.BackoffMax, nil) {
-			return
+		case wait > 0:
+			if !p.sleep(time.Duration(wait), nil) {
+				return
+			}
+		default:
+			select {
+			case <-p.lost:
+			case <-p.ctx.Done():
+				return
+			}
 		}
 	}
 }
@@ -190,21 +195,22 @@ func (p *peer) converse() error {
 	ended := make(chan error, 1)
 	p.t.wg.Go(func() { ended <- p.listen(l) })
 	p.t.handler.Met(p.introduction())
-	p.drain()
-	p.up.Store(true)
+	p.connected(true)
 	p.t.handler.Connected(p.id, true)
 	err = p.talk(l)
-	p.up.Store(false)
+	p.connected(false)
 	l.close()
 	err = cmp.Or(err, l.broken, <-ended)
 	p.hangUp(l)
-	p.drain()
-	signal(p.lost)
 	p.t.handler.Connected(p.id, false)
 	if p.ctx.Err() == nil {
 		p.t.log.Info("the connection to a server is broken", "server", p.id, "err", err)
 	}
 	return err
+}
+
+func (p *peer) connected(up bool) {
+	p.arrange(func(out *peering.Outgoing[*raftpb.Message, []byte]) { out.Connected(up) })
 }
 
 func (p *peer) introduction() Hello {
@@ -223,34 +229,36 @@ func (p *peer) who() (Hello, bool) {
 // link breaks.
 func (p *peer) talk(l *link) error {
 	for {
-		select {
-		case m := <-p.queue:
-			p.take(m)
-			if err := p.say(l, m); err != nil {
-				return err
+		item, more := p.next()
+		var err error
+		switch item.Kind {
+		case peering.Message:
+			err = p.say(l, item.Message, !more)
+		case peering.Note:
+			err = l.write(kindNote, item.Note, nil, true)
+		case peering.Introduction:
+			err = l.write(kindHello, p.t.hello(p.id).Append(nil), nil, true)
+		case peering.Nothing:
+			select {
+			case <-p.waits:
+			case <-l.closed:
+				return nil
 			}
-		case note := <-p.notes:
-			if err := l.write(kindNote, note, nil, true); err != nil {
-				return err
-			}
-		case <-p.changed:
-			if err := l.write(kindHello, p.t.hello(p.id).Append(nil), nil, true); err != nil {
-				return err
-			}
-		case <-l.closed:
-			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
 // say writes one message. One that is too large is left out, because sending
 // it again would not help and must not break the connection each time.
-func (p *peer) say(l *link, m *raftpb.Message) error {
-	err := l.writeMessage(m, len(p.queue) == 0)
+func (p *peer) say(l *link, m *raftpb.Message, flush bool) error {
+	err := l.writeMessage(m, flush)
 	var tooLarge *FrameSizeError
 	if errors.As(err, &tooLarge) {
 		p.t.log.Error("a message is too large to be sent", "server", p.id, "type", m.GetType(), "bytes", tooLarge.Size, "max", tooLarge.Max)
-		signal(p.lost)
+		p.arrange(func(out *peering.Outgoing[*raftpb.Message, []byte]) { out.Lose() })
 		return l.flush()
 	}
 	return err

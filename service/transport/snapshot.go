@@ -17,12 +17,15 @@ import (
 // chunkBytes is how much of a snapshot travels in one frame.
 const chunkBytes = 1 << 20
 
-// offerSnapshot puts a snapshot in the queue, which has one place because raft
-// sends one at a time. The transport's mu is held.
+// offerSnapshot takes a snapshot to send it when those before it are, or fails it. The
+// transport's mu is held.
 func (p *peer) offerSnapshot(m *raftpb.Message) {
-	select {
-	case p.snapshots <- m:
-	default:
+	p.sending.Lock()
+	taken := p.snapshots.Offer(m)
+	p.sending.Unlock()
+	if taken {
+		signal(p.ships)
+	} else {
 		p.t.failSnapshot(p.id)
 	}
 }
@@ -31,24 +34,33 @@ func (p *peer) offerSnapshot(m *raftpb.Message) {
 // each.
 func (p *peer) sendSnapshots() {
 	for {
-		select {
-		case m := <-p.snapshots:
-			err := p.sendSnapshot(m)
-			if err != nil && p.ctx.Err() == nil {
-				p.t.log.Warn("a snapshot could not be sent", "server", p.id, "index", m.GetSnapshot().GetMetadata().GetIndex(), "err", err)
+		p.sending.Lock()
+		m, any := p.snapshots.Begin()
+		p.sending.Unlock()
+		if !any {
+			select {
+			case <-p.ships:
+				continue
+			case <-p.ctx.Done():
+				return
 			}
-			p.t.handler.SnapshotSent(p.id, err == nil)
-		case <-p.ctx.Done():
-			return
 		}
+		err := p.sendSnapshot(m)
+		p.sending.Lock()
+		taken := p.snapshots.End()
+		p.sending.Unlock()
+		if err != nil && p.ctx.Err() == nil {
+			p.t.log.Warn("a snapshot could not be sent", "server", p.id, "index", m.GetSnapshot().GetMetadata().GetIndex(), "err", err)
+		}
+		p.t.handler.SnapshotSent(p.id, taken)
 	}
 }
 
 // sendSnapshot sends a snapshot on a connection of its own, and waits until the
 // peer has taken it over.
 func (p *peer) sendSnapshot(m *raftpb.Message) error {
-	if size := len(m.GetSnapshot().GetData()); size > p.t.cfg.MaxSnapshot {
-		return fmt.Errorf("it has %d bytes: at most %d are allowed", size, p.t.cfg.MaxSnapshot)
+	if err := peering.CheckSnapshot(uint64(len(m.GetSnapshot().GetData())), p.t.cfg.MaxSnapshot); err != nil {
+		return err
 	}
 	l, err := p.dial(peering.Snapshots)
 	if err != nil {
@@ -79,6 +91,9 @@ func (p *peer) awaitTaken(l *link) error {
 		switch k {
 		case kindPing:
 		case kindTaken:
+			p.sending.Lock()
+			p.snapshots.Taken()
+			p.sending.Unlock()
 			return nil
 		default:
 			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
@@ -138,20 +153,17 @@ func (v *visit) readSnapshot() error {
 	if err != nil {
 		return err
 	}
-	// A peer that got this far is believed: memory that is never written to
-	// costs nothing, and growing step by step would copy most of it twice.
-	data := make([]byte, 0, size)
-	for len(data) < size {
+	arrival := peering.NewArrival(size)
+	for !arrival.Whole() {
 		chunk, err := v.readPiece(kindChunk)
 		if err != nil {
 			return err
 		}
-		if len(chunk) == 0 || len(chunk) > size-len(data) {
-			return fmt.Errorf("a snapshot of %d bytes has a part of %d bytes at %d", size, len(chunk), len(data))
+		if err := arrival.Add(chunk); err != nil {
+			return err
 		}
-		data = append(data, chunk...)
 	}
-	m.Snapshot.Data = data
+	m.Snapshot.Data = arrival.Data()
 	v.deliver(m)
 	if err := v.write(kindTaken, nil, nil, true); err != nil {
 		return err
@@ -174,8 +186,8 @@ func decodeHead(b []byte, most int) (*raftpb.Message, int, error) {
 	if n <= 0 {
 		return nil, 0, errors.New("the size of a snapshot cannot be read")
 	}
-	if size > uint64(most) {
-		return nil, 0, fmt.Errorf("a snapshot has %d bytes: at most %d are allowed", size, most)
+	if err := peering.CheckSnapshot(size, most); err != nil {
+		return nil, 0, err
 	}
 	m := new(raftpb.Message)
 	if err := proto.Unmarshal(b[n:], m); err != nil {

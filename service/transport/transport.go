@@ -150,7 +150,7 @@ func (t *Transport) Connected() []uint64 {
 	defer t.mu.RUnlock()
 	var ids []uint64
 	for id, p := range t.peers {
-		if p.up.Load() {
+		if p.up() {
 			ids = append(ids, id)
 		}
 	}
@@ -188,10 +188,7 @@ func (t *Transport) Note(note []byte) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, p := range t.peers {
-		select {
-		case p.notes <- note:
-		default: // it lags, or is not there
-		}
+		p.arrange(func(out *peering.Outgoing[*raftpb.Message, []byte]) { out.Note(note) })
 	}
 }
 
@@ -202,7 +199,7 @@ func (t *Transport) Introduce() {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, p := range t.peers {
-		signal(p.changed)
+		p.arrange(func(out *peering.Outgoing[*raftpb.Message, []byte]) { out.Introduce() })
 	}
 }
 

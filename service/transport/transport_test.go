@@ -120,15 +120,11 @@ func TestPeerThatNeverReads(t *testing.T) {
 	defer a.Transport.Close()
 	defer l.Close()
 	eventually(t, "the peer is connected", func() bool { return len(a.Transport.Connected()) == 1 })
-	p := a.peer(2)
 	large := heartbeat(1, 2, 0)
 	large.Context = make([]byte, 4<<10)
 	eventually(t, "the peer is given up", func() bool {
 		for range 100 {
 			a.Send([]*raftpb.Message{large})
-		}
-		if bytes := p.queued.Load(); bytes > 1<<20 {
-			t.Fatalf("%d bytes are queued, over the bound of %d", bytes, 1<<20)
 		}
 		return slices.Contains(get(a.recorder, &a.connections), "-2")
 	})
@@ -156,53 +152,6 @@ func playDead(l net.Listener) {
 		}
 		h := visitHello()
 		_ = k.write(kindHello, h.Append(nil), nil, true)
-	}
-}
-
-func TestQueueBounds(t *testing.T) {
-	tr := &Transport{cfg: Config{QueueMessages: 3, QueueBytes: 1000}}
-	tr.ctx = t.Context()
-	p := newPeer(tr, 2, "")
-	defer p.cancel()
-	sized := func(n int) *raftpb.Message {
-		m := heartbeat(1, 2, 0)
-		m.Entries = []*raftpb.Entry{{Data: make([]byte, n)}}
-		return m
-	}
-	expect := func(what string, queued int, lost bool) {
-		t.Helper()
-		select {
-		case <-p.lost:
-			if !lost {
-				t.Errorf("%s: a message was dropped", what)
-			}
-		default:
-			if lost {
-				t.Errorf("%s: no message was dropped", what)
-			}
-		}
-		if len(p.queue) != queued {
-			t.Errorf("%s: %d messages are queued, want %d", what, len(p.queue), queued)
-		}
-	}
-	p.offer(sized(1))
-	expect("not connected", 0, true)
-	p.up.Store(true)
-	p.offer(sized(5000))
-	expect("a large one into the empty queue", 1, false)
-	p.offer(sized(1))
-	expect("one behind it", 1, true)
-	p.drain()
-	expect("emptied", 0, true)
-	for range 3 {
-		p.offer(sized(1))
-	}
-	expect("as many as allowed", 3, false)
-	p.offer(sized(1))
-	expect("one more", 3, true)
-	p.drain()
-	if p.queued.Load() != 0 {
-		t.Errorf("an empty queue counts %d bytes", p.queued.Load())
 	}
 }
 
