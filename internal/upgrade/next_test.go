@@ -2,7 +2,10 @@
 
 package upgrade
 
-import "github.com/conclave-io/conclave/internal/vopr"
+import (
+	"github.com/conclave-io/conclave/internal/vopr"
+	"github.com/conclave-io/conclave/service/version"
+)
 
 const (
 	// future begins the names of the locks that the next release counts: from the level
@@ -10,7 +13,7 @@ const (
 	// the snapshot, and while one is held the level cannot be lowered.
 	future = "future/"
 	// newest is the level that the next release brings.
-	newest = 2
+	newest = version.Max + 1
 )
 
 // next is the release after this one. Its formats are numbered so that this tree does
@@ -18,10 +21,10 @@ const (
 var next = vopr.Mutant{
 	Name: "next",
 	Edits: []vopr.Edit{{
-		File: "service/version/version.go", Old: "\tMax = 1\n", New: "\tMax = 2\n",
+		File: "service/version/version.go", Old: "\tMax = 2\n", New: "\tMax = 3\n",
 	}, {
 		File: "service/version/version.go", Old: "// At returns the formats of a level.",
-		New: "func init() {\n\tlevels[1] = Formats{Entry: levels[0].Entry + 100, Snapshot: levels[0].Snapshot + 100}\n}\n\n// At returns the formats of a level.",
+		New: "func init() {\n\tlevels[2] = Formats{Entry: levels[1].Entry + 100, Snapshot: levels[1].Snapshot + 100}\n}\n\n// At returns the formats of a level.",
 	}, {
 		File: "service/registry/command.go", Old: "// Command is one step of the replicated state.",
 		New: `// OpFuture is OpAcquire of a name that is counted.
@@ -33,16 +36,16 @@ func (c *Command) future() bool {
 
 // Command is one step of the replicated state.`,
 	}, {
-		File: "service/registry/codec.go", Old: "\t\tb = batch.Commands[i].append(b)\n",
-		New: "\t\tat := len(b)\n\t\tb = batch.Commands[i].append(b)\n\t\tif level > 1 && batch.Commands[i].future() {\n\t\t\tb[at] = byte(OpFuture)\n\t\t}\n",
+		File: "service/registry/codec.go", Old: "\t\tb = batch.Commands[i].append(b, format)\n",
+		New: "\t\tat := len(b)\n\t\tb = batch.Commands[i].append(b, format)\n\t\tif level > 2 && batch.Commands[i].future() {\n\t\t\tb[at] = byte(OpFuture)\n\t\t}\n",
 	}, {
 		File: "service/registry/codec.go", Old: "\tc := Command{Op: Op(r.Byte())}\n",
 		New: "\tc := Command{Op: Op(r.Byte())}\n\tif c.Op == OpFuture {\n\t\tc.Op = OpAcquire\n\t}\n",
 	}, {
 		File: "service/registry/version.go", Old: "\tstay    bool\n", New: "\tstay    bool\n\tfuture  uint64\n",
 	}, {
-		File: "service/registry/version.go", Old: "var featuresOf []feature\n",
-		New: `var featuresOf = []feature{{2, func(v *Version) string {
+		File: "service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}}\n",
+		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {3, func(v *Version) string {
 	list, _ := v.List(Lock, "` + future + `", "", 1, 0)
 	if len(list) == 0 {
 		return ""
@@ -55,13 +58,13 @@ func (c *Command) future() bool {
 		New: "\t\t\tr.level, r.stay, r.future = c.To, c.Stay, 0\n",
 	}, {
 		File: "service/registry/registry.go", Old: "func (r *Registry) apply(term uint64, c *Command, fx *Effects) {\n",
-		New: "func (r *Registry) apply(term uint64, c *Command, fx *Effects) {\n\tif r.level > 1 && c.future() {\n\t\tr.future++\n\t}\n",
+		New: "func (r *Registry) apply(term uint64, c *Command, fx *Effects) {\n\tif r.level > 2 && c.future() {\n\t\tr.future++\n\t}\n",
 	}, {
 		File: "service/registry/snapshot.go", Old: "\tb = wire.AppendBool(b, v.stay)\n",
-		New: "\tb = wire.AppendBool(b, v.stay)\n\tif v.level > 1 {\n\t\tb = wire.AppendUint(b, v.future)\n\t}\n",
+		New: "\tb = wire.AppendBool(b, v.stay)\n\tif v.level > 2 {\n\t\tb = wire.AppendUint(b, v.future)\n\t}\n",
 	}, {
 		File: "service/registry/snapshot.go", Old: "\tr.level, r.stay, r.epoch, r.counter,",
-		New: "\tif r.level, r.stay = rd.Uint32(), rd.Bool(); r.level > 1 {\n\t\tr.future = rd.Uint()\n\t}\n\tr.epoch, r.counter,",
+		New: "\tif r.level, r.stay = rd.Uint32(), rd.Bool(); r.level > 2 {\n\t\tr.future = rd.Uint()\n\t}\n\tr.epoch, r.counter,",
 	}, {
 		File: "service/registry/snapshot.go", Old: "= rd.Uint32(), rd.Bool(), rd.Uint(), rd.Uint(),", New: "= rd.Uint(), rd.Uint(),",
 	}},

@@ -34,6 +34,7 @@ type trial struct {
 	ages    []int // of the servers, from index 0
 	client  *conclave.Client
 	load    *load
+	base    uint32 // the level of the cluster before servers are replaced
 }
 
 // found starts a cluster of servers of the given ages, under load.
@@ -72,6 +73,17 @@ func (tr *trial) showLogs() {
 }
 
 func (tr *trial) servers() string { return strings.Join(tr.cluster.Addresses(), ",") }
+
+// settle waits until the cluster, which nobody has used, is at the newest level that its
+// servers read.
+func (tr *trial) settle() {
+	tr.Helper()
+	until(tr.T, "the level is the newest", func() bool {
+		u, err := tr.ask(old, "status")
+		tr.base = u.Level
+		return err == nil && u.Level > 0 && u.Level == u.Target && len(u.Obstacles) == 0
+	})
+}
 
 // begin attaches the director, and the load.
 func (tr *trial) begin() {

@@ -52,6 +52,7 @@ func orders(ids ...int) (all [][]int) {
 
 func (p play) run(t *testing.T, binaries pair) {
 	tr := found(t, binaries, make([]int, len(p.order))...)
+	tr.settle()
 	tr.begin()
 	p.up(tr)
 	if binaries.name == next.Name {
@@ -61,7 +62,7 @@ func (p play) run(t *testing.T, binaries pair) {
 		p.useAndLower(tr)
 	}
 	p.all(tr, old)
-	tr.at(1)
+	tr.at(tr.base)
 	tr.load.end(t)
 	tr.alike(old)
 }
@@ -88,13 +89,13 @@ func (p play) up(tr *trial) {
 			tr.empty(last, young)
 		}
 		if id != last && tr.name == next.Name {
-			u := tr.at(1)
-			if u.Target != 1 || len(u.Obstacles) != len(p.order)-1-i || !strings.HasPrefix(u.Obstacles[len(u.Obstacles)-1], "server ") {
+			u := tr.at(tr.base)
+			if u.Target != tr.base || len(u.Obstacles) != len(p.order)-1-i || !strings.HasPrefix(u.Obstacles[len(u.Obstacles)-1], "server ") {
 				tr.Errorf("%d servers are replaced: %+v", i+1, u)
 			}
 		}
 	}
-	if u := tr.at(1); tr.name == next.Name && (u.Target != newest || len(u.Obstacles) > 0 || u.RisesIn == "0s") {
+	if u := tr.at(tr.base); tr.name == next.Name && (u.Target != newest || len(u.Obstacles) > 0 || u.RisesIn == "0s") {
 		tr.Errorf("all servers are replaced: %+v", u)
 	}
 }
@@ -103,16 +104,16 @@ func (p play) up(tr *trial) {
 func (p play) raise(tr *trial) {
 	down := p.order[0]
 	tr.stop(down, syscall.SIGTERM)
-	until(tr.T, "the server is missed", func() bool { return len(tr.at(1).Obstacles) > 0 })
+	until(tr.T, "the server is missed", func() bool { return len(tr.at(tr.base).Obstacles) > 0 })
 	named := fmt.Sprintf("server %d: not connected", down)
-	if u := tr.at(1); u.Target != 1 || len(u.Obstacles) != 1 || !strings.HasPrefix(u.Obstacles[0], named) {
+	if u := tr.at(tr.base); u.Target != tr.base || len(u.Obstacles) != 1 || !strings.HasPrefix(u.Obstacles[0], named) {
 		tr.Errorf("server %d is down: %+v", down, u)
 	}
 	if u, err := tr.ask(young, "finish"); err == nil || !strings.Contains(err.Error(), named) {
 		tr.Errorf("the level was raised while server %d is down: %+v, %v", down, u, err)
 	}
 	tr.start(down, young)
-	until(tr.T, "nothing is in the way", func() bool { return len(tr.at(1).Obstacles) == 0 })
+	until(tr.T, "nothing is in the way", func() bool { return len(tr.at(tr.base).Obstacles) == 0 })
 	if u, err := tr.ask(old, "finish"); err != nil || u.Level != newest {
 		tr.Fatalf("the level is not raised: %+v, %v", u, err)
 	}
@@ -128,7 +129,7 @@ func (p play) useAndLower(tr *trial) {
 	if err != nil {
 		tr.Fatal(err)
 	}
-	if u, err := tr.ask(old, "lower"); err == nil || !strings.Contains(err.Error(), "level 1: the cluster uses the lock "+future+"x, which needs level 2") {
+	if u, err := tr.ask(old, "lower"); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("level %d: the cluster uses the lock %sx, which needs level %d", tr.base, future, newest)) {
 		tr.Errorf("the level was lowered under what needs it: %+v, %v", u, err)
 	}
 	p.tooOld(tr)
@@ -141,7 +142,7 @@ func (p play) useAndLower(tr *trial) {
 			before[id], _ = tr.backup(young, id)
 		}
 	}
-	if u, err := tr.ask(young, "lower"); err != nil || u.Level != 1 || !u.Held {
+	if u, err := tr.ask(young, "lower"); err != nil || u.Level != tr.base || !u.Held {
 		tr.Fatalf("the level is not lowered: %+v, %v", u, err)
 	}
 	for id, index := range before {
@@ -160,7 +161,7 @@ func (p play) tooOld(tr *trial) {
 	if err := os.Rename(tr.cluster.Dir(id), kept); err != nil {
 		tr.Fatal(err)
 	}
-	tr.refused(id, old, fmt.Sprintf("server %d reads levels 1 to 1, the cluster is at level %d: install a release that reads level %d", id, newest, newest))
+	tr.refused(id, old, fmt.Sprintf("server %d reads levels 1 to %d, the cluster is at level %d: install a release that reads level %d", id, tr.base, newest, newest))
 	if err := os.RemoveAll(tr.cluster.Dir(id)); err != nil {
 		tr.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestUnusedCluster(t *testing.T) {
 	tr := found(t, pairs[len(pairs)-1], young, old, young)
 	obstacles := func() []string {
 		u, err := tr.ask(young, "status")
-		if err == nil && u.Level != 1 {
+		if err == nil && u.Level == newest {
 			t.Fatalf("the level rose above what server 2 reads: %+v", u)
 		}
 		return u.Obstacles
@@ -201,5 +202,5 @@ func TestUnusedCluster(t *testing.T) {
 		return err == nil && u.Level == newest
 	})
 	tr.stop(2, syscall.SIGKILL)
-	tr.refused(2, old, " reads levels 1 to 1", "install a release that reads level 2")
+	tr.refused(2, old, fmt.Sprintf(" reads levels 1 to %d", newest-1), fmt.Sprintf("install a release that reads level %d", newest))
 }

@@ -29,6 +29,8 @@ type terms struct {
 	revoked bool
 	reason  string
 	by      string
+	// keeps is nil if the claim waits and keeps nothing, or holds.
+	keeps *keeping
 }
 
 var plain, shared = &terms{}, &terms{shared: true}
@@ -88,14 +90,19 @@ func (r *Registry) promote(res *resource) *claim {
 	res.remove(c)
 	r.waits(c, -1)
 	delete(r.eager, c.id())
-	if counted { // and maybe in a version
+	if counted {
 		c.session.claimed -= c.hash()
+	}
+	if counted || c.keeps != nil { // in a version, maybe, or of another size from now on
 		own := *c
 		c = &own
 	}
-	if res.class == Election {
+	if res.class == Election || c.keeps != nil {
 		t := *c.terms
-		t.named, t.at = false, r.now
+		t.named, t.keeps = false, nil
+		if res.class == Election {
+			t.at = r.now
+		}
 		c.terms = &t
 	}
 	return c

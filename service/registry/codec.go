@@ -23,15 +23,19 @@ type Batch struct {
 // Append appends the encoded batch to b, in the format of a level. The version of
 // the format comes first, so that a server refuses an entry that it would misread.
 func (batch *Batch) Append(b []byte, level uint32) []byte {
-	b = append(b, version.At(level).Entry)
+	format := version.At(level).Entry
+	b = append(b, format)
 	b = wire.AppendInt(b, batch.Time)
 	b = wire.AppendInt(b, batch.Wall)
 	b = wire.AppendUint(b, uint64(len(batch.Commands)))
 	for i := range batch.Commands {
-		b = batch.Commands[i].append(b)
+		b = batch.Commands[i].append(b, format)
 	}
 	return b
 }
+
+// entryKeeps is the first format that says what the callers of requests keep.
+var entryKeeps = version.At(version.Keeps).Entry
 
 // DecodeBatch reads what Append wrote. The result shares no memory with data.
 func DecodeBatch(data []byte) (batch Batch, err error) {
@@ -44,8 +48,9 @@ func (batch *Batch) Decode(data []byte) error {
 	clear(batch.Commands)
 	*batch = Batch{Commands: batch.Commands[:0]}
 	r := wire.NewReader(data)
-	if v := r.Byte(); r.Err() == nil {
-		if err := version.CheckFormat("log entry", v, func(f version.Formats) byte { return f.Entry }); err != nil {
+	format := r.Byte()
+	if r.Err() == nil {
+		if err := version.CheckFormat("log entry", format, func(f version.Formats) byte { return f.Entry }); err != nil {
 			return err
 		}
 	}
@@ -56,7 +61,7 @@ func (batch *Batch) Decode(data []byte) error {
 		if r.Err() != nil {
 			break
 		}
-		batch.Commands = append(batch.Commands, readCommand(r))
+		batch.Commands = append(batch.Commands, readCommand(r, format))
 	}
 	if err := r.Close(); err != nil {
 		return fmt.Errorf("log entry is damaged: %w", err)
@@ -64,7 +69,7 @@ func (batch *Batch) Decode(data []byte) error {
 	return nil
 }
 
-func (c *Command) append(b []byte) []byte {
+func (c *Command) append(b []byte, format byte) []byte {
 	b = append(b, byte(c.Op))
 	switch c.Op {
 	case OpExpire, OpSilence:
@@ -85,10 +90,10 @@ func (c *Command) append(b []byte) []byte {
 	b = append(b, c.Session[:]...)
 	b = wire.AppendUint(b, c.Sequence)
 	b = wire.AppendUint(b, c.Low)
-	return c.appendOperands(b)
+	return c.appendOperands(b, format)
 }
 
-func (c *Command) appendOperands(b []byte) []byte {
+func (c *Command) appendOperands(b []byte, format byte) []byte {
 	switch c.Op {
 	case OpOpen:
 		b = wire.AppendInt(b, c.TTL)
@@ -105,6 +110,9 @@ func (c *Command) appendOperands(b []byte) []byte {
 		b = wire.AppendBytes(b, c.Value)
 		b = wire.AppendInt(b, c.Priority)
 		b = wire.AppendInt(b, c.Patience)
+		if format >= entryKeeps {
+			b = appendKeeps(b, c.Keeps)
+		}
 	case OpRevoke:
 		b = append(b, byte(c.Class))
 		b = wire.AppendBytes(b, c.Name)
@@ -154,7 +162,7 @@ func (c *Command) appendClaims(b []byte) []byte {
 	return b
 }
 
-func readCommand(r *wire.Reader) Command {
+func readCommand(r *wire.Reader, format byte) Command {
 	c := Command{Op: Op(r.Byte())}
 	switch c.Op {
 	case OpExpire, OpSilence:
@@ -182,11 +190,11 @@ func readCommand(r *wire.Reader) Command {
 	r.Fixed(c.Session[:])
 	c.Sequence = r.Uint()
 	c.Low = r.Uint()
-	readOperands(r, &c)
+	readOperands(r, &c, format)
 	return c
 }
 
-func readOperands(r *wire.Reader, c *Command) {
+func readOperands(r *wire.Reader, c *Command, format byte) {
 	switch c.Op {
 	case OpOpen:
 		c.TTL = r.Int()
@@ -204,6 +212,9 @@ func readOperands(r *wire.Reader, c *Command) {
 		c.Value = r.String()
 		c.Priority = r.Int()
 		c.Patience = r.Int()
+		if format >= entryKeeps {
+			c.Keeps = readKeeps(r)
+		}
 	case OpRevoke:
 		c.Class = Class(r.Byte())
 		c.Name = r.String()

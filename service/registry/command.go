@@ -110,6 +110,9 @@ type Command struct {
 	// priority; 0: never.
 	Priority int64
 	Patience int64
+	// Keeps are the holds that the caller keeps while it waits (OpAcquire). They may
+	// be of other sessions of the same principal.
+	Keeps []Kept
 
 	// Fence says whose hold is revoked; 0: that of every holder (OpRevoke).
 	Fence uint64
@@ -197,6 +200,7 @@ const (
 	Cancelled   Code = 11
 	Revoked     Code = 15
 	NotFound    Code = 16
+	Deadlocked  Code = 20
 	StateLimit  Code = 23
 )
 
@@ -213,6 +217,9 @@ type Result struct {
 	Ahead uint32
 	// Holder is one of those that stand in the way (Held).
 	Holder *Holder
+	// Deadlock is what the request would have completed (Deadlocked). It is not
+	// remembered, so it is nil if the request was sent again.
+	Deadlock *Deadlock
 	// Remaining is how long the session lives on from the moment at which the
 	// request was sent, in ns (OpOpen and OpRenew).
 	Remaining int64

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // Two servers apply the same log and come to the same bytes, also if one of
@@ -14,14 +16,14 @@ import (
 func TestSameLogSameState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := rapid.SliceOfN(rapid.Custom(drawBatch), 1, 40).Draw(t, "log")
-		one, other := New(), New()
+		one, other := atLevel(version.Max), atLevel(version.Max)
 		var fxOne, fxOther Effects
 		for i := range log {
 			if rapid.Bool().Draw(t, "restart") {
 				other = throughSnapshot(t, other)
 			}
 			one.Apply(uint64(i)/8, &log[i], &fxOne)
-			decoded, err := DecodeBatch(log[i].Append(nil, 1))
+			decoded, err := DecodeBatch(log[i].Append(nil, version.Max))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,7 +42,7 @@ func TestSameLogSameState(t *testing.T) {
 func TestBatchingDecidesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		batch := drawBatch(t)
-		one, many := New(), New()
+		one, many := atLevel(version.Max), atLevel(version.Max)
 		var fxOne, fxMany Effects
 		one.Apply(3, &batch, &fxOne)
 		many.Apply(3, &Batch{Time: batch.Time, Wall: batch.Wall}, &fxMany) // the clocks alone
@@ -129,6 +131,9 @@ func drawCommand(t *rapid.T) Command {
 	case OpAcquire:
 		c.Class, c.Name, c.Try = Class(rapid.IntRange(0, 2).Draw(t, "class")), rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name"), rapid.Bool().Draw(t, "try")
 		c.Limit, c.Value = rapid.SampledFrom([]uint32{0, 1, 1, 2}).Draw(t, "limit"), value.Draw(t, "value")
+		for range rapid.IntRange(0, 2).Draw(t, "keeps") {
+			c.Keeps = append(c.Keeps, Kept{Class(rapid.IntRange(0, 1).Draw(t, "of")), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "kept"), 1<<40 + rapid.Uint64Range(0, 20).Draw(t, "fence")})
+		}
 		if c.Class == Election {
 			c.Priority, c.Patience = rapid.Int64Range(0, 2).Draw(t, "priority"), rapid.SampledFrom([]int64{0, 1, 1e11}).Draw(t, "patience")
 		}

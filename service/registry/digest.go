@@ -112,6 +112,9 @@ func (c *claim) hash() uint64 {
 	if c.terms != plain && c.terms != shared && *c.terms != (terms{shared: c.shared}) {
 		h = sum(h, hashText(c.value), uint64(c.priority), uint64(c.patience), uint64(c.at), bit(c.named), bit(c.revoked), hashText(c.reason), hashText(c.by))
 	}
+	if c.keeps != nil {
+		h = sum(h, c.keeps.hash())
+	}
 	return h
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/internal/wire"
+
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // A damaged count must not make Decode reserve what the snapshot cannot hold:
@@ -118,12 +120,12 @@ func TestDuplicatesInSnapshots(t *testing.T) {
 }
 
 func TestVersionsAreRefused(t *testing.T) {
-	snapshot := New().Encode()
+	snapshot := atLevel(version.Max).Encode()
 	snapshot[0]++
 	if _, err := Decode(snapshot); err == nil || !strings.Contains(err.Error(), "install a newer release") {
 		t.Errorf("a snapshot of the next version: %v", err)
 	}
-	entry := (&Batch{}).Append(nil, 1)
+	entry := (&Batch{}).Append(nil, version.Max)
 	entry[0]++
 	if _, err := DecodeBatch(entry); err == nil || !strings.Contains(err.Error(), "install a newer release") {
 		t.Errorf("a log entry of the next version: %v", err)
@@ -140,7 +142,7 @@ func TestTruncation(t *testing.T) {
 			t.Errorf("the first %d of %d bytes of a snapshot pass", n, len(snapshot))
 		}
 	}
-	entry := (&Batch{Time: 1, Commands: everyCommand()}).Append(nil, 1)
+	entry := (&Batch{Time: 1, Commands: everyCommand()}).Append(nil, version.Max)
 	for n := range entry {
 		if _, err := DecodeBatch(entry[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes of an entry pass", n, len(entry))
@@ -165,6 +167,13 @@ func applyAll(r *Registry, commands ...Command) Effects {
 	return fx
 }
 
+// atLevel returns the state at a level before the first entry.
+func atLevel(level uint32) *Registry {
+	r := New()
+	applyAll(r, Command{Op: OpLevel, From: 1, To: level})
+	return r
+}
+
 // everyCommand returns one command of each operation, all fields set.
 func everyCommand() []Command {
 	a, b := sessionNamed("a"), sessionNamed("b")
@@ -180,7 +189,7 @@ func everyCommand() []Command {
 		{Op: OpExpire, Term: 1 << 40, Leases: leases},
 		{Op: OpSilence, Term: 1, Leases: leases},
 		{Op: OpMember, Member: Member{ID: 1, UID: 1<<64 - 1}},
-		{Op: OpAcquire, Session: a, Sequence: 7, Name: "n", Shared: true},
+		{Op: OpAcquire, Session: a, Sequence: 7, Name: "n", Shared: true, Keeps: []Kept{{Election, "chief", 1 << 40}, {Lock, "m", 3}}},
 		{Op: OpAcquire, Session: a, Sequence: 8, Class: Election, Name: "chief", Priority: -5, Patience: 3e9},
 		{Op: OpRevoke, Session: a, Sequence: 9, Class: Election, Name: "chief", Fence: 1 << 40, Value: "why"},
 		{Op: OpTransfer, Session: a, Sequence: 10, Hold: 3, Value: "heir"},

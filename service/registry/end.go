@@ -57,6 +57,7 @@ func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 		return
 	}
 	r.waiters--
+	r.unlink(c)
 	gone := Result{Code: SessionGone, Message: "the session ended while it waited"}
 	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, gone})
 }

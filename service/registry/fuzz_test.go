@@ -6,19 +6,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // FuzzDecodeBatch: what can be read is written and read again without a change,
 // and what was written is written again byte for byte.
 func FuzzDecodeBatch(f *testing.F) {
-	f.Add((&Batch{Time: -1, Wall: -2, Commands: everyCommand()}).Append(nil, 1))
-	f.Add((&Batch{}).Append(nil, 1))
+	f.Add((&Batch{Time: -1, Wall: -2, Commands: everyCommand()}).Append(nil, version.Max))
+	f.Add((&Batch{}).Append(nil, version.Max))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		batch, err := DecodeBatch(data)
 		if err != nil {
 			return
 		}
-		written := batch.Append(nil, 1)
+		written := batch.Append(nil, version.Max)
 		again := Batch{Commands: everyCommand()} // which must all go
 		if err := again.Decode(written); err != nil {
 			t.Fatalf("what was written cannot be read: %v", err)
@@ -26,7 +28,7 @@ func FuzzDecodeBatch(f *testing.F) {
 		if diff := cmp.Diff(batch, again, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
-		if !bytes.Equal(written, again.Append(nil, 1)) {
+		if !bytes.Equal(written, again.Append(nil, version.Max)) {
 			t.Fatal("written twice, the entry differs")
 		}
 	})
@@ -55,16 +57,16 @@ func FuzzDecode(f *testing.F) {
 // FuzzApply: no entry that can be read makes a server panic or breaks an
 // invariant, whatever state it comes upon.
 func FuzzApply(f *testing.F) {
-	f.Add((&Batch{Time: 1, Commands: everyCommand()}).Append(nil, 1), uint64(1))
+	f.Add((&Batch{Time: 1, Commands: everyCommand()}).Append(nil, version.Max), uint64(1))
 	f.Add((&Batch{Time: 5, Commands: []Command{
 		open("a"), open("b"), acquire("a", 1, "n"), acquire("b", 1, "n"), release("a", 2, 1), release("b", 2, 1),
-	}}).Append(nil, 1), uint64(7))
+	}}).Append(nil, version.Max), uint64(7))
 	f.Fuzz(func(t *testing.T, data []byte, term uint64) {
 		batch, err := DecodeBatch(data)
 		if err != nil {
 			return
 		}
-		for _, r := range []*Registry{New(), busy()} {
+		for _, r := range []*Registry{New(), atLevel(version.Max), busy()} {
 			var fx Effects
 			r.Apply(term, &batch, &fx)
 			r = throughSnapshot(t, r)
@@ -76,7 +78,7 @@ func FuzzApply(f *testing.F) {
 
 // busy returns a state with something of everything.
 func busy() *Registry {
-	r := New()
+	r := atLevel(version.Max)
 	applyAll(r, Command{Op: OpMember, Member: Member{ID: 1, UID: 99}}, open("a"), open("b"), open("c"),
 		acquire("a", 1, "n"), acquire("b", 1, "n"), acquire("c", 1, "n"),
 		Command{Op: OpAcquire, Session: sessionNamed("b"), Sequence: 2, Name: "n", Try: true},
@@ -84,6 +86,8 @@ func busy() *Registry {
 		Command{Op: OpAcquire, Session: sessionNamed("c"), Sequence: 2, Name: "chief", Class: Election, Value: "w"},
 		Command{Op: OpAcquire, Session: sessionNamed("a"), Sequence: 2, Name: "pool", Limit: 2},
 		Command{Op: OpCancel, Session: sessionNamed("a"), Sequence: 3, Hold: 9},
+		Command{Op: OpAcquire, Session: sessionNamed("c"), Sequence: 4, Name: "m"},
+		Command{Op: OpAcquire, Session: sessionNamed("a"), Sequence: 4, Name: "m", Keeps: []Kept{{Lock, "n", 1<<40 | 1}}},
 		Command{Op: OpSilence, Term: 1, Leases: []Lease{{sessionNamed("c"), 3, 5e9}}},
 	)
 	return r

@@ -63,23 +63,46 @@ func history() []Batch {
 	return batches
 }
 
-// TestGoldenRegistry: this release writes at level 1 what the first one wrote, reads it,
-// and makes the same state of it.
-func TestGoldenRegistry(t *testing.T) {
-	var log []byte
-	for _, batch := range history() {
-		log = wire.AppendBytes(log, batch.Append(nil, 1))
+// history2 is more entries, of level 2: what callers keep while they wait.
+func history2() []Batch {
+	ask := func(n byte, sequence uint64, c Command) Command {
+		c.Op, c.Session, c.Sequence, c.Low = OpAcquire, SessionID{n}, sequence, 2
+		return c
 	}
-	log = golden.Same(t, 1, "log", log)
-	r, fx, entries := New(), new(Effects), wire.NewReader(log)
-	seen := make(map[Op]bool)
-	for range history() {
+	open := func(n byte) Command {
+		return Command{Op: OpOpen, Session: SessionID{n}, Sequence: 1, TTL: 10e9, Host: "a8", PID: int64(n), Program: "nested", Owner: "cert:alice"}
+	}
+	keeps := func(k ...Kept) []Kept { return k }
+	return []Batch{{Time: 40e9, Wall: 1795245275451414000, Commands: []Command{
+		{Op: OpLevel, From: 1, To: 2},
+	}}, {Time: 41e9, Wall: 1795245276451414000, Commands: []Command{
+		open(8), open(9), open(10),
+		ask(8, 2, Command{Name: "x"}), ask(9, 2, Command{Name: "y"}), ask(10, 2, Command{Class: Election, Name: "third"}),
+		ask(8, 3, Command{Name: "y", Keeps: keeps(Kept{Lock, "x", 1<<40 | 11})}),
+		ask(10, 3, Command{Name: "y", Shared: true, Keeps: keeps(Kept{Election, "third", 1<<40 | 13}, Kept{Lock, "gone", 1})}),
+		ask(8, 4, Command{Class: Election, Name: "third", Value: "late", Priority: 1, Keeps: keeps(Kept{Lock, "x", 1<<40 | 11})}),
+	}}, {Time: 42e9, Wall: 1795245277451414000, Commands: []Command{
+		ask(9, 3, Command{Name: "x", Keeps: keeps(Kept{Lock, "y", 1<<40 | 12})}),
+	}}}
+}
+
+// requireGolden requires of a history that the golden files of a level have what this
+// release writes, and that it makes the same of what it reads there.
+func requireGolden(t *testing.T, level uint32, r *Registry, history []Batch, seen map[Op]bool) {
+	t.Helper()
+	var log []byte
+	for _, batch := range history {
+		log = wire.AppendBytes(log, batch.Append(nil, level))
+	}
+	log = golden.Same(t, level, "log", log)
+	fx, entries := new(Effects), wire.NewReader(log)
+	for range history {
 		entry := entries.Bytes()
 		batch, err := DecodeBatch(entry)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(batch.Append(nil, 1), entry) {
+		if !slices.Equal(batch.Append(nil, level), entry) {
 			t.Errorf("an entry changes when it is read and written: %x", entry)
 		}
 		for i := range batch.Commands {
@@ -90,19 +113,31 @@ func TestGoldenRegistry(t *testing.T) {
 	if err := errors.Join(entries.Close(), r.Check()); err != nil {
 		t.Fatal(err)
 	}
-	for op := range Op(255) {
-		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, 1)); err == nil && !seen[op] {
-			t.Errorf("operation %d is known and not in the golden log", op)
-		}
-	}
-	requireEverything(t, r)
-	snapshot := golden.Same(t, 1, "snapshot", r.Encode())
+	snapshot := golden.Same(t, level, "snapshot", r.Encode())
 	restored, err := Decode(snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(restored.Encode(), snapshot) {
 		t.Error("the snapshot changes when it is read and written")
+	}
+}
+
+// TestGoldenRegistry: this release writes at each level what the first one of that level
+// wrote, reads it, and makes the same state of it.
+func TestGoldenRegistry(t *testing.T) {
+	r, seen := New(), make(map[Op]bool)
+	requireGolden(t, 1, r, history(), seen)
+	requireEverything(t, r)
+	requireGolden(t, 2, r, history2(), seen)
+	for op := range Op(255) {
+		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Max)); err == nil && !seen[op] {
+			t.Errorf("operation %d is known and not in the golden log", op)
+		}
+	}
+	waits, _ := r.Freeze().Waits(10)
+	if answers := r.sessions[SessionID{9}].answers; len(waits) != 3 || answers[len(answers)-1].code != Deadlocked {
+		t.Errorf("the state of level 2 has %+v and no refusal: %+v", waits, answers)
 	}
 }
 

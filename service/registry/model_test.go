@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // modelChecks is how many walks rapid takes unless told otherwise.
@@ -24,7 +26,7 @@ func TestModel(t *testing.T) {
 	coverage := map[string]int{}
 	for range 5 {
 		rapid.Check(t, func(t *rapid.T) {
-			w := &walk{t: t, reg: New(), term: 1, seen: coverage}
+			w := &walk{t: t, reg: atLevel(version.Max), term: 1, seen: coverage}
 			for range max(1, *steps/modelChecks) {
 				w.step()
 			}
@@ -45,7 +47,7 @@ func missed(seen map[string]int) (places []string) {
 		"OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "STALE", "CANCELLED",
 		"granted from the queue", "granted on expiry", "sent again", "cancelled too late", "cancelled in advance",
 		"election changed", "several expired", "void verdict", "renewed from silence",
-		"REVOKED", "NOT_FOUND", "several readers", "readers after a cancel", "by priority", "transferred",
+		"REVOKED", "NOT_FOUND", "DEADLOCK", "deadlock of one", "deadlock of two", "deadlock of three", "waits and keeps", "several readers", "readers after a cancel", "by priority", "transferred",
 		"dropped", "overtaken", "session ended by another", "refused while leaving", "withdrawn by another", "floor below fence", "floor of a revoked holder", "asked to leave by a renewal",
 	} {
 		if seen[what] == 0 {
@@ -123,6 +125,7 @@ func (w *walk) step() {
 	w.checkVersions()
 	w.compareStates()
 	w.checkFences(&fx)
+	w.checkDeadlocks(&c, &fx)
 	w.checkQueues(before, c.Op == OpTransfer)
 	w.checkRevoked()
 	w.note(&c, &fx, before)
@@ -168,6 +171,9 @@ func (w *walk) command() Command {
 func (w *walk) send(who int, c Command) Command {
 	client := &w.clients[who]
 	c.Session = walkSession(who)
+	if c.Op == OpOpen && who == len(w.clients)-1 {
+		c.Owner = "another"
+	}
 	c.Sequence = client.next
 	c.Low = client.low()
 	if c.Op == OpAcquire {
@@ -221,6 +227,9 @@ func (w *walk) drawResource(c *Command) {
 
 func (w *walk) drawTerms(c *Command) {
 	c.Try = rapid.IntRange(0, 3).Draw(w.t, "try") == 0
+	for range rapid.SampledFrom([]int{0, 1, 1, 2, 3}).Draw(w.t, "keeps") {
+		c.Keeps = append(c.Keeps, w.kept())
+	}
 	switch {
 	case c.Class == Election:
 		c.Priority = rapid.Int64Range(-1, 1).Draw(w.t, "priority")
@@ -230,6 +239,20 @@ func (w *walk) drawTerms(c *Command) {
 	default:
 		c.Shared = rapid.Bool().Draw(w.t, "shared")
 	}
+}
+
+// kept draws a hold that a caller keeps: mostly one that is held, of whomever.
+func (w *walk) kept() Kept {
+	var held []Kept
+	for _, c := range w.naive.claims {
+		if c.fence != 0 {
+			held = append(held, Kept{c.key.class, c.key.name, c.fence})
+		}
+	}
+	if len(held) == 0 || rapid.IntRange(0, 9).Draw(w.t, "gone") == 0 {
+		return Kept{Lock, "a", w.fence}
+	}
+	return rapid.SampledFrom(held).Draw(w.t, "kept")
 }
 
 // hold draws a request to speak of: mostly a claim, at times one of the
@@ -300,7 +323,7 @@ func walkSession(who int) SessionID { return sessionNamed(string(rune('a' + who)
 func (w *walk) told(fx *Effects) []string {
 	var lines []string
 	for _, outcome := range fx.Outcomes {
-		outcome.Result.Message = ""
+		outcome.Result.Message, outcome.Result.Deadlock = "", nil
 		if holder := outcome.Result.Holder; holder != nil {
 			outcome.Result.Holder = wordless(*holder)
 		}
@@ -317,6 +340,9 @@ func wordless(h Holder) *Holder {
 
 // compareStates compares what the two show of themselves.
 func (w *walk) compareStates() {
+	if stuck := w.naive.forever(); len(stuck) > 0 {
+		w.t.Fatalf("%d wait forever", len(stuck))
+	}
 	shown := w.reg.Counts()
 	want := Counts{Sessions: len(w.naive.sessions)}
 	if w.naive.grants > 0 {

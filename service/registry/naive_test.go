@@ -22,6 +22,7 @@ type naive struct {
 
 type naiveSession struct {
 	id        SessionID
+	owner     string
 	ttl       int64
 	low       uint64
 	answers   map[uint64]Result
@@ -45,6 +46,7 @@ type naiveClaim struct {
 	revoked  bool
 	reason   string
 	named    int // the turn in which a leader named it last, or 0
+	keeps    []Kept
 }
 
 func (m *naive) step(term uint64, now int64, c *Command) {
@@ -97,7 +99,7 @@ func (m *naive) request(c *Command) Result {
 	}
 	s := m.session(c.Session)
 	if s == nil && c.Op == OpOpen {
-		s = &naiveSession{id: c.Session, ttl: c.TTL, answers: map[uint64]Result{}}
+		s = &naiveSession{id: c.Session, owner: c.Owner, ttl: c.TTL, answers: map[uint64]Result{}}
 		m.sessions = append(m.sessions, s)
 	}
 	if s == nil {
@@ -388,8 +390,46 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 	case c.Try:
 		return Result{Code: Held, Holder: holding[0].holder()}
 	}
+	claim.keeps = c.Keeps
 	m.claims = append(m.claims, claim)
+	if len(m.forever()) > 0 {
+		m.remove(claim)
+		return Result{Code: Deadlocked}
+	}
 	return Result{Code: Queued, Ahead: uint32(slices.Index(m.queue(k), claim))}
+}
+
+// forever returns those that wait, and go on to wait though all others release what
+// they hold as soon as they may: those who wait for something do not release what they
+// keep meanwhile, and nobody keeps what he is asked to leave.
+func (m *naive) forever() []*naiveClaim {
+	play := naive{grants: m.grants, sessions: m.sessions}
+	for _, c := range m.claims {
+		own := *c
+		play.claims = append(play.claims, &own)
+	}
+	for progress := true; progress; {
+		progress = false
+		for _, c := range slices.Clone(play.claims) {
+			if c.fence != 0 && !play.keeps(c) {
+				play.remove(c)
+				play.fill(c.key)
+				progress = true
+			}
+		}
+	}
+	return slices.DeleteFunc(play.claims, func(c *naiveClaim) bool { return c.fence != 0 })
+}
+
+// keeps reports whether anybody who waits keeps a hold that need not end.
+func (m *naive) keeps(hold *naiveClaim) bool {
+	if hold.revoked {
+		return false
+	}
+	k := Kept{hold.key.class, hold.key.name, hold.fence}
+	return slices.ContainsFunc(m.claims, func(c *naiveClaim) bool {
+		return c.fence == 0 && slices.Contains(c.keeps, k) && m.session(c.session).owner == m.session(hold.session).owner
+	})
 }
 
 func (c *naiveClaim) holder() *Holder {

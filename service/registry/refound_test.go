@@ -9,7 +9,7 @@ import (
 func inUse(t *testing.T) (*Registry, uint64) {
 	t.Helper()
 	r := busy()
-	if c := r.Counts(); c.Sessions != 3 || c.Locks != 2 || c.Elections != 1 || c.Waiters != 3 || len(r.Members()) != 1 {
+	if c := r.Counts(); c.Sessions != 3 || c.Locks != 3 || c.Elections != 1 || c.Waiters != 4 || len(r.Members()) != 1 {
 		t.Fatalf("the registry has %+v", c)
 	}
 	return r, r.Counts().Fence

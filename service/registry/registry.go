@@ -41,6 +41,8 @@ type Registry struct {
 	// candidates that may take the place of a leader after a while.
 	revoked map[ClaimID]*claim
 	eager   map[ClaimID]*claim
+	// graph has what waiters keep.
+	graph *sorted[edge]
 }
 
 // New returns the state before the first entry.
@@ -53,6 +55,7 @@ func New() *Registry {
 		sessions:   make(map[SessionID]*session),
 		revoked:    make(map[ClaimID]*claim),
 		eager:      make(map[ClaimID]*claim),
+		graph:      newSorted(edge.before),
 	}
 }
 
@@ -121,6 +124,9 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 	case OpLevel:
 		if c.From == r.level {
 			r.level, r.stay = c.To, c.Stay
+			if !hasKeeps(r.level) {
+				r.forgetKeeps()
+			}
 		}
 	case OpEnd:
 		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.dismiss(c, fx)})
@@ -292,18 +298,24 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 	}
 	res = r.thaw(res)
 	made := &claim{session: s, resource: res, sequence: c.Sequence, since: r.wall, terms: asked}
-	if admitted {
+	switch {
+	case admitted:
 		r.grant(made, fx)
 		result.granted(made)
-		return
+	case len(c.Keeps) == 0 || r.mayWait(made, c.Keeps, result):
+		r.wait(made, result, fx)
 	}
-	r.enter(made)
-	result.Code, result.Ahead = Queued, res.enqueue(made)
-	r.waits(made, 1)
-	if made.patience > 0 {
-		r.eager[made.id()] = made
+}
+
+// wait puts a new claim into the queue of its resource, which is thawed.
+func (r *Registry) wait(c *claim, result *Result, fx *Effects) {
+	r.enter(c)
+	result.Code, result.Ahead = Queued, c.resource.enqueue(c)
+	r.waits(c, 1)
+	if c.patience > 0 {
+		r.eager[c.id()] = c
 	}
-	fx.queued(res)
+	fx.queued(c.resource)
 }
 
 // grant makes a new claim a holder of its resource, which is thawed.
@@ -406,6 +418,14 @@ func (r *Registry) waits(c *claim, more int) {
 	r.thawSession(c.session)
 	r.waiters += more
 	c.session.waits += int32(more)
+	if c.keeps == nil {
+		return
+	}
+	if more > 0 {
+		r.link(c)
+	} else {
+		r.unlink(c)
+	}
 }
 
 // find returns a resource, or nil if nobody holds it.

@@ -79,7 +79,8 @@ func (s *script) parse(line string) Command {
 // encoding, and prints what it brought about.
 func (s *script) apply(term uint64, commands ...Command) {
 	written := Batch{Time: s.clock, Wall: s.wall, Commands: commands}
-	batch, err := DecodeBatch(written.Append(nil, 1))
+	level, _ := s.reg.Level()
+	batch, err := DecodeBatch(written.Append(nil, level))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -126,6 +127,7 @@ type failer interface {
 //	past NAME [class=election]    how its last holds ended
 //	overtaken 5s                  elections with a better candidate then
 //	answers a                     low and the sequences of remembered answers
+//	waits                         who waits and keeps something
 //	flood a 1..1030 low=1         that many releases, answers summed up
 func (s *script) query(w *words) bool {
 	switch w.at(0) {
@@ -152,6 +154,8 @@ func (s *script) query(w *words) bool {
 		fmt.Fprintf(&s.out, "  sessions=%d locks=%d elections=%d waiters=%d fence=%s\n", c.Sessions, c.Locks, c.Elections, c.Waiters, fenceText(c.Fence))
 	case "now":
 		fmt.Fprintf(&s.out, "  %s, shown %s\n", durationText(s.reg.now), durationText(s.reg.wall))
+	case "waits":
+		s.waits()
 	case "answers":
 		s.answers(sessionNamed(w.at(1)))
 	case "flood":

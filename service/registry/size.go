@@ -49,7 +49,7 @@ func (a *answer) bytes() int {
 	return n
 }
 
-func (c *claim) bytes() int { return 44 + len(c.value) + len(c.reason) + len(c.by) }
+func (c *claim) bytes() int { return 44 + len(c.value) + len(c.reason) + len(c.by) + c.keeps.bytes() }
 
 func (res *resource) bytes() int { return 8 + len(res.name) }
 

@@ -191,6 +191,7 @@ const (
 	hasRevocation
 	hasName // is named
 	hasTime // at
+	hasKept // keeps, from the level that has them
 )
 
 func (t *terms) append(b []byte) []byte {
@@ -210,6 +211,9 @@ func (t *terms) append(b []byte) []byte {
 	if t.at != 0 {
 		has |= hasTime
 	}
+	if t.keeps != nil {
+		has |= hasKept
+	}
 	b = append(b, has)
 	if has&hasCandidacy != 0 {
 		b = wire.AppendBytes(b, t.value)
@@ -223,17 +227,23 @@ func (t *terms) append(b []byte) []byte {
 	if has&hasTime != 0 {
 		b = wire.AppendInt(b, t.at)
 	}
+	if t.keeps != nil {
+		b = appendKeeps(b, t.keeps.holds)
+	}
 	return b
 }
 
-func readTerms(rd *wire.Reader) *terms {
-	has := rd.Byte()
+func readTerms(rd *wire.Reader, level uint32) *terms {
+	has, known := rd.Byte(), byte(hasKept)
+	if hasKeeps(level) {
+		known <<= 1
+	}
 	switch {
 	case has == 0:
 		return plain
 	case has == hasShared:
 		return shared
-	case has >= hasTime<<1:
+	case has >= known:
 		rd.Fail(fmt.Errorf("the terms %#x of a claim are unknown", has))
 		return plain
 	}
@@ -246,6 +256,9 @@ func readTerms(rd *wire.Reader) *terms {
 	}
 	if has&hasTime != 0 {
 		t.at = rd.Int()
+	}
+	if has&hasKept != 0 {
+		t.keeps = &keeping{readKeeps(rd)}
 	}
 	return t
 }
@@ -284,7 +297,7 @@ func (r *Registry) readClaims(rd *wire.Reader, res *resource) []*claim {
 	each(rd, func() {
 		var id SessionID
 		rd.Fixed(id[:])
-		c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), terms: readTerms(rd)}
+		c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), terms: readTerms(rd, r.level)}
 		if c.session = r.sessions[id]; c.session == nil {
 			rd.Fail(fmt.Errorf("%q is claimed by the unknown session %v", res.name, id))
 			return
@@ -408,6 +421,8 @@ func (r *Registry) checkClaims(res *resource) error {
 			return fmt.Errorf("%q: request %d of %v has the fence %d in the wrong place", res.name, c.sequence, c.session.id, c.fence)
 		case c.held() && c.shared != res.holders()[0].shared:
 			return fmt.Errorf("%q is held shared and not", res.name)
+		case c.keeps != nil && (c.held() || !c.keeps.ordered()):
+			return fmt.Errorf("%q: request %d of %v holds and keeps others, or keeps them out of order", res.name, c.sequence, c.session.id)
 		case c.revoked && !c.held():
 			return fmt.Errorf("%q: request %d of %v waits and is revoked", res.name, c.sequence, c.session.id)
 		case c.fence > r.fence():

@@ -85,7 +85,7 @@ func (w *words) number(option string, otherwise uint64) uint64 {
 var opsByName = map[string]Op{
 	"open": OpOpen, "renew": OpRenew, "close": OpClose, "acquire": OpAcquire, "try": OpAcquire, "campaign": OpAcquire,
 	"release": OpRelease, "cancel": OpCancel, "update": OpUpdate, "expire": OpExpire, "silence": OpSilence, "member": OpMember,
-	"share": OpAcquire, "revoke": OpRevoke, "transfer": OpTransfer, "drop": OpDrop, "overtake": OpOvertake, "end": OpEnd,
+	"share": OpAcquire, "revoke": OpRevoke, "transfer": OpTransfer, "drop": OpDrop, "overtake": OpOvertake, "end": OpEnd, "level": OpLevel,
 }
 
 // parseCommand reads one command:
@@ -96,11 +96,13 @@ var opsByName = map[string]Op{
 //	campaign a SEQ NAME [value=V] [limit=N] [priority=N] [patience=5s]
 //	release a SEQ hold=N; cancel a SEQ hold=N; update a SEQ hold=N value=V
 //	share a SEQ NAME
+//	  each with keeps=NAME@1.2,... (an election is !NAME)
 //	revoke a SEQ NAME [class=election] [fence=1.2] [value=REASON]; transfer a SEQ hold=N value=V
 //	expire term=N a b; silence term=N a:3s; drop term=N a/SEQ
 //	overtake NAME
 //	end a [value=REASON] [by=PRINCIPAL]; the answer is that of "op"
 //	member ID uid=N
+//	level FROM TO
 //
 // A verdict on "a" names its present number of renewals; "a@2" names 2.
 func parseCommand(r *Registry, w words) (Command, error) {
@@ -123,6 +125,9 @@ func parseCommand(r *Registry, w words) (Command, error) {
 			w.note(err)
 			c.Claims = append(c.Claims, ClaimID{sessionNamed(name), n})
 		}
+	case OpLevel:
+		_, err := fmt.Sscan(w.at(1)+" "+w.at(2), &c.From, &c.To)
+		w.note(err)
 	case OpOvertake:
 		c.Class, c.Name = Election, w.at(1)
 	case OpEnd:
@@ -171,12 +176,27 @@ func parseRequest(w *words, c *Command) {
 		w.note(err)
 		c.Patience = int64(d)
 	}
-	var epoch, count uint64
 	if text, given := w.options["fence"]; given {
-		_, err := fmt.Sscanf(text, "%d.%d", &epoch, &count)
-		w.note(err)
-		c.Fence = epoch<<counterBits | count
+		c.Fence = w.fence(text)
 	}
+	for _, text := range strings.Split(w.options["keeps"], ",") {
+		if text == "" {
+			continue
+		}
+		name, fence, _ := strings.Cut(text, "@")
+		k := Kept{Name: name, Fence: w.fence(fence)}
+		if name, elected := strings.CutPrefix(name, "!"); elected {
+			k.Class, k.Name = Election, name
+		}
+		c.Keeps = append(c.Keeps, k)
+	}
+}
+
+func (w *words) fence(text string) uint64 {
+	var epoch, count uint64
+	_, err := fmt.Sscanf(text, "%d.%d", &epoch, &count)
+	w.note(err)
+	return epoch<<counterBits | count
 }
 
 func parseLease(r *Registry, w *words, word string) Lease {
@@ -210,7 +230,7 @@ func sessionNamed(name string) (id SessionID) {
 func sessionName(id SessionID) string { return strings.TrimRight(string(id[:]), "\x00") }
 
 func codeText(code Code) string {
-	names := []string{"", "OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "EXHAUSTED", "", "", "STALE", "CANCELLED", "", "", "", "REVOKED", "NOT_FOUND"}
+	names := []string{"", "OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "EXHAUSTED", "", "", "STALE", "CANCELLED", "", "", "", "REVOKED", "NOT_FOUND", "", "", "", "DEADLOCK"}
 	if int(code) >= len(names) || names[code] == "" {
 		panic(fmt.Sprintf("registry: code %d has no text", code))
 	}
@@ -268,7 +288,19 @@ func resultText(res Result) string {
 	if res.Message != "" {
 		text += ": " + shortened(res.Message)
 	}
+	if res.Deadlock != nil {
+		text += "\n    " + cycleText(res.Deadlock)
+	}
 	return text
+}
+
+// cycleText says who waits for whose hold.
+func cycleText(d *Deadlock) string {
+	var members []string
+	for _, m := range d.Cycle {
+		members = append(members, fmt.Sprintf("%s/%d -> %s %s/%d@%s", sessionName(m.Waiter.Session), m.Waiter.Sequence, m.Name, sessionName(m.Holder.Session), m.Holder.Sequence, fenceText(m.Holder.Fence)))
+	}
+	return fmt.Sprintf("cycle of %d: %s", d.Length, strings.Join(members, ", "))
 }
 
 // shortened keeps a script readable that provokes a message with a long value.

@@ -81,7 +81,7 @@ func (c *Command) validateAcquire() string {
 	case c.Patience < 0 || c.Patience > MaxTTL:
 		return fmt.Sprintf("the patience of a candidate is %d ms: it must be 0 to 1 h", c.Patience/1e6)
 	}
-	return validateValue(c.Value)
+	return firstProblem(validateValue(c.Value), validateKeeps(c.Keeps))
 }
 
 // validateResource looks at the class and the name.

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // Version is the replicated state at one moment, in the order of names. It never
@@ -15,6 +17,7 @@ type Version struct {
 	size  int
 	byID  *sorted[*sessionState]
 	names *sorted[*resource]
+	graph *sorted[edge]
 	// past is what is remembered of resources, in the order in which their last holds
 	// ended.
 	past []*record
@@ -45,7 +48,7 @@ type head struct {
 func (r *Registry) Freeze() *Version {
 	if r.frozen == nil {
 		r.fold()
-		r.frozen = &Version{head: r.head, size: r.Size(), byID: r.byID.copy(), names: r.names.copy(), past: r.recent.inOrder()}
+		r.frozen = &Version{head: r.head, size: r.Size(), byID: r.byID.copy(), names: r.names.copy(), graph: r.graph.copy(), past: r.recent.inOrder()}
 		r.generation++
 	}
 	return r.frozen
@@ -120,7 +123,7 @@ type feature struct {
 }
 
 // featuresOf are the features of all levels above the first.
-var featuresOf []feature
+var featuresOf = []feature{{version.Keeps, (*Version).keeper}}
 
 // Used reports whether a session was ever opened.
 func (h *head) Used() bool { return h.renewals > 0 }

@@ -97,7 +97,7 @@ type waiting struct {
 
 // weight is about the bytes that a command takes in the log, and in memory.
 func weight(c *registry.Command) int {
-	return 64 + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
+	return 64 + c.KeepsSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
 		len(c.Origin.Actor) + len(c.Origin.Via) + len(c.Origin.Remote)
 }
 

@@ -194,7 +194,7 @@ func TestOldReleaseOnNewerData(t *testing.T) {
 		}
 		return false
 	})
-	_, err := New(Config{ID: s.id, UID: s.uid}, s.durable)
+	_, err := New(Config{ID: s.id, UID: s.uid, Levels: Levels{Min: 1, Max: 1}}, s.durable)
 	var unread *version.Error
 	if !errors.As(err, &unread) || !strings.Contains(err.Error(), "level 2: this release reads levels 1 to 1; install") {
 		t.Fatalf("error %v", err)

@@ -18,7 +18,7 @@ import "fmt"
 // release before, so that each release can follow the one before it.
 const (
 	Min = 1
-	Max = 1
+	Max = 2
 )
 
 // Formats are the versions of what servers write at a level.
@@ -29,7 +29,12 @@ type Formats struct {
 // levels has the formats of each level, from level 1 on.
 var levels = [Max]Formats{
 	{Entry: 3, Snapshot: 3},
+	{Entry: 4, Snapshot: 4},
 }
+
+// Keeps is the level from which requests to acquire say what their callers keep while
+// they wait. Those that would complete a deadlock are refused.
+const Keeps = 2
 
 // At returns the formats of a level. A level above Max, which only simulations of
 // releases to come have, has those of Max.

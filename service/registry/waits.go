@@ -1,0 +1,56 @@
+package registry
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// MaxShownHolders bounds the holders that a Waiting has.
+const MaxShownHolders = 16
+
+// Waiting describes one that waits and keeps something meanwhile.
+type Waiting struct {
+	Waiter Waiter
+	// Class and Name are of what it waits for, and Holders who holds that: the first
+	// of HolderCount.
+	Class       Class
+	Name        string
+	Holders     []Holder
+	HolderCount int
+	Keeps       []Kept
+}
+
+// Waits returns at most limit of those that wait and keep something meanwhile, in the
+// order of the names that they wait for, and whether there are more.
+func (v *Version) Waits(limit int) (list []Waiting, more bool) {
+	wanted := make(map[ClaimID]bool)
+	var names []key
+	v.graph.scan(func(e edge) bool {
+		switch {
+		case wanted[e.wait]:
+		case len(wanted) == limit:
+			more = true
+		default:
+			wanted[e.wait] = true
+			names = append(names, e.of)
+		}
+		return !more
+	})
+	slices.SortFunc(names, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.class, b.class), strings.Compare(a.name, b.name))
+	})
+	for _, k := range slices.Compact(names) {
+		res := v.find(k.class, k.name)
+		view := res.view(0)
+		for _, c := range res.queue() {
+			if wanted[c.id()] {
+				list = append(list, Waiting{
+					Waiter: c.waiter(), Class: k.class, Name: k.name, Keeps: slices.Clone(c.keeps.holds),
+					Holders: view.Holders[:min(len(view.Holders), MaxShownHolders)], HolderCount: len(view.Holders),
+				})
+			}
+		}
+	}
+	return list, more
+}
