@@ -70,7 +70,7 @@ var ofRaft = []Variant{
 		Name:     "raft-votes-twice",
 		Of:       raft.Spec,
 		New:      raft.Flaw{VotesTwice: true}.New,
-		Mistake:  "A process votes forevery candidate of a term whose log is new enough.",
+		Mistake:  "A process votes for every candidate of a term whose log is new enough.",
 		Tempting: "The second candidate is as good as the first, which has not led yet.",
 		Wrong:    "Two leaders in one term each append entries of that term in the same places.",
 		Breaks:   process.StateInvariant,

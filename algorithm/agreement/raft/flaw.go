@@ -5,7 +5,7 @@ import "github.com/conclave-io/conclave/process"
 // Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
 // none.
 type Flaw struct {
-	VotesTwice      bool // R3: votes forevery candidate of a term
+	VotesTwice      bool // R3: votes for every candidate of a term
 	IgnoresLogs     bool // R3: votes without comparing logs
 	CommitsOldTerms bool // R6: counts entries of earlier terms, too
 }
