@@ -85,6 +85,7 @@ const (
 	FencesGrowCausally  Property = "fences grow causally"    // unique, and growing along happened-before
 	OneToken            Property = "one token"               // tokens held and in transit are one
 	LeaderAgreement     Property = "agreement on the leader" // nobody differs on the leader of a term
+	RoundAgreement      Property = "one leader in a round"   // nobody differs on the leader of a round, which a term is one of
 	LeaderValidity      Property = "valid leader"            // the leader is the best live process
 	LeaderTermination   Property = "election terminates"     // every live process learns a leader
 	Quiescence          Property = "quiescence"              // no message circulates forever
@@ -113,7 +114,7 @@ const (
 // Properties are those that any algorithm may promise.
 var Properties = []Property{
 	MutualExclusion, AtMostK, Progress, OrderArrival, OrderTimestamp, OrderHappenedBefore,
-	BoundedBypass, FencesGrow, FencesGrowCausally, OneToken, LeaderAgreement, LeaderValidity,
+	BoundedBypass, FencesGrow, FencesGrowCausally, OneToken, LeaderAgreement, RoundAgreement, LeaderValidity,
 	LeaderTermination, Quiescence, StrongCompleteness, StrongAccuracy, EventualAccuracy, ClockCondition,
 	StrongClock, ClockBound, MulticastAgreement, OrderFIFO, OrderCausal, OrderTotal, ConsistentCut,
 	ValueAgreement, ValueValidity, Decision, NoPhantom, DeadlockFound, SingleLeader, StateInvariant,

@@ -58,7 +58,7 @@ var Variants = list(
 	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
 	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofKRicartAgrawala,
 	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
-	ofFloodSet, ofPaxos, ofRaft,
+	ofFloodSet, ofPaxos, ofRaft, ofReductions,
 )
 
 // Specs returns those of all variants.

@@ -114,3 +114,42 @@ func searched(t *testing.T, cfg check.Config) *check.Result {
 	}
 	return r
 }
+
+// hasty decides what it proposes and then tells the others, who decide it too.
+type hasty struct{ decided bool }
+
+func (m *hasty) Step(ev *process.Event, fx *process.Effects) {
+	v := ev.Value
+	switch {
+	case m.decided:
+		return
+	case ev.Kind == process.Deliver:
+		v = ev.Message.Value
+	case ev.Kind != process.Propose:
+		return
+	}
+	m.decided = true
+	fx.Decide(v)
+	if ev.Kind == process.Propose {
+		fx.Broadcast(process.Message{Type: 1, Value: v})
+	}
+}
+
+func (m *hasty) Fields(f *process.Fields) { f.Bool("decided", &m.decided) }
+
+// TestProposedBeforeTheCrash: who crashes in the very step in which it proposes and
+// decides has proposed.
+func TestProposedBeforeTheCrash(t *testing.T) {
+	r := searched(t, check.Config{
+		Spec: &process.Spec{
+			Name: "hasty", Title: "Hasty", Paper: "none", Family: process.Agreement,
+			Messages: []process.MessageSpec{{Name: "VALUE", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "v"}}}},
+			Claims:   process.Claims{Properties: []process.Claim{{Property: process.ValueValidity}, {Property: process.ValueAgreement}}},
+			New:      func(process.ID, *process.Config) process.Machine { return &hasty{} },
+		},
+		Process: process.Config{N: 2}, Requesters: []process.ID{1}, Crashes: 1,
+	})
+	if r.Verdict != check.Proved {
+		t.Errorf("%s", r.Sentence())
+	}
+}

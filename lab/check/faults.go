@@ -55,11 +55,12 @@ func (w *worker) followStops(f print, p int, e *edge, a action) {
 		for k := range sends[:s.sends] {
 			w.sendTo(next, &nf, &sends[k])
 		}
+		before := int(w.view(next[p]).state.decisions)
+		w.crash(next, &nf, p, s.to)
 		var broken *Violation
 		if s.decided > 0 {
-			broken = w.judgeDecisions(next, &nf, process.ID(p), int(w.view(next[p]).state.decisions), w.extras[e.extra].decided[:s.decided])
+			broken = w.judgeDecisions(next, &nf, process.ID(p), before, w.extras[e.extra].decided[:s.decided])
 		}
-		w.crash(next, &nf, p, s.to)
 		a.stop = int8(i)
 		w.finish(nf, a, broken)
 	}

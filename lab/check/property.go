@@ -12,7 +12,7 @@ import (
 var checkable = []process.Property{
 	process.MutualExclusion, process.AtMostK, process.Progress, process.FencesGrow, process.FencesGrowCausally,
 	process.OrderHappenedBefore, process.OrderTimestamp, process.OrderArrival, process.BoundedBypass, process.OneToken,
-	process.LeaderAgreement, process.LeaderValidity, process.LeaderTermination, process.SingleLeader,
+	process.LeaderAgreement, process.RoundAgreement, process.LeaderValidity, process.LeaderTermination, process.SingleLeader,
 	process.StateInvariant,
 	process.ValueAgreement, process.ValueValidity, process.DecideOnce, process.Decision,
 }
@@ -168,12 +168,16 @@ func packFence(f process.Fence) uint32 {
 // judgeLeader watches who announces whom.
 func (w *worker) judgeLeader(next []uint32, p process.ID) *Violation {
 	s, own := w.sceneOf(next), w.view(next[p]).state
-	if w.cfg.checks(process.LeaderAgreement) {
-		for q := range next[:w.layout.n] {
-			if o := w.view(next[q]).state; o.term == own.term {
-				if broken := property.LeaderAgreement(s, p, own.leader, own.term, o.leader); broken != nil {
-					return broken
-				}
+	for q := range next[:w.layout.n] {
+		o := w.view(next[q]).state
+		if o.term == own.term && w.cfg.checks(process.LeaderAgreement) {
+			if broken := property.LeaderAgreement(s, p, own.leader, own.term, o.leader); broken != nil {
+				return broken
+			}
+		}
+		if o.term.Round() == own.term.Round() && w.cfg.checks(process.RoundAgreement) {
+			if broken := property.RoundAgreement(s, p, own.leader, own.term.Round(), o.leader); broken != nil {
+				return broken
 			}
 		}
 	}

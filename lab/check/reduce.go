@@ -60,10 +60,10 @@ func (c *Config) validateReduction() error {
 // visible are the steps whose order matters to properties. Leaders that are announced
 // are no such matter if each is the one that its term names: then no two are announced
 // for one term, in whatever order, and whether a leader is valid nobody else decides.
-// Only if two must not lead at the same time, it is one.
+// Only if two must not lead at the same time, or in a round, it is one.
 func (c *Config) visible(disputed bool) flags {
 	all := requested | entered | left | broken | campaigns | booked
-	if disputed || c.checks(process.SingleLeader) {
+	if disputed || c.checks(process.SingleLeader) || c.checks(process.RoundAgreement) {
 		all |= announced
 	}
 	return all

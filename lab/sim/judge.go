@@ -224,6 +224,7 @@ var judges = map[process.Property]Judge{
 	process.OneToken:            OneToken,
 	process.Quiescence:          Quiescence,
 	process.LeaderAgreement:     LeaderAgreement,
+	process.RoundAgreement:      RoundAgreement,
 	process.LeaderValidity:      LeaderValidity,
 	process.LeaderTermination:   LeaderTermination,
 	process.SingleLeader:        SingleLeader,

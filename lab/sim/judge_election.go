@@ -21,6 +21,19 @@ func LeaderAgreement(w *World) Watcher {
 	})
 }
 
+// RoundAgreement watches that nobody differs on the leader of a round.
+func RoundAgreement(w *World) Watcher {
+	leaders := map[uint64]process.ID{}
+	return w.on(Elected, process.RoundAgreement, func(o *Observation) *property.Violation {
+		round := o.Term.Round()
+		earlier, known := leaders[round]
+		if leaders[round] = o.Peer; !known {
+			return nil
+		}
+		return property.RoundAgreement(w.scene(), o.Process, o.Peer, round, earlier)
+	})
+}
+
 // LeaderValidity watches that the leader is the best of all that are up: the one of
 // the highest label, or the least busy of an algorithm that goes by load; of equal ones
 // any will do. It judges runs in which nobody crashes, comes back or gets another load after the first

@@ -53,6 +53,8 @@ func TestJudgesCanFail(t *testing.T) {
 		{"grants unasked", nil, unasked, "1 was granted an entry that it did not wait for"},
 		{"asserts", nil, asserts, "what must not be"},
 		{"two leaders", sim.LeaderAgreement, elects(func(m *probe) process.ID { return m.self }, 1), "2 elected 2 in round 1: another process elected 1"},
+		{"two leaders in a round", sim.RoundAgreement, elects(func(m *probe) process.ID { return m.self }, 1), "2 leads in round 1 for 2: 1 does for another process"},
+		{"one leader in a round", sim.RoundAgreement, elects(func(*probe) process.ID { return 2 }, 1), ""},
 		{"a leader per term", sim.LeaderAgreement, elects(func(m *probe) process.ID { return m.self }, 0), ""},
 		{"the worst leads", sim.LeaderValidity, elects(func(*probe) process.ID { return 0 }, 1), "1 elected 1, but 3 is up"},
 		{"the best leads", sim.LeaderValidity, elects(func(*probe) process.ID { return 2 }, 1), ""},

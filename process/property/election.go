@@ -12,6 +12,16 @@ func LeaderAgreement(s Scene, p, leader process.ID, term process.Term, earlier p
 	return broken(process.LeaderAgreement, p, "%s elected %s in round %d: another process elected %s", c.Text(p), c.Text(leader), term.Round(), c.Text(earlier))
 }
 
+// RoundAgreement judges that p announces leader in a round, whoever the terms name, in
+// which somebody has announced earlier, or None.
+func RoundAgreement(s Scene, p, leader process.ID, round uint64, earlier process.ID) *Violation {
+	if earlier == process.None || leader == process.None || earlier == leader {
+		return nil
+	}
+	c := s.Config()
+	return broken(process.RoundAgreement, p, "%s leads in round %d for %s: %s does for another process", c.Text(leader), round, c.Text(p), c.Text(earlier))
+}
+
 // LeaderValidity judges that the leader that p announces is the best of all that are
 // up: the one of the highest label or, if load is not nil, of the least load. Of equal
 // ones any will do.

@@ -63,9 +63,7 @@ var Spec = &process.Spec{
 		{Property: process.DecideOnce},
 		{Property: process.Decision, When: "the leader has a value, and does not crash"},
 	}},
-	New: func(self process.ID, _ *process.Config) process.Machine {
-		return &machine{self: self, leader: process.None}
-	},
+	New: Flaw{}.New,
 }
 
 const value process.Type = 1
@@ -77,6 +75,7 @@ const (
 )
 
 type machine struct {
+	flaw Flaw
 	self process.ID
 
 	leader  process.ID // or None
@@ -105,6 +104,7 @@ func (m *machine) propose(v int64, fx *process.Effects) {
 	fx.Rule(ruleD1)
 	m.has, m.own = true, v
 	if m.leader == process.None {
+		m.has = !m.flaw.ForgetsValue
 		fx.Campaign()
 		return
 	}
@@ -113,7 +113,7 @@ func (m *machine) propose(v int64, fx *process.Effects) {
 
 // lead is D2. Whoever decided before its value has left could be the only one to know it.
 func (m *machine) lead(fx *process.Effects) {
-	if m.leader != m.self || !m.has || m.decided {
+	if m.leader != m.self && !m.flaw.FollowersLead || !m.has || m.decided {
 		return
 	}
 	fx.Rule(ruleD2)

@@ -75,9 +75,7 @@ var Spec = &process.Spec{
 		{Property: process.DecideOnce},
 		{Property: process.Decision, When: "nobody crashes"},
 	}},
-	New: func(self process.ID, c *process.Config) process.Machine {
-		return &machine{c: c, self: self, keeper: c.Topology.Coordinator}
-	},
+	New: Flaw{}.New,
 }
 
 var value = process.FieldUse{Field: process.FieldValue, Symbol: "v"}
@@ -113,6 +111,7 @@ var phaseNames = []string{"IDLE", "WAIT", "READ", "WRITE", "DONE"}
 
 type machine struct {
 	c      *process.Config
+	flaw   Flaw
 	self   process.ID
 	keeper process.ID
 
@@ -149,6 +148,10 @@ func (m *machine) propose(v int64, fx *process.Effects) {
 func (m *machine) enter(fx *process.Effects) {
 	fx.Rule(ruleX2)
 	m.phase = reading
+	if m.flaw.NeverReads {
+		m.onContent(false, 0, fx)
+		return
+	}
 	if m.self == m.keeper {
 		m.onContent(m.full, m.cell, fx)
 		return
@@ -172,7 +175,9 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 		m.full, m.cell = true, msg.Value
 		fx.Send(msg.From, process.Message{Type: written})
 	case written:
-		m.leave(m.own, ruleX6, fx)
+		if m.phase == writing {
+			m.leave(m.own, ruleX6, fx)
+		}
 	}
 }
 
@@ -190,6 +195,9 @@ func (m *machine) onContent(full bool, v int64, fx *process.Effects) {
 	}
 	m.phase = writing
 	fx.Send(m.keeper, process.Message{Type: write, Value: m.own})
+	if m.flaw.LeavesBeforeWritten {
+		m.leave(m.own, ruleX6, fx)
+	}
 }
 
 // leave decides and leaves.

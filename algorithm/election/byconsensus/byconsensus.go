@@ -56,6 +56,7 @@ var Spec = &process.Spec{
 	Claims: process.Claims{
 		Properties: []process.Claim{
 			{Property: process.LeaderAgreement},
+			{Property: process.RoundAgreement},
 			{Property: process.LeaderTermination, When: "the consensus below decides"},
 		},
 		Survives: []process.Survival{
@@ -63,7 +64,7 @@ var Spec = &process.Spec{
 			{Fault: process.AmnesiaRestart, When: "the consensus below survives it", How: "all is decided again"},
 		},
 	},
-	New: func(self process.ID, c *process.Config) process.Machine { return &machine{c: c, self: self} },
+	New: Flaw{}.New,
 }
 
 const (
@@ -74,6 +75,7 @@ const (
 
 type machine struct {
 	c    *process.Config
+	flaw Flaw
 	self process.ID
 
 	round uint64 // the last one that was decided
@@ -86,16 +88,24 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	case process.Campaign:
 		fx.Rule(ruleL1)
 		fx.Propose(int64(m.round+1)*n + int64(m.self))
+		if m.flaw.LeadsAtOnce {
+			m.lead(m.round+1, m.self, fx)
+		}
 	case process.Decided:
 		round, leader := uint64(ev.Value/n), process.ID(ev.Value%n)
-		if round <= m.round {
+		if round <= m.round && !m.flaw.LastWins {
 			fx.Rule(ruleL2a)
 			return
 		}
 		fx.Rule(ruleL2)
-		m.round = round
-		fx.Elect(leader, process.MakeTerm(round, leader))
+		m.lead(round, leader, fx)
 	}
+}
+
+// lead announces the leader of a round.
+func (m *machine) lead(round uint64, leader process.ID, fx *process.Effects) {
+	m.round = round
+	fx.Elect(leader, process.MakeTerm(round, leader))
 }
 
 // Fields names the state.

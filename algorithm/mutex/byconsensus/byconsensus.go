@@ -76,9 +76,7 @@ var Spec = &process.Spec{
 			{Fault: process.AmnesiaRestart, When: "the consensus below survives it", How: "all is decided again; S4a"},
 		},
 	},
-	New: func(self process.ID, c *process.Config) process.Machine {
-		return &machine{c: c, self: self, slot: c.Base.Fence, failed: process.NewSet(c.N)}
-	},
+	New: Flaw{}.New,
 }
 
 const (
@@ -110,6 +108,7 @@ type request struct {
 
 type machine struct {
 	c    *process.Config
+	flaw Flaw
 	self process.ID
 
 	phase  phase
@@ -171,9 +170,11 @@ func (m *machine) onDecided(v int64, fx *process.Effects) {
 	switch {
 	case kind == asks:
 		fx.Rule(ruleS2)
-		m.slot++
+		if id == m.self || !m.flaw.OwnSlots {
+			m.slot++
+		}
 		m.queue = append(m.queue, request{id, n, m.slot})
-		if len(m.queue) > 1 {
+		if len(m.queue) > 1 && !m.flaw.EntersWhenDecided {
 			return
 		}
 	case len(m.queue) > 0 && m.queue[0].id == id && m.queue[0].n == n:
@@ -191,6 +192,9 @@ func (m *machine) serve(fx *process.Effects) {
 		return
 	}
 	head := m.queue[0]
+	if m.flaw.EntersWhenDecided {
+		head = m.queue[len(m.queue)-1]
+	}
 	switch {
 	case head.id == m.self && m.life(head.n) < m.life(m.n):
 		fx.Rule(ruleS4a)

@@ -1,0 +1,106 @@
+package broken
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/agreement/byelection"
+	"github.com/conclave-io/conclave/algorithm/agreement/bymutex"
+	electionbyconsensus "github.com/conclave-io/conclave/algorithm/election/byconsensus"
+	mutexbyconsensus "github.com/conclave-io/conclave/algorithm/mutex/byconsensus"
+	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/process"
+)
+
+type maker = func(self process.ID, c *process.Config) process.Machine
+
+// under makes the machines of a stack whose top layer has a mistake.
+func under(top maker, of *process.Spec) maker {
+	layers := slices.Clone(of.Layers)
+	last := *layers[len(layers)-1]
+	last.New = top
+	layers[len(layers)-1] = &last
+	return process.Compose(of.Name, of.Title, layers...).New
+}
+
+var ofReductions = []Variant{
+	{
+		Name:     "raft-mutex-enters-when-decided",
+		Of:       stack.RaftMutex,
+		New:      under(mutexbyconsensus.Flaw{EntersWhenDecided: true}.New, stack.RaftMutex),
+		Mistake:  "A process enters as soon as its request is decided.",
+		Tempting: "The decision has given it a slot, and all agree on whose slot that is.",
+		Wrong:    "All agree also on the slots before it, and their holders have not left.",
+		Breaks:   process.MutualExclusion,
+		Bounds:   Bounds{N: 2, Entries: 1, Timeouts: 1},
+	},
+	{
+		Name:     "raft-mutex-own-slots",
+		Of:       stack.RaftMutex,
+		New:      under(mutexbyconsensus.Flaw{OwnSlots: true}.New, stack.RaftMutex),
+		Mistake:  "A process counts the slots of its own requests only.",
+		Tempting: "It needs the numbers of no others, and its own grow.",
+		Wrong:    "Two processes get the same fence, and whoever checks it takes the former holder for the present one.",
+		Breaks:   process.FencesGrow,
+		Bounds:   Bounds{N: 2, Entries: 1, Timeouts: 1},
+	},
+	{
+		Name:     "raft-election-leads-at-once",
+		Of:       stack.RaftElection,
+		New:      under(electionbyconsensus.Flaw{LeadsAtOnce: true}.New, stack.RaftElection),
+		Mistake:  "A process leads when it has proposed itself.",
+		Tempting: "Nobody led, and it was the first to notice.",
+		Wrong:    "Another has noticed at the same time, and the decision is for that one.",
+		Breaks:   process.RoundAgreement,
+		Bounds:   Bounds{N: 2, Entries: 1, Timeouts: 1},
+	},
+	{
+		Name:     "raft-election-last-wins",
+		Of:       stack.RaftElection,
+		New:      under(electionbyconsensus.Flaw{LastWins: true}.New, stack.RaftElection),
+		Mistake:  "Of several decisions for one round the last one counts.",
+		Tempting: "All see the decisions in the same order, so they have the same last one.",
+		Wrong:    "They do not see it at the same time: one still follows the first.",
+		Breaks:   process.RoundAgreement,
+		Bounds:   Bounds{N: 2, Entries: 1, Timeouts: 1},
+	},
+	{
+		Name:     "suzuki-kasami-consensus-never-reads",
+		Of:       stack.TokenConsensus,
+		New:      under(bymutex.Flaw{NeverReads: true}.New, stack.TokenConsensus),
+		Mistake:  "A process that is inside writes the cell without reading it.",
+		Tempting: "It is alone, so nobody disturbs it.",
+		Wrong:    "Somebody was alone before it, and has decided what it wrote.",
+		Breaks:   process.ValueAgreement,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
+	{
+		Name:     "suzuki-kasami-consensus-leaves-early",
+		Of:       stack.TokenConsensus,
+		New:      under(bymutex.Flaw{LeavesBeforeWritten: true}.New, stack.TokenConsensus),
+		Mistake:  "A process leaves when it has sent its value to the keeper of the cell.",
+		Tempting: "The message is on its way, and links lose nothing.",
+		Wrong:    "The next one enters and reads the cell before the message arrives.",
+		Breaks:   process.ValueAgreement,
+		Bounds:   Bounds{N: 3, Entries: 1, Clients: []process.ID{1, 2}},
+	},
+	{
+		Name:     "bully-consensus-followers-lead",
+		Of:       stack.ElectionConsensus,
+		New:      under(byelection.Flaw{FollowersLead: true}.New, stack.ElectionConsensus),
+		Mistake:  "Everybody who knows the leader multicasts its own value.",
+		Tempting: "Whoever is first is decided, whoever it is.",
+		Wrong:    "Each is first somewhere.",
+		Breaks:   process.ValueAgreement,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
+	{
+		Name:     "bully-consensus-forgets-value",
+		Of:       stack.ElectionConsensus,
+		New:      under(byelection.Flaw{ForgetsValue: true}.New, stack.ElectionConsensus),
+		Mistake:  "A process that knows no leader asks for an election, and keeps no value.",
+		Tempting: "Only the value of the leader counts, and this process does not lead.",
+		Wrong:    "It is elected, and has nothing to multicast.",
+		Breaks:   process.Decision,
+		Bounds:   Bounds{N: 2, Entries: 1},
+	},
+}
