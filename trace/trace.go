@@ -74,6 +74,7 @@ const (
 	Duplicate = "duplicate"
 	Pause     = "pause"
 	Resume    = "resume"
+	Jump      = "jump" // of the clock
 	Partition = "partition"
 	Heal      = "heal"
 )

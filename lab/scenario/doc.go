@@ -64,7 +64,7 @@
 // to and round. Propose and load have a value, and by which process.
 //
 // A fault has a time at and one of crash (for), crash-in-step (effects, step,
-// for), restart, pause (for), resume, drift (ppm) and slow-disk (delay), each
+// for), restart, pause (for), resume, drift (ppm), jump (by) and slow-disk (delay), each
 // with the label of the process; or partition: [labels] (one-way, for), heal:
 // all; lose or repeat: the name of a message, or any (from, to, count, and
 // skip: how many of them to leave alone before). What ends by itself does so after for.

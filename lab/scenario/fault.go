@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-var faultVerbs = []string{"crash", "crash-in-step", "restart", "pause", "resume", "partition", "heal", "lose", "repeat", "drift", "slow-disk"}
+var faultVerbs = []string{"crash", "crash-in-step", "restart", "pause", "resume", "partition", "heal", "lose", "repeat", "drift", "jump", "slow-disk"}
 
 func (r *reader) faults(n *yaml.Node) {
 	if !r.sized(n, "faults") {
@@ -32,6 +32,8 @@ func (r *reader) fault(n *yaml.Node) sim.Fault {
 	switch f.Kind {
 	case sim.Drift:
 		required = append(required, "ppm")
+	case sim.Jump:
+		required = append(required, "by")
 	case sim.SlowDisk:
 		required = append(required, "delay")
 	}
@@ -67,6 +69,8 @@ func (r *reader) faultFields(verb string, f *sim.Fault) []field {
 			field{"skip", func(n *yaml.Node) { f.Skip = r.number(n, "skip", 1, maxCount) }})
 	case sim.Drift:
 		return []field{of, {"ppm", func(n *yaml.Node) { f.Drift = r.number(n, "ppm", -maxDrift, maxDrift) }}}
+	case sim.Jump:
+		return []field{of, {"by", func(n *yaml.Node) { f.By = r.offset(n, "by") }}}
 	case sim.SlowDisk:
 		return []field{of, {"delay", func(n *yaml.Node) { f.Disk = r.delay(n, "delay") }}}
 	}

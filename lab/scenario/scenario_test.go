@@ -127,6 +127,7 @@ faults:
   - {at: 3, lose: TOKEN, from: 3, count: 2, skip: 1}
   - {at: 4, drift: 20, ppm: 50}
   - {at: 5, slow-disk: 20, delay: 6}
+  - {at: 6, jump: 20, by: -3}
 seed: 18446744073709551615
 limit: {time: 100, events: 1000, entries: 5, warmup: 1}
 watch: [mutual exclusion]
@@ -195,6 +196,7 @@ func TestEveryKey(t *testing.T) {
 		{At: 3 * d, Kind: sim.Lose, Message: "TOKEN", From: 1, To: process.None, Count: 2, Skip: 1},
 		{At: 4 * d, Kind: sim.Drift, Process: 2, Drift: 50, From: process.None, To: process.None},
 		{At: 5 * d, Kind: sim.SlowDisk, Process: 2, Disk: sim.Constant(6 * d), From: process.None, To: process.None},
+		{At: 6 * d, Kind: sim.Jump, Process: 2, By: -3 * d, From: process.None, To: process.None},
 	})
 	checkEqual(t, "limit", got.Limit, sim.Limit{Until: 100 * d, Events: 1000, Entries: 5, Warmup: 1})
 	if got.Seed != 1<<64-1 || len(got.Judges) != 1 || s.About != "all that can be said" {

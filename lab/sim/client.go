@@ -275,6 +275,9 @@ func (w *World) command(it *item) {
 		w.commandIf(c.phase == clientWaiting, m, func() { w.withdraw(p) })
 	default:
 		w.suspects(m.Kind, m.Peer)
+		if m.Kind == process.Rejoin { // the host knows, too, whom it sends to
+			w.oracle.learn(p, m.Peer, 2*int64(w.procs[m.Peer].incarnation))
+		}
 		w.step(p, &process.Event{
 			Kind: m.Kind, Peer: m.Peer, Term: m.Term, Value: m.Value, Data: m.Data,
 		}, 0)

@@ -1,6 +1,13 @@
 package sim
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
+)
 
 // clock is the local clock of a process: since a moment of the run it shows a
 // base plus the time since then, faster or slower by its drift, plus as much of
@@ -101,6 +108,40 @@ func (w *World) drift(p process.ID, drift int) {
 	c := &w.clocks[p]
 	c.rebase(w.now)
 	c.drift = drift
+}
+
+// jump sets a clock forward by a length, or back, and what its timers wait for: a timer
+// whose deadline is past then runs out at once. Corrections never do that.
+func (w *World) jump(p process.ID, by process.Duration) {
+	w.record(trace.Jump, p, w.lengthText(by))
+	shift := max(by, -by) // of real time
+	if w.clocks != nil {
+		c := &w.clocks[p]
+		c.rebase(w.now)
+		c.base += by
+		shift = c.real(shift)
+	}
+	if by < 0 {
+		shift = -shift
+	}
+	var timers []item
+	w.queue.each(func(it *item) {
+		if it.kind == itemTimer && it.proc == int32(p) && !w.stale(it) {
+			timers = append(timers, *it)
+		}
+	})
+	slices.SortFunc(timers, func(a, b item) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq)) })
+	for i := range timers {
+		it := &timers[i]
+		key := timerKey(p, it.layer, process.Timer(it.arg))
+		w.queue.cancel()
+		w.pushTimer(key, max(w.now, process.Duration(it.at)-shift), order(classTimer, p), it)
+	}
+}
+
+// lengthText returns a length in D, with its sign.
+func (w *World) lengthText(by process.Duration) string {
+	return fmt.Sprintf("%+g D", float64(by)/float64(w.config.D()))
 }
 
 // Clock returns what the local clock of a process shows, for onlookers.

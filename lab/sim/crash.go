@@ -31,6 +31,8 @@ func (w *World) fault(f *Fault) {
 		w.losses = append(w.losses, loss)
 	case Drift:
 		w.drift(f.Process, f.Drift)
+	case Jump:
+		w.jump(f.Process, f.By)
 	case SlowDisk:
 		w.slow(f.Process, f.Disk)
 	}

@@ -227,6 +227,37 @@ func TestDrift(t *testing.T) {
 	}
 }
 
+// A clock that jumps takes the deadlines of its timers with it.
+func TestJump(t *testing.T) {
+	var w *sim.World
+	var fired, read []process.Duration
+	spec := probeSpec(func(m *probe, ev *process.Event, fx *process.Effects) {
+		switch ev.Kind {
+		case process.Start:
+			fx.Arm(1, 100*ms, 100*ms)
+			fx.Arm(2, 300*ms, 300*ms)
+			fx.Disarm(2)
+		case process.Fire:
+			fired, read = append(fired, w.Now()), append(read, ev.Now)
+		}
+	})
+	spec.Needs.Clock = true
+	spec.Timers = []string{"one", "two"}
+	finish(t, sim.Config{
+		Spec: spec, Process: process.Config{N: 4}, Clocks: []sim.Clock{{}, {}, {}, {Drift: 250_000}},
+		Faults: []sim.Fault{
+			{At: 10 * ms, Kind: sim.Jump, Process: 0, By: 30 * ms}, {At: 20 * ms, Kind: sim.Jump, Process: 1, By: 500 * ms},
+			{At: 30 * ms, Kind: sim.Jump, Process: 2, By: -50 * ms}, {At: 40 * ms, Kind: sim.Jump, Process: 3, By: 25 * ms},
+		},
+	}, &w)
+	if want := []process.Duration{20 * ms, 60 * ms, 70 * ms, 150 * ms}; !slices.Equal(fired, want) {
+		t.Errorf("timers of 100 ms run out at %v, want %v", fired, want)
+	}
+	if want := []process.Duration{520 * ms, 100 * ms, 100 * ms, 100 * ms}; !slices.Equal(read, want) {
+		t.Errorf("clocks show %v then, want %v", read, want)
+	}
+}
+
 // A timer that was armed again or disarmed does not fire; a range is used up.
 func TestTimers(t *testing.T) {
 	var w *sim.World

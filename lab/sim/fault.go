@@ -44,6 +44,9 @@ const (
 	// Drift sets how fast the clock and the timers of a process run (Process,
 	// Drift).
 	Drift
+	// Jump sets the clock of a process forward, or back if By is negative, and with it
+	// the deadlines of its timers (Process, By).
+	Jump
 	// SlowDisk sets how long a Save of a process takes (Process, Disk).
 	SlowDisk
 
@@ -51,7 +54,7 @@ const (
 )
 
 var faultKindNames = [...]string{"", "crash", "crash-in-step", "restart", "pause", "resume",
-	"partition", "heal", "lose", "repeat", "drift", "slow-disk"}
+	"partition", "heal", "lose", "repeat", "drift", "jump", "slow-disk"}
 
 // String returns the name of the kind in lower case.
 func (k FaultKind) String() string {
@@ -92,8 +95,9 @@ type Fault struct {
 	Skip     int
 	From, To process.ID
 
-	Drift int   // parts per million
-	Disk  Delay // SlowDisk
+	Drift int              // parts per million
+	By    process.Duration // Jump
+	Disk  Delay            // SlowDisk
 }
 
 func (c *Config) validateFaults() error {
@@ -110,7 +114,7 @@ func (c *Config) validateFault(f *Fault) error {
 		return fmt.Errorf("it happens at %d for %d, times must be 0 to %d", f.At, f.For, endOfTime)
 	}
 	switch f.Kind {
-	case Crash, CrashInStep, Restart, Pause, Resume, Drift, SlowDisk:
+	case Crash, CrashInStep, Restart, Pause, Resume, Drift, Jump, SlowDisk:
 		return c.validateProcessFault(f)
 	case Partition:
 		return c.validateSide(f.Side)
@@ -131,6 +135,9 @@ func (c *Config) validateProcessFault(f *Fault) error {
 	}
 	if f.Drift < -maxDrift || f.Drift > maxDrift {
 		return fmt.Errorf("drift is %d ppm, it must be within %d ppm", f.Drift, maxDrift)
+	}
+	if f.By < -endOfTime || f.By > endOfTime {
+		return fmt.Errorf("the clock jumps by %d, it must be within %d", f.By, endOfTime)
 	}
 	return f.Disk.validate("disk")
 }
