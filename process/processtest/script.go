@@ -16,7 +16,7 @@ import (
 // writes what happens into them. A script is a person in the role of the host:
 //
 //	init n=4 coordinator=4 mode=silent labels=(1,2,3,4)   a new world
-//	  also ring=(1,3,2), tree=binary|star|line, quorums=grid|plane|best,
+//	  also ring=(1,3,2), tree=binary|star|line, quorums=grid|plane|tree|best,
 //	  clocks=running, so that local clocks show the time of the script
 //	request P..., release P..., cancel P...               what clients do
 //	campaign P..., resign P..., propose P value=V         likewise
@@ -158,10 +158,11 @@ func setTree(c *process.Config, a datadriven.CmdArg) error {
 func setQuorums(c *process.Config, a datadriven.CmdArg) error {
 	shapes := map[string]func(int) [][]process.ID{
 		"grid": process.Grid, "plane": process.Plane, "best": process.VotingSets,
+		"tree": func(n int) [][]process.ID { return process.TreeQuorums(n) },
 	}
 	shape := shapes[strings.Join(a.Vals, "")]
 	if shape == nil {
-		return fmt.Errorf("quorums are %v, they must be grid, plane or best", a.Vals)
+		return fmt.Errorf("quorums are %v, they must be grid, plane, tree or best", a.Vals)
 	}
 	c.Topology.Quorums = shape(c.N)
 	return nil

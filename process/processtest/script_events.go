@@ -75,6 +75,12 @@ func (s *script) fire(d *datadriven.TestData) error {
 		return err
 	}
 	wanted := d.CmdArgs[1].Key
+	for _, a := range d.CmdArgs[2:] {
+		if a.Key != "about" || len(a.Vals) != 1 {
+			return fmt.Errorf("fire takes about=PROCESS after the timer, not %s", a.Key)
+		}
+		wanted += "(" + a.Vals[0] + ")"
+	}
 	var armed []string
 	for _, a := range p.timers {
 		name := s.w.spec.TimerText(a.layer, a.timer, s.w.c)
