@@ -40,6 +40,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/centralclock"
 	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
+	"github.com/conclave-io/conclave/algorithm/mutex/lease"
 	"github.com/conclave-io/conclave/algorithm/mutex/maekawa"
 	"github.com/conclave-io/conclave/algorithm/mutex/majority"
 	"github.com/conclave-io/conclave/algorithm/mutex/naimitrehel"
@@ -68,6 +69,8 @@ var All = []*process.Spec{
 	singhal.Spec,
 	maekawa.Spec,
 	majority.Spec,
+	lease.Spec,
+	lease.Redlock,
 	kricartagrawala.Spec,
 
 	bully.Spec,

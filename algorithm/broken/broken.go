@@ -46,6 +46,7 @@ type Bounds struct {
 	Duplicates int          // messages that come twice
 	Timeouts   int          // timers that run out; 0: any number
 	Crashes    int          // processes that crash
+	Restarts   int          // of them that come back
 	Cancels    int          // clients that give up while they wait
 	AnyTime    bool         // timers may run out while messages are on their way
 	Options    []process.OptionValue
@@ -56,7 +57,7 @@ type Bounds struct {
 // algorithms. Nobody changes it.
 var Variants = list(
 	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
-	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofKRicartAgrawala,
+	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofLease, ofKRicartAgrawala,
 	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
 	ofFloodSet, ofPaxos, ofRaft, ofReductions,
 )
@@ -100,6 +101,9 @@ func (v *Variant) Command() string {
 	}
 	if b.Crashes > 0 {
 		text += fmt.Sprintf(" --crashes %d", b.Crashes)
+	}
+	if b.Restarts > 0 {
+		text += fmt.Sprintf(" --restarts %d", b.Restarts)
 	}
 	if b.Cancels > 0 {
 		text += fmt.Sprintf(" --cancels %d", b.Cancels)

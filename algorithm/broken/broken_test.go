@@ -74,7 +74,11 @@ func within(v *broken.Variant, spec *process.Spec, seed uint64) sim.Config {
 		cfg.Links.Duplicate = 0.2
 	}
 	for range b.Crashes {
-		cfg.Faults = append(cfg.Faults, sim.Fault{Kind: sim.CrashInStep, Process: process.ID(r.IntN(b.N)), Step: 1 + r.Uint64N(6), Effects: r.IntN(3)})
+		crash := sim.Fault{Kind: sim.CrashInStep, Process: process.ID(r.IntN(b.N)), Step: 1 + r.Uint64N(6), Effects: r.IntN(3)}
+		if b.Restarts > 0 {
+			crash.For = d
+		}
+		cfg.Faults = append(cfg.Faults, crash)
 	}
 	cfg.Workload.Commands = asks(b, spec.Family, r)
 	return cfg
@@ -110,7 +114,7 @@ func asks(b broken.Bounds, family process.Family, r *rand.Rand) []sim.Command {
 		for range b.Entries {
 			at += process.Duration(r.IntN(3)) * d * process.Duration(1+r.IntN(8))
 			commands = append(commands, sim.Command{At: at, Process: p, Kind: kind, Hold: 1 + process.Duration(r.Int64N(int64(3*d)))})
-			if b.AnyTime {
+			if b.AnyTime || b.Restarts > 0 {
 				commands[len(commands)-1].Hold *= 100
 			}
 			at += 2 * d

@@ -55,6 +55,11 @@ var rows = []row{
 	// Who is displaced from the head of the queue is not told FAILED.
 	{name: "maekawa-no-sanders", n: 4, entries: 1, violated: true},
 	{name: "majority", n: 3, entries: 1, note: "n=3, m=2", change: votes},
+	{name: "lease", n: 3, entries: 1, change: leased(3)},
+	{name: "lease", n: 3, entries: 1, change: leased(2, anyTime), violated: true},
+	{name: "lease", n: 3, entries: 1, note: "fences along happened-before", change: leased(3, anyTime, stale)},
+	{name: "redlock", n: 3, entries: 1, note: "three servers", change: leased(2, requesters(0, 1), crashes(1), restarts)},
+	{name: "redlock", n: 3, entries: 1, note: "three servers", change: leased(1, requesters(0, 1), anyTime), violated: true},
 	{name: "k-ricart-agrawala", n: 3, entries: 2, note: "K=2"},
 	{name: "total-order", n: 2, entries: 2},
 	{name: "total-order", n: 3, entries: 1, change: requesters(0, 1)},
@@ -79,6 +84,23 @@ var rows = []row{
 func unordered(c *check.Config) { c.Unordered = true }
 
 func reduced(c *check.Config) { c.Reduce = check.PartialOrder }
+
+// leased lets so many timers run out, at one server or three.
+func leased(timeouts int, changes ...func(c *check.Config)) func(c *check.Config) {
+	return func(c *check.Config) {
+		c.Timeouts = timeouts
+		if c.Spec.Name == "redlock" {
+			c.Process.Options = []process.OptionValue{{Name: "servers", Value: "3"}}
+		}
+		for _, change := range changes {
+			change(c)
+		}
+	}
+}
+
+func stale(c *check.Config) { c.Properties = []process.Property{process.FencesGrowCausally} }
+
+func restarts(c *check.Config) { c.Restarts = c.Crashes }
 
 func anyTime(c *check.Config) { c.Timing = check.AnyTime }
 

@@ -57,6 +57,36 @@ func cancelling(c *check.Config) { c.Cancels = 1 }
 
 func unordered(c *check.Config) { c.Unordered = true }
 
+// quorums are the voting sets, of which the given processes make use.
+func quorums(sets func(n int) [][]process.ID, requesters ...process.ID) func(c *check.Config) {
+	return func(c *check.Config) { c.Process.Topology.Quorums, c.Requesters = sets(c.Process.N), requesters }
+}
+
+// leases lets two processes ask three servers, or the one that there is, which may crash
+// and come back.
+func leases(crashes, restarts, timeouts int) func(c *check.Config) {
+	return func(c *check.Config) {
+		c.Crashes, c.Restarts, c.Timeouts, c.Requesters = crashes, restarts, timeouts, []process.ID{0, 1}
+		if c.Spec.Name == "redlock" {
+			c.Process.Options = []process.OptionValue{{Name: "servers", Value: "3"}}
+		}
+	}
+}
+
+// stale asks whether fences grow along happened-before although leases end while their
+// holders are inside.
+func stale(c *check.Config) {
+	c.Timeouts, c.Timing, c.Properties = 3, check.AnyTime, []process.Property{process.FencesGrowCausally}
+	c.Crashes, c.Restarts, c.Requesters = 1, 1, []process.ID{1, 2}
+}
+
+// tooSoon lets the lease of one server end before the deadline of its holder, and no other
+// timer run out.
+func tooSoon(c *check.Config) {
+	leases(0, 0, 1)(c)
+	c.Timing = check.AnyTime
+}
+
 // rootDown replaces the root of a tree of three, which is down, by its two leaves.
 func rootDown(c *check.Config) {
 	c.Process.Topology.Quorums, c.Requesters = process.TreeQuorums(c.Process.N, 0), []process.ID{1, 2}
@@ -79,7 +109,19 @@ var known = []bounds{
 	{name: "singhal-printed", n: 3, entries: 2, broken: process.Progress},
 	{name: "singhal", n: 3, entries: 2},
 	{name: "maekawa", n: 3, entries: 2},
+	{name: "maekawa", n: 3, entries: 1, change: quorums(process.Plane)},
+	{name: "maekawa", n: 4, entries: 1, change: quorums(process.Grid, 0, 3)},
+	{name: "maekawa", n: 7, entries: 1, change: quorums(process.Plane, 0, 6)},
+	{name: "maekawa", n: 7, entries: 1, change: quorums(process.Grid, 0, 6)},
+	{name: "maekawa", n: 7, entries: 1, change: quorums(func(n int) [][]process.ID { return process.TreeQuorums(n) }, 3, 6)},
 	{name: "maekawa", n: 3, entries: 2, change: rootDown, states: 301, transitions: 435, depth: 22},
+	{name: "lease", n: 3, entries: 1, change: func(c *check.Config) { c.Timeouts = 3 }, states: 2556, transitions: 3979, depth: 24},
+	{name: "lease", n: 3, entries: 1, change: leases(1, 1, 3)},
+	{name: "lease", n: 3, entries: 1, change: func(c *check.Config) { c.Timeouts, c.Timing = 2, check.AnyTime }, broken: process.MutualExclusion},
+	{name: "lease", n: 3, entries: 1, change: stale},
+	{name: "redlock", n: 3, entries: 1, change: leases(0, 0, 2)},
+	{name: "redlock", n: 3, entries: 1, change: leases(1, 1, 2)},
+	{name: "redlock", n: 3, entries: 1, change: tooSoon, broken: process.MutualExclusion},
 	{name: "bully", n: 3, entries: 1, change: func(c *check.Config) { c.Timing = check.AnyTime }, broken: process.LeaderValidity},
 	{name: "bully", n: 3, entries: 1, change: func(c *check.Config) { c.Crashes, c.Timeouts = 1, 3 }},
 	{name: "lamport", n: 3, entries: 1, change: func(c *check.Config) { c.Drops = 1 }, broken: process.MutualExclusion},

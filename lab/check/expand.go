@@ -125,7 +125,8 @@ func (w *worker) left(v []uint32, b budget) bool {
 
 // premature reports whether a timer of a layer of p is longer than it may still be: one
 // of a round that is not over, one with which a detector gives up a process that is up, as live ones are heard of first while
-// delays are bounded; or one of the lock of a stack while somebody is inside.
+// delays are bounded; one of the lock of a stack while somebody is inside; or a lease while
+// its holder is inside, who leaves before.
 func (w *worker) premature(v []uint32, p int, e *edge) bool {
 	if w.cfg.Timing == AnyTime {
 		return false
@@ -138,7 +139,7 @@ func (w *worker) premature(v []uint32, p int, e *edge) bool {
 	case process.Detector:
 		return about != process.None && !w.view(v[about]).down
 	case process.Mutex:
-		return w.spec.Depth() > 1 && !w.still(v)
+		return w.spec.Depth() > 1 && !w.still(v) || about != process.None && w.view(v[about]).phase == inside
 	}
 	return false
 }

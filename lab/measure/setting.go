@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/conclave-io/conclave/algorithm/mutex/lease"
 	"github.com/conclave-io/conclave/algorithm/mutex/majority"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
@@ -206,6 +207,9 @@ func (s *setting) requesters(spec *process.Spec, n int) []process.ID {
 		if first = replicas; s.coordinators {
 			first, end = 0, replicas
 		}
+	}
+	if spec.Name == lease.Redlock.Name && n > 1 {
+		first = lease.Servers(&process.Config{N: n})
 	}
 	var clients []process.ID
 	for p := first; p < end; p++ {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/conclave-io/conclave/algorithm/mutex/lease"
 	"github.com/conclave-io/conclave/algorithm/mutex/majority"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
@@ -188,8 +189,11 @@ func (s *subject) params(p process.ID) process.Params {
 	if sets := s.config.Process.Topology.Quorums; sets != nil {
 		params.K = len(sets[p])
 	}
-	if s.spec.Name == majority.Spec.Name {
+	switch s.spec.Name {
+	case majority.Spec.Name:
 		params.Replicas, params.M = majority.Sizes(&s.config.Process)
+	case lease.Redlock.Name:
+		params.Replicas = lease.Servers(&s.config.Process)
 	}
 	return params
 }

@@ -44,9 +44,14 @@ func play(t *testing.T, cfg sim.Config, entries int) *scenario.Outcome {
 	return o
 }
 
-// configOf is an algorithm with n processes and nobody who asks yet.
+// configOf is an algorithm with n processes and nobody who asks yet. Leases last longer
+// than any of them stays.
 func configOf(spec *process.Spec, n int) sim.Config {
-	return sim.Config{Spec: spec, Process: process.Config{N: n}}
+	cfg := sim.Config{Spec: spec, Process: process.Config{N: n}}
+	if slices.ContainsFunc(spec.AllOptions(), func(o process.Option) bool { return o.Name == "ttl" }) {
+		cfg.Process.Options = []process.OptionValue{{Name: "ttl", Value: "2000"}}
+	}
+	return cfg
 }
 
 // A process alone, on a ring of one, enters at once and without a message to

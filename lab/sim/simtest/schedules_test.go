@@ -7,6 +7,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/election/superpeer"
+	"github.com/conclave-io/conclave/algorithm/mutex/lease"
 	"github.com/conclave-io/conclave/algorithm/mutex/majority"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/lab/sim/simtest"
@@ -26,6 +27,8 @@ func TestAlgorithms(t *testing.T) {
 					votersOfNobody(&plan)
 				case spec == majority.Spec:
 					fewCoordinators(&plan)
+				case spec == lease.Redlock:
+					plan.MayCrash = mostServersUp
 				case spec == superpeer.Spec:
 					// One segment, or so few nodes would all be super-peers and silent.
 					plan.Process.Options = []process.OptionValue{option("prefix", 0)}
@@ -67,6 +70,18 @@ func votersOfNobody(plan *simtest.Plan) {
 	plan.MayCrash = func(_ *sim.World, p process.ID) bool {
 		return !slices.ContainsFunc(clients, func(q process.ID) bool { return slices.Contains(quorums[q], p) })
 	}
+}
+
+// mostServersUp reports whether a majority of Redlock's servers is left without p.
+func mostServersUp(w *sim.World, p process.ID) bool {
+	servers := lease.Servers(w.Config())
+	down := 0
+	for q := range servers {
+		if w.Status(process.ID(q)).Down {
+			down++
+		}
+	}
+	return int(p) >= servers || 2*(down+1) < servers
 }
 
 // fewCoordinators keeps enough coordinators up. Without leases only those may
