@@ -10,6 +10,7 @@ type Needs struct {
 	Synchrony     bool // message delay is bounded by Config.D, and timers rely on it
 	Clock         bool // events carry the local clock
 	Elector       bool // recovers through an election in a layer below
+	Awake         bool // a process that waits relies on others that have started without being asked
 	Load          bool // hosts report how busy processes are (event Load), and the least busy leads
 	Detector      DetectorKind
 	Topology      TopologyKind

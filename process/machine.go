@@ -11,9 +11,13 @@ type Machine interface {
 }
 
 // Idler is a Machine that can say when it may be forgotten: it neither waits,
-// holds nor serves anyone, and a new machine whose Base is at its marks (see
-// [HighWater]) would behave like it. Machines that keep a right or knowledge of
-// others between requests, such as a token, do not implement it.
+// holds nor serves anyone, and knows of no crash. While it is idle, a host may put in
+// its place a new machine that has been started, without its timers, at any Base that
+// is not below its marks (see [HighWater]); the Bases of the other processes may be
+// lower or higher. As long as no process crashes and links lose and repeat nothing,
+// the system keeps what it promises. Machines that keep a right or knowledge of others
+// between requests, such as a token, do not implement it.
 type Idler interface {
+	// Idle reports whether the machine may be forgotten in its present state.
 	Idle() bool
 }

@@ -60,6 +60,7 @@ func composeNeeds(layers []*Spec) Needs {
 		needs.NoDuplication = needs.NoDuplication || l.Needs.NoDuplication
 		needs.Synchrony = needs.Synchrony || l.Needs.Synchrony
 		needs.Clock = needs.Clock || l.Needs.Clock
+		needs.Awake = needs.Awake || l.Needs.Awake
 		needs.Elector = needs.Elector || l.Needs.Elector && !elector
 		if !detector {
 			needs.Detector = max(needs.Detector, l.Needs.Detector)

@@ -61,7 +61,7 @@ an end of memory, time, states or depth, or was interrupted, 125 if the flags ar
 
 type checking struct {
 	*app
-	n, entries, cancels                                                           int
+	n, entries, cancels, forgets                                                  int
 	crashes, restarts, drops, duplicates, reorders, suspicions, timeouts, workers int
 	fifo, synchronous, depthFirst, liveness                                       bool
 	requesters                                                                    []string
@@ -88,6 +88,8 @@ func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 		return errors.New("--labels and --processes: give one of them, there are as many processes as labels")
 	case c.synchronous && given("timers"):
 		return errors.New("--synchronous and --timers: give one of them")
+	case c.forgets > 0 && (c.format != "" || c.scenario != ""):
+		return errors.New("--forgets: cannot be combined with --trace or --scenario, the simulator does not forget machines")
 	case given("time") && c.limit <= 0:
 		return fmt.Errorf("--time %v: give more than zero", &c.limit)
 	}
@@ -108,6 +110,7 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.StringVar(&c.detector, "detector", c.detector, "what tells an algorithm of crashes that asks no detector: unreliable or reliable; by default nothing, but in an election whoever follows a crashed leader is asked for another")
 	flags.IntVar(&c.suspicions, "suspicions", 0, "how often a detector may say that a process has crashed that is up")
 	flags.IntVar(&c.cancels, "cancels", 0, "how often a client that waits may give up, if the algorithm has a rule for it")
+	flags.IntVar(&c.forgets, "forgets", 0, "how often an idle machine may be replaced by a new one that knows only the highest numbers used; not with crashes or losses")
 	flags.IntVar(&c.timeouts, "timeouts", 0, "how many timers may run out (default 0: any number)")
 	flags.StringVar(&c.timers, "timers", c.timers, "when timers run out: as-needed, synchronous, patient, any or never")
 	flags.BoolVar(&c.synchronous, "synchronous", false, "the same as --timers synchronous")

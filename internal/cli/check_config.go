@@ -68,7 +68,7 @@ func (c *checking) bounds(cfg *check.Config) {
 	cfg.Liveness = c.liveness
 	cfg.Entries, cfg.Unordered, cfg.Memory = c.entries, !c.fifo, c.memory<<20
 	cfg.Crashes, cfg.Restarts, cfg.Drops, cfg.Duplicates, cfg.Reorders = c.crashes, c.restarts, c.drops, c.duplicates, c.reorders
-	cfg.Suspicions, cfg.Cancels = c.suspicions, c.cancels
+	cfg.Suspicions, cfg.Cancels, cfg.Forgets = c.suspicions, c.cancels, c.forgets
 	cfg.Detector = process.DetectorKind(slices.Index(detectors, c.detector))
 	cfg.Timeouts, cfg.Workers, cfg.MaxStates, cfg.MaxDepth = c.timeouts, c.workers, c.states, c.depth
 }

@@ -45,6 +45,7 @@ func Needs(spec *process.Spec) []string {
 		{n.Synchrony, "a known bound of the message delay"},
 		{n.Clock, "local clocks"},
 		{n.Elector, "an election in a layer below, to recover"},
+		{n.Awake, "all processes to start at once: one that waits relies on others that nobody asks"},
 		{n.Load, "reports of how busy each process is"},
 		{n.Detector == process.ReliableDetector, "a failure detector that is never wrong, to survive crashes"},
 		{n.Detector == process.UnreliableDetector, "a failure detector, which may be wrong, to survive crashes"},

@@ -42,6 +42,10 @@ type Config struct {
 	// for it: a client of any other algorithm waits on and releases at once, which is
 	// searched anyway.
 	Cancels int
+	// Forgets is how often a machine that is idle (see process.Idler) may be replaced by a
+	// new one, whose Base is at its marks or well above them. Processes must not crash
+	// then, and links must neither lose nor repeat messages.
+	Forgets int
 
 	// Detector is what tells the processes of crashes if the Spec asks no detector. Zero:
 	// nothing does; but in an election, whoever follows a leader that has crashed is
@@ -135,7 +139,7 @@ func (c *Config) Validate() error {
 	if err := c.Spec.Validate(&d.Process); err != nil {
 		return err
 	}
-	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateProperties, d.validateProposals, d.validateReduction} {
+	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateForgets, d.validateProperties, d.validateProposals, d.validateReduction} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -166,7 +170,7 @@ func (c *Config) validateNumbers() error {
 		name string
 		of   int
 	}{{"timeouts", c.Timeouts}, {"crashes", c.Crashes}, {"restarts", c.Restarts}, {"drops", c.Drops},
-		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"cancels", c.Cancels}} {
+		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"cancels", c.Cancels}, {"forgets", c.Forgets}} {
 		if b.of < 0 || b.of > maxBudget {
 			return fmt.Errorf("check: %d %s, there must be 0 to %d", b.of, b.name, maxBudget)
 		}
@@ -189,6 +193,19 @@ func (c *Config) validateNumbers() error {
 func (c *Config) validateCancels() error {
 	if c.Cancels > 0 && !c.Spec.Cancels {
 		return fmt.Errorf("check: %d cancels, but %s has no rule for them: a client that gives up waits on and releases at once", c.Cancels, c.Spec.Name)
+	}
+	return nil
+}
+
+func (c *Config) validateForgets() error {
+	if c.Forgets == 0 {
+		return nil
+	}
+	if _, idler := c.Spec.New(0, &c.Process).(process.Idler); !idler {
+		return fmt.Errorf("check: %d forgets, but no machine of %s may be forgotten", c.Forgets, c.Spec.Name)
+	}
+	if c.faulty() || c.Drops > 0 || c.Duplicates > 0 {
+		return fmt.Errorf("check: %d forgets cannot be combined with crashes, suspicions, drops or duplicates", c.Forgets)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ const (
 	actNotice  // that the leader has crashed
 	actCancel
 	actPropose
+	actForget
 )
 
 // action names a transition out of a given state.
@@ -149,7 +150,7 @@ func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 	edges := w.list(w.view(v[p]).own)
 	for i := range edges {
 		e := &edges[i]
-		if e.kind == actFire && (!timers || w.premature(v, p, e)) || e.kind == actNotice && !w.noticed(v, e) || e.kind == actCancel && !w.left(v, cancels) {
+		if e.kind == actFire && (!timers || w.premature(v, p, e)) || e.kind == actNotice && !w.noticed(v, e) || e.kind == actCancel && !w.left(v, cancels) || e.kind == actForget && !w.left(v, forgets) {
 			continue
 		}
 		a := action{kind: e.kind, proc: uint8(p), edge: uint8(i), stop: -1}
@@ -161,6 +162,9 @@ func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 		case actCancel:
 			w.spend(next, &nf, cancels)
 			w.moves-- // nobody has to give up
+		case actForget:
+			w.spend(next, &nf, forgets)
+			w.moves--
 		}
 		w.follow(next, nf, p, e, a)
 	}

@@ -36,12 +36,13 @@ const (
 	suspicions
 	timeouts
 	cancels
+	forgets
 	budgetCount
 )
 
 // limit returns the most that there may be.
 func (c *Config) limit(b budget) int {
-	return [...]int{c.Crashes, c.Restarts, c.Drops, c.Duplicates, c.Reorders, c.Suspicions, c.Timeouts, c.Cancels}[b]
+	return [...]int{c.Crashes, c.Restarts, c.Drops, c.Duplicates, c.Reorders, c.Suspicions, c.Timeouts, c.Cancels, c.Forgets}[b]
 }
 
 func newLayout(c *Config) layout {

@@ -18,7 +18,7 @@ type Path struct {
 
 // Step is one transition of a path. The first takes place at time 1.
 type Step struct {
-	Kind    string // acquire, release, cancel, campaign, propose, fire, deliver, drop, duplicate, crash, restart, elect
+	Kind    string // acquire, release, cancel, campaign, propose, forget, fire, deliver, drop, duplicate, crash, restart, elect
 	Process process.ID
 	Layer   uint8
 	Timer   process.Timer    // that runs out
@@ -47,7 +47,7 @@ type Step struct {
 
 var actionNames = [...]string{
 	"", "acquire", "release", "campaign", "fire", "deliver", "elect", "crash", "restart", "drop", "duplicate", "suspect", "campaign", "cancel",
-	"propose",
+	"propose", "forget",
 }
 
 // path finds the run to what was found. It takes the steps again, from the start, and
@@ -258,6 +258,8 @@ func (w *worker) own(e *edge) {
 		w.release()
 	case actCancel:
 		w.cancel()
+	case actForget:
+		w.forgetMachine()
 	case actCampaign:
 		w.campaign()
 	case actPropose:

@@ -45,6 +45,8 @@ func (c *Config) validateReduction() error {
 		return fmt.Errorf("check: partial order reduction cannot be used with a number of timeouts: they would depend on each other")
 	case c.Cancels > 0:
 		return fmt.Errorf("check: partial order reduction cannot be used with cancels: they would depend on each other")
+	case c.Forgets > 0:
+		return fmt.Errorf("check: partial order reduction cannot be used with forgets: they would depend on each other")
 	case c.kinds() > maxKinds:
 		return fmt.Errorf("check: partial order reduction tells %d types of messages apart, and %s has %d", maxKinds, c.Spec.Name, c.kinds())
 	case c.checks(process.StateInvariant):

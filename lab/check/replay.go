@@ -41,9 +41,10 @@ type timerOf struct {
 }
 
 // Scenario returns the run to what was found as the text of a scenario file, which
-// the simulator runs with the same outcome; nothing if nothing was found.
+// the simulator runs with the same outcome; nothing if nothing was found, or if
+// machines were forgotten, which the simulator does not do.
 func (r *Result) Scenario() []byte {
-	if r.Path == nil {
+	if r.Path == nil || r.Config.Forgets > 0 {
 		return nil
 	}
 	p := &replay{
@@ -61,6 +62,9 @@ func (r *Result) Scenario() []byte {
 func (r *Result) Replay() (*scenario.Scenario, error) {
 	if r.Path == nil {
 		return nil, fmt.Errorf("check: nothing was found that could be replayed")
+	}
+	if r.Config.Forgets > 0 {
+		return nil, fmt.Errorf("check: a run in which machines are forgotten cannot be replayed")
 	}
 	return scenario.Parse("check "+r.Config.Spec.Name, r.Scenario())
 }

@@ -115,7 +115,7 @@ func (c *Config) Bounds() string {
 		name string
 	}{{d.Timeouts, "timeout"}, {d.Crashes, "crash"}, {d.Restarts, "restart"}, {d.Drops, "loss"},
 		{d.Duplicates, "duplicate"}, {d.Reorders, "message out of order"},
-		{d.Suspicions, "wrong suspicion"}, {d.Cancels, "withdrawal"}} {
+		{d.Suspicions, "wrong suspicion"}, {d.Cancels, "withdrawal"}, {d.Forgets, "forgotten machine"}} {
 		if b.of > 0 {
 			parts = append(parts, count(b.of, b.name))
 		}

@@ -188,5 +188,5 @@ func (s *search) sometimes() []Sometimes {
 // budgetNames are those of one of each.
 var budgetNames = [budgetCount]string{
 	crashes: "crash", restarts: "restart", drops: "loss", duplicates: "duplicate", reorders: "message out of order",
-	suspicions: "wrong suspicion", timeouts: "timeout", cancels: "withdrawal",
+	suspicions: "wrong suspicion", timeouts: "timeout", cancels: "withdrawal", forgets: "forgotten machine",
 }

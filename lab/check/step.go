@@ -282,6 +282,32 @@ func (s *stepper) cancel() {
 	s.step(process.Event{Kind: process.Cancel})
 }
 
+// isIdle reports whether the machine of a process may be forgotten.
+func (s *stepper) isIdle(l *local) bool {
+	s.begin(l)
+	idler, ok := s.machine.(process.Idler)
+	return ok && idler.Idle()
+}
+
+// skew is how far above the marks a new machine may begin that replaces an idle one.
+// It is more than the few entries of a search add to what the others have used.
+const skew = 1000
+
+// forgetMachine replaces the machine, which is idle, by a new one.
+func (s *stepper) forgetMachine() {
+	c := *s.config
+	c.Base = process.HighWater(s.machine)
+	above := s.odometer.Choose(2)
+	c.Base.Clock += skew * uint64(above)
+	c.Base.Fence += skew * process.Fence(above)
+	if s.notes != nil {
+		last := &s.notes[len(s.notes)-1]
+		last.choices = append(last.choices, above)
+	}
+	s.machine, s.next.timers = s.spec.New(s.next.proc, &c), s.next.timers[:0]
+	s.step(process.Event{Kind: process.Start, Incarnation: 1})
+}
+
 func (s *stepper) campaign() {
 	s.next.asked++
 	s.step(process.Event{Kind: process.Campaign})

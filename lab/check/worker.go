@@ -192,6 +192,9 @@ func (w *worker) ownSteps(l *local) []edge {
 	case !mutex && !agreement && more:
 		add(actCampaign, 0, w.campaign)
 	}
+	if w.cfg.Forgets > 0 && w.isIdle(l) {
+		add(actForget, 0, w.forgetMachine)
+	}
 	if w.mayNotice(l) {
 		add(actNotice, uint64(l.leader), w.recall)
 	}

@@ -25,6 +25,9 @@ import (
 //     who waits enters when a run calms down; if it claims that elections terminate,
 //     everyone then follows the same live leader.
 //
+// In runs without faults, machines that are idle (see process.Idler) are replaced by
+// new ones now and then, with Bases that differ.
+//
 // The machines are driven over random schedules of 1 to 4 processes, for every
 // combination of named option values, with and without faults of the kinds that
 // the Spec says it survives. If it needs synchrony, messages and timers keep their
@@ -179,6 +182,9 @@ func (r *run) act() error {
 		return r.w.fire(p, p.timers[r.rng.Intn(len(p.timers))].timerKey)
 	case dice == 18 && r.faults:
 		return r.fault(p)
+	case dice == 18:
+		_, err := r.w.forget(p, uint64(1000*r.rng.Intn(2)))
+		return err
 	}
 	return nil
 }

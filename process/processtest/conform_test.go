@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -230,4 +231,17 @@ func TestConformJudgesProgress(t *testing.T) {
 	if err := verdict(spec); err == nil || !strings.Contains(err.Error(), "forever: no event") {
 		t.Errorf("error is %v, it should say that somebody waits forever", err)
 	}
+}
+
+// TestConformForgets: machines that are idle are replaced by new ones.
+func TestConformForgets(t *testing.T) {
+	spec := *central.Spec
+	spec.New = central.Flaw{BaseSeen: true}.New
+	defer func() {
+		if failed, ok := recover().(process.Violation); !ok || !strings.Contains(string(failed), "larger fence") {
+			t.Errorf("it ends with %v, a fence below a Base should be found", failed)
+		}
+	}()
+	err := verdict(&spec)
+	t.Errorf("nothing is found: %v", err)
 }

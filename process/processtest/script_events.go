@@ -146,6 +146,24 @@ func (s *script) life(d *datadriven.TestData) error {
 	return nil
 }
 
+// forget replaces machines that are idle.
+func (s *script) forget(d *datadriven.TestData) error {
+	procs, err := s.processes(d)
+	if err != nil {
+		return err
+	}
+	above, err := s.number(d, "above", 0)
+	if err != nil {
+		return err
+	}
+	for _, p := range procs {
+		if idle, err := s.w.forget(p, uint64(above)); err != nil || !idle {
+			return errors.Join(err, fmt.Errorf("the machine of %s may not be forgotten", s.w.name(p.id)))
+		}
+	}
+	return nil
+}
+
 // tell gives news about one process to everyone else alive, or to those named.
 func (s *script) tell(d *datadriven.TestData) error {
 	procs, err := s.processes(d)

@@ -256,6 +256,21 @@ func (w *world) restart(p *proc) error {
 	return w.happen(p, head, &process.Event{Kind: process.Restart, Incarnation: p.incarnation})
 }
 
+// forget replaces an idle machine by a new one whose Base is at its marks, or as much
+// above them as is given. It reports whether the machine may be forgotten.
+func (w *world) forget(p *proc, above uint64) (bool, error) {
+	if idler, ok := p.m.(process.Idler); !ok || p.down || !idler.Idle() {
+		return false, nil
+	}
+	c := *w.c
+	c.Base = process.HighWater(p.m)
+	c.Base.Clock += above
+	c.Base.Fence += process.Fence(above)
+	p.timers, p.m = nil, w.spec.New(p.id, w.c)
+	process.Copy(p.m, w.spec.New(p.id, &c), w.c.N, nil)
+	return true, w.happen(p, w.name(p.id)+" is forgotten and starts again", &process.Event{Kind: process.Start, Incarnation: p.incarnation})
+}
+
 // happen is step with a headline that ends with the rules that were applied,
 // which are known only afterwards.
 func (w *world) happen(p *proc, head string, ev *process.Event) error {

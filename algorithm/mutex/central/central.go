@@ -223,12 +223,13 @@ type machine struct {
 	term        process.Term  // of that coordinator
 	promised    process.Term  // nothing older is obeyed; promised >= term
 
-	// The coordinator. All is empty at the others; holder.id != None or the
-	// queue is empty, and nobody is in the queue twice.
+	// The coordinator. All is empty at the others, but for count before the first
+	// takeover; holder.id != None or the queue is empty, and nobody is in the queue
+	// twice.
 	holder entry
 	held   process.Fence // the fence of the holder; at most count
 	queue  []entry
-	count  process.Fence // the last fence given
+	count  process.Fence // the last fence given, or the Base
 	floor  []uint64      // by rank: requests with a lower rid are over
 
 	// The takeover, from T1 to T3; holder, queue and count collect the answers.
@@ -237,15 +238,16 @@ type machine struct {
 	failed   []process.ID // known to have crashed
 }
 
+// newMachine takes the Base for fences that this process may have given, and reports in a
+// takeover. It is no fence that a client has seen: that of the coordinator may be lower.
 func newMachine(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
 		c: c, self: self, mode: c.Option("mode", silent),
-		rid: c.Base.Clock, fence: c.Base.Fence,
+		rid: c.Base.Clock, count: c.Base.Fence,
 		coordinator: c.Topology.Coordinator, holder: entry{id: process.None},
 	}
 	if m.coordinator == self {
 		m.floor = make([]uint64, c.N)
-		m.count = c.Base.Fence
 	}
 	return m
 }
@@ -299,10 +301,10 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// Idle reports whether the process neither waits, holds nor coordinates anyone.
+// Idle reports whether the process neither waits, holds nor coordinates anyone. After a
+// takeover it knows what a new machine would not: who coordinates.
 func (m *machine) Idle() bool {
-	return m.phase == idle && m.owed == 0 && !m.taking &&
-		m.holder.id == process.None && m.promised == m.term
+	return m.phase == idle && m.holder.id == process.None && m.promised == 0 && len(m.failed) == 0
 }
 
 // Fields names the state. The promise is all that must survive a crash: a

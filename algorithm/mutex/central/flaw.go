@@ -6,6 +6,7 @@ import "github.com/conclave-io/conclave/process"
 // none.
 type Flaw struct {
 	OwnFirst         bool // R2 grants a REQUEST of the coordinator's own whoever holds
+	BaseSeen         bool // a client takes its Base for a fence that it has seen
 	UnnumberedEnding bool // R6 takes any RELEASE of the holder for that of its present entry
 }
 
@@ -13,5 +14,8 @@ type Flaw struct {
 func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	m := newMachine(self, c).(*machine)
 	m.flaw = flaw
+	if flaw.BaseSeen {
+		m.fence = c.Base.Fence
+	}
 	return m
 }

@@ -334,6 +334,13 @@ func (m *machine) tell(p process.ID, msg process.Message, fx *process.Effects) {
 	fx.Send(p, msg)
 }
 
+// Idle reports whether the process has no request and knows of none. It may forget when
+// the others spoke last: what they say from now on is younger than the marks, or answers
+// a request that is.
+func (m *machine) Idle() bool {
+	return m.phase == idle && len(m.queue) == 0 && m.failed.Empty()
+}
+
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
 	process.Enum(f, "st", &m.phase, phaseNames)

@@ -128,7 +128,7 @@ var Spec = &process.Spec{
 		{Name: "delta", Default: "0", Max: 60_000_000, Text: "how long an idle process keeps the token, in microseconds"},
 	},
 	Needs: process.Needs{
-		Reliable: true, Elector: true,
+		Reliable: true, Elector: true, Awake: true,
 		Detector: process.ReliableDetector, Topology: process.RingTopology,
 	},
 	Claims:  claims,
