@@ -1,5 +1,5 @@
 // Command bench measures Conclave beside other services, under faults and under
-// many sessions, and writes what it found into docs/performance.md.
+// many sessions, and its model checker beside Spin, and writes what it found into docs/performance.md.
 //
 // It is a module of its own, so that what other services need is no concern of
 // those who use Conclave. It runs on Linux, loads only 127.0.0.1, ends only what it
@@ -42,12 +42,13 @@ var measurements = []measurement{
 	{"expiry", "what others notice when many sessions end at once", expiry},
 	{"memory", "what a held lock costs in memory", memory},
 	{"profile", "where the leader's processor time goes under load", profile},
+	{"checker", "the model checker beside Spin on the same model", checker},
 }
 
 // bench is what all measurements are told.
 type bench struct {
 	rounds, seconds, count, sessions, connections, locks, rest int
-	held, holders, span                                        int
+	held, holders, span, entries                               int
 	services                                                   []string
 
 	dir      string // of this run, removed at its end
@@ -105,6 +106,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&o.held, "held", 1000000, "of readers: how many locks are held")
 	flags.IntVar(&o.holders, "holders", 100000, "of readers: how many sessions hold them")
 	flags.IntVar(&o.span, "span", 10, "of readers: how many seconds are measured at a time")
+	flags.IntVar(&o.entries, "entries", 4, "of checker: how often each process enters")
 	flags.StringVar(&o.services, "services", strings.Join(peer.Kinds, ","), "which services take part")
 	flags.StringVar(&o.parent, "dir", "", "where to keep data meanwhile (default: the directory for temporary files)")
 	flags.StringVar(&o.page, "page", "", "write the section into this page, between its markers")
@@ -139,7 +141,7 @@ func (o *options) validate(flags *flag.FlagSet) error {
 	}
 	for name, v := range map[string]struct{ value, most int }{
 		"rounds": {o.rounds, 100}, "seconds": {o.seconds, 60}, "count": {o.count, 101},
-		"held": {o.held, 4000000}, "holders": {o.holders, o.held}, "span": {o.span, 60},
+		"held": {o.held, 4000000}, "holders": {o.holders, o.held}, "span": {o.span, 60}, "entries": {o.entries, 4},
 		"sessions": {o.sessions, 10000}, "connections": {o.connections, o.sessions}, "locks": {o.locks, 1000000}, "rest": {o.rest, 600},
 	} {
 		if v.value < 1 || v.value > v.most {
