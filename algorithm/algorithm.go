@@ -51,6 +51,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
 	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
 	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -101,6 +102,8 @@ var All = []*process.Spec{
 	paxos.Spec,
 	paxos.Proposers,
 	raft.Spec,
+
+	twophase.Spec,
 
 	clocklamport.Spec,
 	vector.Spec,

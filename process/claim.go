@@ -110,6 +110,12 @@ const (
 	StateInvariant      Property = "invariant"               // Spec.Invariant holds in every state
 	DecideOnce          Property = "single decision"         // nobody decides twice
 	Convergence         Property = "convergence"             // from any state to a legitimate one
+	Atomicity           Property = "atomicity"               // nobody commits a transaction that another aborts
+	StableDecision      Property = "stable decision"         // whoever has committed or aborted never changes that, not even after a crash
+	UnanimousCommit     Property = "unanimous commit"        // a commit only if all voted yes
+	NonTriviality       Property = "non-triviality"          // an abort only if somebody voted no, or something failed
+	RepairTermination   Property = "decision after repair"   // once everybody is up again, everyone who voted decides
+	NonBlocking         Property = "non-blocking"            // everyone who voted and is up decides, although others are down
 )
 
 // Properties are those that any algorithm may promise.
@@ -120,6 +126,7 @@ var Properties = []Property{
 	StrongClock, ClockBound, MulticastAgreement, OrderFIFO, OrderCausal, OrderTotal, ConsistentCut,
 	ValueAgreement, ValueValidity, Decision, NoPhantom, DeadlockFound, SingleLeader, StateInvariant,
 	DecideOnce, Convergence,
+	Atomicity, StableDecision, UnanimousCommit, NonTriviality, RepairTermination, NonBlocking,
 }
 
 // String returns the name of the property.
@@ -236,11 +243,12 @@ const (
 	DetectionTime
 	MessageCount // of one run of the algorithm
 	DecisionTime // from the first proposal to the last decision
+	LogWrites    // of one transaction: how often a process saves its state
 )
 
 var metricNames = [...]string{"", "messages_per_entry", "client_delay", "sync_delay", "throughput", "bypass",
 	"messages_per_election", "time", "messages_per_multicast", "messages_per_period", "messages_per_decision",
-	"detection_time", "messages", "decision_time"}
+	"detection_time", "messages", "decision_time", "log_writes"}
 
 // String returns the name of the metric as in tables and JSON.
 func (m Metric) String() string { return metricNames[m] }

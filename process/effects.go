@@ -212,7 +212,7 @@ func (fx *Effects) Rejoin(p ID, incarnation uint64) {
 	fx.add(Effect{Kind: EffectRejoin, Peer: p, Value: int64(incarnation)})
 }
 
-// Decide announces the value that was agreed on.
+// Decide announces the value that was agreed on, in a transaction Commit or Abort.
 func (fx *Effects) Decide(value int64) { fx.add(Effect{Kind: EffectDecide, Value: value}) }
 
 // Adjust moves the local clock by d, which may be negative; the host slews.

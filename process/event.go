@@ -27,7 +27,8 @@ const (
 	Campaign
 	// Resign gives up a leadership.
 	Resign
-	// Propose offers a value to agree on, or to multicast (Value, Data).
+	// Propose offers a value to agree on, or to multicast; in a transaction it is the
+	// vote, Commit or Abort (Value, Data).
 	Propose
 	// Transmit asks a carrier to take a message of a layer above to Message.To,
 	// or to everyone if that is None (Message).

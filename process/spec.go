@@ -20,10 +20,11 @@ const (
 	GlobalState
 	Agreement
 	Deadlock
-	Composed // a stack
+	Transaction // atomic commitment
+	Composed    // a stack
 )
 
-var familyNames = [...]string{"", "mutex", "election", "detector", "clock", "multicast", "globalstate", "agreement", "deadlock", "composed"}
+var familyNames = [...]string{"", "mutex", "election", "detector", "clock", "multicast", "globalstate", "agreement", "deadlock", "transaction", "composed"}
 
 // String returns the name of the family, which is also that of its folder.
 func (f Family) String() string { return familyNames[f] }

@@ -49,6 +49,8 @@ func (d *Describer) Event(p process.ID, ev *process.Event) Record {
 		r.Layer = int(ev.Layer)
 	case process.Suspect, process.Trust, process.Fail, process.Rejoin, process.Neighbor, process.Elected:
 		r.Peer = d.label(ev.Peer)
+	case process.Propose:
+		r.Word = d.spec.ValueWord(true, ev.Value)
 	}
 	return r
 }
@@ -84,6 +86,8 @@ func (d *Describer) effect(e *process.Effect, fx *process.Effects) Effect {
 		described.Peer, described.Round = d.label(e.Peer), e.Term.Round()
 	case process.EffectSuspect, process.EffectTrust, process.EffectFail, process.EffectRejoin:
 		described.Peer = d.label(e.Peer)
+	case process.EffectDecide:
+		described.Word = d.spec.ValueWord(false, e.Value)
 	case process.EffectChoose:
 		described.Hi = int64(e.Hi)
 	}

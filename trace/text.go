@@ -44,6 +44,8 @@ func (r *Record) headline() string {
 		return r.Kind + " " + r.Message.link() + " " + r.Message.Text
 	case r.Timer != "":
 		return "timer " + r.Timer + " runs out"
+	case r.Word != "":
+		return "vote " + r.Word
 	}
 	return r.Kind + optional(" ", r.Peer) + roundText(r.Round) + valueText(r.Value)
 }
@@ -70,6 +72,8 @@ func (e *Effect) text(p process.Label) string {
 		text = fmt.Sprintf("%d IN fence=%s", p, e.Fence)
 	case e.Kind == process.EffectChoose.String():
 		text = fmt.Sprintf("choose %d of %d", e.Value, e.Hi)
+	case e.Word != "":
+		text = e.Word
 	default:
 		text = e.Kind + optional(" ", e.Peer) + roundText(e.Round) + valueText(e.Value)
 	}

@@ -58,6 +58,7 @@ type Record struct {
 	Peer    *process.Label `json:"peer,omitempty"`  // the process spoken of
 	Round   uint64         `json:"round,omitempty"` // of a leadership
 	Value   int64          `json:"value,omitempty"`
+	Word    string         `json:"word,omitempty"` // for a value that has one: "yes"
 	Message *Message       `json:"msg,omitempty"`
 	Note    string         `json:"note,omitempty"` // for people
 
@@ -102,6 +103,7 @@ type Effect struct {
 	Round    uint64         `json:"round,omitempty"`
 	Fence    string         `json:"fence,omitempty"`
 	Value    int64          `json:"value,omitempty"`
+	Word     string         `json:"word,omitempty"` // for a value that has one: "commit"
 	Message  *Message       `json:"msg,omitempty"`
 
 	Cut     bool            `json:"cut,omitempty"`     // a crash in the step kept it from happening

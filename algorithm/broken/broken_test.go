@@ -107,6 +107,8 @@ func asks(b broken.Bounds, family process.Family, r *rand.Rand) []sim.Command {
 		kind = process.Campaign
 	case process.Agreement:
 		return proposals(b, clients)
+	case process.Transaction:
+		return votes(clients)
 	}
 	var commands []sim.Command
 	for _, p := range clients {
@@ -135,6 +137,15 @@ func proposals(b broken.Bounds, clients []process.ID) []sim.Command {
 		for _, p := range clients {
 			commands = append(commands, sim.Command{Process: p, Kind: process.Propose, Value: int64(k*b.N + int(p) + 1)})
 		}
+	}
+	return commands
+}
+
+// votes are all yes, and all at once.
+func votes(clients []process.ID) []sim.Command {
+	var commands []sim.Command
+	for _, p := range clients {
+		commands = append(commands, sim.Command{Process: p, Kind: process.Propose, Value: process.Commit})
 	}
 	return commands
 }

@@ -53,6 +53,12 @@ func occasion(top *process.Spec, cfg *sim.Config) []sim.Command {
 			each = append(each, sim.Command{At: d, Kind: process.Propose, Process: p, Value: int64(cfg.Process.Label(p))})
 		}
 		return each
+	case top.Family == process.Transaction:
+		var each []sim.Command
+		for p := range process.ID(n) {
+			each = append(each, sim.Command{At: d, Kind: process.Propose, Process: p, Value: process.Commit})
+		}
+		return each
 	case top.Family == process.ClockSync && top.Carrier:
 		var each []sim.Command
 		for p := range n {

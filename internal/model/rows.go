@@ -79,6 +79,9 @@ var rows = []row{
 	{name: "suzuki-kasami-consensus", n: 3, entries: 1},
 	{name: "bully-consensus", n: 3, entries: 1},
 	{name: "paxos-bully", n: 3, entries: 1, change: firstAsks},
+	{name: "two-phase-commit", n: 3, entries: 1, note: "and nobody waits forever", change: repaired},
+	{name: "two-phase-commit", n: 4, entries: 1, change: repaired},
+	{name: "two-phase-commit", n: 3, entries: 1, note: "non-blocking", change: blocked, violated: true},
 }
 
 func unordered(c *check.Config) { c.Unordered = true }
@@ -162,6 +165,16 @@ func twoTimeouts(c *check.Config) {
 
 // firstAsks lets one process ask, and timers of elections run out twice.
 func firstAsks(c *check.Config) { c.Timeouts, c.Requesters = 2, []process.ID{0} }
+
+// repaired lets a process crash and come back.
+func repaired(c *check.Config) {
+	c.Crashes, c.Restarts, c.Liveness = 1, 1, c.Process.N < 4
+}
+
+// blocked looks for participants that wait forever for one that is down.
+func blocked(c *check.Config) {
+	c.Crashes, c.Liveness, c.Properties = 1, true, []process.Property{process.NonBlocking}
+}
 
 // live looks also for runs that go on forever while somebody waits: where a token
 // never rests, a run ends nowhere.

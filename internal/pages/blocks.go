@@ -126,6 +126,7 @@ var families = []struct {
 	{process.Multicast, "multicast"},
 	{process.GlobalState, "global states"},
 	{process.Agreement, "agreement"},
+	{process.Transaction, "transactions"},
 	{process.Deadlock, "deadlocks"},
 	{process.Composed, "stacks"},
 }

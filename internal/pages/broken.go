@@ -47,6 +47,8 @@ func fillBroken(root string) (written, wanted string, err error) {
 			return mistakes(process.Election), nil
 		case "agreement":
 			return mistakes(process.Agreement), nil
+		case "transactions":
+			return mistakes(process.Transaction), nil
 		}
 		return "", fmt.Errorf("%s: there is no generated block %q", brokenPage, b.name)
 	})

@@ -58,12 +58,15 @@ func (s *stepper) decided(value int64) {
 func (s *stepper) decisions() int {
 	count := 0
 	for i := range s.fx.Len() {
-		if e := s.fx.At(i); e.Kind == process.EffectDecide && !e.Internal && s.cfg.family() == process.Agreement {
+		if e := s.fx.At(i); e.Kind == process.EffectDecide && !e.Internal && s.decides() {
 			count++
 		}
 	}
 	return count
 }
+
+// decides reports whether decisions are outputs of the algorithm.
+func (s *stepper) decides() bool { return s.cfg.family() == process.Agreement || s.cfg.transaction() }
 
 // judgeDecisions judges what p has decided in a step, after some decisions since its
 // start.

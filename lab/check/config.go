@@ -17,7 +17,7 @@ type Config struct {
 	Process process.Config
 
 	// Entries is how often each requester asks to enter, in an election calls for one, in
-	// a consensus proposes a value. Zero: once.
+	// a consensus proposes a value. Zero: once. In a transaction each votes once.
 	Entries int
 	// Requesters are those who ask, or call; nil: all.
 	Requesters []process.ID
@@ -139,7 +139,7 @@ func (c *Config) Validate() error {
 	if err := c.Spec.Validate(&d.Process); err != nil {
 		return err
 	}
-	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateForgets, d.validateProperties, d.validateProposals, d.validateReduction} {
+	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateForgets, d.validateProperties, d.validateProposals, d.validateVotes, d.validateReduction} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -148,8 +148,8 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) validateFamily() error {
-	if family := c.family(); family != process.Mutex && family != process.Election && family != process.Agreement {
-		return fmt.Errorf("check: %s is for %s; mutual exclusion, elections and consensus can be checked", c.Spec.Name, family)
+	if family := c.family(); family != process.Mutex && family != process.Election && family != process.Agreement && family != process.Transaction {
+		return fmt.Errorf("check: %s is for %s; mutual exclusion, elections, consensus and transactions can be checked", c.Spec.Name, family)
 	}
 	return nil
 }

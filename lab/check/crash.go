@@ -30,7 +30,7 @@ func (s *stepper) noteStops(first int) {
 		happened := effects > saveAt && sends < len(s.sends)
 		if happened && (sends > last || decided > lastDecided || saveAt >= 0 && effects == saveAt+1) {
 			last, lastDecided = sends, decided
-			s.stops = append(s.stops, stop{to: s.downAfter(&s.next), sends: sends, effects: effects, step: s.steps, decided: decided})
+			s.stops = append(s.stops, stop{to: s.downDeciding(decided), sends: sends, effects: effects, step: s.steps, decided: decided})
 		}
 	}
 	if s.steps > 1 {
@@ -43,7 +43,7 @@ func (s *stepper) noteStops(first int) {
 			if e.Kind == process.EffectSend || e.Kind == process.EffectBroadcast {
 				sends++
 			}
-			if e.Kind == process.EffectDecide && s.cfg.family() == process.Agreement {
+			if e.Kind == process.EffectDecide && s.decides() {
 				decided++
 			}
 			note()
@@ -98,10 +98,20 @@ func (s *stepper) weight(e *process.Effect) int {
 	return 1
 }
 
+// downDeciding returns the local state of a process that crashes in a step after so many
+// decisions of it.
+func (s *stepper) downDeciding(decided int) uint32 {
+	outcome := s.next.outcome
+	s.next.outcome = s.outcomeAfter(decided)
+	id := s.downAfter(&s.next)
+	s.next.outcome = outcome
+	return id
+}
+
 // downAfter returns the local state of a process that crashes.
 func (s *stepper) downAfter(l *local) uint32 {
 	down := local{
-		proc: l.proc, down: true, asked: l.asked, incarnation: l.incarnation, leader: process.None,
+		proc: l.proc, down: true, asked: l.asked, vote: l.vote, outcome: l.outcome, incarnation: l.incarnation, leader: process.None,
 		past: l.past, passed: l.passed, knows: l.knows, durable: l.durable,
 	}
 	if s.cfg.Restarts == 0 {

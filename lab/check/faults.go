@@ -55,15 +55,23 @@ func (w *worker) followStops(f print, p int, e *edge, a action) {
 		for k := range sends[:s.sends] {
 			w.sendTo(next, &nf, &sends[k])
 		}
-		before := int(w.view(next[p]).state.decisions)
+		before := w.view(next[p]).state
 		w.crash(next, &nf, p, s.to)
 		var broken *Violation
 		if s.decided > 0 {
-			broken = w.judgeDecisions(next, &nf, process.ID(p), before, w.extras[e.extra].decided[:s.decided])
+			broken = w.judgeStopped(next, &nf, process.ID(p), before, w.extras[e.extra].decided[:s.decided])
 		}
 		a.stop = int8(i)
 		w.finish(nf, a, broken)
 	}
+}
+
+// judgeStopped judges what p has decided in a step in which it crashes.
+func (w *worker) judgeStopped(next []uint32, f *print, p process.ID, before *local, decided []int64) *Violation {
+	if w.cfg.transaction() {
+		return w.judgeOutcomes(next, p, before.outcome, decided)
+	}
+	return w.judgeDecisions(next, f, p, int(before.decisions), decided)
 }
 
 // crash makes a process stop, which detectors notice.

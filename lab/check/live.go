@@ -130,6 +130,9 @@ func (w *worker) class(v []uint32, a action) uint64 {
 
 // waits reports whether a process wants something in a state.
 func (g *graph) waits(i int32, p process.ID) bool {
+	if g.cfg.transaction() {
+		return g.w.undecided(g.nodes[i].state, p)
+	}
 	l := g.w.view(g.nodes[i].state[p])
 	if g.cfg.family() != process.Election {
 		return l.phase == waiting && !l.down
@@ -156,6 +159,8 @@ func (t *tarjan) starves(p process.ID) *lasso {
 		property = process.LeaderTermination
 	case process.Agreement:
 		property = process.Decision
+	case process.Transaction:
+		property = t.cfg.endless()
 	}
 	return &lasso{graph: t.graph, part: part, broken: &Violation{Property: property, Process: p, Text: text}}
 }

@@ -36,6 +36,8 @@ type local struct {
 	term      process.Term
 	rounds    uint8         // of a synchronous consensus: how many it has ended
 	decisions uint8         // since it started
+	vote      ballot        // in a transaction; a crash does not undo it
+	outcome   ballot        // that it has announced last, the same
 	reached   bool          // by a message of the algorithm, in an election
 	past      []uint8       // by rank: how many requests happened before its present; nil if nobody wants to know
 	request   []uint8       // past, as it was at its request
@@ -84,7 +86,7 @@ func (l *local) disarm(key uint64) {
 // appendTo encodes the state. Equal states have equal encodings, and different ones
 // different ones: every list has its length before it.
 func (l *local) appendTo(dst []byte) []byte {
-	dst = append(dst, byte(l.proc), byte(l.proc>>8), byte(l.phase), bit(l.down)|bit(l.reached)<<1, l.asked, l.rounds, l.decisions)
+	dst = append(dst, byte(l.proc), byte(l.proc>>8), byte(l.phase), bit(l.down)|bit(l.reached)<<1|byte(l.vote)<<2|byte(l.outcome)<<4, l.asked, l.rounds, l.decisions)
 	for _, v := range [...]uint64{
 		uint64(l.incarnation), uint64(l.now), uint64(l.leader + 1), uint64(l.term), uint64(l.passed), l.stamp, l.asking, l.token,
 	} {

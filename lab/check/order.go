@@ -88,6 +88,9 @@ func (w *worker) judgeBooks(next []uint32, f *print, p process.ID, e *edge) *Vio
 		}
 	}
 	if values := w.extras[e.extra].decided; e.extra > 0 && len(values) > 0 {
+		if w.cfg.transaction() {
+			return w.judgeOutcomes(next, p, e.outcome, values)
+		}
 		return w.judgeDecisions(next, f, p, int(w.view(next[p]).state.decisions)-len(values), values)
 	}
 	if w.layout.stamp >= 0 && e.flags&entered != 0 {

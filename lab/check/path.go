@@ -169,6 +169,9 @@ func (w *worker) describe(v []uint32, a action, count []int) Step {
 	st.Lost = e.steps == 0 && st.News == 0 && st.Message != nil
 	w.retake(&st, v, a, e)
 	if e.kind == actPropose {
+		st.Value = int64(e.argument)
+	}
+	if e.kind == actPropose && !w.cfg.transaction() {
 		st.Value = w.cfg.proposal(st.Process, int(w.view(v[a.proc]).asked))
 	}
 	if e.kind == actFire {
@@ -263,6 +266,10 @@ func (w *worker) own(e *edge) {
 	case actCampaign:
 		w.campaign()
 	case actPropose:
+		if w.cfg.transaction() {
+			w.castVote(int64(e.argument))
+			return
+		}
 		w.propose()
 	case actNotice:
 		w.recall()

@@ -15,6 +15,7 @@ var checkable = []process.Property{
 	process.LeaderAgreement, process.RoundAgreement, process.LeaderValidity, process.LeaderTermination, process.SingleLeader,
 	process.StateInvariant,
 	process.ValueAgreement, process.ValueValidity, process.DecideOnce, process.Decision,
+	process.Atomicity, process.StableDecision, process.UnanimousCommit, process.NonTriviality, process.RepairTermination, process.NonBlocking,
 }
 
 // costly are the properties that are checked only if somebody asks for them: what has
@@ -202,6 +203,9 @@ func (w *worker) judgeEnd(v []uint32) *Violation {
 		if broken := property.Decision(s, s.Waiting); broken != nil {
 			return broken
 		}
+	}
+	if w.cfg.transaction() {
+		return w.judgeUndecided(v)
 	}
 	if w.cfg.checks(process.Progress) {
 		if broken := property.Progress(w.sceneOf(v), 0); broken != nil {

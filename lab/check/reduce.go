@@ -53,6 +53,8 @@ func (c *Config) validateReduction() error {
 		return fmt.Errorf("check: partial order reduction cannot be used with an invariant: it leaves out states; name the properties to check")
 	case c.family() == process.Agreement:
 		return fmt.Errorf("check: partial order reduction cannot be used with consensus: which value is decided depends on the order of steps")
+	case c.transaction():
+		return fmt.Errorf("check: partial order reduction cannot be used with transactions: whether one aborts depends on the order of steps")
 	case c.Liveness:
 		return fmt.Errorf("check: partial order reduction cannot be used with liveness: it leaves out what fairness asks for")
 	}

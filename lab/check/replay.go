@@ -103,7 +103,11 @@ func (p *replay) step(at int, s *Step) {
 	case "release", "cancel", "campaign":
 		p.command("{at: %d, %s: %s}", at, s.Kind, own)
 	case "propose":
-		p.command("{at: %d, propose: %d, by: %s}", at, s.Value, own)
+		if word := p.Config.Spec.ValueWord(true, s.Value); word != "" {
+			p.command("{at: %d, vote: %s, by: %s}", at, word, own)
+		} else {
+			p.command("{at: %d, propose: %d, by: %s}", at, s.Value, own)
+		}
 	case "fire":
 		times := p.timers[timerOf{s.Process, timerKey(s.Layer, s.Timer)}]
 		times[len(times)-1] = at

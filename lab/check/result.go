@@ -89,6 +89,8 @@ func (c *Config) Bounds() string {
 		what = "call"
 	case process.Agreement:
 		what = "proposal"
+	case process.Transaction:
+		what = "vote"
 	}
 	parts := []string{fmt.Sprintf("N=%d", d.Process.N), count(d.Entries, what) + " each"}
 	if len(d.Requesters) < d.Process.N {

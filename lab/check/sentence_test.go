@@ -24,7 +24,7 @@ func TestOneSentence(t *testing.T) {
 			b := v.Bounds
 			cfg := check.Config{
 				Spec: v.Spec, Process: process.Config{N: b.N, Options: b.Options}, Entries: b.Entries, Requesters: b.Clients,
-				Duplicates: b.Duplicates, Crashes: b.Crashes, Cancels: b.Cancels, Workers: 1, MaxStates: 20_000,
+				Duplicates: b.Duplicates, Crashes: b.Crashes, Restarts: b.Restarts, Cancels: b.Cancels, Workers: 1, MaxStates: 20_000,
 			}
 			if b.AnyTime {
 				cfg.Timing = check.AnyTime

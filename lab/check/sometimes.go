@@ -37,6 +37,8 @@ const (
 	someDecide
 	twoPropose
 	decideAfterCrash
+	someCommit
+	someAbort
 	interestCount
 )
 
@@ -68,7 +70,9 @@ func (c *Config) interests() (wanted uint32, texts [interestCount]string) {
 	add(leadAfterCrash, election && c.Crashes > 0 && c.Process.N > 1, "another leader is announced after a crash")
 	add(someDecide, agreement, "somebody decides")
 	add(twoPropose, agreement && asking > 1, "two wait for a decision at once")
-	add(decideAfterCrash, agreement && c.Crashes > 0 && c.Process.N > 1, "somebody decides after a crash")
+	add(decideAfterCrash, (agreement || c.transaction()) && c.Crashes > 0 && c.Process.N > 1, "somebody decides after a crash")
+	add(someCommit, c.transaction(), "somebody commits")
+	add(someAbort, c.transaction(), "somebody aborts")
 	return wanted, texts
 }
 
@@ -86,6 +90,9 @@ func (w *worker) watch(v []uint32, p process.ID, e *edge) {
 		w.reach(twoPropose)
 	case e.extra > 0 && len(w.extras[e.extra].decided) > 0:
 		w.reach(someDecide)
+		if w.cfg.transaction() {
+			w.watchOutcomes(w.extras[e.extra].decided)
+		}
 		if w.crashed(v) {
 			w.reach(decideAfterCrash)
 		}
@@ -98,6 +105,16 @@ func (w *worker) watch(v []uint32, p process.ID, e *edge) {
 	}
 	if e.flags&requested != 0 && w.count(v, isInside) > 0 && w.count(v, waits) > 0 {
 		w.reach(someWait)
+	}
+}
+
+func (w *worker) watchOutcomes(outcomes []int64) {
+	for _, outcome := range outcomes {
+		if outcome == process.Commit {
+			w.reach(someCommit)
+		} else {
+			w.reach(someAbort)
+		}
 	}
 }
 

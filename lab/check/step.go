@@ -37,7 +37,8 @@ type edge struct {
 	stops    uint32 // position in the worker's list, or 0
 	extra    uint32 // the same
 	fence    process.Fence
-	argument uint64 // the timer that runs out
+	argument uint64 // the timer that runs out, or the vote
+	outcome  ballot // of the process before
 }
 
 // send is a message that goes into a slot.
@@ -65,6 +66,7 @@ type stepper struct {
 	wrong   string
 	extra   extra
 	stops   []stop // where a crash may cut it short
+	before  ballot // the outcome before it
 	steps   int    // how many the machine has taken
 	notes   []note // of each way; nil unless somebody wants them
 }
@@ -104,6 +106,7 @@ func (s *stepper) take(from *local, what func()) []taken {
 
 func (s *stepper) begin(from *local) {
 	s.next.copyFrom(from)
+	s.before = from.outcome
 	s.sends, s.stops = s.sends[:0], nil
 	s.flags, s.fence, s.wrong, s.steps, s.extra = 0, 0, "", 0, extra{}
 	s.machine = nil
@@ -224,6 +227,9 @@ func (s *stepper) interpret(e *process.Effect) {
 	case process.EffectDecide:
 		if s.cfg.family() == process.Agreement {
 			s.decided(e.Value)
+		}
+		if s.cfg.transaction() {
+			s.concluded(e.Value)
 		}
 	case process.EffectCampaign:
 		s.flags |= campaigns

@@ -189,6 +189,10 @@ func (w *worker) ownSteps(l *local) []edge {
 		add(actAcquire, 0, w.acquire)
 	case agreement && l.phase == idle && more:
 		add(actPropose, 0, w.propose)
+	case w.cfg.transaction():
+		for vote := process.Abort; vote <= process.Commit && more; vote++ {
+			add(actPropose, uint64(vote), func() { w.castVote(vote) })
+		}
 	case !mutex && !agreement && more:
 		add(actCampaign, 0, w.campaign)
 	}
@@ -209,6 +213,7 @@ func (w *worker) ownSteps(l *local) []edge {
 // edges takes a step in all its ways.
 func (w *worker) edges(from *local, like edge, what func()) []edge {
 	var edges []edge
+	like.outcome = from.outcome
 	f := w.printOfLocal(from)
 	for _, t := range w.take(from, what) {
 		e := like

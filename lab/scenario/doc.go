@@ -61,7 +61,8 @@
 // label of the process. Acquire may have hold, a time or
 // "release" for until it is released. Suspect, trust, fail, rejoin and neighbor
 // name a peer and say in to which process is told; elected names a leader, with
-// to and round. Propose and load have a value, and by which process.
+// to and round. Propose and load have a value, and vote yes or
+// no, and by which process.
 //
 // A fault has a time at and one of crash (for), crash-in-step (effects, step,
 // for), restart, pause (for), resume, drift (ppm), jump (by) and slow-disk (delay), each
@@ -72,6 +73,7 @@
 // Expect may say: violation, the name of a property, assertion for what an algorithm
 // asserts of itself, or none, which is also meant when it is absent; reason, why the run ends; entries; order, the labels in the
 // order of entering; messages, how many of each name; messages-per-entry; leader;
-// decided, the values that everyone who is up has decided, in order;
+// decided, the values that everyone who is up has decided, in order, also commit or
+// abort;
 // waiting and inside, how many clients are so at the end; refused commands.
 package scenario

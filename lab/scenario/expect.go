@@ -179,6 +179,10 @@ func (r *reader) leader(n *yaml.Node) {
 func (r *reader) decided(n *yaml.Node) {
 	var want []int64
 	for _, item := range r.items(n, "decided") {
+		if word := slices.Index(process.OutcomeNames, r.scalar(item)); word >= 0 {
+			want = append(want, int64(word))
+			continue
+		}
 		want = append(want, int64(r.number(item, "a decision", 0, maxCount)))
 	}
 	r.expects(func(o *Outcome) string {

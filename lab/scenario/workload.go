@@ -49,7 +49,7 @@ func (r *reader) commands(n *yaml.Node) {
 var (
 	ownVerbs   = []string{"cancel", "release", "campaign", "resign", "leave", "record"}
 	peerVerbs  = []string{"suspect", "trust", "fail", "rejoin", "neighbor"}
-	valueVerbs = []string{"propose", "load"}
+	valueVerbs = []string{"propose", "load", "vote"}
 
 	commandVerbs = slices.Concat([]string{"acquire"}, ownVerbs, peerVerbs, []string{"elected"}, valueVerbs)
 )
@@ -99,6 +99,9 @@ func keys(n *yaml.Node) []*yaml.Node {
 func (r *reader) command(n *yaml.Node) sim.Command {
 	verb := r.verb(n, "a command", commandVerbs)
 	m := sim.Command{Kind: process.KindByName(verb)}
+	if verb == "vote" {
+		m.Kind = process.Propose
+	}
 	fields := []field{{"at", func(n *yaml.Node) { m.At = r.time(n, "at") }}}
 	required := []string{"at"}
 	switch {
@@ -113,6 +116,9 @@ func (r *reader) command(n *yaml.Node) sim.Command {
 		fields = append(fields, r.ofProcess(verb, &m.Peer), r.ofProcess("to", &m.Process),
 			field{"round", func(n *yaml.Node) { m.Term = process.MakeTerm(uint64(r.number(n, "round", 1, maxRound)), m.Peer) }})
 		required = append(required, "to", "round")
+	case verb == "vote":
+		fields = append(fields, r.ofProcess("by", &m.Process), field{verb, func(n *yaml.Node) { m.Value = r.vote(n) }})
+		required = append(required, "by")
 	case verb != "":
 		fields = append(fields, r.ofProcess("by", &m.Process),
 			field{verb, func(n *yaml.Node) { m.Value = int64(r.number(n, verb, math.MinInt64, math.MaxInt64)) }})
@@ -120,6 +126,15 @@ func (r *reader) command(n *yaml.Node) sim.Command {
 	}
 	r.verbMapping(n, "a command to "+verb, required, fields)
 	return m
+}
+
+// vote is yes or no.
+func (r *reader) vote(n *yaml.Node) int64 {
+	vote := slices.Index(process.VoteNames, r.scalar(n))
+	if vote < 0 {
+		r.complain(n, "vote is %s, it must be yes or no", kind(n))
+	}
+	return int64(vote)
 }
 
 // maxRound is the largest number of an election.

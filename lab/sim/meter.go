@@ -68,6 +68,9 @@ func (m *meter) sent(l *payload) {
 	}
 }
 
+// flying reports whether a message is on its way.
+func (m *meter) flying() bool { return m.inFlight != [process.Recovery + 1]int{} }
+
 func (m *meter) fly(class process.Class, by int) { m.inFlight[class] += by }
 
 // beforeRequest opens the window of a run without warm-up at its first request.

@@ -116,6 +116,8 @@ type run struct {
 	shapes  map[process.ID][]string
 	leaders map[process.Term]process.ID // who leads, as somebody said
 	agreed  *property.Decisions
+	votes   *property.Votes
+	hasty   bool // a timer ran out, perhaps too early
 	steps   int
 	special process.ID // the coordinator, or who has the token or is sent it; or None
 }
@@ -128,7 +130,7 @@ func newRun(spec *process.Spec, options []process.OptionValue, n int, seed int64
 	if err != nil {
 		return nil, err
 	}
-	r := &run{w: w, agreed: property.NewDecisions(spec, c), rng: rng, faults: faults, special: firstSpecial(spec, c), shapes: map[process.ID][]string{}, leaders: map[process.Term]process.ID{}}
+	r := &run{w: w, agreed: property.NewDecisions(spec, c), votes: property.NewVotes(c), rng: rng, faults: faults, special: firstSpecial(spec, c), shapes: map[process.ID][]string{}, leaders: map[process.Term]process.ID{}}
 	w.take = r.take
 	if spec.Needs.Synchrony {
 		w.draw = func(lo, hi process.Duration) process.Duration {
@@ -158,7 +160,7 @@ func (r *run) drive() error {
 		err = errors.Join(r.act(), r.checkClients(), r.checkInvariant())
 	}
 	if err == nil {
-		err = errors.Join(r.drain(), r.conclude(), r.concludeAgreement())
+		err = errors.Join(r.drain(), r.conclude(), r.concludeAgreement(), r.concludeTransaction())
 	}
 	if err == nil {
 		return nil
@@ -258,6 +260,8 @@ func (r *run) client(p *proc) error {
 		return r.give(p, process.Event{Kind: process.Campaign})
 	case process.Agreement:
 		return r.propose(p, value)
+	case process.Transaction:
+		return r.vote(p)
 	default:
 		return r.give(p, process.Event{Kind: process.Propose, Value: value})
 	}

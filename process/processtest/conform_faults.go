@@ -268,6 +268,11 @@ func (r *run) checkGrants(p *proc, fx *process.Effects) error {
 				return err
 			}
 		}
+		if e.Kind == process.EffectDecide && !e.Internal && r.w.spec.Family == process.Transaction {
+			if err := r.checkOutcome(p, e.Value); err != nil {
+				return err
+			}
+		}
 		r.calls = r.calls || e.Kind == process.EffectCampaign && !e.Internal
 		if e.Kind != process.EffectGrant || e.Internal {
 			continue

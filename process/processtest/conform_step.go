@@ -18,6 +18,7 @@ func (r *run) take(p *proc, ev *process.Event) error {
 	}
 	lent := lend(ev)
 	r.chosen = r.chosen[:0]
+	r.hasty = r.hasty || ev.Kind == process.Fire
 	r.w.fx.Begin(p.id, func(n int) int {
 		k := r.rng.Intn(n)
 		r.chosen = append(r.chosen, k)

@@ -140,6 +140,10 @@ func (w *world) apply(p *proc, e *process.Effect) error {
 	case process.EffectChoose:
 		w.printf("  %s chooses %d of %d\n", w.name(p.id), e.Value, e.Hi)
 	case process.EffectDecide, process.EffectAdjust, process.EffectPropose:
+		if word := w.spec.ValueWord(false, e.Value); word != "" && e.Kind == process.EffectDecide {
+			w.printf("  %s: %s\n", w.name(p.id), word)
+			return nil
+		}
 		w.printf("  %s: %s %d\n", w.name(p.id), e.Kind, e.Value)
 	case process.EffectCampaign, process.EffectAcquire, process.EffectRelease:
 		w.printf("  %s asks below: %s\n", w.name(p.id), e.Kind)

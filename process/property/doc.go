@@ -36,6 +36,12 @@
 //	validity                 2 decided 5, which nobody proposed
 //	single decision          2 decided 5 after it had decided
 //	decision                 1, 2 proposed and never decided: no event is enabled
+//	atomicity                2 aborted: 1 committed
+//	stable decision          2 aborted after it had committed
+//	unanimous commit         2 committed: 3 voted no
+//	non-triviality           2 aborted: everybody voted yes, and nothing had failed
+//	decision after repair    1, 2 voted and never decided: everybody is up, and no event is enabled
+//	non-blocking             1, 2 voted and never decided: no event is enabled
 //	invariant                what Spec.Invariant says
 //	assertion                what the algorithm asserts
 //	                         1 was granted an entry that it did not wait for

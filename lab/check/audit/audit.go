@@ -64,7 +64,7 @@ type Row struct {
 }
 
 // Audited returns those of the algorithms that have a row: for mutual exclusion, and
-// elections.
+// elections, consensus and transactions.
 func Audited(all []*process.Spec) []*process.Spec {
 	var specs []*process.Spec
 	for _, s := range all {
@@ -124,7 +124,7 @@ func One(ctx context.Context, spec *process.Spec, a Assumption, limits Limits) C
 // corePromise is the one without which the others are worth nothing.
 func corePromise(s *process.Spec) process.Property {
 	claimed := check.Claimed(s, &process.Config{N: ladder[0].n})
-	for _, p := range []process.Property{process.MutualExclusion, process.AtMostK, process.LeaderAgreement, process.ValueAgreement} {
+	for _, p := range []process.Property{process.MutualExclusion, process.AtMostK, process.LeaderAgreement, process.ValueAgreement, process.Atomicity} {
 		if slices.Contains(claimed, p) {
 			return p
 		}

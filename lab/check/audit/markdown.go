@@ -52,7 +52,7 @@ func Markdown(w io.Writer, rows []Row, limits Limits) error {
 	for _, part := range []struct {
 		family process.Family
 		title  string
-	}{{process.Mutex, "Mutual exclusion"}, {process.Election, "Elections"}, {process.Agreement, "Consensus"}} {
+	}{{process.Mutex, "Mutual exclusion"}, {process.Election, "Elections"}, {process.Agreement, "Consensus"}, {process.Transaction, "Transactions"}} {
 		fmt.Fprintf(&b, "\n## %s\n\n", part.title)
 		head := []string{"algorithm"}
 		for _, a := range Assumptions {

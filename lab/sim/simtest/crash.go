@@ -24,9 +24,12 @@ const patience = 100
 
 // drawCrashes draws up to half of the processes, as far as some may crash.
 func (s *schedule) drawCrashes(r *rand.Rand) {
-	n := s.cfg.Process.N
+	n, events := s.cfg.Process.N, 60
+	if s.plan.family() == process.Transaction {
+		events = 8 // there is only one
+	}
 	for range r.IntN((n-1)/2 + 1) {
-		c := crash{after: r.Uint64N(uint64(60 * n)), rank: r.IntN(n), effects: r.IntN(n + 3)}
+		c := crash{after: r.Uint64N(uint64(events * n)), rank: r.IntN(n), effects: r.IntN(n + 3)}
 		c.wanted = process.CrashBystander + process.Fault(r.IntN(int(process.CrashAny-process.CrashBystander)+1))
 		if !s.survives(c.wanted) {
 			c.wanted = process.CrashAny

@@ -70,8 +70,28 @@ func (s *schedule) drawLoad(r *rand.Rand) {
 		}
 		return
 	}
+	if family == process.Transaction {
+		s.drawVotes(r, span/10)
+		return
+	}
 	for range 4*n + r.IntN(8*n) {
 		load.Commands = append(load.Commands, s.drawCommand(r, span))
+	}
+}
+
+// drawVotes lets everybody vote, together or over a span of time, and in half of the
+// schedules all yes.
+func (s *schedule) drawVotes(r *rand.Rand, span process.Duration) {
+	no, together := r.IntN(2), r.IntN(2) == 0
+	for p := range process.ID(s.cfg.Process.N) {
+		c := sim.Command{Process: p, Kind: process.Propose, Value: process.Commit}
+		if r.IntN(3) < no {
+			c.Value = process.Abort
+		}
+		if !together {
+			c.At = process.Duration(r.Int64N(int64(span)))
+		}
+		s.cfg.Workload.Commands = append(s.cfg.Workload.Commands, c)
 	}
 }
 

@@ -1,0 +1,41 @@
+package twophase
+
+import "github.com/conclave-io/conclave/process"
+
+const calm = "all vote yes at the same moment, nothing fails"
+
+var claims = process.Claims{
+	Properties: []process.Claim{
+		{Property: process.Atomicity},
+		{Property: process.StableDecision},
+		{Property: process.UnanimousCommit},
+		{Property: process.NonTriviality},
+		{Property: process.RepairTermination},
+		{Property: process.NonBlocking, Fails: true, When: "whoever is PREPARED waits until a process is back that knows the decision"},
+	},
+	Costs: []process.Cost{
+		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: calm + "; without ACK", Exact: times("3(N-1)", 3)},
+		{Metric: process.MessageCount, Regime: process.AllStart, When: calm + "; with ACK", Exact: times("4(N-1)", 4)},
+		{Metric: process.DecisionTime, Regime: process.AllStart, When: calm + ", N >= 2", Exact: &process.Formula{
+			Text: "3", Eval: func(process.Params) float64 { return 3 }}},
+		{Metric: process.LogWrites, Regime: process.AllStart, Mode: presumedAbort, When: calm, Exact: writes("2(N-1)+2", 2)},
+		{Metric: process.LogWrites, Regime: process.AllStart, Mode: presumedNothing, When: calm, Exact: writes("2(N-1)+3", 3)},
+	},
+	Survives: []process.Survival{
+		{Fault: process.Reorder, How: "whoever has decided listens to nobody"},
+		{Fault: process.Loss, How: "T3a, T5a and T6"},
+		{Fault: process.Duplication, How: "votes and ACKs are counted by who sent them"},
+		{Fault: process.CrashAny, How: "votes and decisions are in the log; others may have to wait for it"},
+		{Fault: process.AmnesiaRestart, How: "T7"},
+		{Fault: process.Slowness, How: "a vote that is late is a no"},
+	},
+}
+
+func times(text string, factor int) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(factor * (p.N - 1)) }}
+}
+
+// writes is 2 of each participant and some of the coordinator.
+func writes(text string, own int) *process.Formula {
+	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(2*(p.N-1) + own) }}
+}

@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
+)
+
+// Atomicity watches that nobody commits a transaction that another aborts.
+func Atomicity(w *World) Watcher { return transactions(w, process.Atomicity) }
+
+// StableDecision watches that nobody who has decided decides otherwise.
+func StableDecision(w *World) Watcher { return transactions(w, process.StableDecision) }
+
+// UnanimousCommit watches that nobody commits before all have voted yes.
+func UnanimousCommit(w *World) Watcher { return transactions(w, process.UnanimousCommit) }
+
+// NonTriviality watches that nobody aborts for nothing. It judges runs without faults
+// up to the first timer that runs out while a message is on its way.
+func NonTriviality(w *World) Watcher { return transactions(w, process.NonTriviality) }
+
+// RepairTermination watches that everyone who has voted has decided when nothing is
+// left to happen and everybody is up.
+func RepairTermination(w *World) Watcher { return transactions(w, process.RepairTermination) }
+
+// NonBlocking watches the same of those who are up, although others are down.
+func NonBlocking(w *World) Watcher { return transactions(w, process.NonBlocking) }
+
+// transactions is the watcher of a property of atomic commitment.
+func transactions(w *World, judged process.Property) Watcher {
+	votes := property.NewVotes(w.config)
+	say := func(all []*property.Violation) string {
+		for _, v := range all {
+			if v != nil && v.Property == judged {
+				return w.say(v)
+			}
+		}
+		return ""
+	}
+	watch := func(o *Observation) string {
+		switch o.Kind {
+		case Proposed:
+			votes.Cast(o.Process, o.Value)
+		case Decided:
+			return say(votes.Decide(w.scene(), o.Process, o.Value, w.faults || w.hasty))
+		}
+		return ""
+	}
+	end := func() string {
+		if w.reason != Quiet {
+			return ""
+		}
+		return say(property.TransactionEnds(w.scene(), votes))
+	}
+	return Watcher{Name: judged.String(), Property: judged, Watch: watch, End: end}
+}
