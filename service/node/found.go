@@ -129,7 +129,9 @@ func (n *Node) adopt(record founding.Record) error {
 	if err != nil {
 		return err
 	}
-	n.found.Record = record
+	if n.found.Record = record; n.replica != nil {
+		n.replica.Founded(n.founders())
+	}
 	return n.cfg.founded(founding.Write)
 }
 

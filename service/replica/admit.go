@@ -16,13 +16,17 @@ func (r *Replica) Met(server registry.Member, levels Levels) {
 	r.met[server.ID], r.levels[server.ID] = server, levels
 }
 
+// Founded tells who founded the cluster: a server that has lost the founding record may
+// learn it again after its start.
+func (r *Replica) Founded(founders []registry.Member) { r.cfg.Founders = founders }
+
 // admit puts what servers say of themselves on record, and brings the
 // configuration of the agreement to what the record says. It takes one step at a
 // time and goes on when that is applied, so that whoever leads next finds in the
 // record what is left to do:
 //
 //	founder, not on record         record it as it was at the founding
-//	member, not on record          record it
+//	member, not on record          record it, once it has answered as a member
 //	member, another UID on record  remove it: the votes and entries that the
 //	                               old one promised to keep are gone
 //	absent, another UID on record  record the new one
@@ -80,6 +84,8 @@ func (r *Replica) admitPeer(status *agreement.Status, peer uint64) bool {
 		return false
 	case (voter || learner) && recorded && !same:
 		return r.change(raftpb.ConfChangeRemoveNode, peer)
+	case (voter || learner) && !recorded && !r.answers(status, peer):
+		return false
 	case (voter || learner) && !recorded, recorded && !same:
 		here.Standing = known.Standing
 		return r.record(here)
@@ -92,6 +98,13 @@ func (r *Replica) admitPeer(status *agreement.Status, peer uint64) bool {
 		return r.record(here)
 	}
 	return false
+}
+
+// answers reports whether a member has what it acknowledges: one that lost its data is
+// blank, and acknowledges nothing. Without the founding record nothing else tells the two
+// apart before a founder is on record.
+func (r *Replica) answers(status *agreement.Status, peer uint64) bool {
+	return slices.ContainsFunc(status.Peers, func(p agreement.Peer) bool { return p.ID == peer && p.Match > 0 })
 }
 
 // dismiss takes a removed server out of the configuration. A leader would have to

@@ -358,3 +358,33 @@ func TestEmptiedFounderIsMetFirst(t *testing.T) {
 	c.run(500 * ms)
 	c.same()
 }
+
+// TestEmptiedFounderIsMetWithoutTheRecord: servers that have lost their founding record do
+// not put a founder on record that answers nothing, for it may have lost its data. Once the
+// record is known again, it is taken back.
+func TestEmptiedFounderIsMetWithoutTheRecord(t *testing.T) {
+	c := newCluster(t, 3, 32)
+	var founders []registry.Member
+	for _, s := range c.each() {
+		founders = append(founders, registry.Member{ID: s.id, UID: s.uid, PeerAddress: s.said().PeerAddress})
+	}
+	emptied := c.servers[3]
+	emptied.uid, emptied.durable = 301, agreement.Disk{}
+	c.start()
+	c.until("the others are on record", func() bool {
+		_, one := c.await().replica.Registry().Member(1)
+		_, two := c.await().replica.Registry().Member(2)
+		return one && two
+	})
+	c.run(500 * ms)
+	if m, recorded := c.await().replica.Registry().Member(3); recorded {
+		t.Fatalf("the emptied founder is on record as %+v", m)
+	}
+	for _, s := range c.each() {
+		s.replica.Founded(founders)
+	}
+	c.until("the emptied founder is taken back", func() bool {
+		m, _ := c.await().replica.Registry().Member(3)
+		return m == emptied.said() && !emptied.replica.Blank() && slices.Contains(emptied.replica.Status().Voters, uint64(3))
+	})
+}
