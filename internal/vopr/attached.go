@@ -18,7 +18,7 @@ const (
 
 // limits of what waits for a client: smaller than those of a server, so that they are
 // reached.
-var limits = stream.Limits{Frame: 16, HighWater: 64, Most: stream.DefaultLimits.Most}
+var limits = stream.Limits{Frame: 16, HighWater: 64, Most: 256}
 
 // attached is a stream at the server that it was opened to: what service/server has in
 // its Attach, with the same machines.
@@ -203,6 +203,7 @@ func (a *attached) deliver(o registry.Outcome) {
 	a.box.Deliver([]registry.Outcome{o})
 	if a.box.Cut() {
 		a.s.w.tell("server %d cuts off client %q", a.s.id, a.caller.Principal)
+		a.s.w.stats.CutOff++
 		a.call.reset()
 		a.leave()
 	}

@@ -28,7 +28,7 @@ func (w *world) attend() {
 		return
 	}
 	for _, c := range w.clients {
-		if c.dead || c.paused {
+		if c.dead || c.paused || c.away {
 			continue
 		}
 		if reach := w.reach(c); reach != c.reaches || reach == 0 {
@@ -71,6 +71,9 @@ func (w *world) majority() (well endpoint) {
 		}
 	}
 	if newest == nil {
+		return 0
+	}
+	if slices.ContainsFunc(w.servers, func(s *server) bool { return s.narrow > 0 }) {
 		return 0
 	}
 	voters, n := newest.replica.Status().Voters, 0

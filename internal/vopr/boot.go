@@ -106,7 +106,9 @@ func (s *server) decide() {
 }
 
 func (s *server) recorded() {
-	s.founding.Written(true)
+	if s.founding.Written(true); s.up() {
+		s.replica.Founded(s.founders())
+	}
 	s.decide()
 }
 
@@ -114,6 +116,14 @@ func (s *server) hasFounded() {
 	s.founding.Gained()
 	s.decide()
 	s.run()
+}
+
+// founders are those that the record names.
+func (s *server) founders() (all []registry.Member) {
+	for _, f := range s.founding.Record() {
+		all = append(all, registry.Member{ID: f.ID, UID: f.UID, PeerAddress: peerAddress(f.ID)})
+	}
+	return all
 }
 
 // run makes the replica from what the disk holds.
@@ -127,9 +137,7 @@ func (s *server) run() {
 	if s.w.plan.Limits {
 		cfg.StateLimit = stateLimit - int(s.id%3)*stateLimit/8
 	}
-	for _, f := range s.founding.Record() {
-		cfg.Founders = append(cfg.Founders, registry.Member{ID: f.ID, UID: f.UID, PeerAddress: peerAddress(f.ID)})
-	}
+	cfg.Founders = s.founders()
 	kept := s.disk.kept
 	kept.Entries = slices.Clone(kept.Entries)
 	made, err := replica.New(cfg, kept)

@@ -22,6 +22,8 @@ type client struct {
 	paused, dead bool
 	awake, heard int64 // in the time of the world: when it began or went on, and a reply came
 	inbox        []func()
+	away         bool     // it takes nothing from its streams
+	untaken      []func() // what came over them meanwhile
 
 	reaches      endpoint // servers of a majority that is well, as of the last look
 	reachesSince int64
@@ -56,6 +58,7 @@ func newClient(w *world, slot int) *client {
 // begin is the start of the program.
 func (c *client) begin() {
 	c.dead, c.paused, c.inbox, c.awake = false, false, nil, c.w.now
+	c.away, c.untaken = false, nil
 	c.sessions, c.links, c.requests, c.due = nil, nil, nil, forever
 	var servers []string
 	for _, s := range c.w.servers[:c.w.plan.Servers] {
@@ -99,6 +102,42 @@ func (c *client) receive(input func()) {
 	}
 }
 
+// read lets the client take something from a stream, when it does so.
+func (c *client) read(input func()) {
+	if c.away && !c.dead {
+		c.untaken = append(c.untaken, input)
+	} else {
+		c.receive(input)
+	}
+}
+
+// turnAway has the client take nothing from its streams for a while.
+func (c *client) turnAway(d int64) {
+	if c.dead || c.away {
+		return
+	}
+	c.away = true
+	life := c.life
+	c.w.after(d, func() {
+		if c.life == life {
+			c.turnBack()
+		}
+	})
+}
+
+// turnBack has it go on.
+func (c *client) turnBack() {
+	if !c.away {
+		return
+	}
+	c.away, c.awake = false, c.w.now
+	inputs := c.untaken
+	c.untaken = nil
+	for _, input := range inputs {
+		c.receive(input)
+	}
+}
+
 // later has the client do something after a while.
 func (c *client) later(d int64, do func()) {
 	life := c.life
@@ -127,7 +166,7 @@ func (c *client) die() {
 		return
 	}
 	c.w.note("die", uint64(c.slot), 0)
-	c.dead = true
+	c.dead, c.away = true, false
 	c.life++
 	for _, k := range c.workers {
 		k.abandon()

@@ -1,21 +1,31 @@
 package vopr
 
-import "github.com/conclave-io/conclave/service/peering"
+import (
+	"github.com/conclave-io/conclave/service/peering"
+	"github.com/conclave-io/conclave/service/replica"
+)
 
 // remote is another server as one knows it from its connections.
 type remote struct {
 	known   peering.Peer[*conn]
 	backoff peering.Backoff
 	dialled *conn  // the newest that this server dialled
+	bulk    *conn  // that for a snapshot, or nil
 	heard   uint64 // what arrived on all
 	refused peering.Code
+
+	out       peering.Outgoing[*letter, replica.Digest]
+	reporting bool // when the next loss may be reported
+	snapshots peering.Shipping[*crate]
+	post      post
 }
 
 // conn is a connection that one server dialled to another: what the dialler has to say
-// travels on it. Each of its packets may be lost, delayed and repeated, which is more than
-// a connection does to them and no more than raft bears. What is said in the handshake
-// arrives, or the connection breaks.
+// travels on it. Each message on it may be lost, delayed and repeated, which is more than
+// a connection does to them and no more than raft bears. What is said in a handshake, and
+// the parts of a snapshot, arrive in order, or the connection breaks.
 type conn struct {
+	lane  peering.Lane
 	ends  [2]*server // the dialler first
 	lives [2]int
 	gone  [2]bool     // the end has closed it, or is no more
@@ -26,6 +36,12 @@ type conn struct {
 	there bool // the introduction of the dialler has arrived
 	up    bool // for the dialler: the handshake is done
 	seat  bool // for the other
+
+	flying  int  // messages that the other end has not taken
+	stalled bool // the dialler waits before it sends more
+
+	crate   *crate // on that for a snapshot
+	arrival peering.Arrival
 }
 
 const (
@@ -70,15 +86,14 @@ func (c *conn) tell(end int) {
 	}, func() {})
 }
 
-// packet brings something to the other end that may be lost. It reports whether it was on
-// its way.
-func (c *conn) packet(to int, take func()) bool {
+// ping has something arrive at the other end, unless it is lost.
+func (c *conn) ping(to int) {
 	from := c.ends[1-to]
-	return from.w.packet(from.endpoint(), c.ends[to].endpoint(), func() {
+	from.w.packet(from.endpoint(), c.ends[to].endpoint(), func() {
 		if c.alive(to) {
-			c.ends[to].take(func() { c.arrives(to, take) })
+			c.ends[to].take(func() { c.arrives(to, func() {}) })
 		}
-	})
+	}, func() {})
 }
 
 func (c *conn) arrives(at int, take func()) {
@@ -104,7 +119,7 @@ func (c *conn) beat(end int) {
 				s.atConn(c, end, func() { c.close(end) })
 				return
 			}
-			c.packet(1-end, func() {})
+			c.ping(1 - end)
 		}
 		c.beat(end)
 	})
@@ -122,10 +137,12 @@ func (c *conn) close(end int) {
 	switch {
 	case end == acceptor && c.seat:
 		c.seat = false
-		r.known.Leave(peering.Messages)
+		r.known.Leave(c.lane)
+	case end == dialler && c.lane == peering.Snapshots:
+		s.unship(c)
 	case end == dialler && c.up:
-		c.up = false
 		r.known.Part()
+		s.connected(c, false)
 		if s.founding.Lose(other.id) {
 			delete(s.contacts, other.id)
 		}
@@ -160,8 +177,13 @@ func (s *server) connsWith(other *server) (all []*conn) {
 	if r.dialled != nil {
 		all = append(all, r.dialled)
 	}
-	if c := r.known.Inbound(peering.Messages); c != nil {
-		all = append(all, c)
+	if r.bulk != nil {
+		all = append(all, r.bulk)
+	}
+	for ln := range peering.Lanes {
+		if c := r.known.Inbound(ln); c != nil {
+			all = append(all, c)
+		}
 	}
 	return all
 }

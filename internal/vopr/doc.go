@@ -19,11 +19,16 @@
 // each other, shake hands, ping, hang up on who is silent, and try again, as
 // service/transport does, by what service/peering decides: introductions and refusals in
 // their encoding, whom a server refuses, which connection counts, and how long to pause. A
-// connection breaks, and may be noticed late, at one end only. Packets on it may be lost,
-// repeated, and overtake each other; what a handshake says is not. The connection of an
+// connection breaks, and may be noticed late, at one end only. Messages on it may be lost,
+// repeated, and overtake each other; what a handshake says is not. What is sent to a peer,
+// in which order, what is dropped and when that is reported is decided by service/peering
+// too, with smaller bounds: a connection has a few messages under way ahead of what the
+// other end has taken, and the rest waits in the queue. So queues fill behind a server that
+// stands still, a way that is blocked, and a server whose messages take long. A snapshot
+// has a connection of its own, travels in parts, and may break off. The connection of an
 // earlier process or directory may still count when that of a later one begins. A server
 // hears and answers while it still reads its disk, which the live server does not: it is
-// not ready then. A snapshot travels as one message, and has no connection of its own.
+// not ready then.
 //
 // A disk has the UID of the directory, the founding record and the state of the replica.
 // A crash may come between any two writes. A server may lose all of its disk, or the file
@@ -46,7 +51,8 @@
 // outbox, whom a stream is passed on to, and when it ends) and service/queue (the turns of
 // connections). A server relays the stream of a client that does not reach the leader, over
 // a second stream. Each side of a stream sends a few frames ahead of what the other has
-// taken. Streams between clients and servers may deliver out of order, which is more than a
+// taken. A client that asks for hundreds of locks may take nothing from its streams for a
+// while; then too many replies wait, and its stream is cut off. Streams between clients and servers may deliver out of order, which is more than a
 // network does to them and no more than both promise to bear.
 //
 // Some clients observe an election, or watch all locks or elections with a prefix, from
@@ -98,6 +104,10 @@
 //   - Then, when nobody wants anything any more, nothing is held.
 //   - A session that has ended is never open again.
 //   - A server is not connected with two directories that have the id of one server.
+//   - Messages for a server leave in order, once, and on the connection that was there when
+//     they were offered. None is dropped while there is room, no more wait than may, and a
+//     loss is reported in time. What became of a snapshot is told once, and it has come if
+//     that is told.
 //   - No stream stays at a server that does not lead, unless that passes it on to the
 //     leader. No stream is passed on twice.
 //   - A client releases what it was granted, and nothing else, once.

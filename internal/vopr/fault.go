@@ -34,7 +34,7 @@ func (w *world) strike(f Fault) {
 		w.reshape(f)
 	case End:
 		w.dismiss(w.clients[max(f.Who, 0)%len(w.clients)])
-	case Nap, Die, Away, Stuck, Flood, Theft:
+	case Nap, Die, Away, Stuck, Flood, Unread, Theft:
 		w.strikeClient(f, w.clients[max(f.Who, 0)%len(w.clients)])
 	default:
 		if f.Kind == Drift && f.Who >= 16 {
@@ -101,6 +101,9 @@ func (w *world) strikeServer(f Fault, s *server, kind Kind) {
 		w.sever(f.For*ms, &cut{me, allServers})
 	case Strand:
 		w.sever(f.For*ms, &cut{me, allServers}, &cut{allServers, me})
+	case Narrow:
+		s.narrow += f.Arg * ms
+		w.after(f.For*ms, func() { s.narrow = max(0, s.narrow-f.Arg*ms) })
 	case Slow:
 		s.disk.slow += 20
 		w.after(f.For*ms, func() { s.disk.slow = max(0, s.disk.slow-20) })
@@ -164,6 +167,9 @@ func (w *world) strikeClient(f Fault, c *client) {
 		}
 	case Flood:
 		c.flood(int(f.Arg))
+	case Unread:
+		c.flood(int(f.Arg))
+		c.turnAway(f.For * ms)
 	case Theft:
 		c.steal(f.Arg)
 	case Stuck:
@@ -178,7 +184,7 @@ func (w *world) heal() {
 	w.healed, w.cuts, w.storm = true, nil, nil
 	w.note("heal", 0, 0)
 	for _, s := range w.servers {
-		s.held, s.disk.slow, s.disk.full, s.disk.fuse = 0, 0, false, false
+		s.held, s.narrow, s.disk.slow, s.disk.full, s.disk.fuse = 0, 0, 0, false, false
 		s.resume()
 		for s.disk.hung > 0 {
 			s.disk.release()
@@ -186,6 +192,7 @@ func (w *world) heal() {
 		s.start()
 	}
 	for _, c := range w.clients {
+		c.turnBack()
 		c.resume()
 	}
 }

@@ -83,7 +83,10 @@ func (s *server) introduced(frame []byte) (h peering.Hello, ok bool) {
 func (s *server) remote(id uint64) *remote {
 	r := s.remotes[id]
 	if r == nil {
-		r = &remote{backoff: peering.Backoff{Min: backoffMin, Max: backoffMax, Refused: refusedPause, Lasting: backoffMax + dialTimeout}}
+		r = &remote{
+			backoff: peering.Backoff{Min: backoffMin, Max: backoffMax, Refused: refusedPause, Lasting: backoffMax + dialTimeout},
+			out:     peering.NewOutgoing[*letter, replica.Digest](bounds),
+		}
 		s.remotes[id] = r
 	}
 	return r
@@ -97,28 +100,30 @@ func (s *server) acquaint() {
 		case s.up() && slices.Contains(s.replica.Gone(), other.id):
 			s.hangUpOn(other)
 		case s.knows(other.id) && (r == nil || r.dialled == nil):
-			s.dial(other)
+			s.dialFor(peering.Messages, other, nil)
 		}
 	}
 }
 
 // hangUpOn closes all connections with a server that was removed.
 func (s *server) hangUpOn(other *server) {
-	if r := s.remotes[other.id]; r != nil {
-		if c := r.dialled; c != nil && c.alive(dialler) {
-			c.close(dialler)
-		}
-		if c := r.known.Inbound(peering.Messages); c != nil {
-			c.close(acceptor)
+	for _, c := range s.connsWith(other) {
+		if end := c.at(s); c.alive(end) {
+			c.close(end)
 		}
 	}
 }
 
-// dial connects to another server. When that fails, or the connection ends, it tries
-// again, for as long as the other one is a peer.
-func (s *server) dial(other *server) {
-	c := &conn{ends: [2]*server{s, other}, lives: [2]int{s.life, other.life}, begun: s.w.now, heard: [2]int64{s.w.now, s.w.now}}
-	s.remote(other.id).dialled = c
+// dialFor connects to another server. When that fails, or the connection ends, it tries
+// again, for as long as the other one is a peer: unless it was for a snapshot, which has
+// failed then.
+func (s *server) dialFor(ln peering.Lane, other *server, x *crate) {
+	c := &conn{lane: ln, crate: x, ends: [2]*server{s, other}, lives: [2]int{s.life, other.life}, begun: s.w.now, heard: [2]int64{s.w.now, s.w.now}}
+	if ln == peering.Snapshots {
+		s.remote(other.id).bulk = c
+	} else {
+		s.remote(other.id).dialled = c
+	}
 	if s.disk.uid == 0 { // it has no directory yet
 		s.dialAgain(c, false)
 		return
@@ -194,7 +199,7 @@ func (s *server) greeted(c *conn, frame []byte) {
 // seatOf makes a connection that of the peer, unless something is in the way.
 func (s *server) seatOf(c *conn, h peering.Hello, contest *peering.Contest, until int64) {
 	r := s.remote(h.Server)
-	old, contested := r.known.Seat(peering.Messages, c, h)
+	old, contested := r.known.Seat(c.lane, c, h)
 	switch {
 	case old != nil:
 		old.close(acceptor)
@@ -248,6 +253,10 @@ func (s *server) refused(c *conn, frame []byte) {
 	by := c.ends[acceptor].id
 	r := s.remote(by)
 	c.gone = [2]bool{true, true}
+	if c.lane == peering.Snapshots {
+		s.unship(c)
+		return
+	}
 	s.dialAgain(c, refusal.Final())
 	if !refusal.Final() || r.refused == refusal.Code {
 		return
@@ -302,10 +311,19 @@ func (s *server) welcomed(c *conn, frame []byte) {
 		c.close(dialler)
 		return
 	}
-	c.up, c.uids[dialler], r.refused = true, h.UID, 0
+	c.uids[dialler] = h.UID
+	if c.lane == peering.Snapshots {
+		c.up = true
+	} else {
+		r.refused = 0
+		s.connected(c, true)
+	}
 	s.alike(c)
 	s.met(h)
 	c.beat(dialler)
+	if c.lane == peering.Snapshots {
+		s.unpack(c)
+	}
 }
 
 // alike requires that both connections with a peer are with the same directory of it.
@@ -333,18 +351,6 @@ func memberOf(h peering.Hello) registry.Member {
 
 func levelsOf(h peering.Hello) replica.Levels {
 	return replica.Levels{Min: h.MinLevel, Max: h.MaxLevel, Build: h.Build}
-}
-
-// introduce introduces a server again, because something that it says has changed.
-func (s *server) introduce() {
-	for _, other := range s.w.servers {
-		r := s.remotes[other.id]
-		if r == nil || r.dialled == nil || !r.dialled.up || !r.dialled.alive(dialler) {
-			continue
-		}
-		c, frame := r.dialled, s.hello(other.id).Append(nil)
-		c.say(acceptor, func() { other.again(c, frame) })
-	}
 }
 
 // again takes what a peer says of itself now.

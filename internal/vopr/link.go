@@ -121,7 +121,7 @@ type link struct {
 
 // dial asks the server at an address to take the client.
 func (c *client) dial(o line.Output) {
-	l := &link{call: call{w: c.w, server: c.w.serverAt(o.Address), take: c.receive}, stream: o.Stream}
+	l := &link{call: call{w: c.w, server: c.w.serverAt(o.Address), take: c.read}, stream: o.Stream}
 	c.links = append(c.links, l)
 	l.heard = func(frame *api.ServerFrame) {
 		l.down.took()

@@ -21,6 +21,8 @@ type Mutant struct {
 	// mistake in the product; empty if none did.
 	Hole  string
 	Edits []Edit
+	// Traces: the model of the sessions finds it. No promise has shown it.
+	Traces bool
 	// Harmless is a mistake that nobody can see by itself.
 	Harmless bool
 }
@@ -29,7 +31,15 @@ type Mutant struct {
 type Edit struct{ File, Old, New string }
 
 // Mutants are mistakes that a server or a client of this kind invites.
-var Mutants = slices.Concat(replicaMutants, registryMutants, clientMutants, foundingMutants, streamMutants, peeringMutants)
+var Mutants = slices.Concat(replicaMutants, registryMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants)
+
+// Check is what finds the mutant, as the command run names it.
+func (m *Mutant) Check() string {
+	if m.Traces {
+		return "traces"
+	}
+	return "promises"
+}
 
 // Plan returns the file, in a folder of recorded plans, that finds the mutant.
 func (m *Mutant) Plan(folder string) string { return filepath.Join(folder, m.Name+".json") }

@@ -39,7 +39,7 @@ func TestMutants(t *testing.T) {
 	for _, i := range rand.New(rand.NewPCG(number, 0)).Perm(len(harmful))[:sample] {
 		m := &harmful[i]
 		t.Run(m.Name, func(t *testing.T) {
-			out, err := exec.Command(build(t, m), "-check=promises", "-replay", m.Plan(recorded)).CombinedOutput()
+			out, err := exec.Command(build(t, m), "-check="+m.Check(), "-replay", m.Plan(recorded)).CombinedOutput()
 			if err == nil || !strings.Contains(string(out), " ms\n") {
 				t.Errorf("%s does not find it; run make long-mutants, which records another plan\n%s", m.Plan(recorded), out)
 			}
@@ -65,7 +65,7 @@ func searchForAll(t *testing.T) {
 			if m.Harmless {
 				seeds, record = 200, ""
 			}
-			out, err := exec.Command(build(t, m), "-check=promises", "-shrink=0", fmt.Sprint("-seeds=", seeds), "-record="+record).CombinedOutput()
+			out, err := exec.Command(build(t, m), "-check="+m.Check(), "-shrink=0", fmt.Sprint("-seeds=", seeds), "-record="+record).CombinedOutput()
 			if found := err != nil; found == m.Harmless {
 				t.Errorf("%s\nin %d seeds a violation was found: %t\n%s", m.Why, seeds, found, out)
 			}

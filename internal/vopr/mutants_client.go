@@ -10,6 +10,14 @@ var clientMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "deadline-from-the-last-transmission",
+		Why:  "The client counts its deadline from the last transmission of a renewal, though the answer may be to the first.",
+		Edits: []Edit{{
+			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(l.ttl)", "until := c.last + rep.GetRemainingNs() - Margin(l.ttl)",
+		}},
+		Traces: true,
+	},
+	{
 		Name: "deadline-without-margin",
 		Why:  "The client believes as long as the servers wait: its clock may be slower than theirs.",
 		Edits: []Edit{{

@@ -60,6 +60,73 @@ var streamMutants = []Mutant{
 	},
 }
 
+// sendingMutants are mistakes in what decides about what is sent to other servers.
+var sendingMutants = []Mutant{
+	{
+		Name: "queued-for-the-next",
+		Why:  "What waited on a connection that broke is sent on the next one, to whoever the peer is by then.",
+		Edits: []Edit{{
+			"service/peering/outgoing.go", "\tclear(o.messages)\n\tclear(o.notes)\n\to.messages, o.first, o.notes = o.messages[:0], 0, o.notes[:0]", "\tclear(o.notes)\n\to.notes = o.notes[:0]",
+		}},
+	},
+	{
+		Name: "room-not-given-back",
+		Why:  "The bytes of a message that has left still count: once as many have passed as may wait, nothing is sent any more.",
+		Edits: []Edit{{
+			"service/peering/outgoing.go", "\t\to.bytes -= next.size\n", "",
+		}},
+	},
+	{
+		Name: "queue-without-end",
+		Why:  "Any number of messages waits for a peer that takes none.",
+		Edits: []Edit{{
+			"service/peering/outgoing.go", "n >= o.bounds.Messages ||", "",
+		}},
+	},
+	{
+		Name: "newest-first",
+		Why:  "Of the messages that wait the newest leaves first.",
+		Edits: []Edit{{
+			"service/peering/outgoing.go", "\t\tnext := &o.messages[o.first]\n", "\t\tlast := len(o.messages) - 1\n\t\to.messages[o.first], o.messages[last] = o.messages[last], o.messages[o.first]\n\t\tnext := &o.messages[o.first]\n",
+		}},
+	},
+	{
+		Name: "loss-untold",
+		Why:  "Nobody is told of messages that a full queue drops.",
+		Edits: []Edit{{
+			"service/peering/outgoing.go", "\t\to.lost = true\n\t\treturn false", "\t\treturn false",
+		}},
+	},
+	{
+		Name: "one-loss-told",
+		Why:  "After the first loss none is reported.",
+		Edits: []Edit{{
+			"service/peering/outgoing.go", "o.told && wait > 0", "o.told",
+		}},
+	},
+	{
+		Name: "sent-is-taken",
+		Why:  "A snapshot counts as taken over by the peer once the connection for it has ended.",
+		Edits: []Edit{{
+			"service/peering/snapshot.go", "return s.taken", "return true",
+		}},
+	},
+	{
+		Name: "one-snapshot-only",
+		Why:  "The turn of a snapshot does not end: no other is sent to that peer.",
+		Edits: []Edit{{
+			"service/peering/snapshot.go", "\tvar none M\n\ts.sent = none\n\treturn s.taken", "\treturn s.taken",
+		}},
+	},
+	{
+		Name: "whole-too-soon",
+		Why:  "A snapshot of which half has arrived is taken for whole.",
+		Edits: []Edit{{
+			"service/peering/snapshot.go", "len(a.data) >= a.size", "len(a.data) >= (a.size+1)/2",
+		}},
+	},
+}
+
 // peeringMutants are mistakes in what decides about the connections between servers.
 var peeringMutants = []Mutant{
 	{

@@ -36,11 +36,12 @@ func (w *world) sever(d int64, cuts ...*cut) {
 	})
 }
 
-// packet carries one message that may be lost, repeated, or overtaken. It reports
-// whether the message was on its way.
-func (w *world) packet(from, to endpoint, deliver func()) bool {
+// packet carries one message that may be lost, repeated, or overtaken. lost is called of
+// each copy that is.
+func (w *world) packet(from, to endpoint, deliver, lost func()) {
 	if w.blocked(from, to) || w.storm != nil && w.net.IntN(5) == 0 {
-		return false
+		lost()
+		return
 	}
 	copies := 1
 	if w.storm != nil && w.net.IntN(8) == 0 || w.net.IntN(500) == 0 {
@@ -48,12 +49,13 @@ func (w *world) packet(from, to endpoint, deliver func()) bool {
 	}
 	for range copies {
 		w.after(w.delay(), func() {
-			if !w.blocked(from, to) {
+			if w.blocked(from, to) {
+				lost()
+			} else {
 				deliver()
 			}
 		})
 	}
-	return true
 }
 
 // delay is short mostly, and now and then long.

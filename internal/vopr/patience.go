@@ -82,7 +82,7 @@ func (w *world) calm() bool {
 		return false
 	}
 	for _, s := range w.servers {
-		if !s.removed && (!s.up() || s.lost || s.paused || s.disk.slow > 0 || s.disk.hung > 0 || s.disk.full) {
+		if !s.removed && (!s.up() || s.lost || s.paused || s.narrow > 0 || s.disk.slow > 0 || s.disk.hung > 0 || s.disk.full) {
 			return false
 		}
 	}

@@ -44,6 +44,7 @@ const (
 	Strand  Kind = "strand"  // a server and the others do not hear each other, clients do
 	Split   Kind = "split"   // two halves, each with some of the clients
 	Storm   Kind = "storm"   // the network loses, repeats and delays
+	Narrow  Kind = "narrow"  // what a server sends to others takes long
 	Slow    Kind = "slow"    // a disk takes long
 	Hang    Kind = "hang"    // a disk finishes nothing, and reports no error
 	Full    Kind = "full"    // a disk takes nothing: the server stops at its next write
@@ -61,6 +62,7 @@ const (
 	Away    Kind = "away"    // a client reaches no server; with an Arg it does for so many ms, and then not again
 	Stuck   Kind = "stuck"   // a client does not reach one of the servers
 	Flood   Kind = "flood"   // a client asks for hundreds of locks at once
+	Unread  Kind = "unread"  // a client does, and takes no replies for a while
 	Theft   Kind = "theft"   // a client asks for something in the session of another, whose id, or secret, it knows
 )
 
@@ -87,7 +89,7 @@ var weights = []struct {
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
 	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3}, {End, 8},
-	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Empty, 8}, {Boot, 3}, {Theft, 4},
+	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Unread, 3}, {Narrow, 5}, {Empty, 8}, {Boot, 3}, {Theft, 4},
 }
 
 // Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
@@ -128,6 +130,10 @@ func drawFault(rng *rand.Rand, at int64) Fault {
 		}
 	case Flood:
 		f.Arg = 100 + rng.Int64N(500)
+	case Unread:
+		f.Arg = 500 + rng.Int64N(500)
+	case Narrow:
+		f.Arg = 1 + rng.Int64N(40)
 	case Split, Stuck, Join, Theft:
 		f.Arg = rng.Int64N(1 << 16)
 	case Crash:

@@ -32,6 +32,7 @@ type server struct {
 	peers    []uint64                 // whom it was told of
 	contacts map[uint64]peering.Hello // whom it has shaken hands with
 	remotes  map[uint64]*remote
+	narrow   int64 // how long each frame for another server takes it
 	ready    bool  // its disk has nothing of the cluster
 	served   bool  // it has seen a leader
 	slowness int64 // how long the next boot takes
@@ -141,6 +142,7 @@ func (s *server) scheduleTick(life int) {
 
 // tick lets a tick pass.
 func (s *server) tick() {
+	s.losses()
 	if s.up() {
 		s.replica.Tick(s.tellTime())
 		s.w.trace.ticks(s)
@@ -222,6 +224,11 @@ func (s *server) resume() {
 	}
 	s.inbox = slices.Insert(s.inbox, at, s.tick)
 	s.wake()
+	for _, other := range s.w.servers {
+		if c := s.over(other.id); c != nil {
+			s.write(c)
+		}
+	}
 	s.disk.begin()
 }
 
@@ -321,43 +328,7 @@ func (s *server) deliver(replies []replica.Reply) {
 	}
 }
 
-// send puts a message on the network, as bytes.
-func (s *server) send(m *raftpb.Message) {
-	to := m.GetTo()
-	if to == 0 || to > uint64(len(s.w.servers)) {
-		return // its id was given to it, and it has not come yet
-	}
-	data, err := proto.Marshal(m)
-	if err != nil {
-		s.w.violate("codec", "a message of server %d cannot be written: %v", s.id, err)
-		return
-	}
-	snapshot := m.GetType() == raftpb.MsgSnap
-	other := s.w.servers[to-1]
-	c := s.over(to)
-	arrived := c != nil && c.packet(acceptor, func() { other.arrive(c, data) })
-	switch {
-	case snapshot:
-		s.reportLater(func() { s.replica.SnapshotSent(to, arrived) })
-	case !arrived && s.w.net.IntN(8) == 0:
-		s.reportLater(func() { s.replica.Unreachable(to) })
-	}
-}
-
-// tell sends a digest to all others.
-func (s *server) tell(d replica.Digest) {
-	for _, other := range s.w.servers {
-		if c := s.over(other.id); c != nil {
-			c.packet(acceptor, func() {
-				if other.up() {
-					other.replica.Compare(s.id, d)
-				}
-			})
-		}
-	}
-}
-
-// reportLater is what the transport tells after a while.
+// reportLater is what is done beside the replica, and takes a while.
 func (s *server) reportLater(report func()) {
 	life := s.life
 	s.w.after(10*ms+s.w.net.Int64N(100*ms), func() {
@@ -369,17 +340,22 @@ func (s *server) reportLater(report func()) {
 
 // arrive is a message that comes over the connection that a peer dialled last.
 func (s *server) arrive(c *conn, data []byte) {
-	from := c.ends[dialler].id
 	if !s.up() || !c.seat {
 		return
 	}
 	m := new(raftpb.Message)
 	if err := proto.Unmarshal(data, m); err != nil {
-		s.w.violate("codec", "a message of server %d cannot be read: %v", from, err)
+		s.w.violate("codec", "a message of server %d cannot be read: %v", c.ends[dialler].id, err)
 		return
 	}
-	s.w.note(m.GetType().String(), from<<8|s.id, m.GetTerm()<<32|m.GetIndex())
-	s.replica.Receive(s.tellTime(), m)
+	s.accept(c, m)
+}
+
+func (s *server) accept(c *conn, m *raftpb.Message) {
+	if s.up() {
+		s.w.note(m.GetType().String(), c.ends[dialler].id<<8|s.id, m.GetTerm()<<32|m.GetIndex())
+		s.replica.Receive(s.tellTime(), m)
+	}
 }
 
 // leader returns the server that leads in the highest term, or nil.

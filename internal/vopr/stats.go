@@ -36,6 +36,9 @@ type Stats struct {
 	Floods     int // times that a client asked for hundreds of locks at once
 	Relayed    int // streams that a server passed on to the leader
 	Connected  int // connections between servers
+	Dropped    int // messages between servers, because a queue was full
+	BrokenOff  int // snapshots that did not reach their server
+	CutOff     int // streams of clients that took no replies
 	Histories  int // checked for linearizability
 	Checked    int // operations in them
 	Unknown    int // histories that were too hard
@@ -93,6 +96,9 @@ func (s *Stats) Add(o *Stats) {
 	s.Limited += o.Limited
 	s.Relayed += o.Relayed
 	s.Connected += o.Connected
+	s.Dropped += o.Dropped
+	s.BrokenOff += o.BrokenOff
+	s.CutOff += o.CutOff
 	s.Histories += o.Histories
 	s.Checked += o.Checked
 	s.Unknown += o.Unknown
@@ -159,6 +165,9 @@ func (s *Stats) Figures(wall time.Duration) []longrun.Figure {
 		{Name: "requests in sessions of others", Value: float64(s.Thefts)},
 		{Name: "streams relayed", Value: float64(s.Relayed)},
 		{Name: "connections of servers", Value: float64(s.Connected)},
+		{Name: "messages between servers dropped", Value: float64(s.Dropped)},
+		{Name: "snapshots that broke off", Value: float64(s.BrokenOff)},
+		{Name: "streams of clients cut off", Value: float64(s.CutOff)},
 		{Name: "late writes refused", Value: float64(s.Refused)},
 		{Name: "histories linearizable", Value: float64(s.Histories)},
 		{Name: "operations in them", Value: float64(s.Checked)},
