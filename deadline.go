@@ -81,11 +81,20 @@ type holdContext struct {
 	context.Context // never ends by itself
 	end             context.CancelCauseFunc
 	lease           *lease
+	keeps           []keep // what whoever waits under it keeps
 }
 
 func newHoldContext(l *lease) *holdContext {
 	ctx, end := context.WithCancelCause(context.Background())
 	return &holdContext{Context: ctx, end: end, lease: l}
+}
+
+// Value returns what is kept.
+func (x *holdContext) Value(key any) any {
+	if key == (keepsKey{}) {
+		return x.keeps
+	}
+	return x.Context.Value(key)
 }
 
 // Err returns nil only if the deadline had not passed when Err was called.

@@ -33,7 +33,8 @@ func Patience(d time.Duration) CampaignOption {
 // came if that is equal. Observers
 // see value, of at most 64 KiB. As for Lock, the place in the queue survives
 // reconnects and changes of the servers' leader, and a candidate whose session
-// is lost queues again at the end.
+// is lost queues again at the end. A call that would complete a deadlock fails, as for
+// Lock.
 func (c *Client) Campaign(ctx context.Context, name string, value []byte, options ...CampaignOption) (*Leadership, error) {
 	h, err := c.acquire(ctx, electionOf(name, value, options))
 	if err != nil {

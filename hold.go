@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,16 +28,19 @@ type hold struct {
 }
 
 func newHold(c *Client, call *line.Call, a *acquisition, l *lease, grant *api.Reply) *hold {
-	return &hold{
+	h := &hold{
 		client: c, call: call, kind: a.kind, name: a.message.GetName(), fence: grant.GetFence(), floor: grant.GetFloor(),
 		lease: l, ctx: newHoldContext(l), moved: make(chan struct{}, 1),
 	}
+	h.ctx.keeps = append(slices.Clip(a.keeps), keep{h.kept(), h.ctx})
+	return h
 }
 
 // acquisition is what a call wants to acquire.
 type acquisition struct {
 	kind    string
 	message *api.Acquire
+	keeps   []keep // what the caller keeps while it waits
 }
 
 func lockOf(name string, try bool, options []LockOption) acquisition {
@@ -44,7 +48,7 @@ func lockOf(name string, try bool, options []LockOption) acquisition {
 	for _, option := range options {
 		option.set(a)
 	}
-	return acquisition{"lock", a}
+	return acquisition{kind: "lock", message: a}
 }
 
 func electionOf(name string, value []byte, options []CampaignOption) acquisition {
@@ -52,7 +56,7 @@ func electionOf(name string, value []byte, options []CampaignOption) acquisition
 	for _, option := range options {
 		option.set(a)
 	}
-	return acquisition{"election", a}
+	return acquisition{kind: "election", message: a}
 }
 
 // validate spares the servers what they would refuse.
@@ -85,6 +89,8 @@ func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
 	if err := a.validate(); err != nil {
 		return nil, err
 	}
+	a.keeps = keepsOf(ctx)
+	a.message.Keeps = c.messageOf(a.keeps)
 	for {
 		call := &line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a.message}}, Data: &pending{acquisition: &a}}
 		o := c.do(ctx, call)
@@ -99,6 +105,8 @@ func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
 		case o.reply.GetCode() == api.Code_CODE_HELD:
 			election := a.message.GetClass() == api.Class_CLASS_ELECTION
 			return nil, &HeldError{Name: a.message.GetName(), Holder: holderOf(o.reply.GetHolder()), election: election}
+		case o.reply.GetCode() == api.Code_CODE_DEADLOCK:
+			return nil, deadlockOf(a.message, o.reply)
 		case o.reply != nil:
 			return nil, refusal(a.kind, a.message.GetName(), o.reply)
 		}

@@ -35,6 +35,11 @@ func Limit(n uint32) LockOption {
 // The place in the queue survives reconnects and changes of leader. If the
 // session is lost while Lock waits, Lock queues again in a new session, at the
 // end.
+//
+// A call that would complete a deadlock fails at once with a *DeadlockError, and
+// errors.Is(err, ErrDeadlock): somebody in the way waits for what this caller keeps. A
+// caller keeps those holds whose Context ctx descends from; see Keeping. One that keeps
+// nothing is never refused.
 func (c *Client) Lock(ctx context.Context, name string, options ...LockOption) (*Lock, error) {
 	h, err := c.acquire(ctx, lockOf(name, false, options))
 	if err != nil {
@@ -72,7 +77,8 @@ func (l *Lock) Floor() (uint64, error) { return l.h.number(l.h.floor) }
 // server ends the session (context.Cause says ErrLost), when the holder is asked
 // to leave (a *RevokedError: stop, then Unlock), and at the beginning of Unlock or
 // Client.Close (ErrReleased). Its Err reads the clock. Its Deadline
-// reports none, because renewals move it.
+// reports none, because renewals move it. Whoever waits for another lock under it is
+// taken to keep this one meanwhile; see Keeping.
 func (l *Lock) Context() context.Context { return l.h.ctx }
 
 // Deadline returns the reading of the clock of deadlines (CLOCK_BOOTTIME on

@@ -172,7 +172,7 @@ func elsewhere(err error) bool {
 		return true
 	}
 	switch status.Code(err) {
-	case codes.InvalidArgument, codes.NotFound, codes.Aborted, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.Internal:
+	case codes.InvalidArgument, codes.NotFound, codes.Aborted, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.Internal, codes.Unimplemented:
 		return false
 	default:
 		return true

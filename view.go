@@ -216,13 +216,17 @@ func resourceOf(r *api.Resource) Resource {
 		res.Holders = append(res.Holders, holderOf(h))
 	}
 	for _, w := range r.GetWaiters() {
-		res.Waiters = append(res.Waiters, Waiter{
-			Session: publicID(w.GetSession()), Owner: w.GetOwner(), Sequence: w.GetSequence(), Since: time.Unix(0, w.GetSinceUnixNs()),
-			Host: w.GetHost(), PID: w.GetPid(), Program: w.GetProgram(),
-			Value: w.GetValue(), Priority: w.GetPriority(), Shared: w.GetShared(),
-		})
+		res.Waiters = append(res.Waiters, waiterOf(w))
 	}
 	return res
+}
+
+func waiterOf(w *api.Waiter) Waiter {
+	return Waiter{
+		Session: publicID(w.GetSession()), Owner: w.GetOwner(), Sequence: w.GetSequence(), Since: time.Unix(0, w.GetSinceUnixNs()),
+		Host: w.GetHost(), PID: w.GetPid(), Program: w.GetProgram(),
+		Value: w.GetValue(), Priority: w.GetPriority(), Shared: w.GetShared(),
+	}
 }
 
 // holderOf takes nil for nobody.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/guard"
 	"github.com/conclave-io/conclave/service/server"
 )
@@ -46,8 +47,9 @@ type app struct {
 	stdout, stderr io.Writer
 	client         clientFlags
 	json           bool
-	status         int  // of a command that was run, if there is no error
-	serving        bool // a server has its settings, and they are good
+	status         int             // of a command that was run, if there is no error
+	serving        bool            // a server has its settings, and they are good
+	keeps          []conclave.Kept // what this process runs under
 }
 
 // statusError ends the binary with a status. A nil err says nothing more.

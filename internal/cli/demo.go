@@ -13,15 +13,7 @@ import (
 	"github.com/conclave-io/conclave/internal/demo"
 )
 
-func newDemo(a *app) *cobra.Command {
-	var (
-		dir        string
-		membership bool
-	)
-	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "See programs take turns under a lock while servers are killed under them",
-		Long: `Demo starts three servers and eight workers, each a process of its own. The
+const demoHelp = `Demo starts three servers and eight workers, each a process of its own. The
 workers contend for one lock and write down when they enter and leave. The
 leader is killed with SIGKILL three times and started again, and one worker is
 killed while it holds the lock. Then the file is read back: no two workers may
@@ -31,13 +23,40 @@ With --membership nothing happens to the workers; instead all servers are restar
 one after the other, one is killed and replaced by a new one, and the leader is
 removed from the cluster. No worker may lose its session.
 
-It takes half a minute, and exits with 0 only if the lock kept its word.`,
+With --scenario deadlock two programs take two locks in opposite order. The call that
+completes the deadlock fails with an error that names the cycle, and the other program
+goes on. This takes seconds.
+
+The others take half a minute. The exit status is 0 only if the lock kept its word.`
+
+func newDemo(a *app) *cobra.Command {
+	var (
+		dir        string
+		membership bool
+		scenario   string
+	)
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "See programs take turns under a lock while servers are killed under them",
+		Long:  demoHelp,
 		Example: `  conclave demo
   conclave demo --membership
+  conclave demo --scenario deadlock
   conclave demo --json`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return a.demo(dir, membership) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case !cmd.Flags().Changed("scenario"):
+				return a.demo(dir, membership)
+			case membership:
+				return failure(StatusError, "--scenario and --membership: give one of them")
+			case scenario != "deadlock":
+				return failure(StatusError, "--scenario: %.40q: must be deadlock", scenario)
+			}
+			return a.demoDeadlock(dir)
+		},
 	}
+	cmd.Flags().StringVar(&scenario, "scenario", "", "play another one: deadlock")
 	cmd.Flags().StringVar(&dir, "dir", "", "keep data, logs and the workers' file in this directory (default: a temporary one)")
 	cmd.Flags().BoolVar(&membership, "membership", false, "restart, replace and remove servers instead of killing them")
 	a.addJSON(cmd)
@@ -45,6 +64,38 @@ It takes half a minute, and exits with 0 only if the lock kept its word.`,
 }
 
 func (a *app) demo(dir string, membership bool) error {
+	var report demo.Report
+	err := a.staged(dir, func(ctx context.Context, cfg demo.Config) (err error) {
+		cfg.Membership = membership
+		report, err = demo.Run(ctx, cfg)
+		return err
+	})
+	if err == nil {
+		err = a.printReport(report, report.Text())
+	}
+	if err == nil && !report.Good() {
+		err = failure(StatusError, "the lock did not keep its word: %d overlaps, %d fence regressions%s", report.Overlaps, report.FenceRegressions, report.Lost())
+	}
+	return err
+}
+
+func (a *app) demoDeadlock(dir string) error {
+	var report demo.DeadlockReport
+	err := a.staged(dir, func(ctx context.Context, cfg demo.Config) (err error) {
+		report, err = demo.RunDeadlock(ctx, cfg)
+		return err
+	})
+	if err == nil {
+		err = a.printReport(report, report.Text())
+	}
+	if err == nil && !report.Good() {
+		err = failure(StatusError, "the deadlock was not resolved: refused: %q: went on: %q", report.Refused, report.WentOn)
+	}
+	return err
+}
+
+// staged has a demo played in a directory.
+func (a *app) staged(dir string, play func(context.Context, demo.Config) error) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	binary, err := os.Executable()
@@ -56,18 +107,14 @@ func (a *app) demo(dir string, membership bool) error {
 		return err
 	}
 	defer clear()
-	report, err := demo.Run(ctx, demo.Config{Binary: binary, Dir: dir, Progress: a.stderr, Membership: membership})
-	if err != nil {
-		return err
-	}
+	return play(ctx, demo.Config{Binary: binary, Dir: dir, Progress: a.stderr})
+}
+
+func (a *app) printReport(report any, text string) error {
 	if a.json {
-		err = json.NewEncoder(a.stdout).Encode(report)
-	} else {
-		_, err = fmt.Fprint(a.stdout, report.Text())
+		return json.NewEncoder(a.stdout).Encode(report)
 	}
-	if err == nil && !report.Good() {
-		err = failure(StatusError, "the lock did not keep its word: %d overlaps, %d fence regressions%s", report.Overlaps, report.FenceRegressions, report.Lost())
-	}
+	_, err := fmt.Fprint(a.stdout, text)
 	return err
 }
 
@@ -97,5 +144,24 @@ func newDemoWorker(a *app) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&number, "number", 0, "the worker's number")
 	cmd.Flags().StringVar(&path, "file", "", "the workers' file")
+	return cmd
+}
+
+// newDemoProgram is the hidden command by which the demo of a deadlock runs a program.
+func newDemoProgram(a *app) *cobra.Command {
+	var name, first, second string
+	cmd := &cobra.Command{
+		Use:    demo.DeadlockCommand,
+		Hidden: true,
+		Args:   noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return demo.Program(ctx, a.client.servers, name, first, second, os.Stdin, a.stdout)
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "the program's name")
+	cmd.Flags().StringVar(&first, "first", "", "the lock that it takes first")
+	cmd.Flags().StringVar(&second, "second", "", "the lock that it takes then")
 	return cmd
 }

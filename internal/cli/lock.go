@@ -14,7 +14,9 @@ import (
 
 const runHelp = `
 The command finds CONCLAVE_FENCE, CONCLAVE_FLOOR and CONCLAVE_RESOURCE in its
-environment. It should send fence and floor with everything that it writes.
+environment. It should send fence and floor with everything that it writes. A
+conclave that it runs learns from CONCLAVE_KEEPS what it runs under: one that would
+wait for a holder that waits for this one ends with status 124 (a deadlock).
 
 If %[1]s is lost, the command and all processes that it has started are ended
 before anyone else can get it: TERM first, KILL after --grace. It is lost if
@@ -49,7 +51,8 @@ Exit status:
   N      the command's own
   128+n  signal n ended the command
   120    lost, or asked to leave; the command was ended
-  124    not acquired in time: the cluster answered that somebody else has it
+  124    not acquired in time: the cluster answered that somebody else has it;
+         or not at all: waiting would complete a deadlock
   125    conclave failed or was called wrongly, or the cluster did not answer
   126    the command cannot be executed
   127    the command was not found`

@@ -109,15 +109,23 @@ func resourcesJSON(found []conclave.Resource) []resourceView {
 
 func resourceJSON(r *conclave.Resource) resourceView {
 	v := resourceView{Name: r.Name, Limit: r.Limit, Holders: []holderView{}, Waiters: []waiterView{}, QueueLength: r.QueueLength}
-	for _, h := range r.Holders {
-		party := partyView{h.Session, h.Owner, h.Sequence, h.Since, h.Host, h.PID, h.Program}
-		v.Holders = append(v.Holders, holderView{party, h.Fence, string(h.Value), h.Shared, h.Priority, h.Revoked, h.Reason})
+	for i := range r.Holders {
+		v.Holders = append(v.Holders, holderJSON(&r.Holders[i]))
 	}
-	for _, w := range r.Waiters {
-		party := partyView{w.Session, w.Owner, w.Sequence, w.Since, w.Host, w.PID, w.Program}
-		v.Waiters = append(v.Waiters, waiterView{party, string(w.Value), w.Shared, w.Priority})
+	for i := range r.Waiters {
+		v.Waiters = append(v.Waiters, waiterJSON(&r.Waiters[i]))
 	}
 	return v
+}
+
+func holderJSON(h *conclave.Holder) holderView {
+	party := partyView{h.Session, h.Owner, h.Sequence, h.Since, h.Host, h.PID, h.Program}
+	return holderView{party, h.Fence, string(h.Value), h.Shared, h.Priority, h.Revoked, h.Reason}
+}
+
+func waiterJSON(w *conclave.Waiter) waiterView {
+	party := partyView{w.Session, w.Owner, w.Sequence, w.Since, w.Host, w.PID, w.Program}
+	return waiterView{party, string(w.Value), w.Shared, w.Priority}
 }
 
 // resourcesTable has a row for each holder. What only locks, or only elections,

@@ -26,6 +26,7 @@ var commands = []func(*app) *cobra.Command{
 	newLocks,
 	newElections,
 	newWhy,
+	newDeadlocks,
 	newWatch,
 	newLeader,
 	newRelease,
@@ -34,6 +35,7 @@ var commands = []func(*app) *cobra.Command{
 	newVersion,
 	newCompletion,
 	newDemoWorker,
+	newDemoProgram,
 	newDiskBench,
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -26,6 +27,7 @@ type hold interface {
 	Context() context.Context
 	Deadline() time.Duration
 	Renewed() <-chan struct{}
+	Kept() conclave.Kept
 }
 
 // runFlags are those of the commands that run another.
@@ -217,13 +219,14 @@ func (a *app) runUnder(h hold, argv []string, f *runFlags, arrived signals) (gua
 }
 
 // numbers returns what a command finds of its hold in its environment.
-func numbers(h hold) ([]string, error) {
+func numbers(h hold, inherited []conclave.Kept) ([]string, error) {
 	fence, err := h.Fence()
 	if err != nil {
 		return nil, err
 	}
 	floor, err := h.Floor()
 	return []string{
+		keepsVar + "=" + keepsText(append(slices.Clip(inherited), h.Kept())),
 		"CONCLAVE_FENCE=" + strconv.FormatUint(fence, 10), "CONCLAVE_FLOOR=" + strconv.FormatUint(floor, 10), "CONCLAVE_RESOURCE=" + h.Name(),
 	}, err
 }
@@ -232,7 +235,7 @@ func numbers(h hold) ([]string, error) {
 // left is waited for to be renewed.
 func (a *app) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, error) {
 	for {
-		env, err := numbers(h)
+		env, err := numbers(h, a.keeps)
 		if err != nil {
 			return nil, endOf(h)
 		}

@@ -55,6 +55,10 @@ func (g *grant) Fence() (uint64, error) {
 
 func (g *grant) Floor() (uint64, error) { return 5, nil }
 
+func (g *grant) Kept() conclave.Kept {
+	return conclave.Kept{Cluster: "c0ffee", Name: "some/name", Fence: 7}
+}
+
 // trial is a seeker whose cluster is made up by the test.
 type trial struct {
 	*seeker
@@ -97,6 +101,24 @@ func TestCommandGetsFenceFloorAndResource(t *testing.T) {
 	}
 	if got, _ := os.ReadFile(file); string(got) != "7 5 some/name\n" {
 		t.Errorf("the command's environment says %q", got)
+	}
+}
+
+// A command knows all holds that it runs under.
+func TestCommandKnowsWhatIsKept(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "env")
+	t.Setenv(keepsVar, "c0ffee/lock/3/an%20outer%2Flock  c0ffee/election/4/e not-a-hold")
+	tr := newTrial("sh", "-c", `echo "$CONCLAVE_KEEPS" > "$0"`, file)
+	tr.app.inherit()
+	if _, err := tr.run(newGrant(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := os.ReadFile(file)
+	if want := "c0ffee/lock/3/an%20outer%2Flock c0ffee/election/4/e c0ffee/lock/7/some%2Fname\n"; string(got) != want {
+		t.Errorf("the command's environment says %q, want %q", got, want)
+	}
+	if !strings.Contains(tr.said.String(), `"not-a-hold": must be CLUSTER/lock/FENCE/NAME`) {
+		t.Errorf("it said %q", tr.said)
 	}
 }
 

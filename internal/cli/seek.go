@@ -54,6 +54,7 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 	if !guard.Complete {
 		s.app.say("on this system only the command's own process group is ended if the %s is lost", s.kind)
 	}
+	s.app.inherit()
 	result, err := s.seek(cmd.Context(), cfg)
 	var gaveUp *interruption
 	if errors.As(err, &gaveUp) {
@@ -142,6 +143,7 @@ func (s *seeker) turn(ctx context.Context, client *conclave.Client, arrived sign
 
 // wait returns a hold, or why there is none.
 func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived signals) (h hold, err error) {
+	ctx = conclave.Keeping(ctx, s.app.keeps...)
 	sig := arrived.during(ctx, func(ctx context.Context) {
 		ctx, cancel := s.bounded(ctx)
 		if s.try { // only the answer is waited for
@@ -157,6 +159,8 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 		return nil, &interruption{sig}
 	case errors.As(err, &held):
 		return nil, failure(StatusNotAcquired, "%s %q is %s%s", s.kind, s.name, s.taken(), by(held.Holder))
+	case errors.Is(err, conclave.ErrDeadlock):
+		return nil, &statusError{StatusNotAcquired, err}
 	case errors.Is(err, conclave.ErrUnavailable):
 		return nil, s.unknown(silence(err, s.limit()))
 	case errors.Is(err, context.DeadlineExceeded):

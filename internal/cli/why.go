@@ -18,7 +18,8 @@ func newWhy(a *app) *cobra.Command {
 		Short: "Explain a lock: who holds it, who waits, how the last holds ended",
 		Long: `Explain why a lock, or with --election an election, is as it is: who holds it, since
 when, and whether they are asked to leave; who waits, in the order in which they
-will get it; and how the last 16 holds ended, the newest first.
+will get it; what its holders wait for while they keep it, if they say so; and how the
+last 16 holds ended, the newest first.
 
 A name that nobody holds, and of which no hold is remembered, is as good as any
 other: it is said, and the exit status is 0.`,
@@ -33,7 +34,14 @@ other: it is said, and the exit status is 0.`,
 				if err != nil {
 					return err
 				}
-				return a.print(explanationJSON(args[0], x), func(w io.Writer) error { return of.tell(w, args[0], x) })
+				waits, more, err := client.Waits(ctx)
+				if err != nil { // as from servers of an older release
+					a.say("what its holders wait for is unknown: %s", oneLine(err.Error()))
+				}
+				g := waitGraph{waits, more}
+				return a.print(explanationJSON(args[0], x, g.of(of.election, &x.Resource)), func(w io.Writer) error {
+					return of.tell(w, args[0], x, g)
+				})
 			})
 		},
 	}
@@ -75,6 +83,8 @@ type explanationView struct {
 	// Held is absent if nobody holds.
 	Held *resourceView `json:"held,omitempty"`
 	Past []endedView   `json:"past"`
+	// Waits are its holders that wait for something else while they keep it.
+	Waits []waitingView `json:"waits"`
 }
 
 type endedView struct {
@@ -90,8 +100,8 @@ type endedView struct {
 	Owner   string    `json:"owner,omitempty"`
 }
 
-func explanationJSON(name string, x conclave.Explanation) explanationView {
-	v := explanationView{Name: name, Past: []endedView{}}
+func explanationJSON(name string, x conclave.Explanation, waits []waitingView) explanationView {
+	v := explanationView{Name: name, Past: []endedView{}, Waits: waits}
 	if x.Held {
 		held := resourceJSON(&x.Resource)
 		v.Held = &held
@@ -103,7 +113,7 @@ func explanationJSON(name string, x conclave.Explanation) explanationView {
 }
 
 // tell writes an explanation for people.
-func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation) error {
+func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation, g waitGraph) error {
 	if !x.Held {
 		memory := "; its last holds:"
 		if len(x.Past) == 0 {
@@ -115,6 +125,7 @@ func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation) err
 	} else if err := k.tellHeld(w, name, &x.Resource); err != nil {
 		return err
 	}
+	g.tellChain(w, k.election, &x.Resource)
 	if len(x.Past) == 0 {
 		return nil
 	}

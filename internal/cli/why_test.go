@@ -34,7 +34,7 @@ func TestWhyTellsOfALock(t *testing.T) {
 		},
 	}
 	var out strings.Builder
-	if err := (resourceKind{}).tell(&out, "a", x); err != nil {
+	if err := (resourceKind{}).tell(&out, "a", x, waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), `lock "a" is held by 2 of 2, 3 waiting
@@ -62,7 +62,7 @@ func TestWhyTellsOfAnElection(t *testing.T) {
 		Limit:   1,
 		Holders: []conclave.Holder{{Fence: 7, Host: "h1", PID: 1, Program: "p", Since: now, Value: []byte("x:1"), Priority: -2}},
 	}}
-	if err := election.tell(&out, "e", x); err != nil {
+	if err := election.tell(&out, "e", x, waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), `election "e" is led by 1, nobody waits
@@ -71,7 +71,7 @@ HOLDER FENCE  HOST  PID  PROGRAM  SESSION  SINCE   ASKED TO LEAVE  PRIORITY  VAL
 7             h1    1    p        -        0s ago  no              -2        x:1
 `)
 	out.Reset()
-	if err := election.tell(&out, "e", conclave.Explanation{}); err != nil {
+	if err := election.tell(&out, "e", conclave.Explanation{}, waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), "nobody leads election \"e\", and no hold of it is remembered\n")

@@ -103,8 +103,8 @@ func (s *stage) play(ctx context.Context) error {
 	return s.close()
 }
 
-// open starts the servers, then the workers.
-func (s *stage) open(ctx context.Context) error {
+// serve starts the servers.
+func (s *stage) serve(ctx context.Context) error {
 	s.say("starting 3 servers, each a process with its data on disk under %s", s.Dir)
 	var err error
 	if s.cluster, err = local.Start(local.Config{Binary: s.Binary, Dir: s.Dir}); err != nil {
@@ -115,6 +115,14 @@ func (s *stage) open(ctx context.Context) error {
 	s.client, err = conclave.Dial(ready, conclave.Config{Servers: s.cluster.Addresses(), Program: "demo"})
 	if err != nil {
 		return errors.Join(err, s.cluster.Died())
+	}
+	return nil
+}
+
+// open starts the servers, then the workers.
+func (s *stage) open(ctx context.Context) error {
+	if err := s.serve(ctx); err != nil {
+		return err
 	}
 	if err := os.WriteFile(s.path, nil, 0o600); err != nil {
 		return err

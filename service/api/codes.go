@@ -39,6 +39,7 @@ var meanings = map[Code]Meaning{
 	Code_CODE_TIMEOUT:       {"TIMEOUT", codes.DeadlineExceeded, 423, 124},
 	Code_CODE_REVOKED:       {"REVOKED", codes.Aborted, 409, 120},
 	Code_CODE_NOT_FOUND:     {"NOT_FOUND", codes.NotFound, 404, 125},
+	Code_CODE_DEADLOCK:      {"DEADLOCK", codes.Aborted, 409, 124},
 	Code_CODE_STATE_LIMIT:   {"STATE_LIMIT", codes.ResourceExhausted, 507, 125},
 }
 

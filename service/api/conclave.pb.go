@@ -66,6 +66,9 @@ const (
 	Code_CODE_REVOKED Code = 15
 	// Nobody holds the resource, or no such candidate waits.
 	Code_CODE_NOT_FOUND Code = 16
+	// The request to acquire would wait forever: it would complete a deadlock. What
+	// its caller keeps stays held; the others of the cycle go on once it is released.
+	Code_CODE_DEADLOCK Code = 20
 	// The state of the cluster has reached its limit. Requests that add to it are
 	// refused; renewals, releases, cancellations and closes always pass.
 	Code_CODE_STATE_LIMIT Code = 23
@@ -91,6 +94,7 @@ var (
 		14: "CODE_TIMEOUT",
 		15: "CODE_REVOKED",
 		16: "CODE_NOT_FOUND",
+		20: "CODE_DEADLOCK",
 		23: "CODE_STATE_LIMIT",
 	}
 	Code_value = map[string]int32{
@@ -111,6 +115,7 @@ var (
 		"CODE_TIMEOUT":       14,
 		"CODE_REVOKED":       15,
 		"CODE_NOT_FOUND":     16,
+		"CODE_DEADLOCK":      20,
 		"CODE_STATE_LIMIT":   23,
 	}
 )
@@ -364,7 +369,7 @@ func (x UpgradeRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UpgradeRequest_Action.Descriptor instead.
 func (UpgradeRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{35, 0}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{40, 0}
 }
 
 // ClientFrame carries requests, in order.
@@ -1015,7 +1020,12 @@ type Acquire struct {
 	Priority int64 `protobuf:"varint,7,opt,name=priority,proto3" json:"priority,omitempty"`
 	// After how long this candidate takes the place of a leader of lower priority,
 	// which must have led for as long: at most 1 h; 0: never.
-	PatienceNs    int64 `protobuf:"varint,8,opt,name=patience_ns,json=patienceNs,proto3" json:"patience_ns,omitempty"`
+	PatienceNs int64 `protobuf:"varint,8,opt,name=patience_ns,json=patienceNs,proto3" json:"patience_ns,omitempty"`
+	// The holds that the caller keeps while it waits, of this session or of others of
+	// the same principal: at most 64. A request that would complete a deadlock is
+	// answered DEADLOCK. One that names no hold never is. A hold that has ended, is
+	// revoked, or is another principal's says nothing. From level 2 on.
+	Keeps         []*Kept `protobuf:"bytes,9,rep,name=keeps,proto3" json:"keeps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1106,6 +1116,74 @@ func (x *Acquire) GetPatienceNs() int64 {
 	return 0
 }
 
+func (x *Acquire) GetKeeps() []*Kept {
+	if x != nil {
+		return x.Keeps
+	}
+	return nil
+}
+
+// Kept names a hold that a caller keeps while it waits.
+type Kept struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Class         Class                  `protobuf:"varint,1,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Fence         uint64                 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Kept) Reset() {
+	*x = Kept{}
+	mi := &file_service_api_conclave_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Kept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Kept) ProtoMessage() {}
+
+func (x *Kept) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Kept.ProtoReflect.Descriptor instead.
+func (*Kept) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Kept) GetClass() Class {
+	if x != nil {
+		return x.Class
+	}
+	return Class_CLASS_LOCK
+}
+
+func (x *Kept) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Kept) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
 // Release gives up a hold.
 type Release struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1117,7 +1195,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_service_api_conclave_proto_msgTypes[9]
+	mi := &file_service_api_conclave_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1207,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[9]
+	mi := &file_service_api_conclave_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1220,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{9}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Release) GetHold() uint64 {
@@ -1164,7 +1242,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_service_api_conclave_proto_msgTypes[10]
+	mi := &file_service_api_conclave_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1254,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[10]
+	mi := &file_service_api_conclave_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1267,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{10}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Cancel) GetHold() uint64 {
@@ -1210,7 +1288,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_service_api_conclave_proto_msgTypes[11]
+	mi := &file_service_api_conclave_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1300,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[11]
+	mi := &file_service_api_conclave_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1313,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{11}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Update) GetHold() uint64 {
@@ -1269,7 +1347,7 @@ type Revoke struct {
 
 func (x *Revoke) Reset() {
 	*x = Revoke{}
-	mi := &file_service_api_conclave_proto_msgTypes[12]
+	mi := &file_service_api_conclave_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1359,7 @@ func (x *Revoke) String() string {
 func (*Revoke) ProtoMessage() {}
 
 func (x *Revoke) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[12]
+	mi := &file_service_api_conclave_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1372,7 @@ func (x *Revoke) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoke.ProtoReflect.Descriptor instead.
 func (*Revoke) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{12}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Revoke) GetClass() Class {
@@ -1339,7 +1417,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_service_api_conclave_proto_msgTypes[13]
+	mi := &file_service_api_conclave_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1429,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[13]
+	mi := &file_service_api_conclave_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1442,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{13}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Transfer) GetHold() uint64 {
@@ -1410,14 +1488,20 @@ type Reply struct {
 	// at that moment, those that are asked to leave included. A store remembers the
 	// largest floor that it has seen and refuses smaller fences. For an exclusive
 	// lock the floor is the fence.
-	Floor         uint64 `protobuf:"varint,12,opt,name=floor,proto3" json:"floor,omitempty"`
+	Floor uint64 `protobuf:"varint,12,opt,name=floor,proto3" json:"floor,omitempty"`
+	// Who waits for whom, if the code is DEADLOCK: this request first, then who keeps
+	// what it waits for, and so on; the last waits for what the caller of this request
+	// keeps. At most 64 of cycle_length. A request that is sent again is told by the
+	// message alone.
+	Cycle         []*Dependency `protobuf:"bytes,13,rep,name=cycle,proto3" json:"cycle,omitempty"`
+	CycleLength   uint32        `protobuf:"varint,14,opt,name=cycle_length,json=cycleLength,proto3" json:"cycle_length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_service_api_conclave_proto_msgTypes[14]
+	mi := &file_service_api_conclave_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1513,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[14]
+	mi := &file_service_api_conclave_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1526,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{14}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Reply) GetSession() []byte {
@@ -1529,6 +1613,283 @@ func (x *Reply) GetFloor() uint64 {
 	return 0
 }
 
+func (x *Reply) GetCycle() []*Dependency {
+	if x != nil {
+		return x.Cycle
+	}
+	return nil
+}
+
+func (x *Reply) GetCycleLength() uint32 {
+	if x != nil {
+		return x.CycleLength
+	}
+	return 0
+}
+
+// Dependency is one who waits, for a hold that is in its way.
+type Dependency struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Waiter        *Waiter                `protobuf:"bytes,1,opt,name=waiter,proto3" json:"waiter,omitempty"`
+	Class         Class                  `protobuf:"varint,2,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Holder        *Holder                `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Dependency) Reset() {
+	*x = Dependency{}
+	mi := &file_service_api_conclave_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Dependency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Dependency) ProtoMessage() {}
+
+func (x *Dependency) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
+func (*Dependency) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Dependency) GetWaiter() *Waiter {
+	if x != nil {
+		return x.Waiter
+	}
+	return nil
+}
+
+func (x *Dependency) GetClass() Class {
+	if x != nil {
+		return x.Class
+	}
+	return Class_CLASS_LOCK
+}
+
+func (x *Dependency) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Dependency) GetHolder() *Holder {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+type WaitsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Answer from the server's own state, which may lag.
+	Stale bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	// At most this many; 0 or more than 1,000 means 1,000.
+	Limit         uint32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitsRequest) Reset() {
+	*x = WaitsRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitsRequest) ProtoMessage() {}
+
+func (x *WaitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitsRequest.ProtoReflect.Descriptor instead.
+func (*WaitsRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *WaitsRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+func (x *WaitsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type WaitsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Waits []*Waiting             `protobuf:"bytes,1,rep,name=waits,proto3" json:"waits,omitempty"`
+	// Whether there are more.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitsResponse) Reset() {
+	*x = WaitsResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitsResponse) ProtoMessage() {}
+
+func (x *WaitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitsResponse.ProtoReflect.Descriptor instead.
+func (*WaitsResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *WaitsResponse) GetWaits() []*Waiting {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
+func (x *WaitsResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+// Waiting is one who waits and keeps something meanwhile.
+type Waiting struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Waiter *Waiter                `protobuf:"bytes,1,opt,name=waiter,proto3" json:"waiter,omitempty"`
+	// What it waits for, and who holds that: the first 16 of holder_count.
+	Class       Class     `protobuf:"varint,2,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Name        string    `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Holders     []*Holder `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"`
+	HolderCount uint32    `protobuf:"varint,5,opt,name=holder_count,json=holderCount,proto3" json:"holder_count,omitempty"`
+	// What it keeps. Some of it may have ended since.
+	Keeps         []*Kept `protobuf:"bytes,6,rep,name=keeps,proto3" json:"keeps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Waiting) Reset() {
+	*x = Waiting{}
+	mi := &file_service_api_conclave_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Waiting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Waiting) ProtoMessage() {}
+
+func (x *Waiting) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
+func (*Waiting) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Waiting) GetWaiter() *Waiter {
+	if x != nil {
+		return x.Waiter
+	}
+	return nil
+}
+
+func (x *Waiting) GetClass() Class {
+	if x != nil {
+		return x.Class
+	}
+	return Class_CLASS_LOCK
+}
+
+func (x *Waiting) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Waiting) GetHolders() []*Holder {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+func (x *Waiting) GetHolderCount() uint32 {
+	if x != nil {
+		return x.HolderCount
+	}
+	return 0
+}
+
+func (x *Waiting) GetKeeps() []*Kept {
+	if x != nil {
+		return x.Keeps
+	}
+	return nil
+}
+
 type PingRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1537,7 +1898,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[15]
+	mi := &file_service_api_conclave_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1910,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[15]
+	mi := &file_service_api_conclave_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1923,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{15}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{20}
 }
 
 type PingResponse struct {
@@ -1573,7 +1934,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[16]
+	mi := &file_service_api_conclave_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1946,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[16]
+	mi := &file_service_api_conclave_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1959,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{16}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{21}
 }
 
 type StatusRequest struct {
@@ -1609,7 +1970,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[17]
+	mi := &file_service_api_conclave_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1621,7 +1982,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[17]
+	mi := &file_service_api_conclave_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1634,7 +1995,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{17}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{22}
 }
 
 type StatusResponse struct {
@@ -1672,7 +2033,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[18]
+	mi := &file_service_api_conclave_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +2045,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[18]
+	mi := &file_service_api_conclave_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +2058,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{18}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StatusResponse) GetCluster() string {
@@ -1868,7 +2229,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_service_api_conclave_proto_msgTypes[19]
+	mi := &file_service_api_conclave_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1880,7 +2241,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[19]
+	mi := &file_service_api_conclave_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1893,7 +2254,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{19}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Member) GetId() uint64 {
@@ -2005,7 +2366,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[20]
+	mi := &file_service_api_conclave_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2017,7 +2378,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[20]
+	mi := &file_service_api_conclave_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2030,7 +2391,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{20}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListRequest) GetClass() Class {
@@ -2086,7 +2447,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[21]
+	mi := &file_service_api_conclave_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2459,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[21]
+	mi := &file_service_api_conclave_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2472,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{21}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListResponse) GetResources() []*Resource {
@@ -2143,7 +2504,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_service_api_conclave_proto_msgTypes[22]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2516,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[22]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2529,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{22}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Resource) GetName() string {
@@ -2238,7 +2599,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_service_api_conclave_proto_msgTypes[23]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2611,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[23]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2624,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{23}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Holder) GetSession() []byte {
@@ -2377,7 +2738,7 @@ type Waiter struct {
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_service_api_conclave_proto_msgTypes[24]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2750,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[24]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2763,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{24}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Waiter) GetSession() []byte {
@@ -2489,7 +2850,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2501,7 +2862,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2514,7 +2875,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ExplainRequest) GetClass() Class {
@@ -2558,7 +2919,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2931,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2944,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ExplainResponse) GetResource() *Resource {
@@ -2622,7 +2983,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2995,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +3008,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Ended) GetFence() uint64 {
@@ -2730,7 +3091,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2742,7 +3103,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2755,7 +3116,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WatchRequest) GetClass() Class {
@@ -2788,7 +3149,7 @@ type Changes struct {
 
 func (x *Changes) Reset() {
 	*x = Changes{}
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +3161,7 @@ func (x *Changes) String() string {
 func (*Changes) ProtoMessage() {}
 
 func (x *Changes) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +3174,7 @@ func (x *Changes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changes.ProtoReflect.Descriptor instead.
 func (*Changes) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Changes) GetResources() []*Resource {
@@ -2857,7 +3218,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2869,7 +3230,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2882,7 +3243,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SessionsRequest) GetAfter() []byte {
@@ -2916,7 +3277,7 @@ type SessionsResponse struct {
 
 func (x *SessionsResponse) Reset() {
 	*x = SessionsResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2928,7 +3289,7 @@ func (x *SessionsResponse) String() string {
 func (*SessionsResponse) ProtoMessage() {}
 
 func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2941,7 +3302,7 @@ func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsResponse.ProtoReflect.Descriptor instead.
 func (*SessionsResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SessionsResponse) GetSessions() []*Session {
@@ -2981,7 +3342,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2993,7 +3354,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3006,7 +3367,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Session) GetId() []byte {
@@ -3098,7 +3459,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3110,7 +3471,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3123,7 +3484,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EndSessionRequest) GetId() []byte {
@@ -3150,7 +3511,7 @@ type EndSessionResponse struct {
 
 func (x *EndSessionResponse) Reset() {
 	*x = EndSessionResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3162,7 +3523,7 @@ func (x *EndSessionResponse) String() string {
 func (*EndSessionResponse) ProtoMessage() {}
 
 func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3175,7 +3536,7 @@ func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
 func (*EndSessionResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *EndSessionResponse) GetHolds() uint32 {
@@ -3196,7 +3557,7 @@ type UpgradeRequest struct {
 
 func (x *UpgradeRequest) Reset() {
 	*x = UpgradeRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3208,7 +3569,7 @@ func (x *UpgradeRequest) String() string {
 func (*UpgradeRequest) ProtoMessage() {}
 
 func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3221,7 +3582,7 @@ func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *UpgradeRequest) GetAction() UpgradeRequest_Action {
@@ -3256,7 +3617,7 @@ type UpgradeResponse struct {
 
 func (x *UpgradeResponse) Reset() {
 	*x = UpgradeResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3268,7 +3629,7 @@ func (x *UpgradeResponse) String() string {
 func (*UpgradeResponse) ProtoMessage() {}
 
 func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3281,7 +3642,7 @@ func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *UpgradeResponse) GetLevel() uint32 {
@@ -3328,7 +3689,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3340,7 +3701,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3353,7 +3714,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -3376,7 +3737,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +3749,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +3762,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Observation) GetName() string {
@@ -3433,7 +3794,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3806,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3819,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
 }
 
 type MembersResponse struct {
@@ -3471,7 +3832,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3483,7 +3844,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3496,7 +3857,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MembersResponse) GetCluster() string {
@@ -3527,7 +3888,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3539,7 +3900,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3552,7 +3913,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
@@ -3624,7 +3985,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3636,7 +3997,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3649,7 +4010,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AddMember) GetPeerAddress() string {
@@ -3675,7 +4036,7 @@ type PromoteMember struct {
 
 func (x *PromoteMember) Reset() {
 	*x = PromoteMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3687,7 +4048,7 @@ func (x *PromoteMember) String() string {
 func (*PromoteMember) ProtoMessage() {}
 
 func (x *PromoteMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3700,7 +4061,7 @@ func (x *PromoteMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
 func (*PromoteMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PromoteMember) GetId() uint64 {
@@ -3723,7 +4084,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3735,7 +4096,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3748,7 +4109,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RemoveMember) GetId() uint64 {
@@ -3775,7 +4136,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3787,7 +4148,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3800,7 +4161,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -3825,7 +4186,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3837,7 +4198,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3850,7 +4211,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -3893,7 +4254,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3905,7 +4266,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3918,7 +4279,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -3952,7 +4313,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +4325,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3977,7 +4338,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *BackupRequest) GetStale() bool {
@@ -3996,7 +4357,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4369,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4382,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -4073,7 +4434,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x03pid\x18\x03 \x01(\x03R\x03pid\x12\x18\n" +
 	"\aprogram\x18\x04 \x01(\tR\aprogram\"\a\n" +
 	"\x05Renew\"\a\n" +
-	"\x05Close\"\xda\x01\n" +
+	"\x05Close\"\x83\x02\n" +
 	"\aAcquire\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -4083,7 +4444,12 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x06shared\x18\x06 \x01(\bR\x06shared\x12\x1a\n" +
 	"\bpriority\x18\a \x01(\x03R\bpriority\x12\x1f\n" +
 	"\vpatience_ns\x18\b \x01(\x03R\n" +
-	"patienceNs\"\x1d\n" +
+	"patienceNs\x12'\n" +
+	"\x05keeps\x18\t \x03(\v2\x11.conclave.v1.KeptR\x05keeps\"Z\n" +
+	"\x04Kept\x12(\n" +
+	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05fence\x18\x03 \x01(\x04R\x05fence\"\x1d\n" +
 	"\aRelease\x12\x12\n" +
 	"\x04hold\x18\x01 \x01(\x04R\x04hold\"\x1c\n" +
 	"\x06Cancel\x12\x12\n" +
@@ -4098,7 +4464,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\".\n" +
 	"\bTransfer\x12\x12\n" +
 	"\x04hold\x18\x01 \x01(\x04R\x04hold\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\fR\x02to\"\xd2\x02\n" +
+	"\x02to\x18\x02 \x01(\fR\x02to\"\xa4\x03\n" +
 	"\x05Reply\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12%\n" +
@@ -4112,7 +4478,28 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\arevoked\x18\n" +
 	" \x03(\x04R\arevoked\x12\x0e\n" +
 	"\x02id\x18\v \x01(\fR\x02id\x12\x14\n" +
-	"\x05floor\x18\f \x01(\x04R\x05floor\"\r\n" +
+	"\x05floor\x18\f \x01(\x04R\x05floor\x12-\n" +
+	"\x05cycle\x18\r \x03(\v2\x17.conclave.v1.DependencyR\x05cycle\x12!\n" +
+	"\fcycle_length\x18\x0e \x01(\rR\vcycleLength\"\xa4\x01\n" +
+	"\n" +
+	"Dependency\x12+\n" +
+	"\x06waiter\x18\x01 \x01(\v2\x13.conclave.v1.WaiterR\x06waiter\x12(\n" +
+	"\x05class\x18\x02 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12+\n" +
+	"\x06holder\x18\x04 \x01(\v2\x13.conclave.v1.HolderR\x06holder\":\n" +
+	"\fWaitsRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\rR\x05limit\"O\n" +
+	"\rWaitsResponse\x12*\n" +
+	"\x05waits\x18\x01 \x03(\v2\x14.conclave.v1.WaitingR\x05waits\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\xef\x01\n" +
+	"\aWaiting\x12+\n" +
+	"\x06waiter\x18\x01 \x01(\v2\x13.conclave.v1.WaiterR\x06waiter\x12(\n" +
+	"\x05class\x18\x02 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12-\n" +
+	"\aholders\x18\x04 \x03(\v2\x13.conclave.v1.HolderR\aholders\x12!\n" +
+	"\fholder_count\x18\x05 \x01(\rR\vholderCount\x12'\n" +
+	"\x05keeps\x18\x06 \x03(\v2\x11.conclave.v1.KeptR\x05keeps\"\r\n" +
 	"\vPingRequest\"\x0e\n" +
 	"\fPingResponse\"\x0f\n" +
 	"\rStatusRequest\"\xe0\x04\n" +
@@ -4304,7 +4691,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\rBackupRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"!\n" +
 	"\vBackupChunk\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data*\xe7\x02\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data*\x86\x03\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCODE_OK\x10\x01\x12\x0f\n" +
@@ -4324,8 +4711,9 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\rCODE_INTERNAL\x10\r\x12\x10\n" +
 	"\fCODE_TIMEOUT\x10\x0e\x12\x10\n" +
 	"\fCODE_REVOKED\x10\x0f\x12\x12\n" +
-	"\x0eCODE_NOT_FOUND\x10\x10\x12\x14\n" +
-	"\x10CODE_STATE_LIMIT\x10\x17\"\x04\b\x11\x10\x16*+\n" +
+	"\x0eCODE_NOT_FOUND\x10\x10\x12\x11\n" +
+	"\rCODE_DEADLOCK\x10\x14\x12\x14\n" +
+	"\x10CODE_STATE_LIMIT\x10\x17\"\x04\b\x11\x10\x13\"\x04\b\x15\x10\x15\"\x04\b\x16\x10\x16*+\n" +
 	"\x05Class\x12\x0e\n" +
 	"\n" +
 	"CLASS_LOCK\x10\x00\x12\x12\n" +
@@ -4340,14 +4728,15 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\xfa\a\n" +
+	"\x0eENDING_DROPPED\x10\x042\xba\b\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12;\n" +
 	"\x04Ping\x12\x18.conclave.v1.PingRequest\x1a\x19.conclave.v1.PingResponse\x12.\n" +
 	"\x02Do\x12\x14.conclave.v1.Request\x1a\x12.conclave.v1.Reply\x12A\n" +
 	"\x06Status\x12\x1a.conclave.v1.StatusRequest\x1a\x1b.conclave.v1.StatusResponse\x12;\n" +
 	"\x04List\x12\x18.conclave.v1.ListRequest\x1a\x19.conclave.v1.ListResponse\x12D\n" +
-	"\aExplain\x12\x1b.conclave.v1.ExplainRequest\x1a\x1c.conclave.v1.ExplainResponse\x12:\n" +
+	"\aExplain\x12\x1b.conclave.v1.ExplainRequest\x1a\x1c.conclave.v1.ExplainResponse\x12>\n" +
+	"\x05Waits\x12\x19.conclave.v1.WaitsRequest\x1a\x1a.conclave.v1.WaitsResponse\x12:\n" +
 	"\x05Watch\x12\x19.conclave.v1.WatchRequest\x1a\x14.conclave.v1.Changes0\x01\x12G\n" +
 	"\bSessions\x12\x1c.conclave.v1.SessionsRequest\x1a\x1d.conclave.v1.SessionsResponse\x12B\n" +
 	"\aObserve\x12\x1b.conclave.v1.ObserveRequest\x1a\x18.conclave.v1.Observation0\x01\x12D\n" +
@@ -4372,7 +4761,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -4388,123 +4777,141 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*Renew)(nil),                 // 11: conclave.v1.Renew
 	(*Close)(nil),                 // 12: conclave.v1.Close
 	(*Acquire)(nil),               // 13: conclave.v1.Acquire
-	(*Release)(nil),               // 14: conclave.v1.Release
-	(*Cancel)(nil),                // 15: conclave.v1.Cancel
-	(*Update)(nil),                // 16: conclave.v1.Update
-	(*Revoke)(nil),                // 17: conclave.v1.Revoke
-	(*Transfer)(nil),              // 18: conclave.v1.Transfer
-	(*Reply)(nil),                 // 19: conclave.v1.Reply
-	(*PingRequest)(nil),           // 20: conclave.v1.PingRequest
-	(*PingResponse)(nil),          // 21: conclave.v1.PingResponse
-	(*StatusRequest)(nil),         // 22: conclave.v1.StatusRequest
-	(*StatusResponse)(nil),        // 23: conclave.v1.StatusResponse
-	(*Member)(nil),                // 24: conclave.v1.Member
-	(*ListRequest)(nil),           // 25: conclave.v1.ListRequest
-	(*ListResponse)(nil),          // 26: conclave.v1.ListResponse
-	(*Resource)(nil),              // 27: conclave.v1.Resource
-	(*Holder)(nil),                // 28: conclave.v1.Holder
-	(*Waiter)(nil),                // 29: conclave.v1.Waiter
-	(*ExplainRequest)(nil),        // 30: conclave.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 31: conclave.v1.ExplainResponse
-	(*Ended)(nil),                 // 32: conclave.v1.Ended
-	(*WatchRequest)(nil),          // 33: conclave.v1.WatchRequest
-	(*Changes)(nil),               // 34: conclave.v1.Changes
-	(*SessionsRequest)(nil),       // 35: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil),      // 36: conclave.v1.SessionsResponse
-	(*Session)(nil),               // 37: conclave.v1.Session
-	(*EndSessionRequest)(nil),     // 38: conclave.v1.EndSessionRequest
-	(*EndSessionResponse)(nil),    // 39: conclave.v1.EndSessionResponse
-	(*UpgradeRequest)(nil),        // 40: conclave.v1.UpgradeRequest
-	(*UpgradeResponse)(nil),       // 41: conclave.v1.UpgradeResponse
-	(*ObserveRequest)(nil),        // 42: conclave.v1.ObserveRequest
-	(*Observation)(nil),           // 43: conclave.v1.Observation
-	(*MembersRequest)(nil),        // 44: conclave.v1.MembersRequest
-	(*MembersResponse)(nil),       // 45: conclave.v1.MembersResponse
-	(*ChangeMembersRequest)(nil),  // 46: conclave.v1.ChangeMembersRequest
-	(*AddMember)(nil),             // 47: conclave.v1.AddMember
-	(*PromoteMember)(nil),         // 48: conclave.v1.PromoteMember
-	(*RemoveMember)(nil),          // 49: conclave.v1.RemoveMember
-	(*ChangeMembersResponse)(nil), // 50: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 51: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 52: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 53: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 54: conclave.v1.BackupChunk
+	(*Kept)(nil),                  // 14: conclave.v1.Kept
+	(*Release)(nil),               // 15: conclave.v1.Release
+	(*Cancel)(nil),                // 16: conclave.v1.Cancel
+	(*Update)(nil),                // 17: conclave.v1.Update
+	(*Revoke)(nil),                // 18: conclave.v1.Revoke
+	(*Transfer)(nil),              // 19: conclave.v1.Transfer
+	(*Reply)(nil),                 // 20: conclave.v1.Reply
+	(*Dependency)(nil),            // 21: conclave.v1.Dependency
+	(*WaitsRequest)(nil),          // 22: conclave.v1.WaitsRequest
+	(*WaitsResponse)(nil),         // 23: conclave.v1.WaitsResponse
+	(*Waiting)(nil),               // 24: conclave.v1.Waiting
+	(*PingRequest)(nil),           // 25: conclave.v1.PingRequest
+	(*PingResponse)(nil),          // 26: conclave.v1.PingResponse
+	(*StatusRequest)(nil),         // 27: conclave.v1.StatusRequest
+	(*StatusResponse)(nil),        // 28: conclave.v1.StatusResponse
+	(*Member)(nil),                // 29: conclave.v1.Member
+	(*ListRequest)(nil),           // 30: conclave.v1.ListRequest
+	(*ListResponse)(nil),          // 31: conclave.v1.ListResponse
+	(*Resource)(nil),              // 32: conclave.v1.Resource
+	(*Holder)(nil),                // 33: conclave.v1.Holder
+	(*Waiter)(nil),                // 34: conclave.v1.Waiter
+	(*ExplainRequest)(nil),        // 35: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 36: conclave.v1.ExplainResponse
+	(*Ended)(nil),                 // 37: conclave.v1.Ended
+	(*WatchRequest)(nil),          // 38: conclave.v1.WatchRequest
+	(*Changes)(nil),               // 39: conclave.v1.Changes
+	(*SessionsRequest)(nil),       // 40: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil),      // 41: conclave.v1.SessionsResponse
+	(*Session)(nil),               // 42: conclave.v1.Session
+	(*EndSessionRequest)(nil),     // 43: conclave.v1.EndSessionRequest
+	(*EndSessionResponse)(nil),    // 44: conclave.v1.EndSessionResponse
+	(*UpgradeRequest)(nil),        // 45: conclave.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 46: conclave.v1.UpgradeResponse
+	(*ObserveRequest)(nil),        // 47: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 48: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 49: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 50: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 51: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 52: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 53: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 54: conclave.v1.RemoveMember
+	(*ChangeMembersResponse)(nil), // 55: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 56: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 57: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 58: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 59: conclave.v1.BackupChunk
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	9,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
 	7,  // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
-	19, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
+	20, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
 	8,  // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
 	0,  // 4: conclave.v1.Farewell.code:type_name -> conclave.v1.Code
 	10, // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
 	11, // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
 	12, // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
 	13, // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
-	14, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
-	15, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
-	16, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
-	17, // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
-	18, // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
+	15, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
+	16, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
+	17, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
+	18, // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
+	19, // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
 	1,  // 14: conclave.v1.Acquire.class:type_name -> conclave.v1.Class
-	1,  // 15: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
-	0,  // 16: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	28, // 17: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
-	24, // 18: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	2,  // 19: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
-	1,  // 20: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	27, // 21: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,  // 22: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	28, // 23: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	29, // 24: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,  // 25: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	27, // 26: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	32, // 27: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	3,  // 28: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,  // 29: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	27, // 30: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	37, // 31: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	4,  // 32: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	28, // 33: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	24, // 34: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	47, // 35: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	48, // 36: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	49, // 37: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	24, // 38: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	5,  // 39: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	20, // 40: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	9,  // 41: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	22, // 42: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	25, // 43: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	30, // 44: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	33, // 45: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	35, // 46: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	42, // 47: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	44, // 48: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	46, // 49: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	51, // 50: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	38, // 51: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	40, // 52: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	53, // 53: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	6,  // 54: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	21, // 55: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	19, // 56: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	23, // 57: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	26, // 58: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	31, // 59: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	34, // 60: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	36, // 61: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	43, // 62: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	45, // 63: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	50, // 64: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	52, // 65: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	39, // 66: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	41, // 67: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	54, // 68: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	54, // [54:69] is the sub-list for method output_type
-	39, // [39:54] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	14, // 15: conclave.v1.Acquire.keeps:type_name -> conclave.v1.Kept
+	1,  // 16: conclave.v1.Kept.class:type_name -> conclave.v1.Class
+	1,  // 17: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
+	0,  // 18: conclave.v1.Reply.code:type_name -> conclave.v1.Code
+	33, // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	21, // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
+	34, // 21: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
+	1,  // 22: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
+	33, // 23: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
+	24, // 24: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
+	34, // 25: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
+	1,  // 26: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
+	33, // 27: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
+	14, // 28: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
+	29, // 29: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	2,  // 30: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
+	1,  // 31: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	32, // 32: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	1,  // 33: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	33, // 34: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	34, // 35: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,  // 36: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	32, // 37: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	37, // 38: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	3,  // 39: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,  // 40: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	32, // 41: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	42, // 42: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	4,  // 43: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	33, // 44: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	29, // 45: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	52, // 46: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	53, // 47: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	54, // 48: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	29, // 49: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	5,  // 50: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	25, // 51: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	9,  // 52: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	27, // 53: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	30, // 54: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	35, // 55: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	22, // 56: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	38, // 57: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	40, // 58: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	47, // 59: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	49, // 60: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	51, // 61: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	56, // 62: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	43, // 63: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	45, // 64: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	58, // 65: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	6,  // 66: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	26, // 67: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	20, // 68: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	28, // 69: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	31, // 70: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	36, // 71: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	23, // 72: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	39, // 73: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	41, // 74: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	48, // 75: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	50, // 76: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	55, // 77: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	57, // 78: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	44, // 79: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	46, // 80: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	59, // 81: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	66, // [66:82] is the sub-list for method output_type
+	50, // [50:66] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -4523,7 +4930,7 @@ func file_service_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[41].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[46].OneofWrappers = []any{
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
@@ -4534,7 +4941,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   50,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

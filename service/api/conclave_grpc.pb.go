@@ -30,6 +30,7 @@ const (
 	Conclave_Status_FullMethodName        = "/conclave.v1.Conclave/Status"
 	Conclave_List_FullMethodName          = "/conclave.v1.Conclave/List"
 	Conclave_Explain_FullMethodName       = "/conclave.v1.Conclave/Explain"
+	Conclave_Waits_FullMethodName         = "/conclave.v1.Conclave/Waits"
 	Conclave_Watch_FullMethodName         = "/conclave.v1.Conclave/Watch"
 	Conclave_Sessions_FullMethodName      = "/conclave.v1.Conclave/Sessions"
 	Conclave_Observe_FullMethodName       = "/conclave.v1.Conclave/Observe"
@@ -72,6 +73,9 @@ type ConclaveClient interface {
 	// Explain tells of one resource who holds it, who waits in which order, and
 	// how its last holds ended.
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
+	// Waits returns who waits and keeps something meanwhile: the chains that a
+	// deadlock is made of. None of them is one.
+	Waits(ctx context.Context, in *WaitsRequest, opts ...grpc.CallOption) (*WaitsResponse, error)
 	// Watch streams the resources whose names begin with a prefix: first those
 	// that are held, then each change. Changes of one resource that follow one
 	// another faster than they can be sent are merged into the newest.
@@ -172,6 +176,16 @@ func (c *conclaveClient) Explain(ctx context.Context, in *ExplainRequest, opts .
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ExplainResponse)
 	err := c.cc.Invoke(ctx, Conclave_Explain_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *conclaveClient) Waits(ctx context.Context, in *WaitsRequest, opts ...grpc.CallOption) (*WaitsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WaitsResponse)
+	err := c.cc.Invoke(ctx, Conclave_Waits_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -326,6 +340,9 @@ type ConclaveServer interface {
 	// Explain tells of one resource who holds it, who waits in which order, and
 	// how its last holds ended.
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
+	// Waits returns who waits and keeps something meanwhile: the chains that a
+	// deadlock is made of. None of them is one.
+	Waits(context.Context, *WaitsRequest) (*WaitsResponse, error)
 	// Watch streams the resources whose names begin with a prefix: first those
 	// that are held, then each change. Changes of one resource that follow one
 	// another faster than they can be sent are merged into the newest.
@@ -386,6 +403,9 @@ func (UnimplementedConclaveServer) List(context.Context, *ListRequest) (*ListRes
 }
 func (UnimplementedConclaveServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
+}
+func (UnimplementedConclaveServer) Waits(context.Context, *WaitsRequest) (*WaitsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Waits not implemented")
 }
 func (UnimplementedConclaveServer) Watch(*WatchRequest, grpc.ServerStreamingServer[Changes]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -528,6 +548,24 @@ func _Conclave_Explain_Handler(srv interface{}, ctx context.Context, dec func(in
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ConclaveServer).Explain(ctx, req.(*ExplainRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Conclave_Waits_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WaitsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).Waits(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_Waits_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).Waits(ctx, req.(*WaitsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -699,6 +737,10 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Explain",
 			Handler:    _Conclave_Explain_Handler,
+		},
+		{
+			MethodName: "Waits",
+			Handler:    _Conclave_Waits_Handler,
 		},
 		{
 			MethodName: "Sessions",

@@ -48,6 +48,13 @@ func acquireOf(c registry.Command, a *api.Acquire) (registry.Command, string) {
 	c.Name, c.Try, c.Value = a.GetName(), a.GetTry(), string(a.GetValue())
 	c.Limit, c.Shared = a.GetLimit(), a.GetShared()
 	c.Priority, c.Patience = a.GetPriority(), a.GetPatienceNs()
+	for _, k := range a.GetKeeps() {
+		of, wrong := Class(k.GetClass())
+		if wrong != "" {
+			problem = "keeps: " + wrong
+		}
+		c.Keeps = append(c.Keeps, registry.Kept{Class: of, Name: k.GetName(), Fence: k.GetFence()})
+	}
 	return c, problem
 }
 
@@ -81,7 +88,37 @@ func Reply(secret []byte, o *registry.Outcome) *api.Reply {
 	if r.Holder != nil {
 		reply.Holder = Holder(r.Holder)
 	}
+	if r.Deadlock != nil {
+		reply.CycleLength = uint32(r.Deadlock.Length)
+		for i := range r.Deadlock.Cycle {
+			reply.Cycle = append(reply.Cycle, dependency(&r.Deadlock.Cycle[i]))
+		}
+	}
 	return reply
+}
+
+func dependency(d *registry.Dependency) *api.Dependency {
+	return &api.Dependency{Waiter: waiter(&d.Waiter), Class: api.Class(d.Class), Name: d.Name, Holder: Holder(&d.Holder)}
+}
+
+// Waiting translates one who waits and keeps something meanwhile.
+func Waiting(w *registry.Waiting) *api.Waiting {
+	waiting := &api.Waiting{Waiter: waiter(&w.Waiter), Class: api.Class(w.Class), Name: w.Name, HolderCount: uint32(w.HolderCount)}
+	for i := range w.Holders {
+		waiting.Holders = append(waiting.Holders, Holder(&w.Holders[i]))
+	}
+	for _, k := range w.Keeps {
+		waiting.Keeps = append(waiting.Keeps, &api.Kept{Class: api.Class(k.Class), Name: k.Name, Fence: k.Fence})
+	}
+	return waiting
+}
+
+func waiter(w *registry.Waiter) *api.Waiter {
+	return &api.Waiter{
+		Session: w.Session[:], Sequence: w.Sequence, SinceUnixNs: w.Since,
+		Host: w.Host, Pid: w.PID, Program: w.Program,
+		Value: []byte(w.Value), Shared: w.Shared, Priority: w.Priority, Owner: w.Owner,
+	}
 }
 
 // Holder translates a holder.
@@ -102,12 +139,7 @@ func Resource(r *registry.Resource) *api.Resource {
 		res.Holders = append(res.Holders, Holder(&r.Holders[i]))
 	}
 	for i := range r.Waiters {
-		w := &r.Waiters[i]
-		res.Waiters = append(res.Waiters, &api.Waiter{
-			Session: w.Session[:], Sequence: w.Sequence, SinceUnixNs: w.Since,
-			Host: w.Host, Pid: w.PID, Program: w.Program,
-			Value: []byte(w.Value), Shared: w.Shared, Priority: w.Priority, Owner: w.Owner,
-		})
+		res.Waiters = append(res.Waiters, waiter(&r.Waiters[i]))
 	}
 	return res
 }

@@ -20,6 +20,7 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 <tr><td>GET /v1/elections/{name}<td>who leads
 <tr><td>GET /v1/elections/{name}/watch<td>who leads, now and from now on (server-sent events)
 <tr><td>GET /v1/locks/{name}/why, /v1/elections/{name}/why<td>who holds, who waits in which order, and how the last holds ended
+<tr><td><a href="/v1/waits">GET /v1/waits</a><td>who waits while keeping something; <code>?limit= stale=</code>
 <tr><td><a href="/v1/watch/locks">GET /v1/watch/locks</a>, <a href="/v1/watch/elections">/v1/watch/elections</a><td>all that changes under <code>?prefix=</code> (server-sent events)
 <tr><td><a href="/v1/sessions">GET /v1/sessions</a><td>live sessions; <code>?after= limit= stale=</code>
 <tr><td>POST /v1/open<td><code>{"ttl":"10s"}</code> opens a session

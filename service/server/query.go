@@ -117,6 +117,26 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 	})
 }
 
+// Waits tells who waits and keeps something meanwhile.
+func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
+	defer s.metrics.call("waits", time.Now())
+	return s.waits(ctx, req)
+}
+
+func (s *Server) waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
+	answer := new(api.WaitsResponse)
+	look := func(state node.State) {
+		page, more := state.Waits(page(req.GetLimit()))
+		answer.More = more
+		for i := range page {
+			answer.Waits = append(answer.Waits, convert.Waiting(&page[i]))
+		}
+	}
+	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.WaitsResponse, error) {
+		return leader.Waits(ctx, req)
+	})
+}
+
 // Sessions returns the live sessions.
 func (s service) Sessions(ctx context.Context, req *api.SessionsRequest) (*api.SessionsResponse, error) {
 	defer s.metrics.call("sessions", time.Now())

@@ -48,6 +48,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/elections/{name}/watch", s.watchElection)
 	mux.HandleFunc("GET /v1/locks/{name}/why", s.timed("why", s.explainLock))
 	mux.HandleFunc("GET /v1/elections/{name}/why", s.timed("why", s.explainElection))
+	mux.HandleFunc("GET /v1/waits", s.timed("waits", s.getWaits))
 	mux.HandleFunc("GET /v1/watch/locks", s.watchLocks)
 	mux.HandleFunc("GET /v1/watch/elections", s.watchElections)
 	mux.HandleFunc("GET /v1/sessions", s.timed("sessions", s.getSessions))
@@ -81,6 +82,9 @@ type problem struct {
 	Code    string      `json:"code"`
 	Message string      `json:"message"`
 	Holder  *holderJSON `json:"holder,omitempty"`
+	// Cycle is who waits for whom, if that is the problem: the first of CycleLength.
+	Cycle       []dependencyJSON `json:"cycle,omitempty"`
+	CycleLength uint32           `json:"cycle_length,omitempty"`
 	// Leader is where the leader takes clients, if that is the problem.
 	Leader string `json:"leader,omitempty"`
 }
@@ -150,6 +154,10 @@ func writeError(w http.ResponseWriter, err error) {
 	body := problem{Code: meaning.Name, Message: reply.GetMessage(), Leader: reply.GetLeader()}
 	if reply.GetHolder() != nil {
 		body.Holder = holderToJSON(reply.GetHolder())
+	}
+	body.CycleLength = reply.GetCycleLength()
+	for _, d := range reply.GetCycle() {
+		body.Cycle = append(body.Cycle, dependencyToJSON(d))
 	}
 	writeJSON(w, meaning.HTTP, body)
 }

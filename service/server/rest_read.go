@@ -58,6 +58,23 @@ func (s *Server) explainJSON(r *http.Request, class api.Class) (any, error) {
 	return explanationToJSON(answer), nil
 }
 
+func (s *Server) getWaits(r *http.Request) (any, error) {
+	q := newParameters(r)
+	req := &api.WaitsRequest{Limit: q.number("limit"), Stale: q.truth("stale")}
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	page, err := s.waits(r.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	waits := make([]waitingJSON, 0, len(page.GetWaits()))
+	for _, one := range page.GetWaits() {
+		waits = append(waits, waitingToJSON(one))
+	}
+	return map[string]any{"waits": waits, "more": page.GetMore()}, nil
+}
+
 func (s *Server) getSessions(r *http.Request) (any, error) {
 	q := newParameters(r)
 	req := &api.SessionsRequest{After: q.sessionID("after"), Limit: q.number("limit"), Stale: q.truth("stale")}

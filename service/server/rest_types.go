@@ -91,12 +91,16 @@ func resourceToJSON(r *api.Resource) resourceJSON {
 		res.Holders = append(res.Holders, holderToJSON(h))
 	}
 	for _, w := range r.GetWaiters() {
-		res.Waiters = append(res.Waiters, waiterJSON{
-			w.GetSession(), w.GetOwner(), wallClock(w.GetSinceUnixNs()), w.GetHost(), w.GetPid(), w.GetProgram(),
-			valueToJSON(w.GetValue()), w.GetShared(), w.GetPriority(),
-		})
+		res.Waiters = append(res.Waiters, waiterToJSON(w))
 	}
 	return res
+}
+
+func waiterToJSON(w *api.Waiter) waiterJSON {
+	return waiterJSON{
+		w.GetSession(), w.GetOwner(), wallClock(w.GetSinceUnixNs()), w.GetHost(), w.GetPid(), w.GetProgram(),
+		valueToJSON(w.GetValue()), w.GetShared(), w.GetPriority(),
+	}
 }
 
 // endedJSON is a hold that has ended.

@@ -83,6 +83,7 @@ type claim struct {
 	Name    string    `json:"name"`
 	Try     bool      `json:"try"`
 	Wait    *spanJSON `json:"wait"`
+	Keeps   keepsJSON `json:"keeps"`
 }
 
 func (s *Server) postAcquire(r *http.Request) (any, error) {
@@ -122,6 +123,10 @@ type hold struct {
 }
 
 func (s *Server) acquire(r *http.Request, body claim, a *api.Acquire) (any, error) {
+	var err error
+	if a.Keeps, err = body.Keeps.message(); err != nil {
+		return nil, err
+	}
 	a.Name, a.Try = body.Name, body.Try
 	wait := (*time.Duration)(body.Wait)
 	if wait != nil && *wait == 0 || a.Try {

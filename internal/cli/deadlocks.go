@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+)
+
+const deadlocksHelp = `Show who waits for a lock or an election while keeping another: the chains that
+deadlocks are made of. Each chain ends with a holder that does not wait, or that does
+not say so. No chain is a circle: the servers refuse the request that would close one.
+Its program gets the error DEADLOCK, and conclave lock ends with status 124.
+
+A program keeps what it says that it keeps. In Go that is every hold whose Context the
+call's context descends from; a conclave lock that runs under another one keeps that
+lock. Those who keep nothing while they wait are not shown.`
+
+func newDeadlocks(a *app) *cobra.Command {
+	var dot, svg bool
+	cmd := &cobra.Command{
+		Use:   "deadlocks",
+		Short: "Show who waits while keeping a lock",
+		Long:  deadlocksHelp,
+		Example: `  conclave deadlocks
+  conclave deadlocks --json
+  conclave deadlocks --svg > waits.svg
+  conclave deadlocks --dot | dot -Tpng -o waits.png`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if dot && svg || a.json && (dot || svg) {
+				return errors.New("--dot, --svg and --json: give one of them")
+			}
+			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+				waits, more, err := client.Waits(ctx)
+				if err != nil {
+					return err
+				}
+				g := waitGraph{waits, more}
+				switch {
+				case dot:
+					return g.drawDOT(a.stdout)
+				case svg:
+					return g.drawSVG(a.stdout)
+				}
+				return a.print(g.view(), g.tell)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&dot, "dot", false, "print a graph for Graphviz")
+	cmd.Flags().BoolVar(&svg, "svg", false, "print a picture")
+	a.addJSON(cmd)
+	return cmd
+}
+
+// waitGraph is who waits while keeping something.
+type waitGraph struct {
+	waits []conclave.Waiting
+	more  bool // there are others
+}
+
+type keptView struct {
+	Lock     string `json:"lock,omitempty"`
+	Election string `json:"election,omitempty"`
+	Fence    uint64 `json:"fence,string"`
+}
+
+type waitingView struct {
+	Waiter   waiterView   `json:"waiter"`
+	Lock     string       `json:"lock,omitempty"`
+	Election string       `json:"election,omitempty"`
+	Holders  []holderView `json:"holders"`
+	// HolderCount counts all holders; Holders are the first of them.
+	HolderCount int        `json:"holder_count"`
+	Keeps       []keptView `json:"keeps"`
+}
+
+// apart returns a name as that of a lock or of an election.
+func apart(election bool, name string) (lock, elected string) {
+	if election {
+		return "", name
+	}
+	return name, ""
+}
+
+func (g waitGraph) view() any {
+	views := []waitingView{}
+	for i := range g.waits {
+		views = append(views, waitingJSON(&g.waits[i]))
+	}
+	return map[string]any{"waits": views, "more": g.more}
+}
+
+func waitingJSON(w *conclave.Waiting) waitingView {
+	v := waitingView{Waiter: waiterJSON(&w.Waiter), Holders: []holderView{}, HolderCount: w.HolderCount, Keeps: []keptView{}}
+	v.Lock, v.Election = apart(w.Election, w.Name)
+	for i := range w.Holders {
+		v.Holders = append(v.Holders, holderJSON(&w.Holders[i]))
+	}
+	for _, k := range w.Keeps {
+		lock, elected := apart(k.Election, k.Name)
+		v.Keeps = append(v.Keeps, keptView{lock, elected, k.Fence})
+	}
+	return v
+}
+
+// of returns what those wait for who keep a resource.
+func (g waitGraph) of(election bool, r *conclave.Resource) []waitingView {
+	views := []waitingView{}
+	for i := range g.waits {
+		for _, h := range r.Holders {
+			if slices.Contains(g.keepers(election, r.Name, h.Fence), i) {
+				views = append(views, waitingJSON(&g.waits[i]))
+			}
+		}
+	}
+	return views
+}
+
+// tell writes the chains for people, those that nobody waits for first.
+func (g waitGraph) tell(w io.Writer) error {
+	if len(g.waits) == 0 {
+		_, err := fmt.Fprintln(w, "nobody waits while keeping a lock or an election")
+		return err
+	}
+	shownWaits := make([]bool, len(g.waits))
+	for pass := range 2 {
+		for i := range g.waits {
+			if shownWaits[i] || pass == 0 && len(g.dependents(i)) > 0 {
+				continue
+			}
+			fmt.Fprintf(w, "%s\n", waiterText(&g.waits[i]))
+			g.chain(w, i, 1, shownWaits)
+		}
+	}
+	if g.more {
+		fmt.Fprintln(w, "and more")
+	}
+	return nil
+}
+
+// chain writes what one who waits depends on.
+func (g waitGraph) chain(w io.Writer, at, depth int, told []bool) {
+	told[at] = true
+	wait := &g.waits[at]
+	for _, h := range wait.Holders {
+		fmt.Fprintf(w, "%s%s\n", strings.Repeat("  ", depth), g.holderText(wait.Election, wait.Name, &h))
+		for _, next := range g.keepers(wait.Election, wait.Name, h.Fence) {
+			if told[next] {
+				fmt.Fprintf(w, "%s%s, as above\n", strings.Repeat("  ", depth+1), waiterText(&g.waits[next]))
+				continue
+			}
+			fmt.Fprintf(w, "%s%s\n", strings.Repeat("  ", depth+1), waiterText(&g.waits[next]))
+			g.chain(w, next, depth+2, told)
+		}
+	}
+	if n := wait.HolderCount - len(wait.Holders); n > 0 {
+		fmt.Fprintf(w, "%sand %d other holders\n", strings.Repeat("  ", depth), n)
+	}
+}
+
+// tellChain writes what those wait for who hold one resource.
+func (g waitGraph) tellChain(w io.Writer, election bool, r *conclave.Resource) {
+	told := make([]bool, len(g.waits))
+	first := true
+	for _, h := range r.Holders {
+		for _, i := range g.keepers(election, r.Name, h.Fence) {
+			if first {
+				fmt.Fprintf(w, "\nITS HOLDERS WAIT\n")
+				first = false
+			}
+			if !told[i] {
+				fmt.Fprintf(w, "fence %d: %s\n", h.Fence, waiterText(&g.waits[i]))
+				g.chain(w, i, 1, told)
+			}
+		}
+	}
+}
+
+func waiterText(w *conclave.Waiting) string {
+	return fmt.Sprintf("%s waits for %s, since %s", party(w.Waiter.Owner, w.Waiter.Program, w.Waiter.PID, w.Waiter.Host), title(w.Election, w.Name), since(w.Waiter.Since))
+}
+
+func (g waitGraph) holderText(election bool, name string, h *conclave.Holder) string {
+	text := fmt.Sprintf("held by %s, fence %d", party(h.Owner, h.Program, h.PID, h.Host), h.Fence)
+	switch {
+	case h.Revoked:
+		text += ", which is asked to leave"
+	case len(g.keepers(election, name, h.Fence)) > 0:
+		text += ", which is kept"
+	}
+	return text
+}
+
+// title names a lock or an election in a sentence.
+func title(election bool, name string) string {
+	return fmt.Sprintf("%s %q", resourceKind{election}, name)
+}
+
+// keepers returns which waits keep a hold.
+func (g waitGraph) keepers(election bool, name string, fence uint64) (found []int) {
+	k := conclave.Kept{Election: election, Name: name, Fence: fence}
+	for i := range g.waits {
+		if slices.Contains(g.waits[i].Keeps, k) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// dependents returns the waits for what one keeps that waits.
+func (g waitGraph) dependents(at int) (found []int) {
+	for i := range g.waits {
+		for _, h := range g.waits[i].Holders {
+			if slices.Contains(g.keepers(g.waits[i].Election, g.waits[i].Name, h.Fence), at) {
+				found = append(found, i)
+			}
+		}
+	}
+	return found
+}

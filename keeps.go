@@ -1,0 +1,221 @@
+package conclave
+
+import (
+	"context"
+	"encoding"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// ErrDeadlock says that a call would have waited forever: what it waited for is held by
+// somebody who waits for what this caller keeps. The error that matches it is a
+// *DeadlockError, which names the cycle. Release what is kept, so that the others go on,
+// and begin again.
+var ErrDeadlock = errors.New("deadlock")
+
+// MaxKeeps is how many holds a call keeps at most. Of more, the last ones count.
+const MaxKeeps = 64
+
+// Kept names a hold that a caller keeps while it waits for another. Kept.MarshalText
+// writes it for other processes.
+type Kept struct {
+	Cluster  string // the identity of the cluster
+	Election bool   // Name is that of an election, not of a lock
+	Name     string
+	Fence    uint64
+}
+
+var (
+	_ encoding.TextMarshaler   = Kept{}
+	_ encoding.TextUnmarshaler = (*Kept)(nil)
+)
+
+// MarshalText returns a text without spaces and control characters.
+func (k Kept) MarshalText() ([]byte, error) {
+	class := "lock"
+	if k.Election {
+		class = "election"
+	}
+	return fmt.Appendf(nil, "%s/%s/%d/%s", k.Cluster, class, k.Fence, url.PathEscape(k.Name)), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (k *Kept) UnmarshalText(text []byte) error {
+	parts := strings.Split(string(text), "/")
+	if len(parts) != 4 || parts[1] != "lock" && parts[1] != "election" {
+		return fmt.Errorf("conclave: kept hold: %.80q: must be CLUSTER/lock/FENCE/NAME or CLUSTER/election/FENCE/NAME", text)
+	}
+	fence, err := strconv.ParseUint(parts[2], 10, 64)
+	if err != nil {
+		return fmt.Errorf("conclave: kept hold: %.80q: fence: %.20q: must be a number", text, parts[2])
+	}
+	name, err := url.PathUnescape(parts[3])
+	if err != nil {
+		return fmt.Errorf("conclave: kept hold: %.80q: name: %w", text, err)
+	}
+	if err := ValidateName(name); err != nil {
+		return fmt.Errorf("conclave: kept hold: %.80q: %w", text, err)
+	}
+	*k = Kept{parts[0], parts[1] == "election", name, fence}
+	return nil
+}
+
+// Kept names this hold.
+func (l *Lock) Kept() Kept { return l.h.kept() }
+
+// Kept names this leadership.
+func (l *Leadership) Kept() Kept { return l.h.kept() }
+
+func (h *hold) kept() Kept {
+	return Kept{Cluster: h.client.identity, Election: h.kind == "election", Name: h.name, Fence: h.fence}
+}
+
+type keepsKey struct{}
+
+// keep is what a context says of one hold.
+type keep struct {
+	Kept
+	under *holdContext // of the hold, if it is of this process
+}
+
+// Keeping returns a context that says what the caller of Lock and Campaign keeps while
+// the call waits: these holds and no others. With none it says that the caller keeps
+// nothing, so that its calls are never refused for a deadlock.
+//
+// The context of a hold says so by itself: whoever waits under it keeps the hold, and
+// what was kept while that was waited for. Keeping is for what this is not true of: a
+// hold that another goroutine may release meanwhile, several holds that were acquired
+// side by side, and the holds of another process that waits for this one. The servers
+// ignore a hold that has ended, and those of another principal.
+func Keeping(ctx context.Context, holds ...Kept) context.Context {
+	keeps := make([]keep, len(holds))
+	for i, k := range holds {
+		keeps[i].Kept = k
+	}
+	return context.WithValue(ctx, keepsKey{}, keeps)
+}
+
+// Keeps returns what a context says that its caller keeps, the innermost hold last.
+func Keeps(ctx context.Context) (holds []Kept) {
+	for _, k := range keepsOf(ctx) {
+		holds = append(holds, k.Kept)
+	}
+	return holds
+}
+
+// keepsOf leaves out what has ended, as far as this process knows.
+func keepsOf(ctx context.Context) (keeps []keep) {
+	all, _ := ctx.Value(keepsKey{}).([]keep)
+	for _, k := range all {
+		if k.under == nil || k.under.Err() == nil {
+			keeps = append(keeps, k)
+		}
+	}
+	return keeps[max(0, len(keeps)-MaxKeeps):]
+}
+
+// messageOf returns what of it is in the cluster of this client.
+func (c *Client) messageOf(keeps []keep) (message []*api.Kept) {
+	for _, k := range keeps {
+		if k.Cluster == c.identity {
+			message = append(message, &api.Kept{Class: classOf(k.Election), Name: k.Name, Fence: k.Fence})
+		}
+	}
+	return message
+}
+
+func classOf(election bool) api.Class {
+	if election {
+		return api.Class_CLASS_ELECTION
+	}
+	return api.Class_CLASS_LOCK
+}
+
+// DeadlockError says which cycle a call would have completed.
+type DeadlockError struct {
+	// Name is that of the lock, or of the election, that the call waited for.
+	Name     string
+	Election bool
+	// Cycle has this call first, then who keeps what it waits for, and so on. The last
+	// one waits for what this caller keeps. There are Length in all, of which the first
+	// 64 are here. It is empty if the answer had to be asked for twice; the error then
+	// tells in words.
+	Cycle  []Dependency
+	Length int
+	text   string
+}
+
+// Dependency is one who waits for a hold.
+type Dependency struct {
+	Waiter   Waiter
+	Election bool // Name is that of an election
+	Name     string
+	Holder   Holder
+}
+
+func (e *DeadlockError) Error() string {
+	kind := "lock"
+	if e.Election {
+		kind = "election"
+	}
+	return fmt.Sprintf("conclave: %s %q: %s", kind, e.Name, e.text)
+}
+
+// Is makes errors.Is(err, ErrDeadlock) true.
+func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
+
+func deadlockOf(a *api.Acquire, r *api.Reply) error {
+	e := &DeadlockError{Name: a.GetName(), Election: a.GetClass() == api.Class_CLASS_ELECTION, Length: int(r.GetCycleLength()), text: r.GetMessage()}
+	for _, d := range r.GetCycle() {
+		e.Cycle = append(e.Cycle, Dependency{waiterOf(d.GetWaiter()), d.GetClass() == api.Class_CLASS_ELECTION, d.GetName(), holderOf(d.GetHolder())})
+	}
+	return e
+}
+
+// Waiting is one who waits and keeps something meanwhile.
+type Waiting struct {
+	Waiter Waiter
+	// What it waits for, and who holds that: the first 16 of HolderCount.
+	Election    bool
+	Name        string
+	Holders     []Holder
+	HolderCount int
+	// Keeps is what it keeps, without the identity of the cluster. Some of it may have
+	// ended since.
+	Keeps []Kept
+}
+
+// Waits returns who waits and keeps something meanwhile, at most 1,000, and whether
+// there are more. These are the chains that deadlocks are made of, but none of them is
+// one: the servers refuse the call that would complete it. Without a deadline in ctx it
+// tries for 10 seconds.
+func (c *Client) Waits(ctx context.Context) (waits []Waiting, more bool, err error) {
+	err = c.ask(ctx, "waits", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+		answer, err := server.Waits(ctx, &api.WaitsRequest{})
+		if err != nil {
+			return err
+		}
+		waits, more = nil, answer.GetMore()
+		for _, w := range answer.GetWaits() {
+			waits = append(waits, waitingOf(w))
+		}
+		return nil
+	})
+	return waits, more, err
+}
+
+func waitingOf(w *api.Waiting) Waiting {
+	waiting := Waiting{Waiter: waiterOf(w.GetWaiter()), Election: w.GetClass() == api.Class_CLASS_ELECTION, Name: w.GetName(), HolderCount: int(w.GetHolderCount())}
+	for _, h := range w.GetHolders() {
+		waiting.Holders = append(waiting.Holders, holderOf(h))
+	}
+	for _, k := range w.GetKeeps() {
+		waiting.Keeps = append(waiting.Keeps, Kept{Election: k.GetClass() == api.Class_CLASS_ELECTION, Name: k.GetName(), Fence: k.GetFence()})
+	}
+	return waiting
+}
