@@ -41,6 +41,7 @@ type attached struct {
 	line   queue.Line[*attached]
 	ready  []registry.Command // read, and not put in line yet
 	told   int                // how many addresses of servers the client was told of
+	owed   int                // replies that the box was given, and has not sent
 
 	// Of one that is passed on.
 	relay  *stream.Relay
@@ -162,8 +163,11 @@ func (a *attached) pump() {
 	for a.served && !a.left && !a.call.down.full() {
 		frame, last := a.box.Take(a.s.now(), a.names, func(registry.Op, int64) {})
 		if frame != nil {
+			a.owed -= len(frame.Replies)
 			a.news(frame)
 			a.call.hear(frame)
+		} else if a.owed != 0 {
+			a.s.w.violate("stream", "server %d sends %d replies less to client %q than it was given, and the stream goes on", a.s.id, a.owed, a.caller.Principal)
 		}
 		if last {
 			a.served = false
@@ -200,6 +204,7 @@ func (a *attached) depose() {
 
 // deliver takes a reply of the replica.
 func (a *attached) deliver(o registry.Outcome) {
+	a.owed++
 	a.box.Deliver([]registry.Outcome{o})
 	if a.box.Cut() {
 		a.s.w.tell("server %d cuts off client %q", a.s.id, a.caller.Principal)

@@ -108,6 +108,7 @@
 //     they were offered. None is dropped while there is room, no more wait than may, and a
 //     loss is reported in time. What became of a snapshot is told once, and it has come if
 //     that is told.
+//   - Every reply for a client is sent, unless its stream ends.
 //   - No stream stays at a server that does not lead, unless that passes it on to the
 //     leader. No stream is passed on twice.
 //   - A client releases what it was granted, and nothing else, once.

@@ -58,6 +58,13 @@ var streamMutants = []Mutant{
 			"service/queue/queue.go", "\t\tif l.count > 0 {\n\t\t\tq.lines = append", "\t\tif l.count < 0 {\n\t\t\tq.lines = append",
 		}},
 	},
+	{
+		Name: "not-cut-off",
+		Why:  "Of a client that does not take its replies too many are dropped, and the stream goes on.",
+		Edits: []Edit{{
+			"service/stream/outbox.go", "\t\to.outcomes, o.refusals = nil, nil\n", "\t\to.outcomes, o.refusals, o.cut = nil, nil, false\n",
+		}},
+	},
 }
 
 // sendingMutants are mistakes in what decides about what is sent to other servers.

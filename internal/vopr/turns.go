@@ -71,11 +71,13 @@ func (t *turns) arrive(s *server, commands []registry.Command) {
 		if c.Op == registry.OpAcquire {
 			t.asked[at] = true
 		}
-		if _, again := t.came[at]; again || c.Op != registry.OpAcquire && !makesRoom {
+		if t.waits[at] || c.Op != registry.OpAcquire && !makesRoom {
 			continue
 		}
+		// One whose answer was lost waits again, and others of its lane behind it.
+		_, again := t.came[at]
 		t.came[at], t.waits[at] = of, true
-		if t.count[of]++; t.count[of] == 1 {
+		if t.count[of]++; t.count[of] == 1 && !again {
 			t.alone[at] = &turn{passed: make(map[registry.SessionID]int)}
 		}
 	}
