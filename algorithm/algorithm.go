@@ -51,6 +51,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
 	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
 	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
 	"github.com/conclave-io/conclave/process"
 )
@@ -104,6 +105,7 @@ var All = []*process.Spec{
 	raft.Spec,
 
 	twophase.Spec,
+	threephase.Spec,
 
 	clocklamport.Spec,
 	vector.Spec,

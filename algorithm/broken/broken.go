@@ -60,7 +60,7 @@ var Variants = list(
 	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofLease, ofKRicartAgrawala,
 	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
 	ofFloodSet, ofPaxos, ofRaft, ofReductions,
-	ofTwoPhase,
+	ofTwoPhase, ofThreePhase,
 )
 
 // Specs returns those of all variants.

@@ -1,6 +1,7 @@
 package broken
 
 import (
+	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
 	"github.com/conclave-io/conclave/process"
 )
@@ -35,5 +36,28 @@ var ofTwoPhase = []Variant{
 		Wrong:    "A coordinator that crashes knows of no decision when it is back, and presumes an abort.",
 		Breaks:   process.Atomicity,
 		Bounds:   Bounds{N: 3, Entries: 1, Crashes: 1, Restarts: 1, Alone: true},
+	},
+}
+
+var ofThreePhase = []Variant{
+	{
+		Name:     "three-phase-commit-decides-alone",
+		Of:       threephase.Spec,
+		New:      threephase.Flaw{DecidesAlone: true}.New,
+		Mistake:  "Whoever loses the coordinator decides by its own state: PRECOMMITTED commits, PREPARED aborts.",
+		Tempting: "Many books draw it like this: nobody has committed while one is uncertain, so an uncertain one may abort.",
+		Wrong:    "A coordinator that crashes between two messages leaves one PRECOMMITTED and one uncertain, and each decides for itself.",
+		Breaks:   process.Atomicity,
+		Bounds:   Bounds{N: 3, Entries: 1, Crashes: 1, Alone: true},
+	},
+	{
+		Name:     "three-phase-commit-commits-at-once",
+		Of:       threephase.Spec,
+		New:      threephase.Flaw{CommitsAtOnce: true}.New,
+		Mistake:  "The coordinator commits when it sends PRECOMMIT, and does not wait for ACK.",
+		Tempting: "All have voted yes, so the outcome is certain.",
+		Wrong:    "If it crashes before PRECOMMIT leaves, all others are uncertain and abort.",
+		Breaks:   process.Atomicity,
+		Bounds:   Bounds{N: 2, Entries: 1, Crashes: 1, Alone: true},
 	},
 }

@@ -82,6 +82,9 @@ var rows = []row{
 	{name: "two-phase-commit", n: 3, entries: 1, note: "and nobody waits forever", change: repaired},
 	{name: "two-phase-commit", n: 4, entries: 1, change: repaired},
 	{name: "two-phase-commit", n: 3, entries: 1, note: "non-blocking", change: blocked, violated: true},
+	{name: "three-phase-commit", n: 3, entries: 1, note: "and nobody waits forever", change: twoCrash},
+	{name: "three-phase-commit", n: 3, entries: 1, note: "and nobody waits forever", change: repaired},
+	{name: "three-phase-commit", n: 2, entries: 1, note: "atomicity", change: parted, violated: true},
 }
 
 func unordered(c *check.Config) { c.Unordered = true }
@@ -174,6 +177,14 @@ func repaired(c *check.Config) {
 // blocked looks for participants that wait forever for one that is down.
 func blocked(c *check.Config) {
 	c.Crashes, c.Liveness, c.Properties = 1, true, []process.Property{process.NonBlocking}
+}
+
+// twoCrash leaves few to decide.
+func twoCrash(c *check.Config) { c.Crashes, c.Liveness = 2, true }
+
+// parted tells two sides that the other has crashed.
+func parted(c *check.Config) {
+	c.Suspicions, c.Properties = 2, []process.Property{process.Atomicity}
 }
 
 // live looks also for runs that go on forever while somebody waits: where a token

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/process"
@@ -27,6 +28,10 @@ func TestTransactionsAreProved(t *testing.T) {
 		{twophase.Spec, 3, nil, func(c *check.Config) { c.Drops, c.Liveness = 1, true }, 2194},
 		{twophase.Spec, 3, nil, func(c *check.Config) { c.Duplicates, c.Unordered = 1, true }, 2985},
 		{twophase.Spec, 2, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Timing, c.Timeouts = 1, 1, check.AnyTime, 3 }, 2275},
+		{threephase.Spec, 3, nil, func(*check.Config) {}, 643},
+		{threephase.Spec, 3, nil, func(c *check.Config) { c.Crashes, c.Liveness = 2, true }, 18228},
+		{threephase.Spec, 2, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 804},
+		{threephase.Spec, 2, nil, func(c *check.Config) { c.Suspicions, c.Properties = 1, []process.Property{process.Atomicity} }, 247},
 	} {
 		cfg := check.Config{Spec: test.spec, Process: process.Config{N: test.n, Options: test.options}}
 		test.change(&cfg)
@@ -55,6 +60,19 @@ func TestTwoPhaseCommitBlocks(t *testing.T) {
 	if !strings.Contains(r.Broken.Text, "waits forever") {
 		t.Error(r.Broken.Text)
 	}
+}
+
+// TestThreePhaseCommitUnderPartition: two sides that are told that the other has crashed
+// decide otherwise, and the simulator says the same.
+func TestThreePhaseCommitUnderPartition(t *testing.T) {
+	r := searched(t, check.Config{
+		Spec: threephase.Spec, Process: process.Config{N: 2}, Suspicions: 2,
+		Properties: []process.Property{process.Atomicity},
+	})
+	if r.Verdict != check.Violated || r.Broken.Text != "1 committed: 2 aborted" {
+		t.Fatalf("%s: %v, want a violation of atomicity", r.Sentence(), r.Broken)
+	}
+	replayed(t, r)
 }
 
 // TestOneVoteEach: there is one transaction.

@@ -3,6 +3,7 @@ package measure
 import (
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
 	"github.com/conclave-io/conclave/process"
 )
@@ -18,6 +19,7 @@ func TestTransactionsCostWhatTheSpecsSay(t *testing.T) {
 	}{
 		{twophase.Spec, "presumed-abort", nil, 0},
 		{twophase.Spec, "presumed-nothing", mode("presumed-nothing"), 0},
+		{threephase.Spec, "", nil, 0},
 	} {
 		for _, n := range []int{2, 3, 4, 5, 8, 13, 30} {
 			got, err := Transaction(test.spec, n, test.options)
@@ -42,16 +44,25 @@ func TestTransactionsCostWhatTheSpecsSay(t *testing.T) {
 
 // TestBlocking measures how long participants wait for a coordinator that has crashed:
 // in two-phase commit until it is back and they ask it. They ask every 8 D, and the first
-// question is lost: it is addressed to the process as it was before the crash.
+// question is lost: it is addressed to the process as it was before the crash. In
+// three-phase commit they decide as soon as they are told of the crash.
 func TestBlocking(t *testing.T) {
-	for _, down := range []process.Duration{10, 20, 100, 1000} {
-		blocked, err := Blocked(twophase.Spec, 4, nil, down*delay)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("two-phase-commit: down for %d D, blocked for %v D", down, blocked)
-		if blocked < float64(down) || blocked > float64(down)+2*8+2 {
-			t.Errorf("two-phase-commit: down for %d D, blocked for %v D", down, blocked)
+	for _, test := range []struct {
+		spec *process.Spec
+		most func(down float64) float64
+	}{
+		{twophase.Spec, func(down float64) float64 { return down + 2*8 + 2 }},
+		{threephase.Spec, func(float64) float64 { return 5 + 3 }}, // detection, STATE-REQ, STATE, DECISION
+	} {
+		for _, down := range []process.Duration{10, 20, 100, 1000} {
+			blocked, err := Blocked(test.spec, 4, nil, down*delay)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: down for %d D, blocked for %v D", test.spec.Name, down, blocked)
+			if blocked > test.most(float64(down)) || test.spec == twophase.Spec && blocked < float64(down) {
+				t.Errorf("%s: down for %d D, blocked for %v D", test.spec.Name, down, blocked)
+			}
 		}
 	}
 }

@@ -1,0 +1,257 @@
+// Package threephase is atomic commitment in three phases: nobody commits while another
+// is uncertain, so those who are left can decide without those who crashed.
+//
+// # Problem and idea
+//
+// In two-phase commit a participant that has voted yes and loses its coordinator cannot
+// decide: the coordinator may have committed or aborted. Skeen puts a state between vote
+// and commit. When all have voted yes the coordinator does not commit yet, it tells
+// everybody that all voted yes (PRECOMMIT), and commits when all who are up know. So while
+// somebody is uncertain nobody has committed, and once somebody has committed nobody is
+// uncertain. If the coordinator crashes, the next process asks the others for their
+// states: if one of them knows that all voted yes, all may commit; if nobody does, nobody
+// has committed, and all may abort.
+//
+// # Rules
+//
+//	Q1  the coordinator votes yes: PREPARE to all participants, set the vote timer.
+//	    Q1a It votes no, or a process that leads in its place does: abort (Q3a).
+//	Q2  a participant that has been asked and votes yes: log PREPARED, VOTE yes.
+//	    Q2a It votes no: log ABORT, abort, and if it has been asked, VOTE no.
+//	    Q2b It votes yes and is not asked before the vote timer runs out: abort.
+//	Q3  all voted yes: log PRECOMMITTED, PRECOMMIT to all.
+//	    Q3a Somebody voted no or has crashed, or the vote timer runs out: log ABORT,
+//	    abort, DECISION(abort) to all.
+//	Q4  on PRECOMMIT of the leader: log PRECOMMITTED, ACK.
+//	Q5  ACK from all who have not crashed: log COMMIT, commit, DECISION(commit) to all.
+//	Q6  on DECISION: log it, do it. A leader sends it to all.
+//	Q7  all before it in the order have crashed: lead, STATE-REQ to all.
+//	    Q7a It has decided: DECISION to all.
+//	    Q7b On STATE-REQ: obey the sender and nobody before it in the order, answer
+//	    STATE. Q7c Decided: answer it, and PRECOMMIT, with DECISION.
+//	Q8  STATE from all who have not crashed: if one is PRECOMMITTED, be it, too, and
+//	    PRECOMMIT to all (Q5). Q8a If none is: abort, DECISION(abort) to all.
+//	Q9  restart: COMMIT or ABORT is logged: do it. Q9a PREPARED or PRECOMMITTED: INQUIRY
+//	    to all, again and again, and take part in nothing else. Q9b Nothing: abort.
+//	Q10 on INQUIRY, decided: answer DECISION.
+//
+// The order begins with the coordinator and goes by rank from there.
+//
+// # Why it is safe
+//
+// A process commits only if all who have not crashed are PRECOMMITTED. Suppose that it
+// crashes. Whoever leads next hears of one PRECOMMITTED, unless nobody else is left, and
+// commits. Suppose that a leader finds nobody PRECOMMITTED, aborts and crashes. Everybody
+// has answered it, and listens no more to the leaders before it (Q7b), so nobody becomes
+// PRECOMMITTED later, and the next leader aborts as well. Whoever comes back from a crash
+// was left out of all this. It decides nothing, it asks.
+//
+// # Why it fails under a partition
+//
+// All of this takes for granted that a process that is said to have crashed has. Cut the
+// network while PRECOMMIT is on its way: the coordinator is told that the other side has
+// crashed, and commits with its own side. The other side is told that the coordinator has
+// crashed, finds nobody PRECOMMITTED, and aborts. The checker finds it with a detector
+// that is wrong once on each side:
+//
+//	conclave check three-phase-commit -n 2 --suspicions 2 --property atomicity
+//
+// # Cost
+//
+// N-1 each of PREPARE, VOTE, PRECOMMIT, ACK and DECISION, and 5 delays. Each participant
+// logs three times, the coordinator twice.
+//
+// # Deviations
+//
+// Skeen elects the new coordinator; here the detector names it, as all who are up come to
+// agree on who is down. The simple form in many books, in which each participant decides
+// by its own state when the coordinator is silent, is a broken variant: it disagrees if
+// the coordinator crashes between two messages. If all crash before one of them has
+// decided, all wait when they are back: to decide then, one must know who crashed last.
+//
+// Sources: D. Skeen: Nonblocking commit protocols, 1981; P. Bernstein, V. Hadzilacos,
+// N. Goodman: Concurrency Control and Recovery in Database Systems, 1987, chapter 7.5.
+package threephase
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "three-phase-commit",
+	Title:     "Three-phase commit",
+	Paper:     "D. Skeen: Nonblocking commit protocols, Proceedings of the ACM SIGMOD International Conference on Management of Data, 1981, doi:10.1145/582318.582339",
+	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Family:    process.Transaction,
+	Messages: []process.MessageSpec{
+		{Name: "PREPARE"},
+		{Name: "VOTE", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "v", Names: process.VoteNames}}},
+		{Name: "PRECOMMIT"},
+		{Name: "ACK"},
+		{Name: "DECISION", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "d", Names: process.OutcomeNames}}},
+		{Name: "STATE-REQ", Class: process.Recovery},
+		{Name: "STATE", Class: process.Recovery, Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "s", Names: phaseNames}}},
+		{Name: "INQUIRY", Class: process.Recovery},
+	},
+	Timers: []string{"vote", "retry"},
+	Rules: []process.RuleSpec{
+		{Name: "Q1", Text: "the coordinator votes yes: PREPARE to all"},
+		{Name: "Q1a", Text: "the coordinator, or who leads in its place, votes no: abort, DECISION"},
+		{Name: "Q2", Text: "asked, and the vote is yes: log PREPARED, VOTE yes"},
+		{Name: "Q2a", Text: "the vote is no: log ABORT, abort, VOTE no"},
+		{Name: "Q2b", Text: "not asked before the vote timer runs out: abort"},
+		{Name: "Q3", Text: "all voted yes: log PRECOMMITTED, PRECOMMIT"},
+		{Name: "Q3a", Text: "a vote is no or missing: log ABORT, abort, DECISION"},
+		{Name: "Q4", Text: "PRECOMMIT: log PRECOMMITTED, ACK"},
+		{Name: "Q5", Text: "ACK from all who are up: log COMMIT, commit, DECISION"},
+		{Name: "Q6", Text: "DECISION: log it, do it; a leader tells all"},
+		{Name: "Q7", Text: "all before it have crashed: STATE-REQ to all"},
+		{Name: "Q7a", Text: "all before it have crashed, and it has decided: DECISION to all"},
+		{Name: "Q7b", Text: "STATE-REQ: obey nobody before the sender, answer STATE"},
+		{Name: "Q7c", Text: "STATE-REQ or PRECOMMIT, decided: answer DECISION"},
+		{Name: "Q8", Text: "somebody is PRECOMMITTED: log that, PRECOMMIT to all"},
+		{Name: "Q8a", Text: "nobody is PRECOMMITTED: log ABORT, abort, DECISION"},
+		{Name: "Q9", Text: "restart with a decision: do it"},
+		{Name: "Q9a", Text: "restart after a vote of yes: INQUIRY to all, again and again"},
+		{Name: "Q9b", Text: "restart without a vote: abort"},
+		{Name: "Q10", Text: "INQUIRY, decided: tell the decision"},
+	},
+	Options: []process.Option{
+		{Name: "vote-time", Default: "4", Min: 1, Max: 1_000_000, Text: "how long, in D, to wait for the votes, or to be asked"},
+		{Name: "retry-time", Default: "8", Min: 1, Max: 1_000_000, Text: "how long, in D, a process that has come back waits before it asks again"},
+	},
+	Needs:     process.Needs{Reliable: true, Topology: process.Centre, Detector: process.ReliableDetector},
+	Claims:    claims,
+	Invariant: invariant,
+	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+}
+
+const (
+	prepare process.Type = iota + 1
+	vote
+	precommit
+	ack
+	decision
+	stateReq
+	state
+	inquiry
+)
+
+const (
+	voteTimer process.Timer = iota + 1
+	retryTimer
+)
+
+const (
+	ruleQ1 process.Rule = iota + 1
+	ruleQ1a
+	ruleQ2
+	ruleQ2a
+	ruleQ2b
+	ruleQ3
+	ruleQ3a
+	ruleQ4
+	ruleQ5
+	ruleQ6
+	ruleQ7
+	ruleQ7a
+	ruleQ7b
+	ruleQ7c
+	ruleQ8
+	ruleQ8a
+	ruleQ9
+	ruleQ9a
+	ruleQ9b
+	ruleQ10
+)
+
+type phase uint8
+
+const (
+	working  phase = iota
+	voting         // the coordinator, after PREPARE
+	prepared       // a participant, after VOTE yes
+	precommitted
+	committed
+	aborted
+)
+
+var phaseNames = []string{"WORKING", "VOTING", "PREPARED", "PRECOMMITTED", "COMMITTED", "ABORTED"}
+
+func (p phase) decided() bool { return p >= committed }
+
+type machine struct {
+	c           *process.Config
+	self        process.ID
+	coordinator process.ID
+	flaw        Flaw
+	voteTime    process.Duration
+	retryTime   process.Duration
+
+	phase phase // on disk it is the last one logged
+	voted bool  // yes
+	asked bool  // a participant has got PREPARE
+	out   bool  // it has come back from a crash undecided
+
+	leader process.ID  // whom it obeys
+	failed process.Set // have crashed, and take no part any more
+	// Of a leader: the others that have answered what it asked last, and whether that was
+	// for their states, of which one was PRECOMMITTED.
+	answered process.Set
+	states   bool
+	found    bool
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Propose:
+		m.vote(ev.Value == process.Commit, fx)
+	case process.Fire:
+		m.onTimer(ev.Timer, fx)
+	case process.Restart:
+		m.restart(fx)
+	case process.Fail, process.Rejoin:
+		m.onFailed(ev.Peer, fx)
+	case process.Deliver:
+		m.onMessage(ev.Message, fx)
+	}
+}
+
+// onMessage leaves out what a leader says that another has replaced, and to whoever has
+// come back undecided all but a decision.
+func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
+	from := msg.From
+	obeyed := !m.out && m.place(from) >= m.place(m.leader)
+	switch msg.Type {
+	case prepare:
+		m.onPrepare(obeyed, fx)
+	case vote:
+		m.onVote(from, msg.Value == process.Commit, fx)
+	case precommit:
+		m.onPrecommit(from, obeyed, fx)
+	case stateReq:
+		m.onStateReq(from, obeyed, fx)
+	case ack, state:
+		m.onAnswer(msg, fx)
+	case decision:
+		m.onDecision(msg.Value == process.Commit, fx)
+	case inquiry:
+		m.onInquiry(from, fx)
+	}
+}
+
+// place is where a process stands in the order of leaders.
+func (m *machine) place(p process.ID) int { return (int(p-m.coordinator) + m.c.N) % m.c.N }
+
+// Fields names the state. The phase is the log.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f.Durable(), "phase", &m.phase, phaseNames)
+	f.Bool("voted", &m.voted)
+	f.Bool("asked", &m.asked)
+	f.Bool("out", &m.out)
+	f.ID("leader", &m.leader)
+	f.Set("failed", m.failed)
+	f.Set("answered", m.answered)
+	f.Bool("states", &m.states)
+	f.Bool("found", &m.found)
+}
