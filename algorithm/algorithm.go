@@ -8,8 +8,11 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/algorithm/agreement/floodset"
+	"github.com/conclave-io/conclave/algorithm/agreement/generals"
 	"github.com/conclave-io/conclave/algorithm/agreement/paxos"
+	"github.com/conclave-io/conclave/algorithm/agreement/phaseking"
 	"github.com/conclave-io/conclave/algorithm/agreement/raft"
+	"github.com/conclave-io/conclave/algorithm/agreement/signedgenerals"
 	"github.com/conclave-io/conclave/algorithm/broken"
 	"github.com/conclave-io/conclave/algorithm/broken/changrobertsprinted"
 	"github.com/conclave-io/conclave/algorithm/broken/maekawaslides"
@@ -103,6 +106,10 @@ var All = []*process.Spec{
 	paxos.Spec,
 	paxos.Proposers,
 	raft.Spec,
+	generals.Spec,
+	generals.Consistency,
+	signedgenerals.Spec,
+	phaseking.Spec,
 
 	twophase.Spec,
 	threephase.Spec,

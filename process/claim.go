@@ -116,6 +116,8 @@ const (
 	NonTriviality       Property = "non-triviality"          // an abort only if somebody voted no, or something failed
 	RepairTermination   Property = "decision after repair"   // once everybody is up again, everyone who voted decides
 	NonBlocking         Property = "non-blocking"            // everyone who voted and is up decides, although others are down
+	Unanimity           Property = "unanimity"               // if all correct proposers propose the same, it is decided
+	VectorValidity      Property = "vector validity"         // what is decided in place i is what process i proposed, if it is correct
 )
 
 // Properties are those that any algorithm may promise.
@@ -125,7 +127,7 @@ var Properties = []Property{
 	LeaderTermination, Quiescence, StrongCompleteness, StrongAccuracy, EventualAccuracy, ClockCondition,
 	StrongClock, ClockBound, MulticastAgreement, OrderFIFO, OrderCausal, OrderTotal, ConsistentCut,
 	ValueAgreement, ValueValidity, Decision, NoPhantom, DeadlockFound, SingleLeader, StateInvariant,
-	DecideOnce, Convergence,
+	DecideOnce, Convergence, Unanimity, VectorValidity,
 	Atomicity, StableDecision, UnanimousCommit, NonTriviality, RepairTermination, NonBlocking,
 }
 
@@ -284,7 +286,7 @@ type Params struct {
 	Starters int
 	Distance int // hops from the requester to the token, or from the starter to the maximum
 	Polls    int // requests sent for one entry
-	F        int // crashes that an agreement is set up for
+	F        int // crashes, or Byzantine processes, that an agreement is set up for
 
 	// For clocks, times in D: the least and the largest delay of a message, how
 	// fast a clock runs wrong and how fast it works in a correction, both as a

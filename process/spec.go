@@ -61,6 +61,14 @@ type Spec struct {
 	// layer is not judged in a stack.
 	Invariant *Invariant
 
+	// Values are the names of the values that may be proposed, from 0; nil: any number
+	// may be.
+	Values []string
+	// Lies returns what a Byzantine process may send in place of a message: lists of
+	// messages to the same receiver. Together with silence they must be all that can
+	// make a difference to the receiver. Nil: no process may be Byzantine.
+	Lies func(c *Config, traitors []ID, m *Message) [][]Message
+
 	// Check says what is wrong with a configuration in a way that Needs and
 	// Options cannot express, such as options that do not fit each other; nil if
 	// there is nothing to check.

@@ -259,9 +259,10 @@ func thousandths(n int) string { return strconv.FormatFloat(float64(n)/whole, 'f
 func (d *drawing) heads() {
 	for _, y := range append([]int{headHeight - 38}, d.clock.heads...) {
 		for lane, label := range d.header.Labels {
-			width := max(30, textWidth(text(label))+18)
+			name := d.header.name(label)
+			width := max(30, textWidth(name)+18)
 			d.printf(`<rect class="box" x="%d" y="%d" width="%d" height="24" rx="6"/>`, d.x(lane)-width/2, y, width)
-			d.printf(`<text class="name" x="%d" y="%d">%d</text>`, d.x(lane), y+17, label)
+			d.printf(`<text class="name" x="%d" y="%d">%s</text>`, d.x(lane), y+17, name)
 		}
 	}
 }

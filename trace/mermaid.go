@@ -42,7 +42,7 @@ func NewMermaidWriter(w io.Writer, h Header) (*MermaidWriter, error) {
 		"accDescr: What the processes of one run sent each other, from top to bottom.",
 	}
 	for _, label := range h.Labels {
-		lines = append(lines, "participant "+participant(label)+" as "+text(label))
+		lines = append(lines, "participant "+participant(label)+" as "+h.name(label))
 	}
 	if err := m.write("the head of the diagram", lines); err != nil {
 		return nil, err

@@ -74,6 +74,8 @@ func (e *Effect) text(p process.Label) string {
 		text = fmt.Sprintf("choose %d of %d", e.Value, e.Hi)
 	case e.Word != "":
 		text = e.Word
+	case e.Kind == process.EffectDecide.String():
+		text = fmt.Sprintf("decide %d", e.Value)
 	default:
 		text = e.Kind + optional(" ", e.Peer) + roundText(e.Round) + valueText(e.Value)
 	}
@@ -125,8 +127,12 @@ type TextWriter struct {
 // NewTextWriter writes the headline of a run to w and returns a writer for its
 // records. It does not buffer.
 func NewTextWriter(w io.Writer, h Header) (*TextWriter, error) {
-	_, err := fmt.Fprintf(w, "%s, %d processes %v, %s time in ns, seed %d\n",
-		h.Algorithm, len(h.Labels), h.Labels, h.Clock, h.Seed)
+	traitors := ""
+	if h.Traitors != nil {
+		traitors = fmt.Sprintf(", traitors %v", h.Traitors)
+	}
+	_, err := fmt.Fprintf(w, "%s, %d processes %v%s, %s time in ns, seed %d\n",
+		h.Algorithm, len(h.Labels), h.Labels, traitors, h.Clock, h.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("trace: writing the headline: %w", err)
 	}

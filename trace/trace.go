@@ -13,7 +13,11 @@
 // sequence diagram, or as a space-time diagram in SVG.
 package trace
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Version is the version of the format that this package writes and reads.
 const Version = 1
@@ -24,7 +28,8 @@ type Header struct {
 	Source    string            `json:"source"` // who wrote it: "sim", "check", "node", "script"
 	Clock     string            `json:"clock"`  // "virtual" or "real"; times are in nanoseconds
 	Algorithm string            `json:"algorithm"`
-	Labels    []process.Label   `json:"labels"` // of the processes, by rank
+	Labels    []process.Label   `json:"labels"`             // of the processes, by rank
+	Traitors  []process.Label   `json:"traitors,omitempty"` // of those that are Byzantine
 	Options   map[string]string `json:"options,omitempty"`
 	Seed      uint64            `json:"seed,omitempty"`
 }
@@ -42,6 +47,14 @@ func NewHeader(source, clock string, spec *process.Spec, c *process.Config) Head
 		h.Options[o.Name] = o.Value
 	}
 	return h
+}
+
+// name is what a picture calls a process.
+func (h *Header) name(l process.Label) string {
+	if slices.Contains(h.Traitors, l) {
+		return text(l) + " traitor"
+	}
+	return text(l)
 }
 
 // Record is one event at one process. Its Kind is that of the process.Event, or

@@ -48,6 +48,7 @@ type Bounds struct {
 	Crashes    int          // processes that crash
 	Restarts   int          // of them that come back
 	Cancels    int          // clients that give up while they wait
+	Traitors   []process.ID // processes that are Byzantine
 	AnyTime    bool         // timers may run out while messages are on their way
 	Options    []process.OptionValue
 	Alone      bool // look for this violation alone: another comes sooner, or the Spec claims nothing of this
@@ -59,7 +60,7 @@ var Variants = list(
 	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
 	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofLease, ofKRicartAgrawala,
 	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
-	ofFloodSet, ofPaxos, ofRaft, ofReductions,
+	ofFloodSet, ofPaxos, ofRaft, ofReductions, ofGenerals, ofSignedGenerals, ofPhaseKing,
 	ofTwoPhase, ofThreePhase,
 )
 
@@ -108,6 +109,9 @@ func (v *Variant) Command() string {
 	}
 	if b.Cancels > 0 {
 		text += fmt.Sprintf(" --cancels %d", b.Cancels)
+	}
+	for i, p := range b.Traitors {
+		text += []string{" --traitors ", ","}[min(i, 1)] + strconv.Itoa(int(p)+1)
 	}
 	if b.AnyTime {
 		text += " --timers any"

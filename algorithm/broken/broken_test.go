@@ -80,7 +80,8 @@ func within(v *broken.Variant, spec *process.Spec, seed uint64) sim.Config {
 		}
 		cfg.Faults = append(cfg.Faults, crash)
 	}
-	cfg.Workload.Commands = asks(b, spec.Family, r)
+	cfg.Traitors = b.Traitors
+	cfg.Workload.Commands = asks(b, spec, r)
 	return cfg
 }
 
@@ -95,18 +96,18 @@ func delays(spec *process.Spec) []sim.Delay {
 
 // asks lets the clients ask as often as the bounds say, in bursts that overlap more
 // or less.
-func asks(b broken.Bounds, family process.Family, r *rand.Rand) []sim.Command {
+func asks(b broken.Bounds, spec *process.Spec, r *rand.Rand) []sim.Command {
 	const d = process.Millisecond
 	clients := b.Clients
 	for p := process.ID(0); len(b.Clients) == 0 && int(p) < b.N; p++ {
 		clients = append(clients, p)
 	}
 	kind := process.Acquire
-	switch family {
+	switch spec.Family {
 	case process.Election:
 		kind = process.Campaign
 	case process.Agreement:
-		return proposals(b, clients)
+		return proposals(b, spec, clients, r)
 	case process.Transaction:
 		return votes(clients)
 	}
@@ -130,12 +131,17 @@ func asks(b broken.Bounds, family process.Family, r *rand.Rand) []sim.Command {
 	return commands
 }
 
-// proposals are made all at once, each with a value of its own.
-func proposals(b broken.Bounds, clients []process.ID) []sim.Command {
+// proposals are made all at once, each with a value of its own, or where values have names
+// one of these.
+func proposals(b broken.Bounds, spec *process.Spec, clients []process.ID, r *rand.Rand) []sim.Command {
 	var commands []sim.Command
 	for k := range b.Entries {
 		for _, p := range clients {
-			commands = append(commands, sim.Command{Process: p, Kind: process.Propose, Value: int64(k*b.N + int(p) + 1)})
+			value := int64(k*b.N + int(p) + 1)
+			if spec.Values != nil {
+				value = r.Int64N(int64(len(spec.Values)))
+			}
+			commands = append(commands, sim.Command{Process: p, Kind: process.Propose, Value: value})
 		}
 	}
 	return commands

@@ -28,6 +28,9 @@ func boundsOf(v *broken.Variant, spec *process.Spec, states uint64) check.Config
 		Duplicates: b.Duplicates, Timeouts: b.Timeouts, Crashes: b.Crashes, Restarts: b.Restarts, Cancels: b.Cancels,
 		Workers: 1, MaxStates: states,
 	}
+	if b.Traitors != nil {
+		cfg.Traitors = [][]process.ID{b.Traitors}
+	}
 	if b.Alone {
 		cfg.Properties = []process.Property{v.Breaks}
 	}

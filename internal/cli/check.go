@@ -64,7 +64,7 @@ type checking struct {
 	n, entries, cancels, forgets                                                  int
 	crashes, restarts, drops, duplicates, reorders, suspicions, timeouts, workers int
 	fifo, synchronous, depthFirst, liveness                                       bool
-	requesters                                                                    []string
+	requesters, traitors                                                          []string
 	properties                                                                    []string
 	options                                                                       []string
 	timers, reduce, tree, labels, detector                                        string
@@ -102,6 +102,7 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.IntVar(&c.entries, "entries", c.entries, "how often each asks to enter, calls for an election, or proposes")
 	flags.StringSliceVar(&c.requesters, "requesters", nil, "the `labels` of those who ask, with commas between (default all)")
 	flags.BoolVar(&c.fifo, "fifo", true, "links keep the order of messages")
+	flags.StringSliceVar(&c.traitors, "traitors", nil, "the `labels` of the processes that are Byzantine, with commas between; any: as many as option m says, at every place")
 	flags.IntVar(&c.crashes, "crashes", 0, "how many crashes there may be, also within a step")
 	flags.IntVar(&c.restarts, "restarts", 0, "how many of them come back, with what they have saved")
 	flags.IntVar(&c.drops, "drops", 0, "how many messages may be lost")

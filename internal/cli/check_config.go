@@ -85,13 +85,12 @@ func (c *checking) named(cfg *check.Config) error {
 		}
 		cfg.Process.N = len(cfg.Process.Labels)
 	}
-	for _, text := range c.requesters {
-		label, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
-		p := cfg.Process.Rank(process.Label(label))
-		if err != nil || p == process.None {
-			return fmt.Errorf("--requesters: there is no process %q", text)
-		}
-		cfg.Requesters = append(cfg.Requesters, p)
+	var err error
+	if cfg.Requesters, err = ranks(&cfg.Process, "--requesters", c.requesters); err != nil {
+		return err
+	}
+	if err := c.setTraitors(cfg); err != nil {
+		return err
 	}
 	for _, name := range c.properties {
 		if name == "all" {
@@ -105,6 +104,37 @@ func (c *checking) named(cfg *check.Config) error {
 		cfg.Properties = append(cfg.Properties, p)
 	}
 	return nil
+}
+
+// ranks returns the processes of some labels.
+func ranks(c *process.Config, flag string, labels []string) ([]process.ID, error) {
+	var ids []process.ID
+	for _, text := range labels {
+		label, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+		p := c.Rank(process.Label(label))
+		if err != nil || p == process.None {
+			return nil, fmt.Errorf("%s: there is no process %q", flag, text)
+		}
+		ids = append(ids, p)
+	}
+	return ids, nil
+}
+
+// setTraitors sets who may be Byzantine.
+func (c *checking) setTraitors(cfg *check.Config) error {
+	if len(c.traitors) == 0 {
+		return nil
+	}
+	if cfg.Spec.Lies == nil {
+		return fmt.Errorf("--traitors: %s is not for Byzantine processes", cfg.Spec.Name)
+	}
+	if slices.Equal(c.traitors, []string{"any"}) {
+		cfg.Traitors = check.EveryPlace(cfg.Spec, &cfg.Process)
+		return nil
+	}
+	set, err := ranks(&cfg.Process, "--traitors", c.traitors)
+	cfg.Traitors = [][]process.ID{set}
+	return err
 }
 
 func propertyNamed(name string) process.Property {

@@ -74,6 +74,15 @@ var rows = []row{
 	{name: "paxos-proposers", n: 2, entries: 1},
 	{name: "paxos-proposers", n: 3, entries: 1, note: "the first 60,000 states, and nobody waits forever", change: duel, violated: true},
 	{name: "raft", n: 3, entries: 1, change: twoTimeouts},
+	{name: "generals", n: 3, entries: 1, change: traitors, violated: true},
+	{name: "generals", n: 4, entries: 1, change: traitors},
+	{name: "generals", n: 5, entries: 1, change: traitors},
+	{name: "interactive-consistency", n: 3, entries: 1, change: traitors, violated: true},
+	{name: "interactive-consistency", n: 4, entries: 1, change: traitors},
+	{name: "signed-generals", n: 3, entries: 1, change: traitors},
+	{name: "signed-generals", n: 4, entries: 1, note: "m=2", change: twoTraitors},
+	{name: "phase-king", n: 4, entries: 1, change: traitors, violated: true},
+	{name: "phase-king", n: 5, entries: 1, change: traitors},
 	{name: "raft-mutex", n: 2, entries: 1, change: firstAsks},
 	{name: "raft-election", n: 3, entries: 1, change: firstAsks},
 	{name: "suzuki-kasami-consensus", n: 3, entries: 1},
@@ -145,6 +154,14 @@ func rootDown(asks ...process.ID) func(c *check.Config) {
 func votes(c *check.Config) {
 	c.Process.Options = []process.OptionValue{{Name: "replicas", Value: "3"}, {Name: "votes", Value: "2"}}
 	c.Timeouts = 2
+}
+
+// traitors lets as many be Byzantine as the algorithm is set up for, wherever they are.
+func traitors(c *check.Config) { c.Traitors = check.EveryPlace(c.Spec, &c.Process) }
+
+func twoTraitors(c *check.Config) {
+	c.Process.Options = []process.OptionValue{{Name: "m", Value: "2"}}
+	traitors(c)
 }
 
 // early lets as many crash as early stopping is set up for.

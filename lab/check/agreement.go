@@ -19,6 +19,9 @@ func (c *Config) proposal(p process.ID, before int) int64 {
 	return int64(before*c.Process.N + int(p) + 1)
 }
 
+// asks reports whether the client of a process asks. A Byzantine process has none.
+func (s *stepper) asks(l *local) bool { return l.traitors == 0 && s.cfg.asks(l.proc) }
+
 // validateProposals reports proposals that do not fit into the slot.
 func (c *Config) validateProposals() error {
 	n := c.Process.N * c.Entries
@@ -26,8 +29,83 @@ func (c *Config) validateProposals() error {
 	if property.Answers(c.Spec, 0, 1) {
 		places = 2 // the second breaks the promise of a single decision
 	}
-	if c.family() == process.Agreement && math.Pow(float64(n+1), float64(places)) > math.MaxUint32 {
+	switch {
+	case c.family() != process.Agreement:
+		return nil
+	case c.Spec.Values != nil && c.Entries > 1:
+		return fmt.Errorf("check: %d entries: in %s each process proposes once", c.Entries, c.Spec.Name)
+	case math.Pow(float64(c.digits()), float64(places)) > math.MaxUint32:
 		return fmt.Errorf("check: %d proposals: the decisions do not fit into a state; give less entries or processes", n)
+	}
+	return nil
+}
+
+// digits is how many values a place in the slot of decisions may have: none, or one that
+// may be proposed.
+func (c *Config) digits() int {
+	if c.Spec.Values != nil {
+		return len(c.Spec.Values) + 1
+	}
+	return c.Process.N*c.Entries + 1
+}
+
+// digit is the digit of a value, or 0 if it is none that may be proposed.
+func (c *Config) digit(value int64) uint64 {
+	if c.Spec.Values != nil {
+		value++
+	}
+	if value < 0 || value >= int64(c.digits()) {
+		return 0
+	}
+	return uint64(value)
+}
+
+// value is that of a digit.
+func (c *Config) value(digit uint64) int64 {
+	if c.Spec.Values != nil {
+		return int64(digit) - 1
+	}
+	return int64(digit)
+}
+
+// EveryPlace returns all sets of as many traitors as an algorithm is set up for.
+func EveryPlace(spec *process.Spec, c *process.Config) [][]process.ID {
+	return AnyTraitors(c.N, property.Faulty(spec, c))
+}
+
+// AnyTraitors returns all sets of so many of n processes.
+func AnyTraitors(n, traitors int) [][]process.ID {
+	sets := [][]process.ID{nil}
+	for range min(traitors, n) {
+		var larger [][]process.ID
+		for _, set := range sets {
+			first := process.ID(0)
+			if len(set) > 0 {
+				first = set[len(set)-1] + 1
+			}
+			for p := first; int(p) < n; p++ {
+				larger = append(larger, append(set[:len(set):len(set)], p))
+			}
+		}
+		sets = larger
+	}
+	return sets
+}
+
+// validateTraitors reports sets of Byzantine processes that cannot be.
+func (c *Config) validateTraitors() error {
+	if len(c.Traitors) > 0 && c.Spec.Lies == nil {
+		return fmt.Errorf("check: %s is not for Byzantine processes", c.Spec.Name)
+	}
+	for _, set := range c.Traitors {
+		for _, p := range set {
+			if p < 0 || int(p) >= c.Process.N {
+				return fmt.Errorf("check: traitor has rank %d, ranks are 0 to %d", p, c.Process.N-1)
+			}
+		}
+	}
+	if len(c.Traitors) > math.MaxUint16 {
+		return fmt.Errorf("check: %d sets of traitors, there must not be more than %d", len(c.Traitors), math.MaxUint16)
 	}
 	return nil
 }
@@ -36,6 +114,10 @@ func (c *Config) validateProposals() error {
 func (s *stepper) propose() {
 	l := &s.next
 	value := s.cfg.proposal(l.proc, int(l.asked))
+	if s.spec.Values != nil {
+		value = int64(s.odometer.Choose(len(s.spec.Values)))
+		l.proposal = uint8(value) + 1
+	}
 	if l.decisions == 0 || !property.Answers(s.spec, value, value+1) {
 		l.phase = waiting // else it comes too late to be answered
 	}
@@ -47,7 +129,11 @@ func (s *stepper) propose() {
 func (s *stepper) decided(value int64) {
 	l := &s.next
 	l.decisions++
-	if l.phase == waiting && property.Answers(s.spec, s.cfg.proposal(l.proc, int(l.asked)-1), value) {
+	asked := s.cfg.proposal(l.proc, int(l.asked)-1)
+	if s.spec.Values != nil {
+		asked = int64(l.proposal) - 1
+	}
+	if l.phase == waiting && property.Answers(s.spec, asked, value) {
 		l.phase = idle
 	}
 	s.flags |= booked
@@ -72,12 +158,16 @@ func (s *stepper) decides() bool { return s.cfg.family() == process.Agreement ||
 // start.
 func (w *worker) judgeDecisions(next []uint32, f *print, p process.ID, before int, values []int64) *Violation {
 	s, place := w.sceneOf(next), before
+	of := func(q process.ID) (int64, bool, bool) { return w.proposal(w.view(next[q]).state) }
+	all, unanimous := property.Unanimous(w.spec, w.config, of)
 	for _, v := range values {
 		place++
 		for _, broken := range []*Violation{
 			property.ValueValidity(s, p, v, w.proposed(next, v)),
 			property.ValueAgreement(s, p, place, v, w.agree(next, f, place, v)),
 			property.DecideOnce(s, p, place, v),
+			property.Unanimity(s, p, v, all, unanimous),
+			property.VectorValidity(s, p, place, v, of),
 		} {
 			if broken != nil && w.cfg.checks(broken.Property) {
 				return broken
@@ -87,9 +177,21 @@ func (w *worker) judgeDecisions(next []uint32, f *print, p process.ID, before in
 	return nil
 }
 
+// proposal is what a process has proposed first, and whether it is correct.
+func (w *worker) proposal(l *local) (value int64, proposed, correct bool) {
+	value = w.cfg.proposal(l.proc, 0)
+	if w.spec.Values != nil {
+		value = int64(l.proposal) - 1
+	}
+	return value, l.asked > 0, l.traitors == 0 && !l.down && l.incarnation == 1
+}
+
 // proposed reports whether somebody has proposed a value.
 func (w *worker) proposed(v []uint32, value int64) bool {
 	n := int64(w.layout.n)
+	if w.spec.Values != nil {
+		return w.count(v, func(l *view) bool { return int64(l.state.proposal) == value+1 }) > 0
+	}
 	if value < 1 || value > n*int64(w.cfg.Entries) {
 		return false
 	}
@@ -101,21 +203,21 @@ func (w *worker) agree(next []uint32, f *print, place int, value int64) int64 {
 	if w.layout.agreed < 0 {
 		return value
 	}
-	base, weight := uint64(w.layout.n*w.cfg.Entries+1), uint64(1)
+	base, weight := uint64(w.cfg.digits()), uint64(1)
 	for range place - 1 {
 		weight *= base
 	}
 	held := uint64(next[w.layout.agreed])
 	if first := held / weight % base; first != 0 {
-		return int64(first)
+		return w.cfg.value(first)
 	}
-	if 0 < value && uint64(value) < base && weight*base <= math.MaxUint32 {
-		w.set(next, f, w.layout.agreed, uint32(held+weight*uint64(value)))
+	if digit := w.cfg.digit(value); digit > 0 && weight*base <= math.MaxUint32 {
+		w.set(next, f, w.layout.agreed, uint32(held+weight*digit))
 	}
 	return value
 }
 
-// inRound reports whether a timer must wait, because it ends a round that another
+// inRound reports whether a timer must wait, because it ends a round that some
 // process has not begun or not reached. Rounds are synchronous: nobody ends the next one
 // before all have ended this one.
 func (w *worker) inRound(v []uint32, p int) bool {
@@ -123,8 +225,8 @@ func (w *worker) inRound(v []uint32, p int) bool {
 	for q := range w.layout.n {
 		l := w.view(v[q])
 		switch {
-		case l.down || q == p:
-		case l.asked == 0 && w.cfg.asks(process.ID(q)), len(l.state.timers) > 0 && l.state.rounds < rounds:
+		case l.down:
+		case l.asked == 0 && w.asks(l.state), q != p && len(l.state.timers) > 0 && l.state.rounds < rounds:
 			return true
 		}
 	}

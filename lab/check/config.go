@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
 )
 
 // Config is what is to be checked, and how far. Spec and Process.N must be set; all
@@ -19,7 +20,7 @@ type Config struct {
 	// Entries is how often each requester asks to enter, in an election calls for one, in
 	// a consensus proposes a value. Zero: once. In a transaction each votes once.
 	Entries int
-	// Requesters are those who ask, or call; nil: all.
+	// Requesters are those who ask, or call; nil: all, or of generals the commander.
 	Requesters []process.ID
 	// Loads is how busy each process is, for elections that go by it; nil: the
 	// process of rank p has 3p+1 modulo N.
@@ -35,6 +36,10 @@ type Config struct {
 	// How many of each fault there may be in one run. Processes that crash come
 	// back Restarts times in all, with what they have saved.
 	Crashes, Restarts, Drops, Duplicates, Reorders int
+	// Traitors are the sets of processes of which one is Byzantine, whichever; nil: nobody
+	// is. In place of each message a Byzantine process sends anything that Spec.Lies
+	// allows. It proposes nothing.
+	Traitors [][]process.ID
 	// Suspicions is how often a detector may tell a process that another has crashed
 	// that is up. It does not take it back.
 	Suspicions int
@@ -139,7 +144,7 @@ func (c *Config) Validate() error {
 	if err := c.Spec.Validate(&d.Process); err != nil {
 		return err
 	}
-	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateForgets, d.validateProperties, d.validateProposals, d.validateVotes, d.validateReduction} {
+	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateForgets, d.validateProperties, d.validateProposals, d.validateTraitors, d.validateVotes, d.validateReduction} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -225,7 +230,9 @@ func (c *Config) withDefaults() Config {
 	}
 	if d.Requesters == nil {
 		for p := range process.ID(min(max(n, 0), maxProcesses)) {
-			d.Requesters = append(d.Requesters, p)
+			if d.family() != process.Agreement || property.Proposes(d.Spec, &d.Process, p) {
+				d.Requesters = append(d.Requesters, p)
+			}
 		}
 	}
 	if d.Loads == nil && n <= maxProcesses {

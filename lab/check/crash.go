@@ -112,7 +112,7 @@ func (s *stepper) downDeciding(decided int) uint32 {
 func (s *stepper) downAfter(l *local) uint32 {
 	down := local{
 		proc: l.proc, down: true, asked: l.asked, vote: l.vote, outcome: l.outcome, incarnation: l.incarnation, leader: process.None,
-		past: l.past, passed: l.passed, knows: l.knows, durable: l.durable,
+		traitors: l.traitors, proposal: l.proposal, past: l.past, passed: l.passed, knows: l.knows, durable: l.durable,
 	}
 	if s.cfg.Restarts == 0 {
 		down.durable, down.knows, down.past, down.passed = nil, nil, nil, 0

@@ -27,10 +27,10 @@ const (
 type action struct {
 	kind actionKind
 	proc uint8
-	edge uint8 // which way the step goes
-	stop int8  // which crash cuts it short, or -1
+	edge uint16 // which way the step goes
 	slot uint16
 	take uint8 // which message of the channel
+	stop int8  // which crash cuts it short, or -1
 }
 
 // expand finds all successors of a state. What is wrong with the state itself,
@@ -153,7 +153,7 @@ func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 		if e.kind == actFire && (!timers || w.premature(v, p, e)) || e.kind == actNotice && !w.noticed(v, e) || e.kind == actCancel && !w.left(v, cancels) || e.kind == actForget && !w.left(v, forgets) {
 			continue
 		}
-		a := action{kind: e.kind, proc: uint8(p), edge: uint8(i), stop: -1}
+		a := action{kind: e.kind, proc: uint8(p), edge: uint16(i), stop: -1}
 		next := w.fork(v)
 		nf := f
 		switch e.kind {
@@ -187,7 +187,7 @@ func (w *worker) expandSlot(v []uint32, f print, slot int) {
 		}
 		edges := w.deliveries(v[to], take.message)
 		for k := range edges {
-			a := action{kind: actDeliver, proc: uint8(to), edge: uint8(k), stop: -1, slot: uint16(slot), take: uint8(i)}
+			a := action{kind: actDeliver, proc: uint8(to), edge: uint16(k), stop: -1, slot: uint16(slot), take: uint8(i)}
 			next := w.fork(v)
 			next[slot] = take.rest
 			nf := f.plus(rest)

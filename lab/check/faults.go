@@ -119,7 +119,7 @@ func (w *worker) bringBack(v []uint32, f print, p int) {
 		nf := f
 		w.spend(next, &nf, restarts)
 		w.tellOfReturn(next, &nf, p)
-		w.follow(next, nf, p, &edges[i], action{kind: actRestart, proc: uint8(p), edge: uint8(i), stop: -1})
+		w.follow(next, nf, p, &edges[i], action{kind: actRestart, proc: uint8(p), edge: uint16(i), stop: -1})
 		w.moves-- // nobody has to come back
 	}
 }

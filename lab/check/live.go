@@ -67,7 +67,7 @@ func (s *search) live() {
 // build explores the graph once more and keeps it, as far as the memory allows.
 func (g *graph) build() bool {
 	for i, root := range g.w.roots() {
-		g.node(root, g.w.printOfState(root), -1, action{edge: uint8(i)})
+		g.node(root, g.w.printOfState(root), -1, action{edge: uint16(i)})
 	}
 	size := int64(g.w.layout.stride)*4 + 120
 	left := g.cfg.Memory
@@ -279,7 +279,8 @@ func (l *lasso) path() *Path {
 	if len(stem) > 0 {
 		root = l.nodes[stem[len(stem)-1]].parent
 	}
-	p := &Path{start: w.describeStart(int(l.nodes[root].by.edge))}
+	p := &Path{}
+	p.begin(w, int(l.nodes[root].by.edge))
 	state := l.nodes[root].state
 	take := func(to int32, by action) {
 		i := w.pick(state, func(i int, next *successor) bool {

@@ -25,6 +25,9 @@ type local struct {
 	down  bool
 	asked uint8 // requests, or calls for an election, so far
 
+	traitors uint16 // it is Byzantine: one of this set of Config.Traitors, from 1
+	proposal uint8  // what it proposed first, where values have names: its number, from 1
+
 	incarnation uint32
 	state       []byte   // of the machine; nil while it is down
 	durable     []byte   // what it saved; nil unless processes may come back
@@ -86,9 +89,9 @@ func (l *local) disarm(key uint64) {
 // appendTo encodes the state. Equal states have equal encodings, and different ones
 // different ones: every list has its length before it.
 func (l *local) appendTo(dst []byte) []byte {
-	dst = append(dst, byte(l.proc), byte(l.proc>>8), byte(l.phase), bit(l.down)|bit(l.reached)<<1|byte(l.vote)<<2|byte(l.outcome)<<4, l.asked, l.rounds, l.decisions)
+	dst = append(dst, byte(l.proc), byte(l.proc>>8), byte(l.phase), bit(l.down)|bit(l.reached)<<1|byte(l.vote)<<2|byte(l.outcome)<<4, l.asked, l.rounds, l.decisions, l.proposal)
 	for _, v := range [...]uint64{
-		uint64(l.incarnation), uint64(l.now), uint64(l.leader + 1), uint64(l.term), uint64(l.passed), l.stamp, l.asking, l.token,
+		uint64(l.traitors), uint64(l.incarnation), uint64(l.now), uint64(l.leader + 1), uint64(l.term), uint64(l.passed), l.stamp, l.asking, l.token,
 	} {
 		dst = binary.AppendUvarint(dst, v)
 	}

@@ -133,6 +133,9 @@ func TestNormalVerdicts(t *testing.T) {
 		}
 		cfg := Config{Spec: v.Spec, Process: process.Config{N: v.Bounds.N, Options: v.Bounds.Options},
 			Entries: v.Bounds.Entries, Requesters: v.Bounds.Clients, Duplicates: v.Bounds.Duplicates, Crashes: v.Bounds.Crashes}
+		if v.Bounds.Traitors != nil {
+			cfg.Traitors = [][]process.ID{v.Bounds.Traitors}
+		}
 		if v.Bounds.AnyTime {
 			cfg.Timing = AnyTime
 		}

@@ -47,7 +47,7 @@ func (w *worker) askInVain(v []uint32, f print) {
 				asked := func(q, _ process.ID) bool { return int(q) == p }
 				broken := property.Orphan(w.sceneOf(v), func(_, _ process.ID) bool { return false }, asked)
 				w.fork(v)
-				w.finish(f, action{kind: actNotice, proc: uint8(p), edge: uint8(i), stop: -1}, broken)
+				w.finish(f, action{kind: actNotice, proc: uint8(p), edge: uint16(i), stop: -1}, broken)
 			}
 		}
 	}

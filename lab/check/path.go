@@ -13,7 +13,8 @@ type Path struct {
 	// Loop is the step after which the run repeats what follows, or -1 if it ends.
 	Loop int
 
-	start []Step // the first steps of all processes, at time 0
+	start    []Step       // the first steps of all processes, at time 0
+	traitors []process.ID // who is Byzantine
 }
 
 // Step is one transition of a path. The first takes place at time 1.
@@ -60,7 +61,8 @@ func (s *search) path(f *finding) *Path {
 	var state []uint32
 	for i, root := range w.roots() {
 		if w.printOfState(root).lo == chain[0] {
-			state, p.start = root, w.describeStart(i)
+			state = root
+			p.begin(w, i)
 		}
 	}
 	count := w.stepsAtStart()
@@ -90,12 +92,25 @@ func (w *worker) stepsAtStart() []int {
 	return count
 }
 
-// describeStart tells what the machines do first, in the i-th of all ways.
-func (w *worker) describeStart(i int) []Step {
+// begin begins the path in the i-th of all roots.
+func (p *Path) begin(w *worker, i int) {
+	set := 0
+	for more := len(w.rootsOf(set)); i >= more; more = len(w.rootsOf(set)) {
+		i -= more
+		set++
+	}
+	if p.start = w.describeStart(set, i); len(w.cfg.Traitors) > 0 {
+		p.traitors = w.cfg.Traitors[set]
+	}
+}
+
+// describeStart tells what the machines do first where a set of processes is Byzantine, in
+// the i-th of all ways.
+func (w *worker) describeStart(set, i int) []Step {
 	first := make([]Step, w.layout.n)
 	for p := process.ID(w.layout.n) - 1; p >= 0; p-- {
 		w.notes = []note{}
-		ways := w.take(w.unborn(p), func() { w.start(p) })
+		ways := w.take(w.unborn(p, set), func() { w.start(p) })
 		way := i % len(ways)
 		i /= len(ways)
 		first[p] = Step{Kind: "start", Process: p, sends: ways[way].sends, asked: w.asked(ways[way].sends), Choices: w.notes[way].choices, armed: w.notes[way].armed}
@@ -169,10 +184,14 @@ func (w *worker) describe(v []uint32, a action, count []int) Step {
 	st.Lost = e.steps == 0 && st.News == 0 && st.Message != nil
 	w.retake(&st, v, a, e)
 	if e.kind == actPropose {
-		st.Value = int64(e.argument)
-	}
-	if e.kind == actPropose && !w.cfg.transaction() {
-		st.Value = w.cfg.proposal(st.Process, int(w.view(v[a.proc]).asked))
+		switch {
+		case w.cfg.transaction():
+			st.Value = int64(e.argument)
+		case w.spec.Values != nil:
+			st.Value = int64(w.view(e.to).state.proposal) - 1
+		default:
+			st.Value = w.cfg.proposal(st.Process, int(w.view(v[a.proc]).asked))
+		}
 	}
 	if e.kind == actFire {
 		st.Layer, st.Timer = uint8(e.argument>>32), process.Timer(e.argument)

@@ -16,6 +16,7 @@ var checkable = []process.Property{
 	process.StateInvariant,
 	process.ValueAgreement, process.ValueValidity, process.DecideOnce, process.Decision,
 	process.Atomicity, process.StableDecision, process.UnanimousCommit, process.NonTriviality, process.RepairTermination, process.NonBlocking,
+	process.Unanimity, process.VectorValidity,
 }
 
 // costly are the properties that are checked only if somebody asks for them: what has

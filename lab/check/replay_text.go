@@ -75,6 +75,9 @@ func (p *replay) world() {
 	for _, o := range c.Options {
 		p.line("  %s: %q", o.Name, o.Value)
 	}
+	if len(p.Path.traitors) > 0 {
+		p.line("traitors: %s", p.labels(p.Path.traitors))
+	}
 	t := &c.Topology
 	p.line("topology:")
 	p.line("  coordinator: %s", p.label(t.Coordinator))

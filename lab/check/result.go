@@ -37,7 +37,7 @@ type Result struct {
 	Depth       int    // the length of the longest of the shortest runs to a state
 	Elapsed     time.Duration
 	// Stopped says what ended a search that is Bounded: memory, time,
-	// states, depth, or interruption where its context was canceled.
+	// states, depth, ways of a step, or interruption where its context was canceled.
 	Stopped string
 
 	// Unreached are the rules that were never applied in any schedule that was searched.
@@ -112,6 +112,9 @@ func (c *Config) Bounds() string {
 	if d.Detector != d.Spec.Needs.Detector {
 		parts = append(parts, "told by a detector")
 	}
+	if len(d.Traitors) > 0 {
+		parts = append(parts, d.traitorText())
+	}
 	for _, b := range []struct {
 		of   int
 		name string
@@ -123,6 +126,23 @@ func (c *Config) Bounds() string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// traitorText says who is Byzantine: "traitor 3", or of several sets "1 traitor at any of
+// 3 places".
+func (c *Config) traitorText() string {
+	var labels []string
+	for _, p := range c.Traitors[0] {
+		labels = append(labels, c.Process.Text(p))
+	}
+	what := "traitor"
+	if len(labels) != 1 {
+		what = "traitors"
+	}
+	if n := len(c.Traitors); n > 1 {
+		return fmt.Sprintf("%d %s at any of %d places", len(labels), what, n)
+	}
+	return what + " " + strings.Join(labels, " and ")
 }
 
 // plurals are those that are not made with an s.

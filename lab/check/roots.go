@@ -1,13 +1,27 @@
 package check
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/process/property"
+)
 
 // roots returns the states in which all processes have had their first event, one
-// for each combination of what machines choose then.
+// for each combination of who is Byzantine and what machines choose then.
 func (w *worker) roots() [][]uint32 {
+	var all [][]uint32
+	for set := range max(1, len(w.cfg.Traitors)) {
+		all = append(all, w.rootsOf(set)...)
+	}
+	return all
+}
+
+// rootsOf returns those in which a set of processes is Byzantine.
+func (w *worker) rootsOf(set int) [][]uint32 {
 	all := [][]uint32{make([]uint32, w.layout.stride)}
 	for p := range process.ID(w.layout.n) {
-		ways := w.take(w.unborn(p), func() { w.start(p) })
+		ways := w.take(w.unborn(p, set), func() { w.start(p) })
 		var more [][]uint32
 		for _, v := range all {
 			for _, way := range ways {
@@ -29,10 +43,18 @@ func (w *worker) sendAll(v []uint32, sends []send) {
 	}
 }
 
-// unborn returns the local state of a process that has had no event.
-func (w *worker) unborn(p process.ID) *local {
+// unborn returns the local state of a process that has had no event, where a set of
+// processes is Byzantine. Where only a commander proposes, the others wait for a
+// decision from the start.
+func (w *worker) unborn(p process.ID, set int) *local {
 	n := w.layout.n
 	l := &local{proc: p, incarnation: 1, leader: process.None}
+	switch {
+	case len(w.cfg.Traitors) > 0 && slices.Contains(w.cfg.Traitors[set], p):
+		l.traitors = uint16(set) + 1
+	case w.cfg.family() == process.Agreement && !property.Proposes(w.spec, w.config, p):
+		l.phase = waiting
+	}
 	l.state = process.AppendState(nil, w.spec.New(p, w.config))
 	if w.cfg.faulty() {
 		for range n {

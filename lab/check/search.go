@@ -98,7 +98,7 @@ func newSearch(ctx context.Context, cfg *Config) *search {
 	}
 	for range workers {
 		w := newWorker(s.space)
-		w.visited = s.visited
+		w.visited, w.stop = s.visited, s.stop
 		s.workers = append(s.workers, w)
 	}
 	return s

@@ -26,6 +26,9 @@ func TestOneSentence(t *testing.T) {
 				Spec: v.Spec, Process: process.Config{N: b.N, Options: b.Options}, Entries: b.Entries, Requesters: b.Clients,
 				Duplicates: b.Duplicates, Crashes: b.Crashes, Restarts: b.Restarts, Cancels: b.Cancels, Workers: 1, MaxStates: 20_000,
 			}
+			if b.Traitors != nil {
+				cfg.Traitors = [][]process.ID{b.Traitors}
+			}
 			if b.AnyTime {
 				cfg.Timing = check.AnyTime
 			}

@@ -30,8 +30,8 @@ type edge struct {
 	sendsN   uint16
 	flags    flags
 	kind     actionKind
-	choice   uint8
 	steps    uint8  // how many steps the machine takes
+	choice   uint16 // which of all ways in which the step may go
 	count    uint16 // of the first of a list: how many it has
 	wrong    uint16 // position in the worker's list, if it is broken
 	stops    uint32 // position in the worker's list, or 0
@@ -69,10 +69,11 @@ type stepper struct {
 	before  ballot // the outcome before it
 	steps   int    // how many the machine has taken
 	notes   []note // of each way; nil unless somebody wants them
+	stop    func(why string)
 }
 
 func newStepper(sp *space) *stepper {
-	s := &stepper{space: sp}
+	s := &stepper{space: sp, stop: func(string) {}}
 	for p := range process.ID(sp.config.N) {
 		s.machines = append(s.machines, sp.spec.New(p, sp.config))
 	}
@@ -92,14 +93,24 @@ type taken struct {
 	extra  extra
 }
 
+// maxWays is in how many ways a step may go. A Byzantine process that sends many messages
+// at once has more.
+const maxWays = 1 << 13
+
 // take returns all the ways in which something may happen to a process that is in
-// a local state: one for each combination of its choices.
+// a local state: one for each combination of its choices. With too many it ends the
+// search.
 func (s *stepper) take(from *local, what func()) []taken {
 	var ways []taken
 	for again := true; again; again = s.odometer.Next() {
 		s.begin(from)
 		s.attempt(what)
 		ways = append(ways, s.end(len(ways)))
+		if len(ways) == maxWays {
+			s.stop("ways of a step")
+			s.odometer = process.Odometer{}
+			break
+		}
 	}
 	return ways
 }
@@ -159,6 +170,9 @@ func (s *stepper) step(ev process.Event) {
 	s.steps++
 	s.fx.Begin(s.next.proc, s.odometer.Choose)
 	s.machine.Step(&s.event, &s.fx)
+	if t := s.next.traitors; t > 0 {
+		s.fx.Lie(s.spec, s.config, s.cfg.Traitors[t-1])
+	}
 	first := len(s.sends)
 	for i := range s.fx.Len() {
 		if e := s.fx.At(i); !e.Internal {

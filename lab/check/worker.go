@@ -177,7 +177,7 @@ func (w *worker) ownSteps(l *local) []edge {
 		edges = append(edges, taken...)
 	}
 	mutex, agreement := w.cfg.family() == process.Mutex, w.cfg.family() == process.Agreement
-	more := int(l.asked) < w.cfg.Entries && w.cfg.asks(l.proc)
+	more := int(l.asked) < w.cfg.Entries && w.asks(l)
 	switch {
 	case l.down:
 		return nil
@@ -217,7 +217,7 @@ func (w *worker) edges(from *local, like edge, what func()) []edge {
 	f := w.printOfLocal(from)
 	for _, t := range w.take(from, what) {
 		e := like
-		e.to, e.flags, e.fence, e.choice = t.to, t.flags, t.fence, uint8(min(t.choice, 255))
+		e.to, e.flags, e.fence, e.choice = t.to, t.flags, t.fence, uint16(t.choice)
 		w.mu.Lock()
 		e.delta = w.prints[t.to].minus(f)
 		w.mu.Unlock()

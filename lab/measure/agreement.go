@@ -14,12 +14,18 @@ type AgreementCost struct {
 }
 
 // Agreement measures one decision among n processes. The leader is known, if the
-// algorithm wants one. All propose at the same moment, or only the leader; without one
-// that is process 0. An error says that it broke a claim or that somebody did not decide.
+// algorithm wants one. All propose at the same moment, or only the leader; of generals
+// that is the commander. An error says that it broke a claim or that somebody did not decide.
 func Agreement(spec *process.Spec, n int, options []process.OptionValue, all bool) (AgreementCost, error) {
 	const d = process.Millisecond
 	leader := process.ID(n - 1)
+	if spec.Needs.Topology == process.Centre {
+		leader = 0
+	}
 	start := 2 * d
+	if spec.Needs.Synchrony {
+		start = 0 // rounds begin with the processes
+	}
 	var commands []sim.Command
 	for p := range process.ID(n) {
 		if spec.Needs.Elector {
@@ -29,11 +35,12 @@ func Agreement(spec *process.Spec, n int, options []process.OptionValue, all boo
 			commands = append(commands, sim.Command{At: start, Process: p, Kind: process.Propose, Value: int64(p) + 1})
 		}
 	}
-	decided, last := 0, process.Duration(0)
+	decided, last := process.NewSet(n), process.Duration(0)
 	count := func(w *sim.World) sim.Watcher {
 		return sim.Watcher{Name: "decisions", Watch: func(o *sim.Observation) string {
 			if o.Kind == sim.Decided {
-				decided, last = decided+1, w.Now()
+				decided.Add(o.Process)
+				last = w.Now()
 			}
 			return ""
 		}}
@@ -47,8 +54,8 @@ func Agreement(spec *process.Spec, n int, options []process.OptionValue, all boo
 	if err != nil {
 		return AgreementCost{}, err
 	}
-	if len(result.Violations) > 0 || decided != n {
-		return AgreementCost{}, fmt.Errorf("%s with n = %d: %d decisions, violations %v", spec.Name, n, decided, result.Violations)
+	if len(result.Violations) > 0 || decided.Len() != n {
+		return AgreementCost{}, fmt.Errorf("%s with n = %d: %d have decided, violations %v", spec.Name, n, decided.Len(), result.Violations)
 	}
 	return AgreementCost{Messages: result.Sent(process.Protocol), Time: float64(last-start) / float64(d)}, nil
 }

@@ -4,8 +4,11 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/agreement/floodset"
+	"github.com/conclave-io/conclave/algorithm/agreement/generals"
 	"github.com/conclave-io/conclave/algorithm/agreement/paxos"
+	"github.com/conclave-io/conclave/algorithm/agreement/phaseking"
 	"github.com/conclave-io/conclave/algorithm/agreement/raft"
+	"github.com/conclave-io/conclave/algorithm/agreement/signedgenerals"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 )
@@ -26,6 +29,7 @@ func TestDecisionsCostWhatTheSpecsSay(t *testing.T) {
 	set := func(mode, f string) []process.OptionValue {
 		return []process.OptionValue{{Name: "mode", Value: mode}, {Name: "f", Value: f}}
 	}
+	traitors := func(m string) []process.OptionValue { return []process.OptionValue{{Name: "m", Value: m}} }
 	for _, test := range []struct {
 		spec    *process.Spec
 		mode    string
@@ -37,6 +41,13 @@ func TestDecisionsCostWhatTheSpecsSay(t *testing.T) {
 		{floodset.Spec, "full", set("full", "0"), 0, process.AllStart},
 		{floodset.Spec, "full", set("full", "4"), 4, process.AllStart},
 		{floodset.Spec, "early", set("early", "4"), 4, process.AllStart},
+		{generals.Spec, "", traitors("0"), 0, process.OneStarter},
+		{generals.Spec, "", traitors("1"), 1, process.OneStarter},
+		{generals.Consistency, "", traitors("1"), 1, process.AllStart},
+		{signedgenerals.Spec, "", traitors("0"), 0, process.OneStarter},
+		{signedgenerals.Spec, "", traitors("3"), 3, process.OneStarter},
+		{phaseking.Spec, "", traitors("0"), 0, process.AllStart},
+		{phaseking.Spec, "", traitors("2"), 2, process.AllStart},
 		{paxos.Spec, "", nil, 0, process.OneStarter},
 		{paxos.Spec, "", nil, 0, process.AllStart},
 	} {
@@ -53,6 +64,26 @@ func TestDecisionsCostWhatTheSpecsSay(t *testing.T) {
 			if time := said(t, test.spec, process.DecisionTime, test.regime, test.mode); time != nil && got.Time != time.Eval(params) {
 				t.Errorf("%s %s, N = %d, f = %d: %v D, theory %v", test.spec.Name, test.mode, n, test.f, got.Time, time.Eval(params))
 			}
+		}
+	}
+}
+
+// TestGeneralsSendWhatTheFormulaSays compares with the numbers of the paper's formula.
+func TestGeneralsSendWhatTheFormulaSays(t *testing.T) {
+	for _, test := range []struct {
+		spec *process.Spec
+		n    int
+		m    string
+		want uint64
+	}{
+		{generals.Spec, 4, "1", 9}, {generals.Spec, 7, "2", 156}, {generals.Spec, 10, "3", 9 + 72 + 504 + 3024},
+		{generals.Consistency, 4, "1", 36}, {generals.Consistency, 7, "2", 7 * 156},
+		{signedgenerals.Spec, 7, "2", 36}, {phaseking.Spec, 5, "1", 48}, {phaseking.Spec, 9, "2", 240},
+	} {
+		all := test.spec.Needs.Topology != process.Centre
+		got, err := Agreement(test.spec, test.n, []process.OptionValue{{Name: "m", Value: test.m}}, all)
+		if err != nil || got.Messages != test.want {
+			t.Errorf("%s, N = %d, m = %s: %d messages, want %d (%v)", test.spec.Name, test.n, test.m, got.Messages, test.want, err)
 		}
 	}
 }

@@ -42,7 +42,11 @@
 //	oracle      detect, elect: times; silent: true
 //	timers      a list of how long timers run in place of what chance would say:
 //	            timer (its name), of (label), delay, and about (a label) and layer
-//	choices     [numbers], what machines choose, in the order in which they do
+//	choices     [numbers], what machines and traitors choose, in the order in which
+//	            they do
+//	traitors    [labels] of processes that are Byzantine: in place of each message to
+//	            each receiver they send one of the alternatives that the algorithm has
+//	            for it, by number, and the last of these is nothing
 //	workload    regime (listed, idle, saturated, loaded), clients, section,
 //	            think, patience, commands
 //	faults      a list, see below
@@ -73,7 +77,7 @@
 // Expect may say: violation, the name of a property, assertion for what an algorithm
 // asserts of itself, or none, which is also meant when it is absent; reason, why the run ends; entries; order, the labels in the
 // order of entering; messages, how many of each name; messages-per-entry; leader;
-// decided, the values that everyone who is up has decided, in order, also commit or
-// abort;
+// decided, the values that everyone who is up and no traitor has decided, in order, also
+// commit or abort;
 // waiting and inside, how many clients are so at the end; refused commands.
 package scenario

@@ -174,7 +174,7 @@ func (r *reader) leader(n *yaml.Node) {
 	})
 }
 
-// decided wants everyone who is up at the end to have decided these values since it
+// decided wants everyone who is up at the end and no traitor to have decided these values since it
 // started, in this order.
 func (r *reader) decided(n *yaml.Node) {
 	var want []int64

@@ -34,7 +34,7 @@ func mostProcesses(spec *process.Spec) int {
 		return maxVoters
 	case spec.Depth() > 1:
 		return maxComplete // detectors and elections below
-	case spec.Needs.Topology == process.Centre:
+	case spec.Needs.Topology == process.Centre && spec.Family != process.Agreement:
 		return maxCentre
 	case spec.Needs.Topology == process.RingTopology, spec.Needs.Topology == process.Tree:
 		return MaxProcesses
@@ -119,6 +119,7 @@ var sections = []struct {
 	clear func(c *sim.Config)
 }{
 	{"options", func(c *sim.Config) { c.Process.Options = nil }},
+	{"traitors", func(c *sim.Config) { c.Traitors = nil }},
 	{"topology", func(c *sim.Config) { c.Process.Topology = process.Topology{} }},
 	{"links", func(c *sim.Config) { c.Links = sim.Links{} }},
 	{"clocks", func(c *sim.Config) { c.Clocks = nil }},

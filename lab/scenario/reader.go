@@ -58,6 +58,7 @@ func (r *reader) all(top *yaml.Node) {
 		field{"oracle", r.oracle},
 		field{"timers", r.timers},
 		field{"choices", r.choices},
+		field{"traitors", func(n *yaml.Node) { cfg.Traitors = r.processes(n, "traitors") }},
 		field{"workload", r.workload},
 		field{"faults", r.faults},
 		field{"seed", func(n *yaml.Node) { cfg.Seed = r.unsigned(n, "seed") }},

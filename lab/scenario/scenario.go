@@ -97,7 +97,9 @@ func (s *Scenario) Run(sinks ...sim.Sink) (*Outcome, error) {
 	cfg := s.Config()
 	o := &Outcome{config: &cfg.Process, decided: map[process.ID][]int64{}}
 	for p := range process.ID(cfg.Process.N) {
-		o.decided[p] = []int64{}
+		if !slices.Contains(cfg.Traitors, p) {
+			o.decided[p] = []int64{}
+		}
 	}
 	if cfg.Judges == nil {
 		cfg.Judges = sim.Claimed(cfg.Spec, &cfg.Process)

@@ -18,16 +18,19 @@ type Config struct {
 	Process process.Config
 	Seed    uint64
 
-	Links    Links
-	Disk     Delay // how long a Save takes; zero: no time
-	Clocks   []Clock
-	Oracle   Oracle
-	Faults   []Fault
+	Links  Links
+	Disk   Delay // how long a Save takes; zero: no time
+	Clocks []Clock
+	Oracle Oracle
+	Faults []Fault
+	// Traitors are Byzantine: in place of each message they send something that
+	// Spec.Lies allows, or nothing. Choices says what, and else chance.
+	Traitors []process.ID
 	Workload Workload
 	Limit    Limit
 
-	// Timers and Choices decide what chance decides otherwise: how long timers run,
-	// and what machines choose, in the order in which they do.
+	// Timers and Choices decide what chance decides otherwise: how long timers run, and
+	// what machines and traitors choose, in the order in which they do.
 	Timers  []TimerDelay
 	Choices []int
 
@@ -133,7 +136,7 @@ func (c *Config) Validate() error {
 		return err
 	}
 	checks := []func() error{
-		c.validateLinks, c.validateClocks, c.validateLimit, c.validateFaults, c.validateDecided,
+		c.validateLinks, c.validateTraitors, c.validateClocks, c.validateLimit, c.validateFaults, c.validateDecided,
 		func() error { return c.Workload.validate(c) },
 		func() error { return c.Disk.validate("disk") },
 	}
@@ -159,6 +162,18 @@ func (c *Config) validateLinks() error {
 		if err := o.validate(what); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func (c *Config) validateTraitors() error {
+	for _, p := range c.Traitors {
+		if !c.exists(p) {
+			return fmt.Errorf("sim: traitor has rank %d, ranks are 0 to %d", p, c.Process.N-1)
+		}
+	}
+	if len(c.Traitors) > 0 && c.Spec.Lies == nil {
+		return fmt.Errorf("sim: %s is not for Byzantine processes", c.Spec.Name)
 	}
 	return nil
 }
@@ -257,5 +272,8 @@ func (c *Config) Header() trace.Header {
 	d := c.withDefaults()
 	h := trace.NewHeader("sim", "virtual", c.Spec, &d.Process)
 	h.Seed = c.Seed
+	for _, p := range c.Traitors {
+		h.Traitors = append(h.Traitors, d.Process.Label(p))
+	}
 	return h
 }

@@ -238,6 +238,8 @@ var judges = map[process.Property]Judge{
 	process.NonTriviality:       NonTriviality,
 	process.RepairTermination:   RepairTermination,
 	process.NonBlocking:         NonBlocking,
+	process.Unanimity:           Unanimity,
+	process.VectorValidity:      VectorValidity,
 	process.StrongAccuracy:      StrongAccuracy,
 	process.MulticastAgreement:  MulticastAgreement,
 	process.OrderFIFO:           OrderFIFO,

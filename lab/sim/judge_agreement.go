@@ -18,9 +18,16 @@ func DecideOnce(w *World) Watcher { return decisions(w, process.DecideOnce) }
 // is left to happen.
 func Decision(w *World) Watcher { return decisions(w, process.Decision) }
 
+// Unanimity watches that what all correct processes propose is decided.
+func Unanimity(w *World) Watcher { return decisions(w, process.Unanimity) }
+
+// VectorValidity watches that the decision in each place is what the process of that rank
+// proposed, if it is correct.
+func VectorValidity(w *World) Watcher { return decisions(w, process.VectorValidity) }
+
 // decisions is the watcher of a property of consensus.
 func decisions(w *World, judged process.Property) Watcher {
-	d := property.NewDecisions(w.cfg.Spec, w.config)
+	d := property.NewDecisions(w.cfg.Spec, w.config, w.cfg.Traitors...)
 	watch := func(o *Observation) string {
 		switch o.Kind {
 		case Proposed:

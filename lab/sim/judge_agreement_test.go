@@ -25,10 +25,10 @@ func TestDecisionsAreJudged(t *testing.T) {
 		{"proposed by nobody", sim.ValueValidity, true, map[process.ID][]int64{0: {7}}, "1 decided 7, which nobody proposed"},
 		{"twice", sim.DecideOnce, true, map[process.ID][]int64{0: {1, 1}}, "1 decided 1 after it had decided"},
 		{"once", sim.DecideOnce, true, map[process.ID][]int64{0: {1}, 1: {2}}, ""},
-		{"one does not decide", sim.Decision, true, map[process.ID][]int64{0: {1}}, "2 proposed and never decided: no event is enabled"},
-		{"nobody does", sim.Decision, true, nil, "1, 2 proposed and never decided: no event is enabled"},
+		{"one does not decide", sim.Decision, true, map[process.ID][]int64{0: {1}}, "2 never decided: no event is enabled"},
+		{"nobody does", sim.Decision, true, nil, "1, 2 never decided: no event is enabled"},
 		{"another value is an answer", sim.Decision, true, map[process.ID][]int64{0: {1}, 1: {1}}, ""},
-		{"another value is no answer", sim.Decision, false, map[process.ID][]int64{0: {1}, 1: {1}}, "2 proposed and never decided: no event is enabled"},
+		{"another value is no answer", sim.Decision, false, map[process.ID][]int64{0: {1}, 1: {1}}, "2 never decided: no event is enabled"},
 		{"its own value is one", sim.Decision, false, map[process.ID][]int64{0: {1}, 1: {1, 2}}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

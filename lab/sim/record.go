@@ -13,8 +13,7 @@ func (w *World) stepTraced(p process.ID, ev *process.Event, cause uint64) {
 	m := w.procs[p].machine
 	id := w.records
 	before := process.View(m, w.config)
-	w.fx.Begin(p, w.choose)
-	m.Step(ev, &w.fx)
+	w.ask(p, ev)
 	r := w.describer.Step(p, ev, &w.fx, before, process.View(m, w.config))
 	r.Cause = cause
 	if i := w.doom(p); i >= 0 {

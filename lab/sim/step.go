@@ -25,8 +25,7 @@ func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
 		w.observe(Observation{Kind: Proposed, Process: p, Value: ev.Value})
 	}
 	if w.describer == nil {
-		w.fx.Begin(p, w.choose)
-		pr.machine.Step(ev, &w.fx)
+		w.ask(p, ev)
 	} else {
 		w.stepTraced(p, ev, cause)
 	}
@@ -35,6 +34,16 @@ func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
 		return
 	}
 	w.interpretSlowly(p, pr)
+}
+
+// ask lets the machine of a process say what is to be done upon an event, or a traitor
+// what it does in place of that.
+func (w *World) ask(p process.ID, ev *process.Event) {
+	w.fx.Begin(p, w.choose)
+	w.procs[p].machine.Step(ev, &w.fx)
+	if w.procs[p].traitor {
+		w.fx.Lie(w.cfg.Spec, w.config, w.cfg.Traitors)
+	}
 }
 
 // interpretSlowly is for steps that a crash may cut short, and for disks that

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/trace"
@@ -73,6 +74,7 @@ type proc struct {
 	incarnation uint32
 	down        bool
 	paused      bool
+	traitor     bool
 	suspected   bool // by an unreliable detector, for a pause
 }
 
@@ -146,6 +148,7 @@ func (w *World) schedule() {
 	for p := range w.procs {
 		w.procs[p].machine = w.cfg.Spec.New(process.ID(p), w.config)
 		w.procs[p].incarnation = 1
+		w.procs[p].traitor = slices.Contains(w.cfg.Traitors, process.ID(p))
 		w.push(0, classResumed, process.ID(p), itemStart)
 	}
 	for i := range w.cfg.Faults {

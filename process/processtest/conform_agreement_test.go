@@ -26,7 +26,7 @@ func TestConformJudgesDecisions(t *testing.T) {
 	}{
 		{process.ValueAgreement, false, "agreement: "},
 		{process.DecideOnce, false, "after it had decided"},
-		{process.Decision, true, "proposed and never decided"},
+		{process.Decision, true, "never decided"},
 		{process.ValueValidity, false, ""},
 		{process.Decision, false, ""},
 	} {

@@ -27,6 +27,8 @@ func (r *run) fault(p *proc) error {
 // mayCrash reports whether the algorithm claims to survive a crash of p now.
 func (r *run) mayCrash(p *proc) bool {
 	switch {
+	case r.w.spec.Lies != nil:
+		return false // a crash counts as a Byzantine process, and these runs do not count
 	case p.id == r.special && !r.survives(process.CrashSpecial):
 		return false
 	case p.inside:

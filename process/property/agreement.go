@@ -44,7 +44,7 @@ func Decision(s Scene, waits func(p process.ID) bool) *Violation {
 	if waiting == "" {
 		return nil
 	}
-	return broken(process.Decision, process.None, "%s proposed and never decided: no event is enabled", waiting)
+	return broken(process.Decision, process.None, "%s never decided: no event is enabled", waiting)
 }
 
 // Answers reports whether a decision answers a proposal: any does if the algorithm
@@ -63,15 +63,34 @@ type Decisions struct {
 	agreed   []int64
 	places   []int     // by process: how many decisions since it started
 	waits    [][]int64 // by process: its proposals that are not answered
+	first    []*int64  // by process: what it proposed first; nil: nothing
+	traitors []process.ID
+	crashed  []bool // by process: at least once
 }
 
-// NewDecisions returns those of a run that begins.
-func NewDecisions(spec *process.Spec, c *process.Config) *Decisions {
-	return &Decisions{spec: spec, places: make([]int, c.N), waits: make([][]int64, c.N)}
+// NewDecisions returns those of a run that begins, in which some processes are Byzantine.
+// Where only a commander proposes, the others wait for a decision from the start.
+func NewDecisions(spec *process.Spec, c *process.Config, traitors ...process.ID) *Decisions {
+	d := &Decisions{
+		spec: spec, places: make([]int, c.N), waits: make([][]int64, c.N),
+		first: make([]*int64, c.N), traitors: traitors, crashed: make([]bool, c.N),
+	}
+	for p := range process.ID(c.N) {
+		if !slices.Contains(traitors, p) && !Proposes(spec, c, p) {
+			d.waits[p] = []int64{0}
+		}
+	}
+	return d
 }
 
 // Propose notes a proposal. One that comes after its answer waits for none.
 func (d *Decisions) Propose(p process.ID, value int64) {
+	if slices.Contains(d.traitors, p) {
+		return
+	}
+	if d.first[p] == nil {
+		d.first[p] = &value
+	}
 	d.proposed = append(d.proposed, value)
 	if !slices.ContainsFunc(d.agreed[:d.places[p]], func(v int64) bool { return Answers(d.spec, value, v) }) {
 		d.waits[p] = append(d.waits[p], value)
@@ -79,7 +98,7 @@ func (d *Decisions) Propose(p process.ID, value int64) {
 }
 
 // Start notes that a process has crashed or comes back: it knows nothing any more.
-func (d *Decisions) Start(p process.ID) { d.places[p], d.waits[p] = 0, nil }
+func (d *Decisions) Start(p process.ID) { d.places[p], d.waits[p], d.crashed[p] = 0, nil, true }
 
 // Waits reports whether a process waits for an answer.
 func (d *Decisions) Waits(p process.ID) bool { return len(d.waits[p]) > 0 }
@@ -92,9 +111,21 @@ func (d *Decisions) Decide(s Scene, p process.ID, value int64) []*Violation {
 	if place > len(d.agreed) {
 		d.agreed = append(d.agreed, value)
 	}
+	all, found := Unanimous(d.spec, s.Config(), d.of)
 	return []*Violation{
 		ValueValidity(s, p, value, slices.Contains(d.proposed, value)),
 		ValueAgreement(s, p, place, value, d.agreed[place-1]),
 		DecideOnce(s, p, place, value),
+		Unanimity(s, p, value, all, found),
+		VectorValidity(s, p, place, value, d.of),
 	}
+}
+
+// of is what a process proposed first.
+func (d *Decisions) of(p process.ID) (value int64, proposed, correct bool) {
+	correct = !d.crashed[p] && !slices.Contains(d.traitors, p)
+	if d.first[p] == nil {
+		return 0, false, correct
+	}
+	return *d.first[p], true, correct
 }

@@ -35,7 +35,9 @@
 //	                         2 decided 5 in place 2: another process decided 3 there
 //	validity                 2 decided 5, which nobody proposed
 //	single decision          2 decided 5 after it had decided
-//	decision                 1, 2 proposed and never decided: no event is enabled
+//	decision                 1, 2 never decided: no event is enabled
+//	unanimity                2 decided 0: every correct proposer proposed 1
+//	vector validity          2 decided 0 in place 3: 3 proposed 1
 //	atomicity                2 aborted: 1 committed
 //	stable decision          2 aborted after it had committed
 //	unanimous commit         2 committed: 3 voted no

@@ -97,13 +97,20 @@ func IsToken(name string) bool {
 
 // Units returns how many processes may be inside at once, as an algorithm for more
 // than one defines it.
-func Units(spec *process.Spec, c *process.Config) int {
+func Units(spec *process.Spec, c *process.Config) int { return option(spec, c, "k", 1) }
+
+// Faulty returns how many processes may be Byzantine, as an algorithm for these defines
+// it.
+func Faulty(spec *process.Spec, c *process.Config) int { return option(spec, c, "m", 0) }
+
+// option returns the value of a numeric option, or another if there is none of the name.
+func option(spec *process.Spec, c *process.Config, name string, absent int) int {
 	for _, o := range spec.AllOptions() {
-		if o.Name == "k" {
-			return c.IntOption("k", number(o.Default))
+		if o.Name == name {
+			return c.IntOption(name, number(o.Default))
 		}
 	}
-	return 1
+	return absent
 }
 
 func number(digits string) int {

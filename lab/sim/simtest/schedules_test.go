@@ -29,6 +29,8 @@ func TestAlgorithms(t *testing.T) {
 					fewCoordinators(&plan)
 				case spec == lease.Redlock:
 					plan.MayCrash = mostServersUp
+				case spec.Lies != nil:
+					byzantine(&plan, 1)
 				case spec == superpeer.Spec:
 					// One segment, or so few nodes would all be super-peers and silent.
 					plan.Process.Options = []process.OptionValue{option("prefix", 0)}
@@ -39,10 +41,14 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// sizes leaves out a large run of those that send N*N heartbeats for ever.
+// sizes leaves out a large run of those that send N*N heartbeats for ever, and what is too
+// small for a traitor.
 func sizes(spec *process.Spec) []int {
 	if spec.Family == process.Detector || spec.Layers != nil {
 		return []int{1, 2, 3, 5}
+	}
+	if spec.Lies != nil {
+		return []int{1, 2, 5, 8} // one traitor among three is one too many
 	}
 	return []int{1, 2, 3, 5, 8}
 }

@@ -1,0 +1,299 @@
+// Package signedgenerals is the agreement of the Byzantine generals with signed messages.
+//
+// # Problem and idea
+//
+// The problem is that of package generals: a commander gives an order, up to m of the
+// generals are traitors, all loyal lieutenants must obey the same order (IC1), and the
+// order of the commander if it is loyal (IC2). With oral messages that takes N > 3m. Here
+// every general signs what it sends, nobody can forge the signature of a loyal general,
+// and everybody can verify it. So a traitor that passes on another order than it got is
+// found out, and any number of traitors can be survived.
+//
+// The order travels with the signatures of all that have passed it on. A lieutenant
+// accepts an order in round r only with r signatures, and passes it on with its own. If
+// it is the last round, the m+1 signatures are those of at least one loyal general, who
+// has passed the order on to everybody in time.
+//
+// # Rules
+//
+//	R1  the commander proposes v: keep it until round 1 begins. Whoever is no commander
+//	    proposes nothing.
+//	R2  round 1 begins: the commander sends ORDER(v, [c]) to all.
+//	R3  on ORDER(v, S): keep it until the round is over.
+//	    R3a If S does not begin with the commander or end with the sender, repeats a
+//	    process, contains the receiver or has fewer signatures than the round: ignore it.
+//	R4  round r is over: accept each order that came with r signatures, as long as there
+//	    are not two. R4a If it is not the last round, send each newly accepted one with the
+//	    own signature to all that have not signed it.
+//	R5  round m+1 is over: decide the accepted order, or RETREAT if there are none or two.
+//
+// # Why it is safe
+//
+// IC2: a loyal commander signs one order, so no other can be accepted, and all get it in
+// round 1. IC1: all loyal lieutenants accept the same orders, or two each. Say one
+// accepts v in round r. If r <= m, it passes v on, and all others accept it in round r+1,
+// unless they have two already. If r = m+1, the order has m+1 signatures, one of them that
+// of a loyal lieutenant, who has passed it on before.
+//
+// The number of signatures must be that of the round. Otherwise a traitor could keep an
+// order back and show it to one lieutenant in the last round, who has no time to pass it
+// on.
+//
+// # Cost
+//
+// (N-1)(N-1) messages if nobody is a traitor and m > 0: N-1 from the commander, and from
+// each lieutenant one to each other. Never more than N-1 + 2(N-1)(N-2), since a loyal
+// lieutenant passes on two orders at most. There are m+1 rounds.
+//
+// # Assumptions and deviations
+//
+// Rounds are as in package generals. The signatures are a list of processes: a host lets
+// a traitor send only what the Spec allows (Spec.Lies). Where all that have signed are
+// traitors, that is any order, or both, or none; where a loyal process has signed, the
+// message or none. For m = 1 this is all that a traitor can do. For more traitors it
+// leaves out that one of them shows a message that another has got, in a round in which
+// it has nothing to pass on itself.
+//
+// Sources: L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, 1982; D.
+// Dolev, H. R. Strong: Authenticated algorithms for Byzantine agreement, 1983, for passing
+// on two orders only; 001_7cbd60020dad965f.txt.
+package signedgenerals
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Spec describes the algorithm. The commander is the coordinator of the topology.
+var Spec = &process.Spec{
+	Name:      "signed-generals",
+	Title:     "Byzantine generals with signed messages",
+	Paper:     "L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, ACM Transactions on Programming Languages and Systems 4(3), 1982",
+	Documents: []string{doc001},
+	Family:    process.Agreement,
+	Messages: []process.MessageSpec{{Name: "ORDER", Fields: []process.FieldUse{
+		{Field: process.FieldValue, Symbol: "v", Names: orders}, {Field: process.FieldIDs, Symbol: "signed"}}}},
+	Timers: []string{"round"},
+	Rules: []process.RuleSpec{
+		{Name: "R1", Text: "propose: keep the order until round 1 begins"},
+		{Name: "R2", Text: "round 1 begins: the commander signs its order and sends it to all"},
+		{Name: "R3", Text: "an order with as many signatures as the round: keep it"},
+		{Name: "R3a", Text: "signatures that do not fit the sender, the receiver or the round: ignore the order"},
+		{Name: "R4", Text: "a round is over: accept the orders that came in it, two at most"},
+		{Name: "R4a", Text: "it is not the last: sign the new orders and pass them on"},
+		{Name: "R5", Text: "the last round is over: decide the only order, or RETREAT"},
+	},
+	Options: []process.Option{
+		{Name: "m", Default: "1", Min: 0, Max: 1_000_000, Text: "how many Byzantine processes it survives; m+1 rounds"},
+		{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "how long a round is, in D; less than 2 only if all start at the same moment"},
+	},
+	Needs:  process.Needs{Reliable: true, NoDuplication: true, Synchrony: true, Topology: process.Centre},
+	Claims: claims,
+	Values: orders,
+	Lies:   lies,
+	New:    func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
+}
+
+// orders are the names of the orders. The first is obeyed where none is accepted.
+var orders = []string{"RETREAT", "ATTACK"}
+
+// lies are what traitors can sign among themselves.
+func lies(_ *process.Config, traitors []process.ID, m *process.Message) [][]process.Message {
+	loyal := func(p process.ID) bool { return !slices.Contains(traitors, p) }
+	if slices.ContainsFunc(m.IDs, loyal) {
+		return [][]process.Message{{*m}}
+	}
+	one := process.AnyValue(m, len(orders))
+	return append(one, slices.Concat(one[0], one[1]))
+}
+
+const order process.Type = 1
+
+const roundTimer process.Timer = 1
+
+const (
+	ruleR1 process.Rule = iota + 1
+	ruleR2
+	ruleR3
+	ruleR3a
+	ruleR4
+	ruleR4a
+	ruleR5
+)
+
+// signed is an order with its signatures.
+type signed struct {
+	value int64
+	by    []process.ID
+}
+
+func (s signed) compare(o signed) int {
+	switch {
+	case len(s.by) != len(o.by):
+		return len(s.by) - len(o.by)
+	case s.value < o.value:
+		return -1
+	case s.value > o.value:
+		return 1
+	}
+	return slices.Compare(s.by, o.by)
+}
+
+type machine struct {
+	self   process.ID
+	c      *process.Config
+	flaw   Flaw
+	rounds int              // how many there are
+	length process.Duration // of a round
+
+	round    int      // the present one; 0: the first has not begun
+	over     bool     // it has decided, or has come back from a crash
+	value    int64    // what the commander proposed
+	accepted []uint64 // V, the orders as they are encoded, two at most
+	heard    []signed // of this round and of later ones, sorted, each order of a round once
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start:
+		fx.Arm(roundTimer, m.length, m.length)
+	case process.Restart:
+		m.over = true
+	case process.Propose:
+		m.propose(ev.Value, fx)
+	case process.Deliver:
+		m.onOrder(ev.Message, fx)
+	case process.Fire:
+		m.endRound(fx)
+	}
+}
+
+func (m *machine) commands() bool { return m.self == m.c.Topology.Coordinator }
+
+// propose is R1.
+func (m *machine) propose(value int64, fx *process.Effects) {
+	if m.round > 0 || m.over || !m.commands() {
+		return
+	}
+	fx.Rule(ruleR1)
+	m.value = value
+}
+
+// onOrder is R3. Of the same order with different signatures the least is kept, so that it
+// does not matter which came first.
+func (m *machine) onOrder(msg *process.Message, fx *process.Effects) {
+	if m.over || len(msg.IDs) < m.round || !m.fits(msg) {
+		fx.Rule(ruleR3a)
+		return
+	}
+	fx.Rule(ruleR3)
+	if m.has(msg.Value) {
+		return
+	}
+	s := signed{msg.Value, slices.Clone(msg.IDs)}
+	at, _ := slices.BinarySearchFunc(m.heard, s, signed.compare)
+	same := func(i int) bool {
+		return i >= 0 && i < len(m.heard) && m.heard[i].value == s.value && len(m.heard[i].by) == len(s.by)
+	}
+	switch {
+	case same(at):
+		m.heard[at] = s
+	case !same(at - 1):
+		m.heard = slices.Insert(m.heard, at, s)
+	}
+}
+
+// fits reports whether the signatures are those of an order that comes from its sender.
+func (m *machine) fits(msg *process.Message) bool {
+	by := msg.IDs
+	if len(by) == 0 || len(by) > m.rounds || by[len(by)-1] != msg.From || by[0] != m.c.Topology.Coordinator || slices.Contains(by, m.self) {
+		return false
+	}
+	for i, p := range by {
+		if p < 0 || int(p) >= m.c.N || slices.Contains(by[:i], p) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *machine) has(value int64) bool { return slices.Contains(m.accepted, uint64(value)) }
+
+// endRound begins the next round, and before that is R4.
+func (m *machine) endRound(fx *process.Effects) {
+	last := m.round == m.rounds
+	switch {
+	case m.round == 0 && m.commands():
+		fx.Rule(ruleR2)
+		m.accepted = append(m.accepted, uint64(m.value))
+		m.send(signed{value: m.value}, fx)
+	case m.round > 0:
+		fx.Rule(ruleR4)
+		m.accept(last, fx)
+	}
+	if last {
+		fx.Rule(ruleR5)
+		fx.Decide(m.choice())
+		m.over, m.accepted, m.heard = true, nil, nil
+		return
+	}
+	m.round++
+	fx.Arm(roundTimer, m.length, m.length)
+}
+
+// accept takes in the orders of this round, and is R4a.
+func (m *machine) accept(last bool, fx *process.Effects) {
+	most := 2
+	if m.flaw.OneOrder {
+		most = 1
+	}
+	ofLater := slices.IndexFunc(m.heard, func(s signed) bool { return len(s.by) > m.round })
+	if ofLater < 0 {
+		ofLater = len(m.heard)
+	}
+	for _, s := range m.heard[:ofLater] {
+		if m.has(s.value) || len(m.accepted) == 2 {
+			continue
+		}
+		m.accepted = append(m.accepted, uint64(s.value))
+		if !last && len(m.accepted) <= most {
+			fx.Rule(ruleR4a)
+			m.send(s, fx)
+		}
+	}
+	m.heard = slices.Delete(m.heard, 0, ofLater)
+}
+
+// send signs an order and sends it to all that have not signed it.
+func (m *machine) send(s signed, fx *process.Effects) {
+	by := append(slices.Clone(s.by), m.self)
+	for p := range process.ID(m.c.N) {
+		if !slices.Contains(by, p) {
+			fx.Send(p, process.Message{Type: order, IDs: by, Value: s.value})
+		}
+	}
+}
+
+// choice is what the accepted orders come to.
+func (m *machine) choice() int64 {
+	if len(m.accepted) == 1 || len(m.accepted) > 1 && m.flaw.FirstOrder {
+		return int64(m.accepted[0])
+	}
+	return 0
+}
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	f.Count("round", &m.round)
+	f.Bool("over", &m.over)
+	f.Int("value", &m.value)
+	f.Uints("V", &m.accepted)
+	process.List(f, "heard", &m.heard, signedFields)
+}
+
+func signedFields(f *process.Fields, s *signed) {
+	f.Int("v", &s.value)
+	f.IDs("signed", &s.by)
+}
