@@ -293,6 +293,7 @@ type request struct {
 	answered bool      // a reply came, if only QUEUED
 	place    *place    // of an acquire that was transmitted
 	hold     *hold     // of one that was granted
+	keeps    *hold     // what the caller keeps until it has ended
 	done     func(reply *api.Reply)
 }
 
@@ -317,6 +318,7 @@ func (c *client) finish(o line.Output) {
 }
 
 func (c *client) drop(r *request) {
+	r.letGo()
 	c.requests = slices.DeleteFunc(c.requests, func(other *request) bool { return other == r })
 }
 

@@ -35,6 +35,8 @@ type judge struct {
 
 	limited limited // the size of the state
 
+	tested *pretested // of plans with deadlocks
+
 	raised int64 // when a leader last wrote that the level rises
 
 	record  founding.Record // with which the cluster was founded
@@ -73,6 +75,9 @@ func (j *judge) watch(s *server) {
 	if applied > j.frontier {
 		j.frontier = applied
 		j.advance(s)
+		if j.tested != nil {
+			j.tested.follow(s, applied)
+		}
 		j.applied = s.replica.Registry().Counts().Fence
 		j.lookAt(j.applied, s.w.now)
 		for _, res := range j.resources {

@@ -103,7 +103,7 @@ func (p *place) answered(code registry.Code) {
 	switch code {
 	case registry.Held:
 		p.res.note(p.operation(opHeld, p.called, w.now))
-	case registry.Cancelled:
+	case registry.Cancelled, registry.Deadlocked: // the judge of deadlocks looks at the log
 	case registry.Revoked:
 		if !p.owner.dismissed {
 			w.violate("answer", "an acquire of %q is refused because its session is being ended, which nobody asked for", p.res.name)

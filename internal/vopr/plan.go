@@ -25,8 +25,11 @@ type Plan struct {
 	Levels bool `json:"levels,omitempty"`
 	// Limits lets servers bound the state, each by another size, and what is asked for
 	// in a flood be large.
-	Limits bool    `json:"limits,omitempty"`
-	Faults []Fault `json:"faults"`
+	Limits bool `json:"limits,omitempty"`
+	// Deadlocks lets workers keep what they hold while others of their program wait, and
+	// all servers read the level that has that.
+	Deadlocks bool    `json:"deadlocks,omitempty"`
+	Faults    []Fault `json:"faults"`
 }
 
 // Kind is what goes wrong.
@@ -97,7 +100,7 @@ var weights = []struct {
 // and in a fifth a state that is bounded, and floods besides.
 func Draw(seed uint64, millis int64) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4}
+	p := Plan{Seed: seed, Servers: 3 + 2*int(seed%2), Clients: 8, Millis: millis, Levels: seed/2%3 == 0, Limits: seed%5 == 4, Deadlocks: seed/4%2 == 1 && seed%5 != 4}
 	if rng.IntN(2) == 0 {
 		p.Faults = drawBeginning(rng, p.Servers)
 	}
@@ -213,7 +216,7 @@ func (p *Plan) Validate() error {
 // Encode writes a plan with a fault to a line.
 func (p *Plan) Encode() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"levels\": %t, \"limits\": %t, \"faults\": [", p.Seed, p.Servers, p.Clients, p.Millis, p.Levels, p.Limits)
+	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"levels\": %t, \"limits\": %t, \"deadlocks\": %t, \"faults\": [", p.Seed, p.Servers, p.Clients, p.Millis, p.Levels, p.Limits, p.Deadlocks)
 	for i, f := range p.Faults {
 		line, err := json.Marshal(f)
 		if err != nil {

@@ -374,16 +374,17 @@ func (w *world) leader() *server {
 type ledger struct {
 	base  uint64 // the index before the first of marks
 	marks []uint64
+	all   []*raftpb.Entry // those of the marks
 }
 
 func (l *ledger) begin(d agreement.Disk) {
-	l.base, l.marks = d.Snapshot.GetMetadata().GetIndex(), nil
+	l.base, l.marks, l.all = d.Snapshot.GetMetadata().GetIndex(), nil, nil
 	l.add(d.Entries)
 }
 
 func (l *ledger) append(save *agreement.Save) {
 	if save.Snapshot != nil {
-		l.base, l.marks = save.Snapshot.GetMetadata().GetIndex(), nil
+		l.base, l.marks, l.all = save.Snapshot.GetMetadata().GetIndex(), nil, nil
 	}
 	l.add(save.Entries)
 }
@@ -394,6 +395,7 @@ func (l *ledger) add(entries []*raftpb.Entry) {
 			continue
 		}
 		l.marks = append(l.marks[:e.GetIndex()-l.base-1], markOf(e))
+		l.all = append(l.all[:e.GetIndex()-l.base-1], e)
 	}
 }
 
@@ -405,11 +407,19 @@ func (l *ledger) at(index uint64) (uint64, bool) {
 	return l.marks[index-l.base-1], true
 }
 
+// entry returns an entry, or nil.
+func (l *ledger) entry(index uint64) *raftpb.Entry {
+	if index <= l.base || index > l.base+uint64(len(l.all)) {
+		return nil
+	}
+	return l.all[index-l.base-1]
+}
+
 // trim forgets entries, but for the newest.
 func (l *ledger) trim(most int) {
 	if drop := len(l.marks) - most; drop > most {
 		l.base += uint64(drop)
-		l.marks = slices.Clone(l.marks[drop:])
+		l.marks, l.all = slices.Clone(l.marks[drop:]), slices.Clone(l.all[drop:])
 	}
 }
 

@@ -61,6 +61,8 @@ type Stats struct {
 	Overtaken int   // leaders asked to leave for one of higher priority
 	Patient   int   // looks at a candidate that is patient behind a leader of lower priority
 	Replaced  int   // logs that a leader's snapshot replaced, with entries beyond it
+	Nested    int   // acquires whose callers keep something
+	Deadlocks int   // acquires that are refused for a deadlock
 	Raised    int   // levels that a leader proposed to raise
 	Attended  int   // looks at clients while a majority of the servers was well
 	Longest   int64 // ns that one of them waited for an answer then, at most
@@ -119,6 +121,8 @@ func (s *Stats) Add(o *Stats) {
 	s.Patient += o.Patient
 	s.Beside += o.Beside
 	s.Raised += o.Raised
+	s.Nested += o.Nested
+	s.Deadlocks += o.Deadlocks
 	s.Attended += o.Attended
 	s.Longest = max(s.Longest, o.Longest)
 	s.Dismissed += o.Dismissed

@@ -97,7 +97,7 @@ func (k *worker) choose() {
 	case n < 4:
 		k.query(res, 0)
 	default:
-		k.acquire(res)
+		k.acquire(w.crowded(res))
 	}
 }
 
@@ -113,6 +113,7 @@ func (k *worker) acquire(res *resource) {
 	}
 	r := &request{res: res, call: line.Call{Op: &api.Request{Op: &api.Request_Acquire{Acquire: a}}}}
 	k.request = r
+	k.nest(r, a)
 	k.client.submit(r, func(reply *api.Reply) { k.acquired(r, reply) })
 	k.impatience(r)
 }
@@ -120,7 +121,7 @@ func (k *worker) acquire(res *resource) {
 // impatience lets the worker give up waiting after a while, some of the time.
 func (k *worker) impatience(r *request) {
 	w := k.client.w
-	if w.work.IntN(3) > 0 {
+	if w.work.IntN(3) > 0 || r.keeps != nil { // who keeps something waits on
 		return
 	}
 	turn := k.turn
@@ -193,6 +194,10 @@ func (k *worker) release(h *hold) {
 	if !s.valid() || h.released {
 		return // the session will tell that the hold is lost, or it is on its way back
 	}
+	if h.kept > 0 && !h.over { // it is not asked to leave
+		h.due = true
+		return
+	}
 	sure := h.counts()
 	h.over, h.released = true, true
 	op := &api.Request{Op: &api.Request_Release{Release: &api.Release{}}}
@@ -223,6 +228,10 @@ type hold struct {
 	over    bool // released, told to leave, lost, or its program is dead
 	// released says that the servers are asked to take it back.
 	released bool
+	// kept counts the acquires whose callers keep it, and due says that it is to be
+	// released when they have ended.
+	kept int
+	due  bool
 	// known is how far the log was known to go at the grant.
 	known uint64
 }

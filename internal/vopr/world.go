@@ -21,7 +21,7 @@ type world struct {
 	drawn  uint64 // events scheduled so far
 	digest uint64 // of all that happened
 
-	net, disks, work, releases *rand.Rand // chance, each for itself
+	net, disks, work, releases, nests *rand.Rand // chance, each for itself
 
 	servers     []*server // by id, from 1 up
 	founders    []uint64
@@ -116,6 +116,10 @@ func newWorld(plan Plan, log io.Writer, checks Checks) *world {
 		disks:    rand.New(rand.NewPCG(plan.Seed, 3)),
 		work:     rand.New(rand.NewPCG(plan.Seed, 4)),
 		releases: rand.New(rand.NewPCG(plan.Seed, 5)),
+		nests:    rand.New(rand.NewPCG(plan.Seed, 6)),
+	}
+	if plan.Deadlocks {
+		w.judge.tested = newPretested()
 	}
 	if checks&Traces != 0 {
 		w.trace = newTrace(w)
