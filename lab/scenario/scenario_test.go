@@ -58,6 +58,8 @@ func TestErrorsNameTheLine(t *testing.T) {
 		{"no delay", "algorithm: lamport\nn: 3\nlinks:\n  delay: []", "f.yaml:4: delay is an empty list, it must have at least one time"},
 		{"bad unit", "algorithm: lamport\nn: 3\nlinks:\n  delay: 3h", `f.yaml:4: delay is "3h", it must be a time such as 3, 2.5D or 5ms, up to a year`},
 		{"negative time", "algorithm: lamport\nn: 3\ndisk: -1", `f.yaml:3: disk is "-1", it must be a time such as 3, 2.5D or 5ms, up to a year`},
+		{"traitor", "algorithm: generals\nn: 3\ntraitors: [4]", "f.yaml:3: a process of traitors is 4, which is no label; labels are 1 to 3"},
+		{"traitors of another", "algorithm: floodset\nn: 3\ntraitors: [3]", "f.yaml:3: floodset is not for Byzantine processes"},
 		{"override", "algorithm: lamport\nn: 3\nlinks:\n  overrides:\n    - {from: 9}", "f.yaml:5: from is 9, which is no label; labels are 1 to 3"},
 		{"clock", "algorithm: lamport\nn: 3\nclocks: {a: 3}", `f.yaml:3: clocks has the key "a", it must be the label of a process`},
 		{"regime", "algorithm: lamport\nn: 3\nworkload: {regime: lazy}", `f.yaml:3: there is no regime "lazy"; there are listed, idle, saturated, loaded`},
