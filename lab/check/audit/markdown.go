@@ -195,6 +195,8 @@ func broken(b *strings.Builder, rows []Row) {
 // reasons says why cells were not searched.
 func reasons(b *strings.Builder, rows []Row) {
 	b.WriteString("\n## What was not searched\n\n")
+	b.WriteString("Algorithms for Byzantine processes have no row. A few processes may do anything there, so no\n")
+	b.WriteString("assumption about these can be dropped; `conclave check --traitors any` searches that.\n\n")
 	var order []string
 	of := map[string][]string{}
 	for _, row := range rows {
