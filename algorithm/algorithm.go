@@ -54,6 +54,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
 	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
 	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/algorithm/transaction/paxoscommit"
 	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
 	"github.com/conclave-io/conclave/process"
@@ -113,6 +114,7 @@ var All = []*process.Spec{
 
 	twophase.Spec,
 	threephase.Spec,
+	paxoscommit.Spec,
 
 	clocklamport.Spec,
 	vector.Spec,

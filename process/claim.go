@@ -113,7 +113,7 @@ const (
 	Atomicity           Property = "atomicity"               // nobody commits a transaction that another aborts
 	StableDecision      Property = "stable decision"         // whoever has committed or aborted never changes that, not even after a crash
 	UnanimousCommit     Property = "unanimous commit"        // a commit only if all voted yes
-	NonTriviality       Property = "non-triviality"          // an abort only if somebody voted no, or something failed
+	NonTriviality       Property = "non-triviality"          // an abort only if somebody voted no or too late, or something failed
 	RepairTermination   Property = "decision after repair"   // once everybody is up again, everyone who voted decides
 	NonBlocking         Property = "non-blocking"            // everyone who voted and is up decides, although others are down
 	Unanimity           Property = "unanimity"               // if all correct proposers propose the same, it is decided

@@ -61,7 +61,7 @@ var Variants = list(
 	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofLease, ofKRicartAgrawala,
 	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
 	ofFloodSet, ofPaxos, ofRaft, ofReductions, ofGenerals, ofSignedGenerals, ofPhaseKing,
-	ofTwoPhase, ofThreePhase,
+	ofTwoPhase, ofThreePhase, ofPaxosCommit,
 )
 
 // Specs returns those of all variants.

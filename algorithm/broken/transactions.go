@@ -1,6 +1,7 @@
 package broken
 
 import (
+	"github.com/conclave-io/conclave/algorithm/transaction/paxoscommit"
 	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
 	"github.com/conclave-io/conclave/process"
@@ -59,5 +60,30 @@ var ofThreePhase = []Variant{
 		Wrong:    "If it crashes before PRECOMMIT leaves, all others are uncertain and abort.",
 		Breaks:   process.Atomicity,
 		Bounds:   Bounds{N: 2, Entries: 1, Crashes: 1, Alone: true},
+	},
+}
+
+var ofPaxosCommit = []Variant{
+	{
+		Name:     "paxos-commit-reports-nothing",
+		Of:       paxoscommit.Spec,
+		New:      paxoscommit.Flaw{ReportsNothing: true}.New,
+		Mistake:  "An acceptor that promises a ballot does not report the votes that it has kept.",
+		Tempting: "A vote belongs to the process that gave it, which can vote again.",
+		Wrong:    "All votes may be with a majority, and the coordinator may have committed; the new leader takes them for missing and aborts.",
+		Breaks:   process.Atomicity,
+		Bounds:   Bounds{N: 3, Entries: 1, Crashes: 1, Timeouts: 1, Alone: true},
+	},
+	{
+		Name:     "paxos-commit-one-acceptor",
+		Of:       paxoscommit.Spec,
+		New:      paxoscommit.Flaw{OneAcceptor: true}.New,
+		Mistake:  "The coordinator commits as soon as one acceptor has all votes.",
+		Tempting: "Nobody can take the votes back, and the others will have them soon.",
+		Wrong:    "A majority that has not got them promises a higher ballot first, and its leader aborts.",
+		Breaks:   process.Atomicity,
+		Bounds: Bounds{N: 3, Entries: 1, Timeouts: 1, AnyTime: true, Alone: true, Options: []process.OptionValue{
+			{Name: "retry-time", Value: "4"},
+		}},
 	},
 }

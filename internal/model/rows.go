@@ -94,6 +94,9 @@ var rows = []row{
 	{name: "three-phase-commit", n: 3, entries: 1, note: "and nobody waits forever", change: twoCrash},
 	{name: "three-phase-commit", n: 3, entries: 1, note: "and nobody waits forever", change: repaired},
 	{name: "three-phase-commit", n: 2, entries: 1, note: "atomicity", change: parted, violated: true},
+	{name: "paxos-commit", n: 3, entries: 1},
+	{name: "paxos-commit", n: 3, entries: 1, note: "and nobody waits forever", change: oneDown},
+	{name: "paxos-commit", n: 2, entries: 1, change: comesBack},
 }
 
 func unordered(c *check.Config) { c.Unordered = true }
@@ -198,6 +201,12 @@ func blocked(c *check.Config) {
 
 // twoCrash leaves few to decide.
 func twoCrash(c *check.Config) { c.Crashes, c.Liveness = 2, true }
+
+// oneDown leaves a majority.
+func oneDown(c *check.Config) { c.Crashes, c.Liveness = 1, true }
+
+// comesBack bounds the ballots of those who wait for one that is down.
+func comesBack(c *check.Config) { c.Crashes, c.Restarts, c.Timeouts = 1, 1, 3 }
 
 // parted tells two sides that the other has crashed.
 func parted(c *check.Config) {

@@ -159,6 +159,7 @@ func (w *worker) expandOwn(v []uint32, f print, p int, timers bool) {
 		switch e.kind {
 		case actFire:
 			w.spend(next, &nf, timeouts)
+			w.noteLate(next, &nf)
 		case actCancel:
 			w.spend(next, &nf, cancels)
 			w.moves-- // nobody has to give up

@@ -18,6 +18,7 @@ type layout struct {
 	token   int // where it is
 
 	agreed    int          // what was decided first in each place; see agreement.go
+	late      int          // whether a timer ran out before all had voted; see transaction.go
 	installed int          // whether a layer of the stack has elected
 	stride    int          // the number of slots
 	receivers []process.ID // of what is in the slots of links and news
@@ -66,6 +67,7 @@ func newLayout(c *Config) layout {
 	l.installed = take(1, c.checks(process.OrderArrival) && c.Spec.Depth() > 1)
 	l.token = take(1, c.checks(process.OneToken))
 	l.agreed = take(1, c.checks(process.ValueAgreement))
+	l.late = take(1, c.transaction() && c.checks(process.NonTriviality))
 	for b := range budgetCount {
 		l.budgets[b] = take(1, c.limit(b) > 0)
 	}

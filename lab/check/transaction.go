@@ -91,14 +91,28 @@ func (w *worker) judgeOutcomes(next []uint32, p process.ID, before ballot, outco
 	return nil
 }
 
-// failed reports whether there was a fault so far.
+// noteLate notes that a timer runs out. Who has not voted yet is late, and may be the
+// reason of an abort.
+func (w *worker) noteLate(next []uint32, f *print) {
+	if w.layout.late < 0 || next[w.layout.late] > 0 {
+		return
+	}
+	for p := range w.layout.n {
+		if w.view(next[p]).state.vote == 0 {
+			w.set(next, f, w.layout.late, 1)
+			return
+		}
+	}
+}
+
+// failed reports whether there was a fault so far, or a vote was late.
 func (w *worker) failed(v []uint32) bool {
 	for _, b := range [...]budget{crashes, drops, duplicates, suspicions} {
 		if positive(v, w.layout.budgets[b]) {
 			return true
 		}
 	}
-	return false
+	return positive(v, w.layout.late)
 }
 
 // judgeUndecided watches that in the end everyone who voted has decided.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm/transaction/paxoscommit"
 	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
 	"github.com/conclave-io/conclave/lab/check"
@@ -21,17 +22,21 @@ func TestTransactionsAreProved(t *testing.T) {
 		change  func(c *check.Config)
 		states  uint64
 	}{
-		{twophase.Spec, 2, nil, func(*check.Config) {}, 36},
-		{twophase.Spec, 3, nil, func(*check.Config) {}, 662},
-		{twophase.Spec, 3, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 14465},
-		{twophase.Spec, 3, nothing, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 25879},
-		{twophase.Spec, 3, nil, func(c *check.Config) { c.Drops, c.Liveness = 1, true }, 2194},
-		{twophase.Spec, 3, nil, func(c *check.Config) { c.Duplicates, c.Unordered = 1, true }, 2985},
-		{twophase.Spec, 2, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Timing, c.Timeouts = 1, 1, check.AnyTime, 3 }, 2275},
-		{threephase.Spec, 3, nil, func(*check.Config) {}, 643},
-		{threephase.Spec, 3, nil, func(c *check.Config) { c.Crashes, c.Liveness = 2, true }, 18228},
-		{threephase.Spec, 2, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 804},
+		{twophase.Spec, 2, nil, func(*check.Config) {}, 37},
+		{twophase.Spec, 3, nil, func(*check.Config) {}, 690},
+		{twophase.Spec, 3, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 16308},
+		{twophase.Spec, 3, nothing, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 30096},
+		{twophase.Spec, 3, nil, func(c *check.Config) { c.Drops, c.Liveness = 1, true }, 2410},
+		{twophase.Spec, 3, nil, func(c *check.Config) { c.Duplicates, c.Unordered = 1, true }, 3137},
+		{twophase.Spec, 2, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Timing, c.Timeouts = 1, 1, check.AnyTime, 3 }, 2782},
+		{threephase.Spec, 3, nil, func(*check.Config) {}, 708},
+		{threephase.Spec, 3, nil, func(c *check.Config) { c.Crashes, c.Liveness = 2, true }, 21412},
+		{threephase.Spec, 2, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 947},
 		{threephase.Spec, 2, nil, func(c *check.Config) { c.Suspicions, c.Properties = 1, []process.Property{process.Atomicity} }, 247},
+		{paxoscommit.Spec, 2, nil, func(*check.Config) {}, 99},
+		{paxoscommit.Spec, 3, nil, func(*check.Config) {}, 85160},
+		{paxoscommit.Spec, 2, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Timeouts = 1, 1, 2 }, 2269},
+		{paxoscommit.Spec, 3, []process.OptionValue{{Name: "f", Value: "0"}}, func(*check.Config) {}, 663},
 	} {
 		cfg := check.Config{Spec: test.spec, Process: process.Config{N: test.n, Options: test.options}}
 		test.change(&cfg)

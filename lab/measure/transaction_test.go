@@ -3,6 +3,7 @@ package measure
 import (
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm/transaction/paxoscommit"
 	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
 	"github.com/conclave-io/conclave/process"
@@ -11,6 +12,7 @@ import (
 // TestTransactionsCostWhatTheSpecsSay measures a commit at every size that costs little.
 func TestTransactionsCostWhatTheSpecsSay(t *testing.T) {
 	mode := func(value string) []process.OptionValue { return []process.OptionValue{{Name: "mode", Value: value}} }
+	faults := func(f string) []process.OptionValue { return []process.OptionValue{{Name: "f", Value: f}} }
 	for _, test := range []struct {
 		spec    *process.Spec
 		mode    string
@@ -20,6 +22,9 @@ func TestTransactionsCostWhatTheSpecsSay(t *testing.T) {
 		{twophase.Spec, "presumed-abort", nil, 0},
 		{twophase.Spec, "presumed-nothing", mode("presumed-nothing"), 0},
 		{threephase.Spec, "", nil, 0},
+		{paxoscommit.Spec, "", faults("0"), 0},
+		{paxoscommit.Spec, "", faults("1"), 1},
+		{paxoscommit.Spec, "", faults("2"), 2},
 	} {
 		for _, n := range []int{2, 3, 4, 5, 8, 13, 30} {
 			got, err := Transaction(test.spec, n, test.options)
@@ -45,14 +50,16 @@ func TestTransactionsCostWhatTheSpecsSay(t *testing.T) {
 // TestBlocking measures how long participants wait for a coordinator that has crashed:
 // in two-phase commit until it is back and they ask it. They ask every 8 D, and the first
 // question is lost: it is addressed to the process as it was before the crash. In
-// three-phase commit they decide as soon as they are told of the crash.
+// three-phase commit they decide as soon as they are told of the crash, and in Paxos Commit
+// when the first of them has waited long enough and asked a majority.
 func TestBlocking(t *testing.T) {
 	for _, test := range []struct {
 		spec *process.Spec
 		most func(down float64) float64
 	}{
 		{twophase.Spec, func(down float64) float64 { return down + 2*8 + 2 }},
-		{threephase.Spec, func(float64) float64 { return 5 + 3 }}, // detection, STATE-REQ, STATE, DECISION
+		{threephase.Spec, func(float64) float64 { return 5 + 3 }},    // detection, STATE-REQ, STATE, DECISION
+		{paxoscommit.Spec, func(float64) float64 { return 2*8 + 5 }}, // timer, RECOVER to DECISION
 	} {
 		for _, down := range []process.Duration{10, 20, 100, 1000} {
 			blocked, err := Blocked(test.spec, 4, nil, down*delay)

@@ -14,8 +14,8 @@ func StableDecision(w *World) Watcher { return transactions(w, process.StableDec
 // UnanimousCommit watches that nobody commits before all have voted yes.
 func UnanimousCommit(w *World) Watcher { return transactions(w, process.UnanimousCommit) }
 
-// NonTriviality watches that nobody aborts for nothing. It judges runs without faults
-// up to the first timer that runs out while a message is on its way.
+// NonTriviality watches that nobody aborts for nothing. It judges runs without faults, in
+// which all vote before a timer runs out, and none runs out while a message is on its way.
 func NonTriviality(w *World) Watcher { return transactions(w, process.NonTriviality) }
 
 // RepairTermination watches that everyone who has voted has decided when nothing is
@@ -27,7 +27,7 @@ func NonBlocking(w *World) Watcher { return transactions(w, process.NonBlocking)
 
 // transactions is the watcher of a property of atomic commitment.
 func transactions(w *World, judged process.Property) Watcher {
-	votes := property.NewVotes(w.config)
+	votes, late := property.NewVotes(w.config), false // late: somebody voted after a timer ran out
 	say := func(all []*property.Violation) string {
 		for _, v := range all {
 			if v != nil && v.Property == judged {
@@ -40,8 +40,9 @@ func transactions(w *World, judged process.Property) Watcher {
 		switch o.Kind {
 		case Proposed:
 			votes.Cast(o.Process, o.Value)
+			late = late || w.fired
 		case Decided:
-			return say(votes.Decide(w.scene(), o.Process, o.Value, w.faults || w.hasty))
+			return say(votes.Decide(w.scene(), o.Process, o.Value, w.faults || w.hasty || late))
 		}
 		return ""
 	}

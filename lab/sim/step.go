@@ -235,7 +235,7 @@ func (w *World) fire(it *item) {
 	if pr.down || pr.incarnation != it.incarnation {
 		return
 	}
-	w.hasty = w.hasty || w.meter.flying()
+	w.fired, w.hasty = true, w.hasty || w.meter.flying()
 	w.ev = process.Event{Kind: process.Fire, Layer: it.layer, Timer: process.Timer(it.arg)}
 	w.step(p, &w.ev, it.cause)
 }

@@ -61,7 +61,8 @@ type World struct {
 	reason       Reason
 	global       bool       // some watcher judges whole states
 	faults       bool       // see process.Global
-	hasty        bool       // a timer ran out while a message was on its way
+	fired        bool       // a timer ran out
+	hasty        bool       // and that while a message was on its way
 	blamed       process.ID // whom a violation names that is found now
 	globalStates []GlobalState
 }

@@ -14,7 +14,8 @@ type Ledger interface {
 }
 
 // Outcome judges that p decides, given the votes and decisions before. Failed says that
-// something has gone wrong so far: a fault, or a timer that was too short.
+// something has gone wrong so far: a fault, a timer that was too short, or a vote that
+// came after a timer had run out.
 func Outcome(s Scene, l Ledger, p process.ID, outcome int64, failed bool) []*Violation {
 	return []*Violation{
 		stableDecision(s, l, p, outcome), atomicity(s, l, p, outcome),
