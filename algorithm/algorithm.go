@@ -57,6 +57,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/transaction/paxoscommit"
 	"github.com/conclave-io/conclave/algorithm/transaction/threephase"
 	"github.com/conclave-io/conclave/algorithm/transaction/twophase"
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -146,8 +147,16 @@ var Broken = broken.Specs()
 // Find returns the algorithm with the given name, or nil if there is none: one of All
 // or of Broken. Names
 // that are joined by plus signs are those of a stack, bottom first, such as
-// chandy-lamport+token-ring; see stack.Over for what can stand over what.
+// chandy-lamport+token-ring; see stack.Over for what can stand over what. An algorithm
+// after "views+" is the protocol of views with it as the lock; see view.Over.
 func Find(name string) *process.Spec {
+	if lock, views := strings.CutPrefix(name, view.Prefix); views {
+		spec := Find(lock)
+		if spec == nil || spec.Family != process.Mutex || spec.Depth() > 1 || strings.HasPrefix(lock, view.Prefix) {
+			return nil
+		}
+		return view.Over(spec)
+	}
 	if below, top, joined := cutLast(name, "+"); joined {
 		return findStack(strings.Split(below, "+"), top)
 	}

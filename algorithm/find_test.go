@@ -14,7 +14,7 @@ func TestFindStack(t *testing.T) {
 	}
 	for _, name := range []string{
 		"token-ring+central", "chandy-lamport+chandy-lamport+central", "chandy-lamport+", "+central", "+", "chandy-lamport+centrall",
-		"token-ring-recovering+central",
+		"token-ring-recovering+central", "views+", "views+bully", "views+token-ring-recovering", "views+views+central",
 	} {
 		if algorithm.Find(name) != nil {
 			t.Errorf("%q is found", name)

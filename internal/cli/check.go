@@ -50,7 +50,8 @@ an end of memory, time, states or depth, or was interrupted, 125 if the flags ar
 		Example: `  conclave check ricart-agrawala -n 3 --entries 2
   conclave check lamport -n 2 --fifo=false --trace text
   conclave check bully -n 3 --crashes 1 --timeouts 4 --json
-  conclave check maekawa-slides -n 3 --scenario deadlock.yaml`,
+  conclave check maekawa-slides -n 3 --scenario deadlock.yaml
+  conclave check --views suzuki-kasami -n 2 -o faults=1 -o changes=1`,
 		Args: c.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
@@ -63,7 +64,7 @@ type checking struct {
 	*app
 	n, entries, cancels, forgets                                                  int
 	crashes, restarts, drops, duplicates, reorders, suspicions, timeouts, workers int
-	fifo, synchronous, depthFirst, liveness                                       bool
+	fifo, synchronous, depthFirst, liveness, views                                bool
 	requesters, traitors                                                          []string
 	properties                                                                    []string
 	options                                                                       []string
@@ -86,6 +87,8 @@ func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("--trace %q: give one of %s", c.format, strings.Join(trace.Formats(), ", "))
 	case given("labels") && given("processes"):
 		return errors.New("--labels and --processes: give one of them, there are as many processes as labels")
+	case given("labels") && c.views:
+		return errors.New("--labels: cannot be combined with --views")
 	case c.synchronous && given("timers"):
 		return errors.New("--synchronous and --timers: give one of them")
 	case c.forgets > 0 && (c.format != "" || c.scenario != ""):
@@ -100,6 +103,7 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVarP(&c.n, "processes", "n", c.n, "how many processes")
 	flags.IntVar(&c.entries, "entries", c.entries, "how often each asks to enter, calls for an election, or proposes")
+	flags.BoolVar(&c.views, "views", false, "check the protocol by which servers take part in the lock: servers die, return and lose touch (-o faults=1), guards change (-o changes=0); two more processes are the log and the faults")
 	flags.StringSliceVar(&c.requesters, "requesters", nil, "the `labels` of those who ask, with commas between (default all)")
 	flags.BoolVar(&c.fifo, "fifo", true, "links keep the order of messages")
 	flags.StringSliceVar(&c.traitors, "traitors", nil, "the `labels` of the processes that are Byzantine, with commas between; any: as many as option m says, at every place")

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/lab/check"
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/lab/sim"
@@ -27,6 +28,10 @@ const (
 )
 
 func (c *checking) config(name string) (cfg check.Config, err error) {
+	if c.views {
+		name = view.Prefix + name
+		c.n += view.Others
+	}
 	if cfg.Spec, err = findAlgorithm(name); err != nil {
 		return cfg, err
 	}
@@ -88,6 +93,11 @@ func (c *checking) named(cfg *check.Config) error {
 	var err error
 	if cfg.Requesters, err = ranks(&cfg.Process, "--requesters", c.requesters); err != nil {
 		return err
+	}
+	if len(c.requesters) == 0 && strings.HasPrefix(cfg.Spec.Name, view.Prefix) {
+		for p := range process.ID(cfg.Process.N - view.Others) {
+			cfg.Requesters = append(cfg.Requesters, p)
+		}
 	}
 	if err := c.setTraitors(cfg); err != nil {
 		return err

@@ -66,6 +66,22 @@ var rows = []row{
 	{name: "total-order", n: 3, entries: 1, note: "the first 10,000,000 states", change: states(10_000_000)},
 	{name: "total-order-sequencer", n: 3, entries: 2},
 	{name: "total-order-sequencer", n: 4, entries: 1},
+	{name: "views+ricart-agrawala", n: 5, entries: 1, note: oneFault, change: servers(3)},
+	{name: "views+suzuki-kasami", n: 5, entries: 1, note: oneFault, change: servers(3)},
+	{name: "views+central", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+central-clock", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+token-ring", n: 4, entries: 1, note: oneFault + ", and nobody waits forever", change: wholeView},
+	{name: "views+lamport", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+ricart-agrawala", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+ricart-agrawala-token", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+suzuki-kasami", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+raymond", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+naimi-trehel", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+singhal", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+maekawa", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+majority", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+k-ricart-agrawala", n: 5, entries: 1, note: oneFault, change: servers(2)},
+	{name: "views+suzuki-kasami", n: 4, entries: 2, note: oneFault + ", 2 changes of the guard", change: servers(2, process.OptionValue{Name: "changes", Value: "2"})},
 	{name: "floodset", n: 3, entries: 1, change: crashes(1)},
 	{name: "floodset", n: 4, entries: 1, change: crashes(1)},
 	{name: "floodset", n: 3, entries: 1, note: "early, f=2", change: early},
@@ -142,6 +158,25 @@ func tree(shape func(n int) []process.ID) func(c *check.Config) {
 
 func requesters(p ...process.ID) func(c *check.Config) {
 	return func(c *check.Config) { c.Requesters = p }
+}
+
+// oneFault is what goes wrong in a search of views: the log and the faults are the last
+// two processes.
+const oneFault = "a server dies and returns, or loses touch"
+
+// servers lets the clients of the first so many servers ask.
+func servers(asking process.ID, options ...process.OptionValue) func(c *check.Config) {
+	return func(c *check.Config) {
+		c.Process.Options = options
+		for p := range asking {
+			c.Requesters = append(c.Requesters, p)
+		}
+	}
+}
+
+func wholeView(c *check.Config) {
+	servers(2)(c)
+	c.Liveness = true
 }
 
 func treeQuorums(c *check.Config) { c.Process.Topology.Quorums = process.TreeQuorums(c.Process.N) }

@@ -83,7 +83,7 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server
 internal/demo:         . internal/local internal/boottime service/server service/version
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile service/server service/backup process algorithm algorithm/broken trace lab/sim lab/measure lab/scenario lab/check lab/check/audit
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile service/server service/backup process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.

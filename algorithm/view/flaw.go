@@ -1,0 +1,18 @@
+package view
+
+// Flaw is what a broken variant of the protocol does otherwise. The zero Flaw is none.
+type Flaw struct {
+	EndsSeatsAtOnce  bool // S1: a seat ends when its server dies, not when its lease is over
+	TellsLapsed      bool // H6: a home tells a grant although its seat has lapsed
+	TakesNewSeats    bool // V3: of two seats of a server the new one takes part
+	SkipsBarrier     bool // M4: a member asks for new names without waiting for RESUMED
+	ForgetsHolds     bool // M2: what is held is not entered again
+	ResumesEarly     bool // M3: RESUMED is said before what is held was granted again
+	TakesOldFrames   bool // L4: frames of earlier epochs are taken
+	DropsNewFrames   bool // L4: frames of later epochs are dropped, not kept
+	BareFences       bool // I7: a fence is that of the machine, without its epoch
+	QuietWhileHeld   bool // G4: quiet is said while something is held
+	FeedsDraining    bool // G3: names under a guard that drains are asked for
+	SwitchesAtOnce   bool // G5: a guard changes at once, without draining
+	IgnoresLateGrant bool // M2: a hold that ended before it was entered again is kept
+}

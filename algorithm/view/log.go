@@ -1,0 +1,224 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Seat is the session of one running server process. A server that starts again draws
+// another id.
+type Seat struct {
+	Server uint64 // never 0
+	ID     [2]uint64
+}
+
+// View says who takes part in an epoch. Nobody changes the slice.
+type View struct {
+	Epoch   uint64
+	Members []Seat // sorted by server, one seat of each
+}
+
+// MaxEpoch is the largest epoch: fences hold it in 24 bits.
+const MaxEpoch = 1<<24 - 1
+
+// Use is what guards the names under a prefix. The zero Use is agreement.
+type Use struct {
+	Algorithm string
+	Options   string
+}
+
+// Live reports whether an algorithm on the servers guards the names.
+func (u Use) Live() bool { return u.Algorithm != "" }
+
+// Guard is what guards one prefix, and what shall.
+type Guard struct {
+	Prefix string
+	Use    Use
+	// While the guard drains, Change is the number of the change and not 0. Next guards
+	// the prefix then, or, if Remove is set, the guard of a shorter prefix.
+	Change uint64
+	Next   Use
+	Remove bool
+	Quiet  []uint64 // servers whose seats have said in this epoch that nothing is held
+}
+
+// Log is what the entries of the log say about views and guards, a pure function of
+// them. Rules V and G. The caller refuses what it does not allow; Log takes all that it
+// is told.
+type Log struct {
+	flaw Flaw
+
+	View
+	Seats       []Seat  // live, in the order of entering
+	Coordinator uint64  // elected, a server, or 0
+	Guards      []Guard // sorted by prefix
+	Changes     uint64  // the number of the last change of a guard
+	Turning     bool    // a turn is wanted at the end of this entry
+}
+
+// Enter adds a seat (V2).
+func (l *Log) Enter(s Seat) {
+	if !slices.Contains(l.Seats, s) {
+		l.Seats = append(l.Seats, s)
+	}
+}
+
+// End takes a seat away, because its lease was waited out or because it said itself that
+// nothing is held (V2).
+func (l *Log) End(s Seat) {
+	l.Seats = slices.DeleteFunc(l.Seats, func(t Seat) bool { return t == s })
+}
+
+// Turn asks for another epoch of the same members: to elect a coordinator, or, if that is
+// 0, to let machines be forgotten and fences begin again. It does not count if the epoch
+// is over, or if that server coordinates already (V4).
+func (l *Log) Turn(epoch, coordinator uint64) {
+	if epoch != l.Epoch || coordinator != 0 && coordinator == l.Coordinator {
+		return
+	}
+	if coordinator != 0 {
+		l.Coordinator = coordinator
+	}
+	l.Turning = true
+}
+
+// Covering returns what guards the names that begin with a prefix, unless a longer prefix
+// of them is guarded by something else.
+func (l *Log) Covering(name string) (u Use) {
+	longest := -1
+	for i := range l.Guards {
+		if g := &l.Guards[i]; strings.HasPrefix(name, g.Prefix) && len(g.Prefix) > longest {
+			u, longest = g.Use, len(g.Prefix)
+		}
+	}
+	return u
+}
+
+// Set begins the change of a guard (G1, G2). To set what is there already ends a change
+// that has begun.
+func (l *Log) Set(prefix string, u Use) { l.change(prefix, u, false) }
+
+// Remove begins the change to the guard of a shorter prefix. It does nothing if the
+// prefix has no guard of its own.
+func (l *Log) Remove(prefix string) {
+	if l.guard(prefix) != nil {
+		l.change(prefix, Use{}, true)
+	}
+}
+
+func (l *Log) change(prefix string, u Use, remove bool) {
+	g := l.guard(prefix)
+	if g == nil {
+		at, _ := slices.BinarySearchFunc(l.Guards, prefix, func(g Guard, p string) int { return cmp.Compare(g.Prefix, p) })
+		l.Guards = slices.Insert(l.Guards, at, Guard{Prefix: prefix, Use: l.Covering(prefix)})
+		g = &l.Guards[at]
+	}
+	g.Change, g.Next, g.Remove, g.Quiet = 0, Use{}, false, nil
+	if remove || u != g.Use {
+		l.Changes++
+		g.Change, g.Next, g.Remove = l.Changes, u, remove
+	}
+}
+
+func (l *Log) guard(prefix string) *Guard {
+	for i := range l.Guards {
+		if l.Guards[i].Prefix == prefix {
+			return &l.Guards[i]
+		}
+	}
+	return nil
+}
+
+// Quiet notes that a seat has nothing held, asked for or being entered again under the
+// prefix with that change. It counts in its own epoch only (G4).
+func (l *Log) Quiet(s Seat, change, epoch uint64) {
+	if epoch != l.Epoch || !slices.Contains(l.Members, s) {
+		return
+	}
+	for i := range l.Guards {
+		if g := &l.Guards[i]; g.Change == change && change != 0 && !slices.Contains(g.Quiet, s.Server) {
+			g.Quiet = append(g.Quiet, s.Server)
+			slices.Sort(g.Quiet)
+		}
+	}
+}
+
+// Settle ends an entry of the log, and reports whether it is the START of an epoch (V2,
+// G5). The function says whether agreement has a hold under a prefix; it is asked only
+// where agreement guards the prefix.
+func (l *Log) Settle(held func(prefix string) bool) (started bool) {
+	if l.Epoch >= MaxEpoch {
+		return false // V5
+	}
+	start := l.complete(held) || l.Turning
+	target := l.target()
+	if !start && slices.Equal(target, l.Members) {
+		return false
+	}
+	l.Turning = false
+	l.Epoch++
+	l.Members = target
+	for i := range l.Guards {
+		l.Guards[i].Quiet = nil
+	}
+	return true
+}
+
+// complete ends the changes of guards under which nothing is held any more, and reports
+// whether there were any.
+func (l *Log) complete(held func(prefix string) bool) (any bool) {
+	for i := range l.Guards {
+		g := &l.Guards[i]
+		if g.Change == 0 || !l.drained(g, held) {
+			continue
+		}
+		any = true
+		g.Use, g.Change, g.Next = g.Next, 0, Use{}
+	}
+	l.Guards = slices.DeleteFunc(l.Guards, func(g Guard) bool { return g.Remove && g.Change == 0 })
+	return any
+}
+
+func (l *Log) drained(g *Guard, held func(prefix string) bool) bool {
+	if l.flaw.SwitchesAtOnce {
+		return true
+	}
+	if !g.Use.Live() {
+		return !held(g.Prefix)
+	}
+	for _, s := range l.Members {
+		if !slices.Contains(g.Quiet, s.Server) {
+			return false
+		}
+	}
+	return true
+}
+
+// target is who shall take part: of each server its only live seat, or, if it has more,
+// the one that takes part already, if any does (V3).
+func (l *Log) target() []Seat {
+	target := []Seat{}
+	for _, s := range l.Seats {
+		several := slices.ContainsFunc(l.Seats, func(t Seat) bool { return t.Server == s.Server && t != s })
+		if !several || slices.Contains(l.Members, s) || l.flaw.TakesNewSeats && l.newest(s) {
+			target = append(target, s)
+		}
+	}
+	if l.flaw.TakesNewSeats {
+		target = slices.DeleteFunc(target, func(s Seat) bool { return !l.newest(s) })
+	}
+	slices.SortFunc(target, func(a, b Seat) int { return cmp.Compare(a.Server, b.Server) })
+	return target
+}
+
+// newest reports whether no seat of the same server has entered after this one.
+func (l *Log) newest(s Seat) bool {
+	last := s
+	for _, t := range l.Seats {
+		if t.Server == s.Server {
+			last = t
+		}
+	}
+	return last == s
+}

@@ -1,0 +1,247 @@
+package view
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// Prefix begins the name of the protocol with a lock.
+const Prefix = "views+"
+
+// Others is how many processes there are besides the servers.
+const Others = 2
+
+// Over returns the protocol with a lock on the servers, as one algorithm: what is proved
+// of it is proved of Log, Member and Name. The processes but for the last two are servers,
+// each with one client that uses the one name; then come the log and the faults.
+//
+// The link from the log to a server is the order in which the server applies entries, at
+// its own pace. Faults are messages, so they come at any moment. A lease is a message, too:
+// the log ends the seat of a server only after the server, or what is left of it, has said
+// that the deadline of its client is over.
+func Over(lock *process.Spec) *process.Spec { return Flaw{}.Over(lock) }
+
+// Over returns the broken variant.
+func (flaw Flaw) Over(lock *process.Spec) *process.Spec {
+	o := &over{lock: lock, flaw: flaw}
+	spec := &process.Spec{
+		Name: Prefix + lock.Name, Title: "Views over " + lock.Title, Paper: lock.Paper, Family: process.Mutex,
+		Messages: slices.Clone(messages), Timers: lock.Timers, Rules: rules,
+		Options: slices.Concat(options, lock.Options),
+		Needs:   process.Needs{FIFO: true, Reliable: true, NoDuplication: true, Clock: lock.Needs.Clock},
+		Claims:  process.Claims{Properties: promised(lock)},
+		Check:   o.check,
+	}
+	for _, m := range lock.Messages {
+		m.Fields = append(slices.DeleteFunc(slices.Clone(m.Fields), func(u process.FieldUse) bool { return u.Field == process.FieldTerm }), epochField)
+		spec.Messages = append(spec.Messages, m)
+	}
+	if lock.Normal != nil {
+		spec.Normal = &process.Normal{Ordered: lock.Normal.Ordered, State: o.normalState, Message: o.normalMessage}
+	}
+	spec.New = func(self process.ID, c *process.Config) process.Machine {
+		switch n := process.ID(c.N) - Others; self {
+		case n:
+			return newLogger(o, c)
+		case n + 1:
+			return &faults{c: c}
+		default:
+			return newHome(o, self, c)
+		}
+	}
+	return spec
+}
+
+// over is what all processes know.
+type over struct {
+	lock *process.Spec
+	flaw Flaw
+}
+
+// promised is what the lock promises to its clients, and keeps from view to view. That
+// fences grow causally, as those of k units do, it does not keep: a member that has not
+// begun an epoch may hear of it from others, and still give a fence of the one before.
+func promised(lock *process.Spec) (claims []process.Claim) {
+	for _, claim := range lock.Claims.Properties {
+		switch claim.Property {
+		case process.MutualExclusion, process.AtMostK, process.Progress, process.FencesGrow:
+			if !claim.Fails {
+				claims = append(claims, claim)
+			}
+		}
+	}
+	return claims
+}
+
+var options = []process.Option{
+	{Name: "faults", Default: "1", Max: 3, Text: "how often a server dies and starts again, or loses touch with the log"},
+	{Name: "changes", Default: "0", Max: 3, Text: "how often an operator asks for the other guard"},
+	{Name: "guard", Default: guardLive, Values: []string{guardLive, guardAgreement}, Text: "what guards the name at first"},
+}
+
+const (
+	guardLive      = "live"
+	guardAgreement = "agreement"
+)
+
+var (
+	epochField = process.FieldUse{Field: process.FieldTerm, Symbol: "epoch"}
+	seatField  = process.FieldUse{Field: process.FieldSeq, Symbol: "seat"}
+)
+
+var messages = []process.MessageSpec{
+	{Name: "ENTER", Fields: []process.FieldUse{seatField}},
+	{Name: "LAPSED", Fields: []process.FieldUse{seatField, {Field: process.FieldValue, Symbol: "why", Names: []string{"silent", "dead"}}}},
+	{Name: "QUIET", Fields: []process.FieldUse{seatField, {Field: process.FieldClock, Symbol: "change"}, epochField}},
+	{Name: "ASK"},
+	{Name: "LEAVE"},
+	{Name: "VIEW", Fields: []process.FieldUse{
+		epochField, {Field: process.FieldIDs, Symbol: "members"}, {Field: process.FieldVector, Symbol: "seats"},
+		{Field: process.FieldValue, Symbol: "guard", Names: []string{guardAgreement, guardLive}}, {Field: process.FieldClock, Symbol: "change"}}},
+	{Name: "RENEWED", Fields: []process.FieldUse{seatField}},
+	{Name: "GRANTED", Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "fence"}}},
+	{Name: "MOVED"},
+	{Name: "RESUMED", Fields: []process.FieldUse{epochField}},
+	{Name: "WAKE", Fields: []process.FieldUse{epochField}},
+	{Name: "DIE"},
+	{Name: "RETURN"},
+	{Name: "LAPSE"},
+	{Name: "CHANGE"},
+}
+
+const (
+	msgEnter process.Type = iota + 1
+	msgLapsed
+	msgQuiet
+	msgAsk
+	msgLeave
+	msgView
+	msgRenewed
+	msgGranted
+	msgMoved
+	msgResumed
+	msgWake
+	msgDie
+	msgReturn
+	msgLapse
+	msgChange
+)
+
+// msgLock is what the types of the lock are raised by.
+const msgLock = msgChange
+
+var rules = []process.RuleSpec{
+	{Name: "V2", Text: "an entry of the log changes the set of live seats or ends a drain: START"},
+	{Name: "S1", Text: "a seat ends when its clients are past their deadlines"},
+	{Name: "S4", Text: "a seat that has lapsed is renewed"},
+	{Name: "S5", Text: "the seat has ended: everything of it is thrown away, and the server enters anew"},
+	{Name: "M1", Text: "START with the own seat: new machines"},
+	{Name: "M2", Text: "what is held is entered again"},
+	{Name: "M2b", Text: "what was asked for in vain is given back"},
+	{Name: "M3", Text: "all that is held was granted again: RESUMED"},
+	{Name: "M4", Text: "all have said RESUMED: names that are waited for are asked for"},
+	{Name: "M5", Text: "START without the own seat"},
+	{Name: "L4", Text: "a frame of a later epoch is kept"},
+	{Name: "L4b", Text: "a frame of an earlier epoch is dropped"},
+	{Name: "G2", Text: "a guard drains"},
+	{Name: "G4", Text: "quiet: nothing is held, asked for or entered again"},
+	{Name: "G5", Text: "all are quiet: another guard"},
+	{Name: "H8", Text: "the name is guarded by something else: MOVED"},
+}
+
+const (
+	ruleV2 process.Rule = iota + 1
+	ruleS1
+	ruleS4
+	ruleS5
+	ruleM1
+	ruleM2
+	ruleM2b
+	ruleM3
+	ruleM4
+	ruleM5
+	ruleL4
+	ruleL4b
+	ruleG2
+	ruleG4
+	ruleG5
+	ruleH8
+)
+
+// check sees to it that the lock can be set up for every view.
+func (o *over) check(c *process.Config) error {
+	for n := 1; n <= c.N-Others; n++ {
+		if err := o.lock.Validate(o.config(c, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config is what the machines of the lock are told in a view of n members (I3). The name
+// is hashed to a coordinator that differs from view to view.
+func (o *over) config(c *process.Config, n int) *process.Config {
+	const hash = 5
+	inner := &process.Config{N: n, Delay: c.Delay, Section: c.Section}
+	inner.Topology.Coordinator = process.ID(hash % n)
+	switch o.lock.Needs.Topology {
+	case process.Tree:
+		inner.Topology.Parent = process.BinaryTree(n)
+	case process.Quorums:
+		inner.Topology.Quorums = process.VotingSets(n)
+	}
+	for _, v := range c.Options {
+		if slices.ContainsFunc(o.lock.Options, func(d process.Option) bool { return d.Name == v.Name }) {
+			inner.Options = append(inner.Options, v)
+		}
+	}
+	return inner
+}
+
+// Term and back: the lock has no elections, so the term of a message carries the epoch.
+
+func termOf(epoch uint64) process.Term { return process.MakeTerm(epoch, 0) }
+
+// faults is the process that lets things go wrong, by messages that come at some time.
+type faults struct {
+	c    *process.Config
+	left bool // something was sent: a process has some state
+}
+
+// Step sends all faults at the start: which, is left to chance. A script asks for them one
+// by one: the number is that of the server for DIE and RETURN, as many more for LAPSE, and
+// after these CHANGE.
+func (m *faults) Step(ev *process.Event, fx *process.Effects) {
+	n := m.c.N - Others
+	switch ev.Kind {
+	case process.Start:
+		for range m.c.IntOption("faults", 1) {
+			m.send(fx.Choose(2*n), fx)
+		}
+		for range m.c.IntOption("changes", 0) {
+			m.send(2*n, fx)
+		}
+	case process.Propose:
+		if 0 <= ev.Value && ev.Value <= int64(2*n) {
+			m.send(int(ev.Value), fx)
+		}
+	}
+}
+
+func (m *faults) send(which int, fx *process.Effects) {
+	n := m.c.N - Others
+	m.left = true
+	switch {
+	case which < n:
+		fx.Send(process.ID(which), process.Message{Type: msgDie})
+		fx.Send(process.ID(which), process.Message{Type: msgReturn})
+	case which < 2*n:
+		fx.Send(process.ID(which-n), process.Message{Type: msgLapse})
+	default:
+		fx.Send(process.ID(n), process.Message{Type: msgChange})
+	}
+}
+
+// Fields names the state.
+func (m *faults) Fields(f *process.Fields) { f.Bool("sent", &m.left) }

@@ -1,0 +1,292 @@
+package view
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// home is a server with its one client. The client is not in the same process: it goes on
+// while the server is down.
+type home struct {
+	o       *over
+	c       *process.Config
+	self    process.ID
+	configs []*process.Config // of the lock, by the number of members less 1
+	inner   process.Effects
+	queue   Feed   // what to give to the machine next
+	fitted  [2]int // the members of the view and the rank of the machine
+
+	// The server.
+	member  Member
+	name    Name
+	down    bool
+	starts  uint64            // how often it has started: the number of its last seat
+	over    uint64            // a seat of a dead server of which the log was not told yet, or 0
+	kept    []process.Message // frames of a later epoch
+	made    bool              // there is a machine
+	machine process.Machine   // of the lock; a new one if there is none
+	timers  []uint64          // armed by the machine
+	said    uint64            // the change for which it has said quiet in this epoch, or 0
+
+	// What the log has told.
+	seen   View
+	live   bool   // whether the lock guards the name
+	change uint64 // the number of the change, while the guard drains
+
+	// The client.
+	waits  bool
+	asked  bool   // it has asked agreement
+	inside bool   // it believes that it holds
+	agreed bool   // what it holds is of agreement
+	ghost  uint64 // the seat that gave it what it holds, if the server has died since; or 0
+}
+
+func newHome(o *over, self process.ID, c *process.Config) *home {
+	m := &home{o: o, c: c, self: self, starts: 1, live: firstUse(o, c).Live()}
+	for n := 1; n <= c.N-Others; n++ {
+		m.configs = append(m.configs, o.config(c, n))
+	}
+	m.seen = first(c.N - Others)
+	v := first(c.N - Others)
+	m.member = Member{flaw: o.flaw, Server: uint64(self) + 1, Seat: v.Members[self].ID}
+	m.member.Apply(&v)
+	m.member.Begun, m.member.Said, m.member.State = true, true, Open
+	m.renew()
+	return m
+}
+
+// config returns that of the lock in the present view, and the rank.
+func (m *home) config() (*process.Config, process.ID) {
+	if m.member.State == Out {
+		return m.configs[0], 0
+	}
+	return m.configs[len(m.member.Members)-1], m.member.Rank()
+}
+
+// renew puts a new machine in the place of the present one.
+func (m *home) renew() {
+	c, rank := m.config()
+	m.machine, m.made, m.fitted = m.o.lock.New(rank, c), false, [2]int{c.N, int(rank)}
+}
+
+// Step dispatches the event, and then does what has become possible.
+func (m *home) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Deliver:
+		m.onMessage(ev, fx)
+	case process.Acquire:
+		m.waits = true
+	case process.Release:
+		m.onRelease(ev, fx)
+	case process.Fire:
+		m.timers = slices.DeleteFunc(m.timers, func(t uint64) bool { return process.Timer(t) == ev.Timer })
+		m.step(*ev, fx)
+	}
+	m.settle(ev, fx)
+}
+
+func (m *home) onMessage(ev *process.Event, fx *process.Effects) {
+	msg := ev.Message
+	switch msg.Type {
+	case msgView:
+		m.onView(ev, fx)
+	case msgRenewed:
+		m.member.Lapsed = m.member.Lapsed && msg.Seq != m.starts
+	case msgGranted:
+		m.asked, m.waits, m.inside, m.agreed = false, false, true, true
+		fx.Grant(msg.Fence)
+	case msgMoved:
+		m.asked = false
+	case msgDie:
+		m.onDie(fx)
+	case msgReturn:
+		m.down = false
+		m.enter(fx)
+		m.apply(ev, fx)
+	case msgLapse:
+		m.onLapse(ev, fx)
+	default:
+		m.onFrame(ev, msg, fx)
+	}
+}
+
+// log is the process of the log.
+func (m *home) log() process.ID { return process.ID(m.c.N) - Others }
+
+// onRelease: the client leaves, or the deadline of one whose server has died is over.
+func (m *home) onRelease(ev *process.Event, fx *process.Effects) {
+	m.inside = false
+	switch {
+	case m.agreed:
+		m.agreed = false
+		fx.Send(m.log(), process.Message{Type: msgLeave})
+	case m.ghost != 0:
+		if !m.o.flaw.EndsSeatsAtOnce {
+			m.lapsed(m.ghost, fx)
+		}
+		m.ghost = 0
+	default:
+		m.feed(m.member.Leave(&m.name), ev, fx)
+	}
+}
+
+// lapsed tells the log that the clients of a dead server are past their deadlines.
+func (m *home) lapsed(seat uint64, fx *process.Effects) {
+	fx.Send(m.log(), process.Message{Type: msgLapsed, Seq: seat, Value: 1})
+}
+
+// onDie: everything of the server is lost, and its client believes on. If nothing was
+// held its seat may end before the server is back or after that.
+func (m *home) onDie(fx *process.Effects) {
+	m.down = true
+	switch {
+	case m.inside && !m.agreed && m.ghost == 0:
+		if m.ghost = m.starts; m.o.flaw.EndsSeatsAtOnce {
+			m.lapsed(m.starts, fx)
+		}
+	case m.member.Seat == [2]uint64{}:
+	case fx.Choose(2) == 0:
+		m.lapsed(m.starts, fx)
+	default:
+		m.over = m.starts
+	}
+	m.abandon(fx)
+	m.name, m.kept = Name{}, nil
+	m.member = Member{flaw: m.o.flaw, Server: m.member.Server}
+	m.renew()
+}
+
+// enter takes a new seat (S5, S6).
+func (m *home) enter(fx *process.Effects) {
+	m.starts++
+	m.name = Name{}
+	m.member = Member{flaw: m.o.flaw, Server: m.member.Server, Seat: [2]uint64{m.starts}}
+	fx.Send(m.log(), process.Message{Type: msgEnter, Seq: m.starts})
+	if m.over != 0 {
+		m.lapsed(m.over, fx)
+		m.over = 0
+	}
+}
+
+// abandon drops the machine and its timers.
+func (m *home) abandon(fx *process.Effects) {
+	for _, t := range m.timers {
+		fx.Disarm(process.Timer(t))
+	}
+	m.timers, m.said, m.queue = m.timers[:0], 0, Nothing
+	m.renew()
+}
+
+// onLapse: the server does not reach the log any more. The deadline of its client passes,
+// and so does the time of its seat (H4), of which the log decides.
+func (m *home) onLapse(ev *process.Event, fx *process.Effects) {
+	if m.down {
+		return
+	}
+	m.member.Lapsed = true
+	if m.inside && !m.agreed && m.ghost == 0 {
+		m.inside = false
+		fx.Revoke()
+		m.feed(m.member.Leave(&m.name), ev, fx)
+	}
+	fx.Send(m.log(), process.Message{Type: msgLapsed, Seq: m.starts})
+}
+
+// onView applies an entry of the log. A server that is down does so when it starts.
+func (m *home) onView(ev *process.Event, fx *process.Effects) {
+	msg := ev.Message
+	m.seen = View{Epoch: msg.Term.Round()}
+	for i, p := range msg.IDs {
+		m.seen.Members = append(m.seen.Members, seatOf(p, msg.Vector[i]))
+	}
+	m.live, m.change = msg.Value == 1, msg.Clock
+	if !m.down {
+		m.apply(ev, fx)
+	}
+}
+
+// apply is M1, M2 and M5.
+func (m *home) apply(ev *process.Event, fx *process.Effects) {
+	was := m.member.State
+	v := View{m.seen.Epoch, slices.Clone(m.seen.Members)}
+	switch m.member.Apply(&v) {
+	case Left:
+		fx.Rule(ruleM5)
+		m.abandon(fx)
+		if was != Out {
+			fx.Rule(ruleS5)
+			m.enter(fx)
+			m.member.Apply(&v)
+			m.renew()
+		}
+	case Began:
+		fx.Rule(ruleM1)
+		m.abandon(fx)
+		again := m.member.Begin(&m.name)
+		if again != Nothing {
+			fx.Rule(ruleM2)
+		}
+		m.feed(again, ev, fx)
+		m.member.Begun = true
+	case Same:
+		return
+	}
+	m.takeKept(ev, fx)
+}
+
+// takeKept takes the frames that came before the epoch began (L4).
+func (m *home) takeKept(ev *process.Event, fx *process.Effects) {
+	kept := m.kept
+	m.kept = nil
+	for i := range kept {
+		m.onFrame(ev, &kept[i], fx)
+	}
+}
+
+// onFrame takes, keeps or drops a frame (L4).
+func (m *home) onFrame(ev *process.Event, msg *process.Message, fx *process.Effects) {
+	if m.down {
+		return
+	}
+	epoch := msg.Term.Round()
+	switch m.member.Fate(epoch) {
+	case Drop:
+		fx.Rule(ruleL4b)
+	case Keep:
+		fx.Rule(ruleL4)
+		m.keep(msg)
+	case Take:
+		m.take(ev, msg, fx)
+	}
+}
+
+// keep keeps frames of the newest epoch only.
+func (m *home) keep(msg *process.Message) {
+	if len(m.kept) > 0 && m.kept[0].Term != msg.Term {
+		if msg.Term < m.kept[0].Term {
+			return
+		}
+		m.kept = m.kept[:0]
+	}
+	m.kept = append(m.kept, process.Message{})
+	m.kept[len(m.kept)-1].CopyFrom(msg)
+}
+
+func (m *home) take(ev *process.Event, msg *process.Message, fx *process.Effects) {
+	from := m.member.RankOf(uint64(msg.From) + 1)
+	switch {
+	case from == process.None: // of an earlier epoch
+	case msg.Type == msgResumed:
+		m.member.Hear(from)
+	case msg.Type == msgWake:
+		m.instance(ev, fx)
+	default:
+		var in process.Message
+		in.CopyFrom(msg)
+		in.Type -= msgLock
+		in.Term, in.From, in.To = 0, from, m.member.Rank()
+		m.instance(ev, fx)
+		m.step(process.Event{Kind: process.Deliver, Message: &in, Now: ev.Now}, fx)
+	}
+}
