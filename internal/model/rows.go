@@ -36,6 +36,7 @@ var rows = []row{
 	{name: "ricart-agrawala-token", n: 4, entries: 1},
 	{name: "ricart-agrawala-token", n: 3, entries: 3},
 	{name: "suzuki-kasami", n: 4, entries: 1},
+	{name: "suzuki-kasami", n: 5, entries: 1},
 	{name: "suzuki-kasami", n: 3, entries: 3},
 	{name: "suzuki-kasami", n: 3, entries: 3, note: "reduced", change: reduced},
 	{name: "raymond", n: 4, entries: 2, note: "on a line", change: tree(process.Line)},
