@@ -104,8 +104,8 @@ const (
 	ValueAgreement      Property = "agreement"               // nobody decides differently
 	ValueValidity       Property = "validity"                // what is decided was proposed
 	Decision            Property = "decision"                // every live process decides
-	NoPhantom           Property = "no phantom deadlock"     // a declared deadlock exists
-	DeadlockFound       Property = "deadlocks are found"     // a deadlock that lasts is declared
+	NoPhantom           Property = "no phantom deadlock"     // a declared deadlock exists; judged by Spec.Waits
+	DeadlockFound       Property = "deadlocks are found"     // a deadlock that lasts is declared; the same
 	SingleLeader        Property = "single leader"           // of those who are up at most one takes itself for the leader
 	StateInvariant      Property = "invariant"               // Spec.Invariant holds in every state
 	DecideOnce          Property = "single decision"         // nobody decides twice

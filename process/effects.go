@@ -29,6 +29,7 @@ const (
 	EffectAcquire                         //
 	EffectRelease                         //
 	EffectPropose                         // Value
+	EffectCancel                          //
 
 	effectEnd
 )
@@ -36,7 +37,7 @@ const (
 var effectNames = [...]string{
 	"", "send", "broadcast", "arm", "disarm", "save", "grant", "deny", "revoke", "elect",
 	"suspect", "trust", "fail", "rejoin", "deliver", "decide", "adjust", "choose", "rule",
-	"campaign", "acquire", "release", "propose",
+	"campaign", "acquire", "release", "propose", "cancel",
 }
 
 // String returns the name of the kind in lower case.
@@ -241,6 +242,9 @@ func (fx *Effects) Acquire() { fx.add(Effect{Kind: EffectAcquire}) }
 
 // Release gives the right of the layer below back.
 func (fx *Effects) Release() { fx.add(Effect{Kind: EffectRelease}) }
+
+// Cancel withdraws what was asked of the layer below and not granted.
+func (fx *Effects) Cancel() { fx.add(Effect{Kind: EffectCancel}) }
 
 // Propose offers a value to the layer below. Answered by Decided.
 func (fx *Effects) Propose(value int64) { fx.add(Effect{Kind: EffectPropose, Value: value}) }

@@ -23,3 +23,9 @@ type Global struct {
 	// detector was wrong at some time of the run.
 	Faults bool
 }
+
+// Wait is whom a process waits for. Who waits for nobody goes on by itself.
+type Wait struct {
+	For []ID // who has to act, and has not yet
+	Any bool // one of them is enough; otherwise all have to
+}

@@ -29,6 +29,9 @@ var familyNames = [...]string{"", "mutex", "election", "detector", "clock", "mul
 // String returns the name of the family, which is also that of its folder.
 func (f Family) String() string { return familyNames[f] }
 
+// Locks reports whether clients ask to enter and leave again.
+func (f Family) Locks() bool { return f == Mutex || f == Deadlock }
+
 // Spec is everything that is to be known of an algorithm: what it is, what its
 // messages mean, what it needs, what it promises, and how to make a machine.
 // Specs are data; nobody changes one.
@@ -68,6 +71,10 @@ type Spec struct {
 	// messages to the same receiver. Together with silence they must be all that can
 	// make a difference to the receiver. Nil: no process may be Byzantine.
 	Lies func(c *Config, traitors []ID, m *Message) [][]Message
+	// Waits says whom each process waits for in a state of the whole system, by rank. It
+	// is the truth that hosts compare with the deadlocks that an algorithm declares; nil
+	// if that declares none.
+	Waits func(g *Global) []Wait
 
 	// Check says what is wrong with a configuration in a way that Needs and
 	// Options cannot express, such as options that do not fit each other; nil if

@@ -160,7 +160,7 @@ func TestNamesAreComplete(t *testing.T) {
 			t.Errorf("event kind %d has the name %q of another", k, k)
 		}
 	}
-	for k := process.EffectSend; k <= process.EffectPropose; k++ {
+	for k := process.EffectSend; k <= process.EffectCancel; k++ {
 		if process.EffectKindByName(k.String()) != k {
 			t.Errorf("effect kind %d has the name %q of another", k, k)
 		}

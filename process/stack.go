@@ -13,7 +13,7 @@ import "strings"
 //   - turns what a layer announces (Suspect, Trust, Fail, Rejoin, Elect, Decide)
 //     into the event of the same name at every layer above, and Grant into
 //     Granted at the next;
-//   - turns what a layer asks for (Campaign, Acquire, Release, Propose) into a
+//   - turns what a layer asks for (Campaign, Acquire, Release, Cancel, Propose) into a
 //     command to the layer below;
 //   - passes Send and Broadcast of a layer down to the nearest carrier below it,
 //     as Transmit, and what that carrier delivers back up.
@@ -83,6 +83,13 @@ type Observer interface {
 	Observe(above []Machine)
 }
 
+// Overseer is a layer that looks at the machine right below it: a detector of deadlocks
+// asks it whom the process waits for. It changes nothing there.
+type Overseer interface {
+	// Oversee is called once, before the first step.
+	Oversee(below Machine)
+}
+
 func newStack(specs []*Spec, self ID, c *Config) *Stack {
 	s := &Stack{specs: specs}
 	for _, spec := range specs {
@@ -91,6 +98,9 @@ func newStack(specs []*Spec, self ID, c *Config) *Stack {
 	for i, m := range s.layers {
 		if observer, ok := m.(Observer); ok {
 			observer.Observe(s.layers[i+1:])
+		}
+		if overseer, ok := m.(Overseer); ok && i > 0 {
+			overseer.Oversee(s.layers[i-1])
 		}
 	}
 	return s
@@ -190,7 +200,7 @@ func (s *Stack) route(i int, now Duration, fx *Effects) {
 var becomes = [effectEnd]Kind{
 	EffectSuspect: Suspect, EffectTrust: Trust, EffectFail: Fail, EffectRejoin: Rejoin,
 	EffectElect: Elected, EffectDecide: Decided, EffectGrant: Granted,
-	EffectCampaign: Campaign, EffectAcquire: Acquire, EffectRelease: Release, EffectPropose: Propose,
+	EffectCampaign: Campaign, EffectAcquire: Acquire, EffectRelease: Release, EffectPropose: Propose, EffectCancel: Cancel,
 	EffectSend: Transmit, EffectBroadcast: Transmit, EffectDeliver: Deliver,
 }
 
@@ -206,8 +216,8 @@ func (s *Stack) receivers(e *Effect, ev *Event, fx *Effects) (lo, hi int) {
 		if lo = s.elector(layer); lo >= 0 && s.specs[lo].Family == Election {
 			return lo, lo
 		}
-		return s.below(layer), s.below(layer)
-	case EffectAcquire, EffectRelease, EffectPropose:
+		return -1, -1 // the host may have one
+	case EffectAcquire, EffectRelease, EffectPropose, EffectCancel:
 		return s.below(layer), s.below(layer)
 	case EffectSend, EffectBroadcast:
 		s.borrow(e, ev, fx)

@@ -26,6 +26,9 @@ func Over(top *process.Spec, below ...*process.Spec) (*process.Spec, error) {
 	slices.Reverse(titles)
 	s := process.Compose(strings.Join(names, "+"), top.Title+" over "+strings.Join(titles, " over "), append(slices.Clone(below), top)...)
 	s.Claims.Properties = slices.Clone(top.Claims.Properties)
+	if !slices.ContainsFunc(below, func(l *process.Spec) bool { return l.Carrier }) {
+		s.Waits = top.Waits // it knows nothing of messages within others
+	}
 	if slices.ContainsFunc(below, speaks) {
 		disclaimCauses(s)
 	}

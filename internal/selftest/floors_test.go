@@ -29,6 +29,7 @@ algorithm/...:         process process/property
 algorithm/election/ring: process # how elections pass messages along a ring
 algorithm/election/...: process process/property algorithm/election/ring
 algorithm/election/byload: process algorithm/election/ring algorithm/election/... # puts another order into them
+algorithm/deadlock/...: process process/property algorithm/deadlock
 algorithm/broken/...:  process algorithm/... # variants of these, with a rule left out or changed
 algorithm/broken:      process algorithm/...
 algorithm/stack:       process algorithm/... # puts them on top of each other

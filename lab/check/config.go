@@ -153,8 +153,8 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) validateFamily() error {
-	if family := c.family(); family != process.Mutex && family != process.Election && family != process.Agreement && family != process.Transaction {
-		return fmt.Errorf("check: %s is for %s; mutual exclusion, elections, consensus and transactions can be checked", c.Spec.Name, family)
+	if family := c.family(); !family.Locks() && family != process.Election && family != process.Agreement && family != process.Transaction {
+		return fmt.Errorf("check: %s is for %s; mutual exclusion, elections, consensus, transactions and detection of deadlocks can be checked", c.Spec.Name, family)
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (c *Config) withDefaults() Config {
 	if d.Properties == nil {
 		d.Properties = Claimed(d.Spec, &d.Process)
 		if d.Reduce != NoReduction {
-			d.Properties = slices.DeleteFunc(d.Properties, func(p process.Property) bool { return p == process.StateInvariant })
+			d.Properties = slices.DeleteFunc(d.Properties, func(p process.Property) bool { return p == process.StateInvariant || deadlocks(p) })
 		}
 	}
 	if d.Memory == 0 {

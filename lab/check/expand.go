@@ -45,6 +45,7 @@ func (w *worker) forget(n int) { w.next, w.found = w.next[:n*w.layout.stride], w
 
 // expandMore is expand for one state after another: it keeps what was found before.
 func (w *worker) expandMore(v []uint32, f print) *Violation {
+	w.origin = v
 	if w.believed != nil && w.expandReduced(v, f) {
 		return nil
 	}

@@ -15,6 +15,11 @@ type global struct {
 
 // judge says what is wrong with a state by the invariant of the Spec.
 func (g *global) judge(w *worker, v []uint32) *Violation {
+	return property.Invariant(w.spec, g.take(w, v))
+}
+
+// take makes the machines and messages of a state. They are good until the next one.
+func (g *global) take(w *worker, v []uint32) *process.Global {
 	g.Config, g.Machines, g.Messages, g.Faults = w.config, g.Machines[:0], g.Messages[:0], false
 	for _, b := range [...]budget{crashes, drops, duplicates, suspicions} {
 		g.Faults = g.Faults || positive(v, w.layout.budgets[b])
@@ -27,7 +32,7 @@ func (g *global) judge(w *worker, v []uint32) *Violation {
 			g.onLink(w, v, slot)
 		}
 	}
-	return property.Invariant(w.spec, &g.Global)
+	return &g.Global
 }
 
 // machine returns that of a local state, nil if it is down.

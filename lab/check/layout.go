@@ -17,6 +17,7 @@ type layout struct {
 	arrival int // of process 0: the place of its request
 	token   int // where it is
 
+	declared  int          // the victims of deadlocks since they entered last, as bits
 	agreed    int          // what was decided first in each place; see agreement.go
 	late      int          // whether a timer ran out before all had voted; see transaction.go
 	installed int          // whether a layer of the stack has elected
@@ -66,6 +67,7 @@ func newLayout(c *Config) layout {
 	l.arrival = take(n, c.checks(process.OrderArrival))
 	l.installed = take(1, c.checks(process.OrderArrival) && c.Spec.Depth() > 1)
 	l.token = take(1, c.checks(process.OneToken))
+	l.declared = take(1, c.checks(process.DeadlockFound))
 	l.agreed = take(1, c.checks(process.ValueAgreement))
 	l.late = take(1, c.transaction() && c.checks(process.NonTriviality))
 	for b := range budgetCount {

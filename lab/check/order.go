@@ -32,6 +32,7 @@ type extra struct {
 	token     []tokenMove
 	past      process.Fence // of an entry, if it is no smaller than its own; see ghost
 	decided   []int64       // in this step
+	victims   []process.ID  // of deadlocks that were declared in this step
 	armed     []uint64      // the timers that were set, for liveness; see timerKey
 }
 
@@ -86,6 +87,12 @@ func (w *worker) judgeBooks(next []uint32, f *print, p process.ID, e *edge) *Vio
 		if broken := w.judgeTokens(next, f, p, &w.extras[e.extra]); broken != nil {
 			return broken
 		}
+	}
+	if slot := w.layout.declared; slot >= 0 && e.flags&entered != 0 {
+		w.set(next, f, slot, next[slot]&^(1<<p))
+	}
+	if victims := w.extras[e.extra].victims; e.extra > 0 && len(victims) > 0 {
+		return w.judgeVictims(next, f, p, victims)
 	}
 	if values := w.extras[e.extra].decided; e.extra > 0 && len(values) > 0 {
 		if w.cfg.transaction() {

@@ -17,6 +17,7 @@ var checkable = []process.Property{
 	process.ValueAgreement, process.ValueValidity, process.DecideOnce, process.Decision,
 	process.Atomicity, process.StableDecision, process.UnanimousCommit, process.NonTriviality, process.RepairTermination, process.NonBlocking,
 	process.Unanimity, process.VectorValidity,
+	process.NoPhantom, process.DeadlockFound,
 }
 
 // costly are the properties that are checked only if somebody asks for them: what has
@@ -42,8 +43,9 @@ func AllClaimed(spec *process.Spec, c *process.Config) []process.Property {
 		if claim.Fails || claim.Mode != "" && claim.Mode != spec.Mode(c) {
 			continue
 		}
+		unknown := deadlocks(claim.Property) && spec.Waits == nil
 		counted := claim.Property != process.BoundedBypass || claim.Since == process.SinceRequest
-		if Checkable(claim.Property) && counted && !slices.Contains(properties, claim.Property) {
+		if Checkable(claim.Property) && counted && !unknown && !slices.Contains(properties, claim.Property) {
 			properties = append(properties, claim.Property)
 		}
 	}
@@ -61,6 +63,12 @@ func (c *Config) validateProperties() error {
 		if !Checkable(p) {
 			return fmt.Errorf("check: %s cannot be checked", p)
 		}
+	}
+	if c.judgesDeadlocks() && c.Spec.Waits == nil {
+		return fmt.Errorf("check: %s does not say who waits for whom, so its deadlocks cannot be judged", c.Spec.Name)
+	}
+	if c.judgesDeadlocks() && c.Process.N > 32 {
+		return fmt.Errorf("check: deadlocks of %d processes, at most 32 can be judged", c.Process.N)
 	}
 	if c.checks(process.StateInvariant) && c.Spec.Invariant == nil {
 		return fmt.Errorf("check: %s has no invariant to check", c.Spec.Name)
@@ -207,6 +215,9 @@ func (w *worker) judgeEnd(v []uint32) *Violation {
 	}
 	if w.cfg.transaction() {
 		return w.judgeUndecided(v)
+	}
+	if broken := w.judgeDeadlocks(v); broken != nil {
+		return broken
 	}
 	if w.cfg.checks(process.Progress) {
 		if broken := property.Progress(w.sceneOf(v), 0); broken != nil {

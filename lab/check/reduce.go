@@ -51,6 +51,8 @@ func (c *Config) validateReduction() error {
 		return fmt.Errorf("check: partial order reduction tells %d types of messages apart, and %s has %d", maxKinds, c.Spec.Name, c.kinds())
 	case c.checks(process.StateInvariant):
 		return fmt.Errorf("check: partial order reduction cannot be used with an invariant: it leaves out states; name the properties to check")
+	case c.judgesDeadlocks():
+		return fmt.Errorf("check: partial order reduction cannot be used with deadlocks: it leaves out states that they are compared with; name the properties to check")
 	case c.family() == process.Agreement:
 		return fmt.Errorf("check: partial order reduction cannot be used with consensus: which value is decided depends on the order of steps")
 	case c.transaction():

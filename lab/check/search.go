@@ -243,7 +243,7 @@ func (s *search) follow(w *worker, next *successor, before print, v []uint32, ou
 
 // reach puts out a state that is new, unless it breaks the invariant.
 func (s *search) reach(w *worker, v []uint32, f print, out *output) {
-	if w.global != nil {
+	if w.cfg.checks(process.StateInvariant) {
 		if broken := w.global.judge(w, v); broken != nil {
 			s.report(finding{broken, f, action{}})
 			return

@@ -51,7 +51,7 @@ func (c *Config) interests() (wanted uint32, texts [interestCount]string) {
 			texts[i] = text
 		}
 	}
-	mutex, election, asking := c.family() == process.Mutex, c.family() == process.Election, len(c.Requesters)
+	mutex, election, asking := c.family().Locks(), c.family() == process.Election, len(c.Requesters)
 	agreement := c.family() == process.Agreement
 	crowded := mutex && asking > c.capacity()
 	add(someEnter, mutex, "somebody enters")

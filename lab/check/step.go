@@ -245,6 +245,8 @@ func (s *stepper) interpret(e *process.Effect) {
 		if s.cfg.transaction() {
 			s.concluded(e.Value)
 		}
+	case process.EffectDeliver:
+		s.bookDeadlock(s.fx.Message(e))
 	case process.EffectCampaign:
 		s.flags |= campaigns
 	}

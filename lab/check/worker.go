@@ -27,7 +27,8 @@ type worker struct {
 	capacity    int         // how many may be inside
 	overtakings int         // how often others may enter while somebody waits
 	normal      *normalizer // nil: nothing is normalised
-	global      *global     // nil: no invariant is checked
+	global      *global     // nil: no invariant is checked, and no deadlock
+	origin      []uint32    // the state that is being expanded
 	scene       scene       // see sceneOf
 	load        func(p process.ID) int64
 
@@ -135,7 +136,7 @@ func newWorker(sp *space) *worker {
 	if sp.spec.Needs.Load {
 		w.load = func(p process.ID) int64 { return sp.cfg.Loads[p] }
 	}
-	if sp.cfg.checks(process.StateInvariant) {
+	if sp.cfg.checks(process.StateInvariant) || sp.cfg.judgesDeadlocks() {
 		w.global = &global{}
 	}
 	return w
@@ -176,7 +177,7 @@ func (w *worker) ownSteps(l *local) []edge {
 		}
 		edges = append(edges, taken...)
 	}
-	mutex, agreement := w.cfg.family() == process.Mutex, w.cfg.family() == process.Agreement
+	mutex, agreement := w.cfg.family().Locks(), w.cfg.family() == process.Agreement
 	more := int(l.asked) < w.cfg.Entries && w.asks(l)
 	switch {
 	case l.down:

@@ -176,12 +176,13 @@ func (w *World) violate(v Violation) {
 
 // Claimed returns the judges of the properties that a Spec claims under the given
 // configuration and that can be judged from outside, and that of its invariant. The
-// latter looks at the whole system after each event, so it is left out of systems of
-// more than 64 processes, unless somebody asks for it.
+// latter and those of deadlocks look at the whole system after each event, so they are
+// left out of systems of more than 64 processes, unless somebody asks for them.
 func Claimed(spec *process.Spec, c *process.Config) []Judge {
 	judges := []Judge{}
 	for _, claim := range spec.Claims.Properties {
-		if claim.Fails || claim.Mode != "" && claim.Mode != spec.Mode(c) {
+		unseen := c.N > maxJudged && (claim.Property == process.NoPhantom || claim.Property == process.DeadlockFound)
+		if claim.Fails || unseen || claim.Mode != "" && claim.Mode != spec.Mode(c) {
 			continue
 		}
 		if claim.Property == process.BoundedBypass {
@@ -196,7 +197,7 @@ func Claimed(spec *process.Spec, c *process.Config) []Judge {
 	return judges
 }
 
-// maxJudged is up to how many processes an invariant is judged unasked.
+// maxJudged is up to how many processes whole states are judged unasked.
 const maxJudged = 64
 
 func judgeOf(p process.Property, spec *process.Spec, c *process.Config) Judge {
@@ -251,6 +252,8 @@ var judges = map[process.Property]Judge{
 	process.StrongClock:         StrongClock,
 	process.ConsistentCut:       ConsistentCut,
 	process.StateInvariant:      StateInvariant,
+	process.NoPhantom:           NoPhantom,
+	process.DeadlockFound:       DeadlockFound,
 	superpeer.Place:             SuperPeerPlace,
 	superpeer.Cap:               SuperPeerCap,
 	superpeer.Spread:            SuperPeerSpread,

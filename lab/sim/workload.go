@@ -86,7 +86,7 @@ func (w *Workload) validate(c *Config) error {
 	if w.Regime >= regimeEnd {
 		return fmt.Errorf("sim: there is no regime %d", w.Regime)
 	}
-	if top := c.Spec.Layer(uint8(c.Spec.Depth() - 1)); w.Regime != Listed && top.Family != process.Mutex {
+	if top := c.Spec.Layer(uint8(c.Spec.Depth() - 1)); w.Regime != Listed && !top.Family.Locks() {
 		return fmt.Errorf("sim: regime is %s, but %s is no mutual exclusion: give commands", w.Regime, c.Spec.Name)
 	}
 	for _, p := range w.Clients {

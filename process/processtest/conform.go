@@ -254,7 +254,7 @@ func (r *run) client(p *proc) error {
 	}
 	value := int64(r.rng.Intn(100))
 	switch r.w.spec.Family {
-	case process.Mutex:
+	case process.Mutex, process.Deadlock:
 		return r.mutexClient(p)
 	case process.Election:
 		return r.give(p, process.Event{Kind: process.Campaign})

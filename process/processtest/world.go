@@ -145,7 +145,7 @@ func (w *world) apply(p *proc, e *process.Effect) error {
 			return nil
 		}
 		w.printf("  %s: %s %d\n", w.name(p.id), e.Kind, e.Value)
-	case process.EffectCampaign, process.EffectAcquire, process.EffectRelease:
+	case process.EffectCampaign, process.EffectAcquire, process.EffectRelease, process.EffectCancel:
 		w.printf("  %s asks below: %s\n", w.name(p.id), e.Kind)
 	}
 	return nil

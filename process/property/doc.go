@@ -44,6 +44,8 @@
 //	non-triviality           2 aborted: everybody voted yes, and nothing had failed
 //	decision after repair    1, 2 voted and never decided: everybody is up, and no event is enabled
 //	non-blocking             1, 2 voted and never decided: no event is enabled
+//	no phantom deadlock      1 declared a deadlock of 2, which is in none
+//	deadlocks are found      1, 2 can never go on, and no deadlock was declared
 //	invariant                what Spec.Invariant says
 //	assertion                what the algorithm asserts
 //	                         1 was granted an entry that it did not wait for

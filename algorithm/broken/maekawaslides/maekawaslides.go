@@ -122,6 +122,7 @@ type machine struct {
 	c      *process.Config
 	self   process.ID
 	voters []process.ID // the voting set, shared
+	counts bool         // requests have numbers, because they can be withdrawn
 
 	// The candidate.
 	phase phase
@@ -132,12 +133,19 @@ type machine struct {
 	voted  process.ID
 	queue  []process.ID  // who else asked, first come first
 	latest process.Fence // the highest fence known
+
+	// Only if requests can be withdrawn, otherwise zero.
+	number  uint64   // of the own request
+	numbers []uint64 // by candidate: that of its latest request here
 }
 
-func newMachine(self process.ID, c *process.Config) process.Machine {
+func newMachine(self process.ID, c *process.Config) process.Machine { return machineOf(self, c) }
+
+func machineOf(self process.ID, c *process.Config) *machine {
 	return &machine{
 		c: c, self: self, voters: c.Topology.Quorums[self],
-		got: process.NewSet(c.N), voted: process.None, latest: c.Base.Fence,
+		numbers: make([]uint64, c.N),
+		got:     process.NewSet(c.N), voted: process.None, latest: c.Base.Fence,
 	}
 }
 
@@ -145,7 +153,9 @@ func newMachine(self process.ID, c *process.Config) process.Machine {
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	switch ev.Kind {
 	case process.Deliver:
-		m.onMessage(ev.Message.Type, ev.Message.From, ev.Message.Fence, fx)
+		m.onMessage(ev.Message.Type, ev.Message.From, ev.Message.Fence, ev.Message.Seq, fx)
+	case process.Cancel:
+		m.onCancel(fx)
 	case process.Acquire:
 		m.onAcquire(fx)
 	case process.Release:
@@ -154,24 +164,30 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 }
 
 // onMessage handles what came from another process or from this one itself.
-func (m *machine) onMessage(kind process.Type, from process.ID, f process.Fence, fx *process.Effects) {
+func (m *machine) onMessage(kind process.Type, from process.ID, f process.Fence, number uint64, fx *process.Effects) {
 	switch kind {
 	case req:
-		m.onReq(from, fx)
+		m.onReq(from, number, fx)
 	case vote:
+		if m.isLate(number) {
+			fx.Rule(ruleR3c)
+			return
+		}
 		m.onVote(from, f, fx)
 	case rel:
 		m.onRel(f, fx)
+	case withdraw:
+		m.onWithdraw(from, fx)
 	}
 }
 
 // tell sends a message, or applies it at once if it is to oneself.
 func (m *machine) tell(to process.ID, kind process.Type, f process.Fence, fx *process.Effects) {
 	if to == m.self {
-		m.onMessage(kind, m.self, f, fx)
+		m.onMessage(kind, m.self, f, m.numberFor(to, kind), fx)
 		return
 	}
-	fx.Send(to, process.Message{Type: kind, Fence: f})
+	fx.Send(to, process.Message{Type: kind, Fence: f, Seq: m.numberFor(to, kind)})
 }
 
 func (m *machine) tellVoters(kind process.Type, f process.Fence, fx *process.Effects) {
@@ -188,11 +204,13 @@ func (m *machine) onAcquire(fx *process.Effects) {
 	process.Assert(m.phase == released, "a process has one request at a time")
 	fx.Rule(ruleR1)
 	m.phase, m.fence = wanted, 0
+	m.count()
 	m.tellVoters(req, 0, fx)
 }
 
 // onReq is R2.
-func (m *machine) onReq(from process.ID, fx *process.Effects) {
+func (m *machine) onReq(from process.ID, number uint64, fx *process.Effects) {
+	m.numbers[from] = number
 	if m.voted != process.None {
 		fx.Rule(ruleR2b)
 		m.queue = append(m.queue, from)
@@ -232,6 +250,11 @@ func (m *machine) onRelease(fx *process.Effects) {
 func (m *machine) onRel(f process.Fence, fx *process.Effects) {
 	fx.Rule(ruleR5)
 	m.latest = max(m.latest, f)
+	m.next(fx)
+}
+
+// next votes for the head of the queue, if there is one.
+func (m *machine) next(fx *process.Effects) {
 	m.voted = process.None
 	if len(m.queue) == 0 {
 		return
@@ -249,4 +272,6 @@ func (m *machine) Fields(f *process.Fields) {
 	f.ID("voted", &m.voted)
 	f.IDs("queue", &m.queue)
 	f.Fence("F", &m.latest)
+	f.Seq("r", &m.number)
+	f.Array("requests", m.numbers)
 }

@@ -43,7 +43,7 @@ func (s *schedule) drawLoad(r *rand.Rand) {
 	s.cfg.Process.Section = max(1, load.Section.Mean())
 	s.cfg.Limit = sim.Limit{Entries: 10 * n, Events: uint64(20_000 * (n + 1))}
 	family := s.plan.family()
-	if family == process.Mutex && !detects(s.plan.Spec) {
+	if family.Locks() && !detects(s.plan.Spec) {
 		switch r.IntN(3) {
 		case 0:
 			load.Regime = sim.Saturated
@@ -112,7 +112,7 @@ func (s *schedule) drawCommand(r *rand.Rand, span process.Duration) sim.Command 
 	n := s.cfg.Process.N
 	c := sim.Command{Process: process.ID(r.IntN(n)), At: process.Duration(r.Int64N(int64(span)))}
 	switch s.plan.family() {
-	case process.Mutex:
+	case process.Mutex, process.Deadlock:
 		c.Kind = []process.Kind{process.Acquire, process.Acquire, process.Acquire, process.Release, process.Cancel}[r.IntN(5)]
 	case process.Election:
 		c.Kind = process.Campaign

@@ -38,7 +38,7 @@ func possible(spec *process.Spec, f process.Fault) bool {
 	case process.CrashSpecial:
 		return hasSpecial(spec)
 	case process.CrashWaiter, process.CrashHolder:
-		return spec.Layer(uint8(spec.Depth()-1)).Family == process.Mutex
+		return spec.Layer(uint8(spec.Depth() - 1)).Family.Locks()
 	}
 	return true
 }

@@ -1,0 +1,44 @@
+package stack
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/broken/maekawaslides"
+	"github.com/conclave-io/conclave/algorithm/deadlock"
+	"github.com/conclave-io/conclave/algorithm/deadlock/diffusion"
+	"github.com/conclave-io/conclave/algorithm/deadlock/edgechasing"
+	"github.com/conclave-io/conclave/algorithm/deadlock/requests"
+	"github.com/conclave-io/conclave/algorithm/deadlock/waitforgraph"
+	"github.com/conclave-io/conclave/process"
+)
+
+// The detectors of deadlocks, each over processes that wait for each other.
+var (
+	WaitForGraph = detecting("wait-for-graph", "Wait-for graph with an elected maintainer: deadlocks of the AND model", requests.And, waitforgraph.Spec)
+	Diffusion    = detecting("diffusion", "Diffusion: deadlocks of the OR model", requests.Or, diffusion.Spec)
+	EdgeChasing  = detecting("edge-chasing", "Edge chasing: deadlocks of the AND model", requests.And, edgechasing.Spec)
+)
+
+// detecting puts a detector of deadlocks over the layer that can deadlock.
+func detecting(name, title string, waits, detector *process.Spec) *process.Spec {
+	s := process.Compose(name, title, waits, detector)
+	s.Waits = requests.Waits
+	return s
+}
+
+// MaekawaEdgeChasing is the voting of the slides, whose deadlocks are found and broken.
+var MaekawaEdgeChasing = maekawaEdgeChasing()
+
+func maekawaEdgeChasing() *process.Spec {
+	s := process.Compose("maekawa-edge-chasing", "Maekawa's voting as on the slides, with edge chasing", maekawaslides.Withdrawing, edgechasing.Spec)
+	s.Documents = append(slices.Clone(maekawaslides.Spec.Documents), edgechasing.Spec.Documents...)
+	s.Claims = process.Claims{
+		Properties: []process.Claim{
+			{Property: process.MutualExclusion},
+			{Property: process.FencesGrow},
+			{Property: process.Progress, Mode: deadlock.Break},
+		},
+		Survives: edgechasing.Spec.Claims.Survives,
+	}
+	return s
+}
