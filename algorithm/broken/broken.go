@@ -62,6 +62,7 @@ var Variants = list(
 	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
 	ofFloodSet, ofPaxos, ofRaft, ofReductions, ofGenerals, ofSignedGenerals, ofPhaseKing,
 	ofTwoPhase, ofThreePhase, ofPaxosCommit,
+	ofWaitForGraph, ofEdgeChasing, ofDiffusion,
 )
 
 // Specs returns those of all variants.

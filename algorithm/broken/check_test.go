@@ -56,8 +56,8 @@ func search(t *testing.T, cfg check.Config) *check.Result {
 func TestCheckerFindsEveryMistake(t *testing.T) {
 	for _, v := range broken.Variants {
 		t.Run(v.Name, func(t *testing.T) {
-			if !check.Checkable(v.Breaks) {
-				t.Skipf("the checker cannot judge %s; %s shows it", v.Breaks, v.Scenario)
+			if v.Scenario != "" {
+				t.Skipf("the checker cannot judge %s in finite runs; %s shows it", v.Breaks, v.Scenario)
 			}
 			result := search(t, boundsOf(&v, v.Spec, 1_000_000))
 			if result.Verdict != check.Violated || result.Broken.Property != v.Breaks {
@@ -78,7 +78,7 @@ func TestReductionHidesNoMistake(t *testing.T) {
 	for _, v := range broken.Variants {
 		cfg := boundsOf(&v, v.Spec, 1_000_000)
 		cfg.Reduce = check.PartialOrder
-		if !check.Checkable(v.Breaks) || v.Breaks == process.StateInvariant || cfg.Validate() != nil {
+		if v.Scenario != "" || v.Breaks == process.StateInvariant || cfg.Validate() != nil {
 			continue
 		}
 		found++

@@ -223,7 +223,7 @@ func (s *simulation) load(cmd *cobra.Command, cfg *sim.Config) error {
 	}
 	w.Regime = regime
 	top := cfg.Spec.Layer(uint8(cfg.Spec.Depth() - 1))
-	if top.Family != process.Mutex && !cmd.Flags().Changed("regime") {
+	if !top.Family.Locks() && !cmd.Flags().Changed("regime") {
 		w.Regime, cfg.Limit = sim.Listed, sim.Limit{Until: horizon * d}
 	}
 	w.Commands = occasion(top, cfg)

@@ -19,7 +19,7 @@ var enteringFlags = []string{"entries", "warmup", "section", "think"}
 func (s *simulation) applicable(flags given, cfg *sim.Config) error {
 	top := cfg.Spec.Layer(uint8(cfg.Spec.Depth() - 1))
 	for _, name := range enteringFlags {
-		if flags.Changed(name) && top.Family != process.Mutex {
+		if flags.Changed(name) && !top.Family.Locks() {
 			return fmt.Errorf("--%s: with %s (%s) nobody enters; leave it out", name, cfg.Spec.Name, top.Family)
 		}
 	}

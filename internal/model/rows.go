@@ -105,6 +105,13 @@ var rows = []row{
 	{name: "suzuki-kasami-consensus", n: 3, entries: 1},
 	{name: "bully-consensus", n: 3, entries: 1},
 	{name: "paxos-bully", n: 3, entries: 1, change: firstAsks},
+	{name: "wait-for-graph", n: 3, entries: 1, note: "and nobody waits forever", change: live},
+	{name: "wait-for-graph", n: 3, entries: 1, change: twoReports},
+	{name: "edge-chasing", n: 3, entries: 1, note: "and nobody waits forever", change: live},
+	{name: "edge-chasing", n: 4, entries: 1},
+	{name: "edge-chasing", n: 3, entries: 1, change: hasty},
+	{name: "diffusion", n: 3, entries: 1, note: "and nobody waits forever", change: live},
+	{name: "maekawa-edge-chasing", n: 3, entries: 2, note: "and nobody waits forever", change: live},
 	{name: "two-phase-commit", n: 3, entries: 1, note: "and nobody waits forever", change: repaired},
 	{name: "two-phase-commit", n: 4, entries: 1, change: repaired},
 	{name: "two-phase-commit", n: 3, entries: 1, note: "non-blocking", change: blocked, violated: true},
@@ -248,6 +255,15 @@ func comesBack(c *check.Config) { c.Crashes, c.Restarts, c.Timeouts = 1, 1, 3 }
 func parted(c *check.Config) {
 	c.Suspicions, c.Properties = 2, []process.Property{process.Atomicity}
 }
+
+// twoReports lets two of three processes report at any time.
+func twoReports(c *check.Config) {
+	c.Timing, c.Timeouts, c.Requesters = check.AnyTime, 2, []process.ID{0, 1}
+	c.Process.Options = []process.OptionValue{{Name: "ask", Value: "2"}}
+}
+
+// hasty lets suspicion times end at any time, three in all.
+func hasty(c *check.Config) { c.Timing, c.Timeouts = check.AnyTime, 3 }
 
 // live looks also for runs that go on forever while somebody waits: where a token
 // never rests, a run ends nowhere.

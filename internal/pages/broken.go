@@ -49,6 +49,8 @@ func fillBroken(root string) (written, wanted string, err error) {
 			return mistakes(process.Agreement), nil
 		case "transactions":
 			return mistakes(process.Transaction), nil
+		case "deadlocks":
+			return mistakes(process.Deadlock), nil
 		}
 		return "", fmt.Errorf("%s: there is no generated block %q", brokenPage, b.name)
 	})

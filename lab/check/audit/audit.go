@@ -125,7 +125,7 @@ func One(ctx context.Context, spec *process.Spec, a Assumption, limits Limits) C
 // corePromise is the one without which the others are worth nothing.
 func corePromise(s *process.Spec) process.Property {
 	claimed := check.Claimed(s, &process.Config{N: ladder[0].n})
-	for _, p := range []process.Property{process.MutualExclusion, process.AtMostK, process.LeaderAgreement, process.ValueAgreement, process.Atomicity} {
+	for _, p := range []process.Property{process.MutualExclusion, process.AtMostK, process.LeaderAgreement, process.ValueAgreement, process.Atomicity, process.NoPhantom} {
 		if slices.Contains(claimed, p) {
 			return p
 		}

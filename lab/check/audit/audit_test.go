@@ -187,7 +187,7 @@ func TestEqualLabels(t *testing.T) {
 // looks at a label.
 func TestRanksOnly(t *testing.T) {
 	read := 0
-	for _, folder := range []string{"mutex", "multicast", "agreement", "transaction", "detector"} {
+	for _, folder := range []string{"mutex", "multicast", "agreement", "transaction", "detector", "deadlock"} {
 		err := filepath.WalkDir(filepath.Join(root, "algorithm", folder), func(file string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 				return err
@@ -207,7 +207,7 @@ func TestRanksOnly(t *testing.T) {
 	}
 	for _, s := range Audited(algorithm.All) {
 		for i := range s.Depth() {
-			if f := s.Layer(uint8(i)).Family; !comparesLabels(s) && f != process.Mutex && f != process.Multicast && f != process.Agreement && f != process.Transaction && f != process.Detector {
+			if f := s.Layer(uint8(i)).Family; !comparesLabels(s) && f != process.Mutex && f != process.Multicast && f != process.Agreement && f != process.Transaction && f != process.Detector && f != process.Deadlock {
 				t.Errorf("%s has a layer for %s, which was not read", s.Name, f)
 			}
 		}

@@ -52,7 +52,7 @@ func Markdown(w io.Writer, rows []Row, limits Limits) error {
 	for _, part := range []struct {
 		family process.Family
 		title  string
-	}{{process.Mutex, "Mutual exclusion"}, {process.Election, "Elections"}, {process.Agreement, "Consensus"}, {process.Transaction, "Transactions"}} {
+	}{{process.Mutex, "Mutual exclusion"}, {process.Election, "Elections"}, {process.Agreement, "Consensus"}, {process.Transaction, "Transactions"}, {process.Deadlock, "Detection of deadlocks"}} {
 		fmt.Fprintf(&b, "\n## %s\n\n", part.title)
 		head := []string{"algorithm"}
 		for _, a := range Assumptions {

@@ -1,0 +1,102 @@
+package broken
+
+import (
+	"github.com/conclave-io/conclave/algorithm/deadlock/diffusion"
+	"github.com/conclave-io/conclave/algorithm/deadlock/edgechasing"
+	"github.com/conclave-io/conclave/algorithm/deadlock/requests"
+	"github.com/conclave-io/conclave/algorithm/deadlock/waitforgraph"
+	"github.com/conclave-io/conclave/algorithm/stack"
+	"github.com/conclave-io/conclave/process"
+)
+
+var ofWaitForGraph = []Variant{
+	{
+		Name:     "wait-for-graph-no-confirmation",
+		Of:       stack.WaitForGraph,
+		New:      waitforgraph.Flaw{NoConfirmation: true}.Over(requests.And),
+		Mistake:  "The maintainer declares every cycle in the reports, without asking again.",
+		Tempting: "Each edge was reported by the process that waits, and that must know.",
+		Wrong:    "The reports are of different moments: one edge is gone before the other comes, and both stand in the graph.",
+		Breaks:   process.NoPhantom,
+		Bounds:   Bounds{N: 2, Entries: 1, Timeouts: 2, AnyTime: true, Options: option("mode", "declare")},
+	},
+	{
+		Name:     "wait-for-graph-one-sided",
+		Of:       stack.WaitForGraph,
+		New:      waitforgraph.Flaw{OneSided: true}.Over(requests.And),
+		Mistake:  "The maintainer asks again, but believes an edge that only the process that waits has confirmed.",
+		Tempting: "The edges have the same versions in both rounds, so nobody has gone on in between.",
+		Wrong:    "The answer may be on its way all the time: its receiver still waits, but its sender is free to wait for it.",
+		Breaks:   process.NoPhantom,
+		Bounds: Bounds{N: 3, Entries: 1, Clients: []process.ID{0, 1}, Timeouts: 2, AnyTime: true, Options: []process.OptionValue{
+			{Name: "mode", Value: "declare"}, {Name: "ask", Value: "2"},
+		}},
+	},
+}
+
+var ofDiffusion = []Variant{
+	{
+		Name:     "diffusion-first-reply",
+		Of:       stack.Diffusion,
+		New:      diffusion.Flaw{FirstReply: true}.Over(requests.Or),
+		Mistake:  "One reply is enough.",
+		Tempting: "The query has gone round a cycle of processes that wait, and a cycle is a deadlock.",
+		Wrong:    "In the OR model it is none: another process can answer one on the cycle.",
+		Breaks:   process.NoPhantom,
+		Bounds:   Bounds{N: 3, Entries: 1, Timeouts: 1, AnyTime: true, Options: option("mode", "declare")},
+	},
+	{
+		Name:     "diffusion-by-probes",
+		Of:       stack.Diffusion,
+		Spec:     probesOverOr(),
+		Mistake:  "Edge chasing is used where one answer is enough.",
+		Tempting: "A probe that comes back has gone round a cycle of processes that wait for each other.",
+		Wrong:    "Each of them waits for others, too, and one answer frees it.",
+		Breaks:   process.NoPhantom,
+		Bounds:   Bounds{N: 3, Entries: 1, Timeouts: 1, AnyTime: true, Options: option("mode", "declare"), Alone: true},
+	},
+}
+
+// probesOverOr is edge chasing over requests of the OR model.
+func probesOverOr() *process.Spec {
+	s := process.Compose("diffusion-by-probes", "Edge chasing over requests of the OR model", requests.Or, edgechasing.Spec)
+	s.Waits = requests.Waits
+	s.Claims = process.Claims{Properties: []process.Claim{
+		{Property: process.NoPhantom, Fails: true, When: "a cycle is no deadlock where one answer is enough"},
+	}}
+	return s
+}
+
+var ofEdgeChasing = []Variant{
+	{
+		Name:     "edge-chasing-no-debt",
+		Of:       stack.EdgeChasing,
+		New:      edgechasing.Flaw{NoDebt: true}.Over(requests.And),
+		Mistake:  "A process that waits passes a probe on without asking whether it still owes the sender an answer.",
+		Tempting: "The probe came along an edge of the wait-for graph, and whoever sent it waits.",
+		Wrong:    "The answer may be on its way: the edge is gone when the probe crosses it, and a cycle with it is declared.",
+		Breaks:   process.NoPhantom,
+		Bounds:   Bounds{N: 3, Entries: 1, Timeouts: 1, AnyTime: true, Options: option("mode", "declare")},
+	},
+	{
+		Name:     "edge-chasing-keeps-passed",
+		Of:       stack.EdgeChasing,
+		New:      edgechasing.Flaw{KeepsPassed: true}.Over(requests.And),
+		Mistake:  "A process passes on one probe of each initiator, and never forgets that.",
+		Tempting: "One probe on each edge is enough to find a cycle.",
+		Wrong:    "The first detection finds nothing. Of the second, when there is a deadlock, the probes are ignored.",
+		Breaks:   process.Progress,
+		Scenario: "scenarios/broken/edge-chasing-keeps-passed.yaml",
+		Bounds:   Bounds{N: 2, Entries: 2},
+	},
+	{
+		Name:     "edge-chasing-own-victim",
+		Of:       stack.EdgeChasing,
+		New:      edgechasing.Flaw{OwnVictim: true}.Over(requests.And),
+		Mistake:  "A process that finds a deadlock gives up itself.",
+		Tempting: "It knows that it is part of the deadlock, and needs to tell nobody.",
+		Wrong:    "Several processes find the same deadlock, and all of them give up, where one would be enough.",
+		Breaks:   process.NoPhantom,
+		Bounds:   Bounds{N: 2, Entries: 1, Timeouts: 2, AnyTime: true},
+	},
+}

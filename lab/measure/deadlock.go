@@ -1,0 +1,58 @@
+package measure
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// DetectionCost is what it costs to find one deadlock.
+type DetectionCost struct {
+	Messages uint64  // of the detector
+	Time     float64 // in D: from the end of the suspicion time to the first declaration
+}
+
+// Detection measures how a detector, in mode declare, finds a deadlock of n processes that
+// all ask at the same moment. The maintainer is known, if the detector wants one. All look
+// for the deadlock at the same moment, or only process 0. An error says that the detector
+// broke a claim or declared nothing.
+func Detection(spec *process.Spec, n int, options []process.OptionValue, all bool) (DetectionCost, error) {
+	const d, wait = process.Millisecond, 8 * process.Millisecond
+	top := uint8(spec.Depth() - 1)
+	cfg := sim.Config{Spec: spec, Process: process.Config{N: n, Delay: d, Options: options}}
+	for p := range process.ID(n) {
+		leader := process.ID(n - 1)
+		if spec.Needs.Elector {
+			cfg.Workload.Commands = append(cfg.Workload.Commands, sim.Command{Process: p, Kind: process.Elected, Peer: leader, Term: process.MakeTerm(1, leader)})
+		}
+		cfg.Workload.Commands = append(cfg.Workload.Commands, sim.Command{At: d, Process: p, Kind: process.Acquire})
+		delay := wait
+		if p > 0 && !all {
+			delay = process.Duration(n+3) * wait // the others look when all is over
+		}
+		cfg.Timers = append(cfg.Timers, sim.TimerDelay{Process: p, Layer: top, Timer: 1, Delay: sim.Constant(delay)})
+	}
+	var cost DetectionCost
+	found := false
+	count := func(w *sim.World) sim.Watcher {
+		return sim.Watcher{Name: "detection", Messages: true, Watch: func(o *sim.Observation) string {
+			switch {
+			case o.Kind == sim.Delivered && !found:
+				found, cost.Time = true, float64(w.Now()-d-wait)/float64(d)
+			case o.Kind == sim.Sent && o.Message.Layer == top && (all || w.Now() < process.Duration(n+3)*wait):
+				cost.Messages++
+			}
+			return ""
+		}}
+	}
+	cfg.Judges = append(sim.Claimed(spec, &cfg.Process), count)
+	result, err := sim.Run(cfg)
+	if err != nil {
+		return cost, err
+	}
+	if len(result.Violations) > 0 || !found {
+		return cost, fmt.Errorf("%s with n = %d: declared %v, violations %v", spec.Name, n, found, result.Violations)
+	}
+	return cost, nil
+}
