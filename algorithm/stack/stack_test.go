@@ -42,6 +42,7 @@ func TestNeeds(t *testing.T) {
 		want := process.Needs{FIFO: true, Reliable: true, Synchrony: true, Topology: spec.Needs.Topology}
 		want.FIFO = spec.Family == process.Mutex || spec == BullyReliable
 		want.Clock = spec == BullyPhi
+		want.Awake = spec == TokenRingRecovering || spec == TokenRingSwim // the token must meet everyone
 		if spec.Needs != want {
 			t.Errorf("%s needs %+v, want %+v", spec.Name, spec.Needs, want)
 		}
