@@ -241,9 +241,6 @@ func (m *machine) onDeadline(fx *process.Effects) {
 	}
 }
 
-// Idle reports whether the process neither waits nor holds and its lock is free.
-func (m *machine) Idle() bool { return m.phase == idle && m.holder == process.None }
-
 // Fields names the state. On disk are the numbers that must never come again: those of
 // attempts, by which a RELEASE is known, and fences. Who has the lock is not.
 func (m *machine) Fields(f *process.Fields) {
