@@ -10,6 +10,15 @@ type Invariant struct {
 	Wrong func(g *Global) string
 }
 
+// Corruption is what a transient fault may make of a system: each process in any of
+// some states, and on each link any of some messages.
+type Corruption struct {
+	// States returns a machine that has not started in each of these states.
+	States func(self ID, c *Config) []Machine
+	// Messages returns the messages that may be on a link, with their ends; nil for none.
+	Messages func(from, to ID, c *Config) []Message
+}
+
 // Global is a state of the whole system between two steps, in which every process
 // has started. It is lent: an Invariant must neither change nor keep it.
 type Global struct {

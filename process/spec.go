@@ -76,6 +76,10 @@ type Spec struct {
 	// if that declares none.
 	Waits func(g *Global) []Wait
 
+	// Corruption is what a transient fault may leave, after which the algorithm comes
+	// back to states in which its Invariant holds; nil: it does not.
+	Corruption *Corruption
+
 	// Check says what is wrong with a configuration in a way that Needs and
 	// Options cannot express, such as options that do not fit each other; nil if
 	// there is nothing to check.

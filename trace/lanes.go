@@ -168,7 +168,7 @@ func (r *Record) news() []string {
 	case process.Suspect.String(), process.Trust.String(), process.Fail.String(), process.Rejoin.String(),
 		process.Neighbor.String(), process.Leave.String(), process.Elected.String(), process.Decided.String(),
 		process.Acquire.String(), process.Cancel.String(), process.Campaign.String(), process.Resign.String(),
-		process.Propose.String(), process.Restart.String(), Crash, Pause, Resume, Jump:
+		process.Propose.String(), process.Restart.String(), Crash, Pause, Resume, Jump, Corrupt:
 		news = append(news, r.headline())
 	}
 	if r.Note != "" && !r.ofNetwork() {

@@ -89,6 +89,7 @@ const (
 	Pause     = "pause"
 	Resume    = "resume"
 	Jump      = "jump" // of the clock
+	Corrupt   = "corrupt"
 	Partition = "partition"
 	Heal      = "heal"
 )

@@ -64,7 +64,8 @@ type checking struct {
 	*app
 	n, entries, cancels, forgets                                                  int
 	crashes, restarts, drops, duplicates, reorders, suspicions, timeouts, workers int
-	fifo, synchronous, depthFirst, liveness, views                                bool
+	inFlight                                                                      int
+	fifo, synchronous, depthFirst, liveness, views, corrupt                       bool
 	requesters, traitors                                                          []string
 	properties                                                                    []string
 	options                                                                       []string
@@ -121,6 +122,8 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.BoolVar(&c.synchronous, "synchronous", false, "the same as --timers synchronous")
 	flags.StringVar(&c.reduce, "reduce", c.reduce, "none, or por to leave out schedules that differ in nothing that matters; not with faults, --timeouts or --liveness")
 	flags.BoolVar(&c.liveness, "liveness", false, "look also for fair runs that go on for ever while somebody waits")
+	flags.BoolVar(&c.corrupt, "corrupt", false, "begin in every state that a transient fault may leave, and check that every fair run converges; nobody asks unless --requesters says so")
+	flags.IntVar(&c.inFlight, "in-flight", 0, "with --corrupt: up to how many messages a fault may leave on each link")
 	flags.BoolVar(&c.depthFirst, "depth-first", false, "search depth first: less memory, no shortest runs")
 	flags.StringSliceVar(&c.properties, "property", nil, "check these `properties` instead of what is claimed; all: what is claimed, and orders and tokens, which make more states")
 	flags.StringVar(&c.tree, "tree", "", "star, line or binary, for algorithms on a tree (default binary)")

@@ -70,7 +70,7 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 
 // bounds sets how far the search goes.
 func (c *checking) bounds(cfg *check.Config) {
-	cfg.Liveness = c.liveness
+	cfg.Liveness, cfg.Corrupt, cfg.InFlight = c.liveness, c.corrupt, c.inFlight
 	cfg.Entries, cfg.Unordered, cfg.Memory = c.entries, !c.fifo, c.memory<<20
 	cfg.Crashes, cfg.Restarts, cfg.Drops, cfg.Duplicates, cfg.Reorders = c.crashes, c.restarts, c.drops, c.duplicates, c.reorders
 	cfg.Suspicions, cfg.Cancels, cfg.Forgets = c.suspicions, c.cancels, c.forgets

@@ -68,7 +68,7 @@ func propertyText(r *check.Result) string {
 	for _, p := range r.Config.Properties {
 		names = append(names, p.String())
 	}
-	if r.Config.Liveness && r.Verdict == check.Proved {
+	if r.Config.Liveness && !r.Config.Corrupt && r.Verdict == check.Proved {
 		names = append(names, "nobody waits for ever")
 	}
 	return strings.Join(names, ", ")

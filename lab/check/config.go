@@ -57,6 +57,12 @@ type Config struct {
 	// asked for another, some time later.
 	Detector process.DetectorKind
 
+	// Corrupt lets runs begin in every state that Spec.Corruption names, with up to
+	// InFlight messages on each link, and asks whether they converge. It implies Liveness.
+	// Nobody asks unless Requesters says so.
+	Corrupt  bool
+	InFlight int
+
 	// Properties are those that are checked; nil: of those that the Spec claims all
 	// that can be checked (see Claimed), but with a reduction not the invariant, which
 	// is about the states that a reduction leaves out.
@@ -144,7 +150,7 @@ func (c *Config) Validate() error {
 	if err := c.Spec.Validate(&d.Process); err != nil {
 		return err
 	}
-	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateForgets, d.validateProperties, d.validateProposals, d.validateTraitors, d.validateVotes, d.validateReduction} {
+	for _, check := range []func() error{d.validateFamily, d.validateNumbers, d.validateCancels, d.validateForgets, d.validateProperties, d.validateProposals, d.validateTraitors, d.validateVotes, d.validateReduction, d.validateCorrupt} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -175,7 +181,7 @@ func (c *Config) validateNumbers() error {
 		name string
 		of   int
 	}{{"timeouts", c.Timeouts}, {"crashes", c.Crashes}, {"restarts", c.Restarts}, {"drops", c.Drops},
-		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"cancels", c.Cancels}, {"forgets", c.Forgets}} {
+		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"suspicions", c.Suspicions}, {"cancels", c.Cancels}, {"forgets", c.Forgets}, {"messages in flight", c.InFlight}} {
 		if b.of < 0 || b.of > maxBudget {
 			return fmt.Errorf("check: %d %s, there must be 0 to %d", b.of, b.name, maxBudget)
 		}
@@ -227,6 +233,15 @@ func (c *Config) withDefaults() Config {
 	}
 	if d.Spec.Needs.Topology == process.Quorums && d.Process.Topology.Quorums == nil && n > 0 && n <= maxProcesses {
 		d.Process.Topology.Quorums = process.VotingSets(n)
+	}
+	if d.Corrupt {
+		d.Liveness = true
+		if d.Requesters == nil {
+			d.Requesters = []process.ID{}
+		}
+		if d.Properties == nil {
+			d.Properties = []process.Property{process.Convergence}
+		}
 	}
 	if d.Requesters == nil {
 		for p := range process.ID(min(max(n, 0), maxProcesses)) {

@@ -56,6 +56,10 @@ func (s *search) live() {
 		return
 	}
 	t := &tarjan{graph: g}
+	if g.cfg.Corrupt {
+		t.converge()
+		return
+	}
 	for p := range g.w.layout.n {
 		if loop := t.starves(process.ID(p)); loop != nil {
 			s.broken, s.loop = &finding{broken: loop.broken}, loop
@@ -66,8 +70,8 @@ func (s *search) live() {
 
 // build explores the graph once more and keeps it, as far as the memory allows.
 func (g *graph) build() bool {
-	for i, root := range g.w.roots() {
-		g.node(root, g.w.printOfState(root), -1, action{edge: uint16(i)})
+	for _, root := range g.w.roots() {
+		g.node(root, g.w.printOfState(root), -1, action{})
 	}
 	size := int64(g.w.layout.stride)*4 + 120
 	left := g.cfg.Memory
@@ -263,6 +267,7 @@ func (w *worker) armedBy(v []uint32, a action) []uint64 { return w.extras[w.edge
 type lasso struct {
 	*graph
 	part   []int32
+	exit   *arc // the step out of the part that is wrong; nil: it repeats, or ends
 	broken *Violation
 }
 
@@ -279,8 +284,9 @@ func (l *lasso) path() *Path {
 	if len(stem) > 0 {
 		root = l.nodes[stem[len(stem)-1]].parent
 	}
+	_, number := w.rootOf(l.nodes[root].print)
 	p := &Path{}
-	p.begin(w, int(l.nodes[root].by.edge))
+	p.begin(w, number)
 	state := l.nodes[root].state
 	take := func(to int32, by action) {
 		i := w.pick(state, func(i int, next *successor) bool {
@@ -293,6 +299,13 @@ func (l *lasso) path() *Path {
 		take(stem[k], l.nodes[stem[k]].by)
 	}
 	p.Loop = len(p.Steps)
+	if l.exit != nil {
+		take(l.exit.to, l.exit.action)
+	}
+	if l.exit != nil || len(l.leaving(start)) == 0 {
+		p.Loop = -1
+		return p
+	}
 	for _, round := range l.round(start) {
 		take(round.to, round.action)
 	}

@@ -104,19 +104,35 @@ func (p *Path) begin(w *worker, i int) {
 	}
 }
 
-// describeStart tells what the machines do first where a set of processes is Byzantine, in
-// the i-th of all ways.
+// describeStart tells what a fault has left, and what the machines do first where a set of
+// processes is Byzantine, in the i-th of all ways.
 func (w *worker) describeStart(set, i int) []Step {
-	first := make([]Step, w.layout.n)
+	first, births := make([]Step, w.layout.n), make([]int, w.layout.n)
 	for p := process.ID(w.layout.n) - 1; p >= 0; p-- {
 		w.notes = []note{}
-		ways := w.take(w.unborn(p, set), func() { w.start(p) })
+		ways := w.firstSteps(p, set)
 		way := i % len(ways)
 		i /= len(ways)
+		births[p] = ways[way].birth
 		first[p] = Step{Kind: "start", Process: p, sends: ways[way].sends, asked: w.asked(ways[way].sends), Choices: w.notes[way].choices, armed: w.notes[way].armed}
 		w.notes = nil
 	}
+	if w.cfg.Corrupt {
+		left := w.leftBehind(make([]uint32, w.layout.stride))[i]
+		return append(w.corrupted(left, births), first...)
+	}
 	return first
+}
+
+// rootOf returns which of the roots a state is.
+func (w *worker) rootOf(f print) (state []uint32, number int) {
+	for i, root := range w.roots() {
+		if w.printOfState(root) == f {
+			return root, i
+		}
+	}
+	process.Assert(false, "a run begins in a root")
+	return nil, 0
 }
 
 // chain returns the fingerprints of the states from the start to the given one.

@@ -60,7 +60,7 @@ func AllClaimed(spec *process.Spec, c *process.Config) []process.Property {
 
 func (c *Config) validateProperties() error {
 	for _, p := range c.Properties {
-		if !Checkable(p) {
+		if !Checkable(p) && !(c.Corrupt && p == process.Convergence) {
 			return fmt.Errorf("check: %s cannot be checked", p)
 		}
 	}

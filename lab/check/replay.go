@@ -72,7 +72,14 @@ func (r *Result) Replay() (*scenario.Scenario, error) {
 // start is what happens at time 0.
 func (p *replay) start() {
 	for i := range p.Path.start {
-		p.took(0, &p.Path.start[i])
+		s := &p.Path.start[i]
+		switch s.Kind {
+		case "corrupt":
+			p.fault("{at: 0, corrupt: %s, state: %d}", p.label(s.Process), s.Value)
+		case "forge":
+			p.fault("{at: 0, forge: %s, from: %s, to: %s, value: %d}", p.name(s.Message), p.label(s.Message.From), p.label(s.Message.To), s.Message.Value)
+		}
+		p.took(0, s)
 	}
 	for q := range process.ID(p.Config.Process.N) {
 		if p.Config.Spec.Needs.Load {

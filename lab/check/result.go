@@ -100,6 +100,12 @@ func (c *Config) Bounds() string {
 		}
 		parts[1] = fmt.Sprintf("%s of %s", count(d.Entries, what), strings.Join(labels, " and "))
 	}
+	if d.Corrupt {
+		parts = append(parts[:1:1], "from every state")
+		if d.InFlight > 0 {
+			parts = append(parts, fmt.Sprintf("with up to %s on each link", count(d.InFlight, "message")))
+		}
+	}
 	if labels := d.Process.ElectionLabels; labels != nil {
 		parts = append(parts, "elections by the labels "+strings.Trim(fmt.Sprint(labels), "[]"))
 	}

@@ -20,8 +20,11 @@ func (w *worker) roots() [][]uint32 {
 // rootsOf returns those in which a set of processes is Byzantine.
 func (w *worker) rootsOf(set int) [][]uint32 {
 	all := [][]uint32{make([]uint32, w.layout.stride)}
+	if w.cfg.Corrupt {
+		all = w.leftBehind(all[0])
+	}
 	for p := range process.ID(w.layout.n) {
-		ways := w.take(w.unborn(p, set), func() { w.start(p) })
+		ways := w.firstSteps(p, set)
 		var more [][]uint32
 		for _, v := range all {
 			for _, way := range ways {
@@ -35,6 +38,19 @@ func (w *worker) rootsOf(set int) [][]uint32 {
 		all = more
 	}
 	return all
+}
+
+// firstSteps returns all ways in which a process may begin.
+func (w *worker) firstSteps(p process.ID, set int) []taken {
+	var ways []taken
+	for i, l := range w.births(p, set) {
+		first := len(ways)
+		ways = append(ways, w.take(l, func() { w.start(p) })...)
+		for k := range ways[first:] {
+			ways[first+k].birth = i
+		}
+	}
+	return ways
 }
 
 func (w *worker) sendAll(v []uint32, sends []send) {

@@ -91,6 +91,7 @@ type taken struct {
 	steps  int
 	stops  []stop
 	extra  extra
+	birth  int // of a first step: in which of the states the process began
 }
 
 // maxWays is in how many ways a step may go. A Byzantine process that sends many messages

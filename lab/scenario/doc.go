@@ -72,7 +72,8 @@
 // for), restart, pause (for), resume, drift (ppm), jump (by) and slow-disk (delay), each
 // with the label of the process; or partition: [labels] (one-way, for), heal:
 // all; lose or repeat: the name of a message, or any (from, to, count, and
-// skip: how many of them to leave alone before). What ends by itself does so after for.
+// skip: how many of them to leave alone before); forge: that of one that nobody
+// has sent (from, to, value). What ends by itself does so after for.
 //
 // Expect may say: violation, the name of a property, assertion for what an algorithm
 // asserts of itself, or none, which is also meant when it is absent; reason, why the run ends; entries; order, the labels in the

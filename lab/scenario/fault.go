@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-var faultVerbs = []string{"crash", "crash-in-step", "restart", "pause", "resume", "partition", "heal", "lose", "repeat", "drift", "jump", "slow-disk"}
+var faultVerbs = []string{"crash", "crash-in-step", "restart", "pause", "resume", "partition", "heal", "lose", "repeat", "drift", "jump", "corrupt", "forge", "slow-disk"}
 
 func (r *reader) faults(n *yaml.Node) {
 	if !r.sized(n, "faults") {
@@ -32,6 +32,10 @@ func (r *reader) fault(n *yaml.Node) sim.Fault {
 	switch f.Kind {
 	case sim.Drift:
 		required = append(required, "ppm")
+	case sim.Corrupt:
+		required = append(required, "state")
+	case sim.Forge:
+		required = append(required, "from", "to", "value")
 	case sim.Jump:
 		required = append(required, "by")
 	case sim.SlowDisk:
@@ -69,6 +73,12 @@ func (r *reader) faultFields(verb string, f *sim.Fault) []field {
 			field{"skip", func(n *yaml.Node) { f.Skip = r.number(n, "skip", 1, maxCount) }})
 	case sim.Drift:
 		return []field{of, {"ppm", func(n *yaml.Node) { f.Drift = r.number(n, "ppm", -maxDrift, maxDrift) }}}
+	case sim.Corrupt:
+		return []field{of, {"state", func(n *yaml.Node) { f.State = r.number(n, "state", 0, maxCount) }}}
+	case sim.Forge:
+		return append(r.ends(&f.From, &f.To),
+			field{verb, func(n *yaml.Node) { f.Message = r.message(n) }},
+			field{"value", func(n *yaml.Node) { f.Value = int64(r.number(n, "value", 0, maxCount)) }})
 	case sim.Jump:
 		return []field{of, {"by", func(n *yaml.Node) { f.By = r.offset(n, "by") }}}
 	case sim.SlowDisk:

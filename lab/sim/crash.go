@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/trace"
@@ -31,10 +32,45 @@ func (w *World) fault(f *Fault) {
 		w.losses = append(w.losses, loss)
 	case Drift:
 		w.drift(f.Process, f.Drift)
+	case Corrupt:
+		w.corrupt(f.Process, f.State)
+	case Forge:
+		w.forge(f)
 	case Jump:
 		w.jump(f.Process, f.By)
 	case SlowDisk:
 		w.slow(f.Process, f.Disk)
+	}
+}
+
+// corrupt changes the variables of a process, which does not notice it. Its timers stay.
+func (w *World) corrupt(p process.ID, state int) {
+	pr := &w.procs[p]
+	if pr.down {
+		return
+	}
+	left := process.AppendState(nil, w.cfg.Spec.Corruption.States(p, w.config)[state])
+	pr.machine = w.cfg.Spec.New(p, w.config) // of a broken variant, too
+	err := process.DecodeState(left, pr.machine, w.config.N)
+	process.Assert(err == nil, "a state that is named can be decoded")
+	var text []string
+	for _, f := range process.View(pr.machine, w.config) {
+		text = append(text, f.Name+"="+f.String())
+	}
+	w.record(trace.Corrupt, p, strings.Join(text, " "))
+}
+
+// forge puts a message on a link.
+func (w *World) forge(f *Fault) {
+	for layer := range w.cfg.Spec.Depth() {
+		for i, m := range w.cfg.Spec.Layer(uint8(layer)).Messages {
+			if m.Name == f.Message {
+				w.send(f.From, &process.Message{
+					Type: process.Type(i + 1), From: f.From, To: f.To, Layer: uint8(layer), Value: f.Value,
+				}, w.now)
+				return
+			}
+		}
 	}
 }
 

@@ -47,6 +47,11 @@ const (
 	// Jump sets the clock of a process forward, or back if By is negative, and with it
 	// the deadlines of its timers (Process, By).
 	Jump
+	// Corrupt puts a process into one of the states that a transient fault may leave
+	// (Process, State).
+	Corrupt
+	// Forge puts a message on a link that nobody has sent (Message, From, To, Value).
+	Forge
 	// SlowDisk sets how long a Save of a process takes (Process, Disk).
 	SlowDisk
 
@@ -54,7 +59,7 @@ const (
 )
 
 var faultKindNames = [...]string{"", "crash", "crash-in-step", "restart", "pause", "resume",
-	"partition", "heal", "lose", "repeat", "drift", "jump", "slow-disk"}
+	"partition", "heal", "lose", "repeat", "drift", "jump", "corrupt", "forge", "slow-disk"}
 
 // String returns the name of the kind in lower case.
 func (k FaultKind) String() string {
@@ -90,7 +95,10 @@ type Fault struct {
 	Side   []process.ID // Partition
 	OneWay bool
 
-	Message  string // Lose
+	State int   // Corrupt: its place in the list of Spec.Corruption
+	Value int64 // Forge
+
+	Message  string // Lose, Forge
 	Count    int    // zero: 1
 	Skip     int
 	From, To process.ID
@@ -114,11 +122,16 @@ func (c *Config) validateFault(f *Fault) error {
 		return fmt.Errorf("it happens at %d for %d, times must be 0 to %d", f.At, f.For, endOfTime)
 	}
 	switch f.Kind {
-	case Crash, CrashInStep, Restart, Pause, Resume, Drift, Jump, SlowDisk:
+	case Crash, CrashInStep, Restart, Pause, Resume, Drift, Jump, Corrupt, SlowDisk:
 		return c.validateProcessFault(f)
 	case Partition:
 		return c.validateSide(f.Side)
 	case Lose, Repeat:
+		return c.validateLose(f)
+	case Forge:
+		if f.Message == "" || f.From == process.None || f.To == process.None || f.From == f.To {
+			return fmt.Errorf("message is %q, it must have a name and go from one process to another", f.Message)
+		}
 		return c.validateLose(f)
 	case Heal:
 		return nil
@@ -135,6 +148,9 @@ func (c *Config) validateProcessFault(f *Fault) error {
 	}
 	if f.Drift < -maxDrift || f.Drift > maxDrift {
 		return fmt.Errorf("drift is %d ppm, it must be within %d ppm", f.Drift, maxDrift)
+	}
+	if f.Kind == Corrupt && (c.Spec.Corruption == nil || f.State < 0 || f.State >= len(c.Spec.Corruption.States(f.Process, &c.Process))) {
+		return fmt.Errorf("%s has no state %d that a fault may leave", c.Spec.Name, f.State)
 	}
 	if f.By < -endOfTime || f.By > endOfTime {
 		return fmt.Errorf("the clock jumps by %d, it must be within %d", f.By, endOfTime)

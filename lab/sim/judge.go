@@ -181,7 +181,7 @@ func (w *World) violate(v Violation) {
 func Claimed(spec *process.Spec, c *process.Config) []Judge {
 	judges := []Judge{}
 	for _, claim := range spec.Claims.Properties {
-		unseen := c.N > maxJudged && (claim.Property == process.NoPhantom || claim.Property == process.DeadlockFound)
+		unseen := c.N > maxJudged && (claim.Property == process.NoPhantom || claim.Property == process.DeadlockFound || claim.Property == process.Convergence)
 		if claim.Fails || unseen || claim.Mode != "" && claim.Mode != spec.Mode(c) {
 			continue
 		}
@@ -254,6 +254,7 @@ var judges = map[process.Property]Judge{
 	process.StateInvariant:      StateInvariant,
 	process.NoPhantom:           NoPhantom,
 	process.DeadlockFound:       DeadlockFound,
+	process.Convergence:         Convergence,
 	superpeer.Place:             SuperPeerPlace,
 	superpeer.Cap:               SuperPeerCap,
 	superpeer.Spread:            SuperPeerSpread,
