@@ -41,6 +41,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/multicast/totalsequencer"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/centralclock"
+	"github.com/conclave-io/conclave/algorithm/mutex/dijkstra"
 	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
 	"github.com/conclave-io/conclave/algorithm/mutex/lamport"
 	"github.com/conclave-io/conclave/algorithm/mutex/lease"
@@ -78,6 +79,7 @@ var All = []*process.Spec{
 	majority.Spec,
 	lease.Spec,
 	lease.Redlock,
+	dijkstra.Spec,
 	kricartagrawala.Spec,
 
 	bully.Spec,

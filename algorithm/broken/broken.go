@@ -49,6 +49,8 @@ type Bounds struct {
 	Restarts   int          // of them that come back
 	Cancels    int          // clients that give up while they wait
 	Traitors   []process.ID // processes that are Byzantine
+	Corrupt    bool         // runs begin in every state that a fault may leave
+	InFlight   int          // with up to so many messages on each link
 	AnyTime    bool         // timers may run out while messages are on their way
 	Options    []process.OptionValue
 	Alone      bool // look for this violation alone: another comes sooner, or the Spec claims nothing of this
@@ -58,7 +60,7 @@ type Bounds struct {
 // algorithms. Nobody changes it.
 var Variants = list(
 	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
-	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofLease, ofKRicartAgrawala,
+	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofLease, ofDijkstra, ofKRicartAgrawala,
 	ofBully, ofChangRoberts, ofLeLann, ofHirschbergSinclair, ofPeterson, ofRingList, ofRingActiveList, ofByLoad, ofSuperPeer,
 	ofFloodSet, ofPaxos, ofRaft, ofReductions, ofGenerals, ofSignedGenerals, ofPhaseKing,
 	ofTwoPhase, ofThreePhase, ofPaxosCommit,
@@ -113,6 +115,12 @@ func (v *Variant) Command() string {
 	}
 	for i, p := range b.Traitors {
 		text += []string{" --traitors ", ","}[min(i, 1)] + strconv.Itoa(int(p)+1)
+	}
+	if b.Corrupt {
+		text += " --corrupt"
+	}
+	if b.InFlight > 0 {
+		text += fmt.Sprintf(" --in-flight %d", b.InFlight)
 	}
 	if b.AnyTime {
 		text += " --timers any"

@@ -80,9 +80,31 @@ func within(v *broken.Variant, spec *process.Spec, seed uint64) sim.Config {
 		}
 		cfg.Faults = append(cfg.Faults, crash)
 	}
+	if b.Corrupt {
+		corrupt(&cfg, b, r)
+		return cfg
+	}
 	cfg.Traitors = b.Traitors
 	cfg.Workload.Commands = asks(b, spec, r)
 	return cfg
+}
+
+// corrupt begins a run in a state that a fault may leave.
+func corrupt(cfg *sim.Config, b broken.Bounds, r *rand.Rand) {
+	c := cfg.Spec.Corruption
+	cfg.Limit.Until = 2000 * process.Millisecond
+	for p := range process.ID(b.N) {
+		states := c.States(p, &cfg.Process)
+		cfg.Faults = append(cfg.Faults, sim.Fault{Kind: sim.Corrupt, Process: p, State: r.IntN(len(states))})
+		for q := range process.ID(b.N) {
+			messages := c.Messages(p, q, &cfg.Process)
+			for k := 0; q != p && len(messages) > 0 && k < b.InFlight; k++ {
+				m := messages[r.IntN(len(messages))]
+				cfg.Faults = append(cfg.Faults, sim.Fault{Kind: sim.Forge, From: p, To: q,
+					Message: cfg.Spec.Messages[m.Type-1].Name, Value: m.Value})
+			}
+		}
+	}
 }
 
 // delays are those that an algorithm allows. Only without synchrony may they be long.

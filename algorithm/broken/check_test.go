@@ -26,6 +26,7 @@ func boundsOf(v *broken.Variant, spec *process.Spec, states uint64) check.Config
 		Spec: spec, Process: process.Config{N: b.N, Options: b.Options},
 		Entries: b.Entries, Requesters: b.Clients,
 		Duplicates: b.Duplicates, Timeouts: b.Timeouts, Crashes: b.Crashes, Restarts: b.Restarts, Cancels: b.Cancels,
+		Corrupt: b.Corrupt, InFlight: b.InFlight,
 		Workers: 1, MaxStates: states,
 	}
 	if b.Traitors != nil {

@@ -61,6 +61,9 @@ var rows = []row{
 	{name: "lease", n: 3, entries: 1, note: "fences along happened-before", change: leased(3, anyTime, stale)},
 	{name: "redlock", n: 3, entries: 1, note: "three servers", change: leased(2, requesters(0, 1), crashes(1), restarts)},
 	{name: "redlock", n: 3, entries: 1, note: "three servers", change: leased(1, requesters(0, 1), anyTime), violated: true},
+	{name: "dijkstra", n: 3, entries: 2},
+	{name: "dijkstra", n: 3, change: corrupt("3", 1)},
+	{name: "dijkstra", n: 3, change: corrupt("2", 1), violated: true},
 	{name: "k-ricart-agrawala", n: 3, entries: 2, note: "K=2"},
 	{name: "total-order", n: 2, entries: 2},
 	{name: "total-order", n: 3, entries: 1, change: requesters(0, 1)},
@@ -137,6 +140,14 @@ func leased(timeouts int, changes ...func(c *check.Config)) func(c *check.Config
 		for _, change := range changes {
 			change(c)
 		}
+	}
+}
+
+// corrupt begins in every state that a fault may leave, with so many values of S.
+func corrupt(values string, inFlight int) func(c *check.Config) {
+	return func(c *check.Config) {
+		c.Corrupt, c.InFlight = true, inFlight
+		c.Process.Options = []process.OptionValue{{Name: "values", Value: values}}
 	}
 }
 

@@ -1,0 +1,29 @@
+package broken
+
+import (
+	"github.com/conclave-io/conclave/algorithm/mutex/dijkstra"
+	"github.com/conclave-io/conclave/process"
+)
+
+var ofDijkstra = []Variant{
+	{
+		Name:     "dijkstra-sends-once",
+		Of:       dijkstra.Spec,
+		New:      dijkstra.Flaw{SendsOnce: true}.New,
+		Mistake:  "A value is sent once, after a move, and not again.",
+		Tempting: "Links lose nothing.",
+		Wrong:    "A fault may leave caches in which nobody is privileged, and nobody ever learns that they are wrong.",
+		Breaks:   process.Convergence,
+		Bounds:   Bounds{N: 2, Entries: 1, Corrupt: true, Options: option("values", "4")},
+	},
+	{
+		Name:     "dijkstra-alike",
+		Of:       dijkstra.Spec,
+		New:      dijkstra.Flaw{Alike: true}.New,
+		Mistake:  "All processes go by the same rule: who differs from its predecessor copies it.",
+		Tempting: "A ring is symmetric, and nobody need be special.",
+		Wrong:    "Two values chase each other round the ring for ever.",
+		Breaks:   process.Convergence,
+		Bounds:   Bounds{N: 2, Entries: 1, Corrupt: true, InFlight: 1, Options: option("values", "4")},
+	},
+}

@@ -1,0 +1,249 @@
+// Package dijkstra is mutual exclusion on a ring that recovers from any state.
+//
+// # Problem and idea
+//
+// A transient fault may set any variable of any process to any value, and leave anything
+// on the links. Nobody notices it. An algorithm is self-stabilizing if it comes back by
+// itself from every such state to a legitimate one (convergence) and stays there until
+// the next fault (closure).
+//
+// Each process of a ring has a number S from 0 to K-1 and compares it with that of its
+// predecessor. One process, the bottom, is privileged if they are equal, and moves by
+// counting S up modulo K. Any other is privileged if they differ, and moves by copying. If
+// exactly one is privileged, its move passes the privilege on. Otherwise moves make
+// privileges fewer: a difference that comes round the ring is swallowed, and when the bottom
+// has reached a number that nobody else has, it copies itself round the ring and
+// wipes out everything else.
+//
+// # Rules
+//
+// Processes do not read each other's memory. Each keeps the last value that it was sent.
+//
+//	D1  start: set the timer to tau.
+//	D2  VAL(v) from the predecessor: cache := v.
+//	    After D2, D6 and D7, where the process is privileged (the bottom if cache = S,
+//	    any other if cache differs from S):
+//	    D3  its client waits: enter.
+//	    D4  its client is idle: move as in D5.
+//	D5  move: the bottom S := S+1 mod K, any other S := cache; VAL(S) to the successor.
+//	    The same at a release, if the process is still privileged.
+//	D6  the timer: VAL(S) to the successor again, and set it to tau.
+//	D7  request: wait.
+//
+// Without D6 a lost message would stop the ring for ever. It is also what starts it.
+//
+// # Why it converges
+//
+// A value on a link or in a cache is one more machine that copies: the ring of n
+// processes with at most c values between two neighbours is one of n(1+c) machines. There
+// are at most n(1+c) numbers, so if K is at least that, the bottom reaches one that nobody
+// else has, or is stopped by one that is everywhere. Nothing moves for ever without the
+// bottom, because every other move carries a value on, towards the bottom. K may be
+// smaller if only one machine moves at a time, and it is: the page has the bounds that a
+// search of all states finds.
+//
+// A state is legitimate if exactly one of all these machines is privileged. Then at most
+// one process is, so at most one client is inside, if it entered after convergence. Before
+// that there is no mutual exclusion, and no fence can help, because a counter is a
+// variable like any other. A client that entered before convergence may still be inside
+// with another.
+//
+// # Cost
+//
+// One message per entry if all want to enter, and one for each process on the way if not.
+// The privilege goes round also when nobody asks. On top come the retransmissions, n in
+// each tau.
+//
+// # Assumptions and deviations
+//
+// Links keep order and repeat nothing. Nobody stops: a process that is down cuts the ring.
+// One that comes back with any values in its variables is a transient fault.
+//
+// The paper's processes read their neighbours. What these can do, one or several at a
+// time, and the paper's machines with three and four states, are in state.go. The cache
+// and tau are the usual way to do without shared memory.
+//
+// Sources: E. W. Dijkstra: Self-stabilizing systems in spite of distributed control, 1974.
+package dijkstra
+
+import "github.com/conclave-io/conclave/process"
+
+// Spec describes the algorithm.
+var Spec = &process.Spec{
+	Name:      "dijkstra",
+	Title:     "Dijkstra's self-stabilizing ring",
+	Paper:     "E. W. Dijkstra: Self-stabilizing Systems in Spite of Distributed Control, Communications of the ACM 17(11), 1974, doi:10.1145/361179.361202",
+	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Family:    process.Mutex,
+	Messages: []process.MessageSpec{
+		{Name: "VAL", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "S"}}},
+	},
+	Timers: []string{"tau"},
+	Rules: []process.RuleSpec{
+		{Name: "D1", Text: "start: set the timer"},
+		{Name: "D2", Text: "VAL of the predecessor: keep it"},
+		{Name: "D3", Text: "privileged, and the client waits: enter"},
+		{Name: "D4", Text: "privileged, and the client is idle: move"},
+		{Name: "D5", Text: "move: count up or copy, VAL to the successor"},
+		{Name: "D6", Text: "the timer: VAL again"},
+		{Name: "D7", Text: "request: wait for the privilege"},
+	},
+	Options: []process.Option{
+		{Name: "values", Default: "0", Max: 1_000_000, Text: "how many values S has, the K of the paper, at least 2; 0: four for each process"},
+		{Name: "tau", Default: "20", Min: 1, Max: 1_000_000, Text: "how long, in D, until a value is sent again"},
+	},
+	Needs:      process.Needs{FIFO: true, NoDuplication: true, Topology: process.RingTopology},
+	Claims:     claims,
+	Cancels:    true,
+	Invariant:  &process.Invariant{Text: "exactly one of all processes, caches and messages is privileged", Wrong: wrong},
+	Corruption: &process.Corruption{States: states, Messages: messages},
+	Check:      check,
+	New:        newMachine,
+}
+
+const val process.Type = 1
+
+const tauTimer process.Timer = 1
+
+const (
+	ruleD1 process.Rule = iota + 1
+	ruleD2
+	ruleD3
+	ruleD4
+	ruleD5
+	ruleD6
+	ruleD7
+)
+
+type phase uint8
+
+const (
+	idle phase = iota
+	waiting
+	inside
+)
+
+var phaseNames = []string{"IDLE", "WAIT", "IN"}
+
+type machine struct {
+	c    *process.Config
+	self process.ID
+	flaw Flaw
+	next process.ID
+	k    int64
+
+	phase phase
+	s     int64 // from 0 to k-1
+	cache int64 // the S of the predecessor, as it was sent last
+}
+
+func newMachine(self process.ID, c *process.Config) process.Machine {
+	return &machine{c: c, self: self, next: c.Topology.Next(self, c.N), k: K(c)}
+}
+
+// K returns how many values S has.
+func K(c *process.Config) int64 {
+	if k := c.IntOption("values", 0); k != 0 {
+		return int64(k)
+	}
+	return 4 * int64(c.N)
+}
+
+// Step dispatches the event to the handler of its rule.
+func (m *machine) Step(ev *process.Event, fx *process.Effects) {
+	switch ev.Kind {
+	case process.Start, process.Restart:
+		fx.Rule(ruleD1)
+		m.arm(fx)
+	case process.Deliver:
+		if m.c.Topology.Next(ev.Message.From, m.c.N) == m.self {
+			fx.Rule(ruleD2)
+			m.cache = ev.Message.Value
+			m.evaluate(fx)
+		}
+	case process.Fire:
+		m.onTimer(fx)
+	case process.Acquire:
+		process.Assert(m.phase == idle, "a process has one request at a time")
+		fx.Rule(ruleD7)
+		m.phase = waiting
+		m.evaluate(fx)
+	case process.Cancel:
+		if m.phase == waiting {
+			m.phase = idle
+		}
+	case process.Release:
+		m.onRelease(fx)
+	}
+}
+
+func (m *machine) arm(fx *process.Effects) {
+	if tau := process.Duration(m.c.IntOption("tau", 20)) * m.c.D(); m.next != m.self {
+		fx.Arm(tauTimer, tau, tau)
+	}
+}
+
+// privileged reports whether the process may enter. One alone always may.
+func (m *machine) privileged() bool {
+	return m.next == m.self || privileged(m.bottom(), m.cache, m.s)
+}
+
+func (m *machine) bottom() bool { return m.self == m.c.Topology.Coordinator && !m.flaw.Alike }
+
+// evaluate is D3 and D4.
+func (m *machine) evaluate(fx *process.Effects) {
+	switch {
+	case m.phase == inside || !m.privileged():
+	case m.phase == waiting:
+		fx.Rule(ruleD3)
+		m.phase = inside
+		fx.Grant(0)
+	case m.next != m.self:
+		fx.Rule(ruleD4)
+		m.move(fx)
+	}
+}
+
+// move is D5.
+func (m *machine) move(fx *process.Effects) {
+	fx.Rule(ruleD5)
+	m.s = moved(m.bottom(), m.cache, m.s, m.k)
+	m.send(fx)
+}
+
+func (m *machine) send(fx *process.Effects) {
+	fx.Send(m.next, process.Message{Type: val, Value: m.s})
+}
+
+// onTimer is D6. A fault may have left a privilege that nobody was told of.
+func (m *machine) onTimer(fx *process.Effects) {
+	fx.Rule(ruleD6)
+	m.arm(fx)
+	before := m.s
+	m.evaluate(fx)
+	if m.s == before && !m.flaw.SendsOnce {
+		m.send(fx)
+	}
+}
+
+// onRelease is D5. A client that entered before convergence may have lost the privilege
+// meanwhile.
+func (m *machine) onRelease(fx *process.Effects) {
+	if m.phase != inside {
+		return
+	}
+	m.phase = idle
+	if m.privileged() && m.next != m.self {
+		m.move(fx)
+	}
+}
+
+// Idle reports whether the process neither waits nor holds.
+func (m *machine) Idle() bool { return m.phase == idle }
+
+// Fields names the state.
+func (m *machine) Fields(f *process.Fields) {
+	process.Enum(f, "st", &m.phase, phaseNames)
+	f.Int("S", &m.s)
+	f.Int("cache", &m.cache)
+}

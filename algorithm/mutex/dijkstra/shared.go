@@ -1,0 +1,106 @@
+package dijkstra
+
+// Machines are the paper's: each reads the variables of its neighbours. They are data for
+// a search of all states (package lab/check), not for a host: a host has no memory that
+// processes share.
+type Machines struct {
+	Name string
+	N    int
+	// States is how many states a machine has, numbered from 0.
+	States func(i int) int
+	// Moves returns the states to which machine i may go, one for each privilege.
+	Moves func(v []int, i int) []int
+}
+
+// Ring is n machines in a ring with k states each. Machine 0 is the bottom. The
+// machines of Spec go by the same two functions.
+func Ring(n, k int) Machines {
+	return Machines{
+		Name: "K-state", N: n, States: func(int) int { return k },
+		Moves: func(v []int, i int) []int {
+			bottom, left, s := i == 0, int64(v[(i+n-1)%n]), int64(v[i])
+			if !privileged(bottom, left, s) {
+				return nil
+			}
+			return []int{int(moved(bottom, left, s, int64(k)))}
+		},
+	}
+}
+
+// FourStates is n machines in a line with two bits each, x and up, as 2x + up. The bottom
+// is always up, and the top never: both have two states.
+func FourStates(n int) Machines {
+	x := func(v []int, i int) int { return v[i] >> 1 }
+	up := func(v []int, i int) bool { return i == 0 || i != n-1 && v[i]&1 == 1 }
+	return Machines{
+		Name: "four-state", N: n,
+		States: func(i int) int {
+			if i == 0 || i == n-1 {
+				return 2
+			}
+			return 4
+		},
+		Moves: func(v []int, i int) []int {
+			v = wide(v, n)
+			switch s := x(v, i); {
+			case i == 0 && s == x(v, 1) && !up(v, 1):
+				return []int{1 - s}
+			case i == 0:
+				return nil
+			case i == n-1 && s != x(v, i-1):
+				return []int{1 - s}
+			case i == n-1:
+				return nil
+			default:
+				return middle(s, s != x(v, i-1), s == x(v, i+1) && up(v, i) && !up(v, i+1))
+			}
+		},
+	}
+}
+
+// middle is what a machine between bottom and top may do: take over from below, and go
+// down.
+func middle(s int, rises, falls bool) (moves []int) {
+	if rises {
+		moves = append(moves, 2*(1-s)+1)
+	}
+	if falls {
+		moves = append(moves, 2*s)
+	}
+	return moves
+}
+
+// wide writes x of bottom and top, which have no other bit, as others have it.
+func wide(v []int, n int) []int {
+	w := append([]int(nil), v...)
+	w[0], w[n-1] = 2*v[0], 2*v[n-1]
+	return w
+}
+
+// ThreeStates is n machines with three states each. They stand in a line, and the top reads
+// the bottom, too.
+func ThreeStates(n int) Machines {
+	return Machines{
+		Name: "three-state", N: n, States: func(int) int { return 3 },
+		Moves: func(v []int, i int) (moves []int) {
+			s, left, right := v[i], v[(i+n-1)%n], v[(i+1)%n]
+			switch {
+			case i == 0:
+				if (s+1)%3 == right {
+					moves = append(moves, (s+2)%3)
+				}
+			case i == n-1:
+				if left == right && (left+1)%3 != s {
+					moves = append(moves, (left+1)%3)
+				}
+			default:
+				for _, neighbor := range []int{left, right} {
+					if (s+1)%3 == neighbor {
+						moves = append(moves, neighbor)
+					}
+				}
+			}
+			return moves
+		},
+	}
+}
