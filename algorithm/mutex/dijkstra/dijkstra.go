@@ -238,9 +238,6 @@ func (m *machine) onRelease(fx *process.Effects) {
 	}
 }
 
-// Idle reports whether the process neither waits nor holds.
-func (m *machine) Idle() bool { return m.phase == idle }
-
 // Fields names the state.
 func (m *machine) Fields(f *process.Fields) {
 	process.Enum(f, "st", &m.phase, phaseNames)
