@@ -107,8 +107,8 @@ type walkClient struct {
 func (w *walk) step() {
 	w.clock += rapid.Int64Range(0, 3).Draw(w.t, "time") * 1e9
 	c := w.command()
-	before := w.queues()
-	var fx Effects
+	before, listed := w.queues(), w.listed()
+	fx := Effects{WatchLocks: true}
 	batch := Batch{Time: w.clock, Wall: rapid.Int64().Draw(w.t, "wall"), Commands: []Command{c}}
 	w.reg.Apply(w.term, &batch, &fx)
 	w.naive.step(w.term, w.clock, &c)
@@ -127,6 +127,7 @@ func (w *walk) step() {
 	w.checkFences(&fx)
 	w.checkDeadlocks(&c, &fx)
 	w.checkQueues(before, c.Op == OpTransfer)
+	w.checkNamed(listed, &fx)
 	w.checkRevoked()
 	w.note(&c, &fx, before)
 }

@@ -339,7 +339,7 @@ func (fx *Effects) changed(res *resource) {
 	fx.queued(res)
 }
 
-// queued notes that the queue of a lock changed.
+// queued notes that the queue of a lock changed, or its holders.
 func (fx *Effects) queued(res *resource) {
 	if res.class == Lock && fx.WatchLocks {
 		fx.Locks = append(fx.Locks, res.name)
@@ -378,7 +378,6 @@ func (r *Registry) cancel(s *session, hold uint64, fx *Effects) Result {
 	}
 	r.drop(c, Cancelled, 0)
 	fx.Outcomes = append(fx.Outcomes, Outcome{s.id, hold, Result{Code: Cancelled, Message: "withdrawn"}})
-	fx.queued(c.resource)
 	r.settle(c.resource, fx) // the readers behind a writer that left
 	return Result{Code: OK}
 }
@@ -459,8 +458,8 @@ func (r *Registry) unlist(c *claim) {
 	}
 }
 
-// settle grants to the waiters of a thawed resource that now fit, and forgets it
-// if nobody holds it.
+// settle grants to the waiters of a thawed resource that now fit, forgets it if nobody
+// holds it, and notes that somebody has left it.
 func (r *Registry) settle(res *resource, fx *Effects) {
 	for len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
 		next := r.promote(res)
@@ -472,6 +471,8 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 	if res.gone() {
 		r.forget(res)
 		fx.changed(res)
+	} else {
+		fx.queued(res)
 	}
 }
 

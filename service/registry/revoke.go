@@ -94,7 +94,6 @@ func (r *Registry) withdraw(s *session, reason string, fx *Effects) {
 	}
 	for _, res := range freed {
 		res.sweep()
-		fx.queued(res)
 		r.settle(res, fx)
 	}
 }
