@@ -118,7 +118,9 @@ func (r *Run) Store(id, leader, term, index uint64, counted bool) error {
 }
 
 // Commit is a server that applies an entry, before any other. A majority must have it, as
-// the leader that the server follows knows, unless that leads no more.
+// the leader knows that proposed it, if the server follows that one and it leads still. An
+// entry of an earlier leader may have been committed by that one, which has told the server
+// and then crashed before it applied the entry itself.
 func (r *Run) Commit(id, leader, index, mark uint64, configs ...[]uint64) error {
 	e := r.log.get(position{index, mark})
 	if e == nil {
@@ -127,7 +129,7 @@ func (r *Run) Commit(id, leader, index, mark uint64, configs ...[]uint64) error 
 	r.log.drop(func(p position) bool { return p.index == index })
 	l := r.host(leader)
 	has := func(v uint64) bool { return v == leader || l.stored.get(v) >= index }
-	if l.leads() && !majority(configs, has) {
+	if l.leads() && uint64(l.term) == e.term && !majority(configs, has) {
 		return forbidden(ruleReplicate, "server %d applies an entry at index %d that no majority of %v has", id, index, configs)
 	}
 	r.keep(index, e)

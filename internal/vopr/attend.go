@@ -1,6 +1,10 @@
 package vopr
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/service/agreement"
+)
 
 const (
 	// lookPeriod is how often the judge looks whether clients are attended to.
@@ -76,9 +80,9 @@ func (w *world) majority() (well endpoint) {
 	if slices.ContainsFunc(w.servers, func(s *server) bool { return s.narrow > 0 }) {
 		return 0
 	}
-	voters, n := newest.replica.Status().Voters, 0
+	voters, peers, n := newest.replica.Status().Voters, w.peers(), 0
 	for _, s := range w.servers {
-		if s.up() && !s.lost && !s.replica.Blank() && !s.paused && s.disk.hung == 0 && !s.disk.full && slices.Contains(voters, s.id) {
+		if s.up() && !s.lost && !s.replica.Blank() && !s.paused && s.disk.hung == 0 && !s.disk.full && slices.Contains(voters, s.id) && !fetches(s, peers) {
 			well |= s.endpoint()
 			n++
 		}
@@ -87,6 +91,20 @@ func (w *world) majority() (well endpoint) {
 		return 0
 	}
 	return well
+}
+
+// peers is what the leader knows of the others.
+func (w *world) peers() []agreement.Peer {
+	if leader := w.leader(); leader != nil {
+		return leader.replica.Status().Peers
+	}
+	return nil
+}
+
+// fetches reports whether a server waits for a snapshot: it acknowledges nothing that comes
+// after that.
+func fetches(s *server, peers []agreement.Peer) bool {
+	return slices.ContainsFunc(peers, func(p agreement.Peer) bool { return p.ID == s.id && p.State == "StateSnapshot" })
 }
 
 // waitsSince is since when a client has waited for an answer: to anything, since a

@@ -91,8 +91,11 @@ func (t *trace) host(s *server) *traced {
 
 // count notes whom a server counts as voters.
 func (h *traced) count(s *server) {
-	h.voters[1] = h.voters[0]
-	h.voters[0] = s.replica.Status().Voters
+	voters := s.replica.Status().Voters
+	if h.voters[0] != nil && slices.Equal(voters, h.voters[0]) {
+		return // something else of the members changed: the change before is still the newest
+	}
+	h.voters[0], h.voters[1] = voters, h.voters[0]
 }
 
 // submitted is called when a server has taken requests.
