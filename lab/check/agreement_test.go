@@ -27,8 +27,8 @@ func TestConsensusIsProved(t *testing.T) {
 		{floodset.Spec, 3, all, nil, 0, 0, check.AsNeeded, 823},
 		{floodset.Spec, 3, all, nil, 1, 0, check.AsNeeded, 2455},
 		{floodset.Spec, 3, all, early, 2, 0, check.AsNeeded, 1810},
-		{paxos.Spec, 3, two, nil, 0, 0, check.AsNeeded, 7365},
-		{paxos.Spec, 3, two, nil, 1, 1, check.AsNeeded, 23802},
+		{paxos.Spec, 3, two, nil, 0, 0, check.AsNeeded, 11997},
+		{paxos.Spec, 3, two, nil, 1, 1, check.AsNeeded, 31171},
 		{paxos.Proposers, 2, all, nil, 0, 0, check.AsNeeded, 70},
 		{raft.Spec, 3, one, nil, 0, 2, check.AnyTime, 112025},
 	} {

@@ -141,12 +141,14 @@ func (s *stepper) accept(m *message) bool {
 
 // bounce lets a sender know that the process it wrote to has come back.
 func (s *stepper) bounce(to process.ID) {
-	s.sends = append(s.sends, send{uint32(s.layout.inbox + int(to)), s.news(process.Rejoin, s.next.proc, s.next.incarnation)})
+	s.sends = append(s.sends, send{uint32(s.layout.inbox + int(to)), s.news(process.Rejoin, to, s.next.proc, s.next.incarnation)})
 }
 
-// news returns the number of news about a peer.
-func (s *stepper) news(kind process.Kind, about process.ID, incarnation uint32) uint32 {
-	return s.internMessage(&message{Message: process.Message{Subject: about}, news: kind, incarnation: incarnation})
+// news returns the number of news for a process about a peer. They name whom they are for:
+// the fingerprint of a state is a sum, so the same news in the inbox of another would make
+// the same state.
+func (s *stepper) news(kind process.Kind, to, about process.ID, incarnation uint32) uint32 {
+	return s.internMessage(&message{Message: process.Message{To: to, Subject: about}, news: kind, incarnation: incarnation})
 }
 
 // tell gives news to a process that does not know it better.

@@ -30,8 +30,8 @@ func TestDetectionIsProved(t *testing.T) {
 		states   uint64
 	}{
 		{stack.WaitForGraph, 3, 1, nil, declare("1"), check.AsNeeded, 0, false, 225},
-		{stack.WaitForGraph, 2, 1, nil, declare("1"), check.AnyTime, 5, false, 1342},
-		{stack.WaitForGraph, 3, 1, two, declare("2"), check.AnyTime, 2, false, 54206},
+		{stack.WaitForGraph, 2, 1, nil, declare("1"), check.AnyTime, 5, false, 1585},
+		{stack.WaitForGraph, 3, 1, two, declare("2"), check.AnyTime, 2, false, 102205},
 		{stack.WaitForGraph, 3, 1, nil, nil, check.AsNeeded, 0, true, 277},
 		{stack.WaitForGraph, 3, 1, nil, both, check.AsNeeded, 0, false, 9496},
 		{stack.EdgeChasing, 3, 1, nil, declare("1"), check.AnyTime, 0, false, 4343},

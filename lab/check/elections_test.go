@@ -58,7 +58,7 @@ var elections = []bounds{
 	{name: "bully", n: 3, entries: 1, change: crashed(1, 3), states: 38184, transitions: 117618, depth: 33},
 	{name: "bully", n: 3, entries: 1, change: crashed(2, 3), states: 48143, transitions: 214132, depth: 33},
 	{name: "bully", n: 3, entries: 1, change: told(process.ReliableDetector), states: 69906, transitions: 204746, depth: 31},
-	{name: "bully", n: 3, entries: 1, change: told(process.UnreliableDetector), states: 143105, transitions: 539550, depth: 35},
+	{name: "bully", n: 3, entries: 1, change: told(process.UnreliableDetector), states: 177282, transitions: 664570, depth: 35},
 	{name: "bully", n: 3, entries: 1, change: single(check.Synchronous), states: 4560, transitions: 12185, depth: 19},
 	{name: "bully", n: 3, entries: 1, change: single(check.AnyTime), broken: process.SingleLeader, states: 43, transitions: 65, depth: 3},
 	{name: "bully", n: 2, entries: 1, change: agree, states: 76, transitions: 110, depth: 10},

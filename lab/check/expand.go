@@ -315,9 +315,9 @@ func (w *worker) expandOracle(v []uint32, f print) {
 	w.set(next, &nf, w.layout.oracle, called+1)
 	w.endArrival(next, &nf)
 	term := process.MakeTerm(uint64(called/2+1), leader)
-	news := w.internMessage(&message{Message: process.Message{Subject: leader, Term: term}, news: process.Elected})
 	for p := range w.layout.n {
 		if !w.view(v[p]).down {
+			news := w.internMessage(&message{Message: process.Message{To: process.ID(p), Subject: leader, Term: term}, news: process.Elected})
 			w.sendTo(next, &nf, &send{uint32(w.layout.inbox + p), news})
 		}
 	}

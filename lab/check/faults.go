@@ -37,7 +37,7 @@ func (w *worker) suspectWrongly(v []uint32, f print) {
 			if q == p || about.down || w.view(v[q]).down {
 				continue
 			}
-			news := w.news(w.suspicion(), process.ID(p), about.state.incarnation)
+			news := w.news(w.suspicion(), process.ID(q), process.ID(p), about.state.incarnation)
 			next, nf := w.fork(v), f
 			w.spend(next, &nf, suspicions)
 			w.sendTo(next, &nf, &send{uint32(w.layout.inbox + q), news})
@@ -88,10 +88,9 @@ func (w *worker) crash(next []uint32, f *print, p int, to uint32) {
 	if kind == 0 {
 		return
 	}
-	news := w.news(kind, process.ID(p), incarnation)
 	for q := range w.layout.n {
 		if q != p && !w.view(next[q]).down {
-			w.sendTo(next, f, &send{uint32(w.layout.inbox + q), news})
+			w.sendTo(next, f, &send{uint32(w.layout.inbox + q), w.news(kind, process.ID(q), process.ID(p), incarnation)})
 		}
 	}
 }
@@ -160,9 +159,9 @@ func (w *worker) tellOfReturn(next []uint32, f *print, p int) {
 		switch {
 		case q == p:
 		case other.down:
-			w.sendTo(next, f, &send{uint32(w.layout.inbox + p), w.news(kind, process.ID(q), other.state.incarnation)})
+			w.sendTo(next, f, &send{uint32(w.layout.inbox + p), w.news(kind, process.ID(p), process.ID(q), other.state.incarnation)})
 		default:
-			w.sendTo(next, f, &send{uint32(w.layout.inbox + q), w.news(process.Rejoin, process.ID(p), own)})
+			w.sendTo(next, f, &send{uint32(w.layout.inbox + q), w.news(process.Rejoin, process.ID(q), process.ID(p), own)})
 		}
 	}
 }

@@ -280,6 +280,9 @@ func TestReductionAgrees(t *testing.T) {
 			if all.Verdict == check.Bounded {
 				continue
 			}
+			if all.Broken != nil && all.Broken.Property == process.StateInvariant {
+				continue // which a reduced search does not judge
+			}
 			same := all.Verdict == less.Verdict && (all.Broken == nil || all.Broken.Property == less.Broken.Property)
 			if !same || less.States > all.States || less.Verdict == check.Proved && fmt.Sprint(all.Unreached) != fmt.Sprint(less.Unreached) {
 				t.Errorf("%s, unordered %v: %s %v with %d states, reduced %s %v with %d", spec.Name, unordered,

@@ -34,8 +34,8 @@ var hardships = []hardship{
 		c.Process.N, c.Timing, c.Timeouts = 2, check.AnyTime, 4
 	}},
 	{name: "two takeovers at once", of: "token-ring", states: 300_000, change: returning},
-	{name: "two takeovers at once", of: "central", states: 700_000, change: returning},
-	{name: "two inside, and a takeover", of: "central", states: 250_000, change: func(c *check.Config) {
+	{name: "two takeovers at once", of: "central", states: 1_500_000, change: returning},
+	{name: "two inside, and a takeover", of: "central", states: 600_000, change: func(c *check.Config) {
 		c.Suspicions, c.Timing, c.Timeouts = 1, check.AnyTime, 2
 	}},
 	{name: "everything goes wrong", change: func(c *check.Config) {

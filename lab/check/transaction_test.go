@@ -24,8 +24,8 @@ func TestTransactionsAreProved(t *testing.T) {
 	}{
 		{twophase.Spec, 2, nil, func(*check.Config) {}, 37},
 		{twophase.Spec, 3, nil, func(*check.Config) {}, 690},
-		{twophase.Spec, 3, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 16308},
-		{twophase.Spec, 3, nothing, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 30096},
+		{twophase.Spec, 3, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 17234},
+		{twophase.Spec, 3, nothing, func(c *check.Config) { c.Crashes, c.Restarts, c.Liveness = 1, 1, true }, 32152},
 		{twophase.Spec, 3, nil, func(c *check.Config) { c.Drops, c.Liveness = 1, true }, 2410},
 		{twophase.Spec, 3, nil, func(c *check.Config) { c.Duplicates, c.Unordered = 1, true }, 3137},
 		{twophase.Spec, 2, nil, func(c *check.Config) { c.Crashes, c.Restarts, c.Timing, c.Timeouts = 1, 1, check.AnyTime, 3 }, 2782},

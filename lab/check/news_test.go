@@ -1,0 +1,24 @@
+package check_test
+
+import (
+	"testing"
+
+	"github.com/conclave-io/conclave/algorithm/agreement/paxos"
+	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/process"
+)
+
+// TestNewsAreSomebodys: the same news for two processes are two things. If a state in which
+// one has still to take them were that in which the other has, a search would leave out
+// states, and which ones would depend on who comes first.
+func TestNewsAreSomebodys(t *testing.T) {
+	for _, workers := range []int{1, 2, 4} {
+		r := searched(t, check.Config{
+			Spec: paxos.Spec, Process: process.Config{N: 3}, Requesters: []process.ID{0},
+			Crashes: 1, Restarts: 1, Timeouts: 1, Workers: workers,
+		})
+		if r.Verdict != check.Proved || r.States != 78898 {
+			t.Errorf("%d workers: %s, %d states, want 78898", workers, r.Sentence(), r.States)
+		}
+	}
+}
