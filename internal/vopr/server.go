@@ -263,6 +263,8 @@ func (s *server) carryOut(out *replica.Output) {
 		s.w.violate("stop", "server %d stops: %v", s.id, out.Err)
 		return
 	}
+	// What is refused does not wait, and was refused before the entries were drawn.
+	s.turns.answer(out.Replies)
 	for _, save := range out.Saves {
 		s.log.append(save)
 		s.w.judge.raises(s, save)
@@ -280,7 +282,6 @@ func (s *server) carryOut(out *replica.Output) {
 		s.tell(d)
 	}
 	s.store(out)
-	s.turns.answer(out.Replies)
 	s.deliver(out.Replies)
 	for _, read := range out.Reads {
 		finish := s.reads[read.ID]
