@@ -27,6 +27,8 @@
 //	V3  the target has of each server its only live seat; of several, the one that is a
 //	    member, or none.
 //	V5  after the largest epoch there is none.
+//	V2b the guards of an epoch are those at its START, whatever is applied later. That one
+//	    drains counts at once.
 //	M1  a member that applies START, whatever epochs it missed, drops all machines,
 //	    their timers and all frames of earlier epochs.
 //	M2  it asks for each name that its clients hold. Such a grant changes nothing at the

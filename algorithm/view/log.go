@@ -35,6 +35,10 @@ func (u Use) Live() bool { return u.Algorithm != "" }
 type Guard struct {
 	Prefix string
 	Use    Use
+	// New says that the prefix was made in this epoch: Use is that of a shorter prefix,
+	// to which its names belong until the next START, so that one name does not belong to
+	// two prefixes at members that have and have not applied the entry.
+	New bool
 	// While the guard drains, Change is the number of the change and not 0. Next guards
 	// the prefix then, or, if Remove is set, the guard of a shorter prefix.
 	Change uint64
@@ -111,7 +115,7 @@ func (l *Log) change(prefix string, u Use, remove bool) {
 	g := l.guard(prefix)
 	if g == nil {
 		at, _ := slices.BinarySearchFunc(l.Guards, prefix, func(g Guard, p string) int { return cmp.Compare(g.Prefix, p) })
-		l.Guards = slices.Insert(l.Guards, at, Guard{Prefix: prefix, Use: l.Covering(prefix)})
+		l.Guards = slices.Insert(l.Guards, at, Guard{Prefix: prefix, Use: l.Covering(prefix), New: true})
 		g = &l.Guards[at]
 	}
 	g.Change, g.Next, g.Remove, g.Quiet = 0, Use{}, false, nil
@@ -160,7 +164,7 @@ func (l *Log) Settle(held func(prefix string) bool) (started bool) {
 	l.Epoch++
 	l.Members = target
 	for i := range l.Guards {
-		l.Guards[i].Quiet = nil
+		l.Guards[i].Quiet, l.Guards[i].New = nil, false
 	}
 	return true
 }

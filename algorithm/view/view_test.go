@@ -23,6 +23,7 @@ type naive struct {
 	use, next   map[string]Use // next: of prefixes that drain
 	removing    map[string]bool
 	number      map[string]uint64 // of the change
+	made        map[string]uint64 // the epoch in which a prefix was made
 	changes     uint64
 	quiet       []quiet
 	turning     bool
@@ -35,7 +36,7 @@ type quiet struct {
 }
 
 func newNaive() *naive {
-	return &naive{ended: map[Seat]bool{}, use: map[string]Use{}, next: map[string]Use{}, removing: map[string]bool{}, number: map[string]uint64{}}
+	return &naive{ended: map[Seat]bool{}, use: map[string]Use{}, next: map[string]Use{}, removing: map[string]bool{}, number: map[string]uint64{}, made: map[string]uint64{}}
 }
 
 func (n *naive) covering(name string) Use {
@@ -52,7 +53,7 @@ func (n *naive) set(prefix string, u Use, remove bool) {
 		if remove {
 			return
 		}
-		n.use[prefix] = n.covering(prefix)
+		n.use[prefix], n.made[prefix] = n.covering(prefix), n.epoch
 	}
 	delete(n.next, prefix)
 	delete(n.number, prefix)
@@ -181,7 +182,7 @@ func TestLog(t *testing.T) {
 					t.Fatalf("%+v\nwant %+v", l, n)
 				}
 				for _, g := range l.Guards {
-					if u, ok := n.use[g.Prefix]; !ok || g.Use != u || g.Change != n.number[g.Prefix] || g.Change != 0 && g.Next != n.next[g.Prefix] {
+					if u, ok := n.use[g.Prefix]; !ok || g.Use != u || g.New != (n.made[g.Prefix] == n.epoch) || g.Change != n.number[g.Prefix] || g.Change != 0 && g.Next != n.next[g.Prefix] {
 						t.Fatalf("guard %+v\nwant %+v", g, n)
 					}
 				}
