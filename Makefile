@@ -243,6 +243,27 @@ sim: go-version ## SEEDS (10000) random schedules of every algorithm in the simu
 vopr: go-version ## SEEDS (10000) minutes of whole clusters under faults, each from a seed
 	$(GO) run ./internal/vopr/run -seeds $(SEEDS)
 
+# The page is built where it is changed, and committed: those who have only Go
+# never need npm. Nothing that npm installs runs a script.
+NPM       ?= npm
+WEB       := web/ui
+
+.PHONY: web-tools
+web-tools: $(WEB)/node_modules/.package-lock.json
+$(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
+	cd $(WEB) && $(NPM) ci
+
+.PHONY: web
+web: web-tools ## build the page (web/ui) into web/dist, which is committed (needs Node 20.19 and npm)
+	cd $(WEB) && $(NPM) run --silent check && $(NPM) run --silent unit && $(NPM) run --silent build
+
+.PHONY: web-check
+web-check: web-tools ## fail if web/dist is not what web/ui builds
+	cd $(WEB) && $(NPM) run --silent check && $(NPM) run --silent unit
+	@built=$$(mktemp -d) && trap 'rm -rf "$$built"' EXIT && \
+	(cd $(WEB) && $(NPM) run --silent build -- --outDir "$$built" --emptyOutDir --logLevel warn) && \
+	diff -r "$$built" web/dist || { echo "web/dist is not what web/ui builds; run make web and commit it"; exit 1; }
+
 .PHONY: clean
 clean: ## remove what the targets built
 	rm -rf $(BIN)

@@ -51,7 +51,8 @@ type Text struct {
 var textual = []string{".go", ".md", ".proto", ".yaml", ".yml", ".toml", ".json", ".txt", ".txtar", ".sh", ".mod", "Makefile", ".ci/run"}
 
 // Load reads the tree in fsys. Like the go command it leaves out testdata,
-// directories that begin with a dot or an underscore, and modules within.
+// directories that begin with a dot or an underscore, modules within, and what npm
+// installed.
 func Load(fsys fs.FS) (*Tree, error) {
 	t := &Tree{fsys: fsys, fset: token.NewFileSet()}
 	return t, fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -73,7 +74,7 @@ func (t *Tree) outside(dir string) bool {
 		return false
 	}
 	_, err := fs.Stat(t.fsys, path.Join(dir, "go.mod"))
-	return err == nil || base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
+	return err == nil || base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")
 }
 
 func isTextual(name string) bool {

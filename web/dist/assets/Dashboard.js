@@ -1,0 +1,1 @@
+import{A as e,i as t,k as n,r}from"./main.js";import{t as i}from"./Header.js";function a(a,o){e(o,!0);let s=[{id:`lab`,text:t.faces.lab,href:r}];i(a,{get title(){return t.name},home:`#`,get tabs(){return s},current:``}),n()}export{a as default};

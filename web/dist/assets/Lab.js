@@ -1,0 +1,1 @@
+import{A as e,O as t,i as n,k as r,y as i}from"./main.js";import{t as a}from"./Header.js";function o(o,s){e(s,!0);let c=t(()=>s.labOnly?[]:[{id:`dashboard`,text:n.faces.dashboard,href:`#`}]);a(o,{get title(){return n.name},home:`#1/gallery`,get tabs(){return i(c)},current:``}),r()}export{o as default};

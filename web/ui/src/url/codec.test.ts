@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import { decode, encode, plainView, type Place } from "./codec";
+import { pack, unpack, unpackedLimit } from "./pack";
+
+/** A generator of numbers from a seed, so that a failure can be repeated. */
+function random(seed: number): (below: number) => number {
+  let state = seed >>> 0 || 1;
+  return (below) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % below;
+  };
+}
+
+const run = (change: Partial<Extract<Place, { page: "run" }>>): Place => ({
+  page: "run",
+  source: { id: "mutex/lamport" },
+  cursor: 0,
+  view: { ...plainView },
+  others: [],
+  ...change,
+});
+
+describe("a place in a URL", () => {
+  test("reads well", async () => {
+    expect(await encode(run({ cursor: 8, pick: { process: 3 } }))).toBe("#1/run/mutex/lamport?t=8&p=3");
+    expect(await encode(run({ pick: { message: { sender: 6, to: 1 } } }))).toBe("#1/run/mutex/lamport?m=6>1");
+    expect(await encode({ page: "gallery", others: [] })).toBe("#1/gallery");
+  });
+
+  test.each(Array.from({ length: 200 }, (_, seed) => seed + 1))("comes back, seed %i", async (seed) => {
+    const draw = random(seed);
+    const letters = ["a", "/", "?", "&", "=", "#", "~", "%", " ", "é", "文", "\n", "\u202e", "1"];
+    const text = (most: number) => Array.from({ length: draw(most) }, () => letters[draw(letters.length)]).join("");
+    const place = run({
+      source: draw(2) ? { text: text(400) } : { id: "x" + text(12) },
+      cursor: draw(3) ? draw(1_000_000) : 0,
+      view: { axis: draw(2) ? "real" : "logical", embed: draw(2) === 1 },
+      others: draw(2) ? [["z" + text(5), text(9)]] : [],
+    });
+    if (draw(2)) place.others = [...place.others, ["later", "1"]];
+    if (place.page === "run" && draw(2)) place.pick = draw(2) ? { process: draw(99) } : { message: { sender: draw(99), to: draw(9) } };
+    if (place.page === "run" && draw(2)) place.hash = "0123456789ab";
+    expect(await decode(await encode(place))).toEqual({ place });
+  });
+
+  test("keeps what it does not know", async () => {
+    const url = "#1/run/bully?t=4&lens=why&a=spiral";
+    const { place } = await decode(url);
+    expect(place).toMatchObject({ cursor: 4, others: [["lens", "why"], ["a", "spiral"]] });
+    expect(await encode(place as Place)).toBe(url);
+  });
+
+  test("of a newer version says so", async () => {
+    expect(await decode("#2/run/mutex/lamport?t=8")).toEqual({ problem: "newer", detail: "2", partial: "run/mutex/lamport" });
+  });
+
+  test.each(["#1/run/~!!", "#1/run/~abcde", "#x/run/a", "#0/run/a", "#1/teapot", "#1/run/", "#1/run/~AAAA"])("%s explains itself", async (url) => {
+    const decoded = await decode(url);
+    expect(decoded.problem).toMatch(/damaged|unknown/);
+  });
+
+  test("that was cut off shows what could be read", async () => {
+    const text = Array.from({ length: 400 }, (_, i) => `algorithm: a${i * i}`).join("\n");
+    const url = await encode(run({ source: { text } }));
+    const decoded = await decode(url.slice(0, -300));
+    expect(decoded.problem).toBe("damaged");
+    if (decoded.problem) expect(decoded.partial.startsWith("algorithm: a0\nalgorithm: a1")).toBe(true);
+  });
+
+  test("never throws, whatever is pasted", async () => {
+    for (let seed = 1; seed <= 400; seed++) {
+      const draw = random(seed);
+      const good = await encode(run({ source: { text: "algorithm: lamport\n".repeat(draw(30)) }, cursor: draw(50) }));
+      const cut = [...good];
+      for (let i = 0; i < 1 + draw(4); i++) cut[draw(cut.length)] = String.fromCharCode(33 + draw(94));
+      await expect(decode(cut.slice(0, 1 + draw(cut.length)).join(""))).resolves.toBeDefined();
+    }
+  });
+});
+
+describe("a packed text", () => {
+  test("is short for what repeats", async () => {
+    const text = "  - {at: 0, acquire: 1}\n".repeat(200);
+    expect((await pack(text)).length).toBeLessThan(120);
+    expect(await unpack(await pack(text))).toBe(text);
+  });
+
+  test("that unpacks to too much is refused", async () => {
+    const bomb = await pack("a".repeat(unpackedLimit + 1));
+    await expect(unpack(bomb)).rejects.toThrow("more than 65536 bytes");
+    expect(await unpack(await pack("a".repeat(unpackedLimit)))).toHaveLength(unpackedLimit);
+  });
+});

@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
+import type { Palette } from "./src/tokens/tokens";
+
+const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/**
+ * tokens offers the colours of package trace as CSS variables, so that the page
+ * and the SVG files use the same values.
+ */
+function tokens(): Plugin {
+  const id = "virtual:tokens.css";
+  return {
+    name: "tokens",
+    resolveId: (source) => (source === id ? "\0" + id : undefined),
+    load(source) {
+      if (source !== "\0" + id) return undefined;
+      const file = path("src/tokens/tokens.json");
+      this.addWatchFile(file);
+      const { colours } = JSON.parse(readFileSync(file, "utf8")) as { colours: Palette };
+      const lines = Object.entries(colours).map(([name, c]) => `  --${name}: light-dark(${c.light}, ${c.dark});`);
+      return `:root {\n${lines.join("\n")}\n}\n`;
+    },
+  };
+}
+
+export default defineConfig({
+  root: path("."),
+  base: "./",
+  plugins: [svelte(), tokens()],
+  build: {
+    outDir: path("../dist"),
+    emptyOutDir: true,
+    target: ["chrome123", "firefox128", "safari17.5"],
+    modulePreload: { polyfill: false },
+    // The built files are committed: their names must not change with their content.
+    rolldownOptions: {
+      input: { page: path("index.html"), labPage: path("lab/index.html") },
+      output: {
+        entryFileNames: "assets/[name].js",
+        chunkFileNames: "assets/[name].js",
+        assetFileNames: "assets/[name][extname]",
+      },
+    },
+  },
+  worker: {
+    format: "es",
+    rolldownOptions: { output: { entryFileNames: "assets/[name].js" } },
+  },
+  test: { include: ["src/**/*.test.ts"] },
+});
