@@ -23,6 +23,7 @@ process:
 process/property:      process # what a promise means, for every host
 process/processtest:   process process/property
 trace:                 process
+trace/journal:         process trace
 
 # Algorithms: pure machines, which know the contract and nothing of each other.
 algorithm/...:         process process/property
@@ -50,6 +51,9 @@ internal/model:        lab/check process algorithm internal/longrun
 internal/describe:     process
 internal/pages:        internal/describe process trace algorithm algorithm/broken lab/scenario
 internal/pages/cmd:    internal/pages algorithm
+
+# The engine of the lab's page: requests in, frames out.
+lab/engine:            lab/scenario lab/sim trace trace/journal process algorithm algorithm/broken internal/describe
 
 # Service: the replicated state, the core that decides, what gives it a disk, a
 # network and clients, and the door.

@@ -1,0 +1,370 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/conclave-io/conclave/internal/describe"
+	"github.com/conclave-io/conclave/trace"
+)
+
+// Protocol is the version of the protocol. A page and an engine of different versions
+// do not work together.
+const Protocol = 1
+
+// Limits of the protocol.
+const (
+	DefaultRecords  = 200_000   // after which a run waits for More
+	MostRecords     = 1_000_000 // of a run
+	MostDescribed   = 500       // records of one describe
+	MostFound       = 1_000     // records of one find
+	MostProcesses   = 65_534    // the columns hold ranks in 16 bits
+	MostDrawn       = 20_000    // records of a picture that is exported
+	MostRequestSize = 2 << 20   // bytes of an encoded request
+)
+
+// Request is what a page asks for. ID is the page's to choose; every frame of the answer
+// carries it. Which other fields a call reads stands at the constants Call....
+type Request struct {
+	ID   uint64 `json:"id"`
+	Call string `json:"call"`
+
+	Text    string  `json:"text,omitempty"`
+	Name    string  `json:"name,omitempty"`
+	Run     int     `json:"run,omitempty"`
+	Like    int     `json:"like,omitempty"`
+	From    int     `json:"from,omitempty"`
+	To      int     `json:"to,omitempty"`
+	At      int     `json:"at,omitempty"`
+	Records int     `json:"records,omitempty"`
+	Ranks   []int   `json:"ranks,omitempty"`
+	Query   *Query  `json:"query,omitempty"`
+	Format  string  `json:"format,omitempty"`
+	Request *uint64 `json:"request,omitempty"`
+}
+
+// The calls, with the fields of Request that each reads. Fields in brackets may be absent.
+const (
+	CallHello    = "hello"    // answer: Hello
+	CallCatalog  = "catalog"  // answer: Catalog
+	CallParse    = "parse"    // Text, [Name]; answer: Run
+	CallOpen     = "open"     // Text, [Name], [Records], [Like]; answer: a Run, Chunks, an End
+	CallMore     = "more"     // Run, [Records]; answer: Chunks, an End
+	CallDescribe = "describe" // Run, From, To: records, both included; answer: Described
+	CallStates   = "states"   // Run, At: after this record, 0 is before the first; [Ranks]: of whom; answer: States
+	CallFind     = "find"     // Run, Query, [From], [To], [Records]; answer: Found
+	CallHash     = "hash"     // Run, At; answer: Hash
+	CallExport   = "export"   // Run, Format, [From], [To]; answer: Exported, the file is the body
+	CallClose    = "close"    // Run; answer: Done
+	CallCancel   = "cancel"   // Request; answer: Done
+)
+
+// The types of frames. A result or an error is the last frame of an answer.
+const (
+	TypeRun      = "run"
+	TypeChunk    = "chunk"
+	TypeProgress = "progress"
+	TypeResult   = "result"
+	TypeError    = "error"
+)
+
+// Frame is one piece of an answer. Its header is a flat object: id, type, and the fields
+// of what it holds.
+type Frame struct {
+	ID   uint64
+	Type string
+	Head any    // Hello, Catalog, Run, Chunk, ... ; nil: nothing beyond id and type
+	Body []byte // see Chunk and Exported; nil for all others
+}
+
+// Query says which records find looks for: those for which all that is given holds.
+type Query struct {
+	Rule    string `json:"rule,omitempty"`    // that fired
+	Message string `json:"message,omitempty"` // the name of a message that the record delivers, loses or repeats
+	Kind    string `json:"kind,omitempty"`
+	Rank    *int   `json:"rank,omitempty"`
+	Field   string `json:"field,omitempty"` // that the record changed
+	Text    string `json:"text,omitempty"`  // a part of the record as text, in any case
+	Flags   int    `json:"flags,omitempty"` // all of these, see journal.Flags
+	Last    bool   `json:"last,omitempty"`  // look from To back to From
+}
+
+// Problem is why a request failed.
+type Problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Line    int    `json:"line,omitempty"` // of the scenario, from 1
+	// Suggestion is the word to write in place of the one that is wrong.
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+// The codes of problems.
+const (
+	CodeRequest   = "request"   // no such call, or a field is missing or wrong
+	CodeScenario  = "scenario"  // the text is no scenario; Line says where
+	CodeRun       = "run"       // no such run, or it was closed
+	CodeLimit     = "limit"     // larger than this engine allows
+	CodeCancelled = "cancelled" // by a cancel
+	CodeInternal  = "internal"  // a bug of the engine
+)
+
+// Hello says who answers.
+type Hello struct {
+	Protocol int      `json:"protocol"`
+	Build    string   `json:"build"`  // version of the program
+	Host     string   `json:"host"`   // wasm or native
+	Cores    int      `json:"cores"`  // that this engine may use
+	Memory   uint64   `json:"memory"` // bytes that a run may take
+	Calls    []string `json:"calls"`
+	Kinds    []string `json:"kinds"` // of records, by their number in the columns; 0 is none
+	Formats  []string `json:"formats"`
+}
+
+// Catalog is all that there is to run.
+type Catalog struct {
+	Algorithms []describe.View `json:"algorithms"`
+	Broken     []Broken        `json:"broken"`
+	Properties []string        `json:"properties"`
+	Faults     []string        `json:"faults"`
+	Scenarios  []Scenario      `json:"scenarios"`
+}
+
+// Broken is a variant of an algorithm with a mistake.
+type Broken struct {
+	Name     string `json:"name"`
+	Of       string `json:"of"`
+	Mistake  string `json:"mistake"`
+	Tempting string `json:"tempting"`
+	Wrong    string `json:"wrong"`
+	Breaks   string `json:"breaks"`
+	Command  string `json:"command"` // shows the mistake
+}
+
+// Scenario is a file that comes with the engine.
+type Scenario struct {
+	ID        string `json:"id"` // mutex/lamport
+	Algorithm string `json:"algorithm"`
+	Family    string `json:"family"`
+	N         int    `json:"n"`
+	About     string `json:"about"`
+	Violation string `json:"violation,omitempty"` // that the file expects
+	Text      string `json:"text"`
+}
+
+// Run describes the run of a scenario. In an answer to parse its number is 0.
+type Run struct {
+	Run      int          `json:"run,omitempty"`
+	Name     string       `json:"name,omitempty"`
+	About    string       `json:"about,omitempty"`
+	Header   trace.Header `json:"header"` // algorithm, labels by rank, options, seed, traitors
+	D        int64        `json:"d"`      // nanoseconds
+	Messages []MessageRef `json:"messages"`
+	Rules    []RuleRef    `json:"rules"`
+	Judged   []string     `json:"judged"`   // the properties that are judged
+	Topology Topology     `json:"topology"` // by rank
+}
+
+// MessageRef is a message type as the columns number it: by its place in Run.Messages,
+// from 1.
+type MessageRef struct {
+	Name  string   `json:"name"`
+	Class string   `json:"class"`
+	Layer int      `json:"layer"`
+	Uses  []string `json:"uses"` // the symbols of its fields
+}
+
+// RuleRef is a rule. Its place in Run.Rules, from 0, is its bit in the columns.
+type RuleRef struct {
+	Name  string `json:"name"`
+	Text  string `json:"text"`
+	Layer int    `json:"layer"`
+}
+
+// Topology is what the algorithm uses of it; the rest is absent.
+type Topology struct {
+	Kind        string  `json:"kind"` // complete, ring, tree, quorums, centre
+	Coordinator *int    `json:"coordinator,omitempty"`
+	Successor   []int   `json:"successor,omitempty"`
+	Parent      []int   `json:"parent,omitempty"` // -1: none
+	Quorums     [][]int `json:"quorums,omitempty"`
+}
+
+// Chunk is a stretch of a run, as columns in the body. All numbers are little-endian and
+// each column is an array of its own, so the body can be viewed as typed arrays. In
+// this order, for Count records, Flights.Count flights and Ends ends:
+//
+//	float64  time of each record, nanoseconds
+//	uint32   cause: the number of the record that led to it, or 0
+//	uint32   rules that fired, bits 0 to 31
+//	uint32   rules that fired, bits 32 to 63
+//	uint32   row in the logical picture, from 0
+//	uint32   index at its process, from 1; 0: it is at no process
+//	uint16   process, a rank
+//	uint16   peer, a rank, or 65535
+//	uint16   flags, see journal.Flags
+//	uint8    kind, see Hello.Kinds
+//	uint8    type of its message, see Run.Messages; 0: none
+//
+//	uint32   sender: the record that sent the message, or 0 if no record did
+//	uint32   end: the record that ended its way, or 0 if that is not known yet
+//	uint16   receiver, a rank
+//	uint8    type of the message
+//	uint8    fate, see journal.Fate
+//
+//	uint32   flight: the number of a flight of an earlier chunk, from 0
+//	uint32   end: the record that ended its way
+//
+// Records are numbered from 1, flights from 0 in the order in which they became known.
+type Chunk struct {
+	Run  int `json:"run"`
+	From int `json:"from"` // the number of the first record
+	// Same is how many records from the start are those of the run Like; only in the first
+	// chunk of such an open. The chunks that follow begin after them. The page keeps
+	// these records and the first Flights.From flights, and forgets ends of flights that
+	// are later than Same.
+	Same    int         `json:"same,omitempty"`
+	Count   int         `json:"count"`
+	Flights FlightsPart `json:"flights"`
+	Ends    int         `json:"ends"`
+}
+
+// FlightsPart says which flights a chunk holds.
+type FlightsPart struct {
+	From  int `json:"from"`
+	Count int `json:"count"`
+}
+
+// End is the result of open and more: the run has come to its end, or to its limit.
+type End struct {
+	Run        int              `json:"run"`
+	Records    int              `json:"records"` // so far
+	Complete   bool             `json:"complete"`
+	Reason     string           `json:"reason"` // quiet, limit, stalled, violated; records: More goes on
+	Time       int64            `json:"time"`   // nanoseconds
+	Hash       string           `json:"hash"`   // SHA-256 of the journal
+	Met        bool             `json:"met"`    // all that the scenario expects
+	Unmet      []string         `json:"unmet"`
+	Violations []ViolationFound `json:"violations"`
+	Entries    int              `json:"entries"` // completed
+	Waiting    int              `json:"waiting"`
+	Inside     int              `json:"inside"`
+	Sent       []Sent           `json:"sent"`
+	Wait       *Spread          `json:"wait,omitempty"` // from request to entry, in D
+}
+
+// ViolationFound is a broken promise.
+type ViolationFound struct {
+	Property string `json:"property"`
+	Record   int    `json:"record"`
+	Rank     *int   `json:"rank,omitempty"`
+	Text     string `json:"text"`
+}
+
+// Sent is how many messages of a type were sent in the measured window.
+type Sent struct {
+	Name  string `json:"name"`
+	Layer int    `json:"layer"`
+	Class string `json:"class"`
+	Count uint64 `json:"count"`
+}
+
+// Spread is a distribution.
+type Spread struct {
+	Count  int     `json:"count"`
+	Mean   float64 `json:"mean"`
+	Median float64 `json:"median"`
+	P99    float64 `json:"p99"`
+	Max    float64 `json:"max"`
+}
+
+// Described answers describe.
+type Described struct {
+	Run       int            `json:"run"`
+	From      int            `json:"from"`
+	Records   []trace.Record `json:"records"`
+	Sentences []string       `json:"sentences"` // one for each record
+}
+
+// States answers states.
+type States struct {
+	Run       int            `json:"run"`
+	At        int            `json:"at"`
+	Processes []ProcessState `json:"processes"`
+}
+
+// ProcessState is a process after a record.
+type ProcessState struct {
+	Rank   int          `json:"rank"`
+	Record int          `json:"record"` // the last one at this process, or 0
+	Client string       `json:"client"` // away, waiting, inside
+	Down   bool         `json:"down,omitempty"`
+	Paused bool         `json:"paused,omitempty"`
+	Fields []FieldState `json:"fields"`
+	Timers []TimerState `json:"timers"`
+}
+
+// FieldState is one field of a machine.
+type FieldState struct {
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Durable bool   `json:"durable,omitempty"`
+}
+
+// TimerState is an armed timer. It runs out between Lo and Hi after the record that armed
+// it.
+type TimerState struct {
+	Name  string `json:"name"`
+	Layer int    `json:"layer,omitempty"`
+	Armed int    `json:"armed"`
+	Lo    int64  `json:"lo"`
+	Hi    int64  `json:"hi"`
+}
+
+// Found answers find.
+type Found struct {
+	Run     int   `json:"run"`
+	Records []int `json:"records"`
+	More    bool  `json:"more,omitempty"` // there are others beyond these
+}
+
+// Hash answers hash.
+type Hash struct {
+	Run  int    `json:"run"`
+	At   int    `json:"at"`
+	Hash string `json:"hash"` // the first 48 bits of SHA-256 of the journal up to this record, in hex
+}
+
+// Exported answers export. The file is the body.
+type Exported struct {
+	Run  int    `json:"run"`
+	Name string `json:"name"` // that the file should have
+	Type string `json:"mime"`
+}
+
+// Progress says how far a request has come that has not answered yet.
+type Progress struct {
+	Done  int `json:"done"`
+	Total int `json:"total"`
+}
+
+// Done is an answer that says nothing more.
+type Done struct{}
+
+// Header returns the header of the frame as JSON.
+func (f *Frame) Header() ([]byte, error) {
+	head, err := json.Marshal(struct {
+		ID   uint64 `json:"id"`
+		Type string `json:"type"`
+	}{f.ID, f.Type})
+	if err != nil || f.Head == nil {
+		return head, err
+	}
+	fields, err := json.Marshal(f.Head)
+	if err != nil {
+		return nil, fmt.Errorf("engine: encoding a frame: %w", err)
+	}
+	if len(fields) == len("{}") {
+		return head, nil
+	}
+	return append(append(head[:len(head)-1], ','), fields[1:]...), nil
+}
