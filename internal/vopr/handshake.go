@@ -43,7 +43,7 @@ func (s *server) hello(receiver uint64) peering.Hello {
 		Phase: says.Phase, Record: says.Record, MinLevel: s.levels.Min, MaxLevel: s.levels.Max,
 	}
 	if s.up() {
-		h.Level, _ = s.replica.Registry().Level()
+		h.Level = s.replica.Level()
 	}
 	return h
 }

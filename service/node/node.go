@@ -407,10 +407,7 @@ func (n *Node) observe() {
 	}
 }
 
-func (n *Node) noteLevel() {
-	level, _ := n.replica.Registry().Level()
-	n.level.Store(level)
-}
+func (n *Node) noteLevel() { n.level.Store(n.replica.Level()) }
 
 // close releases everything and tells whoever waits.
 func (n *Node) close() {

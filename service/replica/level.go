@@ -40,10 +40,22 @@ type Rise struct {
 	Obstacles []string
 }
 
+// Level returns the level of the cluster as far as it is known here, or 0 while this
+// server has no state yet.
+func (r *Replica) Level() uint32 {
+	if r.core.Blank() {
+		return 0
+	}
+	level, _ := r.reg.Level()
+	return level
+}
+
 // checkLevel stops a server that does not read the level of its own state.
 func (r *Replica) checkLevel() error {
-	level, _ := r.reg.Level()
-	return version.Check("the state of the cluster", level, r.cfg.Levels.Min, r.cfg.Levels.Max)
+	if r.core.Blank() {
+		return nil
+	}
+	return version.Check("the state of the cluster", r.Level(), r.cfg.Levels.Min, r.cfg.Levels.Max)
 }
 
 // reads returns the levels that a server reads, as far as it was met.

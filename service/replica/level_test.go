@@ -231,3 +231,18 @@ func TestNothingIsWrittenBehindALowerLevel(t *testing.T) {
 	}
 	c.until("there is a snapshot", func() bool { return !r.Lowering() })
 }
+
+// A server without state knows no level: one that lost its data, or joins, may be of a
+// release that does not read the lowest one.
+func TestBlankServerKnowsNoLevel(t *testing.T) {
+	r, err := New(Config{ID: 1, UID: 1, PeerAddress: "a", ClientAddress: "b", Levels: Levels{Min: 2, Max: 3}}, agreement.Disk{})
+	if err != nil || r.Level() != 0 {
+		t.Fatalf("level %d, %v", r.Level(), err)
+	}
+	disk := agreement.Disk{Snapshot: Bootstrap([]uint64{1})}
+	_, err = New(Config{ID: 1, UID: 1, PeerAddress: "a", ClientAddress: "b", Levels: Levels{Min: 2, Max: 3}}, disk)
+	var unread *version.Error
+	if !errors.As(err, &unread) {
+		t.Fatalf("a server of levels 2 to 3 took a state of level 1: %v", err)
+	}
+}
