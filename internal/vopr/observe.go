@@ -232,7 +232,7 @@ func (s *server) show(v *viewer) {
 		return
 	}
 	o := v.observer
-	v.election, v.watch = feed.Election{Name: o.name}, feed.Watch{Class: o.class, Prefix: o.name}
+	v.election, v.watch = feed.Election{Name: o.name}, feed.Watch{Class: o.class, Prefix: o.name, Waiters: feed.Waiters}
 	v.changed, v.signal, v.all = make(map[string]bool), true, o.prefix
 	s.viewers = append(s.viewers, v)
 	s.replica.WatchLocks(true)

@@ -252,6 +252,58 @@ func (Stage) EnumDescriptor() ([]byte, []int) {
 	return file_service_api_conclave_proto_rawDescGZIP(), []int{2}
 }
 
+// Order is that of a list. Numbers are append-only.
+type Order int32
+
+const (
+	Order_ORDER_NAME Order = 0
+	// The longest queue first.
+	Order_ORDER_QUEUE Order = 1
+	// First what has been held for the longest time.
+	Order_ORDER_AGE Order = 2
+)
+
+// Enum value maps for Order.
+var (
+	Order_name = map[int32]string{
+		0: "ORDER_NAME",
+		1: "ORDER_QUEUE",
+		2: "ORDER_AGE",
+	}
+	Order_value = map[string]int32{
+		"ORDER_NAME":  0,
+		"ORDER_QUEUE": 1,
+		"ORDER_AGE":   2,
+	}
+)
+
+func (x Order) Enum() *Order {
+	p := new(Order)
+	*p = x
+	return p
+}
+
+func (x Order) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Order) Descriptor() protoreflect.EnumDescriptor {
+	return file_service_api_conclave_proto_enumTypes[3].Descriptor()
+}
+
+func (Order) Type() protoreflect.EnumType {
+	return &file_service_api_conclave_proto_enumTypes[3]
+}
+
+func (x Order) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Order.Descriptor instead.
+func (Order) EnumDescriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{3}
+}
+
 // Ending is how a hold ended. Numbers are append-only.
 type Ending int32
 
@@ -296,11 +348,11 @@ func (x Ending) String() string {
 }
 
 func (Ending) Descriptor() protoreflect.EnumDescriptor {
-	return file_service_api_conclave_proto_enumTypes[3].Descriptor()
+	return file_service_api_conclave_proto_enumTypes[4].Descriptor()
 }
 
 func (Ending) Type() protoreflect.EnumType {
-	return &file_service_api_conclave_proto_enumTypes[3]
+	return &file_service_api_conclave_proto_enumTypes[4]
 }
 
 func (x Ending) Number() protoreflect.EnumNumber {
@@ -309,7 +361,7 @@ func (x Ending) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Ending.Descriptor instead.
 func (Ending) EnumDescriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{3}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{4}
 }
 
 type UpgradeRequest_Action int32
@@ -356,11 +408,11 @@ func (x UpgradeRequest_Action) String() string {
 }
 
 func (UpgradeRequest_Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_service_api_conclave_proto_enumTypes[4].Descriptor()
+	return file_service_api_conclave_proto_enumTypes[5].Descriptor()
 }
 
 func (UpgradeRequest_Action) Type() protoreflect.EnumType {
-	return &file_service_api_conclave_proto_enumTypes[4]
+	return &file_service_api_conclave_proto_enumTypes[5]
 }
 
 func (x UpgradeRequest_Action) Number() protoreflect.EnumNumber {
@@ -369,7 +421,7 @@ func (x UpgradeRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UpgradeRequest_Action.Descriptor instead.
 func (UpgradeRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{40, 0}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{42, 0}
 }
 
 // ClientFrame carries requests, in order.
@@ -2027,8 +2079,12 @@ type StatusResponse struct {
 	// it are refused, in bytes.
 	StateBytes      uint64 `protobuf:"varint,19,opt,name=state_bytes,json=stateBytes,proto3" json:"state_bytes,omitempty"`
 	StateLimitBytes uint64 `protobuf:"varint,20,opt,name=state_limit_bytes,json=stateLimitBytes,proto3" json:"state_limit_bytes,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Since when the leader, or that there is none, is as said here, in nanoseconds since
+	// 1970 by the clock of this server.
+	LeaderSinceUnixNs int64    `protobuf:"varint,21,opt,name=leader_since_unix_ns,json=leaderSinceUnixNs,proto3" json:"leader_since_unix_ns,omitempty"`
+	Figures           *Figures `protobuf:"bytes,22,opt,name=figures,proto3" json:"figures,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
@@ -2201,6 +2257,224 @@ func (x *StatusResponse) GetStateLimitBytes() uint64 {
 	return 0
 }
 
+func (x *StatusResponse) GetLeaderSinceUnixNs() int64 {
+	if x != nil {
+		return x.LeaderSinceUnixNs
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetFigures() *Figures {
+	if x != nil {
+		return x.Figures
+	}
+	return nil
+}
+
+// Figures are those of one server. Counters grow from its start.
+type Figures struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Requests uint64                 `protobuf:"varint,1,opt,name=requests,proto3" json:"requests,omitempty"`
+	Replies  uint64                 `protobuf:"varint,2,opt,name=replies,proto3" json:"replies,omitempty"`
+	// Replies which say that a bounded queue was full.
+	Exhausted uint64 `protobuf:"varint,3,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
+	// Writes of the log to disk.
+	Fsyncs        uint64 `protobuf:"varint,4,opt,name=fsyncs,proto3" json:"fsyncs,omitempty"`
+	Snapshots     uint64 `protobuf:"varint,5,opt,name=snapshots,proto3" json:"snapshots,omitempty"`
+	LeaderChanges uint64 `protobuf:"varint,6,opt,name=leader_changes,json=leaderChanges,proto3" json:"leader_changes,omitempty"`
+	// Requests that wait to get into the log; only the leader has any.
+	Pending uint64 `protobuf:"varint,7,opt,name=pending,proto3" json:"pending,omitempty"`
+	// Programs attached to this server, and elections and prefixes watched through it.
+	Streams uint64 `protobuf:"varint,8,opt,name=streams,proto3" json:"streams,omitempty"`
+	Watches uint64 `protobuf:"varint,9,opt,name=watches,proto3" json:"watches,omitempty"`
+	// The size of the data directory, and of the log in it.
+	DiskBytes uint64 `protobuf:"varint,10,opt,name=disk_bytes,json=diskBytes,proto3" json:"disk_bytes,omitempty"`
+	LogBytes  uint64 `protobuf:"varint,11,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
+	// What does not end on this server, and for how long it has been under way; empty if
+	// all goes on.
+	Stalled string `protobuf:"bytes,12,opt,name=stalled,proto3" json:"stalled,omitempty"`
+	// How many requests on streams had their first reply, by the time that this took. Only
+	// times that occurred are listed.
+	Latencies     []*Latency `protobuf:"bytes,13,rep,name=latencies,proto3" json:"latencies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Figures) Reset() {
+	*x = Figures{}
+	mi := &file_service_api_conclave_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Figures) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Figures) ProtoMessage() {}
+
+func (x *Figures) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Figures.ProtoReflect.Descriptor instead.
+func (*Figures) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Figures) GetRequests() uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *Figures) GetReplies() uint64 {
+	if x != nil {
+		return x.Replies
+	}
+	return 0
+}
+
+func (x *Figures) GetExhausted() uint64 {
+	if x != nil {
+		return x.Exhausted
+	}
+	return 0
+}
+
+func (x *Figures) GetFsyncs() uint64 {
+	if x != nil {
+		return x.Fsyncs
+	}
+	return 0
+}
+
+func (x *Figures) GetSnapshots() uint64 {
+	if x != nil {
+		return x.Snapshots
+	}
+	return 0
+}
+
+func (x *Figures) GetLeaderChanges() uint64 {
+	if x != nil {
+		return x.LeaderChanges
+	}
+	return 0
+}
+
+func (x *Figures) GetPending() uint64 {
+	if x != nil {
+		return x.Pending
+	}
+	return 0
+}
+
+func (x *Figures) GetStreams() uint64 {
+	if x != nil {
+		return x.Streams
+	}
+	return 0
+}
+
+func (x *Figures) GetWatches() uint64 {
+	if x != nil {
+		return x.Watches
+	}
+	return 0
+}
+
+func (x *Figures) GetDiskBytes() uint64 {
+	if x != nil {
+		return x.DiskBytes
+	}
+	return 0
+}
+
+func (x *Figures) GetLogBytes() uint64 {
+	if x != nil {
+		return x.LogBytes
+	}
+	return 0
+}
+
+func (x *Figures) GetStalled() string {
+	if x != nil {
+		return x.Stalled
+	}
+	return ""
+}
+
+func (x *Figures) GetLatencies() []*Latency {
+	if x != nil {
+		return x.Latencies
+	}
+	return nil
+}
+
+// Latency counts the requests that took at most a time and longer than that of the
+// Latency before.
+type Latency struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AtMostUs      uint64                 `protobuf:"varint,1,opt,name=at_most_us,json=atMostUs,proto3" json:"at_most_us,omitempty"`
+	Count         uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Latency) Reset() {
+	*x = Latency{}
+	mi := &file_service_api_conclave_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Latency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Latency) ProtoMessage() {}
+
+func (x *Latency) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Latency.ProtoReflect.Descriptor instead.
+func (*Latency) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Latency) GetAtMostUs() uint64 {
+	if x != nil {
+		return x.AtMostUs
+	}
+	return 0
+}
+
+func (x *Latency) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 type Member struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Id          uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2229,7 +2503,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_service_api_conclave_proto_msgTypes[24]
+	mi := &file_service_api_conclave_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2515,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[24]
+	mi := &file_service_api_conclave_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2528,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{24}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Member) GetId() uint64 {
@@ -2359,14 +2633,17 @@ type ListRequest struct {
 	// Answer from the server's own state, which may lag.
 	Stale bool `protobuf:"varint,5,opt,name=stale,proto3" json:"stale,omitempty"`
 	// At most this many waiters of each resource; 0 means 100.
-	Waiters       uint32 `protobuf:"varint,6,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	Waiters uint32 `protobuf:"varint,6,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	// Any order but that of names excludes after: more then says that there are others,
+	// which have to be sought by a longer prefix.
+	Order         Order `protobuf:"varint,7,opt,name=order,proto3,enum=conclave.v1.Order" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2655,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2668,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListRequest) GetClass() Class {
@@ -2436,6 +2713,13 @@ func (x *ListRequest) GetWaiters() uint32 {
 	return 0
 }
 
+func (x *ListRequest) GetOrder() Order {
+	if x != nil {
+		return x.Order
+	}
+	return Order_ORDER_NAME
+}
+
 type ListResponse struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Resources []*Resource            `protobuf:"bytes,1,rep,name=resources,proto3" json:"resources,omitempty"`
@@ -2447,7 +2731,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2743,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2756,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListResponse) GetResources() []*Resource {
@@ -2504,7 +2788,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2516,7 +2800,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2529,7 +2813,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Resource) GetName() string {
@@ -2599,7 +2883,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2895,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2908,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Holder) GetSession() []byte {
@@ -2738,7 +3022,7 @@ type Waiter struct {
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +3034,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +3047,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Waiter) GetSession() []byte {
@@ -2850,7 +3134,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +3146,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +3159,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExplainRequest) GetClass() Class {
@@ -2919,7 +3203,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3215,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3228,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ExplainResponse) GetResource() *Resource {
@@ -2983,7 +3267,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2995,7 +3279,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3008,7 +3292,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Ended) GetFence() uint64 {
@@ -3082,16 +3366,24 @@ func (x *Ended) GetBy() string {
 }
 
 type WatchRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Class         Class                  `protobuf:"varint,1,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
-	Prefix        string                 `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Class  Class                  `protobuf:"varint,1,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Prefix string                 `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// At most this many waiters of each resource; 0 means 100.
+	Waiters uint32 `protobuf:"varint,3,opt,name=waiters,proto3" json:"waiters,omitempty"`
+	// At least this long between two messages once everything was told. What changes
+	// meanwhile is told once, as it is then.
+	IntervalNs int64 `protobuf:"varint,4,opt,name=interval_ns,json=intervalNs,proto3" json:"interval_ns,omitempty"`
+	// The watch ends with RESOURCE_EXHAUSTED once more than this many resources are held
+	// under the prefix; 0 sets no bound.
+	Most          uint32 `protobuf:"varint,5,opt,name=most,proto3" json:"most,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3103,7 +3395,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3116,7 +3408,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WatchRequest) GetClass() Class {
@@ -3131,6 +3423,27 @@ func (x *WatchRequest) GetPrefix() string {
 		return x.Prefix
 	}
 	return ""
+}
+
+func (x *WatchRequest) GetWaiters() uint32 {
+	if x != nil {
+		return x.Waiters
+	}
+	return 0
+}
+
+func (x *WatchRequest) GetIntervalNs() int64 {
+	if x != nil {
+		return x.IntervalNs
+	}
+	return 0
+}
+
+func (x *WatchRequest) GetMost() uint32 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
 }
 
 // Changes are resources as they are now.
@@ -3149,7 +3462,7 @@ type Changes struct {
 
 func (x *Changes) Reset() {
 	*x = Changes{}
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3161,7 +3474,7 @@ func (x *Changes) String() string {
 func (*Changes) ProtoMessage() {}
 
 func (x *Changes) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3174,7 +3487,7 @@ func (x *Changes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changes.ProtoReflect.Descriptor instead.
 func (*Changes) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Changes) GetResources() []*Resource {
@@ -3218,7 +3531,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3230,7 +3543,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3243,7 +3556,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SessionsRequest) GetAfter() []byte {
@@ -3277,7 +3590,7 @@ type SessionsResponse struct {
 
 func (x *SessionsResponse) Reset() {
 	*x = SessionsResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3289,7 +3602,7 @@ func (x *SessionsResponse) String() string {
 func (*SessionsResponse) ProtoMessage() {}
 
 func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3302,7 +3615,7 @@ func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsResponse.ProtoReflect.Descriptor instead.
 func (*SessionsResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SessionsResponse) GetSessions() []*Session {
@@ -3342,7 +3655,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3354,7 +3667,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3367,7 +3680,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Session) GetId() []byte {
@@ -3459,7 +3772,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3471,7 +3784,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3484,7 +3797,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *EndSessionRequest) GetId() []byte {
@@ -3511,7 +3824,7 @@ type EndSessionResponse struct {
 
 func (x *EndSessionResponse) Reset() {
 	*x = EndSessionResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3523,7 +3836,7 @@ func (x *EndSessionResponse) String() string {
 func (*EndSessionResponse) ProtoMessage() {}
 
 func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3536,7 +3849,7 @@ func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
 func (*EndSessionResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EndSessionResponse) GetHolds() uint32 {
@@ -3557,7 +3870,7 @@ type UpgradeRequest struct {
 
 func (x *UpgradeRequest) Reset() {
 	*x = UpgradeRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3882,7 @@ func (x *UpgradeRequest) String() string {
 func (*UpgradeRequest) ProtoMessage() {}
 
 func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3895,7 @@ func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UpgradeRequest) GetAction() UpgradeRequest_Action {
@@ -3617,7 +3930,7 @@ type UpgradeResponse struct {
 
 func (x *UpgradeResponse) Reset() {
 	*x = UpgradeResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3629,7 +3942,7 @@ func (x *UpgradeResponse) String() string {
 func (*UpgradeResponse) ProtoMessage() {}
 
 func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3642,7 +3955,7 @@ func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UpgradeResponse) GetLevel() uint32 {
@@ -3689,7 +4002,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +4014,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +4027,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -3737,7 +4050,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +4062,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +4075,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Observation) GetName() string {
@@ -3794,7 +4107,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3806,7 +4119,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3819,7 +4132,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
 }
 
 type MembersResponse struct {
@@ -3832,7 +4145,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3844,7 +4157,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3857,7 +4170,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *MembersResponse) GetCluster() string {
@@ -3888,7 +4201,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3900,7 +4213,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3913,7 +4226,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
@@ -3985,7 +4298,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3997,7 +4310,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4010,7 +4323,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AddMember) GetPeerAddress() string {
@@ -4036,7 +4349,7 @@ type PromoteMember struct {
 
 func (x *PromoteMember) Reset() {
 	*x = PromoteMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4048,7 +4361,7 @@ func (x *PromoteMember) String() string {
 func (*PromoteMember) ProtoMessage() {}
 
 func (x *PromoteMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4061,7 +4374,7 @@ func (x *PromoteMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
 func (*PromoteMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PromoteMember) GetId() uint64 {
@@ -4084,7 +4397,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4096,7 +4409,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4109,7 +4422,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RemoveMember) GetId() uint64 {
@@ -4136,7 +4449,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4148,7 +4461,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4161,7 +4474,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -4186,7 +4499,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4198,7 +4511,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4211,7 +4524,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -4254,7 +4567,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4266,7 +4579,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4279,7 +4592,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -4313,7 +4626,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4325,7 +4638,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4338,7 +4651,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *BackupRequest) GetStale() bool {
@@ -4357,7 +4670,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4369,7 +4682,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4382,7 +4695,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -4502,7 +4815,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05keeps\x18\x06 \x03(\v2\x11.conclave.v1.KeptR\x05keeps\"\r\n" +
 	"\vPingRequest\"\x0e\n" +
 	"\fPingResponse\"\x0f\n" +
-	"\rStatusRequest\"\xe0\x04\n" +
+	"\rStatusRequest\"\xc1\x05\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12\x16\n" +
@@ -4525,7 +4838,29 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\tlevel_max\x18\x12 \x01(\rR\blevelMax\x12\x1f\n" +
 	"\vstate_bytes\x18\x13 \x01(\x04R\n" +
 	"stateBytes\x12*\n" +
-	"\x11state_limit_bytes\x18\x14 \x01(\x04R\x0fstateLimitBytes\"\xfb\x02\n" +
+	"\x11state_limit_bytes\x18\x14 \x01(\x04R\x0fstateLimitBytes\x12/\n" +
+	"\x14leader_since_unix_ns\x18\x15 \x01(\x03R\x11leaderSinceUnixNs\x12.\n" +
+	"\afigures\x18\x16 \x01(\v2\x14.conclave.v1.FiguresR\afigures\"\x92\x03\n" +
+	"\aFigures\x12\x1a\n" +
+	"\brequests\x18\x01 \x01(\x04R\brequests\x12\x18\n" +
+	"\areplies\x18\x02 \x01(\x04R\areplies\x12\x1c\n" +
+	"\texhausted\x18\x03 \x01(\x04R\texhausted\x12\x16\n" +
+	"\x06fsyncs\x18\x04 \x01(\x04R\x06fsyncs\x12\x1c\n" +
+	"\tsnapshots\x18\x05 \x01(\x04R\tsnapshots\x12%\n" +
+	"\x0eleader_changes\x18\x06 \x01(\x04R\rleaderChanges\x12\x18\n" +
+	"\apending\x18\a \x01(\x04R\apending\x12\x18\n" +
+	"\astreams\x18\b \x01(\x04R\astreams\x12\x18\n" +
+	"\awatches\x18\t \x01(\x04R\awatches\x12\x1d\n" +
+	"\n" +
+	"disk_bytes\x18\n" +
+	" \x01(\x04R\tdiskBytes\x12\x1b\n" +
+	"\tlog_bytes\x18\v \x01(\x04R\blogBytes\x12\x18\n" +
+	"\astalled\x18\f \x01(\tR\astalled\x122\n" +
+	"\tlatencies\x18\r \x03(\v2\x14.conclave.v1.LatencyR\tlatencies\"=\n" +
+	"\aLatency\x12\x1c\n" +
+	"\n" +
+	"at_most_us\x18\x01 \x01(\x04R\batMostUs\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xfb\x02\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12!\n" +
 	"\fpeer_address\x18\x02 \x01(\tR\vpeerAddress\x12%\n" +
@@ -4541,14 +4876,15 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	" \x01(\x0e2\x12.conclave.v1.StageR\x05stage\x12\x1b\n" +
 	"\tlevel_min\x18\v \x01(\rR\blevelMin\x12\x1b\n" +
 	"\tlevel_max\x18\f \x01(\rR\blevelMax\x12\x14\n" +
-	"\x05build\x18\r \x01(\tR\x05build\"\xab\x01\n" +
+	"\x05build\x18\r \x01(\tR\x05build\"\xd5\x01\n" +
 	"\vListRequest\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x14\n" +
 	"\x05after\x18\x03 \x01(\tR\x05after\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05stale\x18\x05 \x01(\bR\x05stale\x12\x18\n" +
-	"\awaiters\x18\x06 \x01(\rR\awaiters\"W\n" +
+	"\awaiters\x18\x06 \x01(\rR\awaiters\x12(\n" +
+	"\x05order\x18\a \x01(\x0e2\x12.conclave.v1.OrderR\x05order\"W\n" +
 	"\fListResponse\x123\n" +
 	"\tresources\x18\x01 \x03(\v2\x15.conclave.v1.ResourceR\tresources\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\"\xdf\x01\n" +
@@ -4605,10 +4941,14 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x06reason\x18\b \x01(\tR\x06reason\x12\x14\n" +
 	"\x05owner\x18\t \x01(\tR\x05owner\x12\x0e\n" +
 	"\x02by\x18\n" +
-	" \x01(\tR\x02by\"P\n" +
+	" \x01(\tR\x02by\"\x9f\x01\n" +
 	"\fWatchRequest\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x16\n" +
-	"\x06prefix\x18\x02 \x01(\tR\x06prefix\"|\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x18\n" +
+	"\awaiters\x18\x03 \x01(\rR\awaiters\x12\x1f\n" +
+	"\vinterval_ns\x18\x04 \x01(\x03R\n" +
+	"intervalNs\x12\x12\n" +
+	"\x04most\x18\x05 \x01(\rR\x04most\"|\n" +
 	"\aChanges\x123\n" +
 	"\tresources\x18\x01 \x03(\v2\x15.conclave.v1.ResourceR\tresources\x12\x12\n" +
 	"\x04gone\x18\x02 \x03(\tR\x04gone\x12\x14\n" +
@@ -4722,7 +5062,12 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\rSTAGE_SETTLED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_RESERVED\x10\x01\x12\x11\n" +
 	"\rSTAGE_JOINING\x10\x02\x12\x11\n" +
-	"\rSTAGE_LEAVING\x10\x03*p\n" +
+	"\rSTAGE_LEAVING\x10\x03*7\n" +
+	"\x05Order\x12\x0e\n" +
+	"\n" +
+	"ORDER_NAME\x10\x00\x12\x0f\n" +
+	"\vORDER_QUEUE\x10\x01\x12\r\n" +
+	"\tORDER_AGE\x10\x02*p\n" +
 	"\x06Ending\x12\x16\n" +
 	"\x12ENDING_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
@@ -4760,158 +5105,164 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 	return file_service_api_conclave_proto_rawDescData
 }
 
-var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
 	(Stage)(0),                    // 2: conclave.v1.Stage
-	(Ending)(0),                   // 3: conclave.v1.Ending
-	(UpgradeRequest_Action)(0),    // 4: conclave.v1.UpgradeRequest.Action
-	(*ClientFrame)(nil),           // 5: conclave.v1.ClientFrame
-	(*ServerFrame)(nil),           // 6: conclave.v1.ServerFrame
-	(*Welcome)(nil),               // 7: conclave.v1.Welcome
-	(*Farewell)(nil),              // 8: conclave.v1.Farewell
-	(*Request)(nil),               // 9: conclave.v1.Request
-	(*Open)(nil),                  // 10: conclave.v1.Open
-	(*Renew)(nil),                 // 11: conclave.v1.Renew
-	(*Close)(nil),                 // 12: conclave.v1.Close
-	(*Acquire)(nil),               // 13: conclave.v1.Acquire
-	(*Kept)(nil),                  // 14: conclave.v1.Kept
-	(*Release)(nil),               // 15: conclave.v1.Release
-	(*Cancel)(nil),                // 16: conclave.v1.Cancel
-	(*Update)(nil),                // 17: conclave.v1.Update
-	(*Revoke)(nil),                // 18: conclave.v1.Revoke
-	(*Transfer)(nil),              // 19: conclave.v1.Transfer
-	(*Reply)(nil),                 // 20: conclave.v1.Reply
-	(*Dependency)(nil),            // 21: conclave.v1.Dependency
-	(*WaitsRequest)(nil),          // 22: conclave.v1.WaitsRequest
-	(*WaitsResponse)(nil),         // 23: conclave.v1.WaitsResponse
-	(*Waiting)(nil),               // 24: conclave.v1.Waiting
-	(*PingRequest)(nil),           // 25: conclave.v1.PingRequest
-	(*PingResponse)(nil),          // 26: conclave.v1.PingResponse
-	(*StatusRequest)(nil),         // 27: conclave.v1.StatusRequest
-	(*StatusResponse)(nil),        // 28: conclave.v1.StatusResponse
-	(*Member)(nil),                // 29: conclave.v1.Member
-	(*ListRequest)(nil),           // 30: conclave.v1.ListRequest
-	(*ListResponse)(nil),          // 31: conclave.v1.ListResponse
-	(*Resource)(nil),              // 32: conclave.v1.Resource
-	(*Holder)(nil),                // 33: conclave.v1.Holder
-	(*Waiter)(nil),                // 34: conclave.v1.Waiter
-	(*ExplainRequest)(nil),        // 35: conclave.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 36: conclave.v1.ExplainResponse
-	(*Ended)(nil),                 // 37: conclave.v1.Ended
-	(*WatchRequest)(nil),          // 38: conclave.v1.WatchRequest
-	(*Changes)(nil),               // 39: conclave.v1.Changes
-	(*SessionsRequest)(nil),       // 40: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil),      // 41: conclave.v1.SessionsResponse
-	(*Session)(nil),               // 42: conclave.v1.Session
-	(*EndSessionRequest)(nil),     // 43: conclave.v1.EndSessionRequest
-	(*EndSessionResponse)(nil),    // 44: conclave.v1.EndSessionResponse
-	(*UpgradeRequest)(nil),        // 45: conclave.v1.UpgradeRequest
-	(*UpgradeResponse)(nil),       // 46: conclave.v1.UpgradeResponse
-	(*ObserveRequest)(nil),        // 47: conclave.v1.ObserveRequest
-	(*Observation)(nil),           // 48: conclave.v1.Observation
-	(*MembersRequest)(nil),        // 49: conclave.v1.MembersRequest
-	(*MembersResponse)(nil),       // 50: conclave.v1.MembersResponse
-	(*ChangeMembersRequest)(nil),  // 51: conclave.v1.ChangeMembersRequest
-	(*AddMember)(nil),             // 52: conclave.v1.AddMember
-	(*PromoteMember)(nil),         // 53: conclave.v1.PromoteMember
-	(*RemoveMember)(nil),          // 54: conclave.v1.RemoveMember
-	(*ChangeMembersResponse)(nil), // 55: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 56: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 57: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 58: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 59: conclave.v1.BackupChunk
+	(Order)(0),                    // 3: conclave.v1.Order
+	(Ending)(0),                   // 4: conclave.v1.Ending
+	(UpgradeRequest_Action)(0),    // 5: conclave.v1.UpgradeRequest.Action
+	(*ClientFrame)(nil),           // 6: conclave.v1.ClientFrame
+	(*ServerFrame)(nil),           // 7: conclave.v1.ServerFrame
+	(*Welcome)(nil),               // 8: conclave.v1.Welcome
+	(*Farewell)(nil),              // 9: conclave.v1.Farewell
+	(*Request)(nil),               // 10: conclave.v1.Request
+	(*Open)(nil),                  // 11: conclave.v1.Open
+	(*Renew)(nil),                 // 12: conclave.v1.Renew
+	(*Close)(nil),                 // 13: conclave.v1.Close
+	(*Acquire)(nil),               // 14: conclave.v1.Acquire
+	(*Kept)(nil),                  // 15: conclave.v1.Kept
+	(*Release)(nil),               // 16: conclave.v1.Release
+	(*Cancel)(nil),                // 17: conclave.v1.Cancel
+	(*Update)(nil),                // 18: conclave.v1.Update
+	(*Revoke)(nil),                // 19: conclave.v1.Revoke
+	(*Transfer)(nil),              // 20: conclave.v1.Transfer
+	(*Reply)(nil),                 // 21: conclave.v1.Reply
+	(*Dependency)(nil),            // 22: conclave.v1.Dependency
+	(*WaitsRequest)(nil),          // 23: conclave.v1.WaitsRequest
+	(*WaitsResponse)(nil),         // 24: conclave.v1.WaitsResponse
+	(*Waiting)(nil),               // 25: conclave.v1.Waiting
+	(*PingRequest)(nil),           // 26: conclave.v1.PingRequest
+	(*PingResponse)(nil),          // 27: conclave.v1.PingResponse
+	(*StatusRequest)(nil),         // 28: conclave.v1.StatusRequest
+	(*StatusResponse)(nil),        // 29: conclave.v1.StatusResponse
+	(*Figures)(nil),               // 30: conclave.v1.Figures
+	(*Latency)(nil),               // 31: conclave.v1.Latency
+	(*Member)(nil),                // 32: conclave.v1.Member
+	(*ListRequest)(nil),           // 33: conclave.v1.ListRequest
+	(*ListResponse)(nil),          // 34: conclave.v1.ListResponse
+	(*Resource)(nil),              // 35: conclave.v1.Resource
+	(*Holder)(nil),                // 36: conclave.v1.Holder
+	(*Waiter)(nil),                // 37: conclave.v1.Waiter
+	(*ExplainRequest)(nil),        // 38: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 39: conclave.v1.ExplainResponse
+	(*Ended)(nil),                 // 40: conclave.v1.Ended
+	(*WatchRequest)(nil),          // 41: conclave.v1.WatchRequest
+	(*Changes)(nil),               // 42: conclave.v1.Changes
+	(*SessionsRequest)(nil),       // 43: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil),      // 44: conclave.v1.SessionsResponse
+	(*Session)(nil),               // 45: conclave.v1.Session
+	(*EndSessionRequest)(nil),     // 46: conclave.v1.EndSessionRequest
+	(*EndSessionResponse)(nil),    // 47: conclave.v1.EndSessionResponse
+	(*UpgradeRequest)(nil),        // 48: conclave.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 49: conclave.v1.UpgradeResponse
+	(*ObserveRequest)(nil),        // 50: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 51: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 52: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 53: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 54: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 55: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 56: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 57: conclave.v1.RemoveMember
+	(*ChangeMembersResponse)(nil), // 58: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 59: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 60: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 61: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 62: conclave.v1.BackupChunk
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
-	9,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
-	7,  // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
-	20, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
-	8,  // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
+	10, // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
+	8,  // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
+	21, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
+	9,  // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
 	0,  // 4: conclave.v1.Farewell.code:type_name -> conclave.v1.Code
-	10, // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
-	11, // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
-	12, // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
-	13, // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
-	15, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
-	16, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
-	17, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
-	18, // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
-	19, // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
+	11, // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
+	12, // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
+	13, // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
+	14, // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
+	16, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
+	17, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
+	18, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
+	19, // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
+	20, // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
 	1,  // 14: conclave.v1.Acquire.class:type_name -> conclave.v1.Class
-	14, // 15: conclave.v1.Acquire.keeps:type_name -> conclave.v1.Kept
+	15, // 15: conclave.v1.Acquire.keeps:type_name -> conclave.v1.Kept
 	1,  // 16: conclave.v1.Kept.class:type_name -> conclave.v1.Class
 	1,  // 17: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
 	0,  // 18: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	33, // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
-	21, // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
-	34, // 21: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
+	36, // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	22, // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
+	37, // 21: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
 	1,  // 22: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
-	33, // 23: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
-	24, // 24: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
-	34, // 25: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
+	36, // 23: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
+	25, // 24: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
+	37, // 25: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
 	1,  // 26: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
-	33, // 27: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
-	14, // 28: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
-	29, // 29: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	2,  // 30: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
-	1,  // 31: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	32, // 32: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,  // 33: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	33, // 34: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	34, // 35: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,  // 36: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	32, // 37: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	37, // 38: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	3,  // 39: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,  // 40: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	32, // 41: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	42, // 42: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	4,  // 43: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	33, // 44: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	29, // 45: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	52, // 46: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	53, // 47: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	54, // 48: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	29, // 49: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	5,  // 50: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	25, // 51: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	9,  // 52: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	27, // 53: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	30, // 54: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	35, // 55: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	22, // 56: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	38, // 57: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	40, // 58: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	47, // 59: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	49, // 60: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	51, // 61: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	56, // 62: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	43, // 63: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	45, // 64: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	58, // 65: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	6,  // 66: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	26, // 67: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	20, // 68: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	28, // 69: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	31, // 70: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	36, // 71: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	23, // 72: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	39, // 73: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	41, // 74: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	48, // 75: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	50, // 76: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	55, // 77: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	57, // 78: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	44, // 79: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	46, // 80: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	59, // 81: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	66, // [66:82] is the sub-list for method output_type
-	50, // [50:66] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	36, // 27: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
+	15, // 28: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
+	32, // 29: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	30, // 30: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
+	31, // 31: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
+	2,  // 32: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
+	1,  // 33: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	3,  // 34: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
+	35, // 35: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	1,  // 36: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	36, // 37: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	37, // 38: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,  // 39: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	35, // 40: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	40, // 41: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	4,  // 42: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,  // 43: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	35, // 44: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	45, // 45: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	5,  // 46: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	36, // 47: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	32, // 48: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	55, // 49: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	56, // 50: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	57, // 51: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	32, // 52: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	6,  // 53: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	26, // 54: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10, // 55: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	28, // 56: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	33, // 57: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	38, // 58: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	23, // 59: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	41, // 60: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	43, // 61: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	50, // 62: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	52, // 63: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	54, // 64: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	59, // 65: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	46, // 66: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	48, // 67: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	61, // 68: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,  // 69: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	27, // 70: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21, // 71: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	29, // 72: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	34, // 73: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	39, // 74: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	24, // 75: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	42, // 76: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	44, // 77: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	51, // 78: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	53, // 79: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	58, // 80: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	60, // 81: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	47, // 82: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	49, // 83: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	62, // 84: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	69, // [69:85] is the sub-list for method output_type
+	53, // [53:69] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -4930,7 +5281,7 @@ func file_service_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[46].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[48].OneofWrappers = []any{
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
@@ -4940,8 +5291,8 @@ func file_service_api_conclave_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   55,
+			NumEnums:      6,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

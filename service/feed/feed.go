@@ -22,7 +22,7 @@ import (
 const (
 	// PageSize is how many resources one message of a Watch has at most, if all are told.
 	PageSize = 1000
-	// Waiters is how many waiters of each are told.
+	// Waiters is how many waiters of each are told if nobody says how many.
 	Waiters = 100
 )
 
@@ -58,6 +58,8 @@ func Differ(a, b *api.Observation) bool {
 type Watch struct {
 	Class  registry.Class
 	Prefix string
+	// Waiters is how many waiters of each are told.
+	Waiters int
 
 	known map[string]bool // those that were told and are not gone
 	// While everything is told, after is the name that was told last, and gone those known
@@ -79,7 +81,7 @@ func (w *Watch) Begin() {
 // is one even if nothing is held: its reader then knows that it has seen everything.
 func (w *Watch) Page(state *registry.Version) (changes *api.Changes, more bool) {
 	changes = &api.Changes{Reset_: w.after == "" && len(w.known) == 0}
-	page, more := state.List(w.Class, w.Prefix, w.after, PageSize, Waiters)
+	page, more := state.List(w.Class, w.Prefix, w.after, PageSize, w.Waiters)
 	for i := range page {
 		changes.Resources = append(changes.Resources, convert.Resource(&page[i]))
 		w.after = page[i].Name
@@ -100,7 +102,7 @@ func (w *Watch) Page(state *registry.Version) (changes *api.Changes, more bool) 
 func (w *Watch) Changed(state *registry.Version, names []string) *api.Changes {
 	changes := new(api.Changes)
 	for _, name := range names {
-		res, held, _ := state.Explain(w.Class, name, Waiters)
+		res, held, _ := state.Explain(w.Class, name, w.Waiters)
 		if held {
 			w.known[name] = true
 			changes.Resources = append(changes.Resources, convert.Resource(&res))
@@ -114,3 +116,6 @@ func (w *Watch) Changed(state *registry.Version, names []string) *api.Changes {
 	}
 	return changes
 }
+
+// Known returns how many resources are held, as far as was told.
+func (w *Watch) Known() int { return len(w.known) }

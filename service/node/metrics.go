@@ -7,7 +7,7 @@ import (
 )
 
 // Metrics are the figures of a node. They may be read at any time, however busy the
-// node is. They only grow, but for Leader and Stats.
+// node is. They only grow, but for Leader, LeaderSince and Stats.
 type Metrics struct {
 	// Requests and Replies count what clients sent and were answered.
 	Requests, Replies atomic.Uint64
@@ -24,6 +24,8 @@ type Metrics struct {
 	Leader atomic.Uint64
 	// LeaderChanges counts how often Leader changed.
 	LeaderChanges atomic.Uint64
+	// LeaderSince is when Leader changed last, or the node started: ns since 1970.
+	LeaderSince atomic.Int64
 
 	stats atomic.Pointer[replica.Stats]
 }

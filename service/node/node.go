@@ -85,6 +85,7 @@ func Start(cfg Config) (*Node, error) {
 		}
 		return nil, err
 	}
+	n.metrics.LeaderSince.Store(time.Now().UnixNano())
 	go n.run()
 	return n, nil
 }
@@ -396,6 +397,7 @@ func (n *Node) observe() {
 	n.leader = leader
 	n.served = n.served || leader != 0
 	n.metrics.Leader.Store(leader)
+	n.metrics.LeaderSince.Store(time.Now().UnixNano())
 	n.metrics.LeaderChanges.Add(1)
 	switch leader {
 	case 0:

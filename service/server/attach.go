@@ -52,8 +52,8 @@ func (s service) Attach(frames attachStream) error {
 			go hangUp(ctx)
 		}
 	})
-	s.metrics.streams.Inc()
-	defer s.metrics.streams.Dec()
+	s.metrics.attached.Add(1)
+	defer s.metrics.attached.Add(-1)
 	conn, err := s.connect(ctx, out)
 	switch {
 	case errors.Is(err, node.ErrNotLeader) && wantsRelay(ctx):

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,6 +75,9 @@ type Config struct {
 
 	// What follows has no key.
 
+	// Page, if not nil, serves the page for browsers: at / to those that ask for HTML,
+	// and at every other path that is not the server's own.
+	Page http.Handler
 	// Version is what the server says of itself.
 	Version string
 	// Log receives what happens [slog.Default()].

@@ -1,8 +1,11 @@
 package server
 
 import (
+	"fmt"
 	"html/template"
+	"mime"
 	"net/http"
+	"strings"
 )
 
 var front = template.Must(template.New("front").Parse(`<!doctype html>
@@ -15,12 +18,13 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 <table>
 <tr><td><a href="/v1/status">GET /v1/status</a><td>this server, and the cluster as it sees it
 <tr><td><a href="/v1/members">GET /v1/members</a><td>the servers as the leader sees them
-<tr><td><a href="/v1/locks">GET /v1/locks</a><td>who holds and who waits; <code>?prefix= after= limit= waiters= stale=</code>
+<tr><td><a href="/v1/locks">GET /v1/locks</a><td>who holds and who waits; <code>?prefix= after= limit= waiters= order=queue|age stale=</code>
 <tr><td><a href="/v1/elections">GET /v1/elections</a><td>the same for elections
 <tr><td>GET /v1/elections/{name}<td>who leads
 <tr><td>GET /v1/elections/{name}/watch<td>who leads, now and from now on (server-sent events)
 <tr><td>GET /v1/locks/{name}/why, /v1/elections/{name}/why<td>who holds, who waits in which order, and how the last holds ended
 <tr><td><a href="/v1/waits">GET /v1/waits</a><td>who waits while keeping something; <code>?limit= stale=</code>
+<tr><td><a href="/v1/watch?status=1s">GET /v1/watch</a><td>the servers and all that changes in one stream; <code>?status=1s&amp;locks=PREFIX&amp;elections=PREFIX</code> (server-sent events)
 <tr><td><a href="/v1/watch/locks">GET /v1/watch/locks</a>, <a href="/v1/watch/elections">/v1/watch/elections</a><td>all that changes under <code>?prefix=</code> (server-sent events)
 <tr><td><a href="/v1/sessions">GET /v1/sessions</a><td>live sessions; <code>?after= limit= stale=</code>
 <tr><td>POST /v1/open<td><code>{"ttl":"10s"}</code> opens a session
@@ -40,8 +44,40 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 </html>
 `))
 
-// frontPage names what is served here.
-func (s *Server) frontPage(w http.ResponseWriter, _ *http.Request) {
+// frontPage gives the page to browsers, and to all others the list of calls.
+func (s *Server) frontPage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Accept")
+	if s.cfg.Page != nil && acceptsHTML(r) {
+		s.cfg.Page.ServeHTTP(w, r)
+		return
+	}
+	s.listCalls(w, r)
+}
+
+// acceptsHTML reports whether a client names HTML among what it wants, as browsers do.
+// What takes anything, as curl does, is a program.
+func acceptsHTML(r *http.Request) bool {
+	for entry := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+		if kind, _, err := mime.ParseMediaType(entry); err == nil && kind == "text/html" {
+			return true
+		}
+	}
+	return false
+}
+
+// elsewhere gives what the page consists of, and refuses all else that is not there.
+func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if s.cfg.Page != nil && reads && !strings.HasPrefix(r.URL.Path, "/v1/") {
+		s.cfg.Page.ServeHTTP(w, r)
+		return
+	}
+	message := fmt.Sprintf("there is no %s %s here: GET /v1/ lists what there is", r.Method, r.URL.Path)
+	writeJSON(w, http.StatusNotFound, problem{Code: "INVALID", Message: message})
+}
+
+// listCalls names what is served here.
+func (s *Server) listCalls(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = front.Execute(w, map[string]any{"Server": s.cfg.ID, "Cluster": s.identity, "Version": s.cfg.Version})
 }

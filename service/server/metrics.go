@@ -1,6 +1,7 @@
 package server
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,9 +21,12 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
 	calls    *prometheus.HistogramVec
-	streams  prometheus.Gauge
-	watches  prometheus.Gauge
 	reloads  *prometheus.CounterVec
+	// latencies are those of requests, once more, in narrower classes.
+	latencies latencies
+	// attached counts the programs with a stream, watching the elections and prefixes
+	// that are watched.
+	attached, watching atomic.Int64
 
 	byOp map[registry.Op]prometheus.Observer
 }
@@ -39,12 +43,6 @@ func newMetrics(s *Server) *metrics {
 			Name: "conclave_call_seconds", Buckets: buckets,
 			Help: "Duration of single calls, by method, with the time that they spent in queues.",
 		}, []string{"method"}),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "conclave_streams", Help: "Programs attached to this server.",
-		}),
-		watches: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "conclave_watches", Help: "Elections being observed through this server.",
-		}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "conclave_certificate_reloads_total",
 			Help: "How often the TLS files were read again, by result: ok, or failed, when the certificates before stay in use.",
@@ -57,12 +55,15 @@ func newMetrics(s *Server) *metrics {
 	for op, name := range opNames {
 		m.byOp[op] = m.requests.WithLabelValues(name)
 	}
-	m.registry.MustRegister(m.requests, m.calls, m.streams, m.watches, m.reloads, newGauges(s),
+	m.registry.MustRegister(m.requests, m.calls, m.reloads, newGauges(s),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-func (m *metrics) observe(op registry.Op, took time.Duration) { m.byOp[op].Observe(took.Seconds()) }
+func (m *metrics) observe(op registry.Op, took time.Duration) {
+	m.byOp[op].Observe(took.Seconds())
+	m.latencies.note(took)
+}
 
 func (m *metrics) call(method string, begun time.Time) {
 	m.calls.WithLabelValues(method).Observe(time.Since(begun).Seconds())
@@ -110,6 +111,8 @@ func newGauges(s *Server) *gauges {
 	g.gauge("conclave_pending_requests", "Requests that wait to get into the log; above 0 only where the leader is.", func(v *snapshot) float64 { return float64(v.Pending) })
 	g.gauge("conclave_state_bytes", "Size of the replicated state, estimated.", func(v *snapshot) float64 { return float64(v.StateBytes) })
 	g.gauge("conclave_state_limit_bytes", "Setting state-limit: where this server, as the leader, takes nothing that makes the state larger.", func(v *snapshot) float64 { return float64(v.StateLimit) })
+	g.gauge("conclave_streams", "Programs attached to this server.", func(v *snapshot) float64 { return float64(v.server.metrics.attached.Load()) })
+	g.gauge("conclave_watches", "Elections and prefixes that are watched through this server.", func(v *snapshot) float64 { return float64(v.server.metrics.watching.Load()) })
 	g.gauge("conclave_relayed_streams", "Programs that cannot reach the leader, whose streams this server passes on to it.", func(v *snapshot) float64 { return float64(v.server.relayed.Load()) })
 	g.gauge("conclave_peers_connected", "Other servers that this one has a connection to.", func(v *snapshot) float64 { return float64(len(v.server.node.Connected())) })
 	return g

@@ -60,8 +60,8 @@ func (s *Server) observe(ctx context.Context, name string, send func(*api.Observ
 		return err
 	}
 	defer watch.Close()
-	s.metrics.watches.Inc()
-	defer s.metrics.watches.Dec()
+	s.metrics.watching.Add(1)
+	defer s.metrics.watching.Add(-1)
 	told := feed.Election{Name: name}
 	for {
 		state, err := s.node.Read(ctx)

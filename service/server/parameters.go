@@ -3,6 +3,9 @@ package server
 import (
 	"net/http"
 	"strconv"
+	"time"
+
+	"github.com/conclave-io/conclave/service/api"
 )
 
 // parameters reads the query of a request, and refuses what it does not know.
@@ -30,8 +33,8 @@ func (p *parameters) number(key string) uint32 {
 		return 0
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil && p.err == nil {
-		p.err = malformed("%s: %.40q is not a number", key, text)
+	if err != nil {
+		p.fail("%s: %.40q is not a number", key, text)
 	}
 	return uint32(n)
 }
@@ -42,10 +45,47 @@ func (p *parameters) truth(key string) bool {
 		return false
 	}
 	v, err := strconv.ParseBool(text)
-	if err != nil && p.err == nil {
-		p.err = malformed("%s: %.40q is neither true nor false", key, text)
+	if err != nil {
+		p.fail("%s: %.40q is neither true nor false", key, text)
 	}
 	return v
+}
+
+// orders are those of lists, by what they are called.
+var orders = map[string]api.Order{"": api.Order_ORDER_NAME, "name": api.Order_ORDER_NAME, "queue": api.Order_ORDER_QUEUE, "age": api.Order_ORDER_AGE}
+
+func (p *parameters) order(key string) api.Order {
+	order, known := orders[p.text(key)]
+	if !known {
+		p.fail("%s: %.40q: must be name, queue or age", key, p.text(key))
+	}
+	return order
+}
+
+// duration returns 0 for what is not given, otherwise a duration within bounds.
+func (p *parameters) duration(key string, least, most time.Duration) time.Duration {
+	text := p.text(key)
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < least || d > most {
+		p.fail("%s: %.40q: must be a duration between %v and %v", key, text, least, most)
+	}
+	return d
+}
+
+// given reports whether a parameter is there, be it empty.
+func (p *parameters) given(key string) bool {
+	p.known[key] = true
+	return len(p.values[key]) > 0
+}
+
+// fail notes an error, if it is the first.
+func (p *parameters) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = malformed(format, args...)
+	}
 }
 
 func (p *parameters) sessionID(key string) []byte {
@@ -54,8 +94,8 @@ func (p *parameters) sessionID(key string) []byte {
 		return nil
 	}
 	id, err := parsePublicID(text)
-	if err != nil && p.err == nil {
-		p.err = malformed("%s: %v", key, err)
+	if err != nil {
+		p.fail("%s: %v", key, err)
 	}
 	return id[:]
 }
@@ -63,8 +103,8 @@ func (p *parameters) sessionID(key string) []byte {
 // check returns the first error.
 func (p *parameters) check() error {
 	for key := range p.values {
-		if !p.known[key] && p.err == nil {
-			p.err = malformed("unknown parameter %.40q", key)
+		if !p.known[key] {
+			p.fail("unknown parameter %.40q", key)
 		}
 	}
 	return p.err

@@ -37,7 +37,7 @@ func (s service) Status(ctx context.Context, _ *api.StatusRequest) (*api.StatusR
 func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 	answer := &api.StatusResponse{
 		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
-		UptimeNs: time.Since(s.started).Nanoseconds(),
+		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.figures(),
 	}
 	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })
 	if errors.Is(err, node.ErrNotLeader) {
@@ -75,17 +75,46 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	if problem != "" {
 		return nil, status.Error(codes.InvalidArgument, problem)
 	}
+	rank, err := rankOf(req)
+	if err != nil {
+		return nil, err
+	}
 	answer := new(api.ListResponse)
+	complete := true
 	look := func(state node.State) {
-		page, more := state.List(class, req.GetPrefix(), req.GetAfter(), page(req.GetLimit()), waiters(req.GetWaiters()))
-		answer.More = more
+		var page []registry.Resource
+		page, answer.More, complete = rank(state, class, limited(req.GetLimit()), waiters(req.GetWaiters()))
 		for i := range page {
 			answer.Resources = append(answer.Resources, convert.Resource(&page[i]))
 		}
 	}
-	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ListResponse, error) {
+	answer, err = read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ListResponse, error) {
 		return leader.List(ctx, req)
 	})
+	if err == nil && !complete {
+		return nil, status.Errorf(codes.ResourceExhausted, "order: over %d names begin with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
+	}
+	return answer, err
+}
+
+// rankOf returns what reads a list in the order that a request asks for, and reports
+// ok = false if there is too much to put in order.
+func rankOf(req *api.ListRequest) (func(state node.State, class registry.Class, limit, waiters int) (page []registry.Resource, more, ok bool), error) {
+	order := registry.Order(req.GetOrder())
+	switch {
+	case req.GetOrder() == api.Order_ORDER_NAME:
+		return func(state node.State, class registry.Class, limit, waiters int) ([]registry.Resource, bool, bool) {
+			page, more := state.List(class, req.GetPrefix(), req.GetAfter(), limit, waiters)
+			return page, more, true
+		}, nil
+	case req.GetOrder() < 0 || !order.Valid():
+		return nil, status.Errorf(codes.InvalidArgument, "order: %d: must be 0 (name), 1 (queue) or 2 (age)", req.GetOrder())
+	case req.GetAfter() != "":
+		return nil, status.Errorf(codes.InvalidArgument, "after: %.100q: only a list in the order of names has further pages", req.GetAfter())
+	}
+	return func(state node.State, class registry.Class, limit, waiters int) ([]registry.Resource, bool, bool) {
+		return state.Rank(class, req.GetPrefix(), order, limit, waiters)
+	}, nil
 }
 
 // Explain tells who holds a resource, who waits, and how its last holds ended.
@@ -126,7 +155,7 @@ func (s service) Waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsRe
 func (s *Server) waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsResponse, error) {
 	answer := new(api.WaitsResponse)
 	look := func(state node.State) {
-		page, more := state.Waits(page(req.GetLimit()))
+		page, more := state.Waits(limited(req.GetLimit()))
 		answer.More = more
 		for i := range page {
 			answer.Waits = append(answer.Waits, convert.Waiting(&page[i]))
@@ -151,7 +180,7 @@ func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 	copy(after[:], req.GetAfter())
 	answer := new(api.SessionsResponse)
 	look := func(state node.State) {
-		page, more := state.Sessions(after, page(req.GetLimit()))
+		page, more := state.Sessions(after, limited(req.GetLimit()))
 		answer.More = more
 		for i, left := range s.remaining(ctx, page) {
 			answer.Sessions = append(answer.Sessions, convert.Session(&page[i], left))
@@ -174,7 +203,8 @@ func (s *Server) remaining(ctx context.Context, sessions []registry.Session) []i
 	return left
 }
 
-func page(limit uint32) int {
+// limited returns how many entries a page has at most.
+func limited(limit uint32) int {
 	if limit == 0 || limit > pageSize {
 		return pageSize
 	}

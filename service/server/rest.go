@@ -49,6 +49,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/locks/{name}/why", s.timed("why", s.explainLock))
 	mux.HandleFunc("GET /v1/elections/{name}/why", s.timed("why", s.explainElection))
 	mux.HandleFunc("GET /v1/waits", s.timed("waits", s.getWaits))
+	mux.HandleFunc("GET /v1/watch", s.watchAll)
 	mux.HandleFunc("GET /v1/watch/locks", s.watchLocks)
 	mux.HandleFunc("GET /v1/watch/elections", s.watchElections)
 	mux.HandleFunc("GET /v1/sessions", s.timed("sessions", s.getSessions))
@@ -56,11 +57,9 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", s.metricsHandler())
+	mux.HandleFunc("GET /v1/{$}", s.listCalls)
 	mux.HandleFunc("GET /{$}", s.frontPage)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		message := fmt.Sprintf("there is no %s %s here: GET / lists what there is", r.Method, r.URL.Path)
-		writeJSON(w, http.StatusNotFound, problem{Code: "INVALID", Message: message})
-	})
+	mux.HandleFunc("/", s.elsewhere)
 	// A page from elsewhere that a browser shows must not be able to release
 	// somebody's locks. Programs send none of the headers that this looks at.
 	return s.guardHost(named(http.NewCrossOriginProtection().Handler(mux)))
@@ -167,6 +166,8 @@ func codeOf(err error) api.Code {
 	switch status.Code(err) {
 	case codes.InvalidArgument:
 		return api.Code_CODE_INVALID
+	case codes.ResourceExhausted:
+		return api.Code_CODE_EXHAUSTED
 	case codes.NotFound:
 		return api.Code_CODE_NOT_FOUND
 	case codes.Unavailable, codes.FailedPrecondition, codes.Canceled, codes.DeadlineExceeded:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/conclave-io/conclave/service/api"
 )
@@ -22,6 +21,7 @@ func (s *Server) listJSON(r *http.Request, class api.Class, key string) (any, er
 	req := &api.ListRequest{
 		Class: class, Prefix: q.text("prefix"), After: q.text("after"),
 		Limit: q.number("limit"), Waiters: q.number("waiters"), Stale: q.truth("stale"),
+		Order: q.order("order"),
 	}
 	if err := q.check(); err != nil {
 		return nil, err
@@ -102,16 +102,7 @@ func (s *Server) getStatus(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := statusJSON{
-		Cluster: st.GetCluster(), Server: st.GetServer(), Leader: st.GetLeader(), Term: bigNumber(st.GetTerm()),
-		CommitIndex: bigNumber(st.GetCommitIndex()), AppliedIndex: bigNumber(st.GetAppliedIndex()),
-		SnapshotIndex: bigNumber(st.GetSnapshotIndex()),
-		Sessions:      st.GetSessions(), Locks: st.GetLocks(), Elections: st.GetElections(), Waiters: st.GetWaiters(),
-		Fence: bigNumber(st.GetFence()), Version: st.GetVersion(),
-		Uptime: spanJSON(time.Duration(st.GetUptimeNs()).Round(time.Millisecond)),
-	}
-	body.Members = membersJSON(st.GetMembers())
-	return body, nil
+	return statusToJSON(st), nil
 }
 
 func (s *Server) getMembers(r *http.Request) (any, error) {

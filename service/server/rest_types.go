@@ -167,6 +167,7 @@ type memberJSON struct {
 	Stage string `json:"stage"`
 }
 
+// statusJSON is what a server says of itself, and of the cluster as it sees it.
 type statusJSON struct {
 	Cluster       string       `json:"cluster"`
 	Server        uint64       `json:"server"`
@@ -183,6 +184,62 @@ type statusJSON struct {
 	Fence         bigNumber    `json:"fence"`
 	Version       string       `json:"version"`
 	Uptime        spanJSON     `json:"uptime"`
+	LeaderSince   time.Time    `json:"leader_since,omitzero"`
+	StateBytes    uint64       `json:"state_bytes"`
+	StateLimit    uint64       `json:"state_limit_bytes"`
+	Figures       *figuresJSON `json:"figures,omitempty"` // nil of a release that has none
+}
+
+func statusToJSON(st *api.StatusResponse) *statusJSON {
+	body := &statusJSON{
+		Cluster: st.GetCluster(), Server: st.GetServer(), Leader: st.GetLeader(), Term: bigNumber(st.GetTerm()),
+		CommitIndex: bigNumber(st.GetCommitIndex()), AppliedIndex: bigNumber(st.GetAppliedIndex()),
+		SnapshotIndex: bigNumber(st.GetSnapshotIndex()),
+		Sessions:      st.GetSessions(), Locks: st.GetLocks(), Elections: st.GetElections(), Waiters: st.GetWaiters(),
+		Fence: bigNumber(st.GetFence()), Version: st.GetVersion(),
+		Uptime:     spanJSON(time.Duration(st.GetUptimeNs()).Round(time.Millisecond)),
+		StateBytes: st.GetStateBytes(), StateLimit: st.GetStateLimitBytes(),
+		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()),
+	}
+	if since := st.GetLeaderSinceUnixNs(); since != 0 {
+		body.LeaderSince = wallClock(since)
+	}
+	return body
+}
+
+// figuresJSON are the counters and sizes of one server. Counters are numbers, since
+// none reaches 2^53.
+type figuresJSON struct {
+	Requests      uint64 `json:"requests"`
+	Replies       uint64 `json:"replies"`
+	Exhausted     uint64 `json:"exhausted"`
+	Fsyncs        uint64 `json:"fsyncs"`
+	Snapshots     uint64 `json:"snapshots"`
+	LeaderChanges uint64 `json:"leader_changes"`
+	Pending       uint64 `json:"pending"`
+	Streams       uint64 `json:"streams"`
+	Watches       uint64 `json:"watches"`
+	DiskBytes     uint64 `json:"disk_bytes"`
+	LogBytes      uint64 `json:"log_bytes"`
+	Stalled       string `json:"stalled,omitempty"`
+	// Latencies are pairs: how many us at most, and how many requests.
+	Latencies [][2]uint64 `json:"latencies"`
+}
+
+func figuresToJSON(f *api.Figures) *figuresJSON {
+	if f == nil {
+		return nil
+	}
+	body := &figuresJSON{
+		Requests: f.GetRequests(), Replies: f.GetReplies(), Exhausted: f.GetExhausted(), Fsyncs: f.GetFsyncs(),
+		Snapshots: f.GetSnapshots(), LeaderChanges: f.GetLeaderChanges(), Pending: f.GetPending(),
+		Streams: f.GetStreams(), Watches: f.GetWatches(), DiskBytes: f.GetDiskBytes(), LogBytes: f.GetLogBytes(),
+		Stalled: f.GetStalled(), Latencies: [][2]uint64{},
+	}
+	for _, l := range f.GetLatencies() {
+		body.Latencies = append(body.Latencies, [2]uint64{l.GetAtMostUs(), l.GetCount()})
+	}
+	return body
 }
 
 type electionJSON struct {

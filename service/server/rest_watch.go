@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/feed"
+	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -80,7 +82,7 @@ func relay(ctx context.Context, leader api.ConclaveClient, name string, send fun
 
 // watchElection streams the states of an election as server-sent events.
 func (s *Server) watchElection(w http.ResponseWriter, r *http.Request) {
-	s.stream(w, r, func(ctx context.Context, event func(kind string, data any) error) error {
+	s.stream(w, r, func(ctx context.Context, event tell) error {
 		return s.follow(ctx, r.PathValue("name"), func(o *api.Observation) error {
 			return event("election", electionToJSON(o))
 		})
@@ -114,21 +116,113 @@ func (s *Server) watchClass(w http.ResponseWriter, r *http.Request, class api.Cl
 		writeError(w, err)
 		return
 	}
-	s.stream(w, r, func(ctx context.Context, event func(kind string, data any) error) error {
-		send := func(c *api.Changes) error {
-			body := changesJSON{Resources: []resourceJSON{}, Gone: append([]string{}, c.GetGone()...), Reset: c.GetReset_(), More: c.GetMore()}
-			for _, res := range c.GetResources() {
-				body.Resources = append(body.Resources, resourceToJSON(res))
-			}
-			return event("changes", body)
-		}
-		_, err := onLeader(ctx, s, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, s.watch(ctx, registry.Class(class), prefix, send)
-		}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
-			return struct{}{}, relayChanges(ctx, leader, &api.WatchRequest{Class: class, Prefix: prefix}, send)
-		})
-		return err
+	s.stream(w, r, func(ctx context.Context, event tell) error {
+		return s.changes(ctx, &api.WatchRequest{Class: class, Prefix: prefix}, "changes", event)
 	})
+}
+
+// tell sends an event of a kind.
+type tell func(kind string, data any) error
+
+const (
+	// changesEvery is how often a stream of everything tells what changed, at most.
+	changesEvery = 100 * time.Millisecond
+	// mostNames is of how many names it tells.
+	mostNames = 10_000
+	// retryEvery is how long it waits before it looks for the leader again.
+	retryEvery = time.Second
+)
+
+// watchAll streams the state of the servers, and the locks and elections under prefixes,
+// as server-sent events. What cannot be told for a while does not end it.
+func (s *Server) watchAll(w http.ResponseWriter, r *http.Request) {
+	q := newParameters(r)
+	every := q.duration("status", 500*time.Millisecond, time.Minute)
+	var parts []func(ctx context.Context, event tell)
+	if every != 0 {
+		parts = append(parts, func(ctx context.Context, event tell) { s.tellSamples(ctx, every, event) })
+	}
+	for key, class := range map[string]api.Class{"locks": api.Class_CLASS_LOCK, "elections": api.Class_CLASS_ELECTION} {
+		if q.given(key) {
+			req := &api.WatchRequest{Class: class, Prefix: q.text(key), Waiters: 1, IntervalNs: changesEvery.Nanoseconds(), Most: mostNames}
+			parts = append(parts, func(ctx context.Context, event tell) { s.tellChanges(ctx, req, key, event) })
+		}
+	}
+	if len(parts) == 0 {
+		q.fail("nothing to watch: give status, locks or elections")
+	}
+	if err := q.check(); err != nil {
+		writeError(w, err)
+		return
+	}
+	s.stream(w, r, func(ctx context.Context, event tell) error {
+		var telling sync.WaitGroup
+		for _, part := range parts {
+			telling.Go(func() { part(ctx, event) })
+		}
+		telling.Wait()
+		if s.stopping() {
+			return s.spoken(ctx, node.ErrStopped)
+		}
+		return s.spoken(ctx, context.Cause(ctx))
+	})
+}
+
+// lackJSON says that a part of the stream cannot be told, and why.
+type lackJSON struct {
+	Part    string `json:"part"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func lack(part string, err error) lackJSON {
+	return lackJSON{part, api.MeaningOf(codeOf(err)).Name, reason(err)}
+}
+
+// tellSamples tells the state of the servers until ctx ends.
+func (s *Server) tellSamples(ctx context.Context, every time.Duration, event tell) {
+	for ctx.Err() == nil {
+		begun := time.Now()
+		if body, err := s.sample(ctx); err == nil {
+			_ = event("status", body) // fails when ctx ends
+		} else if ctx.Err() == nil {
+			_ = event("lack", lack("status", err))
+		}
+		_ = pause(ctx, max(every-time.Since(begun), time.Millisecond))
+	}
+}
+
+// tellChanges tells what is held under a prefix, and what changes, until ctx ends or
+// there is too much of it. While there is no leader it says so now and then.
+func (s *Server) tellChanges(ctx context.Context, req *api.WatchRequest, part string, event tell) {
+	for ctx.Err() == nil {
+		err := s.changes(ctx, req, part, event)
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		_ = event("lack", lack(part, err))
+		if codeOf(err) == api.Code_CODE_EXHAUSTED {
+			return
+		}
+		_ = pause(ctx, retryEvery)
+	}
+}
+
+// changes tells what is held under a prefix, and what changes, as events of a kind.
+func (s *Server) changes(ctx context.Context, req *api.WatchRequest, kind string, event tell) error {
+	send := func(c *api.Changes) error {
+		body := changesJSON{Resources: []resourceJSON{}, Gone: append([]string{}, c.GetGone()...), Reset: c.GetReset_(), More: c.GetMore()}
+		for _, res := range c.GetResources() {
+			body.Resources = append(body.Resources, resourceToJSON(res))
+		}
+		return event(kind, body)
+	}
+	_, err := onLeader(ctx, s, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.watch(ctx, req, send)
+	}, func(ctx context.Context, leader api.ConclaveClient) (struct{}, error) {
+		return struct{}{}, relayChanges(ctx, leader, req, send)
+	})
+	return err
 }
 
 // relayChanges watches through another server.
@@ -152,7 +246,7 @@ func relayChanges(ctx context.Context, leader api.ConclaveClient, req *api.Watch
 
 // stream writes what produce tells as server-sent events, and a sign of life
 // now and then.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, produce func(ctx context.Context, event func(kind string, data any) error) error) {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, produce func(ctx context.Context, event tell) error) {
 	type news struct {
 		kind string
 		data any

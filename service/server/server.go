@@ -36,6 +36,8 @@ type Server struct {
 	metrics  *metrics
 	callees  callees
 	numbers  numbers
+	usage    usage
+	reports  reports
 	relayed  atomic.Int64 // streams passed on to the leader
 	splitter *splitter
 	grpc     *grpc.Server

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -11,18 +12,13 @@ import (
 	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/feed"
 	"github.com/conclave-io/conclave/service/node"
-	"github.com/conclave-io/conclave/service/registry"
 )
 
 // Watch streams the resources under a prefix. It ends as Observe does when this
 // server does not lead.
 func (s service) Watch(req *api.WatchRequest, stream grpc.ServerStreamingServer[api.Changes]) error {
-	class, problem := convert.Class(req.GetClass())
-	if problem != "" {
-		return status.Error(codes.InvalidArgument, problem)
-	}
 	begun := false
-	err := s.watch(stream.Context(), class, req.GetPrefix(), func(c *api.Changes) error {
+	err := s.watch(stream.Context(), req, func(c *api.Changes) error {
 		begun = true
 		return stream.Send(c)
 	})
@@ -32,19 +28,26 @@ func (s service) Watch(req *api.WatchRequest, stream grpc.ServerStreamingServer[
 // watch sends what is held under a prefix, a page at a time, and then what
 // changes, until this server ceases to lead. The first message is sent even if
 // nothing is held: the reader then knows that it has seen everything.
-func (s *Server) watch(ctx context.Context, class registry.Class, prefix string, send func(*api.Changes) error) error {
+func (s *Server) watch(ctx context.Context, req *api.WatchRequest, send func(*api.Changes) error) error {
+	told, interval, err := told(req)
+	if err != nil {
+		return err
+	}
 	ctx, stop := s.live(ctx)
 	defer stop()
-	watch, err := s.node.Watch(ctx, class, prefix, true)
+	watch, err := s.node.Watch(ctx, told.Class, told.Prefix, true)
 	if err != nil {
 		return err
 	}
 	defer watch.Close()
-	s.metrics.watches.Inc()
-	defer s.metrics.watches.Dec()
-	told := feed.Watch{Class: class, Prefix: prefix}
+	s.metrics.watching.Add(1)
+	defer s.metrics.watching.Add(-1)
+	send = atMost(int(req.GetMost()), &told, send)
 	err = s.sendAll(ctx, &told, send)
 	for err == nil {
+		if err := pause(ctx, interval); err != nil {
+			return err
+		}
 		select {
 		case _, open := <-watch.Signal():
 			if !open {
@@ -60,6 +63,47 @@ func (s *Server) watch(ctx context.Context, class registry.Class, prefix string,
 		}
 	}
 	return err
+}
+
+// told returns what begins to tell what a request asks for, and how long is to be
+// between two messages at least.
+func told(req *api.WatchRequest) (feed.Watch, time.Duration, error) {
+	class, problem := convert.Class(req.GetClass())
+	if problem != "" {
+		return feed.Watch{}, 0, status.Error(codes.InvalidArgument, problem)
+	}
+	interval := time.Duration(req.GetIntervalNs())
+	if interval < 0 || interval > time.Minute {
+		return feed.Watch{}, 0, status.Errorf(codes.InvalidArgument, "interval_ns: %d: must be between 0 and %d (1 min)", req.GetIntervalNs(), time.Minute)
+	}
+	return feed.Watch{Class: class, Prefix: req.GetPrefix(), Waiters: waiters(req.GetWaiters())}, interval, nil
+}
+
+// atMost returns a send that fails once more than most resources were told and are
+// held; 0 sets no bound.
+func atMost(most int, told *feed.Watch, send func(*api.Changes) error) func(*api.Changes) error {
+	if most == 0 {
+		return send
+	}
+	return func(c *api.Changes) error {
+		if told.Known() > most {
+			return status.Errorf(codes.ResourceExhausted, "prefix: %q: over %d names begin with it; give a longer one", told.Prefix, most)
+		}
+		return send(c)
+	}
+}
+
+// pause waits for a time, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // sendAll sends everything under a prefix, and what of the known is gone.

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/store"
+)
+
+// figures returns those of this server. It waits for nobody: what is of the replica is
+// as it was after its newest output.
+func (s *Server) figures() *api.Figures {
+	known := s.node.Metrics()
+	f := &api.Figures{
+		Requests: known.Requests.Load(), Replies: known.Replies.Load(), Exhausted: known.Exhausted.Load(),
+		Fsyncs: known.Fsyncs.Load(), Snapshots: known.Snapshots.Load(), LeaderChanges: known.LeaderChanges.Load(),
+		Pending: uint64(known.Stats().Pending), Streams: uint64(s.metrics.attached.Load()), Watches: uint64(s.metrics.watching.Load()),
+		Latencies: s.metrics.latencies.counts(),
+	}
+	f.DiskBytes, f.LogBytes = s.usage.of(s.cfg)
+	if stall := s.node.Stall(); stall.What != "" {
+		f.Stalled = fmt.Sprint(stall)
+	}
+	return f
+}
+
+// usage is how much of the disk the data directory takes.
+type usage struct {
+	mu       sync.Mutex
+	looked   time.Time
+	all, log int64
+}
+
+// usageAge is how old what is said of the data directory may be.
+const usageAge = 5 * time.Second
+
+// of returns the sizes of the data directory and of the log in it, in bytes.
+func (u *usage) of(cfg Config) (all, log uint64) {
+	if cfg.Memory {
+		return 0, 0
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now := time.Now(); u.looked.IsZero() || now.Sub(u.looked) > usageAge {
+		u.looked = now
+		u.all, u.log = store.Usage(cfg.Data)
+	}
+	return uint64(u.all), uint64(u.log)
+}
+
+// latencies counts durations in classes that are an eighth wide at most: eight for each
+// doubling of the microseconds.
+type latencies [8 * 32]atomic.Uint64
+
+// note counts a duration.
+func (l *latencies) note(took time.Duration) {
+	l[min(classOf(uint64(max(took.Microseconds(), 0))), len(l)-1)].Add(1)
+}
+
+// classOf returns the class of a number of microseconds. Those below 8 have one each.
+func classOf(us uint64) int {
+	doublings := max(bits.Len64(us)-4, 0)
+	return 8*doublings + int(us>>doublings)
+}
+
+// largestOf returns the largest number of microseconds in a class.
+func largestOf(class int) uint64 {
+	if class < 16 {
+		return uint64(class)
+	}
+	doublings := class/8 - 1
+	return (uint64(class-8*doublings)+1)<<doublings - 1
+}
+
+// counts returns the classes that have any.
+func (l *latencies) counts() []*api.Latency {
+	var counts []*api.Latency
+	for class := range l {
+		if n := l[class].Load(); n > 0 {
+			counts = append(counts, &api.Latency{AtMostUs: largestOf(class), Count: n})
+		}
+	}
+	return counts
+}
