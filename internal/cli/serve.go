@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/web"
 )
 
 // stopPatience is how long a server may take to stop when it is told to.
@@ -129,6 +130,10 @@ func serverConfig(file string, set []*settingFlag) (server.Config, error) {
 		}
 	}
 	cfg.Version = readVersion().Version
+	var err error
+	if cfg.Page, err = web.Handler(); err != nil {
+		return cfg, err
+	}
 	cfg = cfg.WithDefaults()
 	return cfg, cfg.Validate()
 }

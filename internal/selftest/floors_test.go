@@ -84,11 +84,12 @@ internal/leasemodel/run: internal/leasemodel lab/check process internal/longrun
 internal/line:         service/api
 .:                     service/api internal/boottime internal/line
 embed:                 . service/server # a server in the user's process, and a client of it
+web:                   # the page for browsers
 internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server
 internal/demo:         . internal/local internal/boottime service/server service/version
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile service/server service/backup process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile service/server service/backup web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.

@@ -57,6 +57,8 @@ func (s *Server) describe(r *replica.Replica, answer *api.StatusResponse) {
 	answer.Fence = counts.Fence
 	answer.Level, _ = r.Registry().Level()
 	answer.LevelMin, answer.LevelMax = version.Min, version.Max
+	size := r.Stats()
+	answer.StateBytes, answer.StateLimitBytes = uint64(size.StateBytes), uint64(size.StateLimit)
 	for _, m := range r.Members() {
 		if m.Voter || m.Learner {
 			answer.Members = append(answer.Members, s.member(&m))

@@ -56,6 +56,9 @@ func TestJSONWatchesEverything(t *testing.T) {
 	for i, one := range sample["servers"].([]any) {
 		said := one.(map[string]any)["status"].(map[string]any)
 		figures := said["figures"].(map[string]any)
+		if said["state_limit_bytes"] != float64(512<<20) || said["state_bytes"].(float64) < 1 {
+			t.Errorf("server %d says of the size of the state: %v of %v", i+1, said["state_bytes"], said["state_limit_bytes"])
+		}
 		if said["server"] != float64(i+1) || figures["log_bytes"].(float64) < 1<<20 || figures["disk_bytes"].(float64) <= figures["log_bytes"].(float64) {
 			t.Errorf("server %d says %v", i+1, said)
 		}

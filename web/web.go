@@ -1,0 +1,134 @@
+// Package web has the page: the lab and the dashboard, as they were built by make web.
+// Handler serves the files. It imports no laboratory and no server: who runs a server
+// gives the handler to it.
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+//go:embed dist
+var files embed.FS
+
+// kinds are the types of the files by what their names end with. The system's own table
+// is not asked: it differs from machine to machine.
+var kinds = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".svg":  "image/svg+xml",
+	".json": "application/json",
+	".txt":  "text/plain; charset=utf-8",
+}
+
+// policy is what a browser lets the page do: run its own scripts and WebAssembly, and
+// reach the server that it came from.
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
+	"connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors %s; " +
+	"require-trusted-types-for 'script'; trusted-types conclave svelte-trusted-html"
+
+// file is one file of the page.
+type file struct {
+	kind        string
+	etag        string
+	raw, packed []byte // packed by gzip, or nil if that gains nothing
+}
+
+// handler serves the files by their paths.
+type handler map[string]*file
+
+// Handler returns what serves the page: the app at /, and the lab alone at /lab/, which
+// others may frame. It fails only if the files it was built with are not there.
+func Handler() (http.Handler, error) {
+	h := make(handler)
+	err := fs.WalkDir(files, "dist", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		raw, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		kind, known := kinds[path.Ext(name)]
+		if !known {
+			return fmt.Errorf("web: %s: unknown type of file", name)
+		}
+		sum := sha256.Sum256(raw)
+		at := strings.TrimSuffix(strings.TrimPrefix(name, "dist"), "index.html")
+		h[at] = &file{kind: kind, etag: hex.EncodeToString(sum[:12]), raw: raw, packed: pack(raw)}
+		return nil
+	})
+	if err == nil && h["/"] == nil {
+		err = fmt.Errorf("web: dist/index.html: not built; run make web")
+	}
+	return h, err
+}
+
+// pack returns content compressed, or nil if it is no shorter then.
+func pack(raw []byte) []byte {
+	var packed bytes.Buffer
+	// Only a level out of range, or a writer that fails, gives an error.
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	_, _ = w.Write(raw)
+	_ = w.Close()
+	if packed.Len() >= len(raw) {
+		return nil
+	}
+	return packed.Bytes()
+}
+
+// ServeHTTP implements http.Handler for GET and HEAD.
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	frames := "'none'"
+	if strings.HasPrefix(r.URL.Path, "/lab/") {
+		frames = "*"
+	}
+	header.Set("Content-Security-Policy", fmt.Sprintf(policy, frames))
+	f := h[r.URL.Path]
+	if f == nil {
+		if h[r.URL.Path+"/"] != nil {
+			// A relative address works behind a proxy that adds a prefix.
+			header.Set("Location", path.Base(r.URL.Path)+"/")
+			w.WriteHeader(http.StatusMovedPermanently)
+			return
+		}
+		http.Error(w, fmt.Sprintf("there is no %.200q here", r.URL.Path), http.StatusNotFound)
+		return
+	}
+	header.Set("Content-Type", f.kind)
+	// The names of the files do not change with their content, so each is asked for again.
+	header.Set("Cache-Control", "no-cache")
+	header.Add("Vary", "Accept-Encoding")
+	content, etag := f.raw, f.etag
+	if f.packed != nil && acceptsGzip(r) {
+		content, etag = f.packed, f.etag+"-gzip"
+		header.Set("Content-Encoding", "gzip")
+	}
+	header.Set("ETag", `"`+etag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// acceptsGzip reports whether a client takes content that gzip compressed.
+func acceptsGzip(r *http.Request) bool {
+	for entry := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		coding, weight, _ := strings.Cut(strings.TrimSpace(entry), ";")
+		if coding == "gzip" && strings.TrimSpace(weight) != "q=0" {
+			return true
+		}
+	}
+	return false
+}
