@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/process"
 )
 
 func TestNamesAreUnique(t *testing.T) {
@@ -37,4 +38,13 @@ func ExampleFind() {
 	// messages_per_entry, any, silent: 3
 	// messages_per_entry, idle, deny-queue: 3
 	// messages_per_entry, saturated, deny-queue: 4
+}
+
+// What servers run is in the list, and stands alone.
+func TestServed(t *testing.T) {
+	for _, s := range algorithm.Served {
+		if algorithm.Find(s.Name) != s || s.Family != process.Mutex || s.Depth() != 1 || s.Needs.Synchrony || s.Needs.Clock {
+			t.Errorf("servers cannot run %s", s.Name)
+		}
+	}
 }

@@ -18,6 +18,7 @@ internal/boottime:
 internal/wire:
 internal/longrun:
 internal/outfile:
+internal/mutation: # for tests
 internal/golden: # for tests only
 process:
 process/property:      process # what a promise means, for every host
@@ -62,6 +63,7 @@ service/version:
 service/registry:      internal/wire service/version
 service/agreement:     internal/wire
 service/founding:
+service/host:          algorithm algorithm/view process internal/wire
 service/replica:       service/agreement service/registry service/version internal/wire
 service/queue:         service/registry
 service/store:         service/founding internal/wire
@@ -94,7 +96,7 @@ cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
 internal/longrun/run:  internal/longrun
-internal/vopr:         service/feed service/peering service/stream service/queue service/founding service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/leasemodel internal/longrun # the server in a simulated world
+internal/vopr:         service/feed service/peering service/stream service/queue service/founding service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/leasemodel internal/longrun internal/mutation # the server in a simulated world
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/attack:

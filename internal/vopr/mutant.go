@@ -1,18 +1,17 @@
 package vopr
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/conclave-io/conclave/internal/mutation"
 )
 
 // Mutant is the server with a mistake in it. The mistake is in no program that anyone
-// runs: a copy of a source file has it, and the compiler is told to read the copy.
+// runs: see package mutation.
 type Mutant struct {
 	Name string
 	// Why says what is wrong, and what it brings about.
@@ -47,32 +46,7 @@ func (m *Mutant) Plan(folder string) string { return filepath.Join(folder, m.Nam
 // Overlay writes the files of a mutant of the repository at root into a folder, and
 // returns the file that `go build -overlay` takes.
 func (m *Mutant) Overlay(root, folder string) (string, error) {
-	replace := make(map[string]string)
-	for i, e := range m.Edits {
-		path := filepath.Join(root, e.File)
-		from := path
-		if copied, again := replace[path]; again {
-			from = copied
-		}
-		text, err := os.ReadFile(from)
-		if err != nil {
-			return "", fmt.Errorf("vopr: %w", err)
-		}
-		if n := bytes.Count(text, []byte(e.Old)); n != 1 {
-			return "", fmt.Errorf("vopr: mutant %s: %q stands %d times in %s, not once: bring the mutant up to date", m.Name, e.Old, n, e.File)
-		}
-		copied := filepath.Join(folder, fmt.Sprintf("%s-%d.go", m.Name, i))
-		if err := os.WriteFile(copied, bytes.Replace(text, []byte(e.Old), []byte(e.New), 1), 0o600); err != nil {
-			return "", fmt.Errorf("vopr: %w", err)
-		}
-		replace[path] = copied
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", fmt.Errorf("vopr: %w", err)
-	}
-	file := filepath.Join(folder, m.Name+".json")
-	return file, os.WriteFile(file, list, 0o600)
+	return mutation.Overlay(root, folder, m.Name, m.Edits)
 }
 
 // Build builds the command run with the mistake, in a folder, and returns its path.

@@ -151,3 +151,10 @@ func (r *Reader) Fixed(v []byte) {
 	copy(v, r.rest)
 	r.rest = r.rest[len(v):]
 }
+
+// Rest reads all that is left. It aliases the input.
+func (r *Reader) Rest() []byte {
+	v := r.rest
+	r.rest = nil
+	return v
+}

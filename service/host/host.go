@@ -1,0 +1,199 @@
+package host
+
+import (
+	"errors"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/process"
+)
+
+// Config is what a host is told once.
+type Config struct {
+	Server uint64 // not 0
+	Seed   uint64 // of the times of timers and of the choices that machines make
+
+	// MaxNames is how many names of one namespace may have a machine here before new
+	// local ones are refused (I6). 0: 100,000; of a token ring, whose tokens are always
+	// on their way, 64.
+	MaxNames int
+	// Reuse is how many idle machines of one namespace are kept for reuse (I5); 0: 4,096.
+	Reuse int
+}
+
+func (c *Config) reuse() int {
+	if c.Reuse == 0 {
+		return 4096
+	}
+	return c.Reuse
+}
+
+func (c *Config) maxNames(spec *process.Spec) int {
+	switch {
+	case c.MaxNames != 0:
+		return c.MaxNames
+	case spec.Needs.Awake:
+		return 64
+	}
+	return 100_000
+}
+
+const (
+	// idleFor is how long an idle machine is kept for reuse, in ns (I5).
+	idleFor = 10e9
+	// atATime is how many names are looked after before the caller has its turn.
+	atATime = 1000
+)
+
+// Seen is what a host reads of the registry.
+type Seen struct {
+	view.View
+	Seats       []view.Seat // live
+	Coordinator uint64      // the elected server, or 0
+	Guards      []view.Guard
+}
+
+// Output is what the caller carries out. It is valid until the next call of the host.
+type Output struct {
+	Batches []Batch
+	Granted []Grant
+	Moved   []string // names that clients wait for, and no algorithm guards any more
+	Quiet   []uint64 // changes of guards under which nothing is held in the present epoch
+	Close   []uint64 // servers that have sent what cannot be taken: their lanes are to be closed
+	// Turn is why another epoch of the same members is wanted, or empty.
+	Turn string
+	// Gone is why the seat is over, or empty. All that was of it has been thrown away.
+	Gone string
+	// More says that names wait to be looked after: call Tick soon.
+	More bool
+	// Err is the assertion that failed. The host does nothing any more.
+	Err error
+}
+
+// Batch is a message for the lane to a server.
+type Batch struct {
+	Server uint64
+	Data   []byte
+}
+
+// Grant says that a client which waited for the name holds it.
+type Grant struct {
+	Name  string
+	Fence uint64
+}
+
+// Host is what a server does about live names. Nobody calls it twice at a time.
+type Host struct {
+	cfg    Config
+	now    int64 // the latest reading of the clock that a caller gave
+	random random
+
+	member  view.Member
+	seated  bool // the log has the seat
+	guards  []guard
+	table   uint64 // the number of the list of guards, for what instances keep of it
+	links   []*link
+	spaces  []*namespace // of the epoch, sorted by prefix
+	names   map[string]*instance
+	local   list        // instances that clients of this server, or their machines, are busy with
+	todo    []*instance // to be looked after when there is time and room
+	alarms  alarms
+	turned  bool // another epoch was asked for in this one
+	moved   []string
+	granted []Grant
+	quiet   []uint64
+	bad     []uint64
+	turn    string
+	gone    string
+
+	output   Output
+	overflow bool // a link has more than it may
+	fx       process.Effects
+	event    process.Event
+	message  process.Message
+	next     view.Feed // what the machine that was stepped is given next
+	scratch  []byte
+	body     []byte
+	sent     []byte // data of the batches
+}
+
+// New returns the host of a server that has no seat.
+func New(c Config) *Host {
+	return &Host{cfg: c, random: random(c.Seed), table: 1, member: view.Member{Server: c.Server}, names: make(map[string]*instance)}
+}
+
+// Member returns where the server stands. It is borrowed.
+func (h *Host) Member() *view.Member { return &h.member }
+
+// begin is the start of each input.
+func (h *Host) begin(now int64) { h.now = max(h.now, now) }
+
+// finish is the end of each input.
+func (h *Host) finish() {
+	h.advance()
+	h.work()
+	if h.overflow {
+		h.abandon("a member has taken nothing for too long")
+	}
+}
+
+// guard notes a failed assertion: it ends the live part of this server (I9). It is to be
+// deferred.
+func (h *Host) guard() {
+	switch v := recover().(type) {
+	case nil:
+	case process.Violation:
+		h.output = Output{Err: v}
+	default:
+		panic(v)
+	}
+}
+
+// Err returns the assertion that failed, or nil.
+func (h *Host) Err() error { return h.output.Err }
+
+// Tick lets time pass.
+func (h *Host) Tick(now int64) {
+	defer h.guard()
+	if h.output.Err != nil {
+		return
+	}
+	h.begin(now)
+	h.fire()
+	h.forget()
+	h.acknowledgeAll()
+	h.finish()
+}
+
+// Output returns what is to be carried out, and forgets it.
+func (h *Host) Output() *Output {
+	if h.output.Err != nil {
+		return &h.output
+	}
+	h.output.Batches, h.sent = h.output.Batches[:0], h.sent[:0]
+	for _, l := range h.links {
+		for b, any := l.next(h.member.Epoch); any && h.member.State != view.Out; b, any = l.next(h.member.Epoch) {
+			from := len(h.sent)
+			h.sent = b.append(h.sent)
+			h.output.Batches = append(h.output.Batches, Batch{l.server, h.sent[from:len(h.sent):len(h.sent)]})
+		}
+	}
+	o := &h.output
+	o.Granted, h.granted = h.granted, o.Granted[:0]
+	o.Moved, h.moved = h.moved, o.Moved[:0]
+	h.sayQuiet()
+	o.Quiet, h.quiet = h.quiet, o.Quiet[:0]
+	o.Close, h.bad = h.bad, o.Close[:0]
+	o.Turn, h.turn = h.turn, ""
+	o.Gone, h.gone = h.gone, ""
+	o.More = len(h.todo) > 0
+	return o
+}
+
+// askTurn asks for another epoch, once in each.
+func (h *Host) askTurn(why string) {
+	if !h.turned {
+		h.turned, h.turn = true, why
+	}
+}
+
+var errTooMany = errors.New("too many names of the namespace have a machine at this server; it will be swept")

@@ -1,0 +1,307 @@
+package host
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/process"
+)
+
+// The bounds of a link.
+const (
+	// window is how many frames, and windowBytes how many bytes, go out at most before
+	// an acknowledgement.
+	window      = 1 << 16
+	windowBytes = 4 << 20
+	// backlog is how many bytes may wait. Beyond it the seat is given up (L5).
+	backlog = 64 << 20
+	// together is how many frames share an acknowledgement; a tick sends one for fewer.
+	together = 64
+)
+
+// link is what one server and this one send each other in the present epoch (L1). It
+// outlives an epoch: reset begins the next.
+type link struct {
+	server uint64
+	up     bool // frames may go out
+
+	// Outgoing.
+	frames []byte // each with its length before it, one after the other
+	ends   []int  // where each ends in frames
+	skip   int    // how many of ends were acknowledged
+	out    int    // how many of ends went out on the present lane, or were acknowledged
+	acked  uint64 // how many frames of the epoch were acknowledged
+	most   uint64 // how many have ever gone out
+
+	// Incoming.
+	got  uint64 // how many frames were taken
+	told uint64 // how many of these were acknowledged
+	owes bool   // an acknowledgement is due
+
+	kept kept
+}
+
+// kept are the frames of the newest epoch seen that has not begun here (L4).
+type kept struct {
+	epoch  uint64
+	frames []byte
+	count  uint64
+}
+
+// reset begins an epoch.
+func (l *link) reset() {
+	l.frames, l.ends, l.skip, l.out, l.acked, l.most = l.frames[:0], l.ends[:0], 0, 0, 0, 0
+	l.got, l.told, l.owes = 0, 0, false
+}
+
+// link returns that of a server. It makes it if there is none.
+func (h *Host) link(server uint64) *link {
+	i, found := slices.BinarySearchFunc(h.links, server, func(l *link, s uint64) int { return cmp.Compare(l.server, s) })
+	if !found {
+		h.links = slices.Insert(h.links, i, &link{server: server})
+	}
+	return h.links[i]
+}
+
+// add appends a frame.
+func (l *link) add(f []byte) {
+	l.frames = wire.AppendBytes(l.frames, f)
+	l.ends = append(l.ends, len(l.frames))
+}
+
+// acknowledge drops the frames up to that number. It reports whether there were as many.
+func (l *link) acknowledge(number uint64) bool {
+	if number <= l.acked || number > l.most {
+		return number <= l.most
+	}
+	l.skip += int(number - l.acked)
+	l.acked, l.out = number, max(l.out, l.skip)
+	if l.skip <= len(l.ends)/2 {
+		return true
+	}
+	dropped := l.start(l.skip)
+	l.frames = slices.Delete(l.frames, 0, dropped)
+	l.ends = slices.Delete(l.ends, 0, l.skip)
+	for i := range l.ends {
+		l.ends[i] -= dropped
+	}
+	l.out, l.skip = l.out-l.skip, 0
+	return true
+}
+
+// waiting returns how many frames and bytes are not acknowledged.
+func (l *link) waiting() (frames, bytes int) {
+	return len(l.ends) - l.skip, len(l.frames) - l.start(l.skip)
+}
+
+// crowded reports whether the link is over half full (L5).
+func (l *link) crowded() bool {
+	frames, bytes := l.waiting()
+	return frames > window/2 || bytes > windowBytes/2
+}
+
+// start returns where the frame at position i of ends begins.
+func (l *link) start(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return l.ends[i-1]
+}
+
+// next returns the next batch to go out, or reports that there is none.
+func (l *link) next(epoch uint64) (b batch, any bool) {
+	if !l.up {
+		return batch{}, false
+	}
+	from := l.out
+	for l.out < len(l.ends) && l.fits(from) {
+		l.out++
+	}
+	if from == l.out && !l.owes {
+		return batch{}, false
+	}
+	first := l.acked + uint64(from-l.skip) + 1
+	l.most = max(l.most, first+uint64(l.out-from)-1)
+	l.told, l.owes = l.got, false
+	return batch{epoch: epoch, first: first, ack: l.got, frames: l.frames[l.start(from):l.start(l.out)]}, true
+}
+
+// fits reports whether the next frame fits into the window, and into the batch that
+// begins at from.
+func (l *link) fits(from int) bool {
+	return l.out-l.skip < window && l.ends[l.out]-l.start(l.skip) <= windowBytes &&
+		(l.out == from || l.ends[l.out]-l.start(from) <= maxBatch)
+}
+
+// connected notes that the lane is up or lost. What was not acknowledged goes out again,
+// from the first frame (L3).
+func (l *link) connected(up bool) {
+	l.up, l.out = up, l.skip
+	l.owes = l.got > 0
+}
+
+// errDropped says that a frame could not be kept: the lane must be closed, so that it is
+// sent again.
+var errDropped = errors.New("host: frames of a later epoch exceed the window")
+
+// keep keeps the frames of a batch of a later epoch (L4).
+func (l *link) keep(b *batch) error {
+	k := &l.kept
+	if b.epoch < k.epoch {
+		return nil
+	}
+	if b.epoch > k.epoch {
+		*k = kept{epoch: b.epoch, frames: k.frames[:0]}
+	}
+	return each(b, &k.count, func(f []byte) error {
+		if k.count > window || len(k.frames)+len(f) > windowBytes+maxBatch {
+			return errDropped
+		}
+		k.frames = wire.AppendBytes(k.frames, f)
+		return nil
+	})
+}
+
+// each calls take for the frames of a batch that come next after the first got, and
+// counts them. Those that have come before are passed over.
+func each(b *batch, got *uint64, take func(f []byte) error) error {
+	for rest, number := b.frames, b.first; len(rest) > 0; number++ {
+		var f []byte
+		var err error
+		if f, rest, err = cut(rest); err != nil {
+			return err
+		}
+		if number <= *got {
+			continue
+		}
+		if number != *got+1 {
+			return fmt.Errorf("host: frame %d of epoch %d comes after %d", number, b.epoch, *got)
+		}
+		*got = number
+		if err := take(f); err != nil {
+			*got = number - 1
+			return err
+		}
+	}
+	return nil
+}
+
+// Lane says that frames to a server can go out from now on, or not any more (L3).
+func (h *Host) Lane(server uint64, up bool) {
+	if h.link(server).up != up {
+		h.link(server).connected(up)
+	}
+}
+
+// Receive takes a batch of a server. After an error the lane must be closed.
+func (h *Host) Receive(now int64, server uint64, data []byte) (err error) {
+	defer h.guard()
+	if h.output.Err != nil {
+		return nil
+	}
+	h.begin(now)
+	b, err := decodeBatch(data)
+	if err != nil {
+		return err
+	}
+	l := h.link(server)
+	switch h.member.Fate(b.epoch) {
+	case view.Keep:
+		return l.keep(&b)
+	case view.Take:
+		if from := h.member.RankOf(server); from != process.None {
+			err = h.take(l, from, &b)
+		}
+	case view.Drop:
+	}
+	h.finish()
+	return err
+}
+
+// take takes the frames of a batch of the present epoch.
+func (h *Host) take(l *link, from process.ID, b *batch) error {
+	if !l.acknowledge(b.ack) {
+		return fmt.Errorf("host: server %d acknowledges %d frames of epoch %d, which were not sent", l.server, b.ack, b.epoch)
+	}
+	err := each(b, &l.got, func(data []byte) error { return h.frame(from, data) })
+	if l.got-l.told >= together {
+		l.owes = true
+	}
+	return err
+}
+
+// takeKept takes the frames of this epoch that came before it began (L4). The lane of a
+// link whose frames cannot be taken is to be closed, as if they had come now.
+func (h *Host) takeKept() {
+	for _, l := range h.links {
+		k := l.kept
+		if k.epoch > h.member.Epoch || k.epoch == 0 {
+			continue
+		}
+		l.kept = kept{}
+		from := h.member.RankOf(l.server)
+		if k.epoch < h.member.Epoch || from == process.None {
+			continue
+		}
+		if h.take(l, from, &batch{epoch: k.epoch, first: 1, frames: k.frames}) != nil {
+			h.bad = append(h.bad, l.server)
+		}
+	}
+}
+
+// frame takes one frame of the present epoch.
+func (h *Host) frame(from process.ID, data []byte) error {
+	f, err := decodeFrame(data)
+	if err != nil {
+		return err
+	}
+	if f.kind == frameResumed {
+		h.member.Hear(from)
+		return nil
+	}
+	in := h.instance(string(f.name))
+	if in.space == nil {
+		return fmt.Errorf("host: server %d sends a frame for %q, which no algorithm guards in epoch %d", h.member.Members[from].Server, f.name, h.member.Epoch)
+	}
+	if f.kind == frameWake {
+		h.make(in)
+		h.account(in)
+		return nil
+	}
+	if err := in.space.codec.Decode(f.message, &h.message); err != nil {
+		return err
+	}
+	if h.message.From != from || h.message.To != h.member.Rank() {
+		return fmt.Errorf("host: a message from %d to %d comes from %d to %d", h.message.From, h.message.To, from, h.member.Rank())
+	}
+	h.deliver(in)
+	return nil
+}
+
+// send sends a frame to the member of that rank.
+func (h *Host) send(to process.ID, f *frame) {
+	h.scratch = f.append(h.scratch[:0])
+	l := h.link(h.member.Members[to].Server)
+	l.add(h.scratch)
+	if _, bytes := l.waiting(); bytes > backlog {
+		h.overflow = true
+	}
+}
+
+// crowded reports whether a link to a member is over half full (L5).
+func (h *Host) crowded() bool {
+	return slices.ContainsFunc(h.links, (*link).crowded)
+}
+
+// acknowledgeAll lets each link acknowledge what came since the last tick.
+func (h *Host) acknowledgeAll() {
+	for _, l := range h.links {
+		if l.got > l.told {
+			l.owes = true
+		}
+	}
+}

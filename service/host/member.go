@@ -1,0 +1,237 @@
+package host
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/process"
+)
+
+// guard is what the log says at present about one prefix. An epoch has the guards of its
+// START, but a drain counts at once (V2).
+type guard struct {
+	view.Guard
+	busy int    // names under it that are held or asked for
+	said uint64 // the change of which quiet was said in this epoch, or 0
+}
+
+// Enter gives the server the id of the seat that it is about to take. All of an earlier
+// one is thrown away (S5).
+func (h *Host) Enter(seat [2]uint64) {
+	h.discard()
+	h.member = view.Member{Server: h.cfg.Server, Seat: seat}
+}
+
+// End says that the leader knows the seat no longer (S5).
+func (h *Host) End() {
+	if h.output.Err == nil {
+		h.abandon("the seat has ended")
+	}
+}
+
+// Lapse says that the lease of the seat cannot be relied on, or again can (S4).
+func (h *Host) Lapse(lapsed bool) {
+	defer h.guard()
+	if h.member.Lapsed = lapsed; !lapsed {
+		h.lookAgain()
+	}
+	h.finish()
+}
+
+// View shows the host what the log says at present.
+func (h *Host) View(now int64, s *Seen) {
+	defer h.guard()
+	if h.output.Err != nil {
+		return
+	}
+	h.begin(now)
+	own := view.Seat{Server: h.cfg.Server, ID: h.member.Seat}
+	switch live := slices.Contains(s.Seats, own); {
+	case live:
+		h.seated = true
+	case h.seated:
+		h.abandon("the seat has ended")
+		return
+	}
+	if s.Epoch > h.member.Epoch {
+		v := view.View{Epoch: s.Epoch, Members: slices.Clone(s.Members)}
+		if h.member.Apply(&v) == view.Began {
+			h.start(s)
+		}
+	}
+	h.setGuards(s.Guards)
+	h.finish()
+}
+
+// abandon ends the seat: all that is of it is thrown away (S5).
+func (h *Host) abandon(why string) {
+	h.discard()
+	h.member = view.Member{Server: h.cfg.Server}
+	h.gone = why
+}
+
+// discard throws everything of a seat away.
+func (h *Host) discard() {
+	h.seated, h.overflow = false, false
+	clear(h.names)
+	h.local = list{}
+	h.spaces, h.guards, h.todo, h.alarms = nil, nil, nil, nil
+	h.granted, h.moved, h.quiet, h.turn, h.turned = nil, nil, nil, "", false
+	h.table++
+	for _, l := range h.links {
+		l.reset()
+		l.kept = kept{}
+	}
+}
+
+// start is M1: the epoch begins with neither machines, timers nor frames. What clients
+// hold or wait for is left.
+func (h *Host) start(s *Seen) {
+	h.spaces = nil
+	for i := range s.Guards {
+		if g := &s.Guards[i]; g.Use.Live() && !g.New {
+			h.spaces = append(h.spaces, h.space(g, s.Coordinator))
+		} else if !g.New {
+			h.spaces = append(h.spaces, &namespace{prefix: g.Prefix})
+		}
+	}
+	h.alarms, h.turned, h.turn = h.alarms[:0], false, ""
+	for _, in := range h.todo {
+		in.listed = false
+	}
+	h.todo = h.todo[:0]
+	for _, l := range h.links {
+		l.reset()
+	}
+	clear(h.names)
+	for in := h.local.first; in != nil; in = in.next {
+		h.names[in.name] = in
+	}
+	h.guards = nil // what was said of them was said in another epoch
+	h.setGuards(s.Guards)
+	h.lookAgain()
+	h.work()
+	h.takeKept()
+}
+
+// lookAgain has all names looked after that clients of this server hold or wait for.
+func (h *Host) lookAgain() {
+	for in := h.local.first; in != nil; in = in.next {
+		h.later(in)
+	}
+}
+
+// later has a name looked after when there is time and room.
+func (h *Host) later(in *instance) {
+	if !in.listed {
+		in.listed = true
+		h.todo = append(h.todo, in)
+	}
+}
+
+// work looks after some of the names that wait for it (M2, M4), as long as no link is
+// over half full (L5).
+func (h *Host) work() {
+	for done := 0; len(h.todo) > 0 && done < atATime && !h.crowded(); done++ {
+		in := h.todo[0]
+		h.todo = h.todo[1:]
+		if in.listed = false; h.names[in.name] == in {
+			h.attend(in)
+		}
+		if len(h.todo) == 0 {
+			h.advance()
+		}
+	}
+	h.advance()
+}
+
+// advance goes as far as the member can: RESUMED when all that is held was entered again
+// (M3), and names that are waited for when all have said so (M4).
+func (h *Host) advance() {
+	if h.member.State == view.Resuming && len(h.todo) == 0 {
+		h.member.Begun = true
+	}
+	resumes, opens := h.member.Advance()
+	if resumes {
+		for to := range process.ID(len(h.member.Members)) {
+			if to != h.member.Rank() {
+				h.send(to, &frame{kind: frameResumed})
+			}
+		}
+	}
+	if opens {
+		h.lookAgain()
+	}
+}
+
+// setGuards takes the guards of the present. If they changed, each name is looked at
+// again: what waits under a guard that drains is withdrawn (G3).
+func (h *Host) setGuards(guards []view.Guard) {
+	same := slices.EqualFunc(h.guards, guards, func(a guard, b view.Guard) bool {
+		return a.Prefix == b.Prefix && a.Use == b.Use && a.Change == b.Change && a.New == b.New
+	})
+	if same {
+		return
+	}
+	old := h.guards
+	h.guards = make([]guard, len(guards))
+	for i := range guards {
+		h.guards[i].Guard = guards[i]
+		if at := slices.IndexFunc(old, func(g guard) bool { return g.Prefix == guards[i].Prefix }); at >= 0 {
+			h.guards[i].said = old[at].said
+		}
+	}
+	h.table++
+	for in := h.local.first; in != nil; in = in.next {
+		in.busy = false
+		h.count(in)
+		h.later(in)
+	}
+}
+
+// guardOf returns the guard of a name at present, or nil.
+func (h *Host) guardOf(in *instance) *guard {
+	if in.table != h.table {
+		in.table, in.under = h.table, -1
+		for i := range h.guards {
+			g := &h.guards[i]
+			if strings.HasPrefix(in.name, g.Prefix) && (in.under < 0 || len(g.Prefix) > len(h.guards[in.under].Prefix)) {
+				in.under = i
+			}
+		}
+	}
+	if in.under < 0 {
+		return nil
+	}
+	return &h.guards[in.under]
+}
+
+// drains reports whether nothing more is to be granted of the name (G3).
+func (h *Host) drains(in *instance) bool {
+	g := h.guardOf(in)
+	return g != nil && g.Change != 0
+}
+
+// count counts a name under its guard if it is held or asked for.
+func (h *Host) count(in *instance) {
+	if busy := !h.member.Quiet(&in.state); busy != in.busy {
+		in.busy = busy
+		if g := h.guardOf(in); g != nil && busy {
+			g.busy++
+		} else if g != nil {
+			g.busy--
+		}
+	}
+}
+
+// sayQuiet is G4.
+func (h *Host) sayQuiet() {
+	for i := range h.guards {
+		g := &h.guards[i]
+		if g.Change != 0 && g.Use.Live() && g.said != g.Change && g.busy == 0 && h.member.State != view.Out {
+			g.said = g.Change
+			h.quiet = append(h.quiet, g.Change)
+		}
+	}
+}

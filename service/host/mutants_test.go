@@ -1,0 +1,121 @@
+package host
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/internal/mutation"
+)
+
+// mutant is a host with a mistake. The number is that of the mistake in the design.
+type mutant struct {
+	name, why string
+	edits     []mutation.Edit
+}
+
+const (
+	memberFile   = "algorithm/view/member.go"
+	instanceFile = "service/host/instance.go"
+	linkFile     = "service/host/link.go"
+	hostMember   = "service/host/member.go"
+)
+
+func one(file, old, new string) []mutation.Edit {
+	return []mutation.Edit{{File: file, Old: old, New: new}}
+}
+
+var mutants = []mutant{
+	{"open-without-barrier", "A member asks for new names without waiting for RESUMED of all.",
+		one(memberFile, "m.Said && len(m.Resumed) == len(m.Members)-1 ||", "m.Said ||")},
+	{"resumed-before-grants", "RESUMED is said when what is held was asked for, not when it was granted.",
+		one(memberFile, "(m.Left == 0 || m.flaw.ResumesEarly)", "(m.Left >= 0 || m.flaw.ResumesEarly)")},
+	{"holds-not-entered-again", "What is held is not entered again.",
+		one(memberFile, "!n.Held || m.flaw.ForgetsHolds", "n.Held || !n.Held")},
+	{"machines-kept", "Machines outlive a START.",
+		one(instanceFile, "in.epoch, in.begun, in.machine, in.timers = h.member.Epoch, false, nil, in.timers[:0]",
+			"in.epoch, in.begun = h.member.Epoch, false")},
+	{"old-frames", "Frames of earlier epochs are taken.",
+		one(memberFile, "(epoch == m.Epoch || m.flaw.TakesOldFrames)", "(epoch <= m.Epoch || m.flaw.TakesOldFrames)")},
+	{"newer-frames-dropped", "Frames of later epochs are dropped, not kept.",
+		one(linkFile, "		return l.keep(&b)", "		return nil")},
+	{"taken-twice", "A frame that is sent again is taken again.",
+		one(linkFile, "		if number <= *got {\n			continue\n		}\n		if number != *got+1 {", "		if number > *got+1 {")},
+	{"not-sent-again", "What was not acknowledged is not sent again on the next lane.",
+		one(linkFile, "l.up, l.out = up, l.skip", "l.up = up")},
+	{"fence-without-epoch", "A fence is that of the machine alone.",
+		one(instanceFile, "h.member.Epoch<<fenceBits | uint64(f)", "uint64(f)")},
+	{"base-of-zero", "Machines that are made after a drop begin at zero.",
+		one("service/host/namespace.go", "if s.base == (process.Base{}) {", "if s.base == s.base {")},
+	{"token-forgotten", "Any machine is dropped when nothing is wanted of it, also one with a token.",
+		one(instanceFile, "if idler, ok := in.machine.(process.Idler); !ok || !idler.Idle() {", "if idler, ok := in.machine.(process.Idler); ok && !idler.Idle() {")},
+	{"unwanted-grant-kept", "A grant that nobody wants any more is not given back.",
+		one(memberFile, "	n.Phase = Idle\n	return false, Release\n}\n\n// Leave", "	n.Phase = Idle\n	return false, Nothing\n}\n\n// Leave")},
+	{"quiet-while-held", "Quiet is said while something is held.",
+		one(memberFile, "!n.Held && n.Phase == Idle ||", "n.Held || n.Phase == Idle ||")},
+	{"fed-while-draining", "Names under a guard that drains are asked for and granted.",
+		[]mutation.Edit{
+			{File: memberFile, Old: "draining = draining && !m.flaw.FeedsDraining", New: "draining = false"},
+			{File: memberFile, Old: "(!draining || m.flaw.FeedsDraining)", New: "true"},
+		}},
+	{"two-requests", "A second request is made while the first waits.",
+		one(memberFile, "case n.Phase == Idle && n.Wanted && !n.Held &&", "case n.Phase != Inside && n.Wanted && !n.Held &&")},
+	{"present-prefixes", "A prefix made in mid-epoch has its names at once, and they begin without the marks of the old one.",
+		[]mutation.Edit{
+			{File: instanceFile, Old: "	for _, s := range h.spaces {\n		if strings.HasPrefix(name, s.prefix) && (found", New: "	for i := range h.guards {\n		g := &h.guards[i]\n		if g.New && g.Use.Live() && !slices.ContainsFunc(h.spaces, func(s *namespace) bool { return s.prefix == g.Prefix }) {\n			h.spaces = append(h.spaces, h.space(&g.Guard, 0))\n		}\n	}\n	for _, s := range h.spaces {\n		if strings.HasPrefix(name, s.prefix) && (found"},
+		}},
+	{"lapsed-tells", "A member whose seat has lapsed tells grants.",
+		one(memberFile, "(!m.Lapsed || m.flaw.TellsLapsed)", "true")},
+	{"asleep", "The coordinator of a token ring is not woken: the first name waits forever.",
+		one(instanceFile, "			h.wake(in)\n", "")},
+	{"acknowledged-while-kept", "Frames of a later epoch are acknowledged and then forgotten.",
+		one(linkFile, "		l.kept = kept{}\n		from", "		l.got = k.count\n		l.kept = kept{}\n		continue\n		from")},
+	{"late-grant-kept", "A hold that ended while it was entered again is kept.",
+		one(memberFile, "if n.Held || m.flaw.IgnoresLateGrant {", "if true {")},
+}
+
+// TestMutants builds a mutant, which MUTANTS chooses, and requires that random schedules
+// find it. With LONG set it tries all, and prints the seeds that were needed.
+func TestMutants(t *testing.T) {
+	for i := range mutants {
+		if _, err := mutation.Overlay("../..", t.TempDir(), mutants[i].name, mutants[i].edits); err != nil {
+			t.Error(err)
+		}
+	}
+	if t.Failed() || testing.Short() {
+		return
+	}
+	number := rand.Uint64N(10_000)
+	if _, err := fmt.Sscan(os.Getenv("MUTANTS"), &number); err == nil || os.Getenv("LONG") == "" {
+		t.Logf("chosen by MUTANTS=%d", number)
+	}
+	sample := rand.New(rand.NewPCG(number, 0)).Perm(len(mutants))
+	if os.Getenv("LONG") == "" {
+		sample = sample[:1]
+	}
+	for _, i := range sample {
+		m := &mutants[i]
+		t.Run(m.name, func(t *testing.T) { m.find(t) })
+	}
+}
+
+// find builds the tests with the mistake and runs them.
+func (m *mutant) find(t *testing.T) {
+	overlay, err := mutation.Overlay("../..", t.TempDir(), m.name, m.edits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(t.TempDir(), "host.test")
+	if text, err := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-c", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	text, err := exec.Command(binary, "-test.run=^TestSchedules$", "-seeds=5000").CombinedOutput()
+	if err == nil || !strings.Contains(string(text), "seed ") {
+		t.Errorf("%s\nit is not found: %v\n%s", m.why, err, text)
+	}
+	t.Logf("%s", text)
+}

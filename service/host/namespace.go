@@ -1,0 +1,191 @@
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/process"
+)
+
+// MaxMembers is how many servers may take part.
+const MaxMembers = 16
+
+// Options are those that each live guard has beside the options of its algorithm (I3).
+var Options = []process.Option{
+	{Name: "coordinator", Default: spread, Values: []string{spread, elected, first},
+		Text: "which member coordinates a name: one found by a hash of the name, the elected one, or the first"},
+	{Name: "delay", Default: strconv.Itoa(defaultDelay), Min: 1, Max: 60_000_000, Text: "the bound of one message delay, in microseconds"},
+	{Name: "section", Default: strconv.Itoa(defaultSection), Min: 1, Max: 60_000_000, Text: "the usual length of a critical section, in microseconds"},
+}
+
+// What they may be, and are if they are not set.
+const (
+	spread  = "spread"
+	elected = "elected"
+	first   = "first"
+
+	defaultDelay   = 5_000
+	defaultSection = 20_000
+)
+
+// Check returns what is wrong with the algorithm or the options of a guard (G1), or nil.
+// Options are pairs such as "k=3", with commas between them.
+func Check(u view.Use) error {
+	if !u.Live() {
+		if u.Options != "" {
+			return fmt.Errorf("guard: agreement has no options, not %q", u.Options)
+		}
+		return nil
+	}
+	for n := 1; n <= MaxMembers; n++ {
+		if _, err := configure(u, n, process.None); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namespace is a prefix that an algorithm guards in the present epoch.
+type namespace struct {
+	prefix  string
+	spec    *process.Spec
+	codec   *process.Codec
+	configs []*process.Config // by coordinator
+	place   string            // option coordinator
+	elected process.ID
+
+	// Base is what the machines dropped in this epoch have used (I5), and based are the
+	// configurations with it, made when they are needed.
+	base  process.Base
+	based []*process.Config
+
+	names int  // that have an instance
+	idle  list // instances to reuse, the longest idle first
+}
+
+// space makes the namespace of a guard in the present epoch.
+func (h *Host) space(g *view.Guard, coordinator uint64) *namespace {
+	n := len(h.member.Members)
+	c, err := configure(g.Use, n, max(0, h.member.RankOf(coordinator)))
+	process.Assert(err == nil, "a guard was checked")
+	c.codec = process.NewCodec(c.spec, n)
+	c.prefix, c.based = g.Prefix, make([]*process.Config, n)
+	return c
+}
+
+// configure is I3, for n members.
+func configure(u view.Use, n int, coordinator process.ID) (*namespace, error) {
+	spec := algorithm.Servable(u.Algorithm)
+	if spec == nil {
+		return nil, fmt.Errorf("guard: %q is not an algorithm that servers run", u.Algorithm)
+	}
+	s := &namespace{spec: spec, place: spread, elected: coordinator}
+	shared := process.Config{N: n, Delay: defaultDelay * process.Microsecond, Section: defaultSection * process.Microsecond}
+	if err := s.options(&shared, u.Options); err != nil {
+		return nil, err
+	}
+	switch spec.Needs.Topology {
+	case process.Tree:
+		shared.Topology.Parent = process.BinaryTree(n)
+	case process.Quorums:
+		shared.Topology.Quorums = process.VotingSets(n)
+	}
+	if spec.Name == "majority" {
+		if shared.Option("mode", "") == "lease" {
+			return nil, fmt.Errorf("guard: mode=lease of majority takes a right back; use the mode plain")
+		}
+		shared.Options = votes(shared.Options, n)
+	}
+	if spec.Name == "token-ring" && shared.Option("delta", "") == "" {
+		shared.Options = append(shared.Options, process.OptionValue{Name: "delta", Value: "10000"})
+	}
+	for c := range process.ID(n) {
+		own := shared
+		own.Topology.Coordinator = c
+		s.configs = append(s.configs, &own)
+	}
+	return s, spec.Validate(s.configs[0])
+}
+
+// options takes those of the guard out of the text, and leaves those of the algorithm.
+// They are sorted by name, so that one setting has one text.
+func (s *namespace) options(c *process.Config, text string) error {
+	if text == "" {
+		return nil
+	}
+	common, last := process.Config{N: 1}, ""
+	for _, pair := range strings.Split(text, ",") {
+		name, value, found := strings.Cut(pair, "=")
+		if !found || name <= last {
+			return fmt.Errorf("guard: options %q: must read name=value, with commas between them, sorted by name", text)
+		}
+		last = name
+		to := c
+		if slices.ContainsFunc(Options, func(o process.Option) bool { return o.Name == name }) {
+			to = &common
+		}
+		to.Options = append(to.Options, process.OptionValue{Name: name, Value: value})
+	}
+	if err := (&process.Spec{Name: "a guard", Options: Options}).Validate(&common); err != nil {
+		return err
+	}
+	c.Delay = process.Duration(common.IntOption("delay", defaultDelay)) * process.Microsecond
+	c.Section = process.Duration(common.IntOption("section", defaultSection)) * process.Microsecond
+	s.place = common.Option("coordinator", spread)
+	return nil
+}
+
+// votes sets what majority voting needs: all members vote, and more than half of them
+// suffice. A larger number of either counts as the largest that there can be, and a
+// smaller one of votes as the smallest.
+func votes(options []process.OptionValue, n int) []process.OptionValue {
+	set := func(name string, value, low, high int) int {
+		at := slices.IndexFunc(options, func(o process.OptionValue) bool { return o.Name == name })
+		if at >= 0 {
+			if asked, err := strconv.Atoi(options[at].Value); err == nil && asked > 0 {
+				value = asked
+			}
+			options = slices.Delete(options, at, at+1)
+		}
+		value = min(max(value, low), high)
+		options = append(options, process.OptionValue{Name: name, Value: strconv.Itoa(value)})
+		return value
+	}
+	replicas := set("replicas", n, 1, n)
+	set("votes", replicas/2+1, replicas/2+1, replicas)
+	return options
+}
+
+// coordinator returns the rank that coordinates a name (I3).
+func (s *namespace) coordinator(name string) process.ID {
+	switch s.place {
+	case elected:
+		return s.elected
+	case first:
+		return 0
+	}
+	h := uint64(14695981039346656037) // FNV-1a
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 1099511628211
+	}
+	return process.ID(h % uint64(len(s.configs)))
+}
+
+// config returns that of a new machine for a name: with a Base of its own only once a
+// machine was dropped.
+func (s *namespace) config(name string) *process.Config {
+	c := s.coordinator(name)
+	if s.base == (process.Base{}) {
+		return s.configs[c]
+	}
+	if s.based[c] == nil || s.based[c].Base != s.base {
+		based := *s.configs[c]
+		based.Base = s.base
+		s.based[c] = &based
+	}
+	return s.based[c]
+}

@@ -1,0 +1,76 @@
+package host
+
+import (
+	"container/heap"
+	"math/bits"
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// timer is one that a machine has armed.
+type timer struct {
+	id process.Timer
+	at int64
+}
+
+// alarm is an entry of the queue of all timers. It counts only if its instance has the
+// timer armed for that very moment: those that were armed anew or disarmed stay in the
+// queue until they are due.
+type alarm struct {
+	timer
+	in *instance
+}
+
+type alarms []alarm
+
+func (a alarms) Len() int           { return len(a) }
+func (a alarms) Less(i, j int) bool { return a[i].at < a[j].at }
+func (a alarms) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *alarms) Push(x any)        { *a = append(*a, x.(alarm)) }
+
+func (a *alarms) Pop() any {
+	last := (*a)[len(*a)-1]
+	*a = (*a)[:len(*a)-1]
+	return last
+}
+
+// arm is I8: the time is drawn from the range.
+func (h *Host) arm(in *instance, id process.Timer, lo, hi process.Duration) {
+	at := h.now + int64(lo) + int64(h.random.below(uint64(hi-lo)+1))
+	h.disarm(in, id)
+	in.timers = append(in.timers, timer{id, at})
+	heap.Push(&h.alarms, alarm{timer{id, at}, in})
+}
+
+func (h *Host) disarm(in *instance, id process.Timer) {
+	in.timers = slices.DeleteFunc(in.timers, func(t timer) bool { return t.id == id })
+}
+
+// fire gives the timers that are due to their machines.
+func (h *Host) fire() {
+	for len(h.alarms) > 0 && h.alarms[0].at <= h.now {
+		a := heap.Pop(&h.alarms).(alarm)
+		if a.in.epoch != h.member.Epoch || !slices.Contains(a.in.timers, a.timer) {
+			continue
+		}
+		h.disarm(a.in, a.id)
+		h.event = process.Event{Kind: process.Fire, Timer: a.id}
+		h.run(a.in)
+	}
+}
+
+// random is splitmix64: one word of state, the same numbers on every machine.
+type random uint64
+
+func (r *random) below(n uint64) uint64 {
+	*r += 0x9e3779b97f4a7c15
+	z := uint64(*r)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	hi, _ := bits.Mul64(z^z>>31, n)
+	return hi
+}
+
+// choose is the Chooser of the machines.
+func (h *Host) choose(n int) int { return int(h.random.below(uint64(n))) }

@@ -1,0 +1,612 @@
+package host
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/process"
+)
+
+// world is a cluster of hosts, a log, lanes that break, and clients, on a schedule that a
+// seed decides.
+type world struct {
+	random  *rand.Rand
+	spec    *process.Spec
+	now     int64
+	calm    int // how much goes on beside faults
+	log     view.Log
+	history []Seen // after each entry
+	servers []*server
+	lanes   map[[2]uint64]*lane // from, to
+	seats   uint64
+	ghosts  []ghost
+	fences  map[string][]uint64 // that clients were given, by name
+	trace   *strings.Builder
+	bad     string // what was violated
+
+	entries, starts int
+}
+
+// server is a server that is up, or will be again.
+type server struct {
+	id      uint64
+	seat    [2]uint64
+	host    *Host // nil: down
+	applied int   // entries
+	wants   map[string]bool
+	holds   map[string]bool
+	lapsed  bool
+}
+
+// ghost is a client of a seat whose server has died: it believes on until its deadline.
+type ghost struct {
+	seat  view.Seat
+	holds map[string]bool
+}
+
+// lane carries batches from one server to another.
+type lane struct {
+	up    bool
+	queue [][]byte
+}
+
+var names = []string{"a/1", "a/2", "a/b/1", "c"}
+
+func newWorld(seed uint64, spec *process.Spec, n int) *world {
+	w := &world{
+		random: rand.New(rand.NewPCG(seed, 1)), spec: spec, now: 1,
+		lanes: make(map[[2]uint64]*lane), fences: make(map[string][]uint64), trace: new(strings.Builder),
+	}
+	w.calm = []int{0, 1200, 6000}[w.random.IntN(3)]
+	w.log.Set("a/", w.use())
+	w.log.Set("c", w.use())
+	for id := range uint64(n) {
+		s := &server{id: id + 1}
+		w.servers = append(w.servers, s)
+		w.boot(s)
+	}
+	w.settle()
+	return w
+}
+
+func (w *world) use() view.Use {
+	u := view.Use{Algorithm: w.spec.Name}
+	if w.random.IntN(3) == 0 {
+		u.Options = "coordinator=" + []string{elected, first}[w.random.IntN(2)]
+	}
+	return u
+}
+
+func (w *world) say(format string, args ...any) {
+	fmt.Fprintf(w.trace, "%d ", w.now/1e6)
+	fmt.Fprintf(w.trace, format+"\n", args...)
+}
+
+func (w *world) fail(format string, args ...any) {
+	if w.bad == "" {
+		w.bad = fmt.Sprintf(format, args...)
+		w.say("VIOLATION %s", w.bad)
+	}
+}
+
+// boot starts a server with an empty memory.
+func (w *world) boot(s *server) {
+	s.host = New(Config{Server: s.id, Seed: w.random.Uint64(), Reuse: 1 + w.random.IntN(2)})
+	s.applied = 0
+	w.enter(s)
+}
+
+// enter gives a server a new seat.
+func (w *world) enter(s *server) {
+	w.seats++
+	s.seat, s.lapsed = [2]uint64{w.seats}, false
+	s.wants, s.holds = make(map[string]bool), make(map[string]bool)
+	s.host.Enter(s.seat)
+	w.say("server %d has seat %d", s.id, w.seats)
+	w.log.Enter(view.Seat{Server: s.id, ID: s.seat})
+}
+
+// settle ends an entry of the log.
+func (w *world) settle() {
+	before := slices.Clone(w.log.Guards)
+	if w.log.Settle(func(string) bool { return false }) {
+		w.starts++
+		w.say("START %d %v %v", w.log.Epoch, w.log.Members, w.log.Guards)
+	}
+	for i := range before {
+		g := &before[i]
+		after := slices.IndexFunc(w.log.Guards, func(o view.Guard) bool { return o.Prefix == g.Prefix })
+		if after < 0 || w.log.Guards[after].Use != g.Use {
+			w.unheld(g.Prefix, before)
+		}
+	}
+	seen := Seen{View: w.log.View, Seats: slices.Clone(w.log.Seats), Coordinator: w.log.Coordinator, Guards: slices.Clone(w.log.Guards)}
+	w.history = append(w.history, seen)
+}
+
+// unheld checks that a guard changed when nothing was held under it (N7).
+func (w *world) unheld(prefix string, guards []view.Guard) {
+	for _, name := range names {
+		longest := ""
+		for _, g := range guards {
+			if strings.HasPrefix(name, g.Prefix) && len(g.Prefix) >= len(longest) {
+				longest = g.Prefix
+			}
+		}
+		if longest == prefix && w.holders(name) > 0 && strings.HasPrefix(name, prefix) {
+			w.fail("the guard of %q changes while %s is held", prefix, name)
+		}
+	}
+}
+
+// holders counts the clients that believe to hold a name.
+func (w *world) holders(name string) (n int) {
+	for _, s := range w.servers {
+		if s.holds[name] {
+			n++
+		}
+	}
+	for _, g := range w.ghosts {
+		if g.holds[name] {
+			n++
+		}
+	}
+	return n
+}
+
+// carryOut does what a host asks for.
+func (w *world) carryOut(s *server) {
+	o := s.host.Output()
+	if o.Err != nil {
+		w.fail("server %d: %v", s.id, o.Err)
+		return
+	}
+	for _, b := range o.Batches {
+		if l := w.lanes[[2]uint64{s.id, b.Server}]; l != nil && l.up {
+			l.queue = append(l.queue, slices.Clone(b.Data))
+			w.say("%d -> %d %s", s.id, b.Server, describe(b.Data))
+		}
+	}
+	for _, g := range o.Granted {
+		w.granted(s, g)
+	}
+	for _, name := range o.Moved {
+		w.say("server %d: %s has moved", s.id, name)
+		delete(s.wants, name)
+	}
+	for _, peer := range o.Close {
+		w.cut(peer, s.id, true)
+	}
+	for _, change := range o.Quiet {
+		w.say("server %d: quiet %d", s.id, change)
+		w.log.Quiet(view.Seat{Server: s.id, ID: s.seat}, change, s.host.Member().Epoch)
+		w.settle()
+	}
+	if o.Turn != "" {
+		w.log.Turn(s.host.Member().Epoch, 0)
+		w.settle()
+	}
+	if o.Gone != "" {
+		w.say("server %d: gone: %s", s.id, o.Gone)
+		if len(s.holds) > 0 {
+			w.fail("the seat of server %d has ended while its clients hold %v", s.id, s.holds)
+		}
+		w.enter(s)
+		w.settle()
+	}
+}
+
+// granted checks a grant (N1, N2).
+func (w *world) granted(s *server, g Grant) {
+	w.entries++
+	w.say("server %d: %s granted with %d.%d", s.id, g.Name, g.Fence>>fenceBits, g.Fence&(1<<fenceBits-1))
+	most, exact := 1, w.spec.Name != "k-ricart-agrawala"
+	if !exact {
+		most = 2
+	}
+	if !s.wants[g.Name] {
+		w.fail("server %d is granted %s, for which nobody waits", s.id, g.Name)
+	}
+	if s.lapsed {
+		w.fail("server %d is granted %s although its seat has lapsed", s.id, g.Name)
+	}
+	delete(s.wants, g.Name)
+	s.holds[g.Name] = true
+	if n := w.holders(g.Name); n > most {
+		w.fail("%d hold %s", n, g.Name)
+	}
+	for _, f := range w.fences[g.Name] {
+		if exact && f >= g.Fence || f == g.Fence || f>>fenceBits > g.Fence>>fenceBits {
+			w.fail("%s: fence %d comes after %d", g.Name, g.Fence, f)
+		}
+	}
+	w.fences[g.Name] = append(w.fences[g.Name], g.Fence)
+}
+
+// act has the host of a server do something on behalf of a client.
+func (w *world) act(s *server, f func(h *Host)) {
+	func() {
+		defer s.host.guard()
+		s.host.begin(w.now)
+		f(s.host)
+		s.host.finish()
+	}()
+	w.carryOut(s)
+}
+
+// cut breaks the lane from one server to another: what was sent last may be lost, all of
+// it if the receiver has closed the lane.
+func (w *world) cut(from, to uint64, closed bool) {
+	l := w.lanes[[2]uint64{from, to}]
+	if l == nil || !l.up {
+		return
+	}
+	l.up = false
+	w.say("lane %d -> %d is cut", from, to)
+	keep := w.random.IntN(len(l.queue) + 1)
+	if closed {
+		keep = 0
+	}
+	l.queue = l.queue[:keep]
+	if s := w.servers[from-1]; s.host != nil {
+		s.host.Lane(to, false)
+		w.carryOut(s)
+	}
+}
+
+func (w *world) connect(from, to uint64) {
+	s := w.servers[from-1]
+	l := w.lanes[[2]uint64{from, to}]
+	if l == nil {
+		l = new(lane)
+		w.lanes[[2]uint64{from, to}] = l
+	}
+	if l.up || s.host == nil || w.servers[to-1].host == nil {
+		return
+	}
+	l.up = true
+	w.say("lane %d -> %d is up", from, to)
+	s.host.Lane(to, true)
+	w.carryOut(s)
+}
+
+// pass delivers the next batch of a lane.
+func (w *world) pass(from, to uint64) {
+	l, s := w.lanes[[2]uint64{from, to}], w.servers[to-1]
+	if l == nil || len(l.queue) == 0 || s.host == nil {
+		return
+	}
+	data := l.queue[0]
+	l.queue = l.queue[1:]
+	err := s.host.Receive(w.now, from, data)
+	if err != nil {
+		w.say("server %d closes the lane of %d: %v", to, from, err)
+		w.cut(from, to, true)
+		l.queue = nil
+	}
+	w.carryOut(s)
+}
+
+// crash: everything of the server is lost, and its clients believe on.
+func (w *world) crash(s *server) {
+	w.say("server %d crashes", s.id)
+	w.ghosts = append(w.ghosts, ghost{view.Seat{Server: s.id, ID: s.seat}, s.holds})
+	s.host, s.wants, s.holds = nil, nil, nil
+	for _, o := range w.servers {
+		w.cut(s.id, o.id, false)
+		w.cut(o.id, s.id, true)
+		if l := w.lanes[[2]uint64{o.id, s.id}]; l != nil {
+			l.queue = nil
+		}
+	}
+}
+
+// expire: a client of a dead seat is past its deadline; when all are, the seat may end.
+func (w *world) expire(i int) {
+	g := &w.ghosts[i]
+	for _, name := range slices.Sorted(maps.Keys(g.holds)) {
+		delete(g.holds, name)
+		w.say("a client of seat %d has lost %s", g.seat.ID[0], name)
+		return
+	}
+	w.say("seat %d ends", g.seat.ID[0])
+	w.log.End(g.seat)
+	w.ghosts = slices.Delete(w.ghosts, i, i+1)
+	w.settle()
+}
+
+// lapse: the clients of a server are past their deadlines. Its seat is renewed later, or
+// ends.
+func (w *world) lapse(s *server) {
+	w.say("server %d lapses", s.id)
+	s.lapsed = true
+	for _, name := range slices.Sorted(maps.Keys(s.holds)) {
+		delete(s.holds, name)
+		w.act(s, func(h *Host) { h.leave(name) })
+	}
+	s.host.Lapse(true)
+	w.carryOut(s)
+}
+
+// apply has a server apply the next entries of the log: one, or all as by a snapshot.
+func (w *world) apply(s *server) {
+	if s.applied == len(w.history) {
+		return
+	}
+	s.applied++
+	if w.random.IntN(4) == 0 {
+		s.applied = len(w.history)
+	}
+	seen := w.history[s.applied-1]
+	w.say("server %d applies %d", s.id, s.applied)
+	s.host.View(w.now, &seen)
+	w.carryOut(s)
+}
+
+// renew: the lapse of a seat ends if it still lives.
+func (w *world) renew(s *server) {
+	if s.lapsed && w.live(s) {
+		s.lapsed = false
+		w.say("server %d is renewed", s.id)
+		s.host.Lapse(false)
+		w.carryOut(s)
+	}
+}
+
+// live reports whether the log has the seat of a server.
+func (w *world) live(s *server) bool {
+	return slices.Contains(w.log.Seats, view.Seat{Server: s.id, ID: s.seat})
+}
+
+// tellGone has the leader tell a server that its seat has ended, if it has.
+func (w *world) tellGone(s *server) {
+	if !w.live(s) {
+		s.host.End()
+		w.carryOut(s)
+	}
+}
+
+// describe is a batch as text.
+func describe(data []byte) string {
+	b, err := decodeBatch(data)
+	if err != nil {
+		return err.Error()
+	}
+	text := fmt.Sprintf("epoch %d from %d ack %d:", b.epoch, b.first, b.ack)
+	for rest := b.frames; len(rest) > 0; {
+		var one []byte
+		if one, rest, err = cut(rest); err != nil {
+			return text + err.Error()
+		}
+		f, err := decodeFrame(one)
+		if err != nil {
+			return text + err.Error()
+		}
+		text += fmt.Sprintf(" %s(%s)%x", []string{"", "LOCK", "WAKE", "RESUMED"}[f.kind], f.name, f.message)
+	}
+	return text
+}
+
+// run takes that many steps, and then heals everything and lets all who wait in.
+func (w *world) run(steps int) {
+	for range steps {
+		if w.bad != "" {
+			return
+		}
+		w.step()
+	}
+	w.heal()
+}
+
+func (w *world) step() {
+	w.now += int64(w.random.IntN(2e6))
+	s := w.servers[w.random.IntN(len(w.servers))]
+	o := w.servers[w.random.IntN(len(w.servers))]
+	if s.host == nil {
+		if w.random.IntN(20) == 0 {
+			w.boot(s)
+			w.settle()
+		} else if len(w.ghosts) > 0 && w.random.IntN(10) == 0 {
+			w.expire(w.random.IntN(len(w.ghosts)))
+		}
+		return
+	}
+	name := names[w.random.IntN(len(names))]
+	switch k := w.random.IntN(400 + w.calm); {
+	case k < 130, k >= 400 && k%2 == 0:
+		w.passAny()
+	case k < 160, k >= 400 && k%8 == 1:
+		w.apply(s)
+	case k < 190:
+		s.host.Tick(w.now)
+		w.carryOut(s)
+	case k < 260, k >= 400 && k%8 == 3:
+		w.want(s, name)
+	case k < 275:
+		if s.wants[name] {
+			w.unwant(s, name)
+		}
+	case k < 340, k >= 400:
+		w.leaveAny(s)
+	case k < 342:
+		w.tellGone(s)
+	case k < 370, k >= 400 && k%8 == 7:
+		if s != o {
+			w.connect(s.id, o.id)
+		}
+	default:
+		w.fault(s, o, k-370)
+	}
+}
+
+// passAny delivers a batch of one of the lanes that have any.
+func (w *world) passAny() {
+	var full [][2]uint64
+	for _, from := range w.servers {
+		for _, to := range w.servers {
+			if l := w.lanes[[2]uint64{from.id, to.id}]; l != nil && len(l.queue) > 0 {
+				full = append(full, [2]uint64{from.id, to.id})
+			}
+		}
+	}
+	if len(full) > 0 {
+		k := full[w.random.IntN(len(full))]
+		w.pass(k[0], k[1])
+	}
+}
+
+func (w *world) want(s *server, name string) {
+	if s.wants[name] || s.holds[name] {
+		return
+	}
+	w.say("server %d wants %s", s.id, name)
+	s.wants[name] = true
+	w.act(s, func(h *Host) {
+		if h.want(name) != nil {
+			delete(s.wants, name)
+		}
+	})
+}
+
+func (w *world) unwant(s *server, name string) {
+	w.say("server %d wants %s no longer", s.id, name)
+	delete(s.wants, name)
+	w.act(s, func(h *Host) { h.unwant(name) })
+}
+
+// leaveAny lets a client leave. At times others of the same home wait already.
+func (w *world) leaveAny(s *server) {
+	for _, name := range slices.Sorted(maps.Keys(s.holds)) {
+		w.say("server %d leaves %s", s.id, name)
+		delete(s.holds, name)
+		again := w.random.IntN(3) == 0
+		w.act(s, func(h *Host) {
+			h.leave(name)
+			if again && h.want(name) == nil {
+				s.wants[name] = true
+			}
+		})
+		return
+	}
+}
+
+func (w *world) fault(s, o *server, k int) {
+	switch {
+	case k < 10:
+		if s != o {
+			w.cut(s.id, o.id, false)
+		}
+	case k < 12:
+		w.crash(s)
+	case k < 14 && !s.lapsed:
+		w.lapse(s)
+	case k < 18 && s.lapsed:
+		w.renew(s)
+	case k < 19 && s.lapsed:
+		w.log.End(view.Seat{Server: s.id, ID: s.seat})
+		w.say("the seat of server %d ends", s.id)
+		w.settle()
+	case k < 21:
+		w.say("turn")
+		w.log.Turn(w.log.Epoch, uint64(w.random.IntN(len(w.servers)+1)))
+		w.settle()
+	case k < 25:
+		w.change()
+	case k < 27:
+		w.now += 11e9 // machines that are idle are dropped
+	default:
+		if len(w.ghosts) > 0 {
+			w.expire(w.random.IntN(len(w.ghosts)))
+		}
+	}
+}
+
+// change changes a guard.
+func (w *world) change() {
+	prefix := []string{"a/", "a/b/", "c"}[w.random.IntN(3)]
+	switch w.random.IntN(4) {
+	case 0:
+		w.log.Remove(prefix)
+	case 1:
+		w.log.Set(prefix, view.Use{})
+	default:
+		w.log.Set(prefix, w.use())
+	}
+	w.say("guards %v", w.log.Guards)
+	w.settle()
+}
+
+// heal ends all faults. Then everybody who waits must be served.
+func (w *world) heal() {
+	w.say("heal")
+	for len(w.ghosts) > 0 {
+		w.expire(0)
+	}
+	for _, s := range w.servers {
+		if s.host == nil {
+			w.boot(s)
+			w.settle()
+		}
+		w.renew(s)
+	}
+	for round := 0; w.bad == ""; round++ {
+		if w.round() && round > 20 {
+			return
+		}
+		if round > 3000 {
+			w.fail("after 3000 rounds somebody waits: %s", w.standing())
+		}
+	}
+}
+
+// round lets all go on a little, and reports whether all have been served.
+func (w *world) round() (done bool) {
+	w.now += 1e6
+	done = true
+	for _, s := range w.servers {
+		for s.applied < len(w.history) && w.bad == "" {
+			w.apply(s)
+		}
+		for _, o := range w.servers {
+			if s != o {
+				w.connect(s.id, o.id)
+			}
+			for l := w.lanes[[2]uint64{o.id, s.id}]; l != nil && len(l.queue) > 0 && w.bad == ""; {
+				w.pass(o.id, s.id)
+			}
+		}
+		for len(s.holds) > 0 && w.bad == "" {
+			w.leaveAny(s)
+		}
+		if w.bad != "" {
+			return false
+		}
+		s.host.Tick(w.now)
+		w.carryOut(s)
+		w.tellGone(s)
+		if len(s.wants) > 0 || s.host.Member().State != view.Open {
+			done = false
+		}
+	}
+	return done
+}
+
+// standing says where each server stands.
+func (w *world) standing() (text string) {
+	for _, s := range w.servers {
+		m := s.host.Member()
+		text += fmt.Sprintf("server %d is %s in %d, left %d, heard %v, wants %v; ", s.id, m.State, m.Epoch, m.Left, m.Resumed, slices.Sorted(maps.Keys(s.wants)))
+	}
+	return text
+}
+
+// ofSeed makes the world of a seed: each algorithm has its turn.
+func ofSeed(seed uint64) *world {
+	spec := algorithm.Served[seed%uint64(len(algorithm.Served))]
+	return newWorld(seed, spec, 1+int(seed/uint64(len(algorithm.Served))+2)%4)
+}
