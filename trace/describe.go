@@ -37,6 +37,37 @@ func (d *Describer) Step(p process.ID, ev *process.Event, fx *process.Effects, b
 	return r
 }
 
+// Cut marks in the record of a step what does not happen because a crash lets the step
+// do only so many effects.
+func (d *Describer) Cut(r *Record, fx *process.Effects, budget int) {
+	if budget == process.Whole {
+		return
+	}
+	described := r.Effects
+	for e, happen := range fx.Happening(d.c.N, budget) {
+		if e.Kind == process.EffectRule {
+			continue
+		}
+		cut := happen < e.Weight(d.c.N)
+		described[0].Cut = cut
+		if cut && e.Kind == process.EffectBroadcast {
+			described[0].Reached = d.others(fx.Message(e).From)[:happen]
+		}
+		described = described[1:]
+	}
+}
+
+// others returns the labels of all processes but one, in the order of ranks.
+func (d *Describer) others(p process.ID) []process.Label {
+	labels := make([]process.Label, 0, d.c.N-1)
+	for q := range process.ID(d.c.N) {
+		if q != p {
+			labels = append(labels, d.c.Label(q))
+		}
+	}
+	return labels
+}
+
 // Event describes an event before anything followed from it.
 func (d *Describer) Event(p process.ID, ev *process.Event) Record {
 	r := Record{Process: d.c.Label(p), Kind: ev.Kind.String(), Value: ev.Value, Round: ev.Term.Round()}

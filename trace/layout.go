@@ -154,42 +154,51 @@ func shown(r *Record) bool {
 	return true
 }
 
-// placeRecords gives each record a row of its moment: below what its process did
-// and what caused it at the same time.
+// placeRecords gives each record a row of its moment.
 func (p *picture) placeRecords() {
-	rows := make([]int, len(p.records))
+	layout := NewLayout(len(p.header.Labels))
+	rows := slices.Repeat([]int{-1}, len(p.records)) // of those that have one of their own
+	shows := make([]int, len(p.records))             // at which row, from the first of its moment
 	moments := make([]int, len(p.records))
-	next := make([]int, len(p.header.Labels))
+	firstRow := 0
 	for i := range p.records {
 		r := &p.records[i]
-		if !shown(r) && !r.drops() {
+		how := placing(r)
+		if how == PlaceNone && !r.drops() {
 			moments[i] = -1
 			continue
 		}
-		if p.clock.tick(r.Time) {
-			clear(next)
+		caused := -1
+		if cause, known := p.at[r.Cause]; known {
+			caused = rows[cause]
 		}
-		moments[i] = len(p.clock.moments) - 1
-		lane := p.lanes[r.Process]
-		if r.Kind == Partition || r.Kind == Heal {
-			row := slices.Max(next)
-			for l := range next {
-				next[l] = row
-			}
+		row, first := layout.Place(r.Time, p.lanes[r.Process], caused, how)
+		if first {
+			p.clock.moments = append(p.clock.moments, moment{time: r.Time})
+			firstRow = row
 		}
-		if cause, known := p.at[r.Cause]; known && moments[cause] == moments[i] && shown(&p.records[cause]) {
-			next[lane] = max(next[lane], rows[cause]+1)
+		if how != PlaceNone {
+			rows[i] = row
 		}
-		rows[i] = next[lane]
-		p.occupy(r, next)
-		m := &p.clock.moments[moments[i]]
-		m.rows = max(m.rows, slices.Max(next), 1)
+		moments[i], shows[i] = len(p.clock.moments)-1, row-firstRow
+		p.clock.moments[moments[i]].rows = layout.Rows() - firstRow
 	}
 	p.bottom = p.clock.scale(p.usualFlight()) + 34
-	p.placeRows(moments, rows)
+	p.placeRows(moments, shows)
 	if p.header.Clock == "real" && len(p.clock.moments) > 0 {
 		p.clock.origin = p.clock.moments[0].time
 	}
+}
+
+// placing is how much room a record takes.
+func placing(r *Record) Placing {
+	switch {
+	case r.Kind == Partition || r.Kind == Heal:
+		return PlaceAll
+	case shown(r):
+		return PlaceRow
+	}
+	return PlaceNone
 }
 
 func (p *picture) placeRows(moments, rows []int) {
@@ -200,28 +209,6 @@ func (p *picture) placeRows(moments, rows []int) {
 			p.y[i] = p.clock.moments[moments[i]].top + rows[i]*rowHeight
 		}
 	}
-}
-
-// occupy takes the row of a record from those that follow at the same time.
-func (p *picture) occupy(r *Record, next []int) {
-	switch {
-	case r.Kind == Partition || r.Kind == Heal:
-		for l := range next {
-			next[l]++
-		}
-	case shown(r):
-		next[p.lanes[r.Process]]++
-	}
-}
-
-// tick goes to the moment of a time, and reports whether that is a new one. A
-// clock that goes back stands still in the picture.
-func (c *clock) tick(time int64) (began bool) {
-	if len(c.moments) > 0 && time <= c.moments[len(c.moments)-1].time {
-		return false
-	}
-	c.moments = append(c.moments, moment{time: time})
-	return true
 }
 
 // usualFlight returns the median of how long messages take, or else of how long

@@ -39,10 +39,10 @@ algorithm:             process algorithm/...
 
 # Laboratory: the deterministic world in which algorithms are watched. It knows
 # nothing of the service.
-lab/sim:               process process/property trace algorithm algorithm/... internal/longrun
-lab/sim/simtest:       lab/sim process process/property trace algorithm algorithm/... internal/longrun
+lab/sim:               process process/property trace trace/journal algorithm algorithm/... internal/longrun
+lab/sim/simtest:       lab/sim process process/property trace trace/journal algorithm algorithm/... internal/longrun
 lab/measure:           lab/sim process trace algorithm algorithm/... internal/longrun
-lab/scenario:          lab/sim process trace algorithm algorithm/...
+lab/scenario:          lab/sim process trace trace/journal algorithm algorithm/...
 lab/check:             lab/scenario lab/sim process process/property trace algorithm algorithm/...
 lab/check/audit:       lab/check process algorithm
 

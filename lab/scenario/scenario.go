@@ -10,6 +10,7 @@ import (
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/trace"
+	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // Scenario is a run to be made and what is expected of it. It may be run any
@@ -94,6 +95,29 @@ func (s *Scenario) Seeded(seed uint64) *Scenario {
 
 // Run makes the run and shows it to the sinks. The error is one of a sink.
 func (s *Scenario) Run(sinks ...sim.Sink) (*Outcome, error) {
+	r, err := s.Begin(nil, sinks...)
+	if err != nil {
+		return nil, err
+	}
+	for r.Step() {
+		if s.Progress != nil && r.World.Events()%progressEvery == 0 {
+			s.Progress(Progress{Events: r.World.Events(), Entries: r.outcome.entered, Time: r.World.Now()})
+		}
+	}
+	return r.Outcome()
+}
+
+// Run is a run in progress.
+type Run struct {
+	World    *sim.World
+	scenario *Scenario
+	outcome  *Outcome
+	watched  *tee
+}
+
+// Begin begins the run. It is kept in the journal, unless that is nil, and shown to the
+// sinks.
+func (s *Scenario) Begin(kept *journal.Journal, sinks ...sim.Sink) (*Run, error) {
 	cfg := s.Config()
 	o := &Outcome{config: &cfg.Process, decided: map[process.ID][]int64{}}
 	for p := range process.ID(cfg.Process.N) {
@@ -105,6 +129,7 @@ func (s *Scenario) Run(sinks ...sim.Sink) (*Outcome, error) {
 		cfg.Judges = sim.Claimed(cfg.Spec, &cfg.Process)
 	}
 	cfg.Judges = append(slices.Clone(cfg.Judges), o.watchOrder, o.watchDecisions)
+	cfg.Journal = kept
 	watched := &tee{sinks: sinks}
 	if len(sinks) > 0 {
 		cfg.Trace = watched
@@ -113,17 +138,20 @@ func (s *Scenario) Run(sinks ...sim.Sink) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	for w.Step() {
-		if s.Progress != nil && w.Events()%progressEvery == 0 {
-			s.Progress(Progress{Events: w.Events(), Entries: o.entered, Time: w.Now()})
-		}
+	return &Run{World: w, scenario: s, outcome: o, watched: watched}, nil
+}
+
+// Step lets the next thing happen and reports whether the run goes on.
+func (r *Run) Step() bool { return r.World.Step() }
+
+// Outcome returns what came of the run so far. The error is one of a sink.
+func (r *Run) Outcome() (*Outcome, error) {
+	if r.watched.failed != nil {
+		return nil, fmt.Errorf("writing the trace: %w", r.watched.failed)
 	}
-	if watched.failed != nil {
-		return nil, fmt.Errorf("writing the trace: %w", watched.failed)
-	}
-	o.Result = w.Result()
-	o.Unmet = s.expect.unmet(o)
-	return o, nil
+	r.outcome.Result = r.World.Result()
+	r.outcome.Unmet = r.scenario.expect.unmet(r.outcome)
+	return r.outcome, nil
 }
 
 // watchOrder is a judge that only takes notes.

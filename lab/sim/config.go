@@ -6,6 +6,7 @@ import (
 
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/trace"
+	"github.com/conclave-io/conclave/trace/journal"
 )
 
 // Config is a run: which algorithm, in which world, under which load, and what
@@ -44,6 +45,9 @@ type Config struct {
 
 	// Trace gets a record of every event. Nil: none is made.
 	Trace Sink
+	// Journal gets the inputs of every step, from which any record can be described
+	// later. It must be new. Nil: none is kept.
+	Journal *journal.Journal
 }
 
 // Sink takes the records of a run in order. Both writers of package trace are

@@ -57,6 +57,7 @@ func (w *World) corrupt(p process.ID, state int) {
 	for _, f := range process.View(pr.machine, w.config) {
 		text = append(text, f.Name+"="+f.String())
 	}
+	w.put(p)
 	w.record(trace.Corrupt, p, strings.Join(text, " "))
 }
 
@@ -123,6 +124,7 @@ func (w *World) restart(p process.ID, cause uint64) {
 	}
 	w.noticeRestart(p)
 	w.observe(Observation{Kind: Restarted, Process: p})
+	w.put(p)
 	w.step(p, &process.Event{Kind: process.Restart, Incarnation: uint64(pr.incarnation)}, cause)
 	w.clientReturns(p)
 }

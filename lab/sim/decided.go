@@ -41,12 +41,12 @@ func (c *Config) validateDecided() error {
 
 // decide takes over what the configuration decides.
 func (w *World) decide() {
-	w.choose = func(n int) int {
-		if w.chosen < len(w.cfg.Choices) {
-			w.chosen++
-			return min(w.cfg.Choices[w.chosen-1], n-1)
+	w.choose = w.pick
+	if w.cfg.Journal != nil {
+		w.choose = func(n int) int {
+			w.picked = append(w.picked, w.pick(n))
+			return w.picked[len(w.picked)-1]
 		}
-		return int(w.choiceDice.below(uint64(n)))
 	}
 	if len(w.cfg.Timers) == 0 {
 		return
@@ -55,6 +55,16 @@ func (w *World) decide() {
 	for _, t := range w.cfg.Timers {
 		w.decided[timerKey(t.Process, t.Layer, t.Timer)] = &sampler{Delay: t.Delay}
 	}
+}
+
+// pick returns the next choice of a machine or a traitor: the one that is given, or else
+// one by chance.
+func (w *World) pick(n int) int {
+	if w.chosen < len(w.cfg.Choices) {
+		w.chosen++
+		return min(w.cfg.Choices[w.chosen-1], n-1)
+	}
+	return int(w.choiceDice.below(uint64(n)))
 }
 
 // timeout returns how long a timer that is set now runs.

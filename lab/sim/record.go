@@ -5,63 +5,53 @@ import (
 
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/trace"
+	"github.com/conclave-io/conclave/trace/journal"
 )
 
-// stepTraced takes a step and writes its record. Effects that a crash cuts off
-// stand in it too, and are marked.
-func (w *World) stepTraced(p process.ID, ev *process.Event, cause uint64) {
+// stepRecorded takes a step and writes it down, in the trace, the journal or both.
+// Effects that a crash cuts off stand in the record too, and are marked.
+func (w *World) stepRecorded(p process.ID, ev *process.Event, cause uint64) {
 	m := w.procs[p].machine
 	id := w.records
-	before := process.View(m, w.config)
-	w.ask(p, ev)
-	r := w.describer.Step(p, ev, &w.fx, before, process.View(m, w.config))
-	r.Cause = cause
+	budget := process.Whole
 	if i := w.doom(p); i >= 0 {
-		w.markCut(r.Effects, w.doomed[i].Effects)
+		budget = w.doomed[i].Effects
 	}
+	var before []process.FieldView
+	if w.describer != nil {
+		before = process.View(m, w.config)
+	}
+	w.picked = w.picked[:0]
+	w.ask(p, ev)
+	if w.cfg.Journal != nil {
+		w.cfg.Journal.Step(&journal.Step{
+			Cause: cause, Time: int64(w.now), Process: p, Event: ev, Effects: &w.fx, Machine: m,
+			Choices: w.picked, Budget: budget,
+		})
+	}
+	if w.describer == nil {
+		return
+	}
+	r := w.describer.Step(p, ev, &w.fx, before, process.View(m, w.config))
+	w.describer.Cut(&r, &w.fx, budget)
+	r.Cause = cause
 	w.write(&r, id)
 }
 
-// markCut marks which effects of the present step do not happen if only so many
-// do. It counts as interpret does. What the machine has chosen stands: that was
-// part of the step.
-func (w *World) markCut(described []trace.Effect, budget int) {
-	saved := w.savesAt() < budget
-	for i := range w.fx.Len() {
-		e := w.fx.At(i)
-		if e.Kind == process.EffectRule {
-			continue
-		}
-		d := &described[0]
-		described = described[1:]
-		weight := w.weight(e)
-		sends := e.Kind == process.EffectSend || e.Kind == process.EffectBroadcast
-		happen := min(max(budget, 0), weight)
-		if budget -= weight; sends && !saved {
-			happen = 0
-		}
-		d.Cut = happen < weight && e.Kind != process.EffectChoose
-		if d.Cut && e.Kind == process.EffectBroadcast {
-			d.Reached = w.others(w.fx.Message(e).From)[:happen]
-		}
+// put tells the journal of a machine whose state is not that after its last step.
+func (w *World) put(p process.ID) {
+	if w.cfg.Journal != nil {
+		w.cfg.Journal.Put(w.procs[p].machine)
 	}
-}
-
-// others returns the labels of all processes but one, in the order of ranks.
-func (w *World) others(p process.ID) []process.Label {
-	labels := make([]process.Label, 0, w.config.N-1)
-	for q := range process.ID(w.config.N) {
-		if q != p {
-			labels = append(labels, w.config.Label(q))
-		}
-	}
-	return labels
 }
 
 // record writes what happens to a process rather than in it.
 func (w *World) record(kind string, p process.ID, note string) {
 	w.records++
 	w.current = w.records
+	if w.cfg.Journal != nil {
+		w.cfg.Journal.Host(kind, p, int64(w.now), note)
+	}
 	if w.describer == nil {
 		return
 	}
@@ -72,11 +62,17 @@ func (w *World) record(kind string, p process.ID, note string) {
 // with the number cause sent.
 func (w *World) recordMessage(kind string, pl int32, to process.ID, cause uint64, note string) {
 	w.records++
-	if w.describer == nil {
+	if w.describer == nil && w.cfg.Journal == nil {
 		return
 	}
 	var m process.Message
 	w.payloads.fill(pl, to, &m)
+	if w.cfg.Journal != nil {
+		w.cfg.Journal.Message(kind, &m, cause, int64(w.now), note)
+	}
+	if w.describer == nil {
+		return
+	}
 	w.write(&trace.Record{
 		Cause: cause, Process: w.config.Label(to), Kind: kind,
 		Message: w.describer.Message(&m), Layer: int(m.Layer), Note: note,

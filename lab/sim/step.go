@@ -24,10 +24,10 @@ func (w *World) step(p process.ID, ev *process.Event, cause uint64) {
 	case process.Propose:
 		w.observe(Observation{Kind: Proposed, Process: p, Value: ev.Value})
 	}
-	if w.describer == nil {
+	if w.describer == nil && w.cfg.Journal == nil {
 		w.ask(p, ev)
 	} else {
-		w.stepTraced(p, ev, cause)
+		w.stepRecorded(p, ev, cause)
 	}
 	if w.doomed == nil && w.links.instant {
 		w.interpret(p, math.MaxInt, w.now)
@@ -51,7 +51,7 @@ func (w *World) ask(p process.ID, ev *process.Event) {
 // steps are on disk; so a step that is cut before its Save has sent nothing.
 func (w *World) interpretSlowly(p process.ID, pr *proc) {
 	budget, crash := w.budget(p)
-	saveAt := w.savesAt()
+	saveAt := w.fx.SavedAt(w.config.N)
 	if saveAt >= 0 && saveAt < budget {
 		pr.diskFree = max(pr.diskFree, w.now) + w.links.disk(p, &w.diskDice)
 	}
@@ -65,34 +65,8 @@ func (w *World) interpretSlowly(p process.ID, pr *proc) {
 	}
 }
 
-// savesAt returns how many effects of the present step come before its last Save,
-// or -1 if it has none.
-func (w *World) savesAt() int {
-	saveAt, effects := -1, 0
-	for i := range w.fx.Len() {
-		e := w.fx.At(i)
-		if e.Kind == process.EffectSave && !e.Internal {
-			saveAt = effects
-		}
-		effects += w.weight(e)
-	}
-	return saveAt
-}
-
 // never is the departure of messages whose step did not come to its Save.
 const never = process.Duration(math.MaxInt64)
-
-// weight is how many effects an effect counts for: a broadcast is as many as it
-// has receivers.
-func (w *World) weight(e *process.Effect) int {
-	switch {
-	case e.Internal || e.Kind == process.EffectRule:
-		return 0
-	case e.Kind == process.EffectBroadcast:
-		return w.config.N - 1
-	}
-	return 1
-}
 
 // budget returns how many effects of the present step of p happen, and the crash
 // that limits them, if any.

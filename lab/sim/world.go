@@ -41,6 +41,7 @@ type World struct {
 	timerDice, choiceDice, clientDice, diskDice random
 	decided                                     map[uint64]*sampler // timers whose delays are given, by timerKey
 	chosen                                      int                 // how many of the given choices were taken
+	picked                                      []int               // what was chosen in the present step, if a journal is kept
 
 	watchers []Watcher
 	curious  bool // some watcher wants messages
@@ -138,6 +139,9 @@ func New(cfg Config) (*World, error) {
 	w.initClocks()
 	if cfg.Trace != nil {
 		w.describer = trace.NewDescriber(cfg.Spec, w.config)
+	}
+	if cfg.Journal != nil {
+		cfg.Journal.Begin(cfg.Spec, w.config, cfg.Header())
 	}
 	w.initJudges()
 	w.schedule()

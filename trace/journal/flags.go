@@ -13,7 +13,7 @@ const (
 	Paused                    // the process is paused
 	Granted                   // the client enters with this record
 	Sends                     // it sends messages
-	Changed                   // it changed the state
+	_
 	Saved                     // it put the durable fields on disk
 	Cut                       // a crash cut off a part of it
 	News                      // it tells of an election, a suspicion, a decision, a delivery, or a right denied or revoked

@@ -54,6 +54,9 @@ type Plan struct {
 func (p Plan) Run(t *testing.T) {
 	t.Helper()
 	from, to := seeds(t)
+	if err := p.schedule(from).described(); err != nil {
+		t.Fatal(err)
+	}
 	outcomes, happened := 0, tally{}
 	sum := sums{began: time.Now()}
 	for seed := from; seed < to; seed++ {
