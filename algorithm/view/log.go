@@ -19,8 +19,8 @@ type View struct {
 	Members []Seat // sorted by server, one seat of each
 }
 
-// MaxEpoch is the largest epoch: fences hold it in 24 bits.
-const MaxEpoch = 1<<24 - 1
+// MaxEpoch is the largest epoch: fences hold it in 23 bits below the sign.
+const MaxEpoch = 1<<23 - 1
 
 // Use is what guards the names under a prefix. The zero Use is agreement.
 type Use struct {
@@ -45,6 +45,16 @@ type Guard struct {
 	Next   Use
 	Remove bool
 	Quiet  []uint64 // servers whose seats have said in this epoch that nothing is held
+	Terms  Terms    // of the change
+}
+
+// Terms say how a change of a guard goes on. Log keeps them and does not look at them.
+type Terms struct {
+	Wait int64 // after how long the leader cancels the change, in ns; 0: never
+	// Force asks those to leave who hold something under the prefix, at the wish of a
+	// principal.
+	Force      bool
+	Reason, By string
 }
 
 // Log is what the entries of the log say about views and guards, a pure function of
@@ -90,42 +100,93 @@ func (l *Log) Turn(epoch, coordinator uint64) {
 // Covering returns what guards the names that begin with a prefix, unless a longer prefix
 // of them is guarded by something else.
 func (l *Log) Covering(name string) (u Use) {
-	longest := -1
-	for i := range l.Guards {
-		if g := &l.Guards[i]; strings.HasPrefix(name, g.Prefix) && len(g.Prefix) > longest {
-			u, longest = g.Use, len(g.Prefix)
-		}
+	if at := l.longest(name, true); at >= 0 {
+		u = l.Guards[at].Use
 	}
 	return u
 }
 
+// GuardOf returns the guard of the longest prefix that a name has, or nil. It may not be
+// changed.
+func (l *Log) GuardOf(name string) *Guard {
+	if at := l.longest(name, true); at >= 0 {
+		return &l.Guards[at]
+	}
+	return nil
+}
+
+// Namespace returns the number of the namespace of a name in the present epoch, or -1:
+// its place among the guards that are not new (I1).
+func (l *Log) Namespace(name string) int {
+	at := l.longest(name, false)
+	for i := range max(at, 0) {
+		if l.Guards[i].New {
+			at--
+		}
+	}
+	return at
+}
+
+// longest returns the place of the guard of the longest prefix that a name has, or -1.
+// Those made in this epoch count if made is set.
+func (l *Log) longest(name string, made bool) int {
+	at := -1
+	for i := range l.Guards {
+		g := &l.Guards[i]
+		if strings.HasPrefix(name, g.Prefix) && (made || !g.New) && (at < 0 || len(g.Prefix) > len(l.Guards[at].Prefix)) {
+			at = i
+		}
+	}
+	return at
+}
+
+// Live reports whether an algorithm guards some prefix, or is about to.
+func (l *Log) Live() bool {
+	return slices.ContainsFunc(l.Guards, func(g Guard) bool { return g.Use.Live() || g.Next.Live() })
+}
+
+// Clone returns a copy that shares no memory which changes.
+func (l *Log) Clone() *Log {
+	own := *l
+	own.Seats, own.Guards = slices.Clone(l.Seats), slices.Clone(l.Guards)
+	for i := range own.Guards {
+		own.Guards[i].Quiet = slices.Clone(own.Guards[i].Quiet)
+	}
+	return &own
+}
+
 // Set begins the change of a guard (G1, G2). To set what is there already ends a change
-// that has begun.
-func (l *Log) Set(prefix string, u Use) { l.change(prefix, u, false) }
+// that has begun, and to set what has begun to come leaves it alone.
+func (l *Log) Set(prefix string, u Use, terms Terms) { l.change(prefix, u, false, terms) }
 
 // Remove begins the change to the guard of a shorter prefix. It does nothing if the
 // prefix has no guard of its own.
-func (l *Log) Remove(prefix string) {
-	if l.guard(prefix) != nil {
-		l.change(prefix, Use{}, true)
+func (l *Log) Remove(prefix string, terms Terms) {
+	if l.Find(prefix) != nil {
+		l.change(prefix, Use{}, true, terms)
 	}
 }
 
-func (l *Log) change(prefix string, u Use, remove bool) {
-	g := l.guard(prefix)
+func (l *Log) change(prefix string, u Use, remove bool, terms Terms) {
+	g := l.Find(prefix)
 	if g == nil {
 		at, _ := slices.BinarySearchFunc(l.Guards, prefix, func(g Guard, p string) int { return cmp.Compare(g.Prefix, p) })
 		l.Guards = slices.Insert(l.Guards, at, Guard{Prefix: prefix, Use: l.Covering(prefix), New: true})
 		g = &l.Guards[at]
 	}
-	g.Change, g.Next, g.Remove, g.Quiet = 0, Use{}, false, nil
+	if g.Change != 0 && g.Next == u && g.Remove == remove {
+		g.Terms = terms
+		return
+	}
+	g.Change, g.Next, g.Remove, g.Quiet, g.Terms = 0, Use{}, false, nil, Terms{}
 	if remove || u != g.Use {
 		l.Changes++
-		g.Change, g.Next, g.Remove = l.Changes, u, remove
+		g.Change, g.Next, g.Remove, g.Terms = l.Changes, u, remove, terms
 	}
 }
 
-func (l *Log) guard(prefix string) *Guard {
+// Find returns the guard of a prefix, or nil. It may not be changed.
+func (l *Log) Find(prefix string) *Guard {
 	for i := range l.Guards {
 		if l.Guards[i].Prefix == prefix {
 			return &l.Guards[i]
@@ -149,19 +210,21 @@ func (l *Log) Quiet(s Seat, change, epoch uint64) {
 }
 
 // Settle ends an entry of the log, and reports whether it is the START of an epoch (V2,
-// G5). The function says whether agreement has a hold under a prefix; it is asked only
-// where agreement guards the prefix.
-func (l *Log) Settle(held func(prefix string) bool) (started bool) {
-	if l.Epoch >= MaxEpoch {
+// G5). The epoch is larger than those before and than above, which is the epoch of the
+// newest fence. The function says whether agreement has a hold under a prefix; it is
+// asked only where agreement guards the prefix.
+func (l *Log) Settle(above uint64, held func(prefix string) bool) (started bool) {
+	turning := l.Turning
+	l.Turning = false
+	if max(l.Epoch, above) >= MaxEpoch {
 		return false // V5
 	}
-	start := l.complete(held) || l.Turning
+	start := l.complete(held) || turning
 	target := l.target()
 	if !start && slices.Equal(target, l.Members) {
 		return false
 	}
-	l.Turning = false
-	l.Epoch++
+	l.Epoch = max(l.Epoch, above) + 1
 	l.Members = target
 	for i := range l.Guards {
 		l.Guards[i].Quiet, l.Guards[i].New = nil, false
@@ -178,7 +241,7 @@ func (l *Log) complete(held func(prefix string) bool) (any bool) {
 			continue
 		}
 		any = true
-		g.Use, g.Change, g.Next = g.Next, 0, Use{}
+		g.Use, g.Change, g.Next, g.Terms = g.Next, 0, Use{}, Terms{}
 	}
 	l.Guards = slices.DeleteFunc(l.Guards, func(g Guard) bool { return g.Remove && g.Change == 0 })
 	return any

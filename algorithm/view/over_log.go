@@ -72,7 +72,7 @@ func (m *logger) Step(ev *process.Event, fx *process.Effects) {
 	case msgChange:
 		m.onChange(fx)
 	}
-	started := m.log.Settle(func(string) bool { return m.holder != process.None })
+	started := m.log.Settle(0, func(string) bool { return m.holder != process.None })
 	if started {
 		fx.Rule(ruleV2)
 	}
@@ -112,11 +112,11 @@ func (m *logger) onChange(fx *process.Effects) {
 	g := m.guard()
 	switch {
 	case g.Change != 0:
-		m.log.Set(name, g.Use)
+		m.log.Set(name, g.Use, Terms{})
 	case g.Use.Live():
-		m.log.Set(name, Use{})
+		m.log.Set(name, Use{}, Terms{})
 	default:
-		m.log.Set(name, Use{Algorithm: m.o.lock.Name})
+		m.log.Set(name, Use{Algorithm: m.o.lock.Name}, Terms{})
 	}
 }
 

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -27,6 +28,7 @@ type naive struct {
 	changes     uint64
 	quiet       []quiet
 	turning     bool
+	spaces      []string // the prefixes at the last START, sorted
 }
 
 // quiet is what a member has said.
@@ -54,6 +56,9 @@ func (n *naive) set(prefix string, u Use, remove bool) {
 			return
 		}
 		n.use[prefix], n.made[prefix] = n.covering(prefix), n.epoch
+	}
+	if n.number[prefix] != 0 && n.next[prefix] == u && n.removing[prefix] == remove {
+		return
 	}
 	delete(n.next, prefix)
 	delete(n.number, prefix)
@@ -87,7 +92,17 @@ func (n *naive) target() []Seat {
 	return target
 }
 
-func (n *naive) settle(held map[string]bool) bool {
+// namespace is the place of the longest prefix of a name among those of the epoch.
+func (n *naive) namespace(name string) int {
+	for i := len(name); i >= 0; i-- {
+		if at := slices.Index(n.spaces, name[:i]); at >= 0 {
+			return at
+		}
+	}
+	return -1
+}
+
+func (n *naive) settle(above uint64, held map[string]bool) bool {
 	start := n.turning
 	for prefix, change := range n.number {
 		done := !held[prefix]
@@ -110,7 +125,7 @@ func (n *naive) settle(held map[string]bool) bool {
 		return false
 	}
 	n.turning = false
-	n.epoch, n.members = n.epoch+1, target
+	n.epoch, n.members, n.spaces = max(n.epoch, above)+1, target, slices.Sorted(maps.Keys(n.use))
 	return true
 }
 
@@ -125,8 +140,9 @@ func TestLog(t *testing.T) {
 			return Seat{rapid.Uint64Range(1, 3).Draw(t, "server"), [2]uint64{rapid.Uint64Range(1, 3).Draw(t, "seat")}}
 		}
 		prefix := func() string { return rapid.SampledFrom(prefixes).Draw(t, "prefix") }
-		settle := func(*rapid.T) {
-			a, b := l.Settle(func(prefix string) bool { return held[prefix] }), n.settle(held)
+		settle := func(t *rapid.T) {
+			above := rapid.Uint64Range(0, n.epoch+2).Draw(t, "above")
+			a, b := l.Settle(above, func(prefix string) bool { return held[prefix] }), n.settle(above, held)
 			if a != b {
 				t.Fatalf("Settle is %v, want %v", a, b)
 			}
@@ -160,12 +176,12 @@ func TestLog(t *testing.T) {
 			},
 			"set": func(t *rapid.T) {
 				p, u := prefix(), rapid.SampledFrom(uses).Draw(t, "use")
-				l.Set(p, u)
+				l.Set(p, u, Terms{})
 				n.set(p, u, false)
 			},
 			"remove": func(*rapid.T) {
 				p := prefix()
-				l.Remove(p)
+				l.Remove(p, Terms{})
 				n.set(p, Use{}, true)
 			},
 			"quiet": func(t *rapid.T) {
@@ -190,6 +206,9 @@ func TestLog(t *testing.T) {
 					if l.Covering(name) != n.covering(name) {
 						t.Fatalf("%s is guarded by %v, want %v", name, l.Covering(name), n.covering(name))
 					}
+					if l.Namespace(name) != n.namespace(name) {
+						t.Fatalf("%s is in namespace %d, want %d", name, l.Namespace(name), n.namespace(name))
+					}
 				}
 			},
 		})
@@ -201,13 +220,13 @@ func TestLastEpoch(t *testing.T) {
 	l := Log{View: View{Epoch: MaxEpoch - 1}}
 	held := func(string) bool { return false }
 	l.Enter(Seat{Server: 1})
-	if !l.Settle(held) || l.Epoch != MaxEpoch {
+	if !l.Settle(0, held) || l.Epoch != MaxEpoch {
 		t.Fatalf("epoch %d", l.Epoch)
 	}
 	l.Enter(Seat{Server: 2})
 	l.Turn(MaxEpoch, 0)
-	l.Set("a", Use{Algorithm: "central"})
-	if l.Settle(held) || l.Epoch != MaxEpoch || len(l.Members) != 1 || l.Covering("a").Live() {
+	l.Set("a", Use{Algorithm: "central"}, Terms{})
+	if l.Settle(0, held) || l.Epoch != MaxEpoch || len(l.Members) != 1 || l.Covering("a").Live() {
 		t.Errorf("the log goes on: %+v", l)
 	}
 }

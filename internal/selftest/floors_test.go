@@ -60,7 +60,7 @@ lab/engine:            lab/scenario lab/sim trace trace/journal process algorith
 # network and clients, and the door.
 service/api:
 service/version:
-service/registry:      internal/wire service/version
+service/registry:      algorithm/view internal/wire service/version
 service/agreement:     internal/wire
 service/founding:
 service/host:          algorithm algorithm/view process internal/wire

@@ -44,8 +44,8 @@ func (c *Command) future() bool {
 	}, {
 		File: "service/registry/version.go", Old: "\tstay    bool\n", New: "\tstay    bool\n\tfuture  uint64\n",
 	}, {
-		File: "service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}}\n",
-		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {3, func(v *Version) string {
+		File: "service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}}\n",
+		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}, {3, func(v *Version) string {
 	list, _ := v.List(Lock, "` + future + `", "", 1, 0)
 	if len(list) == 0 {
 		return ""

@@ -37,6 +37,9 @@ func (batch *Batch) Append(b []byte, level uint32) []byte {
 // entryKeeps is the first format that says what the callers of requests keep.
 var entryKeeps = version.At(version.Keeps).Entry
 
+// entryLive is the first format that has operations about seats and guards.
+var entryLive = version.At(version.Live).Entry
+
 // DecodeBatch reads what Append wrote. The result shares no memory with data.
 func DecodeBatch(data []byte) (batch Batch, err error) {
 	err = batch.Decode(data)
@@ -82,6 +85,8 @@ func (c *Command) append(b []byte, format byte) []byte {
 		return wire.AppendBytes(b, c.Name)
 	case OpEnd:
 		return c.Origin.append(wire.AppendBytes(append(b, c.Session[:]...), c.Value))
+	case OpGuard:
+		return c.appendGuard(b)
 	case OpLevel:
 		b = wire.AppendUint(b, uint64(c.From))
 		b = wire.AppendUint(b, uint64(c.To))
@@ -124,6 +129,8 @@ func (c *Command) appendOperands(b []byte, format byte) []byte {
 	case OpUpdate, OpTransfer:
 		b = wire.AppendUint(b, c.Hold)
 		b = wire.AppendBytes(b, c.Value)
+	case OpEnter, OpTurn, OpQuiet:
+		b = c.appendSeat(b)
 	}
 	return b
 }
@@ -164,6 +171,10 @@ func (c *Command) appendClaims(b []byte) []byte {
 
 func readCommand(r *wire.Reader, format byte) Command {
 	c := Command{Op: Op(r.Byte())}
+	if c.Op.Live() && format < entryLive {
+		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
+		return c
+	}
 	switch c.Op {
 	case OpExpire, OpSilence:
 		readLeases(r, &c)
@@ -181,6 +192,9 @@ func readCommand(r *wire.Reader, format byte) Command {
 	case OpEnd:
 		r.Fixed(c.Session[:])
 		c.Value, c.Origin = r.String(), readOrigin(r)
+		return c
+	case OpGuard:
+		readGuard(r, &c)
 		return c
 	case OpLevel:
 		c.From, c.To, c.Stay = r.Uint32(), r.Uint32(), r.Bool()
@@ -226,6 +240,8 @@ func readOperands(r *wire.Reader, c *Command, format byte) {
 	case OpUpdate, OpTransfer:
 		c.Hold = r.Uint()
 		c.Value = r.String()
+	case OpEnter, OpTurn, OpQuiet:
+		readSeat(r, c)
 	default:
 		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
 	}

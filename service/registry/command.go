@@ -77,13 +77,32 @@ const (
 	// OpEnd, of an operator, ends the session of somebody else.
 	OpEnd Op = 15
 	// OpLevel changes the level of the formats.
-	OpLevel Op = 18 // 16, 17 and 19 to 22 are reserved
+	OpLevel Op = 18 // 16 and 17 are reserved
+
+	// OpEnter, of a server, opens the session that is its seat, or renews it.
+	OpEnter Op = 19
+	// OpTurn, of a seat, asks for another epoch.
+	OpTurn Op = 20
+	// OpQuiet, of a seat, says that nothing is held under a prefix whose guard changes.
+	OpQuiet Op = 21
+	// OpGuard, of an operator, changes what guards a prefix. The leader cancels that.
+	OpGuard Op = 22
 )
+
+// ofSeat reports whether only a seat asks for an operation.
+func (op Op) ofSeat() bool { return OpEnter <= op && op <= OpQuiet }
 
 // client reports whether an operation is one that clients ask for.
 func (op Op) client() bool {
-	return OpOpen <= op && op <= OpUpdate || op == OpRevoke || op == OpTransfer
+	return OpOpen <= op && op <= OpUpdate || op == OpRevoke || op == OpTransfer || op.ofSeat()
 }
+
+// Live reports whether an operation is about seats or guards. Only a level that has
+// those can express it.
+func (op Op) Live() bool { return op.ofSeat() || op == OpGuard }
+
+// Unbound reports whether an operation belongs to no session: an operator asks for it.
+func (op Op) Unbound() bool { return op == OpEnd || op == OpGuard }
 
 // Command is one step of the replicated state. Which fields count depends on
 // Op; the comments name the operations.
@@ -130,7 +149,7 @@ type Command struct {
 	Program string
 	Owner   string
 
-	// Origin is who asked for it (OpRevoke, OpMember, OpEnd, OpLevel). An OpEnd
+	// Origin is who asked for it (OpRevoke, OpMember, OpEnd, OpLevel, OpGuard). An OpEnd
 	// names its session in Session and its reason in Value, and has no sequence.
 	Origin Origin
 
@@ -147,6 +166,11 @@ type Command struct {
 
 	// Member is the server spoken of (OpMember).
 	Member Member
+
+	// Live are the operands of OpEnter, OpTurn, OpQuiet and OpGuard, else nil. An OpEnter
+	// has TTL, Host and PID as well, an OpGuard its prefix in Name, and an OpGuard or an
+	// OpTurn its reason in Value.
+	Live *Live
 }
 
 // asker is what an answer is routed by that belongs to no session's request: the
@@ -201,6 +225,8 @@ const (
 	Revoked     Code = 15
 	NotFound    Code = 16
 	Deadlocked  Code = 20
+	Moved       Code = 21
+	NotMember   Code = 22
 	StateLimit  Code = 23
 )
 

@@ -146,7 +146,7 @@ func (s *search) node(c *claim) int {
 // holders leaves.
 func (res *resource) needsAll(c *claim) bool {
 	switch {
-	case !res.holders()[0].shared:
+	case len(res.holders()) == 0 || !res.holders()[0].shared:
 		return true
 	case !c.shared:
 		return false

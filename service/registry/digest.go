@@ -16,6 +16,9 @@ func (r *Registry) Digest() uint64 {
 	for _, m := range r.Members() {
 		head += sum(m.ID, m.UID, uint64(m.Standing), hashText(m.PeerAddress), hashText(m.ClientAddress))
 	}
+	if hasLive(r.level) {
+		head += hashText(string(appendLive(nil, r.Live())))
+	}
 	return head + r.tally.digest
 }
 

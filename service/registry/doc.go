@@ -26,6 +26,14 @@
 // its session and the number of the request that made it; two requests of one
 // session exclude each other like those of two.
 //
+// # Live names
+//
+// Names under a prefix can be guarded by an algorithm that runs between the servers. The
+// registry then says by which, and which servers take part: it has a session for each,
+// its seat. Whatever changes that begins an epoch, with which the fences that follow
+// begin. Locks under such a prefix are refused here with MOVED. While what guards a
+// prefix changes, nothing is granted under it.
+//
 // The registry does not measure time. The leader does, and writes its verdicts
 // into the log: expiries and the remaining time of silent sessions, each
 // with the term in which it was decided, and void in any other.

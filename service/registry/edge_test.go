@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/wire"
 
 	"github.com/conclave-io/conclave/service/version"
@@ -196,5 +197,11 @@ func everyCommand() []Command {
 		{Op: OpDrop, Term: 3, Claims: []ClaimID{{a, 3}, {b, 1 << 63}}},
 		{Op: OpOvertake, Class: Election, Name: "chief"},
 		{Op: OpEnd, Session: a, Value: "why", Origin: Origin{Actor: "cert:ops", Via: "http", Remote: "10.0.0.9:5", Request: [16]byte{15: 9}}},
+		{Op: OpEnter, Session: SessionID{15: 1}, Sequence: 1, Low: 1, TTL: 12e8, Host: "east", PID: 7, Live: &Live{Server: 1}},
+		{Op: OpTurn, Session: SessionID{15: 1}, Sequence: 2, Value: "why", Live: &Live{Epoch: 2, Coordinator: 1}},
+		{Op: OpQuiet, Session: SessionID{15: 1}, Sequence: 3, Low: 2, Live: &Live{Epoch: 3, Change: 1}},
+		{Op: OpGuard, Name: "n", Value: "why", Live: &Live{Use: view.Use{Algorithm: "k-ricart-agrawala", Options: "k=3"}, Wait: 30e9, Force: true}, Origin: Origin{Actor: "cert:ops"}},
+		{Op: OpGuard, Name: "n", Live: &Live{Remove: true}},
+		{Op: OpGuard, Name: "n", Live: &Live{Change: 1 << 40}},
 	}
 }

@@ -25,6 +25,10 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 		}
 		r.tally.removeSession(s)
 		s.ended = true
+		if s.server != 0 {
+			r.thawLive().End(SeatOf(s.server, s.id))
+			fx.View = true
+		}
 		r.changed.ended = append(r.changed.ended, s.sessionState)
 		delete(r.sessions, s.id)
 		fx.Ended = append(fx.Ended, s.id)

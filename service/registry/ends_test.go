@@ -3,6 +3,9 @@ package registry
 import (
 	"slices"
 	"testing"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // speed says how fast an operation may end a hold of the session it is applied to.
@@ -22,13 +25,13 @@ var speeds = map[Op]speed{
 	OpOpen: never, OpRenew: never, OpClose: byOwner, OpAcquire: never, OpRelease: byOwner, OpCancel: never, OpUpdate: never,
 	OpExpire: byExpiry, OpSilence: never, OpMember: never,
 	OpRevoke: asks, OpTransfer: asks, OpDrop: afterward, OpOvertake: asks,
-	OpEnd: asks, OpLevel: never,
+	OpEnd: asks, OpLevel: never, OpEnter: never, OpTurn: never, OpQuiet: never, OpGuard: asks,
 }
 
 // operations returns all there are: those that are written to the log and read again.
 func operations() (ops []Op) {
 	for op := Op(1); op != 0; op++ {
-		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, 1)); err == nil {
+		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Live)); err == nil {
 			ops = append(ops, op)
 		}
 	}
@@ -58,7 +61,7 @@ func TestNothingEndsAHoldFasterThanARevocation(t *testing.T) {
 			asked := slices.ContainsFunc(fx.Outcomes, func(o Outcome) bool {
 				return o.Session == before.session.id && o.Sequence == before.sequence && o.Result.Code == Revoked
 			})
-			if (op == OpRevoke || op == OpEnd) && !asked {
+			if (op == OpRevoke || op == OpEnd || op == OpGuard) && !asked {
 				t.Errorf("operation %d does not tell the holder that it is asked to leave", op)
 			}
 			if stays && asked != holders[0].revoked {
@@ -72,7 +75,7 @@ func TestNothingEndsAHoldFasterThanARevocation(t *testing.T) {
 // and the command of an operation that says all it can against a: by a itself, or else
 // by b or by whoever else gives such commands.
 func contested(op Op, own bool) (*Registry, Command) {
-	r := New()
+	r := atLevel(version.Live)
 	e := func(who string, priority int64) Command {
 		return Command{Op: OpAcquire, Session: sessionNamed(who), Sequence: 3, Class: Election, Name: "e", Priority: priority, Patience: 1, Value: who}
 	}
@@ -81,6 +84,7 @@ func contested(op Op, own bool) (*Registry, Command) {
 	c := Command{
 		Op: op, Session: sessionNamed("b"), Sequence: 9, Hold: 2, Name: "n", TTL: 10e9, Value: "b", Term: 1,
 		Leases: []Lease{{Session: a, Renewals: r.sessions[a].renewals}}, Claims: []ClaimID{{a, 2}},
+		Live: &Live{Use: view.Use{Algorithm: "central"}, Force: true},
 	}
 	switch {
 	case own:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/golden"
 	"github.com/conclave-io/conclave/internal/wire"
 	"github.com/conclave-io/conclave/service/version"
@@ -86,6 +87,40 @@ func history2() []Batch {
 	}}}
 }
 
+// history3 is more entries, of the level that has live names: seats, epochs, and guards
+// of which some drain.
+func history3() []Batch {
+	by := Origin{Actor: "cert:operator", Via: "grpc", Remote: "10.0.0.9:40000", Request: [16]byte{15: 8}}
+	guard := func(prefix, algorithm string) Command {
+		return Command{Op: OpGuard, Name: prefix, Value: "faster", Live: &Live{Use: view.Use{Algorithm: algorithm}, Wait: 30e9}, Origin: by}
+	}
+	seat := func(op Op, n byte, sequence uint64, l Live) Command {
+		return Command{Op: op, Session: SessionID{n}, Sequence: sequence, Low: 1, Live: &l}
+	}
+	enter := func(n byte, server uint64) Command {
+		c := seat(OpEnter, n, 1, Live{Server: server})
+		c.TTL, c.Host, c.PID = 12e8, "a9", 77
+		return c
+	}
+	ask := func(n byte, sequence uint64, name string) Command {
+		return Command{Op: OpAcquire, Session: SessionID{n}, Sequence: sequence, Name: name}
+	}
+	var batches []Batch
+	for i, commands := range [][]Command{
+		{{Op: OpLevel, From: 2, To: 3}},
+		{guard("live/", "suzuki-kasami"), guard("pool/", "k-ricart-agrawala"), ask(9, 4, "live/a")},
+		{enter(20, 1), enter(21, 2)},
+		{enter(22, 1), ask(9, 5, "live/a"), ask(9, 6, "slow/a"), ask(8, 6, "slow/a")},
+		{guard("slow/", "maekawa"), guard("live/new/", "central"), guard("pool/", ""), ask(8, 7, "slow/b"), ask(8, 9, "late/a")},
+		{seat(OpQuiet, 20, 2, Live{Epoch: 3, Change: 4}), seat(OpQuiet, 21, 2, Live{Epoch: 2, Change: 5}), seat(OpTurn, 20, 3, Live{Epoch: 9})},
+		{seat(OpTurn, 21, 3, Live{Epoch: 3, Coordinator: 2})},
+		{seat(OpQuiet, 20, 4, Live{Epoch: 4, Change: 5}), guard("late/", "raymond"), guard("late/", "bakery")},
+	} {
+		batches = append(batches, Batch{Time: 50e9 + int64(i)*1e9, Wall: 1795245285451414000, Commands: commands})
+	}
+	return batches
+}
+
 // requireGolden requires of a history that the golden files of a level have what this
 // release writes, and that it makes the same of what it reads there.
 func requireGolden(t *testing.T, level uint32, r *Registry, history []Batch, seen map[Op]bool) {
@@ -130,14 +165,42 @@ func TestGoldenRegistry(t *testing.T) {
 	requireGolden(t, 1, r, history(), seen)
 	requireEverything(t, r)
 	requireGolden(t, 2, r, history2(), seen)
+	requireWaits(t, r)
+	requireGolden(t, version.Live, r, history3(), seen)
+	requireLive(t, r)
 	for op := range Op(255) {
-		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Max)); err == nil && !seen[op] {
+		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Live)); err == nil && !seen[op] {
 			t.Errorf("operation %d is known and not in the golden log", op)
 		}
 	}
+}
+
+func requireWaits(t *testing.T, r *Registry) {
+	t.Helper()
 	waits, _ := r.Freeze().Waits(10)
 	if answers := r.sessions[SessionID{9}].answers; len(waits) != 3 || answers[len(answers)-1].code != Deadlocked {
 		t.Errorf("the state of level 2 has %+v and no refusal: %+v", waits, answers)
+	}
+}
+
+// requireLive requires of a state that it has something of everything that is live.
+func requireLive(t *testing.T, r *Registry) {
+	t.Helper()
+	l := r.Live()
+	if len(l.Members) != 2 || len(l.Seats) != 3 || l.Coordinator != 2 || l.Epoch != 4 || r.Epoch() != 4 {
+		t.Errorf("the view is %+v", l)
+	}
+	has := make(map[string]bool)
+	for _, g := range l.Guards {
+		has["live"] = has["live"] || g.Use.Live()
+		has["new"] = has["new"] || g.New
+		has["drains"] = has["drains"] || g.Change != 0 && g.Terms.Wait > 0
+		has["quiet"] = has["quiet"] || len(g.Quiet) > 0
+	}
+	for _, what := range []string{"live", "new", "drains", "quiet"} {
+		if !has[what] {
+			t.Errorf("no guard is %s: %+v", what, l.Guards)
+		}
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 // Refound turns the state of a cluster into one from which another begins. All
 // sessions end, and with them all holds: nobody knows what their programs have
 // acquired and released since, and what they hold by now they hold by the word of
-// a cluster that is gone. All servers are forgotten. What stays is how holds ended,
-// those of the ended sessions included, and the order of fences: they begin above
+// a cluster that is gone. All servers are forgotten. What stays is what guards
+// which names, how holds ended, those of the ended sessions included, and the order of fences: they begin above
 // all that the old cluster gave, and above one that is known to have been given, 0
 // if there is none.
 func (r *Registry) Refound(above uint64) error {
@@ -23,5 +23,6 @@ func (r *Registry) Refound(above uint64) error {
 	r.end(slices.Collect(r.all()), Expired, new(Effects))
 	r.members = make(map[uint64]Member)
 	r.epoch, r.counter = epoch, 0
+	r.reseat()
 	return nil
 }

@@ -43,6 +43,8 @@ type Registry struct {
 	eager   map[ClaimID]*claim
 	// graph has what waiters keep.
 	graph *sorted[edge]
+	// unsettled says that the present entry has changed seats or guards.
+	unsettled bool
 }
 
 // New returns the state before the first entry.
@@ -59,37 +61,6 @@ func New() *Registry {
 	}
 }
 
-// Effects is what applying entries brought about, in order. The caller owns
-// and reuses it.
-type Effects struct {
-	Outcomes []Outcome
-	// Renewed are the sessions opened or renewed through the log.
-	Renewed []SessionID
-	// Ended are the sessions that ended, and Closed those of them that did not
-	// expire: somebody closed them.
-	Ended, Closed []SessionID
-	// Elections are the names of elections whose leader or value changed; a
-	// name may stand more than once.
-	Elections []string
-	// Locks are the names of locks whose holders or queue changed, if
-	// WatchLocks asks for them.
-	Locks      []string
-	WatchLocks bool
-	// Members says that a server was put on record.
-	Members bool
-}
-
-// Reset empties fx and keeps its memory.
-func (fx *Effects) Reset() {
-	clear(fx.Outcomes)
-	fx.Outcomes = fx.Outcomes[:0]
-	fx.Renewed = fx.Renewed[:0]
-	fx.Ended, fx.Closed = fx.Ended[:0], fx.Closed[:0]
-	fx.Elections = fx.Elections[:0]
-	fx.Locks = fx.Locks[:0]
-	fx.Members = false
-}
-
 // Apply carries out the commands of a log entry of the given term and adds
 // what they brought about to fx.
 func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
@@ -98,6 +69,7 @@ func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
+	r.settleLive(fx)
 	if r.changed.len() >= mostChanges {
 		r.fold()
 	}
@@ -122,12 +94,17 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 	case OpOvertake:
 		r.overtake(c.Name, fx)
 	case OpLevel:
-		if c.From == r.level {
+		if c.From == r.level && !r.pinned(c.To) {
 			r.level, r.stay = c.To, c.Stay
 			if !hasKeeps(r.level) {
 				r.forgetKeeps()
 			}
+			if c.From != c.To {
+				r.relevel()
+			}
 		}
+	case OpGuard:
+		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.setGuard(c, fx)})
 	case OpEnd:
 		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.dismiss(c, fx)})
 	default:
@@ -146,14 +123,16 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 	}
 	s := r.sessions[c.Session]
 	if s == nil {
-		if c.Op != OpOpen {
-			*result = NoSession(c.Session)
+		if s = r.begin(c, result, fx); s == nil {
 			return
 		}
-		s = r.open(c)
+	}
+	if problem := s.misfits(c); problem != "" {
+		*result = Result{Code: Invalid, Message: problem}
+		return
 	}
 	r.thawSession(s)
-	if c.Op == OpOpen || c.Op == OpRenew {
+	if c.Op == OpOpen || c.Op == OpRenew || c.Op == OpEnter {
 		// Renewing again does no harm, and must have its effect each time: the
 		// client counts from the newest transmission.
 		r.renewals++
@@ -206,7 +185,7 @@ func (r *Registry) recall(a *answer, c *Command) Result {
 	if a.code != Held || c.Op != OpAcquire {
 		return result
 	}
-	if res := r.find(c.Class, c.Name); res != nil {
+	if res := r.find(c.Class, c.Name); res != nil && len(res.holders()) > 0 {
 		result.Holder = res.inTheWay()
 	}
 	return result
@@ -247,9 +226,27 @@ func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects)
 		*result = r.revoke(c, fx)
 	case OpTransfer:
 		*result = r.transfer(s, c, fx)
+	case OpTurn:
+		*result = r.turn(s, c, fx)
+	case OpQuiet:
+		*result = r.quiet(s, c, fx)
 	default:
 		panic(fmt.Sprintf("registry: operation %d passed validation", c.Op))
 	}
+}
+
+// begin opens the session of a request that is to, or fills in why not and returns nil.
+func (r *Registry) begin(c *Command, result *Result, fx *Effects) (s *session) {
+	switch {
+	case c.Op == OpOpen:
+		return r.open(c)
+	case c.Op != OpEnter:
+		*result = NoSession(c.Session)
+	case !r.refusesSeat(c, result):
+		s = r.open(c)
+		r.enterSeat(s, c.how().Server, fx)
+	}
+	return s
 }
 
 func (r *Registry) open(c *Command) *session {
@@ -273,6 +270,9 @@ func (r *Registry) keep(s *session) {
 
 func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) {
 	limit := max(c.Limit, 1)
+	if r.elsewhere(c, result) {
+		return
+	}
 	res := r.resources.get(key{c.Class, c.Name})
 	if res == nil {
 		res = &resource{name: c.Name, class: c.Class, generation: r.generation}
@@ -284,7 +284,7 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 		r.add(res)
 	}
 	asked := termsOf(c, r.now)
-	admitted := res.admits(asked)
+	admitted := res.admits(asked) && !r.drains(res)
 	switch {
 	case res.limit != limit:
 		*result = Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d while it is held, not %d", quoted(c.Name), res.limit, limit)}
@@ -329,21 +329,6 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	r.enter(c)
 	c.session.holds++
 	fx.changed(c.resource)
-}
-
-// changed notes that the holders of a resource changed.
-func (fx *Effects) changed(res *resource) {
-	if res.class == Election {
-		fx.Elections = append(fx.Elections, res.name)
-	}
-	fx.queued(res)
-}
-
-// queued notes that the queue of a lock changed, or its holders.
-func (fx *Effects) queued(res *resource) {
-	if res.class == Lock && fx.WatchLocks {
-		fx.Locks = append(fx.Locks, res.name)
-	}
 }
 
 func (r *Registry) release(s *session, hold uint64, result *Result, fx *Effects) {
@@ -427,7 +412,7 @@ func (r *Registry) waits(c *claim, more int) {
 	}
 }
 
-// find returns a resource, or nil if nobody holds it.
+// find returns a resource, or nil if nobody holds it or waits for it.
 func (r *Registry) find(class Class, name string) *resource {
 	if res := r.resources.get(key{class, name}); res != nil && !res.gone() {
 		return res
@@ -461,7 +446,7 @@ func (r *Registry) unlist(c *claim) {
 // settle grants to the waiters of a thawed resource that now fit, forgets it if nobody
 // holds it, and notes that somebody has left it.
 func (r *Registry) settle(res *resource, fx *Effects) {
-	for len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
+	for !r.drains(res) && len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
 		next := r.promote(res)
 		r.grant(next, fx)
 		made := Outcome{Session: next.session.id, Sequence: next.sequence}

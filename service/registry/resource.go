@@ -5,7 +5,8 @@ import "slices"
 // resource is a named lock or election that somebody holds.
 //
 // Invariant: the holders are all shared or all not, the first waiter does not
-// fit beside them, and there is a resource only while somebody holds it.
+// fit beside them, and there is a resource only while somebody holds it. While the guard
+// of a lock changes, nothing is granted: then one may wait for it and nobody hold it.
 type resource struct {
 	name string
 	// one is the holder, or nil if there is a crowd. Most resources have nothing
@@ -50,8 +51,8 @@ func (res *resource) inTheWay() *Holder {
 	return &holder
 }
 
-// gone reports whether nobody holds the resource any more.
-func (res *resource) gone() bool { return len(res.holders()) == 0 }
+// gone reports whether nobody holds the resource any more, or waits for it.
+func (res *resource) gone() bool { return len(res.holders()) == 0 && len(res.queue()) == 0 }
 
 // queue returns those that wait. The slice is lent until the next change.
 func (res *resource) queue() []*claim {

@@ -16,7 +16,7 @@ import (
 // revoke asks the holders of a resource to leave, or the one with a fence.
 func (r *Registry) revoke(c *Command, fx *Effects) Result {
 	res := r.find(c.Class, c.Name)
-	if res == nil {
+	if res == nil || len(res.holders()) == 0 {
 		return Result{Code: NotFound, Message: "nobody holds " + quoted(c.Name)}
 	}
 	res = r.thaw(res)
@@ -54,8 +54,12 @@ func (r *Registry) dismiss(c *Command, fx *Effects) Result {
 		return Result{Code: Invalid, Message: problem}
 	}
 	s := r.sessions[c.Session]
-	if s == nil {
+	switch {
+	case s == nil:
 		return Result{Code: NotFound, Message: fmt.Sprintf("no such session: %v: it may have expired or been closed", c.Session)}
+	case s.server != 0:
+		// It has no holds here, and would go at once, while clients of that server hold.
+		return Result{Code: Invalid, Message: fmt.Sprintf("session %v is the seat of server %d: stop or remove the server instead", s.id, s.server)}
 	}
 	r.thawSession(s)
 	s.leaving = true

@@ -128,6 +128,7 @@ type failer interface {
 //	overtaken 5s                  elections with a better candidate then
 //	answers a                     low and the sequences of remembered answers
 //	waits                         who waits and keeps something
+//	live                          the view, the seats and the guards
 //	flood a 1..1030 low=1         that many releases, answers summed up
 func (s *script) query(w *words) bool {
 	switch w.at(0) {
@@ -156,6 +157,8 @@ func (s *script) query(w *words) bool {
 		fmt.Fprintf(&s.out, "  %s, shown %s\n", durationText(s.reg.now), durationText(s.reg.wall))
 	case "waits":
 		s.waits()
+	case "live":
+		s.live()
 	case "answers":
 		s.answers(sessionNamed(w.at(1)))
 	case "flood":
@@ -173,6 +176,14 @@ func (s *script) list(class Class) {
 	}
 	for _, res := range resources {
 		fmt.Fprintf(&s.out, "  %s\n", resourceText(res))
+	}
+}
+
+func (s *script) live() {
+	l := s.reg.Live()
+	fmt.Fprintf(&s.out, "  epoch %d of %d:%s; seats:%s; coordinator %d\n", l.Epoch, s.reg.Epoch(), seatsText(l.Members), seatsText(l.Seats), l.Coordinator)
+	for i := range l.Guards {
+		fmt.Fprintf(&s.out, "  %s\n", guardText(&l.Guards[i]))
 	}
 }
 

@@ -14,7 +14,8 @@ type session struct {
 	host    string
 	pid     int64
 	program string
-	opened  int64 // wall clock of the leader, ns
+	opened  int64  // wall clock of the leader, ns
+	server  uint64 // whose seat it is, or 0
 
 	// claims are its holds and places in queues, by the sequence of the
 	// request that made each.

@@ -14,7 +14,13 @@ type tally struct {
 }
 
 // Size returns about how many bytes Encode would return.
-func (r *Registry) Size() int { return 64 + 96*len(r.members) + r.tally.bytes }
+func (r *Registry) Size() int {
+	size := 64 + 96*len(r.members) + r.tally.bytes
+	if r.live != nil {
+		size += r.live.bytes
+	}
+	return size
+}
 
 // Carried reports whether a request was carried out before, so that carrying it out
 // again changes nothing.

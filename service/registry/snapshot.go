@@ -49,6 +49,9 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 		b = s.append(b)
 		return stepped()
 	})
+	if hasLive(v.level) {
+		b = appendLive(b, v.Live())
+	}
 	b = wire.AppendUint(b, uint64(v.names.len()))
 	v.names.scan(func(res *resource) bool {
 		b = res.append(b)
@@ -79,6 +82,9 @@ func Decode(data []byte) (*Registry, error) {
 	})
 	r.tally.fence = r.fence()
 	each(rd, func() { r.readSession(rd) })
+	if hasLive(r.level) {
+		r.readLive(rd)
+	}
 	var held []*resource
 	each(rd, func() { held = append(held, r.readResource(rd)) })
 	if rd.Err() == nil {
@@ -360,7 +366,7 @@ func (r *Registry) Check() error {
 	case listed != len(r.revoked)+len(r.eager):
 		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
 	}
-	return nil
+	return r.checkLive()
 }
 
 func (s *session) check() error {
@@ -403,12 +409,14 @@ func (r *Registry) checkResource(res *resource) error {
 	switch {
 	case r.resources.get(res.key()) != res:
 		return fmt.Errorf("%q is not found by its name", res.name)
-	case len(res.holders()) == 0:
+	case len(res.holders()) == 0 && (len(res.queue()) == 0 || !r.drains(res)):
 		return fmt.Errorf("%q is kept though nobody holds it", res.name)
 	case len(res.holders()) > int(res.limit) && !res.holders()[0].shared:
 		return fmt.Errorf("%q has %d holders, the limit is %d", res.name, len(res.holders()), res.limit)
-	case len(res.queue()) > 0 && res.fits(res.queue()[0].terms):
+	case len(res.queue()) > 0 && res.fits(res.queue()[0].terms) && !r.drains(res):
 		return fmt.Errorf("%q has room and %d wait", res.name, len(res.queue()))
+	case r.moved(res):
+		return fmt.Errorf("%q is claimed here, and an algorithm guards it", res.name)
 	}
 	return r.checkClaims(res)
 }

@@ -1,10 +1,13 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/conclave-io/conclave/algorithm/view"
 )
 
 // The language of the scripts: what a line says, and how effects are printed.
@@ -86,6 +89,7 @@ var opsByName = map[string]Op{
 	"open": OpOpen, "renew": OpRenew, "close": OpClose, "acquire": OpAcquire, "try": OpAcquire, "campaign": OpAcquire,
 	"release": OpRelease, "cancel": OpCancel, "update": OpUpdate, "expire": OpExpire, "silence": OpSilence, "member": OpMember,
 	"share": OpAcquire, "revoke": OpRevoke, "transfer": OpTransfer, "drop": OpDrop, "overtake": OpOvertake, "end": OpEnd, "level": OpLevel,
+	"enter": OpEnter, "turn": OpTurn, "quiet": OpQuiet, "guard": OpGuard,
 }
 
 // parseCommand reads one command:
@@ -103,6 +107,8 @@ var opsByName = map[string]Op{
 //	end a [value=REASON] [by=PRINCIPAL]; the answer is that of "op"
 //	member ID uid=N
 //	level FROM TO
+//	guard PREFIX [algorithm=A] [options=O] [remove=yes] [wait=5s] [force=yes] [change=N] [value=REASON]
+//	enter a SERVER; turn a SEQ epoch=N [coordinator=N]; quiet a SEQ epoch=N change=N
 //
 // A verdict on "a" names its present number of renewals; "a@2" names 2.
 func parseCommand(r *Registry, w words) (Command, error) {
@@ -133,6 +139,21 @@ func parseCommand(r *Registry, w words) (Command, error) {
 	case OpEnd:
 		c.Session, c.Value = sessionNamed(w.at(1)), w.options["value"]
 		c.Origin = Origin{Actor: w.options["by"], Via: "grpc", Remote: "10.0.0.9", Request: [16]byte(sessionNamed("op"))}
+	case OpGuard:
+		c.Name, c.Value = w.at(1), w.options["value"]
+		c.Origin = Origin{Actor: w.options["by"], Request: [16]byte(sessionNamed("op"))}
+		c.Live = &Live{
+			Use:    view.Use{Algorithm: w.options["algorithm"], Options: w.options["options"]},
+			Remove: w.options["remove"] != "", Force: w.options["force"] != "", Change: w.number("change", 0),
+		}
+		if text, given := w.options["wait"]; given {
+			d, err := time.ParseDuration(text)
+			w.note(err)
+			c.Live.Wait = int64(d)
+		}
+	case OpEnter:
+		c.Session, c.Sequence, c.TTL = sessionNamed(w.at(1)), 1, 12e8
+		c.Live = &Live{Server: w.sequence()}
 	case OpMember:
 		id, err := strconv.ParseUint(w.at(1), 10, 64)
 		w.note(err)
@@ -158,6 +179,9 @@ func parseRequest(w *words, c *Command) {
 	}
 	c.Sequence = w.sequence()
 	c.Hold, c.Value = w.number("hold", 0), w.options["value"]
+	if c.Op == OpTurn || c.Op == OpQuiet {
+		c.Live = &Live{Epoch: w.number("epoch", 0), Coordinator: w.number("coordinator", 0), Change: w.number("change", 0)}
+	}
 	if c.Op != OpAcquire && c.Op != OpRevoke {
 		return
 	}
@@ -230,7 +254,7 @@ func sessionNamed(name string) (id SessionID) {
 func sessionName(id SessionID) string { return strings.TrimRight(string(id[:]), "\x00") }
 
 func codeText(code Code) string {
-	names := []string{"", "OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "EXHAUSTED", "", "", "STALE", "CANCELLED", "", "", "", "REVOKED", "NOT_FOUND", "", "", "", "DEADLOCK"}
+	names := []string{"", "OK", "QUEUED", "HELD", "NOT_HELD", "SESSION_GONE", "INVALID", "EXHAUSTED", "", "UNAVAILABLE", "STALE", "CANCELLED", "", "", "", "REVOKED", "NOT_FOUND", "", "", "", "DEADLOCK", "MOVED", "NOT_MEMBER"}
 	if int(code) >= len(names) || names[code] == "" {
 		panic(fmt.Sprintf("registry: code %d has no text", code))
 	}
@@ -262,6 +286,9 @@ func printEffects(b *strings.Builder, fx *Effects) {
 	}
 	if len(fx.Elections) > 0 {
 		fmt.Fprintf(b, "  changed: %s\n", strings.Join(fx.Elections, " "))
+	}
+	if fx.View {
+		fmt.Fprintln(b, "  view")
 	}
 }
 
@@ -324,6 +351,32 @@ func holderText(h Holder) string {
 	}
 	if h.Host != "" {
 		text += fmt.Sprintf("(%s on %s, pid %d)", h.Program, h.Host, h.PID)
+	}
+	return text
+}
+
+func seatsText(seats []view.Seat) (text string) {
+	for _, s := range seats {
+		text += fmt.Sprintf(" %d:%s", s.Server, sessionName(SeatID(s)))
+	}
+	return text
+}
+
+func guardText(g *view.Guard) string {
+	use := func(u view.Use) string { return strings.TrimSpace(cmp.Or(u.Algorithm, "agreement") + " " + u.Options) }
+	text := fmt.Sprintf("%s: %s", g.Prefix, use(g.Use))
+	if g.Change != 0 {
+		next := use(g.Next)
+		if g.Remove {
+			next = "none"
+		}
+		text += fmt.Sprintf(", change %d to %s, quiet %v, wait %s", g.Change, next, g.Quiet, durationText(g.Terms.Wait))
+	}
+	if g.Terms.Force {
+		text += ", by force"
+	}
+	if g.New {
+		text += ", new"
 	}
 	return text
 }

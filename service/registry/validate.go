@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/conclave-io/conclave/algorithm/view"
 )
 
 // Bounds of what a request may carry.
@@ -31,8 +33,11 @@ const (
 // Validate reports what is wrong with a client's command, or "". What it lets
 // pass, Apply carries out without looking again.
 func (c *Command) Validate() string {
-	if c.Op == OpEnd {
+	switch c.Op {
+	case OpEnd:
 		return firstProblem(c.validateReason(), c.Origin.validate())
+	case OpGuard:
+		return c.validateGuard()
 	}
 	if !c.Op.client() {
 		return fmt.Sprintf("operation %d is not a client's", c.Op)
@@ -52,8 +57,31 @@ func (c *Command) Validate() string {
 		return validateValue(c.Value)
 	case OpRevoke:
 		return c.validateRevoke()
+	case OpEnter:
+		return c.validateEnter()
+	case OpTurn:
+		return c.validateReason()
 	}
 	return ""
+}
+
+func (c *Command) validateEnter() string {
+	if c.how().Server == 0 {
+		return "server: 0: must be the id of a server, from 1 up"
+	}
+	return c.validateOpen()
+}
+
+func (c *Command) validateGuard() string {
+	switch use := c.how().Use; {
+	case c.how().Wait < 0:
+		return fmt.Sprintf("wait: %d ns: must not be negative", c.how().Wait)
+	case c.how().Remove && use != view.Use{}:
+		return "guard: names an algorithm and is to be removed: name one or remove it"
+	case !use.Live() && use.Options != "":
+		return fmt.Sprintf("options: %s: agreement has none", quoted(use.Options))
+	}
+	return firstProblem(ValidateName(c.Name), validateText("options", c.how().Use.Options), c.validateReason(), c.Origin.validate())
 }
 
 func (c *Command) validateOpen() string {

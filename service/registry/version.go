@@ -40,6 +40,7 @@ type head struct {
 	waiters  int
 	held     [classes]int      // resources
 	members  map[uint64]Member // replaced, never changed
+	live     *live             // seats and guards, nil if there never were any; changed after thawLive
 }
 
 // Freeze returns the state as it is now, for as long as anybody wants it. It takes
@@ -123,7 +124,7 @@ type feature struct {
 }
 
 // featuresOf are the features of all levels above the first.
-var featuresOf = []feature{{version.Keeps, (*Version).keeper}}
+var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}}
 
 // Used reports whether a session was ever opened.
 func (h *head) Used() bool { return h.renewals > 0 }

@@ -62,6 +62,8 @@ type Session struct {
 	Remaining int64
 	// Leaving says that the session is being ended by somebody else.
 	Leaving bool
+	// Server is the one whose seat it is, or 0.
+	Server uint64
 }
 
 // Counts sums the registry up.
@@ -144,7 +146,7 @@ func (st *sessionState) view() Session {
 	s := st.of
 	return Session{
 		ID: s.id, Owner: s.owner, TTL: s.ttl, Host: s.host, PID: s.pid, Program: s.program,
-		Opened: s.opened, Renewals: st.renewals, Silent: st.silent, Remaining: st.remaining, Leaving: st.leaving,
+		Opened: s.opened, Renewals: st.renewals, Silent: st.silent, Remaining: st.remaining, Leaving: st.leaving, Server: s.server,
 		Holds: int(st.holds), Waits: int(st.waits),
 	}
 }

@@ -26,19 +26,41 @@ type Formats struct {
 	Entry, Snapshot byte
 }
 
-// levels has the formats of each level, from level 1 on.
-var levels = [Max]Formats{
+// levels has the formats of each level, from level 1 on. One above Max is being built: no
+// release comes to it, and its formats may still change. They get the next numbers when
+// it is done, so that until then a release does not misread what later ones write.
+var levels = [...]Formats{
 	{Entry: 3, Snapshot: 3},
 	{Entry: 4, Snapshot: 4},
+	{Entry: 205, Snapshot: 205},
 }
 
 // Keeps is the level from which requests to acquire say what their callers keep while
 // they wait. Those that would complete a deadlock are refused.
 const Keeps = 2
 
-// At returns the formats of a level. A level above Max, which only simulations of
-// releases to come have, has those of Max.
-func At(level uint32) Formats { return levels[min(level, Max)-1] }
+// Live is the level from which algorithms on the servers may guard names. It is above Max
+// until the servers run them: only tests and simulations come to it.
+const Live = 3
+
+// machines are the algorithms that may guard names, by name: those of level Live. What
+// they send and do is part of the level.
+var machines = []string{
+	"central", "central-clock", "k-ricart-agrawala", "lamport", "maekawa", "majority", "raymond", "ricart-agrawala",
+	"ricart-agrawala-token", "singhal", "suzuki-kasami", "token-ring", "total-order", "total-order-sequencer",
+}
+
+// Machines returns the names of the algorithms that may guard names at a level, sorted.
+func Machines(level uint32) []string {
+	if level < Live {
+		return nil
+	}
+	return machines
+}
+
+// At returns the formats of a level. A level above all that are known, which only
+// simulations of releases to come have, has those of the highest.
+func At(level uint32) Formats { return levels[min(level, uint32(len(levels)))-1] }
 
 // CheckFormat reports whether this release reads the version of a format, which has
 // the given place among the Formats.

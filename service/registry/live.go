@@ -1,0 +1,396 @@
+package registry
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// The names under a prefix can be guarded by an algorithm that runs between the servers
+// instead of by this registry. The registry then says who takes part: each server has a
+// session of its own, its seat, and the entry that changes the seats, or what guards a
+// prefix, begins the next epoch. Package algorithm/view has the rules.
+//
+// A lock that somebody waits for and nobody holds is there only while its guard drains.
+
+const (
+	// MaxGuards bounds the prefixes that have a guard of their own.
+	MaxGuards = 256
+	// MaxSeats bounds the seats: each member sends to each other.
+	MaxSeats = 16
+)
+
+// Live are the operands of the commands about seats and guards.
+type Live struct {
+	// Server is whose seat it is (OpEnter).
+	Server uint64
+	// Epoch is the one that the seat is in (OpTurn, OpQuiet).
+	Epoch uint64
+	// Coordinator is the server that is to coordinate from now on, or 0 (OpTurn).
+	Coordinator uint64
+	// Change is the number of a change (OpQuiet). In an OpGuard of the leader it is the
+	// one to cancel; then nothing else counts.
+	Change uint64
+	// Use is to guard the names, or, with Remove, what guards a shorter prefix. Wait is
+	// after how long the leader cancels the change, in ns; 0: never. Force asks the
+	// holders to leave (OpGuard).
+	Use    view.Use
+	Remove bool
+	Wait   int64
+	Force  bool
+}
+
+// how returns the operands of a command, if only zeros.
+func (c *Command) how() *Live {
+	if c.Live == nil {
+		return new(Live)
+	}
+	return c.Live
+}
+
+// live is what the log says about seats and guards.
+type live struct {
+	view.Log
+	generation uint64 // the registry's at the time when this was made its own
+	bytes      int    // about, encoded
+}
+
+// hasLive reports whether names can be live at a level.
+func hasLive(level uint32) bool { return level >= version.Live }
+
+// Live returns who takes part, and what guards which names. Nobody may change it, and
+// that of a registry is lent until the next entry.
+func (h *head) Live() *view.Log {
+	if h.live == nil {
+		return new(view.Log)
+	}
+	return &h.live.Log
+}
+
+// guard returns what guards a resource, or nil if that is agreement alone.
+func (h *head) guard(class Class, name string) *view.Guard {
+	if h.live == nil || class != Lock {
+		return nil
+	}
+	return h.live.GuardOf(name)
+}
+
+// drains reports whether nothing is granted of a resource, as its guard changes (G3).
+func (h *head) drains(res *resource) bool {
+	g := h.guard(res.class, res.name)
+	return g != nil && g.Change != 0
+}
+
+// moved reports whether an algorithm guards a resource, so that nobody claims it here.
+func (h *head) moved(res *resource) bool {
+	g := h.guard(res.class, res.name)
+	return g != nil && g.Use.Live()
+}
+
+// elsewhere refuses a request to acquire what this registry does not guard, or does not
+// grant now, and reports whether it does.
+func (r *Registry) elsewhere(c *Command, result *Result) bool {
+	g := r.guard(c.Class, c.Name)
+	switch {
+	case g == nil:
+		return false
+	case g.Use.Live():
+		*result = movedFrom(c.Name, g)
+		return true
+	case g.Change == 0 || !c.Try:
+		return false
+	}
+	if res := r.find(c.Class, c.Name); res != nil && len(res.holders()) > 0 {
+		return false
+	}
+	*result = Result{Code: Unavailable, Message: fmt.Sprintf("%s is not granted while the guard of %s changes: try again", quoted(c.Name), quoted(g.Prefix))}
+	return true
+}
+
+// thawLive makes what is known of seats and guards this registry's own, so that it may
+// be changed. It is settled at the end of the entry.
+func (r *Registry) thawLive() *live {
+	if r.live == nil {
+		r.live = &live{generation: r.generation}
+	} else if r.live.generation != r.generation {
+		r.live = &live{Log: *r.live.Clone(), generation: r.generation, bytes: r.live.bytes}
+	}
+	r.unsettled = true
+	return r.live
+}
+
+// SeatID returns the id of a seat's session.
+func SeatID(s view.Seat) (id SessionID) {
+	binary.BigEndian.PutUint64(id[:], s.ID[0])
+	binary.BigEndian.PutUint64(id[8:], s.ID[1])
+	return id
+}
+
+// SeatOf returns the seat of a server whose session has the id.
+func SeatOf(server uint64, id SessionID) view.Seat {
+	return view.Seat{Server: server, ID: [2]uint64{id.high(), id.low()}}
+}
+
+// refusesSeat says why a server cannot open a seat, in result, or returns false.
+func (r *Registry) refusesSeat(c *Command, result *Result) bool {
+	m, known := r.members[c.how().Server]
+	switch {
+	case !hasLive(r.level):
+		*result = Result{Code: Invalid, Message: fmt.Sprintf("seat: the cluster is at level %d: seats need level %d", r.level, version.Live)}
+	case !known || m.Standing != Voter || m.Reserved():
+		*result = Result{Code: NotMember, Message: fmt.Sprintf("seat: server %d does not vote", c.how().Server)}
+	case !r.Live().Live():
+		*result = Result{Code: Unavailable, Message: "seat: no algorithm guards any prefix"}
+	case len(r.Live().Seats) >= MaxSeats:
+		*result = Result{Code: Exhausted, Message: fmt.Sprintf("seat: %d seats are taken, the most there may be", MaxSeats)}
+	default:
+		return false
+	}
+	return true
+}
+
+// enterSeat makes a new session the seat of a server.
+func (r *Registry) enterSeat(s *session, server uint64, fx *Effects) {
+	s.server = server
+	r.thawLive().Enter(SeatOf(server, s.id))
+	fx.View = true
+}
+
+// misfits says what is wrong with a command of a session that is a seat, or of one that
+// is not.
+func (s *session) misfits(c *Command) string {
+	switch {
+	case c.Op == OpEnter && s.server != c.how().Server:
+		return fmt.Sprintf("seat: server %d: the session is not a seat of it", c.how().Server)
+	case s.server == 0 && c.Op.ofSeat():
+		return "the session is not a seat"
+	case s.server != 0 && !c.Op.ofSeat() && c.Op != OpRenew && c.Op != OpClose:
+		return fmt.Sprintf("the session is the seat of server %d: it holds nothing", s.server)
+	}
+	return ""
+}
+
+// turn asks for another epoch (V4).
+func (r *Registry) turn(s *session, c *Command, fx *Effects) Result {
+	if problem := r.outOf(s, c); problem.Code != 0 {
+		return problem
+	}
+	if c.how().Coordinator != 0 && c.how().Coordinator != s.server {
+		return Result{Code: Invalid, Message: fmt.Sprintf("coordinator: server %d: must be the server that asks, %d", c.how().Coordinator, s.server)}
+	}
+	r.thawLive().Turn(c.how().Epoch, c.how().Coordinator)
+	fx.View = true
+	return Result{Code: OK}
+}
+
+// quiet notes that a member has nothing under a prefix whose guard changes (G4).
+func (r *Registry) quiet(s *session, c *Command, fx *Effects) Result {
+	if problem := r.outOf(s, c); problem.Code != 0 {
+		return problem
+	}
+	r.thawLive().Quiet(SeatOf(s.server, s.id), c.how().Change, c.how().Epoch)
+	fx.View = true
+	return Result{Code: OK}
+}
+
+// outOf refuses what a seat says that is no member, or in an epoch that is over.
+func (r *Registry) outOf(s *session, c *Command) (refusal Result) {
+	l := r.Live()
+	switch {
+	case c.how().Epoch != l.Epoch:
+		refusal = Result{Code: Stale, Message: fmt.Sprintf("epoch %d: the present one is %d", c.how().Epoch, l.Epoch)}
+	case !slices.Contains(l.Members, SeatOf(s.server, s.id)):
+		refusal = Result{Code: NotMember, Message: fmt.Sprintf("the seat of server %d takes no part in epoch %d", s.server, l.Epoch)}
+	}
+	return refusal
+}
+
+// setGuard begins to change what guards a prefix, or ends that (G1, G2).
+func (r *Registry) setGuard(c *Command, fx *Effects) Result {
+	if problem := c.Validate(); problem != "" {
+		return Result{Code: Invalid, Message: problem}
+	}
+	if refusal := r.refusesGuard(c); refusal.Code != 0 {
+		return refusal
+	}
+	how := *c.how()
+	if how.Change != 0 {
+		how.Use = r.live.Find(c.Name).Use
+	}
+	terms := view.Terms{Wait: how.Wait, Force: how.Force, Reason: c.Value, By: c.Origin.Actor}
+	if l := r.thawLive(); how.Remove {
+		l.Remove(c.Name, terms)
+	} else {
+		l.Set(c.Name, how.Use, terms)
+	}
+	fx.View = true
+	r.reguard(c.Name, fx)
+	if how.Force {
+		r.askAll(c, fx)
+	}
+	return Result{Code: OK}
+}
+
+func (r *Registry) refusesGuard(c *Command) (refusal Result) {
+	l, how := r.Live(), c.how()
+	g := l.Find(c.Name)
+	switch {
+	case !hasLive(r.level):
+		refusal = Result{Code: Invalid, Message: fmt.Sprintf("guard: the cluster is at level %d: guards need level %d", r.level, version.Live)}
+	case how.Change != 0 && (g == nil || g.Change != how.Change):
+		refusal = Result{Code: Stale, Message: fmt.Sprintf("change %d of the guard of %s is over", how.Change, quoted(c.Name))}
+	case how.Change != 0:
+	case r.epoch >= view.MaxEpoch:
+		refusal = Result{Code: Unavailable, Message: fmt.Sprintf("guard: no epoch is left above %d: guards cannot change any more", r.epoch)}
+	case how.Remove && g == nil:
+		refusal = Result{Code: NotFound, Message: fmt.Sprintf("prefix: %s: has no guard of its own", quoted(c.Name))}
+	case how.Use.Live() && !slices.Contains(version.Machines(r.level), how.Use.Algorithm):
+		refusal = Result{Code: Invalid, Message: fmt.Sprintf("algorithm: %s: cannot guard names at level %d; use one of %s", quoted(how.Use.Algorithm), r.level, strings.Join(version.Machines(r.level), ", "))}
+	case g == nil && len(l.Guards) >= MaxGuards:
+		refusal = Result{Code: Exhausted, Message: fmt.Sprintf("prefix: %d prefixes have guards, the most there may be", MaxGuards)}
+	}
+	return refusal
+}
+
+// askAll asks those to leave who hold something under a prefix that drains (G6).
+func (r *Registry) askAll(c *Command, fx *Effects) {
+	if g := r.live.Find(c.Name); g == nil || g.Change == 0 || g.Use.Live() {
+		return
+	}
+	for _, res := range r.locksUnder(c.Name) {
+		if r.live.GuardOf(res.name).Prefix != c.Name {
+			continue
+		}
+		res = r.thaw(res)
+		for i := range res.holders() {
+			r.ask(res, i, c.Value, c.Origin.Actor, fx)
+		}
+	}
+}
+
+// locksUnder returns the locks whose names begin with a prefix, by name.
+func (r *Registry) locksUnder(prefix string) (list []*resource) {
+	r.fold()
+	r.names.ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
+		under := res.class == Lock && strings.HasPrefix(res.name, prefix)
+		if under {
+			list = append(list, res)
+		}
+		return under
+	})
+	return list
+}
+
+// reguard lets those go on who wait for locks under a prefix that drains no longer:
+// they are granted, or told to ask elsewhere (G5).
+func (r *Registry) reguard(prefix string, fx *Effects) {
+	if g := r.live.GuardOf(prefix); g != nil && g.Change != 0 {
+		return
+	}
+	for _, res := range r.locksUnder(prefix) {
+		g := r.live.GuardOf(res.name)
+		if len(res.queue()) == 0 || g != nil && g.Change != 0 {
+			continue
+		}
+		res = r.thaw(res)
+		for g != nil && g.Use.Live() && len(res.queue()) > 0 {
+			c := res.queue()[0]
+			r.drop(c, Moved, 0)
+			fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, movedFrom(c.resource.name, g)})
+		}
+		r.settle(res, fx)
+	}
+}
+
+// movedFrom is the answer to those who ask here for what an algorithm guards (H8).
+func movedFrom(name string, g *view.Guard) Result {
+	return Result{Code: Moved, Message: fmt.Sprintf("%s is guarded by %s: ask for it at a member of the view", quoted(name), g.Use.Algorithm)}
+}
+
+// heldUnder reports whether a lock is held whose guard is that of the prefix.
+func (r *Registry) heldUnder(prefix string) (held bool) {
+	r.fold()
+	r.names.ascend(&resource{class: Lock, name: prefix}, func(res *resource) bool {
+		if res.class != Lock || !strings.HasPrefix(res.name, prefix) {
+			return false
+		}
+		held = len(res.holders()) > 0 && r.live.GuardOf(res.name).Prefix == prefix
+		return !held
+	})
+	return held
+}
+
+// settleLive ends an entry: if it has changed who takes part, or the last hold is gone
+// under a prefix that drains, the next epoch begins.
+func (r *Registry) settleLive(fx *Effects) {
+	if r.live == nil {
+		return
+	}
+	var draining []string
+	for _, g := range r.live.Guards {
+		if g.Change != 0 {
+			draining = append(draining, g.Prefix)
+			r.unsettled = r.unsettled || !g.Use.Live() && !r.heldUnder(g.Prefix)
+		}
+	}
+	if !r.unsettled {
+		return
+	}
+	l := r.thawLive()
+	if l.Settle(r.epoch, r.heldUnder) {
+		r.epoch, r.counter = l.Epoch, 0
+		fx.View = true
+		for _, prefix := range draining {
+			if g := l.Find(prefix); g == nil || g.Change == 0 {
+				r.reguard(prefix, fx)
+			}
+		}
+	}
+	l.bytes, r.unsettled = len(appendLive(nil, &l.Log)), false
+}
+
+// relevel takes a change of the level: it begins an epoch, so that an epoch has one
+// level, and below that of live names there is nothing left of them (G7).
+func (r *Registry) relevel() {
+	switch {
+	case !hasLive(r.level):
+		r.live = nil
+	case r.live != nil && len(r.live.Members) > 0:
+		r.thawLive().Turning = true
+	}
+}
+
+// pinned reports whether the level cannot come down, as there are seats or guards.
+func (r *Registry) pinned(level uint32) bool {
+	l := r.Live()
+	return !hasLive(level) && len(l.Guards)+len(l.Seats) > 0
+}
+
+// guarded names a prefix with a guard or a seat, or returns "".
+func (v *Version) guarded() string {
+	switch l := v.Live(); {
+	case len(l.Guards) > 0:
+		return "the guard of the prefix " + quoted(l.Guards[0].Prefix)
+	case len(l.Seats) > 0:
+		return fmt.Sprintf("the seat of server %d", l.Seats[0].Server)
+	}
+	return ""
+}
+
+// reseat empties the view of a cluster that begins again: guards stay as they are, and
+// nobody changes them.
+func (r *Registry) reseat() {
+	if r.live == nil {
+		return
+	}
+	l := r.thawLive()
+	for i := range l.Guards {
+		l.Guards[i] = view.Guard{Prefix: l.Guards[i].Prefix, Use: l.Guards[i].Use}
+	}
+	l.View, l.Coordinator = view.View{Epoch: r.epoch}, 0
+	l.bytes, r.unsettled = len(appendLive(nil, &l.Log)), false
+}

@@ -1,0 +1,163 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/wire"
+)
+
+func (c *Command) appendGuard(b []byte) []byte {
+	b = appendUse(wire.AppendBytes(b, c.Name), c.how().Use)
+	b = wire.AppendBool(b, c.how().Remove)
+	b = wire.AppendInt(b, c.how().Wait)
+	b = wire.AppendBool(b, c.how().Force)
+	b = wire.AppendUint(b, c.how().Change)
+	return c.Origin.append(wire.AppendBytes(b, c.Value))
+}
+
+func readGuard(r *wire.Reader, c *Command) {
+	c.Name = r.String()
+	c.Live = &Live{Use: readUse(r), Remove: r.Bool(), Wait: r.Int(), Force: r.Bool(), Change: r.Uint()}
+	c.Value, c.Origin = r.String(), readOrigin(r)
+}
+
+func (c *Command) appendSeat(b []byte) []byte {
+	switch c.Op {
+	case OpEnter:
+		b = wire.AppendUint(b, c.how().Server)
+		b = wire.AppendInt(b, c.TTL)
+		b = wire.AppendBytes(b, c.Host)
+		return wire.AppendInt(b, c.PID)
+	case OpTurn:
+		b = wire.AppendUint(wire.AppendUint(b, c.how().Epoch), c.how().Coordinator)
+		return wire.AppendBytes(b, c.Value)
+	}
+	return wire.AppendUint(wire.AppendUint(b, c.how().Epoch), c.how().Change)
+}
+
+func readSeat(r *wire.Reader, c *Command) {
+	switch c.Op {
+	case OpEnter:
+		c.Live = &Live{Server: r.Uint()}
+		c.TTL, c.Host, c.PID = r.Int(), r.String(), r.Int()
+	case OpTurn:
+		c.Live = &Live{Epoch: r.Uint(), Coordinator: r.Uint()}
+		c.Value = r.String()
+	default:
+		c.Live = &Live{Epoch: r.Uint(), Change: r.Uint()}
+	}
+}
+
+func appendSeats(b []byte, seats []view.Seat) []byte {
+	b = wire.AppendUint(b, uint64(len(seats)))
+	for _, s := range seats {
+		id := SeatID(s)
+		b = append(wire.AppendUint(b, s.Server), id[:]...)
+	}
+	return b
+}
+
+func readSeats(rd *wire.Reader) (seats []view.Seat) {
+	each(rd, func() {
+		var id SessionID
+		server := rd.Uint()
+		rd.Fixed(id[:])
+		seats = append(seats, SeatOf(server, id))
+	})
+	return seats
+}
+
+func appendUse(b []byte, u view.Use) []byte {
+	return wire.AppendBytes(wire.AppendBytes(b, u.Algorithm), u.Options)
+}
+
+func readUse(rd *wire.Reader) view.Use { return view.Use{Algorithm: rd.String(), Options: rd.String()} }
+
+func appendLive(b []byte, l *view.Log) []byte {
+	b = appendSeats(wire.AppendUint(b, l.Epoch), l.Members)
+	b = appendSeats(b, l.Seats)
+	b = wire.AppendUint(b, l.Coordinator)
+	b = wire.AppendUint(b, l.Changes)
+	b = wire.AppendUint(b, uint64(len(l.Guards)))
+	for i := range l.Guards {
+		g := &l.Guards[i]
+		b = appendUse(wire.AppendBytes(b, g.Prefix), g.Use)
+		b = wire.AppendBool(b, g.New)
+		if b = wire.AppendUint(b, g.Change); g.Change == 0 {
+			continue
+		}
+		b = wire.AppendBool(appendUse(b, g.Next), g.Remove)
+		b = wire.AppendUint(b, uint64(len(g.Quiet)))
+		for _, server := range g.Quiet {
+			b = wire.AppendUint(b, server)
+		}
+		b = wire.AppendBool(wire.AppendInt(b, g.Terms.Wait), g.Terms.Force)
+		b = wire.AppendBytes(wire.AppendBytes(b, g.Terms.Reason), g.Terms.By)
+	}
+	return b
+}
+
+func (r *Registry) readLive(rd *wire.Reader) {
+	l := &live{generation: r.generation}
+	l.Epoch, l.Members, l.Seats = rd.Uint(), readSeats(rd), readSeats(rd)
+	l.Coordinator, l.Changes = rd.Uint(), rd.Uint()
+	each(rd, func() {
+		g := view.Guard{Prefix: rd.String(), Use: readUse(rd), New: rd.Bool(), Change: rd.Uint()}
+		if g.Change != 0 {
+			g.Next, g.Remove = readUse(rd), rd.Bool()
+			each(rd, func() { g.Quiet = append(g.Quiet, rd.Uint()) })
+			g.Terms = view.Terms{Wait: rd.Int(), Force: rd.Bool(), Reason: rd.String(), By: rd.String()}
+		}
+		l.Guards = append(l.Guards, g)
+	})
+	if l.Epoch == 0 && l.Changes == 0 && len(l.Guards)+len(l.Seats) == 0 {
+		return // there never were any
+	}
+	l.bytes = len(appendLive(nil, &l.Log))
+	for _, s := range l.Seats {
+		if of := r.sessions[SeatID(s)]; of == nil || of.server != 0 || s.Server == 0 {
+			rd.Fail(fmt.Errorf("the seat of server %d has no session of its own", s.Server))
+		} else {
+			of.server = s.Server
+		}
+	}
+	r.live = l
+}
+
+// checkLive reports the first broken invariant of seats and guards, or nil.
+func (r *Registry) checkLive() error {
+	l := r.Live()
+	for i, s := range l.Members {
+		if i > 0 && l.Members[i-1].Server >= s.Server {
+			return fmt.Errorf("the members of epoch %d are not in order, each server once", l.Epoch)
+		}
+	}
+	for _, s := range l.Seats {
+		if of := r.sessions[SeatID(s)]; of == nil || of.server != s.Server || of.claims.len() > 0 {
+			return fmt.Errorf("the seat of server %d has no session, or one that holds something", s.Server)
+		}
+	}
+	for i := range l.Guards {
+		g := &l.Guards[i]
+		switch {
+		case i > 0 && l.Guards[i-1].Prefix >= g.Prefix:
+			return errors.New("the guards are not in order, each prefix once")
+		case ValidateName(g.Prefix) != "":
+			return fmt.Errorf("the prefix %s has a guard and is none", quoted(g.Prefix))
+		case g.Change > l.Changes || g.Change == 0 && (g.Next != view.Use{} || g.Remove):
+			return fmt.Errorf("the guard of %s has the change %d of %d", quoted(g.Prefix), g.Change, l.Changes)
+		case !slices.IsSorted(g.Quiet):
+			return fmt.Errorf("who is quiet under %s is out of order", quoted(g.Prefix))
+		}
+	}
+	switch {
+	case l.Epoch > r.epoch || l.Turning || r.unsettled:
+		return fmt.Errorf("epoch %d of the view is not settled: that of the fences is %d", l.Epoch, r.epoch)
+	case r.live != nil && !hasLive(r.level):
+		return fmt.Errorf("level %d has seats or guards", r.level)
+	}
+	return nil
+}
