@@ -101,7 +101,7 @@ long: long-schedules long-costs long-sim long-model model long-audit long-vopr l
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
-	$(PART) -part schedules -title "Random schedules" -total env SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 10h ./lab/sim/simtest
+	$(PART) -part schedules -title "Random schedules" -total env LONG=1 SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 10h ./lab/sim/simtest
 
 .PHONY: long-costs
 long-costs: go-version ## costs of a thousand processes over whole rounds

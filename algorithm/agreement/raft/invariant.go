@@ -20,7 +20,11 @@ func wrong(g *process.Global) string {
 			if p == q || a == nil || b == nil {
 				continue
 			}
-			if text := disagree(a, b); text != "" {
+			text := lacks(a, b)
+			if text == "" && p < q {
+				text = disagree(a, b)
+			}
+			if text != "" {
 				return fmt.Sprintf(text, g.Config.Text(p), g.Config.Text(q))
 			}
 		}
@@ -46,6 +50,11 @@ func disagree(a, b *machine) string {
 		}
 		same = same && equal
 	}
+	return ""
+}
+
+// lacks says what a leader lacks that another process has committed.
+func lacks(a, b *machine) string {
 	if a.role == leading && a.term >= b.term {
 		for i := range b.commit {
 			if i >= a.last() || a.terms[i] != b.terms[i] {

@@ -2,6 +2,7 @@ package simtest_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
@@ -126,8 +127,11 @@ func wrongLeader(w *sim.World, loads []int64) string {
 // every set of processes that start at once: one leader, the right one, and
 // everybody learns of it.
 func TestEverySubsetOfStarters(t *testing.T) {
-	most := 6
-	if testing.Short() {
+	most := 5
+	switch {
+	case os.Getenv("LONG") != "":
+		most = 6
+	case testing.Short():
 		most = 4
 	}
 	for _, spec := range elections() {

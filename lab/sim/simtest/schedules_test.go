@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/agreement/raft"
 	"github.com/conclave-io/conclave/algorithm/election/superpeer"
 	"github.com/conclave-io/conclave/algorithm/mutex/lease"
 	"github.com/conclave-io/conclave/algorithm/mutex/majority"
@@ -44,7 +45,7 @@ func TestAlgorithms(t *testing.T) {
 // sizes leaves out a large run of those that send N*N heartbeats for ever, and what is too
 // small for a traitor.
 func sizes(spec *process.Spec) []int {
-	if spec.Family == process.Detector || spec.Layers != nil {
+	if spec.Family == process.Detector || spec.Layers != nil || spec == raft.Spec {
 		return []int{1, 2, 3, 5}
 	}
 	if spec.Lies != nil {
