@@ -22,6 +22,22 @@ var replicaMutants = []Mutant{
 		Edits: append([]Edit{expiryWithoutTerm}, verdictsKept...),
 	},
 	{
+		Name: "nothing-of-level-1",
+		Why:  "A server without state takes level 1 for that of the cluster: one of a later release, which lost its data, does not start.",
+		Edits: []Edit{
+			{"service/replica/level.go", "if r.core.Blank() {", "if r.core.Blank() && r.cfg.ID == 0 {"},
+			{"service/replica/replica.go", "if core.Blank() {", "if core.Blank() && cfg.ID == 0 {"},
+		},
+	},
+	{
+		Name: "snapshot-of-a-former-level",
+		Why:  "The leader keeps the snapshot that it made before the level was raised, and sends it to a server of a later release, which stops.",
+		Edits: []Edit{
+			{"service/replica/apply.go", "after != before {", "after < before {"},
+			{"service/replica/level.go", "level < r.reads(m.GetTo()).Min", "level == 0"},
+		},
+	},
+	{
 		Name: "stale-snapshot",
 		Why:  "A server that is sent a snapshot goes on from its index with the state that it had before, and grants what is held.",
 		Edits: []Edit{{

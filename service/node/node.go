@@ -137,10 +137,9 @@ func (n *Node) others() map[uint64]string {
 }
 
 // Stop hands leadership over if this server has it, and stops. If the level of the
-// cluster was lowered, it waits until the release before can start with what is on the
-// disk. It returns why
-// the node stopped before, if it did so by itself, or that a write to the disk did
-// not end.
+// cluster has changed, it waits until the release before, or the next one, can start with
+// what is on the disk. It returns why the node stopped before, if it did so by itself, or
+// that a write to the disk did not end.
 func (n *Node) Stop(ctx context.Context) error {
 	leads := false
 	_ = n.call(ctx, func(r *replica.Replica) error {
@@ -153,7 +152,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	if leads {
 		n.awaitSuccessor(ctx)
 	}
-	n.await(ctx, func(r *replica.Replica) bool { return !r.Lowering() })
+	n.await(ctx, func(r *replica.Replica) bool { return r.Settled() })
 	n.stopOnce.Do(func() { close(n.stop) })
 	<-n.done
 	return n.err

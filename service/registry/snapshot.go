@@ -63,6 +63,14 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 // Encode returns the whole state as it is now.
 func (r *Registry) Encode() []byte { return r.Freeze().Encode() }
 
+// LevelOf returns the level of the state that Encode wrote.
+func LevelOf(data []byte) (uint32, error) {
+	rd := wire.NewReader(data)
+	rd.Byte()
+	level := rd.Uint32()
+	return level, rd.Err()
+}
+
 // Decode returns the state that Encode wrote.
 func Decode(data []byte) (*Registry, error) {
 	rd := wire.NewReader(data)

@@ -130,8 +130,8 @@ func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 	if err := r.checkLevel(); err != nil {
 		return err
 	}
-	if after, _ := r.reg.Level(); after < before {
-		r.wanted, r.lowered = true, r.applied
+	if after, _ := r.reg.Level(); after != before {
+		r.wanted, r.levelled = true, r.applied
 	}
 	if own {
 		r.inflight--
@@ -281,7 +281,7 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 		r.out.Err = err
 		return
 	}
-	r.logged, r.encoding, r.wanted, r.lowered = 0, 0, false, 0
+	r.logged, r.encoding, r.wanted, r.levelled = 0, 0, false, 0
 	r.out.Restored, r.out.Members = true, true
 }
 
@@ -311,8 +311,8 @@ func (r *Replica) Encoded(index uint64, data []byte) {
 		r.out.Err = fmt.Errorf("snapshot at index %d: %w", index, err)
 	default:
 		// It serves also a peer that asked while it was being made, but not a
-		// level that was lowered meanwhile.
-		r.out.Snapshot, r.snapshotting, r.wanted = made, index, index < r.lowered
+		// level that has changed meanwhile.
+		r.out.Snapshot, r.snapshotting, r.wanted = made, index, index < r.levelled
 	}
 }
 
@@ -321,8 +321,8 @@ func (r *Replica) SnapshotStored() {
 	// It is refused while a newer snapshot from the leader is on its way, which
 	// shortens the log more.
 	_ = r.core.Compact(r.snapshotting)
-	if r.snapshotting >= r.lowered {
-		r.lowered = 0
+	if r.snapshotting >= r.levelled {
+		r.levelled = 0
 	}
 	r.snapshotting = 0
 }

@@ -3,6 +3,8 @@ package replica
 import (
 	"fmt"
 
+	"go.etcd.io/raft/v3/raftpb"
+
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/version"
@@ -52,10 +54,8 @@ func (r *Replica) Level() uint32 {
 
 // checkLevel stops a server that does not read the level of its own state.
 func (r *Replica) checkLevel() error {
-	if r.core.Blank() {
-		return nil
-	}
-	return version.Check("the state of the cluster", r.Level(), r.cfg.Levels.Min, r.cfg.Levels.Max)
+	level, _ := r.reg.Level()
+	return version.Check("the state of the cluster", level, r.cfg.Levels.Min, r.cfg.Levels.Max)
 }
 
 // reads returns the levels that a server reads, as far as it was met.
@@ -164,9 +164,25 @@ func (r *Replica) bring(rise Rise, to uint32, stay bool, origin registry.Origin)
 	return false
 }
 
-// Lowering reports whether this server's log may have entries of a higher level than
-// the present one, which the release before does not read.
-func (r *Replica) Lowering() bool { return r.lowered != 0 }
+// Settled reports whether every release that reads the level of the cluster can start
+// with what this server has on its disk: its newest snapshot was made since the level
+// changed last.
+func (r *Replica) Settled() bool { return r.levelled == 0 }
+
+// sends takes messages to other servers. A snapshot that is older than the level of the
+// cluster is not sent to a server that does not read it: a newer one is being made.
+func (r *Replica) sends(messages []*raftpb.Message) {
+	for _, m := range messages {
+		if m.GetType() == raftpb.MsgSnap {
+			level, err := registry.LevelOf(m.GetSnapshot().GetData())
+			if err == nil && level < r.reads(m.GetTo()).Min {
+				r.core.ReportSnapshot(m.GetTo(), false)
+				continue
+			}
+		}
+		r.out.Send = append(r.out.Send, m)
+	}
+}
 
 // lowers reports whether a command lowers the level.
 func lowers(c registry.Command) bool { return c.Op == registry.OpLevel && c.To < c.From }

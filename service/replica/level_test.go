@@ -186,7 +186,6 @@ func TestOldReleaseOnNewerData(t *testing.T) {
 	}
 	c.until("the level is 2", func() bool { return c.level() == 2 })
 	s := c.await()
-	s.replica.wanted = true // a snapshot, so that its data has the level from the start
 	c.until("there is a snapshot", func() bool {
 		if restored, err := registry.Decode(s.durable.Snapshot.GetData()); err == nil {
 			level, _ := restored.Level()
@@ -226,10 +225,10 @@ func TestNothingIsWrittenBehindALowerLevel(t *testing.T) {
 			t.Fatalf("%d entries are under way while one of them lowers the level", r.inflight)
 		}
 	}
-	if !r.Lowering() {
+	if r.Settled() {
 		t.Error("there cannot be a snapshot yet")
 	}
-	c.until("there is a snapshot", func() bool { return !r.Lowering() })
+	c.until("there is a snapshot", r.Settled)
 }
 
 // A server without state knows no level: one that lost its data, or joins, may be of a
@@ -244,5 +243,24 @@ func TestBlankServerKnowsNoLevel(t *testing.T) {
 	var unread *version.Error
 	if !errors.As(err, &unread) {
 		t.Fatalf("a server of levels 2 to 3 took a state of level 1: %v", err)
+	}
+}
+
+// After the level was raised there is a snapshot of the new level: the next release need
+// not read the one before.
+func TestSnapshotFollowsTheLevel(t *testing.T) {
+	c := levelled(t, 8)
+	for _, s := range c.each() {
+		c.replace(s, 2)
+		c.await()
+	}
+	if err := c.upgrade(Finish, 2); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range c.each() {
+		c.until("there is a snapshot of level 2", func() bool {
+			level, err := registry.LevelOf(s.durable.Snapshot.GetData())
+			return err == nil && level == 2 && s.replica.Settled()
+		})
 	}
 }

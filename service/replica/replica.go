@@ -193,10 +193,10 @@ type Replica struct {
 	digests digests
 	rising  uint32 // the level that all members can go to
 	risesAt int64  // when they go there
-	// lowering says that the level is being lowered by this leader, and lowered is
-	// the entry that did it last, until a snapshot is stored that has it, or 0.
+	// lowering says that the level is being lowered by this leader, and levelled is the
+	// entry that changed the level last, until a snapshot is stored that has it, or 0.
 	lowering bool
-	lowered  uint64
+	levelled uint64
 	saving   // how the disk gets on
 
 	logged       int    // bytes of log since the last snapshot
@@ -232,6 +232,9 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 		return nil, err
 	}
 	r.core = core
+	if core.Blank() {
+		return r, r.checkGone() // what it does not have is of no level
+	}
 	return r, errors.Join(r.checkLevel(), r.checkGone())
 }
 
@@ -322,7 +325,7 @@ func (r *Replica) Saved(now int64, save *agreement.Save) {
 	if save.Snapshot != nil {
 		r.restore(save.Snapshot)
 	}
-	r.out.Send = append(r.out.Send, r.core.Saved(save)...)
+	r.sends(r.core.Saved(save))
 	r.returned()
 }
 
@@ -358,7 +361,7 @@ func (r *Replica) Output(wall int64) *Output {
 func (r *Replica) Clear() { r.out.reset() }
 
 func (r *Replica) take(ready agreement.Ready) {
-	r.out.Send = append(r.out.Send, ready.Send...)
+	r.sends(ready.Send)
 	if ready.Save != nil {
 		r.out.Saves = append(r.out.Saves, ready.Save)
 		r.handedOut()
