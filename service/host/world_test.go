@@ -63,8 +63,8 @@ func newWorld(seed uint64, spec *process.Spec, n int) *world {
 		lanes: make(map[[2]uint64]*lane), fences: make(map[string][]uint64), trace: new(strings.Builder),
 	}
 	w.calm = []int{0, 1200, 6000}[w.random.IntN(3)]
-	w.log.Set("a/", w.use())
-	w.log.Set("c", w.use())
+	w.log.Set("a/", w.use(), view.Terms{})
+	w.log.Set("c", w.use(), view.Terms{})
 	for id := range uint64(n) {
 		s := &server{id: id + 1}
 		w.servers = append(w.servers, s)
@@ -114,7 +114,7 @@ func (w *world) enter(s *server) {
 // settle ends an entry of the log.
 func (w *world) settle() {
 	before := slices.Clone(w.log.Guards)
-	if w.log.Settle(func(string) bool { return false }) {
+	if w.log.Settle(0, func(string) bool { return false }) {
 		w.starts++
 		w.say("START %d %v %v", w.log.Epoch, w.log.Members, w.log.Guards)
 	}
@@ -531,11 +531,11 @@ func (w *world) change() {
 	prefix := []string{"a/", "a/b/", "c"}[w.random.IntN(3)]
 	switch w.random.IntN(4) {
 	case 0:
-		w.log.Remove(prefix)
+		w.log.Remove(prefix, view.Terms{})
 	case 1:
-		w.log.Set(prefix, view.Use{})
+		w.log.Set(prefix, view.Use{}, view.Terms{})
 	default:
-		w.log.Set(prefix, w.use())
+		w.log.Set(prefix, w.use(), view.Terms{})
 	}
 	w.say("guards %v", w.log.Guards)
 	w.settle()
