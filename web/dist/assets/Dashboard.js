@@ -1,1 +1,1 @@
-import{A as e,i as t,k as n,r}from"./main.js";import{t as i}from"./Header.js";function a(a,o){e(o,!0);let s=[{id:`lab`,text:t.faces.lab,href:r}];i(a,{get title(){return t.name},home:`#`,get tabs(){return s},current:``}),n()}export{a as default};
+import{$ as e,a as t,et as n,o as r}from"./main.js";import{t as i}from"./Header.js";function a(a,o){n(o,!0);let s=[{id:`lab`,text:r.faces.lab,href:t}];i(a,{get title(){return r.name},home:`#`,get tabs(){return s},current:``}),e()}export{a as default};

@@ -1,0 +1,202 @@
+/** The protocol of lab/engine, as docs/lab/protocol.md describes it. */
+export const protocol = 1;
+
+export interface Request {
+  call: string;
+  text?: string;
+  name?: string;
+  run?: number;
+  like?: number;
+  from?: number;
+  to?: number;
+  at?: number;
+  records?: number;
+  ranks?: number[];
+  query?: Query;
+  format?: string;
+  request?: number;
+}
+
+export interface Query {
+  rule?: string;
+  message?: string;
+  kind?: string;
+  rank?: number;
+  field?: string;
+  text?: string;
+  flags?: number;
+  last?: boolean;
+}
+
+/** A frame of an answer. The header is flat: id, type, and the fields of what it holds. */
+export interface Frame {
+  header: { id: number; type: "run" | "chunk" | "progress" | "result" | "error" } & Record<string, unknown>;
+  body: ArrayBuffer | null;
+}
+
+export interface Problem {
+  code: "request" | "scenario" | "run" | "limit" | "cancelled" | "internal" | "lost";
+  message: string;
+  line?: number;
+  suggestion?: string;
+}
+
+export interface Hello {
+  protocol: number;
+  build: string;
+  host: "wasm" | "native";
+  cores: number;
+  memory: number;
+  calls: string[];
+  kinds: string[];
+  formats: string[];
+}
+
+
+export interface AlgorithmView {
+  name: string;
+  title: string;
+  family: string;
+}
+
+export interface Scenario {
+  id: string;
+  algorithm: string;
+  family: string;
+  n: number;
+  about: string;
+  violation?: string;
+  text: string;
+}
+
+export interface Catalog {
+  algorithms: AlgorithmView[];
+  scenarios: Scenario[];
+}
+
+export interface Header {
+  algorithm: string;
+  labels: number[];
+  traitors?: number[];
+  options?: Record<string, string>;
+  seed?: number;
+}
+
+export interface MessageRef {
+  name: string;
+  class: string;
+  layer: number;
+  uses: string[];
+}
+
+export interface RuleRef {
+  name: string;
+  text: string;
+  layer: number;
+}
+
+export interface RunHead {
+  run: number;
+  name?: string;
+  about?: string;
+  header: Header;
+  d: number;
+  messages: MessageRef[];
+  rules: RuleRef[];
+  judged: string[];
+}
+
+export interface ChunkHead {
+  run: number;
+  from: number;
+  same?: number;
+  count: number;
+  flights: { from: number; count: number };
+  ends: number;
+}
+
+export interface Violation {
+  property: string;
+  record: number;
+  rank?: number;
+  text: string;
+}
+
+export interface RunEnd {
+  run: number;
+  records: number;
+  complete: boolean;
+  reason: string;
+  time: number;
+  hash: string;
+  met: boolean;
+  unmet: string[] | null;
+  violations: Violation[] | null;
+  entries: number;
+  waiting: number;
+  inside: number;
+  sent: { name: string; layer: number; class: string; count: number }[] | null;
+  wait?: { count: number; mean: number; median: number; p99: number; max: number };
+}
+
+export interface TraceMessage {
+  name: string;
+  class?: string;
+  from: number;
+  to?: number;
+  text: string;
+}
+
+export interface TraceRecord {
+  id: number;
+  cause?: number;
+  t: number;
+  p: number;
+  kind: string;
+  timer?: string;
+  msg?: TraceMessage;
+  note?: string;
+  rules?: string[];
+  effects?: { kind: string; internal?: boolean; fence?: string; cut?: boolean; msg?: TraceMessage }[];
+  changes?: { field: string; before: string; after: string }[];
+}
+
+export interface Described {
+  run: number;
+  from: number;
+  records: TraceRecord[];
+  sentences: string[];
+}
+
+export interface ProcessState {
+  rank: number;
+  record: number;
+  client: "away" | "waiting" | "inside";
+  down?: boolean;
+  paused?: boolean;
+  fields: { name: string; value: string; durable?: boolean }[] | null;
+  timers: { name: string; layer?: number; armed: number; lo: number; hi: number }[] | null;
+}
+
+/** The bits of a record, as trace/journal names them. */
+export const flag = {
+  hidden: 1,
+  network: 2,
+  waiting: 4,
+  inside: 8,
+  down: 16,
+  paused: 32,
+  granted: 64,
+  sends: 128,
+  changed: 256,
+  saved: 512,
+  cut: 1024,
+  news: 2048,
+  noted: 4096,
+} as const;
+
+/** How far a message has come. */
+export const fate = { flying: 0, arrived: 1, lost: 2, copy: 0x80 } as const;
+
+/** noRank is the peer of a record that speaks of no other process. */
+export const noRank = 65535;

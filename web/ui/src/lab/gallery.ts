@@ -1,0 +1,59 @@
+/** Objectives: one sentence that says what to look for in a scenario of the catalog. */
+export const objectives: Readonly<Record<string, string>> = {
+  "mutex/central": "Count the messages of one entry.",
+  "mutex/token-ring": "What does it cost when nobody wants to enter?",
+  "mutex/lamport": "Why must a process hear from everybody before it enters?",
+  "mutex/ricart-agrawala": "Find the message that is not sent.",
+  "mutex/suzuki-kasami": "One REQ comes too late. Who serves it all the same?",
+  "mutex/raymond": "Which way does the tree point after each move?",
+  "mutex/maekawa": "Which voter changes its mind?",
+  "mutex/singhal": "Which processes need not be asked?",
+  "singhal-lost-request": "Where is the request lost?",
+  "mutex/k-ricart-agrawala": "Who waits when two units serve three?",
+  "mutex/majority": "How many may forget?",
+  "majority-reset-coordinator": "How many may forget?",
+  "maekawa-deadlock": "Nobody will ever enter. Find the step after which this is certain.",
+  "maekawa-without-deadlock": "Which vote is given back?",
+  "lamport-without-fifo": "Which message overtakes?",
+  "lamport-with-fifo": "Which message waits for an earlier one?",
+  "lost-token": "Who can make a new token, and who must not?",
+  "recovered-token": "Who can make a new token, and who must not?",
+  "ricart-agrawala-clock-0": "What did process 1 forget?",
+  "raymond-crash": "Who still waits, and for whom?",
+  "documents/004-ricart-agrawala-second-waiter": "Who still waits, and for whom?",
+  bully: "Who answers and then dies?",
+  "documents/000-bully-helper": "Who answers and then dies?",
+  "documents/001-ring-order": "Does the order of requests decide who enters?",
+  "documents/002-ring-all-start": "Which labels are swallowed?",
+  "election/chang-roberts": "Which labels are swallowed?",
+  "election/chang-roberts-printed-nobody": "One sign is wrong. Which?",
+  "election/ring-list-starter-crashes": "Who stops a list whose starter is gone?",
+  "detectors/heartbeat-slow-link": "Is a slow process dead?",
+  "detectors/phi-adapts": "Which detector learns?",
+  "detectors/swim": "Who vouches for process 1?",
+  "detectors/swim-one-way-cut": "Who vouches for process 1?",
+  "clock/lamport-clock-is-not-strong": "Do smaller numbers mean earlier?",
+  "clock/vector-clock": "Which events are concurrent?",
+  "clock/cristian-drifting": "How wrong can a clock be?",
+  "clock/berkeley-elects": "Which clock is the reference after the master is gone?",
+  "multicast/fifo-without-causal": "Which answer comes before its question?",
+  "multicast/causal-without-total": "Which order is broken?",
+  "multicast/plain-sender-crash": "Who received the message, and who did not?",
+  "globalstate/token-ring": "Where is the token in this snapshot?",
+  "globalstate/without-fifo": "Which marker is overtaken?",
+  "super-peer-crash": "Who serves the segment now?",
+};
+
+/** The scenarios that the gallery shows first. */
+export const featured: readonly string[] = [
+  "maekawa-deadlock", "mutex/lamport", "mutex/ricart-agrawala", "mutex/token-ring", "mutex/maekawa", "lamport-without-fifo",
+  "singhal-lost-request", "ricart-agrawala-clock-0", "recovered-token", "bully", "election/chang-roberts", "clock/lamport-clock-is-not-strong",
+];
+
+/** objectiveOf falls back to the first sentence of what the scenario says of itself. */
+export function objectiveOf(id: string | undefined, about: string | undefined): string {
+  const known = id === undefined ? undefined : objectives[id];
+  if (known) return known;
+  const first = /^[^]*?[.?!](?=\s|$)/.exec((about ?? "").trim());
+  return first ? first[0].replaceAll(/\s+/g, " ") : "";
+}

@@ -1,0 +1,449 @@
+import { layOut, type Axis } from "../draw/layout";
+import { EngineError, type Engine } from "../engine/client";
+import { flag, type Problem, type ProcessState, type RunEnd, type RunHead, type Scenario } from "../engine/protocol";
+import { decode, encode, plainView, type Decoded, type Others, type Pick, type Place, type Source } from "../url/codec";
+import { future, past } from "./causality";
+import { Connection } from "./connection.svelte";
+import { Run } from "./run";
+import { Texts } from "./texts.svelte";
+
+/** What undo goes back to. */
+interface Doc {
+  source: Source;
+  text: string;
+  cursor: number;
+}
+
+/** The states of the processes after a record, of one run. */
+interface States {
+  run: Run;
+  at: number;
+  processes: ProcessState[];
+}
+
+/** orderOf numbers the types of messages as the pictures of package trace do. */
+function orderOf(run: Run): Map<number, number> {
+  const order = new Map<number, number>();
+  const note = (type: number) => {
+    if (type > 0 && !order.has(type)) order.set(type, order.size);
+  };
+  for (let i = 0; i < run.count; i++) {
+    const kind = run.kindOf(i + 1);
+    if (kind === "deliver" || kind === "drop") note(run.type[i] ?? 0);
+  }
+  for (let f = 0; f < run.flights; f++) note(run.flightType[f] ?? 0);
+  return order;
+}
+
+/** A span of time in which nothing changes before the address follows, in ms. */
+const addressDelay = 200;
+
+/** Lab is all that the lab's screens show, and what a user can do. */
+export class Lab {
+  readonly connection = new Connection((engine) => this.#renew(engine));
+
+  page: "gallery" | "run" | "trouble" = $state("gallery");
+  trouble: Decoded | undefined = $state.raw();
+  source: Source = $state.raw({ id: "" });
+  /** The text of the scenario as the user sees it; the run may still be that of an earlier one. */
+  text = $state("");
+  run: Run | undefined = $state.raw();
+  texts: Texts | undefined = $state.raw();
+  /** Rises with every chunk of the run. */
+  grown = $state(0);
+  result: RunEnd | undefined = $state.raw();
+  problem: Problem | undefined = $state.raw();
+  opening = $state(false);
+
+  cursor = $state(0);
+  pick: Pick | undefined = $state.raw();
+  axis: Axis = $state("real");
+  embed = $state(false);
+  presenter = $state(false);
+  mark: number | undefined = $state();
+  states: States | undefined = $state.raw();
+  /** The record at which the hash in the URL does not match this run. */
+  differsAt: number | undefined = $state();
+  /** A message that is on the screen until the next action. */
+  notice = $state("");
+
+  playing = $state(false);
+  /** Delays of the algorithm that pass in a second while the run plays. */
+  speed = $state(1);
+  /** Virtual time while the run plays, else that of the cursor. */
+  playTime: number | undefined = $state();
+
+  layout = $derived.by(() => {
+    void this.grown;
+    return this.run ? layOut(this.run, this.axis) : undefined;
+  });
+  /** The place of each type of message among those that occur, for its colour. */
+  order = $derived.by(() => {
+    void this.grown;
+    return this.run ? orderOf(this.run) : new Map<number, number>();
+  });
+  /** The records that the view keeps bright: past, future or all. */
+  cone: "past" | "future" | "both" | undefined = $state();
+  lit = $derived.by(() => {
+    void this.grown;
+    const { run, cursor, cone } = this;
+    if (!run || !cone || cursor < 1) return undefined;
+    if (cone === "past") return past(run, cursor);
+    return cone === "future" ? future(run, cursor) : new Set([...past(run, cursor), ...future(run, cursor)]);
+  });
+  flying = $derived.by(() => {
+    void this.grown;
+    return this.run?.flying(this.cursor) ?? [];
+  });
+  /** The scenario of the catalog that runs, unchanged. */
+  scenario: Scenario | undefined = $derived.by(() => {
+    const source = this.source;
+    return "id" in source ? this.connection.catalog?.scenarios.find((s) => s.id === source.id) : undefined;
+  });
+  sentence = $derived.by(() => {
+    void this.texts?.version;
+    return this.cursor > 0 ? this.texts?.get(this.cursor)?.sentence : undefined;
+  });
+
+  #others: Others = [];
+  #wanted = 0;
+  #hash: string | undefined;
+  #serial = 0;
+  #opened: number | undefined; // the request that opens a run
+  #undo: Doc[] = $state.raw([]);
+  #redo: Doc[] = $state.raw([]);
+  #asking = false;
+  #address: ReturnType<typeof setTimeout> | undefined;
+
+  get count(): number {
+    void this.grown;
+    return this.run?.count ?? 0;
+  }
+
+  get stale(): boolean {
+    return this.problem !== undefined && this.run !== undefined;
+  }
+
+  /** now is the virtual time that the picture shows. */
+  get now(): number {
+    return this.playTime ?? (this.cursor > 0 ? (this.run?.time[this.cursor - 1] ?? 0) : 0);
+  }
+
+  start(): void {
+    this.connection.start();
+    void this.visit(location.hash);
+  }
+
+  /** visit goes to the place that a fragment names. */
+  async visit(fragment: string): Promise<void> {
+    const decoded = await decode(fragment);
+    this.stop();
+    this.notice = "";
+    this.trouble = undefined;
+    if (decoded.problem) {
+      this.page = "trouble";
+      this.trouble = decoded;
+      return;
+    }
+    const place = decoded.place;
+    this.#others = place.others;
+    this.page = place.page;
+    if (place.page !== "run") return;
+    this.#undo = [];
+    this.#redo = [];
+    this.source = place.source;
+    this.pick = place.pick;
+    this.axis = place.view.axis;
+    this.embed = place.view.embed;
+    this.mark = undefined;
+    this.differsAt = undefined;
+    this.#hash = place.hash;
+    this.#load(place.cursor);
+  }
+
+  /** load finds the text of the source, once the catalog is there. */
+  #load(cursor: number): void {
+    const { source } = this;
+    this.#wanted = cursor;
+    this.cursor = 0;
+    this.run = this.texts = this.result = this.states = this.problem = undefined;
+    const { catalog, engine } = this.connection;
+    if (!catalog || !engine) return; // renew comes back here
+    if ("text" in source) {
+      this.#open(engine, source.text);
+      return;
+    }
+    const scenario = catalog.scenarios.find((s) => s.id === source.id);
+    if (scenario) {
+      this.#open(engine, scenario.text);
+      return;
+    }
+    this.page = "trouble";
+    this.trouble = { problem: "unknown", detail: source.id, partial: "" };
+  }
+
+  #renew(engine: Engine): void {
+    if (this.page !== "run") return;
+    if (this.text === "" || !this.run) this.#load(this.#wanted);
+    else {
+      this.#wanted = this.cursor;
+      this.#open(engine, this.text);
+    }
+  }
+
+  /** edit runs a changed text. The run before stays until the new one has records. */
+  edit(text: string): void {
+    if (text === this.text) return;
+    this.#undo = [...this.#undo, { source: this.source, text: this.text, cursor: this.cursor }];
+    this.#redo = [];
+    this.#wanted = this.cursor;
+    this.#restore({ source: { text }, text, cursor: this.cursor });
+  }
+
+  undo(): void {
+    const doc = this.#undo.at(-1);
+    if (!doc) return;
+    this.#undo = this.#undo.slice(0, -1);
+    this.#redo = [...this.#redo, { source: this.source, text: this.text, cursor: this.cursor }];
+    this.#restore(doc);
+  }
+
+  redo(): void {
+    const doc = this.#redo.at(-1);
+    if (!doc) return;
+    this.#redo = this.#redo.slice(0, -1);
+    this.#undo = [...this.#undo, { source: this.source, text: this.text, cursor: this.cursor }];
+    this.#restore(doc);
+  }
+
+  get canUndo(): boolean {
+    return this.#undo.length > 0;
+  }
+
+  get canRedo(): boolean {
+    return this.#redo.length > 0;
+  }
+
+  #restore(doc: Doc): void {
+    this.stop();
+    this.source = doc.source;
+    this.#wanted = doc.cursor;
+    if (this.connection.engine) this.#open(this.connection.engine, doc.text);
+    else this.text = doc.text;
+  }
+
+  #open(engine: Engine, text: string): void {
+    const serial = ++this.#serial;
+    const before = this.run;
+    this.text = text;
+    this.opening = true;
+    this.differsAt = undefined;
+    if (this.#opened !== undefined) void engine.call({ call: "cancel", request: this.#opened }).catch(() => undefined);
+    const name = this.scenario ? `${this.scenario.id}.yaml` : "scenario.yaml";
+    let made: Run | undefined;
+    const { id, answer } = engine.start({ call: "open", text, name }, (frame) => {
+      if (serial !== this.#serial) return;
+      if (frame.header.type === "run") made = new Run(frame.header as unknown as RunHead, this.connection.hello?.kinds ?? []);
+      if (frame.header.type !== "chunk" || !made) return;
+      made.append(frame);
+      this.#grow(engine, made);
+    });
+    this.#opened = id;
+    answer
+      .then((frame) => {
+        if (serial !== this.#serial || !made) return;
+        this.#grow(engine, made);
+        this.#finish(made, frame.header as unknown as RunEnd);
+        if (before) void engine.call({ call: "close", run: before.head.run }).catch(() => undefined);
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof EngineError)) throw error;
+        if (serial === this.#serial && error.problem.code !== "lost") this.problem = error.problem;
+      })
+      .finally(() => {
+        if (serial !== this.#serial) return;
+        this.opening = false;
+        this.#opened = undefined;
+      });
+  }
+
+  /** grow shows the records that have come. */
+  #grow(engine: Engine, run: Run): void {
+    if (this.run !== run) {
+      this.texts?.close();
+      this.run = run;
+      this.texts = new Texts(engine, run);
+      this.problem = undefined;
+      this.result = undefined;
+      this.states = undefined;
+    }
+    this.grown++;
+    if (this.cursor !== this.#wanted) this.cursor = Math.min(this.#wanted, run.count);
+    void this.refresh();
+  }
+
+  #finish(run: Run, end: RunEnd): void {
+    run.result = end;
+    this.result = end;
+    this.cursor = Math.min(this.cursor, run.count);
+    this.#wanted = this.cursor;
+    if (this.#hash !== undefined) void this.#compare(run, this.#hash);
+    this.#hash = undefined;
+  }
+
+  /** compare tells whether the URL was made with a run that was the same up to the cursor. */
+  async #compare(run: Run, hash: string): Promise<void> {
+    const at = this.cursor;
+    const answer = await this.connection.engine?.call<{ hash: string }>({ call: "hash", run: run.head.run, at });
+    if (answer && answer.hash !== hash && this.run === run) this.differsAt = at;
+  }
+
+  /** more lets a run that met its limit go on. */
+  async more(): Promise<void> {
+    const { run } = this;
+    const { engine } = this.connection;
+    if (!run || !engine || this.opening) return;
+    this.opening = true;
+    try {
+      const end = await engine.call<RunEnd>({ call: "more", run: run.head.run, records: Math.min(1_000_000, run.count + 200_000) }, (frame) => {
+        if (frame.header.type !== "chunk" || this.run !== run) return;
+        run.append(frame);
+        this.#grow(engine, run);
+      });
+      if (this.run === run) this.#finish(run, end);
+    } finally {
+      this.opening = false;
+    }
+  }
+
+  /** go moves the cursor: so many records have happened then. */
+  go(record: number): void {
+    this.playTime = undefined;
+    this.cursor = this.#wanted = Math.max(0, Math.min(record, this.count));
+    this.notice = "";
+    void this.refresh();
+  }
+
+  /** select moves to a record and shows what belongs to it. */
+  select(pick: Pick | undefined): void {
+    this.pick = pick;
+  }
+
+  /** seek returns the next record in a direction for which test holds, or undefined. */
+  seek(step: 1 | -1, test: (run: Run, record: number) => boolean): number | undefined {
+    const { run } = this;
+    if (!run) return undefined;
+    for (let record = this.cursor + step; record >= 1 && record <= run.count; record += step) {
+      if (test(run, record)) return record;
+    }
+    return undefined;
+  }
+
+  seekProcess(step: 1 | -1, rank: number): number | undefined {
+    return this.seek(step, (run, record) => run.process[record - 1] === rank && !run.has(record, flag.network));
+  }
+
+  seekEntry(step: 1 | -1): number | undefined {
+    return this.seek(step, (run, record) => run.has(record, flag.granted));
+  }
+
+  seekRule(step: 1 | -1, rule: number): number | undefined {
+    return this.seek(step, (run, record) => run.fired(record, rule));
+  }
+
+  play(): void {
+    if (!this.run) return;
+    if (this.cursor >= this.count) this.go(0);
+    this.playing = true;
+    this.playTime = undefined;
+  }
+
+  stop(): void {
+    this.playing = false;
+    this.playTime = undefined;
+  }
+
+  /** advance lets some virtual time pass while the run plays. */
+  advance(nanoseconds: number): void {
+    const { run } = this;
+    if (!run) return;
+    const last = run.time[run.count - 1] ?? 0;
+    const now = this.now + nanoseconds;
+    let cursor = this.cursor;
+    while (cursor < run.count && (run.time[cursor] ?? 0) <= now) cursor++;
+    this.playTime = Math.min(now, last);
+    if (cursor !== this.cursor) {
+      this.cursor = this.#wanted = cursor;
+      void this.refresh();
+    }
+    if (cursor >= run.count) this.stop();
+  }
+
+  /** refresh asks for the states at the cursor. Of several questions only the last counts. */
+  async refresh(): Promise<void> {
+    if (this.#asking) return;
+    this.#asking = true;
+    try {
+      for (;;) {
+        const { run, cursor: at } = this;
+        const { engine } = this.connection;
+        if (!run || !engine || (this.states?.run === run && this.states.at === at)) return;
+        const ranks = this.#statesOf(run);
+        const answer = await engine.call<{ processes: ProcessState[] }>({ call: "states", run: run.head.run, at, ...(ranks ? { ranks } : {}) });
+        if (this.run === run) this.states = { run, at, processes: answer.processes };
+      }
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+    } finally {
+      this.#asking = false;
+    }
+  }
+
+  /** Of many processes only those near the record and the selected one are asked for. */
+  #statesOf(run: Run): number[] | undefined {
+    if (run.labels.length <= 60) return undefined;
+    const ranks = new Set<number>();
+    if (this.pick && "process" in this.pick) ranks.add(run.rank(this.pick.process));
+    for (let record = this.cursor; record >= 1 && ranks.size < 12; record--) {
+      if (!run.has(record, flag.network)) ranks.add(run.process[record - 1] ?? 0);
+    }
+    for (let rank = 0; ranks.size < 12 && rank < run.labels.length; rank++) ranks.add(rank);
+    return [...ranks].filter((rank) => rank >= 0).sort((a, b) => a - b);
+  }
+
+  /** place is where the lab is, as a URL keeps it. */
+  place(): Place {
+    if (this.page !== "run") return { page: "gallery", others: this.#others };
+    return {
+      page: "run",
+      source: this.source,
+      cursor: this.cursor,
+      ...(this.pick ? { pick: this.pick } : {}),
+      view: { ...plainView, axis: this.axis, embed: this.embed },
+      others: this.#others,
+    };
+  }
+
+  /** follow lets the address follow the place, a moment after the last change. */
+  follow(): void {
+    clearTimeout(this.#address);
+    if (this.page !== "run" || this.problem || !this.run) return;
+    const place = this.place();
+    this.#address = setTimeout(() => void this.#write(place), addressDelay);
+  }
+
+  async #write(place: Place): Promise<void> {
+    const fragment = await encode(place);
+    if (this.page === "run" && fragment !== location.hash) history.replaceState(history.state, "", fragment);
+  }
+
+  /** url is the address to share: it has the hash of the run too. */
+  async url(): Promise<string> {
+    const place = this.place();
+    if (place.page === "run" && this.run && this.cursor > 0) {
+      const answer = await this.connection.engine?.call<{ hash: string }>({ call: "hash", run: this.run.head.run, at: this.cursor });
+      if (answer) place.hash = answer.hash;
+    }
+    return new URL(await encode(place), location.href).href;
+  }
+}
