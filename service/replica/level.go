@@ -105,15 +105,19 @@ func (r *Replica) Rise() Rise {
 // level that the cluster has by then, or not at all.
 func (m *Member) coming() bool { return m.Reserved() && !m.Voter && !m.Learner }
 
+// youth is the part of the soak time for which a cluster counts as founded just now.
+const youth = 720
+
 // raise raises the level when all members, learners too, have been able to read the
 // next one for as long as the soak time: until then the release before can come back.
-// A cluster that nobody has used need not wait.
+// A cluster that nobody has used need not wait, nor one that was founded just now: its
+// servers have not run with the release before.
 func (r *Replica) raise() {
 	rise := r.Rise()
 	if rise.Target == rise.Level || rise.Target != r.rising {
 		r.rising, r.risesAt = rise.Target, r.now+r.cfg.LevelSoak
 	}
-	if rise.Target > rise.Level && !rise.Held && (r.now >= r.risesAt || !r.reg.Used()) {
+	if rise.Target > rise.Level && !rise.Held && (r.now >= r.risesAt || !r.reg.Used() || r.reg.Time() < r.cfg.LevelSoak/youth) {
 		r.setLevel(rise.Level, rise.Target, false, registry.Origin{})
 	}
 }

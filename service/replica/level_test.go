@@ -104,6 +104,23 @@ func TestUnusedClusterRisesAtOnce(t *testing.T) {
 	}
 }
 
+// Programs that come in the first second do not keep a new cluster at the first level.
+func TestYoungClusterRisesAtOnce(t *testing.T) {
+	c := newCluster(t, 3, 3)
+	for _, s := range c.each() {
+		s.newest = 2
+	}
+	c.start()
+	c.want(c.do(open(1, 1, 60_000*ms)), registry.OK)
+	if c.level() != 1 {
+		t.Fatal("the level rose before anybody came")
+	}
+	c.until("the level is 2", func() bool { return c.level() == 2 })
+	if c.now > 5000*ms {
+		t.Errorf("it took until %d ms", c.now/ms)
+	}
+}
+
 // The leader is in the way as any other server is. Where no release is there that
 // brings a level, nobody is.
 func TestLevelOfTheLeader(t *testing.T) {
