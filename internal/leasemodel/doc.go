@@ -30,12 +30,12 @@
 //     in lease.go, for service/replica/submit.go, rounds.go and apply.go.
 //   - An expiry names the term that decided it, and counts in an entry of that term
 //     alone. A session whose expiry is in flight takes no renewal: registry.go and
-//     lease.go, for service/registry and service/replica/lease.go.
+//     lease.go, for service/registry and service/lease/lease.go.
 //   - A new leader starts each session at its full TTL once it has applied the first
 //     entry of its term, and a silent one with what is on record: lead in lease.go.
 //   - A revoked hold is dropped a full TTL after the leader has seen the revocation, and
 //     answers to renewals tell the holder before: oust in lease.go, for
-//     service/replica/oust.go.
+//     service/lease/revoked.go.
 //   - A client counts its deadline from when it sent the renewal that was answered,
 //     takes off a margin, and never believes again after it: client.go, for reply.go of
 //     package internal/line.

@@ -57,7 +57,7 @@ func (w *world) lead(l int) {
 }
 
 // oust notes when a leader has first seen that a hold is revoked: it is dropped a full
-// TTL later, as in service/replica/oust.go.
+// TTL later, as in service/lease/revoked.go.
 func (w *world) oust(l int) { w.servers[l].ouster.see(w.registry.revoked, w.ttl, w.flaw) }
 
 // reply sends the answer to a renewal that waits at a leader at the given stage.
@@ -161,7 +161,7 @@ func (w *world) maySilence(l, c int) bool {
 
 // mustSilence reports whether it must do so before time goes on: after half of a TTL, a
 // quarter of the TTL if the session is inherited, and from then on once a tick, which
-// stands for again in service/replica/lease.go.
+// stands for again in service/lease/lease.go.
 func (w *world) mustSilence(l, c int) bool {
 	s := &w.servers[l].leases[c]
 	limit := w.ttl - max(1, w.ttl/2)

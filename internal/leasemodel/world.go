@@ -89,7 +89,7 @@ const (
 
 var phaseNames = []string{"new", "recorded", "founder", "blank"}
 
-// lease is what a leader knows of a session's time, as in service/replica/lease.go.
+// lease is what a leader knows of a session's time, as in service/lease/lease.go.
 type lease struct {
 	left  int // ticks
 	state leaseState

@@ -63,8 +63,9 @@ service/version:
 service/registry:      algorithm/view internal/wire service/version
 service/agreement:     internal/wire
 service/founding:
+service/lease:         service/registry
 service/host:          algorithm algorithm/view process internal/wire
-service/replica:       service/agreement service/registry service/version internal/wire
+service/replica:       service/agreement service/lease service/registry service/version internal/wire
 service/queue:         service/registry
 service/store:         service/founding internal/wire
 service/peering:       service/founding internal/wire

@@ -93,7 +93,7 @@ var replicaMutants = []Mutant{
 		Name: "half-a-ttl-after-election",
 		Why:  "A new leader gives sessions half of their TTL: it ends some that its predecessor renewed.",
 		Edits: []Edit{{
-			"service/replica/lease.go", "deadline: now + s.TTL, renewals: s.Renewals, check: now + soon",
+			"service/lease/lease.go", "deadline: now + s.TTL, renewals: s.Renewals, check: now + soon",
 			"deadline: now + s.TTL/2, renewals: s.Renewals, check: now + soon",
 		}},
 	},
@@ -101,7 +101,7 @@ var replicaMutants = []Mutant{
 		Name: "half-a-ttl",
 		Why:  "A renewal through the log extends the session by half of its TTL only.",
 		Edits: []Edit{{
-			"service/replica/lease.go", "deadline: now + s.TTL, renewals: s.Renewals, check: now + s.TTL/2",
+			"service/lease/lease.go", "deadline: now + s.TTL, renewals: s.Renewals, check: now + s.TTL/2",
 			"deadline: now + s.TTL/2, renewals: s.Renewals, check: now + s.TTL/2",
 		}},
 	},
@@ -109,7 +109,7 @@ var replicaMutants = []Mutant{
 		Name: "silent-renewed-by-round",
 		Why:  "A session that the log has down as silent is renewed by a round, and the next leader does not know it.",
 		Edits: []Edit{{
-			"service/replica/lease.go", "if s == nil || s.silent || s.expiring {",
+			"service/lease/lease.go", "if s == nil || s.silent || s.expiring {",
 			"if s == nil || s.expiring {",
 		}},
 	},
@@ -117,15 +117,15 @@ var replicaMutants = []Mutant{
 		Name: "revoked-and-dropped",
 		Why:  "A hold that is revoked is dropped at the next tick: its holder may not know yet.",
 		Edits: []Edit{{
-			"service/replica/oust.go", "case !known:\n\t\t\tr.ousted[id] = now + ttls[i]",
-			"case !known:\n\t\t\tr.ousted[id] = now",
+			"service/lease/revoked.go", "case !known:\n\t\t\tv.until[id] = now + ttls[i]",
+			"case !known:\n\t\t\tv.until[id] = now",
 		}},
 	},
 	{
 		Name: "revoked-and-kept",
 		Why:  "A hold that is revoked stays for as long as its holder likes.",
 		Edits: []Edit{{
-			"service/replica/oust.go", "case until <= now:",
+			"service/lease/revoked.go", "case until <= now:",
 			"case until < 0:",
 		}},
 	},
@@ -201,10 +201,12 @@ var (
 		"service/registry/registry.go", "case OpExpire:\n\t\tif c.Term == term {", "case OpExpire:\n\t\tif c.Term <= term {",
 	}
 	verdictsKept = []Edit{{
-		"service/replica/replica.go", "r.verdicts, r.inflight, r.proposed = nil, 0, 0\n\tr.leases = newLeases()", "r.inflight, r.proposed = 0, 0",
+		"service/replica/replica.go", "r.verdicts, r.inflight, r.proposed = nil, 0, 0\n\tr.leases = lease.NewTable()", "r.inflight, r.proposed = 0, 0",
 	}, {
-		"service/replica/replica.go", "if !r.ready {\n\t\treturn\n\t}\n\texpired, silent", "if !r.ready {\n\t\tif r.role == agreement.Follower {\n\t\t\tlate, _ := r.leases.due(r.leaseClock())\n\t\t\tr.judge(registry.OpExpire, late)\n\t\t}\n\t\treturn\n\t}\n\texpired, silent",
+		"service/replica/replica.go", "if !r.ready {\n\t\treturn\n\t}\n\texpired, silent", "if !r.ready {\n\t\tif r.role == agreement.Follower {\n\t\t\tlate, _ := r.leases.Due(r.leaseClock())\n\t\t\tr.judge(registry.OpExpire, late)\n\t\t}\n\t\treturn\n\t}\n\texpired, silent",
 	}, {
-		"service/replica/apply.go", "r.ready = true\n\tnow :=", "r.ready, r.leases = true, newLeases()\n\tnow :=",
+		"service/replica/apply.go", "r.ready = true\n\tnow :=", "r.ready, r.leases = true, lease.NewTable()\n\tnow :=",
+	}, {
+		"service/replica/apply.go", "service/agreement\"\n", "service/agreement\"\n\t\"github.com/conclave-io/conclave/service/lease\"\n",
 	}}
 )

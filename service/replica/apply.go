@@ -86,7 +86,7 @@ func (r *Replica) confirmed(a asked) {
 // vouched reports whether the lease of a session may be extended on the word
 // of this leader alone.
 func (r *Replica) vouched(id registry.SessionID) bool {
-	return r.leases.renew(id, r.leaseClock())
+	return r.leases.Renew(id, r.leaseClock())
 }
 
 func (r *Replica) apply(entry *raftpb.Entry) error {
@@ -160,7 +160,7 @@ func (r *Replica) lead() {
 	now := r.leaseClock()
 	r.base, r.origin = r.reg.Time(), r.now
 	r.reg.Each(func(s registry.Session) {
-		r.leases.inherit(s, now)
+		r.leases.Inherit(s, now)
 	})
 }
 
@@ -202,12 +202,12 @@ func (r *Replica) adjustLeases() {
 	now := r.leaseClock()
 	for _, id := range r.fx.Renewed {
 		if s, alive := r.reg.Session(id); alive {
-			r.leases.begin(s, now)
+			r.leases.Begin(s, now)
 		}
 	}
 	for _, id := range r.fx.Ended {
 		if _, alive := r.reg.Session(id); !alive {
-			r.leases.end(id)
+			r.leases.End(id)
 		}
 	}
 }

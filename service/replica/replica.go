@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/conclave-io/conclave/service/agreement"
+	"github.com/conclave-io/conclave/service/lease"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/version"
 )
@@ -180,9 +181,9 @@ type Replica struct {
 	proposed int                         // bytes of the entries in flight
 	routes   map[routeKey]route          // who awaits the answer
 	homes    map[registry.SessionID]home // who renewed the session last
-	leases   *leases
-	ousted   map[registry.ClaimID]int64 // when revoked holds are to be dropped
-	looked   int                        // ticks since elections were last looked at
+	leases   *lease.Table
+	ousted   *lease.Revocations
+	looked   int // ticks since elections were last looked at
 	rounds   rounds
 
 	met      map[uint64]registry.Member // what each server said of itself when last met
@@ -214,7 +215,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 		cfg: cfg, reg: registry.New(),
 		routes: make(map[routeKey]route), homes: make(map[registry.SessionID]home),
 		pending: newLanes(), rounds: newRounds(),
-		leases: newLeases(), ousted: make(map[registry.ClaimID]int64),
+		leases: lease.NewTable(), ousted: lease.NewRevocations(),
 		met:    map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
 		levels: make(map[uint64]Levels), heard: make(map[uint64]int64), digests: make(digests),
 	}
@@ -269,7 +270,7 @@ func (r *Replica) Status() agreement.Status { return r.core.Status() }
 // Remaining returns what a session has left in ns, as far as the leader knows;
 // 0 elsewhere.
 func (r *Replica) Remaining(id registry.SessionID) int64 {
-	return r.leases.remaining(id, r.leaseClock())
+	return r.leases.Remaining(id, r.leaseClock())
 }
 
 // leaseClock stands still while this server does.
@@ -285,7 +286,7 @@ func (r *Replica) Tick(now int64) {
 	if !r.ready {
 		return
 	}
-	expired, silent := r.leases.due(r.leaseClock())
+	expired, silent := r.leases.Due(r.leaseClock())
 	r.judge(registry.OpExpire, expired)
 	r.judge(registry.OpSilence, silent)
 	r.oust()
@@ -414,7 +415,7 @@ func (r *Replica) depose() {
 	r.ready = false
 	r.pending, r.entry = newLanes(), nil
 	r.verdicts, r.inflight, r.proposed = nil, 0, 0
-	r.leases = newLeases()
+	r.leases = lease.NewTable()
 	r.rounds.abandon(func(a asked) {
 		if a.read != 0 {
 			r.out.Reads = append(r.out.Reads, Read{ID: a.read})
@@ -422,7 +423,7 @@ func (r *Replica) depose() {
 	})
 	clear(r.routes)
 	clear(r.homes)
-	clear(r.ousted)
+	r.ousted.Clear()
 	r.changing, r.lowering = false, false
 	r.rising = 0
 }

@@ -39,7 +39,7 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 	if renews {
 		r.homes[c.Session] = r.homes[c.Session].with(conn)
 	}
-	if c.Op == registry.OpRenew && (!r.ready || r.leases.renew(c.Session, r.leaseClock())) {
+	if c.Op == registry.OpRenew && (!r.ready || r.leases.Renew(c.Session, r.leaseClock())) {
 		given := r.rounds.ask(asked{renewal: at})
 		if given != 0 {
 			r.giveUp(routeKey{c.Session, given})

@@ -1,4 +1,4 @@
-package replica
+package lease
 
 import (
 	"encoding/binary"
@@ -15,15 +15,15 @@ func TestManySilentSessions(t *testing.T) {
 		ttl      = 600e9
 		tick     = 20e6
 	)
-	l := newLeases()
+	l := NewTable()
 	for i := range sessions {
 		var id registry.SessionID
 		binary.BigEndian.PutUint64(id[:], uint64(i)+1)
-		l.inherit(registry.Session{ID: id, TTL: ttl}, 0)
+		l.Inherit(registry.Session{ID: id, TTL: ttl}, 0)
 	}
 	most, sum := 0, 0
 	for now := int64(0); now <= 10e9; now += tick {
-		expired, silent := l.due(now)
+		expired, silent := l.Due(now)
 		if len(expired) > 0 {
 			t.Fatalf("%d sessions expire %d ms after the leader inherited them", len(expired), now/1e6)
 		}

@@ -1,4 +1,7 @@
-package replica
+// Package lease measures the time of sessions for the server that vouches for them: the
+// leader for all sessions, a home for those of its clients. It is deterministic: its
+// caller gives it the readings of a clock that stands still while the server does.
+package lease
 
 import (
 	"container/heap"
@@ -6,8 +9,7 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// lease is what the leader knows of a session's time. Readings are those of
-// the lease clock, which stands still while this server does.
+// lease is what is known of a session's time.
 type lease struct {
 	ttl      int64
 	deadline int64
@@ -21,27 +23,28 @@ type lease struct {
 	expiring bool
 }
 
-// leases measures the time of all sessions, while this server leads.
-type leases struct {
+// Table measures the time of sessions.
+type Table struct {
 	byID  map[registry.SessionID]*lease
 	queue agenda
 }
 
-func newLeases() *leases {
-	return &leases{byID: make(map[registry.SessionID]*lease)}
+// NewTable returns a table of no session.
+func NewTable() *Table {
+	return &Table{byID: make(map[registry.SessionID]*lease)}
 }
 
-// begin starts the lease of a session that renewed through the log just now.
-func (l *leases) begin(s registry.Session, now int64) {
+// Begin starts the lease of a session that renewed through the log just now.
+func (l *Table) Begin(s registry.Session, now int64) {
 	l.put(s.ID, lease{ttl: s.TTL, deadline: now + s.TTL, renewals: s.Renewals, check: now + s.TTL/2})
 }
 
-// inherit starts the lease of a session that an earlier leader vouched for. A
+// Inherit starts the lease of a session that an earlier leader vouched for. A
 // client that lives finds the new leader soon: one that does not is put on
 // record long before its TTL is over, or a series of leaders could keep it for
 // ever. Many sessions are put on record a few at a time: a hundred thousand at once
 // would take longer than a leader may be silent.
-func (l *leases) inherit(s registry.Session, now int64) {
+func (l *Table) Inherit(s registry.Session, now int64) {
 	turn := int64(len(l.byID)/atATime) * betweenTurns
 	fresh := lease{ttl: s.TTL, deadline: now + s.TTL, renewals: s.Renewals, check: now + soon(s.TTL) + turn}
 	if s.Silent {
@@ -65,7 +68,7 @@ const (
 	betweenTurns = 20e6
 )
 
-func (l *leases) put(id registry.SessionID, fresh lease) {
+func (l *Table) put(id registry.SessionID, fresh lease) {
 	present := l.byID[id]
 	if present == nil {
 		present = new(lease)
@@ -79,10 +82,10 @@ func (l *leases) put(id registry.SessionID, fresh lease) {
 	*present = fresh
 }
 
-// renew extends a lease on the word of a renewal that arrived now. It reports
+// Renew extends a lease on the word of a renewal that arrived now. It reports
 // whether a quorum round suffices to acknowledge it: a silent session must be
 // renewed through the log, and one that expires not at all.
-func (l *leases) renew(id registry.SessionID, now int64) bool {
+func (l *Table) Renew(id registry.SessionID, now int64) bool {
 	s := l.byID[id]
 	if s == nil || s.silent || s.expiring {
 		return false
@@ -92,10 +95,11 @@ func (l *leases) renew(id registry.SessionID, now int64) bool {
 	return true
 }
 
-func (l *leases) end(id registry.SessionID) { delete(l.byID, id) }
+// End forgets a session.
+func (l *Table) End(id registry.SessionID) { delete(l.byID, id) }
 
-// remaining returns what the session has left, at least 0.
-func (l *leases) remaining(id registry.SessionID, now int64) int64 {
+// Remaining returns what the session has left, at least 0.
+func (l *Table) Remaining(id registry.SessionID, now int64) int64 {
 	s := l.byID[id]
 	if s == nil {
 		return 0
@@ -103,9 +107,9 @@ func (l *leases) remaining(id registry.SessionID, now int64) int64 {
 	return max(0, s.deadline-now)
 }
 
-// due returns the sessions whose time is over, and those whose silence is to
+// Due returns the sessions whose time is over, and those whose silence is to
 // be put on record. It marks them, so that each is returned once.
-func (l *leases) due(now int64) (expired, silent []registry.Lease) {
+func (l *Table) Due(now int64) (expired, silent []registry.Lease) {
 	for len(l.queue) > 0 && l.queue[0].when <= now {
 		id := l.queue[0].id
 		s := l.byID[id]
