@@ -106,12 +106,11 @@ func (r *Replica) Rise() Rise {
 func (m *Member) coming() bool { return m.Reserved() && !m.Voter && !m.Learner }
 
 // youth is the part of the soak time for which a cluster counts as founded just now.
-const youth = 720
+const youth = 1800
 
 // raise raises the level when all members, learners too, have been able to read the
 // next one for as long as the soak time: until then the release before can come back.
-// A cluster that nobody has used need not wait, nor one that was founded just now: its
-// servers have not run with the release before.
+// A cluster that nobody has used need not wait, nor one that was founded just now.
 func (r *Replica) raise() {
 	rise := r.Rise()
 	if rise.Target == rise.Level || rise.Target != r.rising {

@@ -57,8 +57,8 @@ type Config struct {
 	// [4,096].
 	DigestEvery uint64
 	// LevelSoak is for how long all members must have been able to read a level
-	// before the cluster goes to it by itself, in ns [1 h]. In the 720th part of it after
-	// the founding the cluster does not wait.
+	// before the cluster goes to it by itself, in ns [1 h]. In the 1,800th part of it
+	// after the founding the cluster does not wait.
 	LevelSoak int64
 
 	// Log receives what raft reports, one line each.
