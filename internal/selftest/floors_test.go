@@ -20,6 +20,7 @@ internal/longrun:
 internal/outfile:
 internal/mutation: # for tests
 internal/golden: # for tests only
+scenarios: # files only
 process:
 process/property:      process # what a promise means, for every host
 process/processtest:   process process/property
@@ -54,7 +55,7 @@ internal/pages:        internal/describe process trace algorithm algorithm/broke
 internal/pages/cmd:    internal/pages algorithm
 
 # The engine of the lab's page: requests in, frames out.
-lab/engine:            lab/scenario lab/sim trace trace/journal process algorithm algorithm/broken internal/describe
+lab/engine:            lab/scenario lab/sim trace trace/journal process algorithm algorithm/broken internal/describe scenarios
 
 # Service: the replicated state, the core that decides, what gives it a disk, a
 # network and clients, and the door.

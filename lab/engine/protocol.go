@@ -239,7 +239,7 @@ type End struct {
 	Run        int              `json:"run"`
 	Records    int              `json:"records"` // so far
 	Complete   bool             `json:"complete"`
-	Reason     string           `json:"reason"` // quiet, limit, stalled, violated; records: More goes on
+	Reason     string           `json:"reason"` // quiet, limit, stalled, violated; records, memory: the run is not complete
 	Time       int64            `json:"time"`   // nanoseconds
 	Hash       string           `json:"hash"`   // SHA-256 of the journal
 	Met        bool             `json:"met"`    // all that the scenario expects

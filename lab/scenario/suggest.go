@@ -1,7 +1,7 @@
 package scenario
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -9,12 +9,25 @@ import (
 // the one that was probably meant, or else all if they are few.
 func suggest(name string, known []string) string {
 	if best := nearest(name, known); best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
+		return didYouMean + strconv.Quote(best) + "?"
 	}
 	if len(known) == 0 {
 		return ""
 	}
 	return "; there are " + strings.Join(known, ", ")
+}
+
+const didYouMean = "; did you mean "
+
+// Suggestion returns the word that the error suggests in place of the wrong one, or
+// nothing.
+func (e *Error) Suggestion() string {
+	_, quoted, _ := strings.Cut(e.Text, didYouMean)
+	word, err := strconv.Unquote(strings.TrimSuffix(quoted, "?"))
+	if err != nil {
+		return ""
+	}
+	return word
 }
 
 // nearest returns the known name that was probably meant, or nothing. Of names that begin

@@ -198,6 +198,17 @@ func (w *World) Config() *process.Config { return w.config }
 // Spec returns the algorithm.
 func (w *World) Spec() *process.Spec { return w.cfg.Spec }
 
+// Judged returns the properties that are judged in this run.
+func (w *World) Judged() []process.Property {
+	var judged []process.Property
+	for i := range w.watchers {
+		if p := w.watchers[i].Property; p != "" && !slices.Contains(judged, p) {
+			judged = append(judged, p)
+		}
+	}
+	return judged
+}
+
 // Machine returns the machine of a process. It must not be stepped.
 func (w *World) Machine(p process.ID) process.Machine { return w.procs[p].machine }
 

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 )
@@ -21,6 +22,33 @@ func (j *Journal) FlightsBefore(record int) int {
 		return len(j.sender)
 	}
 	return int(j.sent[record-1])
+}
+
+// Same returns how many records from the start are the same in another journal, if so
+// many are known to be.
+func (j *Journal) Same(o *Journal, known int) int {
+	if j.spec != o.spec || known == 0 && !bytes.Equal(j.configLine(), o.configLine()) {
+		return 0
+	}
+	from := uint32(0)
+	if known > 0 {
+		from = j.columns.end[known-1]
+	}
+	for known < len(j.time) && known < len(o.time) {
+		end := j.columns.end[known]
+		if end != o.columns.end[known] || !bytes.Equal(j.data[from:end], o.data[from:end]) {
+			break
+		}
+		known, from = known+1, end
+	}
+	return known
+}
+
+// configLine is what the inputs do not say and the machines depend on.
+func (j *Journal) configLine() []byte {
+	h := fileHeader{Config: *j.config}
+	h.Trace.Traitors = j.header.Traitors
+	return h.line()
 }
 
 // AppendColumns appends the columns of the records from one number to another, both

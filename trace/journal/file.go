@@ -25,7 +25,12 @@ type fileHeader struct {
 }
 
 func (j *Journal) firstLine() []byte {
-	line, err := json.Marshal(fileHeader{Version, j.header, *j.config, Kinds})
+	h := fileHeader{Version, j.header, *j.config, Kinds}
+	return h.line()
+}
+
+func (h *fileHeader) line() []byte {
+	line, err := json.Marshal(h)
 	process.Assert(err == nil, "the header of a journal can be encoded")
 	return append(line, '\n')
 }

@@ -14,10 +14,10 @@ const (
 	Granted                   // the client enters with this record
 	Sends                     // it sends messages
 	_
-	Saved                     // it put the durable fields on disk
-	Cut                       // a crash cut off a part of it
-	News                      // it tells of an election, a suspicion, a decision, a delivery, or a right denied or revoked
-	Noted                     // it has a note, such as why a message was lost or a command refused
+	Saved // it put the durable fields on disk
+	Cut   // a crash cut off a part of it
+	News  // it tells of an election, a suspicion, a decision, a delivery, or a right denied or revoked
+	Noted // it has a note, such as why a message was lost or a command refused
 )
 
 // Fate is how far a message has come.

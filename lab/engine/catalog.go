@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/broken"
+	"github.com/conclave-io/conclave/internal/describe"
+	"github.com/conclave-io/conclave/lab/scenario"
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/scenarios"
+	"github.com/conclave-io/conclave/trace"
+	"github.com/conclave-io/conclave/trace/journal"
+)
+
+// journalFormat is exported besides the formats of package trace.
+const journalFormat = "journal"
+
+func (e *Engine) hello(*Request) (Frame, error) {
+	return Frame{Head: Hello{
+		Protocol: Protocol, Build: e.options.Build, Host: e.options.Host, Cores: e.options.Cores, Memory: e.options.Memory,
+		Calls: callNames, Kinds: journal.Kinds, Formats: append(trace.Formats(), journalFormat),
+	}}, nil
+}
+
+// all answers with the catalog.
+func (e *Engine) all(*Request) (Frame, error) {
+	if e.catalog == nil {
+		files, err := scenarioFiles()
+		if err != nil {
+			return Frame{}, err
+		}
+		c := &Catalog{Scenarios: files}
+		for _, spec := range algorithm.All {
+			c.Algorithms = append(c.Algorithms, describe.NewView(spec))
+		}
+		for i := range broken.Variants {
+			v := &broken.Variants[i]
+			c.Broken = append(c.Broken, Broken{v.Name, v.Of.Name, v.Mistake, v.Tempting, v.Wrong, v.Breaks.String(), v.Command()})
+		}
+		for _, p := range process.Properties {
+			c.Properties = append(c.Properties, p.String())
+		}
+		for k := sim.Crash; k <= sim.SlowDisk; k++ {
+			c.Faults = append(c.Faults, k.String())
+		}
+		e.catalog = c
+	}
+	return Frame{Head: e.catalog}, nil
+}
+
+// scenarioFiles returns what there is to know of all scenario files.
+func scenarioFiles() ([]Scenario, error) {
+	var all []Scenario
+	err := fs.WalkDir(scenarios.Files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := scenarios.Files.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		h, err := scenario.Glance(path, text)
+		if err != nil {
+			return err
+		}
+		s := Scenario{
+			ID: strings.TrimSuffix(path, ".yaml"), Algorithm: h.Algorithm, N: h.N, About: h.About,
+			Violation: h.Violation, Text: string(text),
+		}
+		if spec := algorithm.Find(h.Algorithm); spec != nil {
+			s.Family = spec.Family.String()
+		}
+		all = append(all, s)
+		return nil
+	})
+	return all, err
+}
+
+// parse answers with the run that a text describes.
+func (e *Engine) parse(r *Request) (Frame, error) {
+	s, err := readScenario(r)
+	if err != nil {
+		return Frame{}, err
+	}
+	return Frame{Head: aboutRun(s)}, nil
+}
+
+// readScenario reads the scenario of a request.
+func readScenario(r *Request) (*scenario.Scenario, error) {
+	name := r.Name
+	if name == "" {
+		name = "scenario"
+	}
+	s, err := scenario.Parse(name, []byte(r.Text))
+	var wrong *scenario.Error
+	if errors.As(err, &wrong) {
+		p := &Problem{Code: CodeScenario, Message: wrong.Text, Line: wrong.Line, Suggestion: wrong.Suggestion()}
+		return nil, p
+	}
+	if err != nil {
+		return nil, err
+	}
+	if cfg := s.Config(); cfg.Process.N > MostProcesses {
+		return nil, &Problem{Code: CodeLimit, Message: "the lab shows at most 65,534 processes; use conclave sim"}
+	}
+	return s, nil
+}
+
+// aboutRun describes the run of a scenario.
+func aboutRun(s *scenario.Scenario) Run {
+	cfg := s.Config()
+	a := Run{
+		Name: s.Name, About: s.About, Header: cfg.Header(), D: int64(cfg.Process.D()), Topology: topology(&cfg),
+		Messages: []MessageRef{}, Rules: []RuleRef{},
+	}
+	for layer := range cfg.Spec.Depth() {
+		l := cfg.Spec.Layer(uint8(layer))
+		for i := range l.Messages {
+			m := &l.Messages[i]
+			uses := append([]string{}, describe.Symbols(m)...)
+			a.Messages = append(a.Messages, MessageRef{m.Name, m.Class.String(), layer, uses})
+		}
+		for _, rule := range l.Rules {
+			a.Rules = append(a.Rules, RuleRef{rule.Name, rule.Text, layer})
+		}
+	}
+	return a
+}
+
+// topologies are the names of the kinds of topologies.
+var topologies = [...]string{
+	process.Complete: "complete", process.RingTopology: "ring", process.Tree: "tree", process.Quorums: "quorums", process.Centre: "centre",
+}
+
+func topology(cfg *sim.Config) Topology {
+	kind := cfg.Spec.Needs.Topology
+	of, n := &cfg.Process.Topology, cfg.Process.N
+	t := Topology{Kind: topologies[kind]}
+	switch kind {
+	case process.Centre:
+		t.Coordinator = rank(of.Coordinator)
+	case process.RingTopology:
+		successor := of.Successor
+		if successor == nil {
+			for p := range process.ID(n) {
+				successor = append(successor, (p+1)%process.ID(n))
+			}
+		}
+		t.Successor = ranks(successor)
+	case process.Tree:
+		parent := of.Parent
+		if parent == nil {
+			parent = process.BinaryTree(n)
+		}
+		t.Parent = ranks(parent)
+	case process.Quorums:
+		for _, set := range of.Quorums {
+			t.Quorums = append(t.Quorums, ranks(set))
+		}
+	}
+	return t
+}
+
+func ranks(ids []process.ID) []int {
+	all := make([]int, len(ids))
+	for i, id := range ids {
+		all[i] = int(id)
+	}
+	return all
+}
