@@ -16,16 +16,18 @@ import (
 	"github.com/conclave-io/conclave/algorithm/mutex/singhal"
 	"github.com/conclave-io/conclave/algorithm/mutex/suzukikasami"
 	"github.com/conclave-io/conclave/algorithm/mutex/tokenring"
+	"github.com/conclave-io/conclave/algorithm/stack"
 	"github.com/conclave-io/conclave/process"
 )
 
 // Served lists the algorithms that servers run among themselves for the locks of clients:
-// those for mutual exclusion that stand alone and need neither a detector, an election nor
-// a clock while no process crashes. Crashes are left to views. Nobody changes it.
+// those for mutual exclusion that need no detector, election or bound on time while no
+// process crashes. Crashes are left to views. Nobody changes it.
 var Served = []*process.Spec{
 	central.Spec, centralclock.Spec, tokenring.Spec, lamport.Spec,
 	ricartagrawala.Spec, ricartagrawalatoken.Spec, suzukikasami.Spec, raymond.Spec,
 	naimitrehel.Spec, singhal.Spec, maekawa.Spec, majority.Spec, kricartagrawala.Spec,
+	stack.TotalOrder, stack.TotalOrderSequencer,
 }
 
 // Servable returns the algorithm of Served with the given name, or nil.

@@ -224,7 +224,9 @@ func (h *Host) step(in *instance) view.Feed {
 	h.fx.Begin(h.member.Rank(), h.choose)
 	in.machine.Step(&h.event, &h.fx)
 	for i := range h.fx.Len() {
-		h.interpret(in, h.fx.At(i))
+		if e := h.fx.At(i); !e.Internal { // else another layer of a stack took it
+			h.interpret(in, e)
+		}
 	}
 	return h.next
 }
@@ -243,9 +245,9 @@ func (h *Host) interpret(in *instance, e *process.Effect) {
 			}
 		}
 	case process.EffectArm:
-		h.arm(in, e.Timer, e.Lo, e.Hi)
+		h.arm(in, e)
 	case process.EffectDisarm:
-		h.disarm(in, e.Timer)
+		h.disarm(in, e.Layer, e.Timer)
 	case process.EffectGrant:
 		h.grant(in, e.Fence)
 	case process.EffectRevoke, process.EffectElect, process.EffectDecide:

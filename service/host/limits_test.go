@@ -3,11 +3,14 @@ package host
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // alone is a host that is the only member, with one namespace.
@@ -111,6 +114,18 @@ func TestLargeFences(t *testing.T) {
 	h.View(1e9, &Seen{})
 	if err := h.Receive(1e9, 2, nil); err != nil || h.Output().Err != o.Err {
 		t.Errorf("it goes on: %v", err)
+	}
+}
+
+// What may guard names is what servers can run.
+func TestMachines(t *testing.T) {
+	var served []string
+	for _, s := range algorithm.Served {
+		served = append(served, s.Name)
+	}
+	slices.Sort(served)
+	if may := version.Machines(version.Live); !slices.Equal(may, served) {
+		t.Errorf("%v may guard names, %v are served", may, served)
 	}
 }
 

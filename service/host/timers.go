@@ -10,8 +10,9 @@ import (
 
 // timer is one that a machine has armed.
 type timer struct {
-	id process.Timer
-	at int64
+	layer uint8 // of a stack
+	id    process.Timer
+	at    int64
 }
 
 // alarm is an entry of the queue of all timers. It counts only if its instance has the
@@ -36,15 +37,15 @@ func (a *alarms) Pop() any {
 }
 
 // arm is I8: the time is drawn from the range.
-func (h *Host) arm(in *instance, id process.Timer, lo, hi process.Duration) {
-	at := h.now + int64(lo) + int64(h.random.below(uint64(hi-lo)+1))
-	h.disarm(in, id)
-	in.timers = append(in.timers, timer{id, at})
-	heap.Push(&h.alarms, alarm{timer{id, at}, in})
+func (h *Host) arm(in *instance, e *process.Effect) {
+	t := timer{e.Layer, e.Timer, h.now + int64(e.Lo) + int64(h.random.below(uint64(e.Hi-e.Lo)+1))}
+	h.disarm(in, t.layer, t.id)
+	in.timers = append(in.timers, t)
+	heap.Push(&h.alarms, alarm{t, in})
 }
 
-func (h *Host) disarm(in *instance, id process.Timer) {
-	in.timers = slices.DeleteFunc(in.timers, func(t timer) bool { return t.id == id })
+func (h *Host) disarm(in *instance, layer uint8, id process.Timer) {
+	in.timers = slices.DeleteFunc(in.timers, func(t timer) bool { return t.layer == layer && t.id == id })
 }
 
 // fire gives the timers that are due to their machines.
@@ -54,8 +55,8 @@ func (h *Host) fire() {
 		if a.in.epoch != h.member.Epoch || !slices.Contains(a.in.timers, a.timer) {
 			continue
 		}
-		h.disarm(a.in, a.id)
-		h.event = process.Event{Kind: process.Fire, Timer: a.id}
+		h.disarm(a.in, a.layer, a.id)
+		h.event = process.Event{Kind: process.Fire, Layer: a.layer, Timer: a.id}
 		h.run(a.in)
 	}
 }

@@ -46,7 +46,7 @@ const Live = 3
 // machines are the algorithms that may guard names, by name: those of level Live. What
 // they send and do is part of the level.
 var machines = []string{
-	"central", "central-clock", "k-ricart-agrawala", "lamport", "maekawa", "majority", "raymond", "ricart-agrawala",
+	"central", "central-clock", "k-ricart-agrawala", "lamport", "maekawa", "majority", "naimi-trehel", "raymond", "ricart-agrawala",
 	"ricart-agrawala-token", "singhal", "suzuki-kasami", "token-ring", "total-order", "total-order-sequencer",
 }
 
