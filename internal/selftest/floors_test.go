@@ -66,7 +66,7 @@ service/agreement:     internal/wire
 service/founding:
 service/lease:         service/registry
 service/host:          algorithm algorithm/view process internal/wire
-service/replica:       service/agreement service/lease service/registry service/version internal/wire
+service/replica:       algorithm/view service/agreement service/lease service/registry service/version internal/wire
 service/queue:         service/registry
 service/store:         service/founding internal/wire
 service/peering:       service/founding internal/wire

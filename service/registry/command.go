@@ -89,6 +89,12 @@ const (
 	OpGuard Op = 22
 )
 
+// Renews reports whether an operation keeps its session alive.
+func (op Op) Renews() bool { return op == OpOpen || op == OpRenew || op == OpEnter }
+
+// Seated reports whether a seat asks for an operation.
+func (op Op) Seated() bool { return op.ofSeat() || op == OpRenew || op == OpClose }
+
 // ofSeat reports whether only a seat asks for an operation.
 func (op Op) ofSeat() bool { return OpEnter <= op && op <= OpQuiet }
 

@@ -52,6 +52,14 @@ func (c *Command) how() *Live {
 	return c.Live
 }
 
+// LiveSize is about how many bytes the operands of a command about live names take.
+func (c *Command) LiveSize() int {
+	if c.Live == nil {
+		return 0
+	}
+	return 32 + len(c.Live.Use.Algorithm) + len(c.Live.Use.Options)
+}
+
 // live is what the log says about seats and guards.
 type live struct {
 	view.Log
@@ -168,7 +176,7 @@ func (s *session) misfits(c *Command) string {
 		return fmt.Sprintf("seat: server %d: the session is not a seat of it", c.how().Server)
 	case s.server == 0 && c.Op.ofSeat():
 		return "the session is not a seat"
-	case s.server != 0 && !c.Op.ofSeat() && c.Op != OpRenew && c.Op != OpClose:
+	case s.server != 0 && !c.Op.Seated():
 		return fmt.Sprintf("the session is the seat of server %d: it holds nothing", s.server)
 	}
 	return ""

@@ -132,7 +132,7 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 		return
 	}
 	r.thawSession(s)
-	if c.Op == OpOpen || c.Op == OpRenew || c.Op == OpEnter {
+	if c.Op.Renews() {
 		// Renewing again does no harm, and must have its effect each time: the
 		// client counts from the newest transmission.
 		r.renewals++

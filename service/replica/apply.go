@@ -31,6 +31,9 @@ func (r *Replica) propose(wall int64) {
 			r.verdicts = nil
 		}
 		level, _ := r.reg.Level()
+		if r.express(level); len(r.entry) == 0 {
+			continue
+		}
 		batch := registry.Batch{Time: r.time(), Wall: wall, Commands: r.entry}
 		data := batch.Append(nil, level)
 		if r.core.Propose(data) != nil {
@@ -65,6 +68,12 @@ func (r *Replica) confirmed(a asked) {
 	}
 	id := a.renewal.session
 	s, alive := r.reg.Session(id)
+	if r.seats.shunned[id] {
+		for _, sequence := range append(a.older, a.renewal.sequence) {
+			delete(r.routes, routeKey{id, sequence})
+		}
+		return
+	}
 	vouched, revoked := alive && r.vouched(id), r.reg.Asked(id)
 	for _, sequence := range append(a.older, a.renewal.sequence) {
 		outcome := registry.Outcome{Session: id, Sequence: sequence}
@@ -195,6 +204,9 @@ func (r *Replica) publish() {
 	r.out.Elections = append(r.out.Elections, r.fx.Elections...)
 	r.out.Locks = append(r.out.Locks, r.fx.Locks...)
 	r.out.Members = r.out.Members || r.fx.Members
+	if r.fx.View {
+		r.followSeats()
+	}
 	r.fx.Reset()
 }
 
@@ -244,7 +256,7 @@ func (r *Replica) answer(outcome registry.Outcome) {
 	if !awaited {
 		return
 	}
-	r.out.Replies = append(r.out.Replies, Reply{to.conn, outcome})
+	r.reply(to.conn, outcome)
 	if outcome.Result.Code == registry.Queued {
 		r.routes[at] = route{conn: to.conn, queued: true}
 		return
@@ -283,6 +295,7 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 	}
 	r.logged, r.encoding, r.wanted, r.levelled = 0, 0, false, 0
 	r.out.Restored, r.out.Members = true, true
+	r.followSeats()
 }
 
 // snapshot begins a snapshot when the log has grown enough or a peer needs one,

@@ -35,6 +35,7 @@ type cluster struct {
 	// ended counts, per session, the first moment at which any server applied
 	// its end.
 	ended map[registry.SessionID]int64
+	asked byte // changes of guards that were asked for
 }
 
 type received struct {
@@ -64,6 +65,7 @@ type server struct {
 	hung    bool // the disk finishes nothing
 	writing []pendingWrite
 	reads   []Read
+	seat    *seated // its seat, if it has one or wants one
 	alive   map[registry.SessionID]bool
 }
 
@@ -196,6 +198,7 @@ func (c *cluster) run(d int64) {
 			if c.now-s.ticked >= 10*ms {
 				s.ticked = c.now
 				s.replica.Tick(c.now)
+				c.seat(s)
 			}
 			c.carryOut(s)
 		}
@@ -284,6 +287,9 @@ func (c *cluster) carryOut(s *server) {
 		if c.onReply != nil {
 			c.onReply(got)
 		}
+	}
+	for _, r := range out.Seats {
+		c.servers[r.Server].seat.hear(c.now, r.Outcome)
 	}
 	s.reads = append(s.reads, out.Reads...)
 	s.replica.Clear()

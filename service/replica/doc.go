@@ -35,6 +35,18 @@
 //     stops. Its id is given to nobody else.
 //   - A leader that is removed hands over, and its successor does the rest.
 //
+// # Seats
+//
+// Each server has a session of its own, its seat, while an algorithm on the servers guards
+// names. Its commands come through SubmitSeat from that server alone, with what it reports
+// of the others. Its lease is one like all: renewals take a quorum, only time ends it.
+//
+//   - The leader renews the seats no more of members that hold the others up, half of the
+//     members at most at a time, and leaves them to their leases. See shun.
+//   - A server whose seat has expired waits before it gets another: each seat that goes
+//     stops all live names for a TTL.
+//   - A change of a guard that takes longer than its operator wanted is cancelled.
+//
 // # Leases
 //
 // The leader alone measures how long a session has been silent.

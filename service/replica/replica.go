@@ -134,6 +134,10 @@ type Output struct {
 	// locks whose holders or queue did, if they are watched.
 	Elections []string
 	Locks     []string
+	// Seats answers commands that servers gave for their seats, this one's too.
+	Seats []SeatReply
+	// View says that seats, guards or the epoch have changed.
+	View bool
 	// Restored says that the registry was replaced by a snapshot.
 	Restored bool
 	// Members says that what Members and Gone return may have changed.
@@ -144,9 +148,10 @@ type Output struct {
 
 func (o *Output) reset() {
 	clear(o.Replies)
+	clear(o.Seats)
 	*o = Output{
 		Send: o.Send[:0], Saves: o.Saves[:0], Replies: o.Replies[:0],
-		Digests: o.Digests[:0], Reads: o.Reads[:0], Elections: o.Elections[:0], Locks: o.Locks[:0], Err: o.Err,
+		Digests: o.Digests[:0], Reads: o.Reads[:0], Elections: o.Elections[:0], Locks: o.Locks[:0], Seats: o.Seats[:0], Err: o.Err,
 	}
 }
 
@@ -183,7 +188,8 @@ type Replica struct {
 	homes    map[registry.SessionID]home // who renewed the session last
 	leases   *lease.Table
 	ousted   *lease.Revocations
-	looked   int // ticks since elections were last looked at
+	looked   int   // ticks since elections were last looked at
+	seats    seats // of live names; some of it of every server
 	rounds   rounds
 
 	met      map[uint64]registry.Member // what each server said of itself when last met
@@ -215,7 +221,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 		cfg: cfg, reg: registry.New(),
 		routes: make(map[routeKey]route), homes: make(map[registry.SessionID]home),
 		pending: newLanes(), rounds: newRounds(),
-		leases: lease.NewTable(), ousted: lease.NewRevocations(),
+		leases: lease.NewTable(), ousted: lease.NewRevocations(), seats: newSeats(),
 		met:    map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},
 		levels: make(map[uint64]Levels), heard: make(map[uint64]int64), digests: make(digests),
 	}
@@ -290,6 +296,7 @@ func (r *Replica) Tick(now int64) {
 	r.judge(registry.OpExpire, expired)
 	r.judge(registry.OpSilence, silent)
 	r.oust()
+	r.tendSeats()
 	r.looked++
 	r.admit()
 }
@@ -424,6 +431,7 @@ func (r *Replica) depose() {
 	clear(r.routes)
 	clear(r.homes)
 	r.ousted.Clear()
+	r.seats.depose()
 	r.changing, r.lowering = false, false
 	r.rising = 0
 }

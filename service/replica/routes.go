@@ -14,7 +14,7 @@ type routeKey struct {
 
 // routeOf returns what the answer to a command is found by.
 func routeOf(c *registry.Command) routeKey {
-	if c.Op == registry.OpEnd {
+	if c.Op.Unbound() {
 		return routeKey{session: registry.SessionID(c.Origin.Request)}
 	}
 	return routeKey{c.Session, c.Sequence}

@@ -6,8 +6,9 @@ import (
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// Submit takes the requests of the client that the host knows as conn. Each is
-// answered by a Reply, unless Deposed comes first. The answer to an OpEnd has the
+// Submit takes the requests of the client that the host knows as conn, a number below
+// 1<<63. Each is
+// answered by a Reply, unless Deposed comes first. The answer to an OpEnd or OpGuard has the
 // number of the request, Origin.Request, in the place of the session, and no sequence.
 func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
 	r.now = now
@@ -18,7 +19,7 @@ func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
 
 func (r *Replica) submit(conn uint64, c *registry.Command) {
 	at := routeOf(c)
-	to, awaited := r.routes[at]
+	_, awaited := r.routes[at]
 	problem := c.Validate()
 	switch {
 	case problem != "":
@@ -33,12 +34,27 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 	case !r.ready && r.rounds.renewals() >= r.cfg.MaxPending:
 		r.refuse(conn, at, registry.Exhausted, r.full())
 		return
+	case r.ofServer(c):
+		r.refuse(conn, at, registry.Invalid, "only a server speaks for its seat")
+		return
 	}
-	r.routes[at] = route{conn, to.queued, c.Op == registry.OpClose}
-	renews := c.Op == registry.OpOpen || c.Op == registry.OpRenew
-	if renews {
+	if c.Op.Renews() {
 		r.homes[c.Session] = r.homes[c.Session].with(conn)
 	}
+	r.forward(conn, at, c)
+}
+
+// ofServer reports whether a command is for a seat, whose id proves nothing: everybody may
+// know it.
+func (r *Replica) ofServer(c *registry.Command) bool {
+	s, open := r.reg.Session(c.Session)
+	return c.Op.Seated() && c.Op.Live() || open && s.Server != 0 && !c.Op.Unbound()
+}
+
+// forward brings a request that is in order on its way.
+func (r *Replica) forward(conn uint64, at routeKey, c *registry.Command) {
+	to, awaited := r.routes[at]
+	r.routes[at] = route{conn, to.queued, c.Op == registry.OpClose}
 	if c.Op == registry.OpRenew && (!r.ready || r.leases.Renew(c.Session, r.leaseClock())) {
 		given := r.rounds.ask(asked{renewal: at})
 		if given != 0 {
@@ -46,7 +62,7 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 		}
 		return
 	}
-	if awaited && !to.queued && !renews {
+	if awaited && !to.queued && !c.Op.Renews() {
 		return // it is on its way, and is answered over the new stream
 	}
 	r.enqueue(c)
@@ -83,6 +99,15 @@ func (r *Replica) full() string {
 // refuse answers a request that does not get into the log.
 func (r *Replica) refuse(conn uint64, at routeKey, code registry.Code, message string) {
 	outcome := registry.Outcome{Session: at.session, Sequence: at.sequence, Result: registry.Result{Code: code, Message: message}}
+	r.reply(conn, outcome)
+}
+
+// reply has an answer sent: to a client, or to the server of a seat.
+func (r *Replica) reply(conn uint64, outcome registry.Outcome) {
+	if conn >= ofServer {
+		r.out.Seats = append(r.out.Seats, SeatReply{conn &^ ofServer, outcome})
+		return
+	}
 	r.out.Replies = append(r.out.Replies, Reply{conn, outcome})
 }
 

@@ -1,0 +1,352 @@
+package replica
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// Report is what a server says of the others with its seat's renewals. Servers are named
+// by their ids.
+type Report struct {
+	Seat  registry.SessionID
+	Epoch uint64 // the one that it is in
+	// Reaches are those that its frames get to.
+	Reaches []uint64
+	// Complains has members that do not answer its frames, or hold the epoch up.
+	Complains []uint64
+	// Doubts has members that its failure detector suspects.
+	Doubts []uint64
+
+	at int64 // when it came
+}
+
+// SeatReply answers a command that a server gave for its seat.
+type SeatReply struct {
+	Server uint64
+	registry.Outcome
+}
+
+// ofServer makes the id of a server a number of a connection. Those of clients are lower.
+const ofServer = 1 << 63
+
+const (
+	// A server whose seat has expired waits before it has another one, twice as long each
+	// time, until it had one for longer than seatedLong.
+	firstPause, longestPause = 1e9, 60e9
+	seatedLong               = 600e9
+	// sweepEvery and electEvery are how often an epoch may begin because somebody asked.
+	sweepEvery, electEvery = 60e9, 10e9
+)
+
+// seats is what a server knows of seats beside the log. It is lost when the server stops;
+// no promise depends on it.
+type seats struct {
+	since  map[view.Seat]int64 // when each was seen first
+	pauses map[uint64]pause    // by server
+
+	// What follows is the leader's.
+	reports map[uint64]Report // the last of each server
+	shunned map[registry.SessionID]bool
+	outside map[registry.SessionID]int64 // since when the server has had no vote
+	waiting map[uint64]int64             // since when changes of guards have been under way
+	swept   int64                        // when the last epoch began that was asked for to sweep
+	elected int64                        // and to elect
+}
+
+// pause is until when a server has no other seat, and how long that is next time.
+type pause struct{ until, next int64 }
+
+func newSeats() seats {
+	s := seats{since: make(map[view.Seat]int64), pauses: make(map[uint64]pause)}
+	s.depose()
+	return s
+}
+
+// depose forgets what only a leader knows.
+func (s *seats) depose() {
+	s.reports, s.shunned = make(map[uint64]Report), make(map[registry.SessionID]bool)
+	s.outside, s.waiting = make(map[registry.SessionID]int64), make(map[uint64]int64)
+	s.swept, s.elected = 0, 0
+}
+
+// SubmitSeat takes the commands of a server's seat, and what it reports. They are answered
+// as those of clients, in Output.Seats, but a renewal of a seat that is to end is not
+// answered at all.
+func (r *Replica) SubmitSeat(now int64, server uint64, commands []registry.Command, report Report) {
+	r.now = now
+	if r.Leading() {
+		report.at = now
+		r.seats.reports[server] = report
+	}
+	for i := range commands {
+		r.submitSeat(server, &commands[i])
+	}
+}
+
+func (r *Replica) submitSeat(server uint64, c *registry.Command) {
+	at, conn := routeOf(c), server|ofServer
+	s, open := r.reg.Session(c.Session)
+	_, awaited := r.routes[at]
+	switch problem := c.Validate(); {
+	case problem != "":
+		r.refuse(conn, at, registry.Invalid, problem)
+	case !c.Op.Seated():
+		r.refuse(conn, at, registry.Invalid, fmt.Sprintf("operation %d is not that of a seat", c.Op))
+	case !r.Leading():
+		r.refuse(conn, at, registry.NotLeader, fmt.Sprintf("server %d does not lead", r.cfg.ID))
+	case open && s.Server != server, c.Op == registry.OpEnter && c.Live.Server != server:
+		r.refuse(conn, at, registry.Invalid, fmt.Sprintf("session %v is not the seat of server %d", c.Session, server))
+	case r.seats.shunned[c.Session] && c.Op.Renews():
+		// Its lease is to run out.
+	case c.Op == registry.OpEnter && !open && !awaited && r.entersLater(conn, server, at):
+	case c.Op == registry.OpTurn && !awaited && r.turnsLater(conn, c, at):
+	default:
+		r.forward(conn, at, c)
+	}
+}
+
+// later refuses what may be asked again after a while.
+func (r *Replica) later(conn uint64, at routeKey, wait int64, why string) bool {
+	result := registry.Result{Code: registry.Unavailable, Remaining: max(wait, 0), Message: why}
+	r.reply(conn, registry.Outcome{Session: at.session, Sequence: at.sequence, Result: result})
+	return true
+}
+
+// entersLater refuses a server that is not to have a seat now (S2, S5).
+func (r *Replica) entersLater(conn, server uint64, at routeKey) bool {
+	status := r.core.Status()
+	switch p := r.seats.pauses[server]; {
+	case !r.ready:
+		return r.later(conn, at, 0, "seat: the leader has not applied the log yet")
+	case p.until > r.now:
+		return r.later(conn, at, p.until-r.now, fmt.Sprintf("seat: the last one of server %d expired: wait before the next", server))
+	case !slices.Contains(status.Voters, server):
+		return r.later(conn, at, 0, fmt.Sprintf("seat: server %d has no vote", server))
+	case server != r.cfg.ID && !r.caughtUp(&status, server):
+		return r.later(conn, at, 0, fmt.Sprintf("seat: server %d has not caught up with the log", server))
+	}
+	own := r.seats.reports[server]
+	for _, m := range r.reg.Live().Members {
+		other := r.seats.reports[m.Server]
+		if m.Server != server && !(slices.Contains(own.Reaches, m.Server) && slices.Contains(other.Reaches, server)) {
+			return r.later(conn, at, 0, fmt.Sprintf("seat: servers %d and %d do not reach each other", server, m.Server))
+		}
+	}
+	return false
+}
+
+// turnsLater refuses another epoch so soon after the last one that was asked for (V4).
+func (r *Replica) turnsLater(conn uint64, c *registry.Command, at routeKey) bool {
+	last, every := &r.seats.swept, int64(sweepEvery)
+	if c.Live.Coordinator != 0 {
+		last, every = &r.seats.elected, electEvery
+	}
+	if wait := *last + every - r.now; *last != 0 && wait > 0 {
+		return r.later(conn, at, wait, "turn: another epoch began of late because a server asked for it")
+	}
+	*last = r.now
+	return false
+}
+
+// followSeats notes the seats that were taken and left. Whoever applies that counts, so
+// that a new leader knows who crashes again and again.
+func (r *Replica) followSeats() {
+	present := r.reg.Live().Seats
+	for _, s := range present {
+		if _, known := r.seats.since[s]; !known {
+			r.seats.since[s] = r.now
+		}
+	}
+	for _, s := range slices.SortedFunc(maps.Keys(r.seats.since), compareSeats) {
+		if slices.Contains(present, s) {
+			continue
+		}
+		since := r.seats.since[s]
+		delete(r.seats.since, s)
+		id := registry.SeatID(s)
+		delete(r.seats.shunned, id)
+		delete(r.seats.outside, id)
+		if slices.Contains(r.fx.Ended, id) && !slices.Contains(r.fx.Closed, id) {
+			r.seats.pause(s.Server, r.now, r.now-since)
+		}
+	}
+	r.out.View = true
+}
+
+func compareSeats(a, b view.Seat) int {
+	return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.ID[0], b.ID[0]), cmp.Compare(a.ID[1], b.ID[1]))
+}
+
+// pause has a server wait whose seat has expired after so long.
+func (s *seats) pause(server uint64, now, seated int64) {
+	next := s.pauses[server].next
+	if next == 0 || seated >= seatedLong {
+		next = firstPause
+	}
+	s.pauses[server] = pause{now + next, min(2*next, longestPause)}
+}
+
+// tendSeats decides, as the leader, which seats are renewed no more, and which changes of
+// guards have taken too long.
+func (r *Replica) tendSeats() {
+	l := r.reg.Live()
+	if len(l.Seats)+len(l.Guards) == 0 {
+		return
+	}
+	r.shunOutsiders(l)
+	r.shun(l)
+	waiting := make(map[uint64]int64)
+	for _, g := range l.Guards {
+		if g.Change == 0 || g.Terms.Wait == 0 {
+			continue
+		}
+		since, known := r.seats.waiting[g.Change]
+		if !known {
+			since = r.now
+		} else if r.now-since >= g.Terms.Wait {
+			r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpGuard, Name: g.Prefix, Live: &registry.Live{Change: g.Change}})
+			since = r.now // when to try again, if this entry is lost
+		}
+		waiting[g.Change] = since
+	}
+	r.seats.waiting = waiting
+}
+
+// shunOutsiders shuns the seats of servers that have had no vote for two TTLs. They should
+// have left by themselves (P3).
+func (r *Replica) shunOutsiders(l *view.Log) {
+	var voters []uint64
+	for _, s := range l.Seats {
+		if voters == nil {
+			voters = r.core.Status().Voters
+		}
+		id := registry.SeatID(s)
+		if slices.Contains(voters, s.Server) {
+			delete(r.seats.outside, id)
+			continue
+		}
+		since, known := r.seats.outside[id]
+		if !known {
+			r.seats.outside[id] = r.now
+		} else if of, _ := r.reg.Session(id); r.now-since > 2*of.TTL {
+			r.seats.shunned[id] = true
+		}
+	}
+}
+
+// shun chooses the members whose seats are renewed no more, so that they expire. Suspicion
+// ends renewals; only time frees names (S7). Of two members of which one complains of the
+// other, one is chosen; so is whom more than half of the others doubt. At most half of the
+// members are chosen at a time.
+func (r *Replica) shun(l *view.Log) {
+	reports := r.freshReports(l)
+	left := max(len(l.Members)/2, 1)
+	members := make(map[uint64]view.Seat)
+	for _, m := range l.Members {
+		if r.seats.shunned[registry.SeatID(m)] {
+			left--
+			continue
+		}
+		members[m.Server] = m
+	}
+	for ; left > 0; left-- {
+		worst := r.worst(members, reports)
+		if worst == 0 {
+			return
+		}
+		r.seats.shunned[registry.SeatID(members[worst])] = true
+		delete(members, worst)
+	}
+}
+
+// freshReports returns the reports of members that came a short time ago.
+func (r *Replica) freshReports(l *view.Log) map[uint64]Report {
+	fresh := make(map[uint64]Report)
+	for _, m := range l.Members {
+		of, _ := r.reg.Session(registry.SeatID(m))
+		if said, known := r.seats.reports[m.Server]; known && said.Seat == of.ID && r.now-said.at <= of.TTL/4 {
+			fresh[m.Server] = said
+		}
+	}
+	return fresh
+}
+
+// worst returns the member to shun first, or 0: the one in most pairs, then whose own
+// report has the older epoch, then one that does not lead, then the one with the higher
+// id. Without pairs it is the one that most doubt, if they are more than half.
+func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report) uint64 {
+	pairs, doubts := make(map[[2]uint64]bool), make(map[uint64]int)
+	inPairs := make(map[uint64]int)
+	servers := slices.Sorted(maps.Keys(members))
+	for _, server := range servers {
+		for _, other := range servers {
+			if server == other {
+				continue
+			}
+			if slices.Contains(reports[server].Complains, other) {
+				pairs[[2]uint64{min(server, other), max(server, other)}] = true
+			}
+			if slices.Contains(reports[server].Doubts, other) {
+				doubts[other]++
+			}
+		}
+	}
+	for pair := range pairs {
+		inPairs[pair[0]]++
+		inPairs[pair[1]]++
+	}
+	if len(pairs) > 0 {
+		return slices.MaxFunc(servers, func(a, b uint64) int {
+			return cmp.Or(
+				cmp.Compare(inPairs[a], inPairs[b]),
+				cmp.Compare(reports[b].Epoch, reports[a].Epoch),
+				compareBools(a != r.cfg.ID, b != r.cfg.ID),
+				cmp.Compare(a, b))
+		})
+	}
+	worst := uint64(0)
+	for _, server := range servers {
+		if 2*doubts[server] > len(servers)-1 && doubts[server] >= doubts[worst] {
+			worst = server
+		}
+	}
+	return worst
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// express takes out of the next entry what its level has no form for, and answers it.
+func (r *Replica) express(level uint32) {
+	if level >= version.Live {
+		return
+	}
+	kept := r.entry[:0]
+	for i := range r.entry {
+		c := &r.entry[i]
+		if !c.Op.Live() {
+			kept = append(kept, *c)
+			continue
+		}
+		at := routeOf(c)
+		if to, awaited := r.routes[at]; awaited {
+			delete(r.routes, at)
+			r.refuse(to.conn, at, registry.Invalid, fmt.Sprintf("level: the cluster is at level %d: seats and guards need level %d", level, version.Live))
+		}
+	}
+	clear(r.entry[len(kept):])
+	r.entry = kept
+}

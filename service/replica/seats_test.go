@@ -1,0 +1,356 @@
+package replica
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+const seatTTL = 1200 * ms
+
+// seated is a server's side of its seat: it enters, and renews every twelfth of the TTL.
+type seated struct {
+	id       registry.SessionID
+	server   uint64
+	sequence uint64
+	sent     map[uint64]int64 // when, by sequence
+	next     int64
+	report   Report
+	extra    []registry.Command // to send besides, once
+
+	lives    int64 // until when it may rely on its seat, by the answers
+	silent   bool  // it sends nothing
+	refusals []registry.Outcome
+	answers  map[uint64]registry.Result
+}
+
+// newSeat gives a server a seat that is to be taken, with a number that tells it from
+// others.
+func (c *cluster) newSeat(s *server, n byte) *seated {
+	s.seat = &seated{id: registry.SessionID{0: byte(s.id), 1: n}, server: s.id, sent: make(map[uint64]int64), answers: make(map[uint64]registry.Result)}
+	for id := range uint64(len(c.servers)) {
+		s.seat.report.Reaches = append(s.seat.report.Reaches, id+1)
+	}
+	return s.seat
+}
+
+// seat lets a server's seat do what it does at a tick.
+func (c *cluster) seat(s *server) {
+	a, leader := s.seat, c.leader()
+	if a == nil || a.silent || c.now < a.next || leader == nil || s.cut {
+		return
+	}
+	a.next = c.now + seatTTL/12
+	a.sequence++
+	beat := registry.Command{Op: registry.OpRenew, Session: a.id, Sequence: a.sequence}
+	if a.lives == 0 {
+		beat.Op, beat.TTL, beat.Live = registry.OpEnter, seatTTL, &registry.Live{Server: s.id}
+	}
+	a.sent[a.sequence] = c.now
+	commands := []registry.Command{beat}
+	for _, extra := range a.extra {
+		a.sequence++
+		extra.Session, extra.Sequence = a.id, a.sequence
+		commands = append(commands, extra)
+	}
+	a.extra = nil
+	a.report.Seat, a.report.Epoch = a.id, s.replica.Registry().Live().Epoch
+	leader.replica.SubmitSeat(c.now, s.id, commands, a.report)
+}
+
+func (a *seated) hear(now int64, o registry.Outcome) {
+	if a == nil || o.Session != a.id {
+		return
+	}
+	a.answers[o.Sequence] = o.Result
+	sent, renewal := a.sent[o.Sequence]
+	switch {
+	case o.Result.Code != registry.OK:
+		a.refusals = append(a.refusals, o)
+	case renewal:
+		a.lives = max(a.lives, sent+o.Result.Remaining)
+	}
+}
+
+// live returns a cluster at the level of live names, whose servers have seats and where
+// central guards live/.
+func live(t *testing.T, n int, seed uint64) *cluster {
+	c := newCluster(t, n, seed)
+	for _, s := range c.each() {
+		s.newest = version.Live
+		c.newSeat(s, 0)
+	}
+	c.start()
+	c.until("the level is that of live names", func() bool { return c.level() == version.Live })
+	c.want(c.guard("live/", registry.Live{Use: view.Use{Algorithm: "central"}}), registry.OK)
+	c.until("all have seats", func() bool { return len(c.view().Members) == n })
+	return c
+}
+
+func (c *cluster) view() *view.Log { return c.await().replica.Registry().Live() }
+
+// guard sets a guard, and returns the answer.
+func (c *cluster) guard(prefix string, how registry.Live) registry.Result {
+	c.t.Helper()
+	c.asked++
+	request := [16]byte{1: c.asked, 2: 1}
+	s := c.await()
+	s.replica.Submit(c.now, 1, []registry.Command{{Op: registry.OpGuard, Name: prefix, Live: &how, Origin: registry.Origin{Request: request}}})
+	return c.answerTo(registry.SessionID(request), 0)
+}
+
+// seatOf returns the server's seat among the members, if it has one there.
+func (c *cluster) seatOf(server uint64) (registry.SessionID, bool) {
+	for _, m := range c.view().Members {
+		if m.Server == server {
+			return registry.SeatID(m), true
+		}
+	}
+	return registry.SessionID{}, false
+}
+
+// A server that goes leaves its seat to its lease. When it comes back it has to wait for
+// that to end, and then for a while, which grows.
+func TestSeatOfAServerThatReturns(t *testing.T) {
+	c := live(t, 3, 81)
+	pauses := []int64{}
+	for life := byte(1); life < 4; life++ {
+		old, lives := c.servers[2].seat.id, c.servers[2].seat.lives
+		fresh := c.newSeat(c.servers[2], life)
+		var left, entered int64
+		c.until("the old seat has ended and the new one begins", func() bool {
+			id, seated := c.seatOf(2)
+			if left == 0 && (!seated || id != old) {
+				left = c.now
+			}
+			entered = c.now
+			return seated && id == fresh.id
+		})
+		if left < lives {
+			t.Errorf("life %d: the seat ended %d ms before what was promised", life, (lives-left)/ms)
+		}
+		if later := slices.ContainsFunc(fresh.refusals, func(o registry.Outcome) bool {
+			return o.Result.Code == registry.Unavailable && o.Result.Remaining > 0
+		}); life > 1 && !later {
+			t.Errorf("life %d: nothing was told to wait: %+v", life, fresh.refusals)
+		}
+		pauses = append(pauses, (entered-left)/ms)
+	}
+	// The second enters beside the first, whose lease outlasts its pause; the third would
+	// have to wait for longer, and then the second expires, too.
+	for i, want := range []int64{0, 0, 4000} {
+		if got := pauses[i]; got < want || got > want+300 {
+			t.Errorf("the pauses are %v ms", pauses)
+		}
+	}
+}
+
+// A member that complains of two others is shunned, and none of the others. Its seat lives
+// on until the time that it was promised is over.
+func TestShunnedSeatExpires(t *testing.T) {
+	c := live(t, 3, 82)
+	deaf := c.servers[3].seat
+	deaf.report.Complains = []uint64{1, 2}
+	began := c.now
+	c.until("the seat has ended", func() bool { _, seated := c.seatOf(3); return !seated })
+	if c.now < deaf.lives || c.now-began < seatTTL/2 {
+		t.Errorf("the seat ended %d ms after the complaint, %d ms before what was promised", (c.now-began)/ms, (deaf.lives-c.now)/ms)
+	}
+	if c.now > deaf.lives+300*ms {
+		t.Errorf("the seat ended %d ms after what was promised", (c.now-deaf.lives)/ms)
+	}
+	c.run(3000 * ms)
+	if l := c.view(); len(l.Members) != 2 {
+		t.Errorf("the members are %v", l.Members)
+	}
+}
+
+// The worst is in most complaints; complaints are about pairs, whoever makes them.
+func TestWhoIsShunned(t *testing.T) {
+	members := func(n uint64) map[uint64]view.Seat {
+		m := make(map[uint64]view.Seat)
+		for id := range n {
+			m[id+1] = view.Seat{Server: id + 1, ID: [2]uint64{id + 1}}
+		}
+		return m
+	}
+	for _, c := range []struct {
+		name    string
+		n       uint64
+		reports map[uint64]Report
+		want    uint64
+	}{
+		{"nobody complains", 3, map[uint64]Report{1: {Epoch: 5}, 2: {Epoch: 5}}, 0},
+		{"one is deaf", 4, map[uint64]Report{2: {Complains: []uint64{1, 3, 4}}, 1: {Complains: []uint64{2}}}, 2},
+		{"a pair that both tell is one", 4, map[uint64]Report{3: {Complains: []uint64{4}}, 4: {Complains: []uint64{3}}, 2: {Complains: []uint64{3}}}, 3},
+		{"the older epoch", 3, map[uint64]Report{3: {Epoch: 6, Complains: []uint64{2}}, 2: {Epoch: 5}}, 2},
+		{"no report is the oldest", 3, map[uint64]Report{3: {Epoch: 6, Complains: []uint64{2}}}, 2},
+		{"not the leader", 3, map[uint64]Report{1: {Complains: []uint64{2}}}, 2},
+		{"the higher id", 3, map[uint64]Report{3: {Complains: []uint64{2}}, 2: {}}, 3},
+		{"complaints of who is no member", 3, map[uint64]Report{1: {Complains: []uint64{9}}}, 0},
+		{"most doubt", 4, map[uint64]Report{1: {Doubts: []uint64{3}}, 2: {Doubts: []uint64{3}}}, 3},
+		{"half doubt", 5, map[uint64]Report{1: {Doubts: []uint64{3}}, 2: {Doubts: []uint64{3}}}, 0},
+		{"who doubts itself", 2, map[uint64]Report{1: {Doubts: []uint64{1}}}, 0},
+	} {
+		r := &Replica{cfg: Config{ID: 1}}
+		if got := r.worst(members(c.n), c.reports); got != c.want {
+			t.Errorf("%s: %d is shunned, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// At most half of the members are shunned at a time, however many complain.
+func TestHalfAtMostAreShunned(t *testing.T) {
+	c := live(t, 5, 83)
+	for _, s := range c.each() {
+		s.seat.report.Complains = []uint64{s.id%5 + 1, (s.id+1)%5 + 1}
+	}
+	least := 5
+	for range 20 {
+		c.run(50 * ms)
+		least = min(least, len(c.await().replica.seats.shunned))
+		if n := len(c.await().replica.seats.shunned); n > 2 {
+			t.Fatalf("%d of 5 are shunned", n)
+		}
+	}
+	if least == 0 && len(c.await().replica.seats.shunned) == 0 {
+		t.Error("nobody is shunned")
+	}
+}
+
+// A seat's commands come from its server, and from nobody else.
+func TestSeatsAreCommandedByTheirServers(t *testing.T) {
+	c := live(t, 3, 84)
+	seat := c.servers[2].seat.id
+	for sequence, op := range []registry.Op{registry.OpRenew, registry.OpClose, registry.OpTurn, registry.OpQuiet, registry.OpEnter, registry.OpOpen} {
+		command := registry.Command{Op: op, Session: seat, Sequence: 900 + uint64(sequence), TTL: seatTTL, Live: &registry.Live{Server: 2, Epoch: c.view().Epoch}}
+		c.want(c.do(command), registry.Invalid)
+	}
+	leader, request := c.await(), [16]byte{3: 3}
+	leader.replica.Submit(c.now, 1, []registry.Command{{Op: registry.OpEnd, Session: seat, Origin: registry.Origin{Request: request}}})
+	c.want(c.answerTo(registry.SessionID(request), 0), registry.Invalid)
+	leader.replica.SubmitSeat(c.now, 1, []registry.Command{{Op: registry.OpClose, Session: seat, Sequence: 950}}, Report{})
+	c.run(300 * ms)
+	if got, seated := c.seatOf(2); !seated || got != seat {
+		t.Error("the seat has ended")
+	}
+}
+
+// A server enters only if it and the members reach each other.
+func TestSeatNeedsLanes(t *testing.T) {
+	for _, how := range []string{"it does not reach", "it is not reached"} {
+		c := live(t, 3, 85)
+		c.servers[3].seat.extra = []registry.Command{{Op: registry.OpClose}}
+		c.until("the seat is closed", func() bool { _, seated := c.seatOf(3); return !seated })
+		if how == "it is not reached" {
+			c.servers[1].seat.report.Reaches = []uint64{2}
+			c.run(2 * seatTTL / 12)
+		}
+		fresh := c.newSeat(c.servers[3], 1)
+		if how == "it does not reach" {
+			fresh.report.Reaches = []uint64{1}
+		}
+		c.run(1000 * ms)
+		if _, seated := c.seatOf(3); seated {
+			t.Errorf("%s: it has a seat", how)
+		}
+		if n := len(fresh.refusals); n == 0 || !strings.Contains(fresh.refusals[n-1].Result.Message, "reach each other") {
+			t.Errorf("%s: the answers are %+v", how, fresh.refusals)
+		}
+		fresh.report.Reaches, c.servers[1].seat.report.Reaches = []uint64{1, 2, 3}, []uint64{1, 2, 3}
+		c.until("it has a seat", func() bool { _, seated := c.seatOf(3); return seated })
+	}
+}
+
+// A change of a guard that takes longer than its operator wanted is cancelled, also by
+// the next leader.
+func TestGuardChangeIsCancelled(t *testing.T) {
+	c := live(t, 3, 86)
+	c.want(c.do(open(9, 1, 60_000*ms)), registry.OK)
+	c.want(c.do(acquire(9, 2, "slow/x")), registry.OK)
+	c.want(c.guard("slow/", registry.Live{Use: view.Use{Algorithm: "raymond"}, Wait: 2000 * ms}), registry.OK)
+	began := c.now
+	c.run(1000 * ms)
+	c.crash(c.await())
+	c.until("the change is cancelled", func() bool {
+		g := c.view().Find("slow/")
+		return g != nil && g.Change == 0
+	})
+	if took := c.now - began; took < 2500*ms || took > 5000*ms {
+		t.Errorf("it took %d ms", took/ms)
+	}
+	c.want(c.do(registry.Command{Op: registry.OpAcquire, Session: id(9), Sequence: 3, Name: "slow/y", Try: true}), registry.OK)
+}
+
+// Epochs that servers ask for do not follow each other at once.
+func TestTurnsAreRare(t *testing.T) {
+	c := live(t, 3, 87)
+	turn := func(s *server, coordinator uint64) registry.Result {
+		s.seat.extra = []registry.Command{{Op: registry.OpTurn, Live: &registry.Live{Epoch: c.view().Epoch, Coordinator: coordinator}}}
+		c.until("it was sent", func() bool { return s.seat.extra == nil })
+		sequence := s.seat.sequence
+		c.until("it is answered", func() bool { _, told := s.seat.answers[sequence]; return told })
+		return s.seat.answers[sequence]
+	}
+	c.want(turn(c.servers[1], 0), registry.OK)
+	if again := c.want(turn(c.servers[2], 0), registry.Unavailable); again.Remaining < 50e9 {
+		t.Errorf("it may ask again in %d ms", again.Remaining/ms)
+	}
+	c.want(turn(c.servers[2], 2), registry.OK)
+	c.want(turn(c.servers[3], 3), registry.Unavailable)
+	c.run(11_000 * ms)
+	c.want(turn(c.servers[3], 3), registry.OK)
+	if l := c.view(); l.Coordinator != 3 {
+		t.Errorf("server %d coordinates", l.Coordinator)
+	}
+}
+
+// A cluster below the level knows no guards, and no entry has any.
+func TestGuardsNeedTheirLevel(t *testing.T) {
+	c := newCluster(t, 3, 88)
+	for _, s := range c.each() {
+		s.newest = version.Live - 1
+		c.newSeat(s, 0)
+	}
+	c.start()
+	c.until("the level has risen", func() bool { return c.level() == version.Live-1 })
+	got := c.want(c.guard("live/", registry.Live{Use: view.Use{Algorithm: "central"}}), registry.Invalid)
+	if !strings.Contains(got.Message, "need level 3") {
+		t.Errorf("the answer is %q", got.Message)
+	}
+	c.run(500 * ms)
+	for _, s := range c.each() {
+		if n := len(s.seat.refusals); n == 0 || s.seat.refusals[n-1].Result.Code != registry.Invalid {
+			t.Errorf("seat of server %d: %+v", s.id, s.seat.refusals)
+		}
+	}
+	c.same()
+}
+
+// The level comes down only when nothing is live.
+func TestLevelStaysWhileNamesAreLive(t *testing.T) {
+	c := live(t, 3, 89)
+	if err := c.upgrade(Lower, version.Live-1); err == nil || !strings.Contains(err.Error(), `the guard of the prefix "live/"`) {
+		t.Fatalf("error %v", err)
+	}
+	c.want(c.guard("live/", registry.Live{Remove: true}), registry.OK)
+	for _, s := range c.each() {
+		s.seat.extra = []registry.Command{{Op: registry.OpQuiet, Live: &registry.Live{Epoch: c.view().Epoch, Change: c.view().Changes}}}
+	}
+	c.until("the guard is gone", func() bool { return len(c.view().Guards) == 0 })
+	if err := c.upgrade(Lower, version.Live-1); err == nil || !strings.Contains(err.Error(), "the seat of server 1") {
+		t.Fatalf("error %v", err)
+	}
+	for _, s := range c.each() {
+		s.seat.silent = true
+	}
+	c.until("the seats have ended", func() bool { return len(c.view().Seats) == 0 })
+	if err := c.upgrade(Lower, version.Live-1); err != nil {
+		t.Fatal(err)
+	}
+	c.want(c.guard("live/", registry.Live{Use: view.Use{Algorithm: "central"}}), registry.Invalid)
+}
