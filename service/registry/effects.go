@@ -47,3 +47,10 @@ func (fx *Effects) queued(res *resource) {
 		fx.Locks = append(fx.Locks, res.name)
 	}
 }
+
+// granted adds the end of the wait of a claim that holds now.
+func (fx *Effects) granted(c *claim) {
+	made := Outcome{Session: c.session.id, Sequence: c.sequence}
+	made.Result.granted(c)
+	fx.Outcomes = append(fx.Outcomes, made)
+}

@@ -87,8 +87,12 @@ func (h *head) guard(class Class, name string) *view.Guard {
 	return h.live.GuardOf(name)
 }
 
-// drains reports whether nothing is granted of a resource, as its guard changes (G3).
+// drains reports whether nothing is granted of a resource, as its guard changes (G3), or
+// as this is a home.
 func (h *head) drains(res *resource) bool {
+	if h.home && res.class == Lock {
+		return true
+	}
 	g := h.guard(res.class, res.name)
 	return g != nil && g.Change != 0
 }

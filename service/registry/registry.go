@@ -289,7 +289,7 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 	case res.limit != limit:
 		*result = Result{Code: Invalid, Message: fmt.Sprintf("%s has the limit %d while it is held, not %d", quoted(c.Name), res.limit, limit)}
 		return
-	case !admitted && c.Try:
+	case !admitted && c.Try && !r.home:
 		*result = Result{Code: Held, Message: quoted(c.Name) + " is held", Holder: res.inTheWay()}
 		return
 	case len(res.queue()) >= MaxQueue:
@@ -323,7 +323,12 @@ func (r *Registry) grant(c *claim, fx *Effects) {
 	if r.counter++; r.counter == counterTurn {
 		r.epoch, r.counter = r.epoch+1, 1
 	}
-	c.fence = r.fence()
+	r.hold(c, r.fence(), fx)
+}
+
+// hold makes a claim a holder with a fence.
+func (r *Registry) hold(c *claim, fence uint64, fx *Effects) {
+	c.fence = fence
 	c.since = r.wall
 	c.resource.admit(c)
 	r.enter(c)
@@ -449,9 +454,7 @@ func (r *Registry) settle(res *resource, fx *Effects) {
 	for !r.drains(res) && len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
 		next := r.promote(res)
 		r.grant(next, fx)
-		made := Outcome{Session: next.session.id, Sequence: next.sequence}
-		made.Result.granted(next)
-		fx.Outcomes = append(fx.Outcomes, made)
+		fx.granted(next)
 	}
 	if res.gone() {
 		r.forget(res)

@@ -40,6 +40,7 @@ type head struct {
 	waiters  int
 	held     [classes]int      // resources
 	members  map[uint64]Member // replaced, never changed
+	home     bool              // see NewHome
 	live     *live             // seats and guards, nil if there never were any; changed after thawLive
 }
 

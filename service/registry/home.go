@@ -1,0 +1,61 @@
+package registry
+
+// A home is the registry of one server, for the sessions of its clients and for names
+// that an algorithm on the servers guards. It is no part of the log. Sessions, numbers,
+// queues and answers are as in any registry, but it grants no lock by itself: whoever
+// asks waits until the algorithm lets this server in, and Admit hands that on.
+
+// NewHome returns the home of a server without clients.
+func NewHome() *Registry {
+	r := New()
+	r.home = true
+	return r
+}
+
+// Demand reports whether somebody holds a lock, and whether somebody waits for it.
+func (r *Registry) Demand(name string) (held, wanted bool) {
+	res := r.find(Lock, name)
+	if res == nil {
+		return false, false
+	}
+	return len(res.holders()) > 0, len(res.queue()) > 0
+}
+
+// Admit grants a lock that nobody holds to the first that waits for it, with the given
+// fence. It reports whether anybody waits.
+func (r *Registry) Admit(name string, fence uint64, fx *Effects) bool {
+	res := r.find(Lock, name)
+	if res == nil || len(res.queue()) == 0 || len(res.holders()) > 0 {
+		return false
+	}
+	r.frozen = nil
+	next := r.promote(r.thaw(res))
+	r.hold(next, fence, fx)
+	fx.granted(next)
+	return true
+}
+
+// Refuse ends the wait of a claim with the given answer. One that does not wait is left
+// alone.
+func (r *Registry) Refuse(id ClaimID, result *Result, fx *Effects) {
+	s := r.sessions[id.Session]
+	if s == nil {
+		return
+	}
+	c := s.claims.get(number(id.Sequence))
+	if c == nil || c.held() {
+		return
+	}
+	r.frozen = nil
+	r.thawSession(s)
+	r.drop(c, result.Code, 0)
+	fx.Outcomes = append(fx.Outcomes, Outcome{id.Session, id.Sequence, *result})
+	r.settle(c.resource, fx)
+}
+
+// RefuseAll ends the wait of all that wait for a lock.
+func (r *Registry) RefuseAll(name string, result *Result, fx *Effects) {
+	for res := r.find(Lock, name); res != nil && len(res.queue()) > 0; res = r.find(Lock, name) {
+		r.Refuse(res.queue()[0].id(), result, fx)
+	}
+}
