@@ -20,7 +20,7 @@ var registryMutants = []Mutant{
 		Name: "grant-untold",
 		Why:  "Who waited is granted and not told: it holds, and nobody gets on.",
 		Edits: []Edit{{
-			"service/registry/registry.go", "made.Result.granted(next)\n\t\tfx.Outcomes = append(fx.Outcomes, made)", "made.Result.granted(next)",
+			"service/registry/registry.go", "r.grant(next, fx)\n\t\tfx.granted(next)", "r.grant(next, fx)",
 		}},
 	},
 	{
