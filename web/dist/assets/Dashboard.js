@@ -1,1 +1,1 @@
-import{$ as e,a as t,et as n,o as r}from"./main.js";import{t as i}from"./Header.js";function a(a,o){n(o,!0);let s=[{id:`lab`,text:r.faces.lab,href:t}];i(a,{get title(){return r.name},home:`#`,get tabs(){return s},current:``}),e()}export{a as default};
+import{a as e,nt as t,o as n,tt as r}from"./main.js";import{t as i}from"./Header.js";function a(a,o){t(o,!0);let s=[{id:`lab`,text:n.faces.lab,href:e}];i(a,{get title(){return n.name},home:`#`,get tabs(){return s},current:``}),r()}export{a as default};

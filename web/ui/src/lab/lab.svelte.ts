@@ -105,6 +105,9 @@ export class Lab {
     return this.cursor > 0 ? this.texts?.get(this.cursor)?.sentence : undefined;
   });
 
+  /** The record of which everything is on the screen: states and sentence. */
+  known = $derived(this.states?.run === this.run && this.states?.at === this.cursor && (this.cursor === 0 || this.sentence !== undefined) ? this.cursor : undefined);
+
   #others: Others = [];
   #wanted = 0;
   #hash: string | undefined;

@@ -1,17 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { decode, encode, plainView, type Place } from "./codec";
+import { random } from "../testing/build";
 import { pack, unpack, unpackedLimit } from "./pack";
 
-/** A generator of numbers from a seed, so that a failure can be repeated. */
-function random(seed: number): (below: number) => number {
-  let state = seed >>> 0 || 1;
-  return (below) => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % below;
-  };
-}
 
 const run = (change: Partial<Extract<Place, { page: "run" }>>): Place => ({
   page: "run",

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import { flag } from "../engine/protocol";
+import { colours } from "../tokens/tokens";
+import { randomRun, runOf } from "../testing/build";
+import type { Run } from "../lab/run";
+import { timeText } from "../lab/words";
+import { distance, fit, laneX, segment, type Geometry } from "./geometry";
+import { layOut, visible, type Layout } from "./layout";
+import { cursorY, paint, type Scene } from "./paint";
+
+const geometry = (run: Run, change: Partial<Geometry> = {}): Geometry => ({ width: 800, height: 500, scrollX: 0, scrollY: 0, zoom: 1, ...fit(run.labels.length, 800), ...change });
+
+/** A canvas that writes down what is drawn. */
+function recorder(): { c: CanvasRenderingContext2D; said: string[] } {
+  const said: string[] = [];
+  const state: Record<string, unknown> = { font: "11px x" };
+  const round = (v: unknown) => (typeof v === "number" ? Math.round(v * 10) / 10 : Array.isArray(v) ? `[${v.join(" ")}]` : v);
+  const c = new Proxy(state, {
+    get(target, name: string) {
+      if (name in target) return target[name];
+      if (name === "measureText") return (text: string) => ({ width: text.length * 6 });
+      return (...args: unknown[]) => void said.push(`${name}(${args.map(round).join(", ")})`);
+    },
+    set(target, name: string, value: unknown) {
+      if (target[name] !== value) said.push(`${name} = ${String(round(value))}`);
+      target[name] = value;
+      return true;
+    },
+  });
+  return { c: c as unknown as CanvasRenderingContext2D, said };
+}
+
+const scene = (run: Run, layout: Layout, cursor: number, change: Partial<Scene> = {}): Scene => ({
+  run,
+  layout,
+  geometry: geometry(run),
+  cursor,
+  now: cursor > 0 ? (run.time[cursor - 1] ?? 0) : 0,
+  colours: colours("light"),
+  words: { flight: () => "REQ ts=1", beside: () => [], fence: () => "7", time: timeText(3_000_000) },
+  order: () => 0,
+  ...change,
+});
+
+const small = () =>
+  runOf(
+    [1, 2],
+    [
+      { time: 0, process: 0, kind: "acquire", flags: flag.waiting },
+      { time: 1_000_000, process: 1, kind: "deliver", cause: 1, type: 1 },
+      { time: 2_000_000, process: 0, kind: "deliver", cause: 2, type: 1, flags: flag.granted | flag.inside },
+      { time: 3_000_000, process: 0, kind: "release" },
+    ],
+    [
+      { sender: 1, to: 1, end: 2 },
+      { sender: 2, to: 0, end: 3 },
+    ],
+  );
+
+describe("the layout", () => {
+  test.each(["real", "logical"] as const)("puts causes above what they lead to, %s", (axis) => {
+    for (let seed = 1; seed <= 30; seed++) {
+      const run = randomRun(seed, 80, 4);
+      const layout = layOut(run, axis);
+      for (let record = 1; record <= run.count; record++) {
+        const cause = run.cause[record - 1] ?? 0;
+        if (cause) expect(layout.y[record - 1]).toBeGreaterThan(layout.y[cause - 1] ?? 0);
+      }
+    }
+  });
+
+  test("shows later times below earlier ones, and marks long pauses", () => {
+    const run = runOf([1], [0, 1, 2, 50].map((ms) => ({ time: ms * 1_000_000, kind: "fire" })));
+    const layout = layOut(run, "real");
+    expect(layout.moments.map((m) => m.broke)).toEqual([false, false, false, true]);
+    expect([...layout.y]).toEqual([...layout.y].sort((a, b) => a - b));
+  });
+
+  test("finds all that is visible", () => {
+    for (let seed = 1; seed <= 40; seed++) {
+      const run = randomRun(seed, 200, 5);
+      const layout = layOut(run, "real");
+      const top = (seed * 37) % layout.height;
+      const bottom = top + 300;
+      const [from, to] = visible(layout.flightsAbove, layout.flightsBelow, top, bottom);
+      for (let f = 0; f < run.flights; f++) {
+        const touches = (layout.to[f] ?? 0) >= top && (layout.from[f] ?? 0) <= bottom;
+        if (touches) expect(f >= from && f < to).toBe(true);
+      }
+    }
+  });
+
+  test("has a span for each wait and each critical section", () => {
+    const layout = layOut(small(), "real");
+    expect(layout.spans.map((s) => [s.kind, s.rank, s.from, s.to])).toEqual([
+      ["waiting", 0, 1, 3],
+      ["inside", 0, 3, 4],
+    ]);
+  });
+});
+
+describe("the geometry", () => {
+  test("shares the width between the lanes, and never makes them too narrow", () => {
+    expect(fit(3, 800).lane).toBeCloseTo((800 - 76) / 3);
+    expect(fit(1000, 800).lane).toBe(18);
+  });
+
+  test("ends an arrow at its receiver, and a lost one on the way", () => {
+    const run = runOf([1, 2], [{ time: 0 }, { time: 1_000_000, process: 1, kind: "drop" }], [{ sender: 1, to: 1, end: 2, fate: 2 }]);
+    const g = geometry(run);
+    const s = segment(run, layOut(run, "real"), g, 0);
+    expect(s.x2).toBeCloseTo(laneX(g, 0) + (laneX(g, 1) - laneX(g, 0)) * 0.62);
+    expect(distance({ x1: 0, y1: 0, x2: 10, y2: 0 }, 5, 3)).toBe(3);
+    expect(distance({ x1: 0, y1: 0, x2: 10, y2: 0 }, 13, 4)).toBe(5);
+  });
+});
+
+describe("the picture", () => {
+  test("is always the same commands", () => {
+    const run = small();
+    const { c, said } = recorder();
+    const shapes = paint(c, scene(run, layOut(run, "real"), 2));
+    expect(said).toMatchSnapshot();
+    expect(shapes).toHaveLength(6);
+  });
+
+  test("shows what has not happened in a pale colour only", () => {
+    const run = small();
+    const { c, said } = recorder();
+    paint(c, scene(run, layOut(run, "real"), 0));
+    const fence = said.findIndex((line) => line.startsWith("fillText(7,"));
+    expect(said.slice(0, fence).findLast((line) => line.startsWith("globalAlpha"))).toBe("globalAlpha = 0.4");
+  });
+
+  test("draws density and no arrows when it is small", () => {
+    const run = randomRun(3, 400, 5);
+    const { c, said } = recorder();
+    const far = { geometry: geometry(run, { zoom: 0.05 }) };
+    expect(paint(c, scene(run, layOut(run, "real"), 400, far))).toEqual([]);
+    expect(said.some((line) => line.startsWith("arc("))).toBe(false);
+    expect(said.filter((line) => line.startsWith("fillRect(")).length).toBeGreaterThan(20);
+  });
+
+  test("has the present below the record at the cursor", () => {
+    const run = small();
+    const layout = layOut(run, "real");
+    const at = (cursor: number) => cursorY({ layout, geometry: geometry(run), cursor });
+    expect(at(0)).toBeLessThan(layout.y[0] ?? 0);
+    expect(at(3)).toBeGreaterThan(layout.y[2] ?? 0);
+    expect(at(3)).toBeLessThan(layout.y[3] ?? 0);
+  });
+});

@@ -1,0 +1,326 @@
+import { readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect } from "vitest";
+import { encode, plainView } from "../src/url/codec";
+import { lab as strings } from "../src/strings/lab";
+import { accessible, flow, picture, repository, sizes, useBrowser } from "./browser";
+import { built, exported, native, type Host } from "./hosts";
+
+useBrowser();
+
+let host: Awaited<ReturnType<typeof native>>;
+let site: Host | undefined;
+let bare: Host;
+
+beforeAll(async () => {
+  [host, site, bare] = await Promise.all([native(), exported(), built()]);
+  if (!site && process.env.WEB_TEST_REQUIRED === "1") throw new Error("the static site was not exported; run make wasm");
+});
+afterAll(async () => {
+  await Promise.all([host?.stop(), site?.stop(), bare?.stop()]);
+});
+
+const native_ = () => host.origin;
+
+/** painted waits until the picture shows a record. */
+async function painted(page: Page, record: number): Promise<void> {
+  await page.waitForSelector(`canvas[data-painted="${record}"]`);
+}
+
+/** settled waits until all that the cursor needs has come: states and texts. */
+async function settled(page: Page, record: number): Promise<void> {
+  await painted(page, record);
+  await page.waitForSelector(`.player[data-known="${record}"]`);
+}
+
+const position = (page: Page) => page.textContent(".at strong");
+
+async function open(page: Page, fragment: string, record: number, where: Host = host): Promise<void> {
+  await page.goto(where.url(fragment));
+  await settled(page, record);
+}
+
+const runText = (text: string, cursor = 0) =>
+  encode({ page: "run", source: { text }, cursor, view: plainView, others: [] }).then((f) => f.slice(1));
+
+describe("the lab on the native engine", () => {
+  flow("from the gallery to the end of a run, by keys only", native_, async (page) => {
+    await page.goto(host.url("1/gallery"));
+    await page.waitForSelector(".cards a");
+    await accessible(page);
+    await picture(page, "docs/lab/gallery.png");
+    await page.keyboard.press("/");
+    await page.keyboard.type("maekawa-deadlock");
+    await page.waitForFunction(() => document.querySelectorAll(".cards a").length < 10);
+    await page.keyboard.press("Tab");
+    while ((await page.evaluate(() => document.activeElement?.textContent ?? "")).includes("maekawa-deadlock") === false) await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await settled(page, 0);
+    expect(await page.textContent(".objective h1")).toBe("Nobody will ever enter. Find the step after which this is certain.");
+    const count = Number((await position(page))?.split(" of ")[1]);
+    expect(count).toBeGreaterThan(5);
+    for (let record = 1; record <= count; record++) {
+      await page.keyboard.press("ArrowRight");
+      await settled(page, record);
+    }
+    expect(await page.isDisabled(`button[title="${strings.scrubber.next}"]`)).toBe(true);
+    expect(await page.textContent(".badge")).toContain("violated: progress");
+    await page.keyboard.press("Home");
+    await settled(page, 0);
+    await page.keyboard.press("End");
+    await settled(page, count);
+  });
+
+  flow("the address of a place opens it again, to the same pixels", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala", 0);
+    for (let i = 0; i < 7; i++) await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("2");
+    await settled(page, 7);
+    await page.keyboard.press("L");
+    await page.waitForSelector(".notice.shown");
+    const url = await page.evaluate(() => navigator.clipboard.readText());
+    expect(url).toMatch(/#1\/run\/mutex\/ricart-agrawala\?t=7&p=2&h=[0-9a-f]{12}$/);
+    expect(url).not.toContain("engine=");
+    const before = await page.locator("canvas").first().screenshot();
+    const states = await page.textContent(".states table");
+    await page.goto("about:blank");
+    await page.goto(url);
+    await settled(page, 7);
+    expect(await page.textContent(".states table")).toBe(states);
+    expect(await page.getAttribute('.head[aria-label="Process 2"]', "aria-pressed")).toBe("true");
+    expect(await page.locator(".warn").count()).toBe(0);
+    await expect.poll(async () => (await page.locator("canvas").first().screenshot()).equals(before)).toBe(true);
+    // A hash of another run is noticed.
+    await page.goto(url.replace(/h=.*/, "h=000000000000"));
+    await page.waitForSelector(".warn");
+    expect(await page.textContent(".warn")).toContain("This URL was made with another version.");
+  });
+
+  flow("a damaged address explains itself", native_, async (page) => {
+    const whole = await runText(readFileSync(repository + "scenarios/mutex/lamport.yaml", "utf8"));
+    await page.goto(host.url(whole.slice(0, -60)));
+    await page.waitForSelector("h1");
+    expect(await page.textContent("h1")).toBe(strings.trouble.damaged);
+    expect(await page.textContent("pre")).toContain("Processes 1 and 2 ask");
+    await accessible(page);
+    await page.goto(host.url("7/run/mutex/lamport"));
+    await page.waitForFunction((text) => document.querySelector("h1")?.textContent === text, strings.trouble.newer);
+    await page.goto(host.url("1/run/mutex/lamp"));
+    await page.waitForFunction((text) => document.querySelector("h1")?.textContent === text, strings.trouble.scenario("mutex/lamp"));
+    await page.click("main a");
+    await page.waitForSelector(".cards a");
+  });
+
+  flow("states, messages and cursor agree at 50 places of a run of 100,000 records", native_, async (page) => {
+    const text = "algorithm: ricart-agrawala\nn: 10\nworkload: {regime: saturated, section: 1}\nlimit: {entries: 5000}\n";
+    await page.goto(host.url(await runText(text)));
+    await page.waitForFunction(() => Number(document.querySelector(".at strong")?.textContent?.split(" of ")[1]) > 100_000, undefined, { timeout: 40_000 });
+    await page.waitForSelector("button.badge");
+    const count = Number((await position(page))?.split(" of ")[1]);
+    const slider = page.locator('input[type="range"]');
+    let seed = 7;
+    for (let i = 0; i < 50; i++) {
+      seed = (seed * 48271) % 2147483647;
+      const at = 1 + (seed % count);
+      await slider.evaluate((input: HTMLInputElement, value) => {
+        input.value = String(value);
+        input.dispatchEvent(new Event("input", { bubbles: true }));
+      }, at);
+      await settled(page, at);
+      const seen = await page.evaluate(() => ({
+        position: document.querySelector(".at strong")?.textContent,
+        inside: document.querySelectorAll(".client.inside").length,
+        counters: document.querySelector(".counters")?.textContent ?? "",
+        later: [...document.querySelectorAll(".row .age")].map((e) => Number(/#(\d+)/.exec(e.textContent ?? "")?.[1])),
+        ends: [...document.querySelectorAll(".row .end")].map((e) => Number(/#(\d+)/.exec(e.textContent ?? "")?.[1] ?? Infinity)),
+      }));
+      expect(seen.position).toBe(`#${at} of ${count}`);
+      expect(seen.inside).toBeLessThanOrEqual(1);
+      expect(seen.counters).toContain(`${seen.inside} inside`);
+      expect(seen.later.every((sent) => sent <= at)).toBe(true);
+      expect(seen.ends.every((end) => end > at)).toBe(true);
+    }
+  });
+
+  flow("an error stands at its line, is repaired, and undone", native_, async (page) => {
+    await open(page, "1/run/mutex/lamport?t=5", 5);
+    await page.keyboard.press("s");
+    const editor = page.locator("textarea");
+    const good = await editor.inputValue();
+    const line = good.split("\n").findIndex((l) => l.startsWith("algorithm:")) + 1;
+    await editor.fill(good.replace("algorithm: lamport", "algorithm: lampord"));
+    await page.waitForSelector(".problem");
+    expect(await page.textContent(".problem strong")).toBe(`${strings.source.line(line)}: `);
+    expect(await page.textContent(".problem")).toContain("lampord");
+    expect(await page.textContent("li.bad")).toBe(String(line));
+    expect(await page.textContent(".problem")).toContain(strings.source.stale);
+    await accessible(page);
+    await picture(page, "docs/lab/error.png");
+    await page.click(`.problem button:has-text("lamport")`);
+    await page.waitForSelector(".problem", { state: "detached" });
+    expect(await editor.inputValue()).toBe(good);
+    await editor.fill(good.replace(/acquire: 2/, "acquire: 3"));
+    await page.waitForFunction(() => location.hash.includes("/~"));
+    await settled(page, 5);
+    // Keys that are shortcuts are letters here.
+    await editor.press("End");
+    await page.keyboard.type(" # v");
+    expect(await editor.inputValue()).toContain(" # v");
+    await page.click(`text=${strings.source.revert}`);
+    await page.click(`text=${strings.source.revert}`);
+    await page.waitForFunction((text) => document.querySelector("textarea")?.value === text, good);
+  });
+
+  flow("every format is exported", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala", 0);
+    const begins: Record<string, RegExp> = {
+      yaml: /^about:/,
+      svg: /^<svg /,
+      mermaid: /^sequenceDiagram/m,
+      shiviz: /clock|\{/,
+      jsonl: /^\{"conclave_trace":1/,
+      text: /^ricart-agrawala, 3 processes/,
+      journal: /^[^]/,
+    };
+    for (const [format, begin] of Object.entries(begins)) {
+      const name = (strings.share.formats as Record<string, string>)[format] ?? "";
+      await page.click(`text=${strings.share.export}`);
+      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name, exact: true }).click()]);
+      const content = readFileSync(await download.path(), "utf8");
+      expect(content, format).toMatch(begin);
+    }
+  });
+
+  flow("the engine that ends says so, and the scenario can be kept", native_, async (page) => {
+    const own = await native();
+    await page.goto(own.url("1/run/mutex/lamport?t=4"));
+    await settled(page, 4);
+    own.process.kill("SIGKILL");
+    await page.keyboard.press("ArrowRight");
+    await page.waitForSelector('[role="alert"]');
+    expect(await page.textContent('[role="alert"]')).toContain(strings.engine.nativeGone);
+    await page.click(`[role="alert"] >> text=${strings.engine.copyScenario}`);
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toContain("algorithm: lamport");
+    await accessible(page);
+  }, { expected: /ERR_CONNECTION|ERR_EMPTY|Failed to fetch|ERR_INCOMPLETE/ });
+
+  flow("a run tells itself to screen readers and keeps to what they need", native_, async (page) => {
+    await open(page, "1/run/mutex/maekawa?t=20", 20);
+    await accessible(page);
+    expect(await page.textContent('.spoken [aria-live="polite"]')).toMatch(/^#20 of \d+\. .+/);
+    const current = page.locator('.spoken tr[aria-current="step"]');
+    expect(await current.locator("th").textContent()).toBe("20");
+    const caption = (await page.textContent(".caption"))?.replace(/^#20\s*/, "").trim();
+    expect(await current.locator("td").last().textContent()).toBe(caption);
+    for (const tab of ["history", "source"]) {
+      await page.click(`#tab-${tab}`);
+      await accessible(page);
+    }
+    await page.keyboard.press("Escape");
+    await page.click("#tab-flight");
+    await page.keyboard.press("?");
+    await page.waitForSelector("dialog[open]");
+    await accessible(page);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press(".");
+    await page.waitForSelector(".player.presenter");
+    await accessible(page);
+  });
+
+  flow("keys find entries, processes, records and the past", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala", 0);
+    await page.keyboard.press("n");
+    await page.waitForFunction(() => document.querySelector(".client.inside") !== null);
+    const first = await position(page);
+    await page.keyboard.press("n");
+    await page.keyboard.press("p");
+    await expect.poll(() => position(page)).toBe(first);
+    await page.keyboard.press("g");
+    await page.waitForSelector("dialog[open] input");
+    await page.keyboard.type("9");
+    await page.keyboard.press("Enter");
+    await settled(page, 9);
+    await page.keyboard.press("/");
+    await page.keyboard.type("reply");
+    await page.waitForSelector('.search [role="status"]');
+    expect(await page.textContent('.search [role="status"]')).toMatch(/\d+ found/);
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("v");
+    await page.waitForFunction(() => location.hash.includes("a=logical"));
+  });
+
+  flow("a run in dark colours", native_, async (page) => {
+    await open(page, "1/run/mutex/maekawa?t=20", 20);
+    await accessible(page);
+    await picture(page, "docs/lab/run-dark.png");
+    await page.goto(host.url("1/gallery"));
+    await page.waitForSelector(".cards a");
+    await accessible(page);
+  }, { context: { colorScheme: "dark" } });
+
+  flow("a phone: tabs, touch and the slider", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala?t=9", 9);
+    await accessible(page);
+    await picture(page, "docs/lab/phone.png");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(sizes.phone.width);
+    await page.tap("#tab-states");
+    await page.waitForSelector(".panel-body table");
+    await page.tap(`button[title="${strings.scrubber.next}"]`);
+    await painted(page, 10);
+    const small = await page.evaluate(() =>
+      [...document.querySelectorAll<HTMLElement>(".buttons button, [role=tab], .objective button, header button")].filter((b) => b.offsetHeight > 0 && b.offsetHeight < 44).map((b) => b.textContent),
+    );
+    expect(small).toEqual([]);
+    for (const tab of ["flight", "rules", "history", "source"]) {
+      await page.tap(`#tab-${tab}`);
+      await accessible(page);
+    }
+    // A tap on a dot goes to its record.
+    await page.tap(`button[title="${strings.scrubber.start}"]`);
+    await painted(page, 0);
+  }, { context: { viewport: sizes.phone, hasTouch: true, isMobile: true } });
+
+  flow("light, for the documents", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala?t=9", 9);
+    await picture(page, "docs/lab/run-light.png");
+  });
+});
+
+describe("the lab as a static site", () => {
+  flow("runs in the browser alone", () => site?.origin ?? "", async (page) => {
+    if (!site) return;
+    await open(page, "1/run/maekawa-deadlock?t=4", 4, site);
+    await page.keyboard.press("ArrowRight");
+    await settled(page, 5);
+    expect(await page.textContent(".badge")).toContain("violated: progress");
+  });
+
+  flow("starts the engine again when it ends, where it was", () => site?.origin ?? "", async (page) => {
+    if (!site) return;
+    await open(page, "1/run/mutex/lamport?t=6", 6, site);
+    // An engine that fails in its first seconds is not started again.
+    await page.waitForFunction((started) => performance.now() - started > 3100, await page.evaluate(() => performance.now()));
+    const worker = page.workers()[0];
+    await worker?.evaluate(() => {
+      setTimeout(() => {
+        throw new Error("out of memory");
+      });
+    });
+    await page.waitForSelector('[role="alert"]');
+    expect(await page.textContent('[role="alert"]')).toContain(strings.engine.restarted);
+    await settled(page, 6);
+    await page.keyboard.press("ArrowRight");
+    await settled(page, 7);
+  }, { expected: /out of memory/ });
+
+  flow("says when there is no engine", () => bare.origin, async (page) => {
+    await page.goto(bare.url("1/run/mutex/lamport"));
+    await page.waitForSelector('[role="alert"]');
+    const text = (await page.textContent('[role="alert"]')) ?? "";
+    expect(text).toContain(strings.engine.none);
+    expect(text).toContain("conclave lab");
+    await accessible(page);
+    await picture(page, "docs/lab/no-engine.png");
+  }, { expected: /404|Failed to load|worker/i });
+});
