@@ -243,6 +243,10 @@ sim: go-version ## SEEDS (10000) random schedules of every algorithm in the simu
 vopr: go-version ## SEEDS (10000) minutes of whole clusters under faults, each from a seed
 	$(GO) run ./internal/vopr/run -seeds $(SEEDS)
 
+.PHONY: web-test
+web-test: build web-tools ## the page in a browser, on the real program (needs Node 20.19, npm and Chromium); SHOTS=1 renews the pictures
+	cd $(WEB) && CONCLAVE="$(CURDIR)/$(BIN)/conclave" $(NPM) run --silent flows
+
 # The page is built where it is changed, and committed: those who have only Go
 # never need npm. Nothing that npm installs runs a script.
 NPM       ?= npm

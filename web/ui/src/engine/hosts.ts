@@ -9,7 +9,7 @@ const policy = (
   globalThis as { trustedTypes?: { createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string } } }
 ).trustedTypes?.createPolicy("conclave", { createScriptURL: (url) => url });
 
-/** The page is in the root of the site, or in lab/ below it. */
+/** The root of the site, where assets/ and engine/ are. The page is there, or in lab/ below it. */
 const root = (): URL => new URL(document.documentElement.dataset.face === "lab" ? "../" : "./", document.baseURI);
 
 /**
@@ -56,7 +56,7 @@ class NativeLink implements Link {
   readonly #listener: Listener;
 
   constructor(token: string, listener: Listener) {
-    this.#url = new URL("call", document.baseURI);
+    this.#url = new URL("engine/call", root());
     this.#url.searchParams.set("worker", crypto.randomUUID().slice(0, 32).replace(/-$/, ""));
     this.#headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
     this.#listener = listener;

@@ -54,6 +54,8 @@ export const featured: readonly string[] = [
 export function objectiveOf(id: string | undefined, about: string | undefined): string {
   const known = id === undefined ? undefined : objectives[id];
   if (known) return known;
-  const first = /^[^]*?[.?!](?=\s|$)/.exec((about ?? "").trim());
-  return first ? first[0].replaceAll(/\s+/g, " ") : "";
+  // Where a scenario comes from a document, its first words are the name of a file.
+  const told = (about ?? "").trim().replace(/^\S+\.txt, /, "");
+  const first = /^[^]*?[.?!](?=\s|$)/.exec(told)?.[0].replaceAll(/\s+/g, " ") ?? "";
+  return first.charAt(0).toUpperCase() + first.slice(1);
 }
