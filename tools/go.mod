@@ -3,6 +3,7 @@ module github.com/conclave-io/conclave/tools
 go 1.26.0
 
 require (
+	github.com/andybalholm/brotli v1.2.0
 	github.com/bufbuild/protocompile v0.14.1
 	google.golang.org/protobuf v1.36.12
 )

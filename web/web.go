@@ -5,7 +5,6 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -17,7 +16,7 @@ import (
 	"time"
 )
 
-//go:embed dist
+//go:embed dist engine
 var files embed.FS
 
 // kinds are the types of the files by what their names end with. The system's own table
@@ -29,6 +28,7 @@ var kinds = map[string]string{
 	".svg":  "image/svg+xml",
 	".json": "application/json",
 	".txt":  "text/plain; charset=utf-8",
+	".wasm": "application/wasm",
 }
 
 // policy is what a browser lets the page do: run its own scripts and WebAssembly, and
@@ -42,6 +42,7 @@ type file struct {
 	kind        string
 	etag        string
 	raw, packed []byte // packed by gzip, or nil if that gains nothing
+	engine      []byte // packed by Brotli in place of raw and packed, or nil
 }
 
 // handler serves the files by their paths.
@@ -51,40 +52,52 @@ type handler map[string]*file
 // others may frame. It fails only if the files it was built with are not there.
 func Handler() (http.Handler, error) {
 	h := make(handler)
-	err := fs.WalkDir(files, "dist", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		raw, err := files.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		kind, known := kinds[path.Ext(name)]
-		if !known {
-			return fmt.Errorf("web: %s: unknown type of file", name)
-		}
-		sum := sha256.Sum256(raw)
-		at := strings.TrimSuffix(strings.TrimPrefix(name, "dist"), "index.html")
-		h[at] = &file{kind: kind, etag: hex.EncodeToString(sum[:12]), raw: raw, packed: pack(raw)}
-		return nil
-	})
+	err := h.fill()
 	if err == nil && h["/"] == nil {
 		err = fmt.Errorf("web: dist/index.html: not built; run make web")
 	}
 	return h, err
 }
 
+// fill adds all embedded files.
+func (h handler) fill() error {
+	return fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || name == "engine/README.md" {
+			return err
+		}
+		return h.add(name)
+	})
+}
+
+// add adds an embedded file.
+func (h handler) add(name string) error {
+	content, err := files.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	f := &file{etag: hex.EncodeToString(sum[:12])}
+	at := strings.TrimSuffix(strings.TrimPrefix("/"+name, "/dist"), "index.html")
+	if unpacked, is := strings.CutSuffix(at, ".br"); is {
+		at, f.engine = unpacked, content
+	} else {
+		f.raw, f.packed = content, pack(content)
+	}
+	var known bool
+	if f.kind, known = kinds[path.Ext(strings.TrimSuffix(name, ".br"))]; !known {
+		return fmt.Errorf("web: %s: unknown type of file", name)
+	}
+	h[at] = f
+	return nil
+}
+
 // pack returns content compressed, or nil if it is no shorter then.
 func pack(raw []byte) []byte {
-	var packed bytes.Buffer
-	// Only a level out of range, or a writer that fails, gives an error.
-	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	_, _ = w.Write(raw)
-	_ = w.Close()
-	if packed.Len() >= len(raw) {
+	short := packed(raw)
+	if len(short) >= len(raw) {
 		return nil
 	}
-	return packed.Bytes()
+	return short
 }
 
 // ServeHTTP implements http.Handler for GET and HEAD.
@@ -97,7 +110,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/lab/") {
 		frames = "*"
 	}
-	header.Set("Content-Security-Policy", fmt.Sprintf(policy, frames))
+	header.Add("Content-Security-Policy", fmt.Sprintf(policy, frames)) // a host may have set one of its own
 	f := h[r.URL.Path]
 	if f == nil {
 		if h[r.URL.Path+"/"] != nil {
@@ -114,19 +127,28 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-cache")
 	header.Add("Vary", "Accept-Encoding")
 	content, etag := f.raw, f.etag
-	if f.packed != nil && acceptsGzip(r) {
+	switch {
+	case f.engine != nil && accepts(r, "br"):
+		content, etag = f.engine, f.etag+"-br"
+		header.Set("Content-Encoding", "br")
+	case f.engine != nil:
+		content = engineUnpacked()
+	case f.packed != nil && accepts(r, "gzip"):
 		content, etag = f.packed, f.etag+"-gzip"
 		header.Set("Content-Encoding", "gzip")
+	}
+	if f.engine != nil {
+		header.Set("X-Unpacked-Length", engineLength())
 	}
 	header.Set("ETag", `"`+etag+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// acceptsGzip reports whether a client takes content that gzip compressed.
-func acceptsGzip(r *http.Request) bool {
+// accepts reports whether a client takes content in a coding.
+func accepts(r *http.Request, wanted string) bool {
 	for entry := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		coding, weight, _ := strings.Cut(strings.TrimSpace(entry), ";")
-		if coding == "gzip" && strings.TrimSpace(weight) != "q=0" {
+		if coding == wanted && strings.TrimSpace(weight) != "q=0" {
 			return true
 		}
 	}

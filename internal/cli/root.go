@@ -15,6 +15,7 @@ var commands = []func(*app) *cobra.Command{
 	newDemo,
 	newAlgorithms,
 	newSim,
+	newLab,
 	newCheck,
 	newAudit,
 	newCompare,

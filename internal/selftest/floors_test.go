@@ -56,6 +56,8 @@ internal/pages/cmd:    internal/pages algorithm
 
 # The engine of the lab's page: requests in, frames out.
 lab/engine:            lab/scenario lab/sim trace trace/journal process algorithm algorithm/broken internal/describe scenarios
+lab/host:              lab/engine # serves the engine on loopback
+web/wasm:              lab/engine # and this in a worker of a browser
 
 # Service: the replicated state, the core that decides, what gives it a disk, a
 # network and clients, and the door.
@@ -93,7 +95,7 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime service/api service/server
 internal/demo:         . internal/local internal/boottime service/server service/version
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile service/server service/backup web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile service/server service/backup web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
@@ -120,6 +122,7 @@ google.golang.org/genproto/...:        service/server
 google.golang.org/grpc...:             . service/api service/server internal/bench
 github.com/prometheus/...:             service/server
 github.com/BurntSushi/toml:            service/server internal/cli
+github.com/andybalholm/brotli:         web
 go.yaml.in/yaml/v3:                    lab/scenario
 
 github.com/spf13/...:                  internal/cli cmd/conclave
