@@ -43,6 +43,10 @@ wasm: go-version ## build the engine of the lab for browsers into web/engine
 		cp $(BIN)/engine.wasm $(BIN)/engine.packed; }
 	@cp web/wasm/worker.js "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" $(WASM)/
 
+.PHONY: parity
+parity: go-version ## compare what browsers get, under Node, with what the command line gets (needs Node)
+	PARITY=1 $(GO) test -count 1 -v -run Agree ./web/wasm
+
 .PHONY: test
 test: go-version ## all tests (under 10 minutes on 2 cores from nothing but Go and gcc)
 	$(GO) build ./...
@@ -257,7 +261,7 @@ vopr: go-version ## SEEDS (10000) minutes of whole clusters under faults, each f
 	$(GO) run ./internal/vopr/run -seeds $(SEEDS)
 
 .PHONY: web-test
-web-test: build web-tools ## the page in a browser, on the real program (needs Node 20.19, npm and Chromium); SHOTS=1 renews the pictures
+web-test: build web-tools parity ## the page in a browser, on the real program (needs Node 20.19, npm and Chromium); SHOTS=1 renews the pictures
 	cd $(WEB) && CONCLAVE="$(CURDIR)/$(BIN)/conclave" $(NPM) run --silent flows
 
 # The page is built where it is changed, and committed: those who have only Go
