@@ -107,8 +107,8 @@ func (c *Core) ApplyChange(entry *raftpb.Entry) (*raftpb.ConfState, error) {
 }
 
 // CreateSnapshot takes data as the state machine's state at index, which must
-// have been reported by Applied and not be older than the configuration, and returns the snapshot for the disk. Peers
-// may be sent it at once, since it holds only what is agreed.
+// have been reported by Applied and not be older than the configuration, and returns the
+// snapshot for the disk. Peers may be sent it at once, since it holds only what is agreed.
 func (c *Core) CreateSnapshot(index uint64, data []byte) (*raftpb.Snapshot, error) {
 	if c.installing() {
 		return nil, ErrSnapshotPending
@@ -124,7 +124,8 @@ func (c *Core) CreateSnapshot(index uint64, data []byte) (*raftpb.Snapshot, erro
 	}
 	snapshot, err := c.log.CreateSnapshot(index, c.conf, data)
 	must(err)
-	c.log.newest = index
+	// What was asked for meanwhile is there.
+	c.log.newest, c.log.wanted = index, false
 	return snapshot, nil
 }
 

@@ -179,6 +179,23 @@ func TestSnapshotBounds(t *testing.T) {
 	}
 }
 
+// TestSnapshotAskedForMeanwhile: one that raft asked for while it was being made is not
+// asked for again. There can be no second one at the same index.
+func TestSnapshotAskedForMeanwhile(t *testing.T) {
+	c, leader := threeMembers(t)
+	c.propose(leader, "a")
+	leader.core.log.fresh = func(index uint64) bool { return index == leader.index }
+	if _, err := leader.core.log.Snapshot(); !errors.Is(err, raft.ErrSnapshotTemporarilyUnavailable) {
+		t.Fatalf("a snapshot that is not fresh: %v", err)
+	}
+	if _, err := leader.core.CreateSnapshot(leader.index, []byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	if leader.core.HasReady() && leader.core.Ready().WantSnapshot {
+		t.Error("it is asked for again")
+	}
+}
+
 // TestSnapshotWhileInstalling: the state machine may already hold the
 // leader's snapshot, so its state is not that of the applied index.
 func TestSnapshotWhileInstalling(t *testing.T) {
