@@ -1,10 +1,15 @@
 // Package host runs algorithms for mutual exclusion between the servers of a cluster: it
-// is what a member does about views, links and the machines of names. It is deterministic,
-// does no I/O and reads no clock. The server gives it ticks, views, batches of frames and
-// the wishes of its clients, each with the reading of a clock, and carries out its Output.
+// is what a member does about its seat, views, links and the machines of names, and it is
+// the home of its clients. It is deterministic, does no I/O and reads no clock. The server
+// gives it ticks, views, batches of frames, answers of the leader and requests of clients,
+// each with the reading of a clock, and carries out its Output.
 //
-// Rules M, L, I and G of package view and of this text:
+// Rules M and G of package view, and:
 //
+//	S3  the seat is renewed each twelfth of its lease L, and each 10 ms while clients with
+//	    a shorter TTL wait. Each Renew has a number of its own.
+//	S4  the seat has lapsed when the time is over that the leader gave it, counted from
+//	    when the Renew was sent, less a margin.
 //	L1  there is one link for each peer and epoch. A batch has a version, the epoch, the
 //	    number of its first frame, an acknowledgement, and frames.
 //	L3  frames that were not acknowledged are kept, and sent again when the lane is up
@@ -24,6 +29,14 @@
 //	    for one.
 //	I7  a fence is the epoch and, within it, the fence of the machine.
 //	I9  a failed assertion of a machine ends the live part of this server, not the server.
+//	H2  a client has a session at its home. It is that of one seat, and gone with it.
+//	H4  an Open or a Renew of a client is answered by the first Renew of the seat that was
+//	    sent after it had come: what the leader then says of the seat, it says after the
+//	    client has sent. So the clock of the home need not be trusted.
+//	H5  a try is withdrawn after a short while. A session ends when the largest promise to
+//	    it is over; the time that the home stood still is added.
+//	H8  whoever waits for a name that no algorithm guards is told to ask elsewhere.
+//	H9  a hold that is asked back is dropped when its holder must have learned of it.
 //
 // # Duties of the caller
 //
@@ -34,5 +47,7 @@
 //  3. Call Lane when the lane to a peer is connected or lost. When Receive returns an
 //     error, close the lane: its frames are sent again on the next.
 //  4. Call Tick about every 10 ms.
-//  5. When Output says that the seat is over, draw another id and call Enter.
+//  5. Give the commands of the seat to the leader, and its answers to Answer. Those that
+//     are lost are in a later Output again.
+//  6. When Output says that the seat is over, draw another id and call Enter.
 package host

@@ -36,13 +36,14 @@ func TestGolden(t *testing.T) {
 				}
 			}
 			for _, s := range w.servers {
-				s.host.Tick(w.now)
+				s.host.Tick(w.now, 0)
 				w.carryOut(s)
 			}
 		}
+		it := place{0, "a/1"}
 		holder := func() *server {
 			for _, s := range w.servers {
-				if s.holds["a/1"] {
+				if s.holds[it] != 0 {
 					return s
 				}
 			}
@@ -55,18 +56,16 @@ func TestGolden(t *testing.T) {
 			}
 		}
 		everywhere()
-		w.want(w.servers[1], "a/1")
-		w.want(w.servers[2], "a/1")
+		w.want(w.servers[1], it, false)
+		w.want(w.servers[2], it, false)
 		wait()
 		w.log.Turn(w.log.Epoch, 0)
 		w.settle()
 		everywhere()
 		for range 2 {
 			s := holder()
-			w.say("server %d leaves", s.id)
-			delete(s.holds, "a/1")
-			w.act(s, func(h *Host) { h.leave("a/1") })
-			if wait(); len(w.fences["a/1"]) == 2 && s.wants["a/1"] {
+			w.leave(s, it)
+			if wait(); len(w.fences["a/1"]) == 2 && s.wants[it] != 0 {
 				t.Errorf("%s: both have entered and one waits", spec.Name)
 			}
 			if len(w.fences["a/1"]) == 2 && w.holders("a/1") == 0 {

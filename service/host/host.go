@@ -1,10 +1,9 @@
 package host
 
 import (
-	"errors"
-
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/service/registry"
 )
 
 // Config is what a host is told once.
@@ -12,12 +11,24 @@ type Config struct {
 	Server uint64 // not 0
 	Seed   uint64 // of the times of timers and of the choices that machines make
 
+	// Lease is that of a seat, in ns [1.2 s], and Host and PID are for people.
+	Lease int64
+	Host  string
+	PID   int64
+
 	// MaxNames is how many names of one namespace may have a machine here before new
 	// local ones are refused (I6). 0: 100,000; of a token ring, whose tokens are always
 	// on their way, 64.
 	MaxNames int
 	// Reuse is how many idle machines of one namespace are kept for reuse (I5); 0: 4,096.
 	Reuse int
+}
+
+func (c *Config) lease() int64 {
+	if c.Lease == 0 {
+		return 1.2e9
+	}
+	return c.Lease
 }
 
 func (c *Config) reuse() int {
@@ -44,23 +55,12 @@ const (
 	atATime = 1000
 )
 
-// Seen is what a host reads of the registry.
-type Seen struct {
-	view.View
-	Seats       []view.Seat // live
-	Coordinator uint64      // the elected server, or 0
-	Guards      []view.Guard
-}
-
 // Output is what the caller carries out. It is valid until the next call of the host.
 type Output struct {
 	Batches []Batch
-	Granted []Grant
-	Moved   []string // names that clients wait for, and no algorithm guards any more
-	Quiet   []uint64 // changes of guards under which nothing is held in the present epoch
-	Close   []uint64 // servers that have sent what cannot be taken: their lanes are to be closed
-	// Turn is why another epoch of the same members is wanted, or empty.
-	Turn string
+	Replies []Reply            // to clients
+	Seat    []registry.Command // for the leader, of the own seat
+	Close   []uint64           // servers that have sent what cannot be taken: their lanes are to be closed
 	// Gone is why the seat is over, or empty. All that was of it has been thrown away.
 	Gone string
 	// More says that names wait to be looked after: call Tick soon.
@@ -75,20 +75,21 @@ type Batch struct {
 	Data   []byte
 }
 
-// Grant says that a client which waited for the name holds it.
-type Grant struct {
-	Name  string
-	Fence uint64
-}
-
 // Host is what a server does about live names. Nobody calls it twice at a time.
 type Host struct {
 	cfg    Config
 	now    int64 // the latest reading of the clock that a caller gave
+	wall   int64 // of the wall clock, for people
+	ticked int64 // the last tick
+	gaps   int64 // the time that this server stood still, in all
 	random random
 
+	home home
+	seat seat
+
 	member  view.Member
-	seated  bool // the log has the seat
+	seated  bool // the leader or the log has said that the seat is taken
+	logged  bool // the log has
 	guards  []guard
 	table   uint64 // the number of the list of guards, for what instances keep of it
 	links   []*link
@@ -98,11 +99,8 @@ type Host struct {
 	todo    []*instance // to be looked after when there is time and room
 	alarms  alarms
 	turned  bool // another epoch was asked for in this one
-	moved   []string
-	granted []Grant
-	quiet   []uint64
+	replies []Reply
 	bad     []uint64
-	turn    string
 	gone    string
 
 	output   Output
@@ -118,19 +116,24 @@ type Host struct {
 
 // New returns the host of a server that has no seat.
 func New(c Config) *Host {
-	return &Host{cfg: c, random: random(c.Seed), table: 1, member: view.Member{Server: c.Server}, names: make(map[string]*instance)}
+	return &Host{cfg: c, random: random(c.Seed), table: 1, member: view.Member{Server: c.Server}, names: make(map[string]*instance), home: newHome()}
 }
 
 // Member returns where the server stands. It is borrowed.
 func (h *Host) Member() *view.Member { return &h.member }
 
 // begin is the start of each input.
-func (h *Host) begin(now int64) { h.now = max(h.now, now) }
+func (h *Host) begin(now int64) {
+	h.now = max(h.now, now)
+	h.checkLapse()
+}
 
 // finish is the end of each input.
 func (h *Host) finish() {
 	h.advance()
 	h.work()
+	h.answerAll()
+	h.sayQuiet()
 	if h.overflow {
 		h.abandon("a member has taken nothing for too long")
 	}
@@ -151,13 +154,25 @@ func (h *Host) guard() {
 // Err returns the assertion that failed, or nil.
 func (h *Host) Err() error { return h.output.Err }
 
-// Tick lets time pass.
-func (h *Host) Tick(now int64) {
+// stood is the longest time between two ticks that a server has which does not stand
+// still.
+const stood = 200e6
+
+// leaseClock stands still while this server does (H5).
+func (h *Host) leaseClock() int64 { return h.now - h.gaps }
+
+// Tick lets time pass. The wall clock is for people.
+func (h *Host) Tick(now, wall int64) {
 	defer h.guard()
 	if h.output.Err != nil {
 		return
 	}
+	if gap := now - h.ticked; h.ticked != 0 && gap > stood {
+		h.gaps += gap
+	}
+	h.ticked, h.wall = max(h.ticked, now), wall
 	h.begin(now)
+	h.tend()
 	h.fire()
 	h.forget()
 	h.acknowledgeAll()
@@ -178,12 +193,9 @@ func (h *Host) Output() *Output {
 		}
 	}
 	o := &h.output
-	o.Granted, h.granted = h.granted, o.Granted[:0]
-	o.Moved, h.moved = h.moved, o.Moved[:0]
-	h.sayQuiet()
-	o.Quiet, h.quiet = h.quiet, o.Quiet[:0]
+	o.Replies, h.replies = h.replies, o.Replies[:0]
+	o.Seat = h.orders()
 	o.Close, h.bad = h.bad, o.Close[:0]
-	o.Turn, h.turn = h.turn, ""
 	o.Gone, h.gone = h.gone, ""
 	o.More = len(h.todo) > 0
 	return o
@@ -192,8 +204,7 @@ func (h *Host) Output() *Output {
 // askTurn asks for another epoch, once in each.
 func (h *Host) askTurn(why string) {
 	if !h.turned {
-		h.turned, h.turn = true, why
+		h.turned = true
+		h.order(registry.Command{Op: registry.OpTurn, Value: why, Live: &registry.Live{Epoch: h.member.Epoch}})
 	}
 }
-
-var errTooMany = errors.New("too many names of the namespace have a machine at this server; it will be swept")

@@ -104,40 +104,37 @@ func (h *Host) spaceOf(name string) (found *namespace) {
 	return found
 }
 
-// want says that a client of this server waits for a name. The answer is Granted, later.
-// It is an error if there are too many names.
-func (h *Host) want(name string) error {
-	in := h.instance(name)
-	if s := in.space; s != nil && in.machine == nil {
-		bound := h.cfg.maxNames(s.spec)
-		if s.names > bound {
-			h.account(in)
-			return errTooMany
-		}
-		if s.names > bound-bound/10 {
-			h.askTurn("too many names")
-		}
+// room reports whether a name may have a machine, or has one (I6). It asks for a sweep
+// before there is none.
+func (h *Host) room(name string, s *namespace) bool {
+	if in := h.names[name]; in != nil && in.machine != nil {
+		return true
 	}
+	bound := h.cfg.maxNames(s.spec)
+	if s.names >= bound-bound/10 {
+		h.askTurn("too many names")
+	}
+	return s.names < bound
+}
+
+// want says that clients of this server wait for a name.
+func (h *Host) want(name string) {
+	in := h.instance(name)
 	in.state.Wanted = true
 	h.attend(in)
-	return nil
 }
 
 // unwant says that no client of this server waits for a name any more.
-func (h *Host) unwant(name string) {
-	if in := h.names[name]; in != nil {
-		h.refresh(in)
-		in.state.Wanted = false
-		h.attend(in)
-	}
+func (h *Host) unwant(in *instance) {
+	h.refresh(in)
+	in.state.Wanted = false
+	h.attend(in)
 }
 
 // leave says that the client which held a name does so no longer.
-func (h *Host) leave(name string) {
-	if in := h.names[name]; in != nil && in.state.Held {
-		h.refresh(in)
-		h.feed(in, h.member.Leave(&in.state))
-	}
+func (h *Host) leave(in *instance) {
+	h.refresh(in)
+	h.feed(in, h.member.Leave(&in.state))
 }
 
 // attend does what a name needs now: it is entered again, asked for or withdrawn, or its
@@ -165,7 +162,7 @@ func (h *Host) move(in *instance) {
 	process.Assert(!in.state.Held, "a guard changes when nothing is held under it")
 	if in.state.Wanted {
 		in.state.Wanted = false
-		h.moved = append(h.moved, in.name)
+		h.moved(in.name)
 	}
 	h.account(in)
 }
@@ -276,7 +273,7 @@ func (h *Host) grant(in *instance, f process.Fence) {
 	}
 	tell, next := h.member.Granted(&in.state, h.drains(in))
 	if h.next = next; tell {
-		h.granted = append(h.granted, Grant{in.name, h.member.Epoch<<fenceBits | uint64(f)})
+		h.admit(in.name, h.member.Epoch<<fenceBits|uint64(f))
 	}
 }
 

@@ -10,109 +10,135 @@ import (
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/version"
 )
 
 // alone is a host that is the only member, with one namespace.
-func alone(t *testing.T, c Config, u view.Use) *Host {
+func alone(t *testing.T, c Config, u view.Use) *lonely {
 	t.Helper()
 	if err := Check(u); err != nil {
 		t.Fatal(err)
 	}
-	c.Server = 1
-	h := New(c)
+	c.Server, c.Lease = 1, registry.MaxTTL
+	l := &lonely{Host: New(c), t: t}
 	seat := view.Seat{Server: 1, ID: [2]uint64{1}}
-	h.Enter(seat.ID)
-	h.View(0, &Seen{View: view.View{Epoch: 1, Members: []view.Seat{seat}}, Seats: []view.Seat{seat}, Guards: []view.Guard{{Prefix: "a/", Use: u}}})
-	if h.Member().State != view.Open {
-		t.Fatalf("the only member is %s", h.Member().State)
+	l.Enter(seat.ID)
+	l.Answer(0, []registry.Outcome{{Session: registry.SeatID(seat), Sequence: 1, Result: registry.Result{Code: registry.OK, Remaining: forever}}})
+	l.View(0, &view.Log{View: view.View{Epoch: 1, Members: []view.Seat{seat}}, Seats: []view.Seat{seat}, Guards: []view.Guard{{Prefix: "a/", Use: u}}})
+	if l.Member().State != view.Open {
+		t.Fatalf("the only member is %s", l.Member().State)
 	}
-	return h
+	l.submit(registry.Command{Op: registry.OpOpen, TTL: registry.MaxTTL})
+	return l
+}
+
+// lonely has one client.
+type lonely struct {
+	*Host
+	t      *testing.T
+	number uint64
+	seat   []registry.Command // what it has said for its seat
+}
+
+// submit sends a request and returns the answer, if it has come.
+func (l *lonely) submit(c registry.Command) (result registry.Result) {
+	l.number++
+	c.Session, c.Sequence = registry.SessionID{1}, l.number
+	l.Submit(l.now, 1, []registry.Command{c})
+	o := l.Output()
+	l.seat = append(l.seat, o.Seat...)
+	for _, r := range o.Replies {
+		if r.Sequence == c.Sequence && r.Result.Code != registry.Queued {
+			result = r.Result
+		}
+	}
+	return result
+}
+
+// enter acquires and releases a name. It returns the code, and the fence in its epoch.
+func (l *lonely) enter(name string) (registry.Code, uint64) {
+	got := l.submit(registry.Command{Op: registry.OpAcquire, Name: name})
+	if got.Code == registry.OK {
+		if left := l.submit(registry.Command{Op: registry.OpRelease, Hold: l.number}); left.Code != registry.OK {
+			l.t.Fatalf("%s is released: %+v", name, left)
+		}
+	}
+	return got.Code, got.Fence & (1<<fenceBits - 1)
+}
+
+// turns returns the reasons why it has asked for other epochs.
+func (l *lonely) turns() (reasons []string) {
+	for i := range l.seat {
+		if l.seat[i].Op == registry.OpTurn {
+			reasons = append(reasons, l.seat[i].Value)
+		}
+	}
+	return reasons
 }
 
 // I6: names are refused beyond the bound, and a sweep is asked for before.
 func TestTooManyNames(t *testing.T) {
-	h := alone(t, Config{MaxNames: 20}, view.Use{Algorithm: "suzuki-kasami"})
-	turns := 0
+	l := alone(t, Config{MaxNames: 20}, view.Use{Algorithm: "suzuki-kasami"})
 	for i := range 30 {
-		name := fmt.Sprint("a/", i)
-		err := h.want(name)
-		if refused := err != nil; refused != (i >= 20) || refused && !errors.Is(err, errTooMany) {
-			t.Fatalf("name %d: %v", i, err)
+		want := registry.OK
+		if i >= 20 {
+			want = registry.Exhausted
 		}
-		h.leave(name)
-		if o := h.Output(); o.Turn != "" {
-			turns++
-			if i != 18 {
-				t.Errorf("a sweep is asked for at name %d, want 18", i)
-			}
+		if code, _ := l.enter(fmt.Sprint("a/", i)); code != want {
+			t.Fatalf("name %d: code %d, want %d", i, code, want)
+		}
+		if asked := len(l.turns()) > 0; asked != (i >= 18) {
+			t.Errorf("a sweep is asked for at name %d: %v", i, l.turns())
 		}
 	}
-	if turns != 1 {
-		t.Errorf("%d sweeps are asked for, want 1", turns)
+	if len(l.turns()) != 1 {
+		t.Errorf("turns %v, want 1", l.turns())
 	}
-	if err := h.want("a/3"); err != nil {
-		t.Errorf("a name that has a machine: %v", err)
+	if code, _ := l.enter("a/3"); code != registry.OK {
+		t.Errorf("a name that has a machine: code %d", code)
 	}
 }
 
 // I5: idle machines are kept for reuse, up to a number and a time, and the next machine
 // begins above the marks of those that were dropped.
 func TestReuse(t *testing.T) {
-	h := alone(t, Config{Reuse: 3}, view.Use{Algorithm: "central"})
-	enter := func(name string) uint64 {
-		t.Helper()
-		if err := h.want(name); err != nil {
-			t.Fatal(err)
-		}
-		h.leave(name)
-		o := h.Output()
-		if len(o.Granted) != 1 || o.Granted[0].Name != name {
-			t.Fatalf("granted %v, want %s", o.Granted, name)
-		}
-		return o.Granted[0].Fence & (1<<fenceBits - 1)
-	}
+	l := alone(t, Config{Reuse: 3}, view.Use{Algorithm: "central"})
 	for i := range 5 {
-		enter(fmt.Sprint("a/", i))
+		l.enter(fmt.Sprint("a/", i))
 	}
-	if len(h.names) != 3 || h.spaces[0].names != 3 {
-		t.Errorf("%d machines are kept, and %d counted, want 3", len(h.names), h.spaces[0].names)
+	if len(l.names) != 3 || l.spaces[0].names != 3 {
+		t.Errorf("%d machines are kept, and %d counted, want 3", len(l.names), l.spaces[0].names)
 	}
-	if f := enter("a/4"); f != 3 {
+	if _, f := l.enter("a/4"); f != 3 {
 		t.Errorf("a machine that is used again gives fence %d, want 3", f)
 	}
-	h.Tick(idleFor)
-	if len(h.names) != 0 || h.spaces[0].base.Fence != 3 {
-		t.Errorf("%d machines are kept too long, base %v", len(h.names), h.spaces[0].base)
+	l.Tick(idleFor, 0)
+	if len(l.names) != 0 || l.spaces[0].base.Fence != 3 {
+		t.Errorf("%d machines are kept too long, base %v", len(l.names), l.spaces[0].base)
 	}
-	if f := enter("a/0"); f != 4 {
+	if _, f := l.enter("a/0"); f != 4 {
 		t.Errorf("fence %d after the machines were dropped, want 4", f)
 	}
 }
 
 // I7 and I9: large fences ask for another epoch, and one that does not fit ends the host.
 func TestLargeFences(t *testing.T) {
-	h := alone(t, Config{}, view.Use{Algorithm: "central"})
-	h.spaces[0].base.Fence = fenceHigh
-	if err := h.want("a/1"); err != nil {
-		t.Fatal(err)
+	l := alone(t, Config{}, view.Use{Algorithm: "central"})
+	l.spaces[0].base.Fence = fenceHigh
+	if code, _ := l.enter("a/1"); code != registry.OK || !slices.Equal(l.turns(), []string{"large fences"}) {
+		t.Errorf("code %d, turns %v", code, l.turns())
 	}
-	if o := h.Output(); len(o.Granted) != 1 || o.Turn != "large fences" {
-		t.Errorf("%+v", o)
-	}
-	h.spaces[0].base.Fence = fenceBound
-	func() {
-		defer h.guard()
-		_ = h.want("a/2")
-	}()
-	o := h.Output()
+	l.spaces[0].base.Fence = fenceBound
+	l.enter("a/2")
+	o := l.Output()
 	var failed process.Violation
-	if !errors.As(o.Err, &failed) || len(o.Granted) != 0 {
+	if !errors.As(o.Err, &failed) || len(o.Replies) != 0 {
 		t.Fatalf("after an assertion: %+v", o)
 	}
-	h.Tick(1e9)
-	h.View(1e9, &Seen{})
-	if err := h.Receive(1e9, 2, nil); err != nil || h.Output().Err != o.Err {
+	l.Tick(1e9, 0)
+	l.View(1e9, new(view.Log))
+	if err := l.Receive(1e9, 2, nil); err != nil || l.Output().Err != o.Err {
 		t.Errorf("it goes on: %v", err)
 	}
 }

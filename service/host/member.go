@@ -6,6 +6,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/service/registry"
 )
 
 // guard is what the log says at present about one prefix. An epoch has the guards of its
@@ -20,27 +21,12 @@ type guard struct {
 // one is thrown away (S5).
 func (h *Host) Enter(seat [2]uint64) {
 	h.discard()
-	h.member = view.Member{Server: h.cfg.Server, Seat: seat}
+	h.member = view.Member{Server: h.cfg.Server, Seat: seat, Lapsed: true}
+	h.enter(seat)
 }
 
-// End says that the leader knows the seat no longer (S5).
-func (h *Host) End() {
-	if h.output.Err == nil {
-		h.abandon("the seat has ended")
-	}
-}
-
-// Lapse says that the lease of the seat cannot be relied on, or again can (S4).
-func (h *Host) Lapse(lapsed bool) {
-	defer h.guard()
-	if h.member.Lapsed = lapsed; !lapsed {
-		h.lookAgain()
-	}
-	h.finish()
-}
-
-// View shows the host what the log says at present.
-func (h *Host) View(now int64, s *Seen) {
+// View shows the host what the log says at present. It copies what it needs.
+func (h *Host) View(now int64, s *view.Log) {
 	defer h.guard()
 	if h.output.Err != nil {
 		return
@@ -49,8 +35,8 @@ func (h *Host) View(now int64, s *Seen) {
 	own := view.Seat{Server: h.cfg.Server, ID: h.member.Seat}
 	switch live := slices.Contains(s.Seats, own); {
 	case live:
-		h.seated = true
-	case h.seated:
+		h.seated, h.logged = true, true
+	case h.logged: // else the entry that enters it comes later
 		h.abandon("the seat has ended")
 		return
 	}
@@ -66,6 +52,7 @@ func (h *Host) View(now int64, s *Seen) {
 
 // abandon ends the seat: all that is of it is thrown away (S5).
 func (h *Host) abandon(why string) {
+	h.farewell()
 	h.discard()
 	h.member = view.Member{Server: h.cfg.Server}
 	h.gone = why
@@ -73,11 +60,11 @@ func (h *Host) abandon(why string) {
 
 // discard throws everything of a seat away.
 func (h *Host) discard() {
-	h.seated, h.overflow = false, false
+	h.seated, h.logged, h.overflow = false, false, false
 	clear(h.names)
 	h.local = list{}
 	h.spaces, h.guards, h.todo, h.alarms = nil, nil, nil, nil
-	h.granted, h.moved, h.quiet, h.turn, h.turned = nil, nil, nil, "", false
+	h.home, h.seat, h.turned = newHome(), seat{}, false
 	h.table++
 	for _, l := range h.links {
 		l.reset()
@@ -87,7 +74,7 @@ func (h *Host) discard() {
 
 // start is M1: the epoch begins with neither machines, timers nor frames. What clients
 // hold or wait for is left.
-func (h *Host) start(s *Seen) {
+func (h *Host) start(s *view.Log) {
 	h.spaces = nil
 	for i := range s.Guards {
 		if g := &s.Guards[i]; g.Use.Live() && !g.New {
@@ -96,7 +83,8 @@ func (h *Host) start(s *Seen) {
 			h.spaces = append(h.spaces, &namespace{prefix: g.Prefix})
 		}
 	}
-	h.alarms, h.turned, h.turn = h.alarms[:0], false, ""
+	h.alarms, h.turned = h.alarms[:0], false
+	h.seat.open = slices.DeleteFunc(h.seat.open, func(o order) bool { return o.Op == registry.OpTurn || o.Op == registry.OpQuiet })
 	for _, in := range h.todo {
 		in.listed = false
 	}
@@ -231,7 +219,7 @@ func (h *Host) sayQuiet() {
 		g := &h.guards[i]
 		if g.Change != 0 && g.Use.Live() && g.said != g.Change && g.busy == 0 && h.member.State != view.Out {
 			g.said = g.Change
-			h.quiet = append(h.quiet, g.Change)
+			h.order(registry.Command{Op: registry.OpQuiet, Live: &registry.Live{Epoch: h.member.Epoch, Change: g.Change}})
 		}
 	}
 }

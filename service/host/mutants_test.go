@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ var mutants = []mutant{
 	{"not-sent-again", "What was not acknowledged is not sent again on the next lane.",
 		one(linkFile, "l.up, l.out = up, l.skip", "l.up = up")},
 	{"fence-without-epoch", "A fence is that of the machine alone.",
-		one(instanceFile, "h.member.Epoch<<fenceBits | uint64(f)", "uint64(f)")},
+		one(instanceFile, "h.member.Epoch<<fenceBits|uint64(f)", "uint64(f)")},
 	{"base-of-zero", "Machines that are made after a drop begin at zero.",
 		one("service/host/namespace.go", "if s.base == (process.Base{}) {", "if s.base == s.base {")},
 	{"token-forgotten", "Any machine is dropped when nothing is wanted of it, also one with a token.",
@@ -72,6 +73,14 @@ var mutants = []mutant{
 		one(memberFile, "(!m.Lapsed || m.flaw.TellsLapsed)", "true")},
 	{"asleep", "The coordinator of a token ring is not woken: the first name waits forever.",
 		one(instanceFile, "			h.wake(in)\n", "")},
+	{"answered-by-an-earlier-renewal", "A client's Renew is answered by a renewal of the seat that was sent before it came.",
+		one("service/host/home.go", "h.home.asks[n].after < command", "h.home.asks[n].after < command+100")},
+	{"answered-at-once", "A client's Renew is answered from the deadline of the seat.",
+		one("service/host/home.go", "h.leaseClock(), h.seat.sequence})", "h.leaseClock(), h.seat.sequence})\n\tif h.now < h.seat.until {\n\t\th.promise(1<<62, h.seat.until+mu(h.cfg.lease())-h.now)\n\t}")},
+	{"more-than-the-seat-has", "A client is promised its own TTL, whatever the seat was given.",
+		one("service/host/home.go", "given := min(h.span(s.TTL), remaining)", "given := s.TTL + 0*remaining")},
+	{"ended-early", "A home ends a session from its last answer on as if it had come when it was sent first.",
+		one("service/host/home.go", "h.home.leases.Extend(a.session, a.at+given)", "h.home.leases.Extend(a.session, a.at+given/2)")},
 	{"acknowledged-while-kept", "Frames of a later epoch are acknowledged and then forgotten.",
 		one(linkFile, "		l.kept = kept{}\n		from", "		l.got = k.count\n		l.kept = kept{}\n		continue\n		from")},
 	{"late-grant-kept", "A hold that ended while it was entered again is kept.",
@@ -79,7 +88,8 @@ var mutants = []mutant{
 }
 
 // TestMutants builds a mutant, which MUTANTS chooses, and requires that random schedules
-// find it. With LONG set it tries all, and prints the seeds that were needed.
+// find it. MUTANT names one. With LONG set it tries all, and prints the seeds that were
+// needed.
 func TestMutants(t *testing.T) {
 	for i := range mutants {
 		if _, err := mutation.Overlay("../..", t.TempDir(), mutants[i].name, mutants[i].edits); err != nil {
@@ -92,6 +102,9 @@ func TestMutants(t *testing.T) {
 	number := rand.Uint64N(10_000)
 	if _, err := fmt.Sscan(os.Getenv("MUTANTS"), &number); err == nil || os.Getenv("LONG") == "" {
 		t.Logf("chosen by MUTANTS=%d", number)
+	}
+	if name := os.Getenv("MUTANT"); name != "" {
+		mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return m.name != name })
 	}
 	sample := rand.New(rand.NewPCG(number, 0)).Perm(len(mutants))
 	if os.Getenv("LONG") == "" {
@@ -113,7 +126,7 @@ func (m *mutant) find(t *testing.T) {
 	if text, err := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-c", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	text, err := exec.Command(binary, "-test.run=^TestSchedules$", "-seeds=5000").CombinedOutput()
+	text, err := exec.Command(binary, "-test.run=^(TestSchedules|TestDeadlines)$", "-seeds=5000").CombinedOutput()
 	if err == nil || !strings.Contains(string(text), "seed ") {
 		t.Errorf("%s\nit is not found: %v\n%s", m.why, err, text)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/service/registry"
 )
 
 // world is a cluster of hosts, a log, lanes that break, and clients, on a schedule that a
@@ -20,7 +22,7 @@ type world struct {
 	now     int64
 	calm    int // how much goes on beside faults
 	log     view.Log
-	history []Seen // after each entry
+	history []*view.Log // after each entry
 	servers []*server
 	lanes   map[[2]uint64]*lane // from, to
 	seats   uint64
@@ -32,21 +34,39 @@ type world struct {
 	entries, starts int
 }
 
-// server is a server that is up, or will be again.
+// server is a server that is up, or will be again, with its clients.
 type server struct {
 	id      uint64
 	seat    [2]uint64
-	host    *Host // nil: down
-	applied int   // entries
-	wants   map[string]bool
-	holds   map[string]bool
+	host    *Host            // nil: down
+	applied int              // entries
+	wants   map[place]uint64 // the number of the request to acquire
+	holds   map[place]uint64
+	open    [clients]bool // sessions
+	numbers uint64        // of requests
 	lapsed  bool
 }
 
-// ghost is a client of a seat whose server has died: it believes on until its deadline.
+// clients is how many clients a home has.
+const clients = 2
+
+// place is what a client wants or holds.
+type place struct {
+	client int
+	name   string
+}
+
+func comparePlaces(a, b place) int { return cmp.Or(a.client-b.client, cmp.Compare(a.name, b.name)) }
+
+func inOrder(places map[place]uint64) []place {
+	return slices.SortedFunc(maps.Keys(places), comparePlaces)
+}
+
+// ghost are the clients of a seat whose server has died: they believe on until their
+// deadlines.
 type ghost struct {
 	seat  view.Seat
-	holds map[string]bool
+	holds map[place]uint64
 }
 
 // lane carries batches from one server to another.
@@ -96,7 +116,7 @@ func (w *world) fail(format string, args ...any) {
 
 // boot starts a server with an empty memory.
 func (w *world) boot(s *server) {
-	s.host = New(Config{Server: s.id, Seed: w.random.Uint64(), Reuse: 1 + w.random.IntN(2)})
+	s.host = New(Config{Server: s.id, Seed: w.random.Uint64(), Reuse: 1 + w.random.IntN(2), Lease: registry.MaxTTL})
 	s.applied = 0
 	w.enter(s)
 }
@@ -105,10 +125,10 @@ func (w *world) boot(s *server) {
 func (w *world) enter(s *server) {
 	w.seats++
 	s.seat, s.lapsed = [2]uint64{w.seats}, false
-	s.wants, s.holds = make(map[string]bool), make(map[string]bool)
-	s.host.Enter(s.seat)
+	s.wants, s.holds, s.open = make(map[place]uint64), make(map[place]uint64), [clients]bool{}
 	w.say("server %d has seat %d", s.id, w.seats)
-	w.log.Enter(view.Seat{Server: s.id, ID: s.seat})
+	s.host.Enter(s.seat)
+	w.carryOut(s)
 }
 
 // settle ends an entry of the log.
@@ -125,8 +145,7 @@ func (w *world) settle() {
 			w.unheld(g.Prefix, before)
 		}
 	}
-	seen := Seen{View: w.log.View, Seats: slices.Clone(w.log.Seats), Coordinator: w.log.Coordinator, Guards: slices.Clone(w.log.Guards)}
-	w.history = append(w.history, seen)
+	w.history = append(w.history, w.log.Clone())
 }
 
 // unheld checks that a guard changed when nothing was held under it (N7).
@@ -146,15 +165,18 @@ func (w *world) unheld(prefix string, guards []view.Guard) {
 
 // holders counts the clients that believe to hold a name.
 func (w *world) holders(name string) (n int) {
-	for _, s := range w.servers {
-		if s.holds[name] {
-			n++
+	count := func(holds map[place]uint64) {
+		for p := range holds {
+			if p.name == name {
+				n++
+			}
 		}
 	}
+	for _, s := range w.servers {
+		count(s.holds)
+	}
 	for _, g := range w.ghosts {
-		if g.holds[name] {
-			n++
-		}
+		count(g.holds)
 	}
 	return n
 }
@@ -172,71 +194,108 @@ func (w *world) carryOut(s *server) {
 			w.say("%d -> %d %s", s.id, b.Server, describe(b.Data))
 		}
 	}
-	for _, g := range o.Granted {
-		w.granted(s, g)
+	gone, lanes, commands := o.Gone, slices.Clone(o.Close), slices.Clone(o.Seat)
+	for _, r := range slices.Clone(o.Replies) {
+		w.replied(s, &r)
 	}
-	for _, name := range o.Moved {
-		w.say("server %d: %s has moved", s.id, name)
-		delete(s.wants, name)
-	}
-	for _, peer := range o.Close {
+	for _, peer := range lanes {
 		w.cut(peer, s.id, true)
 	}
-	for _, change := range o.Quiet {
-		w.say("server %d: quiet %d", s.id, change)
-		w.log.Quiet(view.Seat{Server: s.id, ID: s.seat}, change, s.host.Member().Epoch)
-		w.settle()
+	for _, c := range commands {
+		w.order(s, &c)
 	}
-	if o.Turn != "" {
-		w.log.Turn(s.host.Member().Epoch, 0)
-		w.settle()
-	}
-	if o.Gone != "" {
-		w.say("server %d: gone: %s", s.id, o.Gone)
+	if gone != "" {
+		w.say("server %d: gone: %s", s.id, gone)
 		if len(s.holds) > 0 {
 			w.fail("the seat of server %d has ended while its clients hold %v", s.id, s.holds)
 		}
 		w.enter(s)
-		w.settle()
+	}
+}
+
+// order carries out a command of a seat.
+func (w *world) order(s *server, c *registry.Command) {
+	seat := view.Seat{Server: s.id, ID: s.seat}
+	if c.Session != registry.SeatID(seat) {
+		return
+	}
+	result := registry.Result{Code: registry.OK}
+	switch c.Op {
+	case registry.OpEnter:
+		w.log.Enter(seat)
+		result.Remaining = forever
+	case registry.OpTurn:
+		w.say("server %d asks for a turn: %s", s.id, c.Value)
+		w.log.Turn(c.Live.Epoch, 0)
+	case registry.OpQuiet:
+		w.say("server %d: quiet %d", s.id, c.Live.Change)
+		w.log.Quiet(seat, c.Live.Change, c.Live.Epoch)
+	default:
+		return
+	}
+	w.settle()
+	s.host.Answer(w.now, []registry.Outcome{{Session: c.Session, Sequence: c.Sequence, Result: result}})
+	w.carryOut(s)
+}
+
+const forever = 1e18
+
+// session is that of a client at the present seat of its home.
+func (s *server) session(client int) registry.SessionID {
+	return registry.SessionID{byte(s.id), byte(s.seat[0]), byte(s.seat[0] >> 8), byte(client + 1)}
+}
+
+// submit has a client send a request, and returns its number.
+func (w *world) submit(s *server, client int, c registry.Command) uint64 {
+	s.numbers++
+	c.Session, c.Sequence = s.session(client), s.numbers
+	s.host.Submit(w.now, uint64(client)+1, []registry.Command{c})
+	return c.Sequence
+}
+
+// replied takes an answer to a client.
+func (w *world) replied(s *server, r *Reply) {
+	client := int(r.Conn) - 1
+	if r.Session != s.session(client) {
+		return // of an earlier seat
+	}
+	for _, p := range inOrder(s.wants) {
+		if p.client != client || s.wants[p] != r.Sequence && r.Sequence != 0 {
+			continue
+		}
+		switch r.Result.Code {
+		case registry.Queued:
+		case registry.OK:
+			w.granted(s, p, r.Result.Fence)
+		default:
+			w.say("server %d: client %d gets no %s: code %d", s.id, client, p.name, r.Result.Code)
+			delete(s.wants, p)
+		}
 	}
 }
 
 // granted checks a grant (N1, N2).
-func (w *world) granted(s *server, g Grant) {
+func (w *world) granted(s *server, p place, fence uint64) {
 	w.entries++
-	w.say("server %d: %s granted with %d.%d", s.id, g.Name, g.Fence>>fenceBits, g.Fence&(1<<fenceBits-1))
+	w.say("server %d: client %d is granted %s with %d.%d", s.id, p.client, p.name, fence>>fenceBits, fence&(1<<fenceBits-1))
 	most, exact := 1, w.spec.Name != "k-ricart-agrawala"
 	if !exact {
 		most = 2
 	}
-	if !s.wants[g.Name] {
-		w.fail("server %d is granted %s, for which nobody waits", s.id, g.Name)
-	}
 	if s.lapsed {
-		w.fail("server %d is granted %s although its seat has lapsed", s.id, g.Name)
+		w.fail("server %d is granted %s although its seat has lapsed", s.id, p.name)
 	}
-	delete(s.wants, g.Name)
-	s.holds[g.Name] = true
-	if n := w.holders(g.Name); n > most {
-		w.fail("%d hold %s", n, g.Name)
+	s.holds[p] = s.wants[p]
+	delete(s.wants, p)
+	if n := w.holders(p.name); n > most {
+		w.fail("%d hold %s", n, p.name)
 	}
-	for _, f := range w.fences[g.Name] {
-		if exact && f >= g.Fence || f == g.Fence || f>>fenceBits > g.Fence>>fenceBits {
-			w.fail("%s: fence %d comes after %d", g.Name, g.Fence, f)
+	for _, f := range w.fences[p.name] {
+		if exact && f >= fence || f == fence || f>>fenceBits > fence>>fenceBits {
+			w.fail("%s: fence %d comes after %d", p.name, fence, f)
 		}
 	}
-	w.fences[g.Name] = append(w.fences[g.Name], g.Fence)
-}
-
-// act has the host of a server do something on behalf of a client.
-func (w *world) act(s *server, f func(h *Host)) {
-	func() {
-		defer s.host.guard()
-		s.host.begin(w.now)
-		f(s.host)
-		s.host.finish()
-	}()
-	w.carryOut(s)
+	w.fences[p.name] = append(w.fences[p.name], fence)
 }
 
 // cut breaks the lane from one server to another: what was sent last may be lost, all of
@@ -309,9 +368,9 @@ func (w *world) crash(s *server) {
 // expire: a client of a dead seat is past its deadline; when all are, the seat may end.
 func (w *world) expire(i int) {
 	g := &w.ghosts[i]
-	for _, name := range slices.Sorted(maps.Keys(g.holds)) {
-		delete(g.holds, name)
-		w.say("a client of seat %d has lost %s", g.seat.ID[0], name)
+	for _, p := range inOrder(g.holds) {
+		delete(g.holds, p)
+		w.say("a client of seat %d has lost %s", g.seat.ID[0], p.name)
 		return
 	}
 	w.say("seat %d ends", g.seat.ID[0])
@@ -325,11 +384,16 @@ func (w *world) expire(i int) {
 func (w *world) lapse(s *server) {
 	w.say("server %d lapses", s.id)
 	s.lapsed = true
-	for _, name := range slices.Sorted(maps.Keys(s.holds)) {
-		delete(s.holds, name)
-		w.act(s, func(h *Host) { h.leave(name) })
+	w.lease(s, 0)
+	for _, p := range inOrder(s.holds) {
+		w.leave(s, p)
 	}
-	s.host.Lapse(true)
+}
+
+// lease sets until when the seat of a server does not lapse.
+func (w *world) lease(s *server, until int64) {
+	s.host.seat.until = until
+	s.host.Tick(w.now, 0)
 	w.carryOut(s)
 }
 
@@ -342,9 +406,8 @@ func (w *world) apply(s *server) {
 	if w.random.IntN(4) == 0 {
 		s.applied = len(w.history)
 	}
-	seen := w.history[s.applied-1]
 	w.say("server %d applies %d", s.id, s.applied)
-	s.host.View(w.now, &seen)
+	s.host.View(w.now, w.history[s.applied-1])
 	w.carryOut(s)
 }
 
@@ -353,8 +416,7 @@ func (w *world) renew(s *server) {
 	if s.lapsed && w.live(s) {
 		s.lapsed = false
 		w.say("server %d is renewed", s.id)
-		s.host.Lapse(false)
-		w.carryOut(s)
+		w.lease(s, forever)
 	}
 }
 
@@ -366,7 +428,7 @@ func (w *world) live(s *server) bool {
 // tellGone has the leader tell a server that its seat has ended, if it has.
 func (w *world) tellGone(s *server) {
 	if !w.live(s) {
-		s.host.End()
+		s.host.Answer(w.now, []registry.Outcome{{Session: s.host.seat.id, Result: registry.Result{Code: registry.SessionGone}}})
 		w.carryOut(s)
 	}
 }
@@ -416,21 +478,19 @@ func (w *world) step() {
 		}
 		return
 	}
-	name := names[w.random.IntN(len(names))]
+	p := place{w.random.IntN(clients), names[w.random.IntN(len(names))]}
 	switch k := w.random.IntN(400 + w.calm); {
 	case k < 130, k >= 400 && k%2 == 0:
 		w.passAny()
 	case k < 160, k >= 400 && k%8 == 1:
 		w.apply(s)
 	case k < 190:
-		s.host.Tick(w.now)
+		s.host.Tick(w.now, 0)
 		w.carryOut(s)
 	case k < 260, k >= 400 && k%8 == 3:
-		w.want(s, name)
+		w.want(s, p, w.random.IntN(6) == 0)
 	case k < 275:
-		if s.wants[name] {
-			w.unwant(s, name)
-		}
+		w.unwant(s, p)
 	case k < 340, k >= 400:
 		w.leaveAny(s)
 	case k < 342:
@@ -460,37 +520,43 @@ func (w *world) passAny() {
 	}
 }
 
-func (w *world) want(s *server, name string) {
-	if s.wants[name] || s.holds[name] {
+func (w *world) want(s *server, p place, try bool) {
+	if s.wants[p] != 0 || s.holds[p] != 0 {
 		return
 	}
-	w.say("server %d wants %s", s.id, name)
-	s.wants[name] = true
-	w.act(s, func(h *Host) {
-		if h.want(name) != nil {
-			delete(s.wants, name)
-		}
-	})
+	w.say("server %d: client %d wants %s", s.id, p.client, p.name)
+	if !s.open[p.client] {
+		s.open[p.client] = s.host.Member().State != view.Out
+		w.submit(s, p.client, registry.Command{Op: registry.OpOpen, TTL: registry.MaxTTL})
+	}
+	s.wants[p] = w.submit(s, p.client, registry.Command{Op: registry.OpAcquire, Name: p.name, Try: try})
+	w.carryOut(s)
 }
 
-func (w *world) unwant(s *server, name string) {
-	w.say("server %d wants %s no longer", s.id, name)
-	delete(s.wants, name)
-	w.act(s, func(h *Host) { h.unwant(name) })
+func (w *world) unwant(s *server, p place) {
+	if s.wants[p] == 0 {
+		return
+	}
+	w.say("server %d: client %d wants %s no longer", s.id, p.client, p.name)
+	w.submit(s, p.client, registry.Command{Op: registry.OpCancel, Hold: s.wants[p]})
+	w.carryOut(s)
+	if s.wants[p] != 0 {
+		w.fail("server %d: a request that was withdrawn waits on", s.id)
+	}
 }
 
-// leaveAny lets a client leave. At times others of the same home wait already.
+func (w *world) leave(s *server, p place) {
+	w.say("server %d: client %d leaves %s", s.id, p.client, p.name)
+	hold := s.holds[p]
+	delete(s.holds, p)
+	w.submit(s, p.client, registry.Command{Op: registry.OpRelease, Hold: hold})
+	w.carryOut(s)
+}
+
+// leaveAny lets a client leave.
 func (w *world) leaveAny(s *server) {
-	for _, name := range slices.Sorted(maps.Keys(s.holds)) {
-		w.say("server %d leaves %s", s.id, name)
-		delete(s.holds, name)
-		again := w.random.IntN(3) == 0
-		w.act(s, func(h *Host) {
-			h.leave(name)
-			if again && h.want(name) == nil {
-				s.wants[name] = true
-			}
-		})
+	for _, p := range inOrder(s.holds) {
+		w.leave(s, p)
 		return
 	}
 }
@@ -586,7 +652,7 @@ func (w *world) round() (done bool) {
 		if w.bad != "" {
 			return false
 		}
-		s.host.Tick(w.now)
+		s.host.Tick(w.now, 0)
 		w.carryOut(s)
 		w.tellGone(s)
 		if len(s.wants) > 0 || s.host.Member().State != view.Open {
@@ -600,7 +666,7 @@ func (w *world) round() (done bool) {
 func (w *world) standing() (text string) {
 	for _, s := range w.servers {
 		m := s.host.Member()
-		text += fmt.Sprintf("server %d is %s in %d, left %d, heard %v, wants %v; ", s.id, m.State, m.Epoch, m.Left, m.Resumed, slices.Sorted(maps.Keys(s.wants)))
+		text += fmt.Sprintf("server %d is %s in %d, left %d, heard %v, wants %v; ", s.id, m.State, m.Epoch, m.Left, m.Resumed, inOrder(s.wants))
 	}
 	return text
 }

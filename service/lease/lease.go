@@ -95,6 +95,13 @@ func (l *Table) Renew(id registry.SessionID, now int64) bool {
 	return true
 }
 
+// Extend lets a session live until a moment at least.
+func (l *Table) Extend(id registry.SessionID, until int64) {
+	if s := l.byID[id]; s != nil && !s.expiring {
+		s.deadline = max(s.deadline, until)
+	}
+}
+
 // End forgets a session.
 func (l *Table) End(id registry.SessionID) { delete(l.byID, id) }
 

@@ -59,3 +59,13 @@ func (r *Registry) RefuseAll(name string, result *Result, fx *Effects) {
 		r.Refuse(res.queue()[0].id(), result, fx)
 	}
 }
+
+// Revoke asks the holder of a lock to leave, at the wish of somebody who need not have a
+// session here.
+func (r *Registry) Revoke(c *Command, fx *Effects) Result {
+	if problem := firstProblem(c.validateRevoke(), c.Origin.validate()); problem != "" {
+		return Result{Code: Invalid, Message: problem}
+	}
+	r.frozen = nil
+	return r.revoke(c, fx)
+}

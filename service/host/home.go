@@ -1,0 +1,289 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/service/lease"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// home is this member as its clients see it (H2). It belongs to one seat.
+type home struct {
+	reg    *registry.Registry
+	fx     registry.Effects
+	leases *lease.Table
+	ousted *lease.Revocations
+	conns  map[registry.SessionID]uint64 // the newest stream of each session
+	asks   []ask                         // in the order of arrival
+	tries  map[registry.ClaimID]int64    // when each acquire that does not wait long is answered (H5)
+}
+
+// ask is an Open or a Renew of a client that waits for a renewal of the seat (H4).
+type ask struct {
+	session  registry.SessionID
+	sequence uint64
+	at       int64  // arrival, by the clock of the leases
+	after    uint64 // the newest command of the seat at that time
+}
+
+func newHome() home {
+	return home{
+		reg: registry.NewHome(), fx: registry.Effects{WatchLocks: true},
+		leases: lease.NewTable(), ousted: lease.NewRevocations(),
+		conns: make(map[registry.SessionID]uint64), tries: make(map[registry.ClaimID]int64),
+	}
+}
+
+// Reply is an answer for the client of a stream.
+type Reply struct {
+	Conn uint64
+	registry.Outcome
+}
+
+// maxAsks is how many Opens and Renews may wait for a renewal of the seat.
+const maxAsks = 1 << 16
+
+// Submit takes the requests of a client that the caller knows as conn. Each is answered
+// by a Reply, unless the seat ends first: then each session is told that it is gone.
+func (h *Host) Submit(now int64, conn uint64, commands []registry.Command) {
+	defer h.guard()
+	if h.output.Err != nil {
+		return
+	}
+	h.begin(now)
+	for i := range commands {
+		h.submit(conn, &commands[i])
+	}
+	h.finish()
+}
+
+// Drop says that a stream has ended.
+func (h *Host) Drop(conn uint64) {
+	maps.DeleteFunc(h.home.conns, func(_ registry.SessionID, c uint64) bool { return c == conn })
+}
+
+func (h *Host) submit(conn uint64, c *registry.Command) {
+	problem := c.Validate()
+	_, open := h.home.reg.Session(c.Session)
+	switch {
+	case problem != "":
+		h.refuse(conn, c, registry.Invalid, problem)
+		return
+	case h.member.State == view.Out && !open:
+		h.refuse(conn, c, registry.NotMember, fmt.Sprintf("server %d takes no part in the view: ask a member", h.cfg.Server))
+		return
+	case !open && c.Op != registry.OpOpen:
+		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: registry.NoSession(c.Session)})
+		return
+	}
+	h.home.conns[c.Session] = conn
+	switch c.Op {
+	case registry.OpOpen, registry.OpRenew:
+		h.ask(conn, c, open)
+	case registry.OpAcquire:
+		h.acquire(conn, c)
+	case registry.OpClose, registry.OpRelease, registry.OpCancel:
+		h.carryOut(c)
+	default:
+		h.refuse(conn, c, registry.Invalid, fmt.Sprintf("operation %d is not one of a home: ask the leader", c.Op))
+	}
+}
+
+// ask opens or renews a session. The client is told when the seat was renewed by a
+// command that leaves after this one has come: what the leader then says of the seat it
+// says after the client has sent (H4).
+func (h *Host) ask(conn uint64, c *registry.Command, open bool) {
+	if len(h.home.asks) >= maxAsks {
+		h.refuse(conn, c, registry.Exhausted, "too many sessions wait to be renewed: try again")
+		return
+	}
+	if !open {
+		h.apply(c)
+		h.home.fx.Reset() // what it says is said later
+		s, _ := h.home.reg.Session(c.Session)
+		s.TTL = h.span(s.TTL)
+		h.home.leases.Begin(s, h.leaseClock())
+	}
+	h.home.asks = append(h.home.asks, ask{c.Session, c.Sequence, h.leaseClock(), h.seat.sequence})
+}
+
+// span is how long a client of a TTL may rely on a renewal: T_h (H3).
+func (h *Host) span(ttl int64) int64 { return min(ttl, h.cfg.lease()) }
+
+// promise answers the clients whose requests came before that command of the seat was
+// sent, with which the leader renewed it for so long (H4).
+func (h *Host) promise(command uint64, remaining int64) {
+	n := 0
+	for ; n < len(h.home.asks) && h.home.asks[n].after < command; n++ {
+		a := &h.home.asks[n]
+		s, open := h.home.reg.Session(a.session)
+		outcome := registry.Outcome{Session: a.session, Sequence: a.sequence, Result: registry.NoSession(a.session)}
+		if open {
+			given := min(h.span(s.TTL), remaining)
+			h.home.leases.Extend(a.session, a.at+given)
+			outcome.Result = registry.Result{Code: registry.OK, Remaining: given, Revoked: h.home.reg.Asked(a.session)}
+		}
+		h.answer(outcome)
+	}
+	h.home.asks = slices.Delete(h.home.asks, 0, n)
+}
+
+// acquire has a client wait for a name, if an algorithm guards it.
+func (h *Host) acquire(conn uint64, c *registry.Command) {
+	s := h.spaceOf(c.Name)
+	id := registry.ClaimID{Session: c.Session, Sequence: c.Sequence}
+	switch {
+	case h.home.reg.Carried(c.Session, c.Sequence): // sent again
+	case c.Class != registry.Lock || s == nil:
+		h.refuse(conn, c, registry.Moved, fmt.Sprintf("%q is not guarded by an algorithm of the servers: ask the leader", c.Name))
+		return
+	case c.Shared || c.Limit > 1:
+		h.refuse(conn, c, registry.Invalid, fmt.Sprintf("%q is guarded by %s: it cannot be shared or have a limit", c.Name, s.spec.Name))
+		return
+	case c.Try && h.member.State != view.Open:
+		h.refuse(conn, c, registry.Unavailable, "the members of the view are changing: try again")
+		return
+	case !h.room(c.Name, s):
+		h.refuse(conn, c, registry.Exhausted, fmt.Sprintf("too many names of %q have a machine at server %d: try again after the next sweep", s.prefix, h.cfg.Server))
+		return
+	case c.Try:
+		h.home.tries[id] = h.now + max(50e6, 4*int64(s.configs[0].D()))
+	}
+	own := *c
+	own.Keeps = nil // what waits for each other across homes is not known
+	h.carryOut(&own)
+}
+
+// carryOut applies a command and passes on what it brought about.
+func (h *Host) carryOut(c *registry.Command) {
+	h.apply(c)
+	h.answerAll()
+}
+
+// apply applies a command to the home.
+func (h *Host) apply(c *registry.Command) {
+	h.home.reg.Apply(0, &registry.Batch{Time: h.now, Wall: h.wall, Commands: []registry.Command{*c}}, &h.home.fx)
+}
+
+// answerAll passes on what the home has to say, and lets the machines of the names that
+// changed follow it.
+func (h *Host) answerAll() {
+	fx := &h.home.fx
+	for i := 0; i < len(fx.Locks); i++ { // more may come meanwhile
+		h.follow(fx.Locks[i])
+	}
+	for _, o := range fx.Outcomes {
+		h.answer(o)
+	}
+	for _, id := range fx.Ended {
+		if _, open := h.home.reg.Session(id); !open {
+			h.home.leases.End(id)
+		}
+	}
+	fx.Reset()
+}
+
+// follow lets the machine of a name follow what clients hold and want.
+func (h *Host) follow(name string) {
+	held, wanted := h.home.reg.Demand(name)
+	in := h.names[name]
+	if in != nil && in.state.Held && !held {
+		h.leave(in)
+	}
+	switch {
+	case wanted:
+		h.want(name)
+	case in != nil && in.state.Wanted:
+		h.unwant(in)
+	}
+}
+
+// answer passes an outcome to the newest stream of its session. A try that waits is not
+// told so.
+func (h *Host) answer(o registry.Outcome) {
+	id := registry.ClaimID{Session: o.Session, Sequence: o.Sequence}
+	if _, tries := h.home.tries[id]; tries {
+		if o.Result.Code == registry.Queued {
+			return
+		}
+		delete(h.home.tries, id)
+	}
+	if conn := h.home.conns[o.Session]; conn != 0 {
+		h.reply(conn, o)
+	}
+}
+
+func (h *Host) refuse(conn uint64, c *registry.Command, code registry.Code, message string) {
+	h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: registry.Result{Code: code, Message: message}})
+}
+
+func (h *Host) reply(conn uint64, o registry.Outcome) { h.replies = append(h.replies, Reply{conn, o}) }
+
+// admit hands a grant on to the client that waits first.
+func (h *Host) admit(name string, fence uint64) {
+	any := h.home.reg.Admit(name, fence, &h.home.fx)
+	process.Assert(any, "a grant that is told has a client")
+}
+
+// moved tells the clients that wait for a name that no algorithm guards it any more (H8).
+func (h *Host) moved(name string) {
+	h.home.reg.RefuseAll(name, &registry.Result{Code: registry.Moved, Message: fmt.Sprintf("%q is guarded by agreement now: ask the leader", name)}, &h.home.fx)
+}
+
+// Revoke asks the holder of a name to leave, or the one with a fence. It reports whether
+// a client of this home holds it so. A hold that is still there one T_h later is dropped
+// (H9).
+func (h *Host) Revoke(now int64, c *registry.Command) (held bool) {
+	defer h.guard()
+	if h.output.Err != nil {
+		return false
+	}
+	h.begin(now)
+	result := h.home.reg.Revoke(c, &h.home.fx)
+	h.answerAll()
+	h.finish()
+	return result.Code == registry.OK
+}
+
+// tend ends sessions whose time is over (H5), tries, and holds that were revoked (H9).
+func (h *Host) tend() {
+	now := h.leaseClock()
+	if expired, _ := h.home.leases.Due(now); len(expired) > 0 {
+		h.carryOut(&registry.Command{Op: registry.OpExpire, Leases: expired})
+	}
+	claims, spans := h.home.reg.Revoked()
+	for i := range spans {
+		spans[i] = h.span(spans[i])
+	}
+	if overdue := h.home.ousted.Overdue(claims, spans, now); len(overdue) > 0 {
+		h.carryOut(&registry.Command{Op: registry.OpDrop, Claims: overdue})
+	}
+	var over []registry.ClaimID
+	for id, until := range h.home.tries {
+		if until <= h.now {
+			over = append(over, id)
+		}
+	}
+	slices.SortFunc(over, func(a, b registry.ClaimID) int {
+		return cmp.Or(a.Session.Compare(b.Session), cmp.Compare(a.Sequence, b.Sequence))
+	})
+	for _, id := range over {
+		h.home.reg.Refuse(id, &registry.Result{Code: registry.Held, Message: "the name is held, or not granted in time"}, &h.home.fx)
+		h.answerAll()
+		delete(h.home.tries, id)
+	}
+}
+
+// farewell tells each session that it is gone with its seat (S5).
+func (h *Host) farewell() {
+	h.home.reg.Each(func(s registry.Session) {
+		if conn := h.home.conns[s.ID]; conn != 0 {
+			h.reply(conn, registry.Outcome{Session: s.ID, Result: registry.NoSession(s.ID)})
+		}
+	})
+}

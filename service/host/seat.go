@@ -1,0 +1,166 @@
+package host
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// seat is the session of this server at the leader (S3, S4).
+type seat struct {
+	id       registry.SessionID
+	sequence uint64 // of the newest command
+	open     []order
+	renewed  int64 // when the newest Renew was sent
+	until    int64 // D_n: the seat has lapsed from here on
+}
+
+// order is a command of the seat that was not answered. It is sent again under its number.
+type order struct {
+	registry.Command
+	sent  int64 // when it was sent first
+	again int64 // when to send it again
+}
+
+// maxOrders is how many Renews may be unanswered before the oldest are given up.
+const maxOrders = 16
+
+// mu is what a holder keeps between its deadline and the end of a promise of that length:
+// a tenth, at least 100 ms, and a third below 1 s (H4).
+func mu(span int64) int64 {
+	if span < 1e9 {
+		return span / 3
+	}
+	return max(span/10, 100e6)
+}
+
+// enter asks for the seat.
+func (h *Host) enter(id [2]uint64) {
+	own := view.Seat{Server: h.cfg.Server, ID: id}
+	h.seat = seat{id: registry.SeatID(own)}
+	h.order(registry.Command{Op: registry.OpEnter, TTL: h.cfg.lease(), Host: h.cfg.Host, PID: h.cfg.PID, Live: &registry.Live{Server: h.cfg.Server}})
+}
+
+// order gives a command for the seat.
+func (h *Host) order(c registry.Command) {
+	h.seat.sequence++
+	c.Session, c.Sequence = h.seat.id, h.seat.sequence
+	h.seat.open = append(h.seat.open, order{Command: c, again: h.now})
+}
+
+// orders returns the commands to send now.
+func (h *Host) orders() (list []registry.Command) {
+	if h.seat.id == (registry.SessionID{}) {
+		return nil
+	}
+	h.renew()
+	low := h.seat.sequence + 1
+	for i := range h.seat.open {
+		low = min(low, h.seat.open[i].Sequence)
+	}
+	for i := range h.seat.open {
+		o := &h.seat.open[i]
+		if o.again > h.now {
+			continue
+		}
+		if o.sent == 0 {
+			o.sent = h.now
+		}
+		if o.again = h.now + h.cfg.lease()/12; o.Op == registry.OpRenew {
+			o.again = 1<<63 - 1 // each is numbered anew
+		}
+		o.Low = low
+		list = append(list, o.Command)
+	}
+	return list
+}
+
+// renew is S3: a Renew each L/12, or each 10 ms while clients wait that need it.
+func (h *Host) renew() {
+	s := &h.seat
+	every := h.cfg.lease() / 12
+	if slices.ContainsFunc(h.home.asks, func(a ask) bool { return h.short(a.session) }) {
+		every = min(every, 10e6)
+	}
+	if !h.seated || h.now < s.renewed+every {
+		return
+	}
+	s.renewed = h.now
+	h.order(registry.Command{Op: registry.OpRenew})
+	renews := func(o order) bool { return o.Op == registry.OpRenew }
+	if n := len(s.open); n > maxOrders {
+		if oldest := slices.IndexFunc(s.open, renews); oldest < n-1 {
+			s.open = slices.Delete(s.open, oldest, oldest+1)
+		}
+	}
+}
+
+// short reports whether a session has a TTL below the lease of a seat.
+func (h *Host) short(id registry.SessionID) bool {
+	s, _ := h.home.reg.Session(id)
+	return s.TTL < h.cfg.lease()
+}
+
+// Answer takes the leader's answers to commands of the seat.
+func (h *Host) Answer(now int64, outcomes []registry.Outcome) {
+	defer h.guard()
+	if h.output.Err != nil {
+		return
+	}
+	h.begin(now)
+	for i := range outcomes {
+		if o := &outcomes[i]; o.Session == h.seat.id {
+			h.answered(o)
+		}
+	}
+	h.finish()
+}
+
+// answered takes one answer.
+func (h *Host) answered(outcome *registry.Outcome) {
+	s := &h.seat
+	if outcome.Result.Code == registry.SessionGone {
+		h.abandon("the seat has ended")
+		return
+	}
+	at, found := slices.BinarySearchFunc(s.open, outcome.Sequence, func(o order, n uint64) int { return cmp.Compare(o.Sequence, n) })
+	if !found {
+		return
+	}
+	o := &s.open[at]
+	switch outcome.Result.Code {
+	case registry.NotLeader, registry.Exhausted:
+		return // it is sent again
+	case registry.Unavailable:
+		o.again = h.now + max(outcome.Result.Remaining, h.cfg.lease()/12)
+		return
+	case registry.OK:
+		if o.Op.Renews() {
+			h.seated = true
+			h.renewal(o, outcome.Result.Remaining)
+		}
+	}
+	at = slices.IndexFunc(s.open, func(o order) bool { return o.Sequence == outcome.Sequence })
+	s.open = slices.Delete(s.open, at, at+1)
+}
+
+// renewal notes that the leader gave the seat so much time from when the command was sent
+// on (S4), and tells the clients that wait for it (H4).
+func (h *Host) renewal(o *order, remaining int64) {
+	h.seat.until = max(h.seat.until, o.sent+remaining-mu(h.cfg.lease()))
+	h.promise(o.Sequence, remaining)
+	h.checkLapse()
+}
+
+// checkLapse notes that the lease of the seat is over, or goes on again (S4).
+func (h *Host) checkLapse() {
+	lapsed := h.now >= h.seat.until
+	if lapsed == h.member.Lapsed {
+		return
+	}
+	if h.member.Lapsed = lapsed; !lapsed {
+		h.lookAgain()
+	}
+}
