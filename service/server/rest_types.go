@@ -176,7 +176,7 @@ type statusJSON struct {
 	CommitIndex   bigNumber    `json:"commit_index"`
 	AppliedIndex  bigNumber    `json:"applied_index"`
 	SnapshotIndex bigNumber    `json:"snapshot_index"`
-	Members       []memberJSON `json:"members"`
+	Members       []memberJSON `json:"members,omitempty"`
 	Sessions      uint64       `json:"sessions"`
 	Locks         uint64       `json:"locks"`
 	Elections     uint64       `json:"elections"`

@@ -1,0 +1,199 @@
+/** What the server answers, as docs/http.md describes it. Numbers of 64 bits are strings. */
+
+export interface Holder {
+  session_id: string;
+  owner?: string;
+  hold: string;
+  fence: string;
+  since: string;
+  host: string;
+  pid: number;
+  program: string;
+  value?: string;
+  value_base64?: string;
+  shared?: boolean;
+  priority?: number;
+  revoked?: boolean;
+  reason?: string;
+}
+
+export type Waiter = Omit<Holder, "hold" | "fence" | "revoked" | "reason">;
+
+/** A lock or an election that somebody holds. */
+export interface Resource {
+  name: string;
+  limit: number;
+  holders: Holder[];
+  waiters: Waiter[];
+  queue_length: number;
+}
+
+/** A hold that has ended. */
+export interface Ended {
+  fence: string;
+  since: string;
+  until: string;
+  host: string;
+  pid: number;
+  program: string;
+  how: "released" | "closed" | "expired" | "dropped";
+  reason?: string;
+  owner?: string;
+  by?: string;
+}
+
+export interface Why {
+  held?: Resource;
+  past: Ended[];
+}
+
+export interface Session {
+  session_id: string;
+  owner?: string;
+  leaving?: boolean;
+  ttl: string;
+  remaining?: string;
+  opened: string;
+  host: string;
+  pid: number;
+  program: string;
+  holds: number;
+  waits: number;
+}
+
+export interface Member {
+  id: number;
+  peer_address: string;
+  client_address: string;
+  voter: boolean;
+  leader: boolean;
+  connected: boolean;
+  match_index: string;
+  learner: boolean;
+  behind: string;
+  stage: "settled" | "reserved" | "joining" | "leaving";
+}
+
+export interface Figures {
+  requests: number;
+  replies: number;
+  exhausted: number;
+  fsyncs: number;
+  snapshots: number;
+  leader_changes: number;
+  pending: number;
+  streams: number;
+  watches: number;
+  disk_bytes: number;
+  log_bytes: number;
+  stalled?: string;
+  latencies: [number, number][];
+}
+
+export interface Status {
+  cluster: string;
+  server: number;
+  leader: number;
+  term: string;
+  commit_index: string;
+  applied_index: string;
+  sessions: number;
+  locks: number;
+  elections: number;
+  waiters: number;
+  fence: string;
+  version: string;
+  uptime: string;
+  leader_since?: string;
+  state_bytes: number;
+  state_limit_bytes: number;
+  figures?: Figures;
+}
+
+/** What one server said of itself. */
+export interface Report {
+  id: number;
+  at?: string;
+  problem?: string;
+  status?: Status;
+}
+
+/** The state of all servers at a moment, as one of them tells it. */
+export interface Sample extends Status {
+  time: string;
+  members: Member[];
+  servers: Report[];
+}
+
+export interface Changes {
+  resources: Resource[];
+  gone: string[];
+  reset?: boolean;
+  more?: boolean;
+}
+
+/** Something of the stream that cannot be told now. */
+export interface Lack {
+  part: "status" | Class;
+  code: string;
+  message: string;
+}
+
+/** The two classes of names, as paths and parameters call them. */
+export type Class = "locks" | "elections";
+
+/** Refused is an answer that is no success. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** url returns the address of a call, beside the page: a proxy may have added a prefix. */
+export function url(path: string, parameters: Record<string, string | number | undefined> = {}): string {
+  const at = new URL(path, document.baseURI);
+  at.hash = "";
+  for (const [key, value] of Object.entries(parameters)) {
+    if (value !== undefined) at.searchParams.set(key, String(value));
+  }
+  return at.href;
+}
+
+/** refusal makes an error of an answer that is no success. */
+export async function refusal(response: Response): Promise<Refused> {
+  const text = await response.text();
+  try {
+    const { code, message } = JSON.parse(text) as { code?: string; message?: string };
+    return new Refused(response.status, code ?? "", message ?? text);
+  } catch {
+    return new Refused(response.status, "", text.slice(0, 200) || response.statusText);
+  }
+}
+
+/** call makes one call and returns its answer. It fails with Refused, or as fetch does. */
+async function call<T>(at: string, signal: AbortSignal): Promise<T> {
+  const response = await fetch(at, { signal, headers: { Accept: "application/json" } });
+  if (!response.ok) throw await refusal(response);
+  return (await response.json()) as T;
+}
+
+export const why = (of: Class, name: string, signal: AbortSignal): Promise<Why> =>
+  call<Why>(url(`v1/${of}/${encodeURIComponent(name)}/why`, { waiters: 100 }), signal);
+
+export const sessions = (after: string, limit: number, signal: AbortSignal): Promise<{ sessions: Session[]; more: boolean }> =>
+  call(url("v1/sessions", { limit, after: after || undefined }), signal);
+
+/** longest lists the names of a class with the longest queues, or held for the longest time. */
+export const ranked = async (of: Class, prefix: string, order: "queue" | "age", signal: AbortSignal): Promise<Resource[]> =>
+  (await call<Record<Class, Resource[]>>(url(`v1/${of}`, { prefix, order, limit: 50, waiters: 1 }), signal))[of];
+
+/** session returns one session, or undefined if there is none: the list begins behind its predecessor. */
+export async function session(id: string, signal: AbortSignal): Promise<Session | undefined> {
+  const before = (BigInt(`0x${id.slice(2)}`) - 1n).toString(16).padStart(32, "0");
+  const page = await sessions(`s-${before}`, 1, signal);
+  return page.sessions.find((s) => s.session_id === id);
+}
