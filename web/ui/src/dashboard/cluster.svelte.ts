@@ -29,6 +29,7 @@ export class Cluster {
   #names: Record<Class, Names> = { locks: new Names(), elections: new Names() };
   #versions: Record<Class, number> = $state({ locks: 0, elections: 0 });
   #came: number = $state(0); // when the newest sample came
+  #told: Record<Class, number> = { locks: 0, elections: 0 }; // when a class was known to be current
   #offset = 0; // of the server's clock
   #usual = new Map<string, number>();
   #full = new Map<number, number>();
@@ -53,6 +54,12 @@ export class Cluster {
     if (this.lost) return "stale";
     if (this.sample === undefined) return "connecting";
     return this.old > staleAfter ? "stale" : "live";
+  }
+
+  /** oldNames is how long ago a leader told the names of a class last, in ms. */
+  oldNames(of: Class): number {
+    void this.#versions[of];
+    return Math.max(0, this.now - (this.#told[of] || this.#came));
   }
 
   /** names returns what is known of a class; it is read again whenever that changes. */
@@ -187,6 +194,7 @@ export class Cluster {
     }
     this.history.add(sample);
     this.sample = sample;
+    for (const of of ["locks", "elections"] as const) if (this.current(of)) this.#told[of] = now;
   }
 
   /** tooMany tells whether the names of a class are too many to be watched. */

@@ -45,6 +45,9 @@ export function age(ms: number): string {
 
 const two = (a: number, unit: string, b: number, rest: string): string => (b === 0 ? `${a} ${unit}` : `${a} ${unit} ${b} ${rest}`);
 
+/** span writes how long something took: as age does, but short times in tenths of a second. */
+export const span = (ms: number): string => (ms >= 0 && ms < 9950 ? `${(ms / 1000).toFixed(1)} s` : age(ms));
+
 /** latency writes a time in microseconds. */
 export function latency(us: number | undefined): string {
   if (us === undefined) return "–";

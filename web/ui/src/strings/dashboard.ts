@@ -1,5 +1,5 @@
 import type { Class, Holder } from "../dashboard/api";
-import { age, bytes, clock, count, plural, shown, who } from "../dashboard/text";
+import { age, bytes, clock, count, plural, shown, span, who } from "../dashboard/text";
 
 /** What the dashboard says. */
 export const words = {
@@ -32,7 +32,7 @@ export const words = {
   revoked: (holder: Holder, name: string) =>
     `${who(holder)} was asked to leave ${shown(name)} and has not left${holder.reason ? `: ${shown(holder.reason)}` : ""}.`,
   long: (name: string, held: number, usual: number, waiting: number) =>
-    `${shown(name)} is held for ${age(held)}, its last holds took ${age(usual)} at most, and ${waiting === 1 ? "1 waits" : `${count(waiting)} wait`}.`,
+    `${shown(name)} is held for ${age(held)}, its last holds took ${span(usual)} at most, and ${waiting === 1 ? "1 waits" : `${count(waiting)} wait`}.`,
   moreProblems: (n: number, tab: Class) => `${count(n)} more ${tab === "locks" ? "locks" : "elections"} have a problem.`,
 
   leader: "Leader",
@@ -125,7 +125,7 @@ export const words = {
   past: "Last holds",
   noPast: "No ended hold is remembered.",
   how: { released: "released", closed: "session closed", expired: "session expired", dropped: "dropped: did not leave in time" },
-  pastLine: (how: string, held: number, ago: number) => `${how} after ${age(held)}, ${age(ago)} ago`,
+  pastLine: (how: string, held: number, ago: number) => `${how} after ${span(held)}, ${age(ago)} ago`,
   copy: "Copy",
   copied: "Copied",
   close: "Close",

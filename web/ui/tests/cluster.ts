@@ -1,0 +1,150 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Sample } from "../src/dashboard/api";
+import { conclave } from "./hosts";
+
+/** Cluster is three servers, each a process, with data on disk. */
+export class Cluster {
+  #running = new Map<number, ChildProcess>();
+  #dir = mkdtempSync(join(tmpdir(), "conclave-cluster-"));
+  #ports: number[] = [];
+
+  static readonly size = 3;
+
+  static async start(): Promise<Cluster> {
+    const cluster = new Cluster();
+    cluster.#ports = await freePorts(2 * Cluster.size);
+    for (let id = 1; id <= Cluster.size; id++) cluster.run(id);
+    await cluster.leader();
+    return cluster;
+  }
+
+  address(id: number): string {
+    return `127.0.0.1:${this.#ports[id - 1]}`;
+  }
+
+  origin(id: number): string {
+    return `http://${this.address(id)}`;
+  }
+
+  /** run starts a server that is not running. */
+  run(id: number): void {
+    const peers = Array.from({ length: Cluster.size }, (_, i) => `${i + 1}=127.0.0.1:${this.#ports[Cluster.size + i]}`);
+    const options = ["--id", String(id), "--peers", peers.join(","), "--listen", this.address(id), "--data", join(this.#dir, String(id))];
+    this.#running.set(id, spawn(conclave, ["serve", ...options], { stdio: "ignore" }));
+  }
+
+  /** kill ends a server at once, as a power failure would. */
+  async kill(id: number): Promise<void> {
+    const child = this.#running.get(id);
+    this.#running.delete(id);
+    await ended(child, "SIGKILL");
+  }
+
+  /** signal sends a signal such as SIGSTOP. */
+  signal(id: number, what: NodeJS.Signals): void {
+    this.#running.get(id)?.kill(what);
+  }
+
+  /** restore runs every server again that a flow ended or stopped. */
+  async restore(): Promise<void> {
+    for (let id = 1; id <= Cluster.size; id++) {
+      if (this.#running.has(id)) this.signal(id, "SIGCONT");
+      else this.run(id);
+    }
+    await this.leader();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((child) => ended(child, "SIGKILL")));
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+
+  /** leader waits until all that run agree on a leader that runs, and returns it. */
+  async leader(): Promise<number> {
+    return eventually("a leader", async () => {
+      const said = await Promise.all([...this.#running.keys()].map(async (id) => (await this.status(id)).leader));
+      const leader = said[0] ?? 0;
+      return leader !== 0 && this.#running.has(leader) && said.every((other) => other === leader) ? leader : undefined;
+    });
+  }
+
+  /** followers are the servers that run and do not lead. */
+  async followers(): Promise<number[]> {
+    const leader = await this.leader();
+    return [...this.#running.keys()].filter((id) => id !== leader).sort();
+  }
+
+  async status(id: number): Promise<Sample> {
+    const response = await fetch(`${this.origin(id)}/v1/status`);
+    return (await response.json()) as Sample;
+  }
+
+  /** post makes a call at a server that runs, and fails if it is refused. */
+  async post(path: string, body: object): Promise<Record<string, string>> {
+    const [id] = this.#running.keys();
+    const response = await fetch(`${this.origin(id ?? 1)}/v1/${path}`, { method: "POST", body: JSON.stringify(body) });
+    const answer = (await response.json()) as Record<string, string>;
+    if (!response.ok) throw new Error(`${path} ${JSON.stringify(body)}: ${response.status} ${answer.message}`);
+    return answer;
+  }
+
+  /** open opens a session and returns its secret. */
+  async open(program: string, host: string, pid = 4711, ttl = "10m"): Promise<string> {
+    return (await this.post("open", { program, host, pid, ttl })).session ?? "";
+  }
+
+  /** acquire takes a lock, and returns the hold. */
+  async acquire(session: string, name: string, more: object = {}): Promise<string> {
+    return (await this.post("acquire", { session, name, ...more })).hold ?? "";
+  }
+
+  /** queue asks for a lock that others hold. Nobody waits for the answer. */
+  queue(session: string, name: string): void {
+    void this.post("acquire", { session, name }).catch(() => undefined);
+  }
+}
+
+function ended(child: ChildProcess | undefined, by: NodeJS.Signals): Promise<void> {
+  if (!child || child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((resolve) => {
+    child.once("exit", () => resolve());
+    child.kill(by);
+  });
+}
+
+/** eventually asks until there is an answer, and fails after 20 s. */
+export async function eventually<T>(what: string, ask: () => Promise<T | undefined>): Promise<T> {
+  const end = Date.now() + 20_000;
+  let last: unknown;
+  while (Date.now() < end) {
+    try {
+      const answer = await ask();
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      last = error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`there is never ${what}: ${String(last)}`);
+}
+
+/** freePorts returns ports at which nobody listens now. */
+async function freePorts(n: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: n }, () => {
+      const server = createServer();
+      return new Promise<typeof server>((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
+    }),
+  );
+  return Promise.all(
+    servers.map((server) => {
+      const address = server.address();
+      const port = typeof address === "object" && address ? address.port : 0;
+      return new Promise<number>((resolve) => server.close(() => resolve(port)));
+    }),
+  );
+}

@@ -1,0 +1,336 @@
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect } from "vitest";
+import { words } from "../src/strings/dashboard";
+import { accessible, flow, picture, sizes, useBrowser } from "./browser";
+import { Cluster, eventually } from "./cluster";
+
+useBrowser();
+
+let cluster: Cluster;
+let at = 1; // the server whose page is shown
+
+beforeAll(async () => {
+  cluster = await Cluster.start();
+});
+afterEach(() => cluster.restore());
+afterAll(async () => cluster?.stop());
+
+const origin = () => cluster.origin(at);
+
+/** A browser reports each request that fails; flows in which servers die expect it. */
+const dying = { expected: /Failed to load resource|ERR_|net::|Failed to fetch/ };
+
+async function open(page: Page, fragment: string): Promise<void> {
+  await page.goto(`${origin()}/#${fragment}`);
+  await page.waitForSelector(".state.live");
+}
+
+const row = (page: Page, name: string) => page.locator("tbody tr", { has: page.getByRole("link", { name, exact: true }) });
+
+const problem = (page: Page, text: string | RegExp) => page.getByRole("region", { name: words.problems }).getByText(text).first().waitFor();
+
+/** mark leaves something in the page that a reload would take away. */
+const mark = (page: Page) => page.evaluate(() => void ((globalThis as { marked?: boolean }).marked = true));
+const marked = (page: Page) => page.evaluate(() => (globalThis as { marked?: boolean }).marked === true);
+
+describe("an empty cluster", () => {
+  flow("says what would appear, and rows appear when locks are taken", origin, async (page) => {
+    await open(page, "locks");
+    await page.getByText(words.noNames.locks).waitFor();
+    await accessible(page);
+    const session = await cluster.open("report", "db1");
+    const hold = await cluster.acquire(session, "first");
+    await row(page, "first").getByText("report 4711 on db1").waitFor();
+    await page.getByText("1 lock held").waitFor();
+    await cluster.post("release", { session, hold });
+    await page.getByText(words.noNames.locks).waitFor();
+    await open(page, "elections");
+    await page.getByText(words.noNames.elections).waitFor();
+    await cluster.post("close", { session });
+    await open(page, "sessions");
+    await page.getByText(words.noSessions).waitFor();
+  });
+});
+
+describe("a cluster at work", () => {
+  let sessions: string[] = [];
+
+  beforeAll(async () => {
+    const programs = ["report", "indexer", "billing", "deploy"];
+    sessions = await Promise.all(Array.from({ length: 12 }, (_, i) => cluster.open(programs[i % 4] ?? "", ["db1", "db2", "app3"][i % 3] ?? "", 4000 + 7 * i)));
+    const [a = "", b = "", c = "", d = ""] = sessions;
+    for (let i = 0; i < 6; i++) await cluster.post("release", { session: b, hold: await cluster.acquire(b, "reports/nightly") });
+    await cluster.acquire(a, "reports/nightly");
+    await cluster.acquire(b, "reports/weekly");
+    await cluster.acquire(c, "billing/run-2026-11");
+    for (const name of ["index/shard-1", "index/shard-2", "deploy/eu", "deploy/us"]) await cluster.acquire(d, name);
+    for (const session of sessions.slice(4, 9)) cluster.queue(session, "reports/nightly");
+    for (const session of sessions.slice(9, 11)) cluster.queue(session, "billing/run-2026-11");
+    for (const session of [a, b, c]) await cluster.acquire(session, "docs/handbook", { shared: true });
+    for (const session of [a, b]) await cluster.acquire(session, "pool/gpu", { limit: 3 });
+    await cluster.post("campaign", { session: a, name: "scheduler", value: "app3:9000" });
+  });
+
+  flow("shows servers, locks, why, elections and sessions, all by keys", origin, async (page) => {
+    await open(page, "cluster");
+    await page.getByText(words.noProblem).waitFor();
+    await page.locator(".servers tbody tr").nth(2).waitFor();
+    await accessible(page);
+    await picture(page, "docs/dashboard/cluster-light.png");
+    await page.keyboard.press("g");
+    await page.keyboard.press("l");
+    await row(page, "reports/nightly").getByText("report 4000 on db1").waitFor();
+    await row(page, "docs/handbook").getByText("shared, +2").waitFor();
+    await row(page, "pool/gpu").getByText("2 of 3").waitFor();
+    expect(await page.locator("tbody th").first().textContent()).toContain("reports/nightly");
+    await page.keyboard.press("j");
+    await page.getByText("5 wait, the first in front:").waitFor();
+    expect(await page.locator(".past li").count()).toBe(6);
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate(() => document.activeElement?.className)).toContain("why");
+    await accessible(page);
+    await picture(page, "docs/dashboard/locks-light.png");
+    await page.keyboard.press("j");
+    await page.getByText("2 wait, the first in front:").waitFor();
+    expect(new URL(page.url()).hash).toBe("#locks?name=billing%2Frun-2026-11");
+    await page.keyboard.press("Escape");
+    await page.getByText(words.whyEmpty).waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("reports/");
+    const streams: string[] = [];
+    page.on("request", (request) => void (request.url().includes("/v1/watch") && streams.push(request.url())));
+    await page.getByText("2 locks held").waitFor();
+    expect(await page.locator("tbody tr").count()).toBe(2);
+    expect(streams.length, "one stream for a prefix, however it is typed").toBeLessThanOrEqual(1);
+    await page.keyboard.type("none");
+    await page.getByText(words.noNamesUnder("reports/none", "locks")).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("g");
+    await page.keyboard.press("e");
+    await row(page, "scheduler").getByText("app3:9000").waitFor();
+    await accessible(page);
+    await page.keyboard.press("g");
+    await page.keyboard.press("s");
+    await page.getByText("12 sessions").waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("indexer");
+    await page.getByText("3 of 12 sessions").waitFor();
+    await accessible(page);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").getByText("next and previous row").waitFor();
+    await accessible(page);
+  });
+
+  flow(
+    "is readable in the dark and on a phone",
+    origin,
+    async (page) => {
+      await open(page, "locks?name=reports%2Fnightly");
+      await page.getByText("5 wait, the first in front:").waitFor();
+      await accessible(page);
+      await picture(page, "docs/dashboard/locks-dark.png");
+      await page.setViewportSize(sizes.phone);
+      await page.getByText("5 wait, the first in front:").waitFor();
+      await accessible(page);
+      await page.keyboard.press("Escape");
+      await open(page, "cluster");
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      expect(wide).toBeLessThanOrEqual(sizes.phone.width);
+      await accessible(page);
+      await picture(page, "docs/dashboard/cluster-phone.png");
+    },
+    { context: { colorScheme: "dark" } },
+  );
+
+  flow("tells of a holder that was asked to leave until it has left", origin, async (page) => {
+    await open(page, "cluster");
+    const [, , , holder = ""] = sessions;
+    await cluster.post("revoke", { session: sessions[0] ?? "", lock: "deploy/eu", reason: "db1 goes down" });
+    await page.getByRole("link", { name: /deploy 4021 on db1 was asked to leave deploy\/eu and has not left: db1 goes down/ }).click();
+    await page.getByText(words.askedBecause("db1 goes down")).waitFor();
+    const locks = (await (await fetch(`${origin()}/v1/locks?prefix=deploy/eu`)).json()) as { locks: { holders: { hold: string }[] }[] };
+    await cluster.post("release", { session: holder, hold: locks.locks[0]?.holders[0]?.hold ?? "" });
+    await page.getByText(words.free).waitFor();
+    await page.getByText(words.noProblem).waitFor();
+  });
+
+  flow("shows names as text, whatever is in them", origin, async (page) => {
+    const session = await cluster.open("<b>x</b>", "h\u202eost", 1);
+    const names = ["<img src=x onerror=alert(1)>", "evil\u202egnp.exe", "a&amp;b\u200b", "שלום/נעול", "{@html x}", "' onclick='alert(1)", "-rf", "x".repeat(500)];
+    for (const name of names) await cluster.acquire(session, `odd/${name}`);
+    await open(page, "locks?prefix=odd/&sort=name");
+    await page.getByText(`${names.length} locks held`).waitFor();
+    const shown = await page.locator("tbody th").allTextContents();
+    expect(shown.map((text) => text.trim()).sort()).toEqual(
+      names.map((name) => `odd/${name.replace("\u202e", "\\u{202e}").replace("\u200b", "\\u{200b}")}`).sort(),
+    );
+    expect(await page.locator("tbody img, tbody b").count()).toBe(0);
+    for (const name of names) {
+      await page.goto(`${origin()}/#locks?${new URLSearchParams({ prefix: "odd/", name: `odd/${name}` })}`);
+      await page.getByText("Held by <b>x</b> 1 on h\\u{202e}ost for").waitFor();
+    }
+    await cluster.post("close", { session });
+  });
+
+  flow("shares six connections between its tabs, and a hidden tab has none", origin, async (page) => {
+    const watches = async () => {
+      const leader = await cluster.leader();
+      return (await cluster.status(leader)).figures?.watches;
+    };
+    const wanted = (n: number) => eventually(`${n} watches`, async () => ((await watches()) === n ? true : undefined));
+    await wanted(0);
+    await open(page, "locks");
+    const others = await Promise.all(Array.from({ length: 4 }, () => page.context().newPage()));
+    for (const other of others) await open(other, "locks?name=reports%2Fnightly");
+    for (const other of others) await other.getByText("5 wait, the first in front:").waitFor();
+    await wanted(10);
+    const hide = (other: Page, state: string) =>
+      other.evaluate((now) => {
+        Object.defineProperty(document, "visibilityState", { configurable: true, get: () => now });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, state);
+    for (const other of others) await hide(other, "hidden");
+    await wanted(2);
+    await hide(others[0] ?? page, "visible");
+    await wanted(4);
+    await others[0]?.waitForSelector(".state.live");
+  });
+});
+
+describe("a cluster in trouble", () => {
+  flow(
+    "follows a change of leaders without a reload",
+    origin,
+    async (page) => {
+      const leader = await cluster.leader();
+      const [follower = 1] = await cluster.followers();
+      at = follower;
+      await open(page, "cluster");
+      await mark(page);
+      await page.getByText(words.leaderIs(leader), { exact: true }).waitFor();
+      await cluster.kill(leader);
+      await problem(page, new RegExp(`Server ${leader} does not answer`));
+      const next = await cluster.leader();
+      await page.getByText(words.leaderIs(next), { exact: true }).waitFor();
+      await page.locator('a[href="#locks"]').first().click();
+      const session = await cluster.open("after", "db1");
+      await cluster.acquire(session, "after/the/change");
+      await row(page, "after/the/change").waitFor();
+      cluster.run(leader);
+      await page.getByText(words.noProblem).waitFor();
+      expect(await marked(page)).toBe(true);
+      await cluster.post("close", { session });
+    },
+    dying,
+  );
+
+  flow(
+    "says that its server is gone, and which others there are, and comes back by itself",
+    origin,
+    async (page) => {
+      await open(page, "locks");
+      await page.locator("tbody tr").first().waitFor();
+      await mark(page);
+      const rows = await page.locator("tbody tr").count();
+      await cluster.kill(at);
+      await page.waitForSelector(".state.stale", { timeout: 2500 });
+      await page.getByRole("alert").getByText(/Connection lost\. What is shown is/).waitFor();
+      expect(await page.locator(".lost a").count()).toBe(2);
+      expect(await page.locator("tbody tr").count()).toBe(rows);
+      await page.getByText(/last known/).waitFor();
+      await accessible(page);
+      await picture(page, "docs/dashboard/lost-light.png");
+      cluster.run(at);
+      await page.waitForSelector(".state.live");
+      await page.getByText(/last known/).waitFor({ state: "detached" });
+      expect(await marked(page)).toBe(true);
+    },
+    dying,
+  );
+
+  flow(
+    "is marked as old when its server hangs",
+    origin,
+    async (page) => {
+      await open(page, "cluster");
+      cluster.signal(at, "SIGSTOP");
+      await page.waitForSelector(".state.stale", { timeout: 4000 });
+      cluster.signal(at, "SIGCONT");
+      await page.waitForSelector(".state.live");
+    },
+    dying,
+  );
+
+  flow(
+    "says that there is no quorum, keeps what was known, and goes on when there is one again",
+    origin,
+    async (page) => {
+      await open(page, "locks");
+      await page.locator("tbody tr").first().waitFor();
+      await mark(page);
+      const rows = await page.locator("tbody tr").count();
+      const others = [1, 2, 3].filter((id) => id !== at);
+      for (const id of others) await cluster.kill(id);
+      await problem(page, /No leader since .*\. Nothing is granted\./);
+      await problem(page, `No quorum: 1 of 3 voters answers server ${at}`);
+      expect(await page.locator("tbody tr").count()).toBe(rows);
+      await page.getByText(/last known/).waitFor();
+      await accessible(page);
+      await picture(page, "docs/dashboard/no-quorum-light.png");
+      for (const id of others) cluster.run(id);
+      await page.getByText(words.noProblem).waitFor();
+      await page.getByText(/last known/).waitFor({ state: "detached" });
+      expect(await page.locator("tbody tr").count()).toBe(rows);
+      expect(await marked(page)).toBe(true);
+    },
+    dying,
+  );
+});
+
+describe("10,000 locks", () => {
+  // A session keeps 1,024 answers for a second, so many take so many locks at once.
+  let many: string[] = [];
+  const before = async () => (await cluster.status(at)).locks;
+
+  /** fill takes locks until so many are held. */
+  async function fill(from: number, to: number): Promise<void> {
+    let next = from;
+    await Promise.all(
+      many.map(async (session) => {
+        while (next < to) await cluster.acquire(session, `many/${String(next++).padStart(6, "0")}`);
+      }),
+    );
+  }
+
+  flow("are sorted, filtered and scrolled; more are shown by rank", origin, async (page) => {
+    many = await Promise.all(Array.from({ length: 64 }, () => cluster.open("many", "db1")));
+    // Those who waited before may have waited at a server that was killed.
+    const [first = "", second = ""] = many;
+    await cluster.acquire(first, "awaited");
+    await cluster.acquire(first, "zzz");
+    cluster.queue(second, "awaited");
+    const others = await before();
+    await fill(0, 10_000 - others);
+    await open(page, "locks?sort=name");
+    await page.getByText("10,000 locks held").waitFor();
+    expect(await page.locator("tbody tr:not(.pad)").count()).toBeLessThan(80);
+    await page.locator(".scroll").evaluate((e) => void (e.scrollTop = e.scrollHeight));
+    await row(page, "zzz").waitFor();
+    await page.getByLabel(words.sort).selectOption("queue");
+    await page.locator(".scroll").evaluate((e) => void (e.scrollTop = 0));
+    await row(page, "awaited").waitFor();
+    await page.getByLabel(words.prefix).fill("many/00100");
+    await page.getByText("10 locks held").waitFor();
+    await page.getByLabel(words.prefix).fill("");
+    await page.getByText("10,000 locks held").waitFor();
+    await fill(10_000 - others, 10_010);
+    await page.getByText(words.tooMany("locks")).waitFor();
+    await row(page, "awaited").waitFor();
+    expect(await page.locator("tbody tr:not(.pad)").count()).toBeLessThanOrEqual(50);
+    await accessible(page);
+    await page.getByLabel(words.prefix).fill("many/00000");
+    await page.getByText("10 locks held").waitFor();
+    for (const session of many) await cluster.post("close", { session });
+  });
+});
