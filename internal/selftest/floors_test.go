@@ -55,7 +55,7 @@ internal/pages:        internal/describe process trace algorithm algorithm/broke
 internal/pages/cmd:    internal/pages algorithm
 
 # The engine of the lab's page: requests in, frames out.
-lab/engine:            lab/scenario lab/sim trace trace/journal process algorithm algorithm/broken internal/describe scenarios
+lab/engine:            lab/scenario lab/sim lab/check trace trace/journal process algorithm algorithm/broken internal/describe scenarios
 lab/host:              lab/engine # serves the engine on loopback
 web/wasm:              lab/engine # and this in a worker of a browser
 

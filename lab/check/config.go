@@ -86,6 +86,11 @@ type Config struct {
 	// MaxStates and MaxDepth end a search. Zero: no such bound.
 	MaxStates uint64
 	MaxDepth  int
+
+	// Progress, if it is set, is called every 100 ms or so while the search goes on: by
+	// one of the goroutines that search, and never by two at the same time. A search that
+	// found something may be made again from its start.
+	Progress func(Progress)
 }
 
 // DefaultMemory is how much memory a search takes if nothing else is said.

@@ -73,6 +73,10 @@ type search struct {
 	depth       int
 	stopped     atomic.Pointer[string]
 
+	start   time.Time
+	told    time.Time // when progress was told last
+	telling sync.Mutex
+
 	mu     sync.Mutex
 	broken *finding
 	loop   *lasso // where a run goes on for ever
@@ -87,7 +91,7 @@ type finding struct {
 }
 
 func newSearch(ctx context.Context, cfg *Config) *search {
-	s := &search{ctx: ctx, cfg: cfg, space: newSpace(cfg), visited: newVisited(cfg.Memory, cfg.Reduce == PartialOrder && cfg.Order == BreadthFirst)}
+	s := &search{ctx: ctx, cfg: cfg, start: time.Now(), space: newSpace(cfg), visited: newVisited(cfg.Memory, cfg.Reduce == PartialOrder && cfg.Order == BreadthFirst)}
 	s.width = s.space.layout.stride + recordExtra
 	workers := cfg.Workers
 	if workers == 0 {
@@ -159,22 +163,21 @@ func (s *search) roots() [][]uint32 {
 // level expands chunks of a depth until none is left.
 func (s *search) level(w *worker, level *frontier) [][]uint32 {
 	out := &output{search: s}
-	transitions := uint64(0)
 	for s.stopped.Load() == nil {
 		i := int(level.taken.Add(1)) - 1
 		if i >= len(level.chunks) {
 			break
 		}
-		chunk, size := level.chunks[i], out.size
+		chunk, size, transitions := level.chunks[i], out.size, uint64(0)
 		for at := 0; at < len(chunk); at += batch * s.width {
 			transitions += s.visit(w, chunk[at:min(at+batch*s.width, len(chunk))], out)
 		}
 		s.states.Add(uint64(out.size - size))
+		s.transitions.Add(transitions)
 		level.chunks[i] = nil
 		s.recycle(chunk)
 		s.checkLimits()
 	}
-	s.transitions.Add(transitions)
 	return out.chunks
 }
 
@@ -185,6 +188,7 @@ func (s *search) record(words []uint32) ([]uint32, print) {
 }
 
 func (s *search) checkLimits() {
+	s.tell()
 	switch {
 	case errors.Is(s.ctx.Err(), context.Canceled):
 		s.stop("interruption")

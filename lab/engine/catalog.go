@@ -39,7 +39,7 @@ func (e *Engine) all(*Request) (Frame, error) {
 		}
 		for i := range broken.Variants {
 			v := &broken.Variants[i]
-			c.Broken = append(c.Broken, Broken{v.Name, v.Of.Name, v.Mistake, v.Tempting, v.Wrong, v.Breaks.String(), v.Command()})
+			c.Broken = append(c.Broken, Broken{v.Name, v.Of.Name, v.Mistake, v.Tempting, v.Wrong, v.Breaks.String(), v.Command(), checkOf(v)})
 		}
 		for _, p := range process.Properties {
 			c.Properties = append(c.Properties, p.String())

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -18,7 +19,10 @@ type Options struct {
 	Host   string // wasm or native
 	Cores  int
 	Memory uint64 // bytes that a run may take; 0: no limit
-	// Send takes the frames of answers, in order. It is called by Receive and Work.
+	// Context ends searches, which a request cannot end; nil: nothing does.
+	Context context.Context
+	// Send takes the frames of answers, in order. It is called by Receive and Work,
+	// during a search also from another goroutine, while Receive waits for that.
 	Send func(Frame)
 }
 
@@ -32,7 +36,12 @@ type Engine struct {
 }
 
 // New returns an engine without runs.
-func New(o Options) *Engine { return &Engine{options: o, runs: map[int]*run{}} }
+func New(o Options) *Engine {
+	if o.Context == nil {
+		o.Context = context.Background()
+	}
+	return &Engine{options: o, runs: map[int]*run{}}
+}
 
 // job is a request that is being worked on.
 type job struct {
@@ -78,7 +87,7 @@ func (e *Engine) answer(r *Request, call func(e *Engine, r *Request) (Frame, err
 
 // start makes a job of a request.
 func (e *Engine) start(r *Request, work func(e *Engine, j *job) (Frame, error)) {
-	j := &job{request: r}
+	j := &job{request: r, told: time.Now()}
 	j.next, j.stop = iter.Pull(func(yield func(struct{}) bool) {
 		defer e.recoverBug(r)
 		j.yield = yield
@@ -162,7 +171,7 @@ type named struct {
 var calls map[string]named
 
 var callNames = []string{
-	CallHello, CallCatalog, CallParse, CallOpen, CallMore, CallDescribe, CallStates, CallFind, CallHash, CallExport, CallClose, CallCancel,
+	CallHello, CallCatalog, CallParse, CallOpen, CallMore, CallDescribe, CallStates, CallFind, CallHash, CallExport, CallCheck, CallClose, CallCancel,
 }
 
 func init() {
@@ -177,6 +186,7 @@ func init() {
 		CallFind:     {work: (*Engine).find},
 		CallHash:     {answer: (*Engine).hash},
 		CallExport:   {work: (*Engine).export},
+		CallCheck:    {answer: (*Engine).check},
 		CallClose:    {answer: (*Engine).close},
 		CallCancel:   {answer: (*Engine).cancel},
 	}

@@ -70,6 +70,12 @@ func (p *page) answers(id uint64) []frame {
 	return all
 }
 
+// lastAnswer is the last frame of the last request.
+func (p *page) lastAnswer() frame {
+	all := p.answers(p.last)
+	return all[len(all)-1]
+}
+
 // result asks, waits for the end of all requests, and decodes the result.
 func result[T any](p *page, r engine.Request) T {
 	p.t.Helper()
@@ -330,12 +336,12 @@ func TestExports(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := result[engine.Exported](p, engine.Request{Call: engine.CallExport, Run: run.Run, Format: format})
-		if body := p.answers(p.last)[0].body; !bytes.Equal(body, want.Bytes()) || !strings.HasPrefix(e.Name, "lamport.") {
+		if body := p.lastAnswer().body; !bytes.Equal(body, want.Bytes()) || !strings.HasPrefix(e.Name, "lamport.") {
 			t.Errorf("%s as %s:\n%s\nis not\n%s", e.Name, format, body, want.Bytes())
 		}
 	}
 	result[engine.Exported](p, engine.Request{Call: engine.CallExport, Run: run.Run, Format: "journal"})
-	if _, err := journal.Decode(p.answers(p.last)[0].body, algorithm.Find); err != nil {
+	if _, err := journal.Decode(p.lastAnswer().body, algorithm.Find); err != nil {
 		t.Error(err)
 	}
 }

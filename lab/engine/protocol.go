@@ -41,6 +41,7 @@ type Request struct {
 	Query   *Query  `json:"query,omitempty"`
 	Format  string  `json:"format,omitempty"`
 	Request *uint64 `json:"request,omitempty"`
+	Check   *Check  `json:"check,omitempty"`
 }
 
 // The calls, with the fields of Request that each reads. Fields in brackets may be absent.
@@ -55,6 +56,7 @@ const (
 	CallFind     = "find"     // Run, Query, [From], [To], [Records]; answer: Found
 	CallHash     = "hash"     // Run, At; answer: Hash
 	CallExport   = "export"   // Run, Format, [From], [To]; answer: Exported, the file is the body
+	CallCheck    = "check"    // Check; answer: CheckProgress, Checked
 	CallClose    = "close"    // Run; answer: Done
 	CallCancel   = "cancel"   // Request; answer: Done
 )
@@ -138,6 +140,7 @@ type Broken struct {
 	Wrong    string `json:"wrong"`
 	Breaks   string `json:"breaks"`
 	Command  string `json:"command"` // shows the mistake
+	Check    *Check `json:"check"`   // finds it; null: a scenario shows it
 }
 
 // Scenario is a file that comes with the engine.
@@ -339,6 +342,63 @@ type Exported struct {
 	Run  int    `json:"run"`
 	Name string `json:"name"` // that the file should have
 	Type string `json:"mime"`
+}
+
+// Check is a search of all schedules within bounds, as conclave check makes it. What is
+// absent is as there: no faults, links that keep order, one entry of each.
+type Check struct {
+	Algorithm  string            `json:"algorithm"`
+	N          int               `json:"n"`
+	Entries    int               `json:"entries,omitempty"` // absent: 1
+	Requesters []int             `json:"requesters,omitempty"`
+	Options    map[string]string `json:"options,omitempty"`
+	Unordered  bool              `json:"unordered,omitempty"`
+	Timers     string            `json:"timers,omitempty"` // as-needed, synchronous, patient, any, never
+	Timeouts   int               `json:"timeouts,omitempty"`
+	Crashes    int               `json:"crashes,omitempty"`
+	Restarts   int               `json:"restarts,omitempty"`
+	Drops      int               `json:"drops,omitempty"`
+	Duplicates int               `json:"duplicates,omitempty"`
+	Reorders   int               `json:"reorders,omitempty"`
+	Cancels    int               `json:"cancels,omitempty"`
+	Traitors   []int             `json:"traitors,omitempty"` // ranks
+	Corrupt    bool              `json:"corrupt,omitempty"`  // begin in every state that a transient fault may leave
+	InFlight   int               `json:"inFlight,omitempty"` // messages on each link then
+	Liveness   bool              `json:"liveness,omitempty"`
+	Reduce     bool              `json:"reduce,omitempty"`     // leave out schedules that differ in nothing that matters
+	Properties []string          `json:"properties,omitempty"` // absent: what the algorithm claims
+	MaxStates  uint64            `json:"maxStates,omitempty"`
+	Memory     int64             `json:"memory,omitempty"` // bytes; absent: what hello says
+}
+
+// CheckProgress is the head of the progress of a search.
+type CheckProgress struct {
+	States      uint64  `json:"states"`
+	Transitions uint64  `json:"transitions"`
+	Depth       int     `json:"depth"`
+	Seconds     float64 `json:"seconds"`
+}
+
+// Checked answers check.
+type Checked struct {
+	CheckProgress
+	Verdict   string     `json:"verdict"`  // proved, violated, bounded
+	Sentence  string     `json:"sentence"` // the verdict with its bounds
+	Bounds    string     `json:"bounds"`
+	Stopped   string     `json:"stopped,omitempty"`  // what ended a search that is bounded
+	Property  string     `json:"property,omitempty"` // that is violated
+	Text      string     `json:"text,omitempty"`     // how
+	Scenario  string     `json:"scenario,omitempty"` // the run to the violation: open it
+	Steps     int        `json:"steps,omitempty"`    // of this run
+	Unreached []string   `json:"unreached"`          // rules that no schedule applied
+	Sometimes []CameTrue `json:"sometimes"`
+	Command   string     `json:"command"` // makes the same search
+}
+
+// CameTrue is a state that a search ought to come through.
+type CameTrue struct {
+	What    string `json:"what"`
+	Reached bool   `json:"reached"`
 }
 
 // Progress says how far a request has come that has not answered yet.

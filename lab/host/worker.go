@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/binary"
-	"sync"
 	"time"
 
 	"github.com/conclave-io/conclave/lab/engine"
@@ -13,9 +12,9 @@ import (
 type worker struct {
 	engine *engine.Engine
 	asked  chan *asked
-	ending chan struct{}
-	once   sync.Once
-	open   map[uint64]*asked // by the worker's own numbers
+	ending <-chan struct{}
+	end    context.CancelFunc // ends the worker, whatever it does
+	open   map[uint64]*asked  // by the worker's own numbers
 	last   uint64
 }
 
@@ -29,13 +28,11 @@ type asked struct {
 }
 
 func newWorker(o Options) *worker {
-	w := &worker{asked: make(chan *asked), ending: make(chan struct{}), open: map[uint64]*asked{}}
-	w.engine = engine.New(engine.Options{Build: o.Build, Host: "native", Cores: o.Cores, Memory: o.Memory, Send: w.send})
+	ctx, end := context.WithCancel(context.Background())
+	w := &worker{asked: make(chan *asked), ending: ctx.Done(), end: end, open: map[uint64]*asked{}}
+	w.engine = engine.New(engine.Options{Context: ctx, Build: o.Build, Host: "native", Cores: o.Cores, Memory: o.Memory, Send: w.send})
 	return w
 }
-
-// end ends the worker, whatever it does.
-func (w *worker) end() { w.once.Do(func() { close(w.ending) }) }
 
 // work answers requests until the worker is ended, or nobody asks for long.
 func (w *worker) work() {

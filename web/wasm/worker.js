@@ -6,7 +6,8 @@ const go = new Go();
 
 // counted tells how much of a response has come, and passes it on.
 function counted(response) {
-  const total = Number(response.headers.get("X-Unpacked-Length")) || 0;
+  const packed = response.headers.has("Content-Encoding");
+  const total = Number(response.headers.get("X-Unpacked-Length") ?? (packed ? 0 : response.headers.get("Content-Length")));
   let loaded = 0;
   const count = new TransformStream({
     transform(piece, to) {

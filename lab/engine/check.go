@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/broken"
+	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/process"
+)
+
+// timings are the names of when timers may run out.
+var timings = []string{
+	check.AsNeeded: "as-needed", check.Synchronous: "synchronous", check.Patient: "patient", check.AnyTime: "any", check.Never: "never",
+}
+
+// check searches, and tells how far it has come on the way.
+func (e *Engine) check(r *Request) (Frame, error) {
+	if r.Check == nil {
+		return Frame{}, &Problem{Code: CodeRequest, Message: "check: missing"}
+	}
+	cfg, err := e.searchOf(r.Check)
+	if err != nil {
+		return Frame{}, err
+	}
+	cfg.Progress = func(p check.Progress) {
+		e.options.Send(Frame{ID: r.ID, Type: TypeProgress, Head: CheckProgress{p.States, p.Transitions, p.Depth, p.Elapsed.Seconds()}})
+	}
+	result, err := check.Run(e.options.Context, cfg)
+	if err != nil {
+		return Frame{}, badCheck("%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "check: "), "process: "))
+	}
+	return Frame{Head: checked(r.Check, result)}, nil
+}
+
+func badCheck(format string, args ...any) *Problem {
+	return &Problem{Code: CodeRequest, Message: "check: " + fmt.Sprintf(format, args...)}
+}
+
+// searchOf returns the search that a request asks for.
+func (e *Engine) searchOf(c *Check) (check.Config, error) {
+	cfg := check.Config{
+		Spec: algorithm.Find(c.Algorithm), Process: process.Config{N: c.N}, Entries: c.Entries, Unordered: c.Unordered,
+		Timeouts: c.Timeouts, Crashes: c.Crashes, Restarts: c.Restarts, Drops: c.Drops, Duplicates: c.Duplicates,
+		Reorders: c.Reorders, Cancels: c.Cancels, Corrupt: c.Corrupt, InFlight: c.InFlight, Liveness: c.Liveness,
+		MaxStates: c.MaxStates, Memory: c.Memory, Workers: e.options.Cores, Requesters: processes(c.Requesters),
+	}
+	if cfg.Spec == nil {
+		return cfg, badCheck("there is no algorithm %q", c.Algorithm)
+	}
+	for _, name := range sortedKeys(c.Options) {
+		cfg.Process.Options = append(cfg.Process.Options, process.OptionValue{Name: name, Value: c.Options[name]})
+	}
+	if c.Timers != "" {
+		timing := slices.Index(timings, c.Timers)
+		if timing < 0 {
+			return cfg, badCheck("timers: %q: must be one of %s", c.Timers, strings.Join(timings, ", "))
+		}
+		cfg.Timing = check.Timing(timing)
+	}
+	if c.Reduce {
+		cfg.Reduce = check.PartialOrder
+	}
+	if len(c.Traitors) > 0 {
+		if cfg.Spec.Lies == nil {
+			return cfg, badCheck("traitors: %s is not for Byzantine processes", cfg.Spec.Name)
+		}
+		cfg.Traitors = [][]process.ID{processes(c.Traitors)}
+	}
+	for _, name := range c.Properties {
+		p := process.Property(name)
+		if !check.Checkable(p) {
+			return cfg, badCheck("properties: %q: cannot be checked", name)
+		}
+		cfg.Properties = append(cfg.Properties, p)
+	}
+	return cfg, e.limitMemory(&cfg)
+}
+
+// limitMemory sets how much memory a search may take: twice that of runs, if the page
+// does not say, and eight times as much at most.
+func (e *Engine) limitMemory(cfg *check.Config) error {
+	most := int64(e.options.Memory) * 8
+	switch {
+	case cfg.Memory < 0 || most > 0 && cfg.Memory > most:
+		return &Problem{Code: CodeLimit, Message: fmt.Sprintf("check: memory: %d: must be between 1 and %d", cfg.Memory, most)}
+	case cfg.Memory == 0 && most > 0:
+		cfg.Memory = min(check.DefaultMemory, most/4)
+	}
+	return nil
+}
+
+func processes(ranks []int) []process.ID {
+	var ids []process.ID
+	for _, r := range ranks {
+		ids = append(ids, process.ID(r))
+	}
+	return ids
+}
+
+func sortedKeys(m map[string]string) []string {
+	var keys []string
+	for name := range m {
+		keys = append(keys, name)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func checked(c *Check, r *check.Result) Checked {
+	done := Checked{
+		CheckProgress: CheckProgress{r.States, r.Transitions, r.Depth, r.Elapsed.Seconds()},
+		Verdict:       r.Verdict.String(), Sentence: r.Sentence(), Bounds: r.Config.Bounds(), Stopped: r.Stopped,
+		Unreached: append([]string{}, r.Unreached...), Sometimes: []CameTrue{}, Command: c.command(),
+	}
+	for _, s := range r.Sometimes {
+		done.Sometimes = append(done.Sometimes, CameTrue{s.What, s.Reached})
+	}
+	if r.Broken != nil {
+		done.Property, done.Text = r.Broken.Property.String(), r.Broken.Text
+	}
+	if r.Path != nil {
+		done.Scenario, done.Steps = string(r.Scenario()), len(r.Path.Steps)
+	}
+	return done
+}
+
+// command is what to type for the same search.
+func (c *Check) command() string {
+	text := fmt.Sprintf("conclave check %s -n %d", c.Algorithm, c.N)
+	for _, f := range []struct {
+		flag string
+		n    int
+	}{{"entries", c.Entries}, {"timeouts", c.Timeouts}, {"crashes", c.Crashes}, {"restarts", c.Restarts}, {"drops", c.Drops},
+		{"duplicates", c.Duplicates}, {"reorders", c.Reorders}, {"cancels", c.Cancels}, {"in-flight", c.InFlight}, {"states", int(c.MaxStates)}} {
+		if f.n > 0 {
+			text += fmt.Sprintf(" --%s %d", f.flag, f.n)
+		}
+	}
+	for _, f := range []struct {
+		text string
+		is   bool
+	}{{"--fifo=false", c.Unordered}, {"--corrupt", c.Corrupt}, {"--liveness", c.Liveness}, {"--reduce por", c.Reduce}, {"--timers " + c.Timers, c.Timers != ""}} {
+		if f.is {
+			text += " " + f.text
+		}
+	}
+	for _, name := range sortedKeys(c.Options) {
+		text += fmt.Sprintf(" --option %s=%s", name, c.Options[name])
+	}
+	for _, p := range c.Properties {
+		text += fmt.Sprintf(" --property %q", p)
+	}
+	return text + labels(" --requesters ", c.Requesters) + labels(" --traitors ", c.Traitors)
+}
+
+// labels are those of some ranks, for a flag.
+func labels(flag string, ranks []int) string {
+	text := ""
+	for i, r := range ranks {
+		text += []string{flag, ","}[min(i, 1)] + strconv.Itoa(r+1)
+	}
+	return text
+}
+
+// checkOf is the search that finds the mistake of a variant, or nil if only a scenario
+// shows it.
+func checkOf(v *broken.Variant) *Check {
+	if v.Scenario != "" {
+		return nil
+	}
+	b := &v.Bounds
+	c := &Check{
+		Algorithm: v.Name, N: b.N, Entries: b.Entries, Requesters: ranks(b.Clients), Duplicates: b.Duplicates, Timeouts: b.Timeouts,
+		Crashes: b.Crashes, Restarts: b.Restarts, Cancels: b.Cancels, Traitors: ranks(b.Traitors), Corrupt: b.Corrupt, InFlight: b.InFlight,
+	}
+	if b.AnyTime {
+		c.Timers = timings[check.AnyTime]
+	}
+	for _, o := range b.Options {
+		if c.Options == nil {
+			c.Options = map[string]string{}
+		}
+		c.Options[o.Name] = o.Value
+	}
+	if b.Alone {
+		c.Properties = []string{v.Breaks.String()}
+	}
+	return c
+}
