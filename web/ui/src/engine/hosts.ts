@@ -56,7 +56,7 @@ class NativeLink implements Link {
   readonly #listener: Listener;
 
   constructor(token: string, listener: Listener) {
-    this.#url = new URL("engine/call", root());
+    this.#url = new URL("call", document.baseURI);
     this.#url.searchParams.set("worker", crypto.randomUUID().slice(0, 32).replace(/-$/, ""));
     this.#headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
     this.#listener = listener;

@@ -95,6 +95,15 @@ export interface RuleRef {
   layer: number;
 }
 
+/** What an algorithm uses of the topology, by rank. */
+export interface Topology {
+  kind: string;
+  coordinator?: number;
+  successor?: number[];
+  parent?: number[]; // -1: none
+  quorums?: number[][];
+}
+
 export interface RunHead {
   run: number;
   name?: string;
@@ -103,7 +112,8 @@ export interface RunHead {
   d: number;
   messages: MessageRef[];
   rules: RuleRef[];
-  judged: string[];
+  judged?: string[];
+  topology?: Topology;
 }
 
 export interface ChunkHead {

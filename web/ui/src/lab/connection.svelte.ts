@@ -24,6 +24,12 @@ export class Connection {
 
   constructor(readonly renewed: (engine: Engine, hello: Hello) => void) {
     this.#token = takeToken();
+    // A native engine has room for a few pages, so one that is left makes room. A page
+    // that comes back from the browser's cache starts another engine.
+    addEventListener("pagehide", () => this.engine?.close());
+    addEventListener("pageshow", (event) => {
+      if (event.persisted) this.start();
+    });
   }
 
   get isNative(): boolean {

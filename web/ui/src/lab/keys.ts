@@ -68,6 +68,7 @@ const actions: Record<string, Action> = {
   v: ({ lab }) => (lab.axis = lab.axis === "real" ? "logical" : "real"),
   w: ({ lab }) => cone(lab, "past"),
   W: ({ lab }) => cone(lab, "future"),
+  m: ({ lab }) => (lab.mapShown = !lab.mapShown),
   s: (deck) => deck.choose("source"),
   "/": (deck) => deck.search(),
   "'": ({ lab }) => (lab.mark = lab.mark === undefined ? lab.cursor : undefined),

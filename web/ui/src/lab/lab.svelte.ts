@@ -6,6 +6,7 @@ import { future, past } from "./causality";
 import { Connection } from "./connection.svelte";
 import { Run } from "./run";
 import { Texts } from "./texts.svelte";
+import { unanswered } from "./waits";
 
 /** What undo goes back to. */
 interface Doc {
@@ -91,6 +92,12 @@ export class Lab {
     if (cone === "past") return past(run, cursor);
     return cone === "future" ? future(run, cursor) : new Set([...past(run, cursor), ...future(run, cursor)]);
   });
+  /** Who waits for whom after the record at the cursor. */
+  waits = $derived.by(() => {
+    void this.grown;
+    return this.run ? unanswered(this.run, this.cursor) : [];
+  });
+  mapShown = $state(true);
   flying = $derived.by(() => {
     void this.grown;
     return this.run?.flying(this.cursor) ?? [];
@@ -237,7 +244,8 @@ export class Lab {
 
   #open(engine: Engine, text: string): void {
     const serial = ++this.#serial;
-    const before = this.run;
+    // A run of an engine that has ended has no number that this engine knows.
+    const before = this.texts?.engine === engine ? this.run : undefined;
     this.text = text;
     this.opening = true;
     this.differsAt = undefined;
@@ -389,8 +397,8 @@ export class Lab {
     try {
       for (;;) {
         const { run, cursor: at } = this;
-        const { engine } = this.connection;
-        if (!run || !engine || (this.states?.run === run && this.states.at === at)) return;
+        const engine = this.texts?.engine;
+        if (!run || !engine || engine !== this.connection.engine || (this.states?.run === run && this.states.at === at)) return;
         const ranks = this.#statesOf(run);
         const answer = await engine.call<{ processes: ProcessState[] }>({ call: "states", run: run.head.run, at, ...(ranks ? { ranks } : {}) });
         if (this.run === run) this.states = { run, at, processes: answer.processes };

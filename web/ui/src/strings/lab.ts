@@ -94,6 +94,15 @@ export const lab = {
     loading: "…",
   },
 
+  map: {
+    title: "Who waits for whom",
+    label: "The processes, what is on its way between them, and who waits for whom.",
+    button: "Map",
+    waits: (from: string, to: string[]) => `${from} has no answer from ${to.length > 1 ? `${to.slice(0, -1).join(", ")} and ` : ""}${to.at(-1) ?? ""}.`,
+    circle: (chain: string) => `A circle: each has the request of the one before and has not answered. ${chain}`,
+    hint: "From the messages alone: a process that waits has sent these others a message since it asked, and no answer has arrived. Red: the other has the request and has sent nothing back.",
+  },
+
   rules: {
     title: "Rules",
     never: "never in this run",
@@ -196,6 +205,7 @@ export const lab = {
       ["Esc", "clear the selection"],
       ["v", "real or logical time"],
       ["w W", "what led to this record, what followed from it"],
+      ["m", "map"],
       ["s", "source"],
       ["/", "search the records"],
       ["'", "set the mark: what changes from here on is shown"],
