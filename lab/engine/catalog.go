@@ -96,18 +96,22 @@ func readScenario(r *Request) (*scenario.Scenario, error) {
 		name = "scenario"
 	}
 	s, err := scenario.Parse(name, []byte(r.Text))
-	var wrong *scenario.Error
-	if errors.As(err, &wrong) {
-		p := &Problem{Code: CodeScenario, Message: wrong.Text, Line: wrong.Line, Suggestion: wrong.Suggestion()}
-		return nil, p
-	}
 	if err != nil {
-		return nil, err
+		return nil, scenarioProblem(err)
 	}
 	if cfg := s.Config(); cfg.Process.N > MostProcesses {
 		return nil, &Problem{Code: CodeLimit, Message: "the lab shows at most 65,534 processes; use conclave sim"}
 	}
 	return s, nil
+}
+
+// scenarioProblem says what is wrong in a scenario, and where.
+func scenarioProblem(err error) error {
+	var wrong *scenario.Error
+	if errors.As(err, &wrong) {
+		return &Problem{Code: CodeScenario, Message: wrong.Text, Line: wrong.Line, Suggestion: wrong.Suggestion()}
+	}
+	return err
 }
 
 // aboutRun describes the run of a scenario.

@@ -171,7 +171,7 @@ type named struct {
 var calls map[string]named
 
 var callNames = []string{
-	CallHello, CallCatalog, CallParse, CallOpen, CallMore, CallDescribe, CallStates, CallFind, CallHash, CallExport, CallCheck, CallClose, CallCancel,
+	CallHello, CallCatalog, CallParse, CallOpen, CallMore, CallDescribe, CallStates, CallFind, CallHash, CallExport, CallCheck, CallEdit, CallClose, CallCancel,
 }
 
 func init() {
@@ -187,6 +187,7 @@ func init() {
 		CallHash:     {answer: (*Engine).hash},
 		CallExport:   {work: (*Engine).export},
 		CallCheck:    {answer: (*Engine).check},
+		CallEdit:     {answer: (*Engine).edit},
 		CallClose:    {answer: (*Engine).close},
 		CallCancel:   {answer: (*Engine).cancel},
 	}

@@ -42,6 +42,7 @@ type Request struct {
 	Format  string  `json:"format,omitempty"`
 	Request *uint64 `json:"request,omitempty"`
 	Check   *Check  `json:"check,omitempty"`
+	Edit    *Edit   `json:"edit,omitempty"`
 }
 
 // The calls, with the fields of Request that each reads. Fields in brackets may be absent.
@@ -57,6 +58,7 @@ const (
 	CallHash     = "hash"     // Run, At; answer: Hash
 	CallExport   = "export"   // Run, Format, [From], [To]; answer: Exported, the file is the body
 	CallCheck    = "check"    // Check; answer: CheckProgress, Checked
+	CallEdit     = "edit"     // Run, At, Edit, Text, [Name]: the scenario of the run; answer: Edited
 	CallClose    = "close"    // Run; answer: Done
 	CallCancel   = "cancel"   // Request; answer: Done
 )
@@ -399,6 +401,29 @@ type Checked struct {
 type CameTrue struct {
 	What    string `json:"what"`
 	Reached bool   `json:"reached"`
+}
+
+// Edit is what somebody does to a run after a record: one more line of its scenario.
+type Edit struct {
+	// Do is a fault: crash, restart, pause, resume (Rank, [For]), partition (Ranks, [For],
+	// [OneWay]), heal, lose, repeat (Flight); or a command: acquire (Rank, [For]: how long
+	// it stays inside), release, cancel, campaign, resign, leave, record (Rank), suspect,
+	// trust, fail, rejoin (Rank: of whom; To: who is told).
+	Do     string `json:"do"`
+	Rank   int    `json:"rank,omitempty"`
+	To     int    `json:"to,omitempty"`
+	Ranks  []int  `json:"ranks,omitempty"`
+	Flight int    `json:"flight,omitempty"`
+	For    string `json:"for,omitempty"` // a time as scenarios have it: 3, 2.5D, 5ms
+	OneWay bool   `json:"oneWay,omitempty"`
+}
+
+// Edited answers edit. Open the text like the run to see what it changes.
+type Edited struct {
+	Text string `json:"text"`
+	Line int    `json:"line"` // that was added or changed
+	Item string `json:"item"` // what was added
+	Time int64  `json:"time"` // when it happens, nanoseconds
 }
 
 // Progress says how far a request has come that has not answered yet.

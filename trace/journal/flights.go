@@ -96,3 +96,61 @@ func markOf(m *process.Message) uint32 {
 	}
 	return uint32(h ^ h>>32)
 }
+
+// Sent is a message as it was sent to one process.
+type Sent struct {
+	Name     string
+	From, To process.ID
+	Time     int64
+	// Earlier is how many of its name were sent on the same link at the same time before
+	// it; Cut, how many of them a partition kept off the link.
+	Earlier, Cut int
+	Lost         bool // it is lost in this run
+}
+
+// Sent returns what a flight is, or false if no record sent it: if a fault put it on the
+// link, or the link made it from another.
+func (j *Journal) Sent(flight int) (s Sent, ok bool) {
+	if flight < 0 || flight >= len(j.sender) || j.sender[flight] == 0 || j.fate[flight]&Copy != 0 {
+		return Sent{}, false
+	}
+	sender := j.sender[flight]
+	s = Sent{
+		Name: j.nameOf(j.about[flight]), From: process.ID(j.process[sender-1]), To: process.ID(j.to[flight]),
+		Time: j.time[sender-1], Lost: j.fate[flight] == Lost,
+	}
+	for i := flight - 1; i >= 0; i-- {
+		other := j.sender[i]
+		if other == 0 {
+			continue
+		}
+		if j.time[other-1] < s.Time {
+			break
+		}
+		if j.process[other-1] != j.process[sender-1] || j.to[i] != j.to[flight] || j.fate[i]&Copy != 0 || j.nameOf(j.about[i]) != s.Name {
+			continue
+		}
+		s.Earlier++
+		if end := j.ended[i]; end != 0 && j.fate[i] == Lost && j.time[end-1] == s.Time && j.describeHost(end).Note == "partition" {
+			s.Cut++
+		}
+	}
+	return s, true
+}
+
+// nameOf returns the name of the messages of a type.
+func (j *Journal) nameOf(typ uint8) string {
+	layer := len(j.types) - 1
+	for layer > 0 && j.types[layer] >= int(typ) {
+		layer--
+	}
+	return j.spec.Layer(uint8(layer)).Messages[int(typ)-1-j.types[layer]].Name
+}
+
+// Time returns the time of a record; that of 0 is 0.
+func (j *Journal) Time(record int) int64 {
+	if record == 0 {
+		return 0
+	}
+	return j.time[record-1]
+}

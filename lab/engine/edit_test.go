@@ -1,0 +1,109 @@
+package engine_test
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/lab/engine"
+)
+
+// Edits at random places change nothing before them, happen where they say, and the run
+// that is sent from the first difference is the one that a fresh run is.
+func TestEdits(t *testing.T) {
+	p := newPage(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	edits, lost := 0, 0
+	for _, id := range []string{"mutex/ricart-agrawala", "mutex/maekawa", "raymond-crash", "mutex/lamport", "bully", "super-peer-loss", "multicast/total-sequencer"} {
+		text := p.scenario(id)
+		var base columns
+		run, _ := p.open(engine.Request{Text: text, Name: id}, &base)
+		n := len(run.Header.Labels)
+		for range 12 {
+			at := random.IntN(len(base.records) + 1)
+			rank := random.IntN(n)
+			edit := []engine.Edit{
+				{Do: "crash", Rank: rank}, {Do: "crash", Rank: rank, For: "3"}, {Do: "pause", Rank: rank, For: "2"},
+				{Do: "partition", Ranks: []int{rank}, For: "4"}, {Do: "partition", Ranks: []int{rank}, OneWay: true},
+				{Do: "lose", Flight: random.IntN(len(base.flights))}, {Do: "repeat", Flight: random.IntN(len(base.flights))},
+				{Do: "leave", Rank: rank}, {Do: "suspect", Rank: rank, To: (rank + 1) % n},
+			}[random.IntN(9)]
+			if f := base.flights[edit.Flight]; (edit.Do == "lose" || edit.Do == "repeat") && (f.sender == 0 || f.fate&0x82 != 0) {
+				got := p.problem(engine.Request{Call: engine.CallEdit, Run: run.Run, At: at, Text: text, Edit: &edit})
+				if got.Code != engine.CodeRequest {
+					t.Errorf("%s: %+v of a message that cannot be: %+v", id, edit, got)
+				}
+				continue
+			}
+			edits++
+			done := result[engine.Edited](p, engine.Request{Call: engine.CallEdit, Run: run.Run, At: at, Text: text, Edit: &edit})
+			if !strings.Contains(strings.Split(done.Text, "\n")[done.Line-1], done.Item) {
+				t.Errorf("%s: line %d does not have %s", id, done.Line, done.Item)
+			}
+			like := columns{append([][]byte{}, base.records...), append([]flight{}, base.flights...)}
+			var fresh columns
+			p.open(engine.Request{Text: done.Text, Like: run.Run}, &like)
+			chunk := decode[engine.Chunk](t, p.answers(p.last)[1])
+			p.open(engine.Request{Text: done.Text}, &fresh)
+			if !reflect.DeepEqual(like, fresh) {
+				t.Errorf("%s: %s: what was sent from the first difference is not the fresh run", id, done.Item)
+			}
+			if edit.Do != "lose" && edit.Do != "repeat" {
+				if chunk.Same < at {
+					t.Errorf("%s: %s after record %d: only %d records are the same", id, done.Item, at, chunk.Same)
+				}
+				continue
+			}
+			lost++
+			f := fresh.flights[edit.Flight]
+			if chunk.Same < int(f.sender) || f.sender != base.flights[edit.Flight].sender {
+				t.Errorf("%s: %s: only %d records are the same", id, done.Item, chunk.Same)
+			}
+			if edit.Do == "lose" && f.fate != 2 || edit.Do == "repeat" && fresh.copies(f) <= base.copies(f) {
+				t.Errorf("%s: %s: flight %d is %+v", id, done.Item, edit.Flight, f)
+			}
+		}
+	}
+	if edits < 50 || lost < 10 {
+		t.Errorf("only %d edits were tried, %d of messages", edits, lost)
+	}
+}
+
+// copies returns how many copies of a flight the link made.
+func (c *columns) copies(of flight) int {
+	n := 0
+	for _, f := range c.flights {
+		if f.fate&0x80 != 0 && f.sender == of.sender && f.to == of.to && f.typ == of.typ {
+			n++
+		}
+	}
+	return n
+}
+
+func TestBadEdits(t *testing.T) {
+	p := newPage(t)
+	const text = "algorithm: lamport\nn: 3\nworkload: {commands: [{at: 0, acquire: 1}]}\n"
+	run, end := p.open(engine.Request{Text: text}, &columns{})
+	for _, c := range []struct {
+		at         int
+		edit       *engine.Edit
+		text       string
+		code, want string
+	}{
+		{0, nil, text, engine.CodeRequest, "missing"},
+		{end.Records + 1, &engine.Edit{Do: "crash"}, text, engine.CodeRequest, "at: "},
+		{1, &engine.Edit{Do: "dance"}, text, engine.CodeRequest, "dance"},
+		{1, &engine.Edit{Do: "crash", Rank: 3}, text, engine.CodeRequest, "rank 3"},
+		{1, &engine.Edit{Do: "crash", For: "3}, {at: 1"}, text, engine.CodeRequest, "for: "},
+		{1, &engine.Edit{Do: "lose", Flight: 1000}, text, engine.CodeRequest, "flight: 1000"},
+		{1, &engine.Edit{Do: "crash", For: "soon"}, text, engine.CodeScenario, "soon"},
+		{1, &engine.Edit{Do: "partition"}, text, engine.CodeScenario, "empty"},
+		{1, &engine.Edit{Do: "crash"}, "n: 3\n", engine.CodeScenario, "algorithm"},
+	} {
+		got := p.problem(engine.Request{Call: engine.CallEdit, Run: run.Run, At: c.at, Text: c.text, Edit: c.edit})
+		if got.Code != c.code || !strings.Contains(got.Message, c.want) {
+			t.Errorf("%+v fails with %+v, it must be %s with %q", c.edit, got, c.code, c.want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/conclave-io/conclave/process"
+)
+
+// AddFault returns the text of a scenario with one more fault, such as {at: 3, crash: 2},
+// and the line where it stands. All else stays as it is, comments too. The error is one
+// of the text, or of what it becomes.
+func AddFault(name string, text []byte, fault string) (edited []byte, line int, err error) {
+	return add(name, text, fault, "faults")
+}
+
+// AddCommand does the same with a command of the workload.
+func AddCommand(name string, text []byte, command string) (edited []byte, line int, err error) {
+	return add(name, text, command, "workload", "commands")
+}
+
+// add adds an item to a list that is reached by the keys.
+func add(name string, text []byte, item string, keys ...string) ([]byte, int, error) {
+	if _, err := Parse(name, text); err != nil {
+		return nil, 0, err
+	}
+	d := &decoder{file: name}
+	e := editor{lines: strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")}
+	e.add(d.document(text), len(e.lines)+1, "", item, keys)
+	edited := []byte(strings.Join(e.lines, "\n") + "\n")
+	if _, err := Parse(name, edited); err != nil {
+		return nil, 0, err
+	}
+	return edited, e.line, nil
+}
+
+// editor changes a text line by line.
+type editor struct {
+	lines []string
+	line  int // that was added or changed last, from 1
+}
+
+// add adds an item below a mapping, which ends before a line. The keys that are missing
+// are added, too.
+func (e *editor) add(n *yaml.Node, end int, indent, item string, keys []string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value != keys[0] {
+			continue
+		}
+		if i+2 < len(n.Content) {
+			end = n.Content[i+2].Line
+		}
+		value := n.Content[i+1]
+		switch {
+		case len(keys) > 1 && value.Kind == yaml.MappingNode:
+			e.add(value, end, strings.Repeat(" ", value.Column-1), item, keys[1:])
+		case value.Style&yaml.FlowStyle != 0:
+			e.into(value, item)
+		default:
+			e.insert(e.last(end), strings.Repeat(" ", value.Column-1)+"- "+item)
+		}
+		return
+	}
+	if n.Style&yaml.FlowStyle != 0 {
+		e.into(n, strings.Join(keys, ": {")+": ["+item+"]"+strings.Repeat("}", len(keys)-1))
+		return
+	}
+	at := e.last(end)
+	for _, key := range keys {
+		e.insert(at, indent+key+":")
+		at, indent = at+1, indent+"  "
+	}
+	e.insert(at, indent+"- "+item)
+}
+
+// last returns how many lines there are up to the last one before a line that is neither
+// empty nor a comment.
+func (e *editor) last(end int) int {
+	at := end - 1
+	for at > 0 {
+		if line := strings.TrimSpace(e.lines[at-1]); line != "" && line[0] != '#' {
+			break
+		}
+		at--
+	}
+	return at
+}
+
+// insert inserts a line after so many.
+func (e *editor) insert(at int, text string) {
+	e.lines = append(e.lines[:at:at], append([]string{text}, e.lines[at:]...)...)
+	e.line = at + 1
+}
+
+// into puts something first into a list or mapping in brackets.
+func (e *editor) into(n *yaml.Node, text string) {
+	if len(n.Content) > 0 {
+		text += ", "
+	}
+	line := []rune(e.lines[n.Line-1])
+	e.lines[n.Line-1] = string(line[:n.Column]) + text + string(line[n.Column:])
+	e.line = n.Line
+}
+
+// TimeText returns a time as a scenario has it: in D if that is short, and else in
+// nanoseconds.
+func TimeText(t, d process.Duration) string {
+	scaled, digits := t, 0
+	for scaled%d != 0 && digits < 3 {
+		scaled, digits = scaled*10, digits+1
+	}
+	if scaled%d != 0 {
+		return fmt.Sprintf("%dns", t)
+	}
+	return strconv.FormatFloat(float64(scaled/d)/[]float64{1, 10, 100, 1000}[digits], 'f', -1, 64)
+}
