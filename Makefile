@@ -135,6 +135,7 @@ long-model: go-version ## the registry beside its naive twin, 100,000 steps
 .PHONY: long-vopr
 long-vopr: go-version ## 24 simulated hours of the server under catastrophe
 	$(PART) -part vopr -title "The server under catastrophe" $(GO) run ./internal/vopr/run -hours 24
+	$(GO) run ./internal/vopr/run -live -hours 2
 	$(GO) test -count 1 ./internal/vopr -run TestReport -update
 
 .PHONY: long-lease

@@ -61,6 +61,11 @@
 // secret. In a fifth of the plans servers bound the state, each by another size, and
 // floods of requests have large values.
 //
+// In plans that are live servers have seats, an operator changes what guards which names,
+// and a stand-in takes the place of the algorithms that will run on the servers: see
+// seating. Clients in it believe as long as any may: to the end of what they were told,
+// less the margin, by a clock that is as slow as allowed.
+//
 // # What is required
 //
 // The judge looks on after each step:

@@ -30,6 +30,10 @@ func (w *world) strike(f Fault) {
 	case Split:
 		side := endpoint(f.Arg)&0xff | endpoint(f.Arg)>>8<<clientBit
 		w.sever(f.For*ms, &cut{side, ^side}, &cut{^side, side})
+	case Sever:
+		if a, b := w.target(f.Who), w.target(int(f.Arg)); a != nil && a != b {
+			w.sever(f.For*ms, &cut{a.endpoint(), b.endpoint()}, &cut{b.endpoint(), a.endpoint()})
+		}
 	case Join, Remove, Promote, Resign:
 		w.reshape(f)
 	case End:
@@ -194,6 +198,9 @@ func (w *world) heal() {
 	for _, c := range w.clients {
 		c.turnBack()
 		c.resume()
+	}
+	if w.live != nil {
+		w.live.heal()
 	}
 }
 

@@ -72,6 +72,9 @@ func (j *judge) watch(s *server) {
 	if applied%8 == 0 {
 		j.hash(s, applied)
 	}
+	if w.live != nil {
+		w.live.watch(s, applied > j.frontier)
+	}
 	if applied > j.frontier {
 		j.frontier = applied
 		j.advance(s)
@@ -295,6 +298,9 @@ func (w *world) unfinished() string {
 		if c.observer != nil && !c.observer.knows(leader) {
 			return fmt.Sprintf("the observer of %q, class %d, does not know the state", c.observer.name, c.observer.class)
 		}
+	}
+	if w.live != nil {
+		return w.live.unfinished(leader)
 	}
 	return ""
 }

@@ -22,6 +22,8 @@ type Mutant struct {
 	Edits []Edit
 	// Traces: the model of the sessions finds it. No promise has shown it.
 	Traces bool
+	// Live: plans in which algorithms guard names find it, and no others.
+	Live bool
 	// Harmless is a mistake that nobody can see by itself.
 	Harmless bool
 }
@@ -30,7 +32,7 @@ type Mutant struct {
 type Edit struct{ File, Old, New string }
 
 // Mutants are mistakes that a server or a client of this kind invites.
-var Mutants = slices.Concat(replicaMutants, registryMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants)
+var Mutants = slices.Concat(replicaMutants, registryMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants, seatMutants)
 
 // Check is what finds the mutant, as the command run names it.
 func (m *Mutant) Check() string {

@@ -65,7 +65,7 @@ func searchForAll(t *testing.T) {
 			if m.Harmless {
 				seeds, record = 200, ""
 			}
-			out, err := exec.Command(build(t, m), "-check="+m.Check(), "-shrink=0", fmt.Sprint("-seeds=", seeds), "-record="+record).CombinedOutput()
+			out, err := exec.Command(build(t, m), "-check="+m.Check(), fmt.Sprint("-live=", m.Live), "-shrink=0", fmt.Sprint("-seeds=", seeds), "-record="+record).CombinedOutput()
 			if found := err != nil; found == m.Harmless {
 				t.Errorf("%s\nin %d seeds a violation was found: %t\n%s", m.Why, seeds, found, out)
 			}

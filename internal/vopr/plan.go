@@ -28,8 +28,11 @@ type Plan struct {
 	Limits bool `json:"limits,omitempty"`
 	// Deadlocks lets workers keep what they hold while others of their program wait, and
 	// all servers read the level that has that.
-	Deadlocks bool    `json:"deadlocks,omitempty"`
-	Faults    []Fault `json:"faults"`
+	Deadlocks bool `json:"deadlocks,omitempty"`
+	// Live lets algorithms on the servers guard some names, and all servers read the level
+	// that has that. See seating.
+	Live   bool    `json:"live,omitempty"`
+	Faults []Fault `json:"faults"`
 }
 
 // Kind is what goes wrong.
@@ -66,6 +69,7 @@ const (
 	Stuck   Kind = "stuck"   // a client does not reach one of the servers
 	Flood   Kind = "flood"   // a client asks for hundreds of locks at once
 	Unread  Kind = "unread"  // a client does, and takes no replies for a while
+	Sever   Kind = "sever"   // two servers do not hear each other; no plan draws it but DrawLive
 	Theft   Kind = "theft"   // a client asks for something in the session of another, whose id, or secret, it knows
 )
 
@@ -92,7 +96,7 @@ var weights = []struct {
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
 	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3}, {End, 8},
-	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Unread, 3}, {Narrow, 5}, {Empty, 8}, {Boot, 3}, {Theft, 4},
+	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Unread, 3}, {Narrow, 5}, {Empty, 8}, {Boot, 3}, {Theft, 4}, {Sever, 0},
 }
 
 // Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
@@ -216,7 +220,11 @@ func (p *Plan) Validate() error {
 // Encode writes a plan with a fault to a line.
 func (p *Plan) Encode() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"levels\": %t, \"limits\": %t, \"deadlocks\": %t, \"faults\": [", p.Seed, p.Servers, p.Clients, p.Millis, p.Levels, p.Limits, p.Deadlocks)
+	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"levels\": %t, \"limits\": %t, \"deadlocks\": %t, ", p.Seed, p.Servers, p.Clients, p.Millis, p.Levels, p.Limits, p.Deadlocks)
+	if p.Live {
+		b.WriteString("\"live\": true, ")
+	}
+	b.WriteString("\"faults\": [")
 	for i, f := range p.Faults {
 		line, err := json.Marshal(f)
 		if err != nil {

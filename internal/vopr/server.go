@@ -283,6 +283,10 @@ func (s *server) carryOut(out *replica.Output) {
 	}
 	s.store(out)
 	s.deliver(out.Replies)
+	if s.w.live != nil {
+		s.w.live.answer(s, out.Seats)
+		s.w.live.tell(out.Replies)
+	}
 	for _, read := range out.Reads {
 		finish := s.reads[read.ID]
 		delete(s.reads, read.ID)

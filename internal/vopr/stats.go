@@ -68,6 +68,8 @@ type Stats struct {
 	Longest   int64 // ns that one of them waited for an answer then, at most
 	Slowest   int64 // ns from the end of the faults until everyone was served, at most
 
+	Seats SeatStats
+
 	Compared leasemodel.Compared // decisions that the model of the sessions allows
 }
 
@@ -127,6 +129,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Longest = max(s.Longest, o.Longest)
 	s.Dismissed += o.Dismissed
 	s.Compared.Add(&o.Compared)
+	s.Seats.add(&o.Seats)
 	s.Slowest = max(s.Slowest, o.Slowest)
 }
 

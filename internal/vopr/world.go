@@ -36,7 +36,8 @@ type world struct {
 	operator
 	attendant
 	judge judge
-	trace *trace // nil if traces are not checked
+	trace *trace   // nil if traces are not checked
+	live  *seating // nil unless the plan has live names
 	stats Stats
 	found *Violation
 }
@@ -121,8 +122,8 @@ func newWorld(plan Plan, log io.Writer, checks Checks) *world {
 	if plan.Deadlocks {
 		w.judge.tested = newPretested()
 	}
-	if checks&Traces != 0 {
-		w.trace = newTrace(w)
+	if checks&Traces != 0 && !plan.Live {
+		w.trace = newTrace(w) // the model has no seats
 	}
 	w.foundCluster()
 	for slot := range plan.Clients {
@@ -135,6 +136,9 @@ func newWorld(plan Plan, log io.Writer, checks Checks) *world {
 	w.at(lookPeriod, w.attend)
 	if plan.Levels {
 		w.at(levelSoak, w.roll)
+	}
+	if plan.Live {
+		w.live = newSeating(w)
 	}
 	w.at(w.end, w.heal)
 	return w

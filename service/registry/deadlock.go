@@ -166,6 +166,10 @@ func (res *resource) needsAll(c *claim) bool {
 // wait. It reports false if there is too much to search.
 func (s *search) expand(at int) bool {
 	res, first := s.nodes[at].res, len(s.holds)
+	if s.nodes[at].all && s.reg.drains(res) && res.fits(append(slices.Clone(res.queue()), s.request)[0].terms) {
+		s.release(at) // there is room: those who wait, wait for the drain to end
+		return true
+	}
 	s.reg.graph.ascend(edge{hold: res.key()}, func(e edge) bool {
 		if e.hold != res.key() {
 			return false

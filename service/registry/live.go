@@ -353,7 +353,8 @@ func (r *Registry) settleLive(fx *Effects) {
 		return
 	}
 	l := r.thawLive()
-	if l.Settle(r.epoch, r.heldUnder) {
+	// If nobody is left, a guard that waits for its members to be quiet may change next.
+	for l.Settle(r.epoch, r.heldUnder) {
 		r.epoch, r.counter = l.Epoch, 0
 		fx.View = true
 		for _, prefix := range draining {

@@ -26,7 +26,8 @@ func TestModel(t *testing.T) {
 	coverage := map[string]int{}
 	for range 5 {
 		rapid.Check(t, func(t *rapid.T) {
-			w := &walk{t: t, reg: atLevel(version.Max), term: 1, seen: coverage}
+			w := &walk{t: t, reg: atLevel(version.Live), term: 1, seen: coverage}
+			w.naive.live = naiveLive{guards: map[string]*naiveGuard{}, voters: map[uint64]bool{}, quiet: map[string]bool{}}
 			for range max(1, *steps/modelChecks) {
 				w.step()
 			}
@@ -48,7 +49,7 @@ func missed(seen map[string]int) (places []string) {
 		"granted from the queue", "granted on expiry", "sent again", "cancelled too late", "cancelled in advance",
 		"election changed", "several expired", "void verdict", "renewed from silence",
 		"REVOKED", "NOT_FOUND", "DEADLOCK", "deadlock of one", "deadlock of two", "deadlock of three", "waits and keeps", "several readers", "readers after a cancel", "by priority", "transferred",
-		"dropped", "overtaken", "session ended by another", "refused while leaving", "withdrawn by another", "floor below fence", "floor of a revoked holder", "asked to leave by a renewal",
+		"dropped", "overtaken", "session ended by another", "refused while leaving", "withdrawn by another", "floor below fence", "floor of a revoked holder", "asked to leave by a renewal", "MOVED", "UNAVAILABLE", "NOT_MEMBER",
 	} {
 		if seen[what] == 0 {
 			places = append(places, what)
@@ -71,7 +72,8 @@ type walk struct {
 	granted map[place]uint64 // the holders before the step, and their fences
 	silent  bool             // some session was silent before the step
 
-	versions []frozen // some that were taken on the way
+	seats    [4]walkClient // s to v, of servers 1, 2, 1 and 3
+	versions []frozen      // some that were taken on the way
 }
 
 // frozen is a version, and what it was when it was taken.
@@ -134,6 +136,9 @@ func (w *walk) step() {
 
 // command draws what comes next.
 func (w *walk) command() Command {
+	if rapid.IntRange(0, 6).Draw(w.t, "live") == 0 {
+		return w.aboutLive()
+	}
 	who := rapid.IntRange(0, len(w.clients)-1).Draw(w.t, "who")
 	client := &w.clients[who]
 	if client.next == 0 {
@@ -153,7 +158,7 @@ func (w *walk) command() Command {
 		return Command{Op: OpEnd, Session: walkSession(who), Value: "why", Origin: Origin{Request: [16]byte(sessionNamed("op"))}}
 	case kind < 94:
 		w.term++
-		return Command{Op: OpMember, Member: Member{ID: 1, UID: w.term}}
+		return Command{Op: OpMember, Member: Member{ID: 1 + w.term%3, UID: w.term}}
 	case kind < 97:
 		return w.send(who, rapid.SampledFrom([]Command{{Op: OpOpen, TTL: 10e9}, {Op: OpRenew}}).Draw(w.t, "renewal"))
 	case kind < 98:
@@ -279,6 +284,9 @@ func (w *walk) verdict() Command {
 	}
 	for range rapid.IntRange(1, 3).Draw(w.t, "sessions") {
 		lease := Lease{Session: walkSession(rapid.IntRange(0, len(w.clients)-1).Draw(w.t, "whose"))}
+		if rapid.IntRange(0, 4).Draw(w.t, "seat") == 0 {
+			lease.Session = walkSeat(rapid.IntRange(0, len(w.seats)-1).Draw(w.t, "which"))
+		}
 		if s, alive := w.reg.Session(lease.Session); alive {
 			lease.Renewals = s.Renewals - rapid.SampledFrom([]uint64{0, 0, 0, 0, 1}).Draw(w.t, "stale")
 		}
@@ -317,6 +325,47 @@ func (w *walk) malformed(who int) Command {
 	return bad
 }
 
+// aboutLive draws a change of a guard, or a command of a seat, at times again.
+func (w *walk) aboutLive() Command {
+	if rapid.IntRange(0, 2).Draw(w.t, "guard") == 0 {
+		c := Command{Op: OpGuard, Value: "why", Live: &Live{}, Origin: Origin{Request: [16]byte(sessionNamed("op"))}}
+		c.Name = rapid.SampledFrom([]string{"a", "b", "p", "po", "x"}).Draw(w.t, "prefix")
+		switch rapid.IntRange(0, 5).Draw(w.t, "how") {
+		case 0:
+			c.Live.Remove = true
+		case 1:
+			c.Live.Change = w.naive.live.changes - min(w.naive.live.changes, rapid.Uint64Range(0, 2).Draw(w.t, "change"))
+		case 2, 3:
+			c.Live.Use.Algorithm = rapid.SampledFrom([]string{"central", "raymond", "bakery"}).Draw(w.t, "algorithm")
+		}
+		c.Live.Force = rapid.IntRange(0, 3).Draw(w.t, "force") == 0
+		return c
+	}
+	who := rapid.IntRange(0, len(w.seats)-1).Draw(w.t, "seat")
+	seat := &w.seats[who]
+	if len(seat.sent) > 0 && rapid.IntRange(0, 9).Draw(w.t, "late") == 0 {
+		return w.again(seat)
+	}
+	l := &w.naive.live
+	how := &Live{Epoch: l.epoch - min(l.epoch, rapid.SampledFrom([]uint64{0, 0, 0, 1}).Draw(w.t, "older"))}
+	c := Command{Op: rapid.SampledFrom([]Op{OpEnter, OpEnter, OpTurn, OpQuiet, OpQuiet, OpQuiet, OpRenew, OpClose, OpAcquire}).Draw(w.t, "op"), TTL: 12e8, Name: "a", Live: how}
+	servers := []uint64{1, 2, 1, 3}
+	switch c.Op {
+	case OpEnter:
+		how.Server = servers[who] + rapid.SampledFrom([]uint64{0, 0, 0, 0, 0, 1}).Draw(w.t, "server")
+	case OpTurn:
+		how.Coordinator = rapid.SampledFrom([]uint64{0, servers[who], 2}).Draw(w.t, "coordinator")
+	case OpQuiet:
+		how.Change = l.changes - min(l.changes, rapid.SampledFrom([]uint64{0, 0, 1, 2}).Draw(w.t, "change"))
+	}
+	seat.next++
+	c.Session, c.Sequence = walkSeat(who), seat.next
+	seat.sent = append(seat.sent, c)
+	return c
+}
+
+func walkSeat(who int) SessionID { return sessionNamed(string(rune('s' + who))) }
+
 func walkSession(who int) SessionID { return sessionNamed(string(rune('a' + who))) }
 
 // told is what of fx the two must agree on: everything but the words for
@@ -346,8 +395,9 @@ func (w *walk) compareStates() {
 	}
 	shown := w.reg.Counts()
 	want := Counts{Sessions: len(w.naive.sessions)}
-	if w.naive.grants > 0 {
-		want.Fence = 1<<40 + w.naive.grants
+	want.Fence = w.naive.fence()
+	if got, want := liveText(w.reg.Live()), w.naive.live.text(); got != want {
+		w.t.Fatalf("the view and the guards are\n%swant\n%s", got, want)
 	}
 	for _, class := range []Class{Lock, Election} {
 		resources, _ := w.reg.List(class, "", "", 100, 1000)

@@ -12,12 +12,23 @@ import (
 type naive struct {
 	sessions []*naiveSession
 	claims   []*naiveClaim
-	grants   uint64
+	epoch    uint64 // of the next fence; 0 is 1
+	count    uint64 // of fences in the epoch
 	renewals uint64
 	now      int64
 	turn     int
 
+	live naiveLive
+
 	fx Effects // of the present step
+}
+
+// fence is the newest, or 0.
+func (m *naive) fence() uint64 {
+	if m.epoch == 0 && m.count == 0 {
+		return 0
+	}
+	return max(m.epoch, 1)<<40 + m.count
 }
 
 type naiveSession struct {
@@ -66,6 +77,9 @@ func (m *naive) step(term uint64, now int64, c *Command) {
 			}
 		}
 	case OpMember:
+		m.live.voters[c.Member.ID] = c.Member.UID != 0
+	case OpGuard:
+		m.tell(SessionID(c.Origin.Request), 0, m.setGuard(c))
 	case OpEnd:
 		m.tell(SessionID(c.Origin.Request), 0, m.dismiss(c))
 	case OpDrop:
@@ -78,6 +92,13 @@ func (m *naive) step(term uint64, now int64, c *Command) {
 		result := m.request(c)
 		m.tell(c.Session, c.Sequence, result)
 	}
+	m.settle()
+}
+
+func (m *naive) open(c *Command) *naiveSession {
+	s := &naiveSession{id: c.Session, owner: c.Owner, ttl: c.TTL, answers: map[uint64]Result{}}
+	m.sessions = append(m.sessions, s)
+	return s
 }
 
 func (m *naive) tell(id SessionID, sequence uint64, result Result) {
@@ -98,14 +119,22 @@ func (m *naive) request(c *Command) Result {
 		return Result{Code: Invalid}
 	}
 	s := m.session(c.Session)
-	if s == nil && c.Op == OpOpen {
-		s = &naiveSession{id: c.Session, owner: c.Owner, ttl: c.TTL, answers: map[uint64]Result{}}
-		m.sessions = append(m.sessions, s)
+	switch {
+	case s == nil && c.Op == OpOpen:
+		s = m.open(c)
+	case s == nil && c.Op == OpEnter:
+		refusal, opened := m.enter(c)
+		if s = opened; s == nil {
+			return refusal
+		}
 	}
 	if s == nil {
 		return Result{Code: SessionGone}
 	}
-	if c.Op == OpOpen || c.Op == OpRenew {
+	if !m.fits(c) {
+		return Result{Code: Invalid}
+	}
+	if c.Op == OpOpen || c.Op == OpRenew || c.Op == OpEnter {
 		m.renewals++
 		s.renewals, s.silent, s.remaining = m.renewals, false, 0
 		m.fx.Renewed = append(m.fx.Renewed, s.id)
@@ -132,7 +161,9 @@ func naiveValid(c *Command) bool {
 	switch {
 	case c.Sequence == 0 || c.Session == SessionID{}:
 		return false
-	case c.Op == OpOpen:
+	case c.Op == OpEnter && c.how().Server == 0:
+		return false
+	case c.Op == OpOpen || c.Op == OpEnter:
 		return c.TTL >= 100e6 && c.TTL <= 3600e9
 	case c.Op == OpAcquire && c.Class == Election && (c.Limit > 1 || c.Shared || c.Patience < 0):
 		return false
@@ -247,6 +278,8 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 		return m.revoke(c)
 	case OpTransfer:
 		return m.transfer(s, c, claim)
+	case OpTurn, OpQuiet:
+		return m.say(c)
 	}
 	return Result{Code: OK}
 }
@@ -295,8 +328,11 @@ func (m *naive) dropOverdue(ids []ClaimID) {
 // dismiss ends the session of somebody else.
 func (m *naive) dismiss(c *Command) Result {
 	s := m.session(c.Session)
-	if s == nil {
+	switch {
+	case s == nil:
 		return Result{Code: NotFound}
+	case m.live.seated(s.id) != nil:
+		return Result{Code: Invalid}
 	}
 	s.leaving = true
 	var freed []key
@@ -380,7 +416,15 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 	if c.Class == Election {
 		claim.value, claim.priority, claim.patience = c.Value, c.Priority, c.Patience
 	}
+	use, drains := m.live.use(k)
+	if len(waiting) > 0 {
+		holding = append(slices.Clone(holding), waiting[0]) // of the same limit
+	}
 	switch {
+	case use != "":
+		return Result{Code: Moved}
+	case drains && c.Try && len(m.holders(k)) == 0:
+		return Result{Code: Unavailable}
 	case len(holding) > 0 && holding[0].limit != limit:
 		return Result{Code: Invalid}
 	case len(waiting) == 0 && m.room(claim):
@@ -403,10 +447,13 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 // they hold as soon as they may: those who wait for something do not release what they
 // keep meanwhile, and nobody keeps what he is asked to leave.
 func (m *naive) forever() []*naiveClaim {
-	play := naive{grants: m.grants, sessions: m.sessions}
+	play := naive{epoch: m.epoch, count: m.count, sessions: m.sessions} // nothing drains forever
 	for _, c := range m.claims {
 		own := *c
 		play.claims = append(play.claims, &own)
+	}
+	for _, c := range slices.Clone(play.claims) {
+		play.fill(c.key) // it drained
 	}
 	for progress := true; progress; {
 		progress = false
@@ -439,6 +486,9 @@ func (c *naiveClaim) holder() *Holder {
 // room reports whether a claim may hold beside those that do: readers beside
 // readers, others up to the limit and beside no reader.
 func (m *naive) room(claim *naiveClaim) bool {
+	if _, drains := m.live.use(claim.key); drains {
+		return false
+	}
 	holding := m.holders(claim.key)
 	for _, holder := range holding {
 		if holder.shared != claim.shared {
@@ -453,8 +503,8 @@ func (m *naive) room(claim *naiveClaim) bool {
 func (m *naive) floor(k key) uint64 { return m.holders(k)[0].fence }
 
 func (m *naive) grant(claim *naiveClaim) {
-	m.grants++
-	claim.fence, claim.since = 1<<40+m.grants, m.now
+	m.count++
+	claim.fence, claim.since = m.fence(), m.now
 	m.changed(claim.key)
 }
 
@@ -477,7 +527,7 @@ func (m *naive) fill(k key) {
 		m.grant(next)
 		m.tell(next.session, next.sequence, Result{Code: OK, Fence: next.fence, Floor: m.floor(k)})
 	}
-	if len(m.holders(k)) == 0 {
+	if len(m.holders(k)) == 0 && len(m.queue(k)) == 0 {
 		m.changed(k)
 	}
 }
@@ -499,6 +549,7 @@ func (m *naive) end(over []*naiveSession) {
 	var freed []key
 	for _, s := range over {
 		m.sessions = slices.DeleteFunc(m.sessions, func(other *naiveSession) bool { return other == s })
+		m.live.seats = slices.DeleteFunc(m.live.seats, func(seat naiveSeat) bool { return seat.id == s.id })
 		m.fx.Ended = append(m.fx.Ended, s.id)
 		for _, claim := range m.own(s.id) {
 			m.remove(claim)

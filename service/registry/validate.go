@@ -33,10 +33,12 @@ const (
 // Validate reports what is wrong with a client's command, or "". What it lets
 // pass, Apply carries out without looking again.
 func (c *Command) Validate() string {
-	switch c.Op {
-	case OpEnd:
+	switch {
+	case c.Op.Live() && c.Live == nil:
+		return fmt.Sprintf("operation %d has no operands", c.Op)
+	case c.Op == OpEnd:
 		return firstProblem(c.validateReason(), c.Origin.validate())
-	case OpGuard:
+	case c.Op == OpGuard:
 		return c.validateGuard()
 	}
 	if !c.Op.client() {

@@ -29,6 +29,7 @@ type options struct {
 	mutant  string
 	checks  string
 	record  string
+	live    bool
 }
 
 var checks = map[string]vopr.Checks{"promises": vopr.Promises, "traces": vopr.Traces, "all": vopr.Promises | vopr.Traces}
@@ -47,6 +48,7 @@ func main() {
 	flag.StringVar(&o.replay, "replay", "", "play the plan in a `file` instead of seeds")
 	flag.StringVar(&o.mutant, "mutant", "", "build the server with the mistake of this `name`, and play that")
 	flag.StringVar(&o.checks, "check", "all", "`what` to check: promises, traces (that the model of the sessions allows what is decided), or all")
+	flag.BoolVar(&o.live, "live", false, "let algorithms on the servers guard names, which have seats then")
 	flag.Parse()
 	if err := o.do(); err != nil {
 		fmt.Fprintln(os.Stderr, "run:", err)
@@ -82,7 +84,11 @@ func (o *options) play() error {
 		if o.hours == 0 && n >= uint64(o.seeds) || o.hours > 0 && float64(all.Nanos) >= o.hours*3600e9 {
 			break
 		}
-		plan := vopr.Draw(o.seed+n, o.seconds*1000)
+		draw := vopr.Draw
+		if o.live {
+			draw = vopr.DrawLive
+		}
+		plan := draw(o.seed+n, o.seconds*1000)
 		if o.servers > 0 {
 			plan.Servers = o.servers
 		}
@@ -90,6 +96,9 @@ func (o *options) play() error {
 			fmt.Printf("seed %d, after %d runs before it\n", o.seed+n, n)
 			return err
 		}
+	}
+	if o.live {
+		fmt.Printf("%+v\n", all.Seats)
 	}
 	if err := all.TooHard(); err != nil {
 		return err

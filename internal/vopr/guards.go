@@ -1,0 +1,327 @@
+package vopr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// SeatStats are the figures of plans in which algorithms guard names.
+type SeatStats struct {
+	Renewals int // of seats, answered
+	Epochs   int
+	Expired  int // seats that ended with their leases
+	Closed   int // seats that were given back
+	Adopted  int // holds that went to the heir of a home that left
+	Entered  int // holds by algorithms
+	Granted  int // holds by agreement of names that algorithms guard at other times
+	Moved    int // requests that agreement referred to an algorithm
+	Switched int // changes of guards, made
+}
+
+func (s *SeatStats) add(o *SeatStats) {
+	s.Renewals += o.Renewals
+	s.Epochs += o.Epochs
+	s.Expired += o.Expired
+	s.Closed += o.Closed
+	s.Adopted += o.Adopted
+	s.Entered += o.Entered
+	s.Granted += o.Granted
+	s.Moved += o.Moved
+	s.Switched += o.Switched
+}
+
+// DrawLive is the plan of a seed in which algorithms guard names. All servers are of the
+// release that brings that.
+func DrawLive(seed uint64, millis int64) Plan {
+	p := Draw(seed, millis)
+	p.Live, p.Levels, p.Limits = true, false, false
+	rng := rand.New(rand.NewPCG(seed, 8))
+	for at := int64(2500); at < millis; at += 500 + rng.Int64N(5000) {
+		// What harms seats most: a leader that stands still, one that crashes, two that do
+		// not reach each other.
+		f := Fault{At: at, Kind: []Kind{Pause, Crash, Strand, Sever}[rng.IntN(4)], Who: rng.IntN(16), For: 300 + rng.Int64N(4000)}
+		if f.Kind == Sever {
+			f.Arg = rng.Int64N(16)
+		} else if rng.IntN(2) == 0 {
+			f.Who = -1
+		}
+		p.Faults = append(p.Faults, f)
+	}
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	return p
+}
+
+// operatorConn and tenantConn are the connections over which the stand-ins ask.
+const (
+	operatorConn = 1 << 50
+	tenantConn   = 1 << 51
+)
+
+// operate changes a guard now and then.
+func (l *seating) operate() {
+	if l.w.healed {
+		return
+	}
+	l.w.after((500+l.rng.Int64N(4000))*ms, l.operate)
+	l.setGuard(l.drawGuard())
+}
+
+func (l *seating) drawGuard() (prefix string, how registry.Live) {
+	prefix = livePrefixes[l.rng.IntN(len(livePrefixes))]
+	switch l.rng.IntN(6) {
+	case 0, 1:
+	case 2:
+		how.Remove = true
+	default:
+		how.Use = view.Use{Algorithm: []string{"central", "suzuki-kasami"}[l.rng.IntN(2)]}
+	}
+	if how.Force = l.rng.IntN(4) == 0; l.rng.IntN(3) == 0 {
+		how.Wait = (300 + l.rng.Int64N(3000)) * ms
+	}
+	return prefix, how
+}
+
+func (l *seating) setGuard(prefix string, how registry.Live) {
+	leader := l.w.leader()
+	if leader == nil {
+		return
+	}
+	l.asked++
+	c := registry.Command{Op: registry.OpGuard, Name: prefix, Value: "chance", Live: &how, Origin: registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 1, 14: byte(l.asked >> 8), 15: byte(l.asked)}}}
+	leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
+}
+
+// heal has the homes be needed to the end, and nobody ask for anything more.
+func (l *seating) heal() {
+	l.w.after(2000*ms, func() {
+		l.setGuard("live/", registry.Live{Use: view.Use{Algorithm: "central"}})
+		if l.last.Covering("live/").Live() {
+			return
+		}
+		l.heal()
+	})
+}
+
+// unfinished says what is still to happen before all is quiet, or "": servers that may
+// have a seat have one, and no guard changes.
+func (l *seating) unfinished(leader *server) string {
+	log := leader.replica.Registry().Live()
+	if !log.Covering("live/").Live() {
+		return "no algorithm guards live/"
+	}
+	for _, g := range log.Guards {
+		if g.Change != 0 {
+			return fmt.Sprintf("the guard of %s changes", g.Prefix)
+		}
+	}
+	for _, id := range leader.replica.Status().Voters {
+		h := l.homes[id]
+		if seated := slices.ContainsFunc(log.Members, func(m view.Seat) bool { return m.Server == id }); !seated && (h == nil || h.later <= l.w.now) {
+			return fmt.Sprintf("server %d has no seat", id)
+		}
+	}
+	return ""
+}
+
+// watch looks at what a server has applied.
+func (l *seating) watch(s *server, first bool) {
+	log := s.replica.Registry().Live()
+	members := fmt.Sprint(log.Members)
+	switch present, known := l.views[log.Epoch]; {
+	case !known:
+		l.views[log.Epoch] = members
+		l.w.stats.Seats.Epochs++
+	case present != members:
+		l.w.violate("view", "epoch %d has the members %s on server %d, and %s on another", log.Epoch, members, s.id, present)
+	}
+	for i, m := range log.Members {
+		if i > 0 && log.Members[i-1].Server == m.Server {
+			l.w.violate("view", "epoch %d has two seats of server %d", log.Epoch, m.Server)
+		}
+	}
+	if first {
+		l.advance(log)
+	}
+}
+
+// advance looks at what the newest entry has changed.
+func (l *seating) advance(log *view.Log) {
+	for _, seat := range l.last.Seats {
+		if !slices.Contains(log.Seats, seat) {
+			l.end(seat, log)
+		}
+	}
+	for _, g := range log.Guards {
+		if before := l.last.Find(g.Prefix); before != nil && before.Use.Live() != g.Use.Live() {
+			l.w.stats.Seats.Switched++
+		}
+	}
+	l.last = log.Clone()
+}
+
+// end requires of a seat that ends that no client of it believes, or that it said so.
+func (l *seating) end(seat view.Seat, log *view.Log) {
+	h := l.seats[seat]
+	l.ended[seat] = true
+	if h == nil || h.seat != seat {
+		return
+	}
+	if h.closes == 0 {
+		l.w.stats.Seats.Expired++
+		if h.promise > l.w.now {
+			l.w.violate("seat", "the seat of server %d ends %d ms before the deadlines of its clients", seat.Server, (h.promise-l.w.now)/ms)
+		}
+		return
+	}
+	l.w.stats.Seats.Closed++
+	for _, x := range h.held() {
+		if heir := h.heir; heir != nil && heir.runs() && slices.Contains(log.Seats, heir.seat) {
+			x.home = heir
+			l.w.stats.Seats.Adopted++
+		} else {
+			x.over = true
+		}
+	}
+}
+
+// enter is a client of a home that begins to hold a name.
+func (h *home) enter(name string) {
+	fresh := &liveHold{name: name, home: h}
+	for _, x := range h.holds {
+		if x.name == name && x.believed() {
+			h.w.violate("live", "%s is entered at server %d in epoch %d, and a client of server %d holds it for another %d ms", name, h.s.id, h.epoch, x.home.s.id, (x.home.promise-h.w.now)/ms)
+		}
+	}
+	for _, t := range h.tenant {
+		if t.holds(name) {
+			h.w.violate("guard", "%s is entered at server %d in epoch %d, and agreement has granted it to a session that lives for another %d ms", name, h.s.id, h.epoch, (t.deadline-h.w.now)/ms)
+		}
+	}
+	h.w.stats.Seats.Entered++
+	h.seating.holds = append(slices.DeleteFunc(h.seating.holds, func(x *liveHold) bool { return x.over }), fresh)
+}
+
+func (x *liveHold) believed() bool { return !x.over && x.home.w.now < x.home.promise }
+
+// tenant is a program that asks agreement for names which algorithms guard at times.
+type tenant struct {
+	*seating
+	conn     uint64
+	id       registry.SessionID
+	opened   bool
+	deadline int64
+	sequence uint64
+	sent     map[uint64]int64
+	name     string
+	asked    int64  // when it asked for it
+	claim    uint64 // the request, or 0
+	granted  bool
+	leaves   int64 // when it wants to
+}
+
+func newTenant(l *seating, n int) *tenant { return &tenant{seating: l, conn: tenantConn + uint64(n)} }
+
+func (t *tenant) holds(name string) bool {
+	return t.granted && t.name == name && t.w.now < t.deadline
+}
+
+// act does what is due.
+func (t *tenant) act() {
+	switch {
+	case t.id == (registry.SessionID{}) || t.opened && t.w.now >= t.deadline:
+		*t = tenant{seating: t.seating, conn: t.conn, id: t.sessionID(), sent: make(map[uint64]int64)}
+		fallthrough
+	case !t.opened:
+		t.sequence = 1
+		t.send(registry.Command{Op: registry.OpOpen, Sequence: 1, TTL: 2000 * ms})
+		return
+	case t.rng.IntN(4) == 0:
+		t.sequence++
+		t.send(registry.Command{Op: registry.OpRenew, Sequence: t.sequence})
+	}
+	switch {
+	case t.claim == 0 && !t.w.healed && t.rng.IntN(2) == 0:
+		t.sequence++
+		t.name, t.claim, t.asked = liveNames[t.rng.IntN(len(liveNames))], t.sequence, t.w.now
+		t.send(registry.Command{Op: registry.OpAcquire, Sequence: t.claim, Name: t.name, Try: t.rng.IntN(2) == 0})
+	case t.claim != 0 && !t.granted && t.w.now-t.asked > 2500*ms, t.w.healed && t.claim != 0 && !t.granted:
+		t.sequence++
+		t.send(registry.Command{Op: registry.OpClose, Sequence: t.sequence})
+		t.id = registry.SessionID{}
+	case t.granted && (t.w.now >= t.leaves || t.w.healed):
+		// The answer to a release may be lost: it is sent until the claim is gone.
+		t.leaves = t.w.now + 300*ms
+		t.sequence++
+		t.name = ""
+		t.send(registry.Command{Op: registry.OpRelease, Sequence: t.sequence, Hold: t.claim})
+	}
+}
+
+func (t *tenant) send(c registry.Command) {
+	leader := t.w.leader()
+	if leader == nil || t.rng.IntN(40) == 0 {
+		return
+	}
+	c.Session = t.id
+	if c.Op == registry.OpOpen || c.Op == registry.OpRenew {
+		t.sent[c.Sequence] = t.w.now
+	}
+	t.w.after(t.rng.Int64N(2*ms), func() {
+		leader.receive(func() { leader.replica.Submit(leader.tellTime(), t.conn, []registry.Command{c}) })
+	})
+}
+
+// tell brings the answers of a server to the tenants.
+func (l *seating) tell(replies []replica.Reply) {
+	for _, r := range replies {
+		if n := r.Conn - tenantConn; r.Conn >= tenantConn && n < uint64(len(l.tenant)) && l.rng.IntN(40) > 0 {
+			l.w.after(l.rng.Int64N(2*ms), func() { l.tenant[n].hear(r.Outcome) })
+		}
+	}
+}
+
+func (t *tenant) hear(o registry.Outcome) {
+	if o.Session != t.id {
+		return
+	}
+	if sent, renewal := t.sent[o.Sequence]; renewal && o.Result.Code == registry.OK {
+		t.opened, t.deadline = true, max(t.deadline, sent+believed(o.Result.Remaining))
+		if slices.Contains(o.Result.Revoked, t.claim) {
+			t.leaves = 0
+		}
+		return
+	}
+	switch code := o.Result.Code; {
+	case code == registry.SessionGone:
+		t.id = registry.SessionID{}
+	case code == registry.Revoked && o.Sequence == t.claim:
+		t.leaves = 0
+	case o.Sequence == t.claim && code == registry.OK && !t.granted:
+		t.begin()
+	case o.Sequence == t.claim && code != registry.Queued && !t.granted:
+		if t.claim = 0; code == registry.Moved {
+			t.w.stats.Seats.Moved++
+		}
+	case t.granted && t.name == "" && (code == registry.OK || code == registry.NotHeld):
+		t.claim, t.granted = 0, false
+	}
+}
+
+// begin is a grant.
+func (t *tenant) begin() {
+	t.granted, t.leaves = true, t.w.now+t.rng.Int64N(1500*ms)
+	t.w.stats.Seats.Granted++
+	if t.w.now >= t.deadline {
+		return
+	}
+	for _, x := range t.seating.holds {
+		if x.name == t.name && x.believed() {
+			t.w.violate("guard", "agreement grants %s, and a client of server %d holds it for another %d ms", t.name, x.home.s.id, (x.home.promise-t.w.now)/ms)
+		}
+	}
+}

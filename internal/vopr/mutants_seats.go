@@ -1,0 +1,66 @@
+package vopr
+
+// seatMutants are mistakes in who takes part, and in what guards a name, where algorithms
+// on the servers do.
+var seatMutants = []Mutant{
+	{
+		Name: "two-seats-of-a-server",
+		Why:  "A server that came back takes part beside the seat that it had before: one epoch has it twice.",
+		Live: true,
+		Edits: []Edit{{
+			"algorithm/view/log.go", "if !several || slices.Contains(l.Members, s)", "if several || !several || slices.Contains(l.Members, s)",
+		}},
+	},
+	{
+		Name: "seat-ended-when-shunned",
+		Why:  "The seat of a member that others complain of is ended at once, instead of being left to its lease: its clients still hold.",
+		Live: true,
+		Edits: []Edit{{
+			"service/replica/seats.go", "\t\tr.seats.shunned[registry.SeatID(members[worst])] = true\n",
+			"\t\tr.seats.shunned[registry.SeatID(members[worst])] = true\n\t\tof, _ := r.reg.Session(registry.SeatID(members[worst]))\n\t\tr.judge(registry.OpExpire, []registry.Lease{{Session: of.ID, Renewals: of.Renewals}})\n",
+		}},
+	},
+	{
+		Name: "seat-renewed-without-round",
+		Why:  "A leader renews seats without asking a quorum whether it still leads: its successor has let them expire.",
+		Live: true,
+		Edits: []Edit{{
+			"service/replica/seats.go", "\tcase c.Op == registry.OpTurn && !awaited",
+			"\tcase c.Op == registry.OpRenew && open && r.leases.Renew(c.Session, r.leaseClock()):\n\t\tr.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: registry.Result{Code: registry.OK, Remaining: s.TTL}})\n\tcase c.Op == registry.OpTurn && !awaited",
+		}},
+	},
+	{
+		Name: "quiet-over-a-start",
+		Why:  "That nothing is held under a prefix counts in the next epoch too, though a home that left has given what it held to the one that said so.",
+		Live: true,
+		Edits: []Edit{{
+			"algorithm/view/log.go", "l.Guards[i].Quiet, l.Guards[i].New = nil, false", "l.Guards[i].New = false",
+		}},
+	},
+	{
+		Name: "quiet-of-any-epoch",
+		Why:  "That nothing is held under a prefix counts whenever it arrives: it was said before the home got what another held.",
+		Live: true,
+		Edits: []Edit{{
+			"algorithm/view/log.go", "if epoch != l.Epoch || !slices.Contains(l.Members, s) {", "if !slices.Contains(l.Members, s) {",
+		}, {
+			"service/registry/live.go", "case c.how().Epoch != l.Epoch:", "case c.how().Epoch != l.Epoch && c.Op != OpQuiet:",
+		}},
+	},
+	{
+		Name: "guard-changes-while-held",
+		Why:  "What guards a prefix changes although agreement has granted locks under it: an algorithm grants them again.",
+		Live: true,
+		Edits: []Edit{{
+			"service/registry/live.go", "held = len(res.holders()) > 0 && r.live", "held = len(res.holders()) > 1 && r.live",
+		}},
+	},
+	{
+		Name: "waiters-left-behind",
+		Why:  "Those who wait for a lock when an algorithm begins to guard it are told nothing: they wait forever.",
+		Live: true,
+		Edits: []Edit{{
+			"service/registry/live.go", "for g != nil && g.Use.Live() && len(res.queue()) > 0 {", "for g != nil && g.Use.Live() && len(res.queue()) > 1 {",
+		}},
+	},
+}

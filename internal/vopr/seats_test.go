@@ -1,0 +1,36 @@
+package vopr
+
+import (
+	"flag"
+	"testing"
+)
+
+var liveSeeds = flag.Int("live-seeds", 5, "how many seeds TestSeats plays")
+
+// A sample of plans in which algorithms guard names.
+func TestSeats(t *testing.T) {
+	var all Stats
+	for n := range uint64(*liveSeeds) {
+		plan := DrawLive(*first+n, 40_000)
+		result := Run(plan, nil)
+		all.Add(&result.Stats)
+		if v := result.Violation; v != nil {
+			smaller, v := Shrink(plan, v, 200)
+			t.Fatalf("seed %d: %v\na plan that fails:\n%s", plan.Seed, v, smaller.Encode())
+		}
+	}
+	s := all.Seats
+	t.Logf("%+v, slowest recovery %d ms", s, all.Slowest/ms)
+	for what, n := range map[string]int{
+		"renewals of seats": s.Renewals, "epochs": s.Epochs, "seats that expired": s.Expired, "seats given back": s.Closed, "holds with an heir": s.Adopted,
+		"holds by algorithms": s.Entered, "holds by agreement": s.Granted, "requests referred to an algorithm": s.Moved, "changes of guards": s.Switched,
+	} {
+		if n == 0 && *liveSeeds >= 5 {
+			t.Errorf("no %s in %d runs", what, *liveSeeds)
+		}
+	}
+	again := DrawLive(*first, 10_000)
+	if one, two := Run(again, nil), Run(again, nil); one.Digest != two.Digest {
+		t.Error("the same plan gave two runs")
+	}
+}
