@@ -252,6 +252,38 @@ describe("the lab on the native engine", () => {
     expect(await page.isDisabled(`button[title="${strings.scrubber.next}"]`)).toBe(true);
   });
 
+  flow("a search finds the deadlock, and opens it", native_, async (page) => {
+    await page.goto(host.url("1/check/maekawa-slides?n=3"));
+    await page.getByRole("button", { name: strings.check.run, exact: true }).click();
+    await page.waitForSelector(".verdict.violated");
+    expect(await page.textContent(".verdict")).toContain("after 6 steps");
+    await accessible(page);
+    await picture(page, "docs/lab/check.png");
+    await page.getByRole("button", { name: strings.check.open }).click();
+    await settled(page, 0);
+    expect(await page.textContent(".badge")).toContain("violated: progress");
+    await page.keyboard.press("End");
+    await page.waitForSelector("p.ring");
+  });
+
+  flow("a mistake is predicted, searched and explained", native_, async (page) => {
+    await page.goto(host.url("1/check/lamport-no-tie-break"));
+    await page.waitForSelector(".predict");
+    await accessible(page);
+    await page.getByRole("button", { name: strings.check.run, exact: true }).click();
+    await page.waitForSelector(".verdict.violated");
+    expect(await page.textContent(".variant")).toContain(strings.check.wrong);
+  });
+
+  flow("a large search says how far it is, and stops", native_, async (page) => {
+    await page.goto(host.url("1/check/ricart-agrawala?n=5&entries=2"));
+    await page.getByRole("button", { name: strings.check.run, exact: true }).click();
+    await page.waitForSelector(".figures");
+    await page.getByRole("button", { name: strings.check.stop, exact: true }).click();
+    await page.waitForSelector(`.box:has-text("bounded (stopped)")`);
+    await page.getByRole("button", { name: strings.check.run, exact: true }).waitFor();
+  });
+
   flow("keys find entries, processes, records and the past", native_, async (page) => {
     await open(page, "1/run/mutex/ricart-agrawala", 0);
     await page.keyboard.press("n");

@@ -15,6 +15,54 @@ export interface Request {
   query?: Query;
   format?: string;
   request?: number;
+  check?: Check;
+}
+
+/** A search of all schedules. What is absent is the engine's default. */
+export interface Check {
+  algorithm: string;
+  n: number;
+  entries?: number;
+  timers?: string;
+  crashes?: number;
+  drops?: number;
+  duplicates?: number;
+  unordered?: boolean;
+  liveness?: boolean;
+  reduce?: boolean;
+}
+
+/** How far a search has come. */
+export interface CheckProgress {
+  states: number;
+  transitions: number;
+  depth: number;
+  seconds: number;
+}
+
+export interface Checked extends CheckProgress {
+  verdict: "proved" | "violated" | "bounded";
+  sentence: string;
+  bounds: string;
+  stopped?: string;
+  property?: string;
+  text?: string;
+  steps?: number;
+  scenario?: string;
+  unreached?: string[] | null;
+  sometimes?: { what: string; reached: boolean }[] | null;
+  command: string;
+}
+
+/** A variant of an algorithm with a mistake. */
+export interface Broken {
+  name: string;
+  of: string;
+  mistake: string;
+  tempting: string;
+  wrong: string;
+  breaks: string;
+  check: Check | null;
 }
 
 export interface Query {
@@ -71,6 +119,7 @@ export interface Scenario {
 
 export interface Catalog {
   algorithms: AlgorithmView[];
+  broken: Broken[];
   scenarios: Scenario[];
 }
 

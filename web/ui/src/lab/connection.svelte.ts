@@ -39,13 +39,24 @@ export class Connection {
   start(): void {
     this.#started = Date.now();
     this.status = "connecting";
-    const connect: Connect = this.#token === undefined ? wasm((bytes, total) => (this.loaded = { bytes, total })) : native(this.#token);
-    const engine = new Engine(connect, (problem) => this.#lost(engine, problem));
+    const engine = new Engine(this.#connect((bytes, total) => (this.loaded = { bytes, total })), (problem) => this.#lost(engine, problem));
     this.engine = engine;
     this.#greet(engine).catch((error: unknown) => {
       if (error instanceof EngineError) this.#lost(engine, error.problem);
       else throw error;
     });
+  }
+
+  #connect(loading: (bytes: number, total: number) => void): Connect {
+    return this.#token === undefined ? wasm(loading) : native(this.#token);
+  }
+
+  /** another starts an engine of its own, which nothing starts again. Close ends it and what it does. */
+  another(lost: (problem: Problem) => void): Engine {
+    return new Engine(
+      this.#connect(() => undefined),
+      lost,
+    );
   }
 
   async #greet(engine: Engine): Promise<void> {

@@ -43,7 +43,9 @@ const addressDelay = 200;
 export class Lab {
   readonly connection = new Connection((engine) => this.#renew(engine));
 
-  page: "gallery" | "run" | "trouble" = $state("gallery");
+  page: "gallery" | "run" | "check" | "trouble" = $state("gallery");
+  /** The algorithm that the screen of searches begins with, and what else its address says. */
+  search: { algorithm: string; params: Others } = $state.raw({ algorithm: "", params: [] });
   trouble: Decoded | undefined = $state.raw();
   source: Source = $state.raw({ id: "" });
   /** The text of the scenario as the user sees it; the run may still be that of an earlier one. */
@@ -158,6 +160,7 @@ export class Lab {
     const place = decoded.place;
     this.#others = place.others;
     this.page = place.page;
+    if (place.page === "check") this.search = { algorithm: place.algorithm, params: place.others };
     if (place.page !== "run") return;
     this.#undo = [];
     this.#redo = [];

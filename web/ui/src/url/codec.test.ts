@@ -18,6 +18,9 @@ describe("a place in a URL", () => {
     expect(await encode(run({ cursor: 8, pick: { process: 3 } }))).toBe("#1/run/mutex/lamport?t=8&p=3");
     expect(await encode(run({ pick: { message: { sender: 6, to: 1 } } }))).toBe("#1/run/mutex/lamport?m=6>1");
     expect(await encode({ page: "gallery", others: [] })).toBe("#1/gallery");
+    const search: Place = { page: "check", algorithm: "maekawa-slides", others: [["n", "3"]] };
+    expect(await encode(search)).toBe("#1/check/maekawa-slides?n=3");
+    expect(await decode("#1/check/maekawa-slides?n=3")).toEqual({ place: search });
   });
 
   test.each(Array.from({ length: 200 }, (_, seed) => seed + 1))("comes back, seed %i", async (seed) => {

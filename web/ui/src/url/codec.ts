@@ -18,6 +18,8 @@ export interface View {
 /** Place is everything of the lab that a URL keeps. */
 export type Place =
   | { page: "gallery"; others: Others }
+  /** A search; what it asks for stands in others, as the screen reads it. */
+  | { page: "check"; algorithm: string; others: Others }
   | {
       page: "run";
       source: Source;
@@ -44,6 +46,7 @@ export const plainView: View = { axis: "real", embed: false };
 export async function encode(place: Place): Promise<string> {
   const params: [string, string][] = [];
   let path = `${version}/gallery`;
+  if (place.page === "check") path = `${version}/check/${encodeURIComponent(place.algorithm)}`;
   if (place.page === "run") {
     path = `${version}/run/` + (await encodeSource(place.source));
     if (place.cursor > 0) params.push(["t", String(place.cursor)]);
@@ -82,6 +85,7 @@ export async function decode(fragment: string): Promise<Decoded> {
   }
   const [page = "", name = ""] = splitOnce(rest, "/");
   if (page === "gallery" && name === "") return { place: { page, others: params } };
+  if (page === "check") return { place: { page, algorithm: unescaped(name), others: params } };
   if (page === "run" && name !== "") return decodeRun(name, params);
   return { problem: "unknown", detail: page, partial: "" };
 }
