@@ -51,6 +51,9 @@
 //	            think, patience, commands
 //	faults      a list, see below
 //	seed        a number
+//	draws       shared, or keyed: what chance does to a message, a timer or a client
+//	            depends on the link, the timer or the client and on how many came before
+//	            there; so a change of one thing changes only what follows from it
 //	limit       time, events, entries, warmup
 //	watch       [properties] that are judged in place of what the algorithm claims;
 //	            {at most k inside: number} and {bounded bypass: number, since:

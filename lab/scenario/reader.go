@@ -62,6 +62,7 @@ func (r *reader) all(top *yaml.Node) {
 		field{"workload", r.workload},
 		field{"faults", r.faults},
 		field{"seed", func(n *yaml.Node) { cfg.Seed = r.unsigned(n, "seed") }},
+		field{"draws", func(n *yaml.Node) { cfg.Keyed = r.keyed(n) }},
 		field{"limit", r.limit},
 		field{"watch", r.watch},
 		field{"expect", r.expectation},
@@ -76,6 +77,18 @@ func (r *reader) algorithm(n *yaml.Node) {
 	if r.cfg.Spec = algorithm.Find(name); r.cfg.Spec == nil {
 		r.complain(n, "there is no algorithm %q%s", shorten(name), suggest(name, Algorithms()))
 	}
+}
+
+// keyed reads whether what chance does depends on what it is for.
+func (r *reader) keyed(n *yaml.Node) bool {
+	switch r.scalar(n) {
+	case "keyed":
+		return true
+	case "shared":
+		return false
+	}
+	r.complain(n, "draws is %s, it must be keyed or shared", kind(n))
+	return false
 }
 
 // unit reads what one D is, which cannot be in units of D.

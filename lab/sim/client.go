@@ -65,6 +65,7 @@ func (w *World) scheduleRequest(p process.ID, think bool) {
 	at := w.now
 	if think {
 		s := sampler{Delay: w.cfg.Workload.Think, turn: int(w.clients[p].entries)}
+		w.key(&w.clientDice, streamClients, uint64(p+1))
 		at += s.drawAt(&w.clientDice)
 	}
 	w.push(at, classCommand, p, itemRequest)
@@ -138,6 +139,7 @@ func (w *World) enter(p process.ID, fence process.Fence) {
 	stay := c.hold
 	if stay == 0 {
 		s := sampler{Delay: w.cfg.Workload.Section, turn: int(c.entries)}
+		w.key(&w.clientDice, streamClients, uint64(p+1))
 		stay = max(1, s.drawAt(&w.clientDice)) // time must pass, or a run could stand still
 	}
 	if c.leaving {

@@ -18,6 +18,10 @@ type Config struct {
 	// that is not given is a binary one.
 	Process process.Config
 	Seed    uint64
+	// Keyed lets each draw of chance depend on what it is for, and not on what was drawn
+	// before: for runs that somebody changes in one place to see what follows from it.
+	// The same seed makes another run then.
+	Keyed bool
 
 	Links  Links
 	Disk   Delay // how long a Save takes; zero: no time

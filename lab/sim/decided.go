@@ -64,11 +64,13 @@ func (w *World) pick(n int) int {
 		w.chosen++
 		return min(w.cfg.Choices[w.chosen-1], n-1)
 	}
+	w.key(&w.choiceDice, streamChoices, uint64(w.fx.Self()+1))
 	return int(w.choiceDice.below(uint64(n)))
 }
 
 // timeout returns how long a timer that is set now runs.
 func (w *World) timeout(key uint64, e *process.Effect) process.Duration {
+	w.key(&w.timerDice, streamTimers, key)
 	if d := w.decided[key]; d != nil {
 		return max(1, d.draw(&w.timerDice))
 	}

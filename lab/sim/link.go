@@ -133,6 +133,7 @@ func (w *World) post(p, to process.ID, pl int32, departs process.Duration) {
 		w.observe(Observation{Kind: Sent, Process: p, Peer: to, Message: &w.msg2})
 	}
 	l := w.links.between(p, to)
+	w.key(&w.links.dice, streamLinks, pair(int32(p), int32(to)))
 	if w.cuts != nil || w.losses != nil || l.faulty {
 		w.postFaulty(p, to, pl, departs, l)
 		return

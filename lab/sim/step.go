@@ -53,6 +53,7 @@ func (w *World) interpretSlowly(p process.ID, pr *proc) {
 	budget, crash := w.budget(p)
 	saveAt := w.fx.SavedAt(w.config.N)
 	if saveAt >= 0 && saveAt < budget {
+		w.key(&w.diskDice, streamDisk, uint64(p+1))
 		pr.diskFree = max(pr.diskFree, w.now) + w.links.disk(p, &w.diskDice)
 	}
 	departs := max(w.now, pr.diskFree)

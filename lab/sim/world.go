@@ -39,6 +39,7 @@ type World struct {
 	oracle    oracle
 
 	timerDice, choiceDice, clientDice, diskDice random
+	drawn                                       table               // of keyed draws: how many there were
 	decided                                     map[uint64]*sampler // timers whose delays are given, by timerKey
 	chosen                                      int                 // how many of the given choices were taken
 	picked                                      []int               // what was chosen in the present step, if a journal is kept
