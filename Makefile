@@ -148,7 +148,8 @@ long-founding: go-version ## founders emptied and crashed: 20 times in all start
 	$(PART) -part founding -title "Founding with an emptied server" env LONG=1 $(GO) test -count 1 -p 1 -timeout 2h -run 'Crash|Emptied|Found' ./service/founding ./service/node
 
 .PHONY: long-mutants
-long-mutants: go-version ## every mistake of internal/vopr is found
+long-mutants: go-version ## every mistake of internal/vopr and service/host is found
+	LONG=1 $(GO) test -count 1 -timeout 1h ./service/host -run TestMutants
 	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/vopr -run TestMutants
 
 .PHONY: long-disk

@@ -6,6 +6,8 @@
 //
 // Rules M and G of package view, and:
 //
+//	S2  a server wants a seat while an algorithm guards some name, and closes it when none
+//	    does. It then grants nothing any more.
 //	S3  the seat is renewed each twelfth of its lease L, and each 10 ms while clients with
 //	    a shorter TTL wait. Each Renew has a number of its own.
 //	S4  the seat has lapsed when the time is over that the leader gave it, counted from
@@ -29,6 +31,9 @@
 //	    for one.
 //	I7  a fence is the epoch and, within it, the fence of the machine.
 //	I9  a failed assertion of a machine ends the live part of this server, not the server.
+//	S5  when the seat has ended all of it is thrown away, and the server pauses before the
+//	    next, each time longer.
+//	S7  the commands of the seat go with a report on the peers that hold this member up.
 //	H2  a client has a session at its home. It is that of one seat, and gone with it.
 //	H4  an Open or a Renew of a client is answered by the first Renew of the seat that was
 //	    sent after it had come: what the leader then says of the seat, it says after the
@@ -49,5 +54,5 @@
 //  4. Call Tick about every 10 ms.
 //  5. Give the commands of the seat to the leader, and its answers to Answer. Those that
 //     are lost are in a later Output again.
-//  6. When Output says that the seat is over, draw another id and call Enter.
+//  6. When Output says Enter, draw the id of a seat and call Enter.
 package host

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the golden traces anew")
 // holder enters again, leaves, and the other follows.
 func TestGolden(t *testing.T) {
 	for _, spec := range algorithm.Served {
-		w := newWorld(1, spec, 3)
+		w := newWorld(1, spec, 3, true)
 		w.trace.Reset()
 		everywhere := func() {
 			for range 40 {

@@ -60,7 +60,10 @@ type Output struct {
 	Batches []Batch
 	Replies []Reply            // to clients
 	Seat    []registry.Command // for the leader, of the own seat
+	Report  Report             // to go with the commands of the seat
 	Close   []uint64           // servers that have sent what cannot be taken: their lanes are to be closed
+	// Enter says that the server should have a seat: draw an id for it and call Enter.
+	Enter bool
 	// Gone is why the seat is over, or empty. All that was of it has been thrown away.
 	Gone string
 	// More says that names wait to be looked after: call Tick soon.
@@ -84,8 +87,11 @@ type Host struct {
 	gaps   int64 // the time that this server stood still, in all
 	random random
 
-	home home
-	seat seat
+	home    home
+	seat    seat
+	pause   pause
+	serves  bool  // some namespace is live, or about to be, and this server knows all guards
+	started int64 // when the epoch began here
 
 	member  view.Member
 	seated  bool // the leader or the log has said that the seat is taken
@@ -175,7 +181,9 @@ func (h *Host) Tick(now, wall int64) {
 	h.tend()
 	h.fire()
 	h.forget()
-	h.acknowledgeAll()
+	for _, l := range h.links {
+		l.tick(h.now)
+	}
 	h.finish()
 }
 
@@ -194,7 +202,7 @@ func (h *Host) Output() *Output {
 	}
 	o := &h.output
 	o.Replies, h.replies = h.replies, o.Replies[:0]
-	o.Seat = h.orders()
+	o.Seat, o.Report, o.Enter = h.orders(), h.report(), h.enters()
 	o.Close, h.bad = h.bad, o.Close[:0]
 	o.Gone, h.gone = h.gone, ""
 	o.More = len(h.todo) > 0

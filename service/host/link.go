@@ -42,6 +42,12 @@ type link struct {
 	told uint64 // how many of these were acknowledged
 	owes bool   // an acknowledgement is due
 
+	// What the peer is complained of for (S7).
+	heard  int64  // when the last batch of the epoch came, or when the epoch began
+	mark   uint64 // a frame that was not acknowledged at markAt, the newest then; or 0
+	markAt int64
+	full   int64 // since when the link has had all that its window takes, or 0
+
 	kept kept
 }
 
@@ -53,7 +59,8 @@ type kept struct {
 }
 
 // reset begins an epoch.
-func (l *link) reset() {
+func (l *link) reset(now int64) {
+	l.heard, l.mark, l.markAt, l.full = now, 0, 0, 0
 	l.frames, l.ends, l.skip, l.out, l.acked, l.most = l.frames[:0], l.ends[:0], 0, 0, 0, 0
 	l.got, l.told, l.owes = 0, 0, false
 }
@@ -224,6 +231,7 @@ func (h *Host) Receive(now int64, server uint64, data []byte) (err error) {
 
 // take takes the frames of a batch of the present epoch.
 func (h *Host) take(l *link, from process.ID, b *batch) error {
+	l.heard = h.now
 	if !l.acknowledge(b.ack) {
 		return fmt.Errorf("host: server %d acknowledges %d frames of epoch %d, which were not sent", l.server, b.ack, b.epoch)
 	}
@@ -297,11 +305,28 @@ func (h *Host) crowded() bool {
 	return slices.ContainsFunc(h.links, (*link).crowded)
 }
 
-// acknowledgeAll lets each link acknowledge what came since the last tick.
-func (h *Host) acknowledgeAll() {
-	for _, l := range h.links {
-		if l.got > l.told {
-			l.owes = true
+// tick lets each link acknowledge what came since the last tick, and looks at what the
+// peer has not acknowledged.
+func (l *link) tick(now int64) {
+	if l.got > l.told {
+		l.owes = true
+	}
+	frames, bytes := l.waiting()
+	if l.mark <= l.acked {
+		if l.mark = 0; frames > 0 {
+			l.mark, l.markAt = l.acked+uint64(frames), now
 		}
 	}
+	switch full := frames >= window || bytes >= windowBytes; {
+	case !full:
+		l.full = 0
+	case l.full == 0:
+		l.full = now
+	}
+}
+
+// stuck reports whether the peer has not acknowledged a frame for so long, or has kept
+// the window full.
+func (l *link) stuck(now, long int64) bool {
+	return l.mark > l.acked && now-l.markAt >= long || l.full != 0 && now-l.full >= long
 }

@@ -47,12 +47,24 @@ func (h *Host) View(now int64, s *view.Log) {
 		}
 	}
 	h.setGuards(s.Guards)
+	if h.seated && !s.Live() && !h.seat.closing {
+		h.seat.closing = true
+		h.order(registry.Command{Op: registry.OpClose})
+		h.checkLapse()
+	}
 	h.finish()
+}
+
+// serves reports whether some namespace is live, or about to be, and this server knows
+// all algorithms (S2).
+func serves(guards []view.Guard) bool {
+	return (&view.Log{Guards: guards}).Live() && !slices.ContainsFunc(guards, func(g view.Guard) bool { return Check(g.Use) != nil || Check(g.Next) != nil })
 }
 
 // abandon ends the seat: all that is of it is thrown away (S5).
 func (h *Host) abandon(why string) {
 	h.farewell()
+	h.pause.next(h.now, h.now-h.seat.since)
 	h.discard()
 	h.member = view.Member{Server: h.cfg.Server}
 	h.gone = why
@@ -67,7 +79,7 @@ func (h *Host) discard() {
 	h.home, h.seat, h.turned = newHome(), seat{}, false
 	h.table++
 	for _, l := range h.links {
-		l.reset()
+		l.reset(h.now)
 		l.kept = kept{}
 	}
 }
@@ -83,20 +95,22 @@ func (h *Host) start(s *view.Log) {
 			h.spaces = append(h.spaces, &namespace{prefix: g.Prefix})
 		}
 	}
-	h.alarms, h.turned = h.alarms[:0], false
+	h.alarms, h.turned, h.started = h.alarms[:0], false, h.now
 	h.seat.open = slices.DeleteFunc(h.seat.open, func(o order) bool { return o.Op == registry.OpTurn || o.Op == registry.OpQuiet })
 	for _, in := range h.todo {
 		in.listed = false
 	}
 	h.todo = h.todo[:0]
 	for _, l := range h.links {
-		l.reset()
+		l.reset(h.now)
 	}
 	clear(h.names)
 	for in := h.local.first; in != nil; in = in.next {
 		h.names[in.name] = in
 	}
-	h.guards = nil // what was said of them was said in another epoch
+	for i := range h.guards {
+		h.guards[i].said = 0 // it was said in another epoch
+	}
 	h.setGuards(s.Guards)
 	h.lookAgain()
 	h.work()
@@ -170,6 +184,7 @@ func (h *Host) setGuards(guards []view.Guard) {
 			h.guards[i].said = old[at].said
 		}
 	}
+	h.serves = serves(guards)
 	h.table++
 	for in := h.local.first; in != nil; in = in.next {
 		in.busy = false

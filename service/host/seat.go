@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -15,6 +16,51 @@ type seat struct {
 	open     []order
 	renewed  int64 // when the newest Renew was sent
 	until    int64 // D_n: the seat has lapsed from here on
+	since    int64 // when it was asked for
+	closing  bool  // no algorithm guards any name: nothing is held, and nothing will be (S2)
+}
+
+// pause is until when the server has no other seat, and how long that is next time (S5).
+type pause struct{ until, span int64 }
+
+// next begins a pause after a seat that lasted so long: 1 s, and twice as long each time up
+// to 60 s, but again 1 s after a seat of ten minutes.
+func (p *pause) next(now, seated int64) {
+	if p.span == 0 || seated >= 600e9 {
+		p.span = 1e9
+	}
+	p.until, p.span = now+p.span, min(2*p.span, 60e9)
+}
+
+// enters reports whether the server should have a seat and has none (S2).
+func (h *Host) enters() bool {
+	return h.seat.id == registry.SessionID{} && h.serves && h.now >= h.pause.until
+}
+
+// Report is what a member says of the others with the commands of its seat (S7).
+type Report struct {
+	Epoch     uint64
+	Reaches   []uint64 // servers to which frames can go out
+	Complains []uint64 // members that hold this one up
+}
+
+func (h *Host) report() (r Report) {
+	r.Epoch = h.member.Epoch
+	long := h.cfg.lease() / 2
+	for _, l := range h.links {
+		if l.up {
+			r.Reaches = append(r.Reaches, l.server)
+		}
+		rank := h.member.RankOf(l.server)
+		if h.member.State == view.Out || rank == process.None {
+			continue
+		}
+		missing := h.member.State == view.Resuming && h.member.Said && !slices.Contains(h.member.Resumed, rank)
+		if l.stuck(h.now, long) || missing && (h.now-l.heard >= long || h.now-h.started >= 20*long) {
+			r.Complains = append(r.Complains, l.server)
+		}
+	}
+	return r
 }
 
 // order is a command of the seat that was not answered. It is sent again under its number.
@@ -39,7 +85,7 @@ func mu(span int64) int64 {
 // enter asks for the seat.
 func (h *Host) enter(id [2]uint64) {
 	own := view.Seat{Server: h.cfg.Server, ID: id}
-	h.seat = seat{id: registry.SeatID(own)}
+	h.seat = seat{id: registry.SeatID(own), since: h.now}
 	h.order(registry.Command{Op: registry.OpEnter, TTL: h.cfg.lease(), Host: h.cfg.Host, PID: h.cfg.PID, Live: &registry.Live{Server: h.cfg.Server}})
 }
 
@@ -137,6 +183,10 @@ func (h *Host) answered(outcome *registry.Outcome) {
 		o.again = h.now + max(outcome.Result.Remaining, h.cfg.lease()/12)
 		return
 	case registry.OK:
+		if o.Op == registry.OpClose {
+			h.abandon("no algorithm guards any name")
+			return
+		}
 		if o.Op.Renews() {
 			h.seated = true
 			h.renewal(o, outcome.Result.Remaining)
@@ -156,7 +206,7 @@ func (h *Host) renewal(o *order, remaining int64) {
 
 // checkLapse notes that the lease of the seat is over, or goes on again (S4).
 func (h *Host) checkLapse() {
-	lapsed := h.now >= h.seat.until
+	lapsed := h.now >= h.seat.until || h.seat.closing
 	if lapsed == h.member.Lapsed {
 		return
 	}

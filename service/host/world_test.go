@@ -28,8 +28,9 @@ type world struct {
 	seats   uint64
 	ghosts  []ghost
 	fences  map[string][]uint64 // that clients were given, by name
-	trace   *strings.Builder
-	bad     string // what was violated
+	tells   bool
+	trace   *strings.Builder // if it tells
+	bad     string           // what was violated
 
 	entries, starts int
 }
@@ -77,8 +78,9 @@ type lane struct {
 
 var names = []string{"a/1", "a/2", "a/b/1", "c"}
 
-func newWorld(seed uint64, spec *process.Spec, n int) *world {
+func newWorld(seed uint64, spec *process.Spec, n int, tells bool) *world {
 	w := &world{
+		tells:  tells,
 		random: rand.New(rand.NewPCG(seed, 1)), spec: spec, now: 1,
 		lanes: make(map[[2]uint64]*lane), fences: make(map[string][]uint64), trace: new(strings.Builder),
 	}
@@ -103,6 +105,9 @@ func (w *world) use() view.Use {
 }
 
 func (w *world) say(format string, args ...any) {
+	if !w.tells {
+		return
+	}
 	fmt.Fprintf(w.trace, "%d ", w.now/1e6)
 	fmt.Fprintf(w.trace, format+"\n", args...)
 }
@@ -117,8 +122,10 @@ func (w *world) fail(format string, args ...any) {
 // boot starts a server with an empty memory.
 func (w *world) boot(s *server) {
 	s.host = New(Config{Server: s.id, Seed: w.random.Uint64(), Reuse: 1 + w.random.IntN(2), Lease: registry.MaxTTL})
-	s.applied = 0
-	w.enter(s)
+	s.applied, s.wants, s.holds = 0, nil, nil
+	if w.log.Live() {
+		w.enter(s)
+	}
 }
 
 // enter gives a server a new seat.
@@ -191,10 +198,12 @@ func (w *world) carryOut(s *server) {
 	for _, b := range o.Batches {
 		if l := w.lanes[[2]uint64{s.id, b.Server}]; l != nil && l.up {
 			l.queue = append(l.queue, slices.Clone(b.Data))
-			w.say("%d -> %d %s", s.id, b.Server, describe(b.Data))
+			if w.tells {
+				w.say("%d -> %d %s", s.id, b.Server, describe(b.Data))
+			}
 		}
 	}
-	gone, lanes, commands := o.Gone, slices.Clone(o.Close), slices.Clone(o.Seat)
+	gone, enter, lanes, commands := o.Gone, o.Enter, slices.Clone(o.Close), slices.Clone(o.Seat)
 	for _, r := range slices.Clone(o.Replies) {
 		w.replied(s, &r)
 	}
@@ -209,6 +218,9 @@ func (w *world) carryOut(s *server) {
 		if len(s.holds) > 0 {
 			w.fail("the seat of server %d has ended while its clients hold %v", s.id, s.holds)
 		}
+		s.wants, s.holds, s.open, s.host.pause = make(map[place]uint64), nil, [clients]bool{}, pause{}
+	}
+	if enter {
 		w.enter(s)
 	}
 }
@@ -230,6 +242,11 @@ func (w *world) order(s *server, c *registry.Command) {
 	case registry.OpQuiet:
 		w.say("server %d: quiet %d", s.id, c.Live.Change)
 		w.log.Quiet(seat, c.Live.Change, c.Live.Epoch)
+	case registry.OpClose:
+		if len(s.holds) > 0 {
+			w.fail("server %d closes its seat while its clients hold %v", s.id, s.holds)
+		}
+		w.log.End(seat)
 	default:
 		return
 	}
@@ -427,7 +444,7 @@ func (w *world) live(s *server) bool {
 
 // tellGone has the leader tell a server that its seat has ended, if it has.
 func (w *world) tellGone(s *server) {
-	if !w.live(s) {
+	if s.host.seat.id != (registry.SessionID{}) && !w.live(s) {
 		s.host.Answer(w.now, []registry.Outcome{{Session: s.host.seat.id, Result: registry.Result{Code: registry.SessionGone}}})
 		w.carryOut(s)
 	}
@@ -521,6 +538,9 @@ func (w *world) passAny() {
 }
 
 func (w *world) want(s *server, p place, try bool) {
+	if s.wants == nil || s.host.seat.id == (registry.SessionID{}) {
+		return // it has no seat
+	}
 	if s.wants[p] != 0 || s.holds[p] != 0 {
 		return
 	}
@@ -655,7 +675,7 @@ func (w *world) round() (done bool) {
 		s.host.Tick(w.now, 0)
 		w.carryOut(s)
 		w.tellGone(s)
-		if len(s.wants) > 0 || s.host.Member().State != view.Open {
+		if len(s.wants) > 0 || s.host.Member().State != view.Open && w.log.Live() {
 			done = false
 		}
 	}
@@ -672,7 +692,7 @@ func (w *world) standing() (text string) {
 }
 
 // ofSeed makes the world of a seed: each algorithm has its turn.
-func ofSeed(seed uint64) *world {
+func ofSeed(seed uint64, tells bool) *world {
 	spec := algorithm.Served[seed%uint64(len(algorithm.Served))]
-	return newWorld(seed, spec, 1+int(seed/uint64(len(algorithm.Served))+2)%4)
+	return newWorld(seed, spec, 1+int(seed/uint64(len(algorithm.Served))+2)%4, tells)
 }
