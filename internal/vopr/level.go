@@ -14,7 +14,7 @@ const (
 	// of the first; what is tried is who may change the level when.
 	newestLevel = 3
 	// levelSoak is short, so that levels change within a run.
-	levelSoak = 3000 * ms
+	levelSoak = 1000 * ms
 )
 
 // install lets a server start as whatever release an operator may have put there: the
