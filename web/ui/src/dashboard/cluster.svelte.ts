@@ -1,6 +1,6 @@
 import { ranked, why, type Changes, type Class, type Lack, type Resource, type Sample } from "./api";
 import { History, leaderOf } from "./history";
-import { heldSince, Names, type Row } from "./names";
+import { Names, rowOf, type Row } from "./names";
 import { problems, type Problem } from "./problems";
 import { staleAfter, watch, type Stream } from "./stream";
 
@@ -79,7 +79,7 @@ export class Cluster {
     const known = this.names(of).rows.get(name);
     if (known) return known;
     const resource = this.first[of].find((r) => r.name === name);
-    return resource && { resource, changed: 0 };
+    return resource && rowOf(resource);
   }
 
   get problems(): Problem[] {
@@ -224,10 +224,10 @@ export class Cluster {
     const now = this.serverNow;
     const asked: Resource[] = [];
     const held = new Set<string>();
-    for (const { resource } of this.#names.locks.rows.values()) {
+    for (const { resource, since } of this.#names.locks.rows.values()) {
       const fence = resource.holders[0]?.fence ?? "";
       held.add(fence);
-      const due = resource.queue_length > 0 && now - heldSince(resource) > usualFrom && !this.#usual.has(fence);
+      const due = resource.queue_length > 0 && now - since > usualFrom && !this.#usual.has(fence);
       if (due && asked.length < usualAtOnce) asked.push(resource);
     }
     for (const fence of this.#usual.keys()) if (!held.has(fence)) this.#usual.delete(fence);

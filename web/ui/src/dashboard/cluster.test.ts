@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Figures, Member, Report, Resource, Sample, Status } from "./api";
 import { History } from "./history";
+import { rowOf } from "./names";
 import { hashOf, placeOf, type Place } from "./place";
 import { problems, type Known } from "./problems";
 import { pauseAfter } from "./stream";
@@ -57,7 +58,7 @@ test("a server that restarted, or repeats what it said, gives no rate", () => {
 });
 
 const known = (of: Sample, locks: Resource[] = [], more: Partial<Known> = {}): Known => ({
-  sample: of, rows: { locks: locks.map((resource) => ({ resource, changed: 0 })), elections: [] }, usual: new Map(), full: new Map(), ...more,
+  sample: of, rows: { locks: locks.map((resource) => rowOf(resource)), elections: [] }, usual: new Map(), full: new Map(), ...more,
 });
 
 const ids = (k: Known) => problems(k, start + 100_000).map((p) => p.id);

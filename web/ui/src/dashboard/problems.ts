@@ -1,6 +1,6 @@
 import type { Class, Member, Report, Sample } from "./api";
 import { leaderOf } from "./history";
-import { heldSince, type Row } from "./names";
+import type { Row } from "./names";
 import { words } from "../strings/dashboard";
 
 /** Something that an operator should know first, in one sentence. */
@@ -88,15 +88,16 @@ function ofAServer(report: Report, known: Known, now: number): Problem[] {
 const longer = 3;
 
 function* ofHolds(tab: Class, known: Known, now: number): Generator<Problem> {
-  for (const { resource } of known.rows[tab]) {
+  for (const { resource, since, asked } of known.rows[tab]) {
+    const waited = tab === "locks" && resource.queue_length > 0;
+    if (!asked && !waited) continue;
     const { name } = resource;
     const at = { tab, name };
-    const asked = resource.holders.find((h) => h.revoked);
     if (asked) {
       yield { id: `revoked-${tab}-${name}`, text: words.revoked(asked, name), at };
-    } else if (resource.queue_length > 0 && tab === "locks") {
+    } else {
       const usual = known.usual.get(resource.holders[0]?.fence ?? "");
-      const held = now - heldSince(resource);
+      const held = now - since;
       if (usual !== undefined && held > longer * usual) {
         yield { id: `long-${name}`, text: words.long(name, held, usual, resource.queue_length), at };
       }

@@ -18,6 +18,7 @@ export const words = {
 
   problems: "Problems",
   noProblem: "No problem is known.",
+  noProblemThen: "No problem was known then.",
   noLeader: (since: number) => `No leader since ${clock(since)}. Nothing is granted.`,
   noQuorum: (server: number, answering: number, voters: number) =>
     `No quorum: ${answering} of ${plural(voters, "voter")} ${answering === 1 ? "answers" : "answer"} server ${server}. Start the others, or restore the network between them.`,
