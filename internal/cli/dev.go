@@ -114,6 +114,7 @@ func (c *devCluster) run(ctx context.Context) error {
 	}
 	close(c.ready)
 	c.app.say("%d servers are up; data and logs in %s; Ctrl-C stops them", len(c.clients), c.dir)
+	c.app.say("http://%s/ shows them in a browser", c.clients[0])
 	fmt.Fprintf(c.app.stdout, "export CONCLAVE_SERVERS=%s\n", strings.Join(c.clients, ","))
 	<-ctx.Done()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {

@@ -165,3 +165,20 @@ func requireSound(b testing.TB, r *Registry) {
 		b.Fatal(err)
 	}
 }
+
+// BenchmarkRank finds the longest queues among as many locks as Rank looks at.
+func BenchmarkRank(b *testing.B) {
+	v := New().Freeze()
+	holder := &claim{session: new(session), terms: new(terms)}
+	all := make([]*resource, MaxRanked)
+	for i := range all {
+		all[i] = &resource{class: Lock, name: fmt.Sprintf("%07d", i), one: [1]*claim{holder}}
+	}
+	v.names.fill(all)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, ok := v.Rank(Lock, "", ByQueue, 50, 1); !ok {
+			b.Fatal("there are too many")
+		}
+	}
+}
