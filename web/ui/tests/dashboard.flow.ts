@@ -291,7 +291,7 @@ describe("a cluster in trouble", () => {
 describe("10,000 locks", () => {
   // A session keeps 1,024 answers for a second, so many take so many locks at once.
   let many: string[] = [];
-  const before = async () => (await cluster.status(at)).locks;
+  const before = async () => (await cluster.status(await cluster.leader())).locks;
 
   /** fill takes locks until so many are held. */
   async function fill(from: number, to: number): Promise<void> {
@@ -328,6 +328,8 @@ describe("10,000 locks", () => {
     await page.getByText(words.tooMany("locks")).waitFor();
     await row(page, "awaited").waitFor();
     expect(await page.locator("tbody tr:not(.pad)").count()).toBeLessThanOrEqual(50);
+    const edges = await page.evaluate(() => [".scroll table", ".scroll tbody tr:not(.pad) td:last-child"].map((at) => document.querySelector(at)?.getBoundingClientRect().right));
+    expect(edges[1], "the last column ends where the table does").toBe(edges[0]);
     await accessible(page);
     await page.getByLabel(words.prefix).fill("many/00000");
     await page.getByText("10 locks held").waitFor();

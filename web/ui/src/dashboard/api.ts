@@ -1,3 +1,5 @@
+import type { Order } from "./names";
+
 /** What the server answers, as docs/http.md describes it. Numbers of 64 bits are strings. */
 
 export interface Holder {
@@ -187,8 +189,8 @@ export const why = (of: Class, name: string, signal: AbortSignal): Promise<Why> 
 export const sessions = (after: string, limit: number, signal: AbortSignal): Promise<{ sessions: Session[]; more: boolean }> =>
   call(url("v1/sessions", { limit, after: after || undefined }), signal);
 
-/** longest lists the names of a class with the longest queues, or held for the longest time. */
-export const ranked = async (of: Class, prefix: string, order: "queue" | "age", signal: AbortSignal): Promise<Resource[]> =>
+/** ranked lists the first names of a class in an order. */
+export const ranked = async (of: Class, prefix: string, order: Order, signal: AbortSignal): Promise<Resource[]> =>
   (await call<Record<Class, Resource[]>>(url(`v1/${of}`, { prefix, order, limit: 50, waiters: 1 }), signal))[of];
 
 /** session returns one session, or undefined if there is none: the list begins behind its predecessor. */

@@ -1,6 +1,6 @@
 import { ranked, why, type Changes, type Class, type Lack, type Resource, type Sample } from "./api";
 import { History, leaderOf } from "./history";
-import { Names, rowOf, type Row } from "./names";
+import { Names, rowOf, type Order, type Row } from "./names";
 import { problems, type Problem } from "./problems";
 import { staleAfter, watch, type Stream } from "./stream";
 
@@ -37,7 +37,7 @@ export class Cluster {
   #stream: Stream | undefined;
   #timers: ReturnType<typeof setInterval>[] = [];
   #ended = new AbortController();
-  #sort: "queue" | "age" = "queue";
+  #sort: Order = "queue";
 
   /** serverNow is the time by the clock of the server, in ms. */
   get serverNow(): number {
@@ -112,7 +112,7 @@ export class Cluster {
   }
 
   /** see sets which names are watched, and in which order those that are too many come. */
-  see(of: Class, prefix: string, sort: "queue" | "age"): void {
+  see(of: Class, prefix: string, sort: Order): void {
     const sorted = sort !== this.#sort;
     this.#sort = sort;
     if (this.prefixes[of] === prefix) {

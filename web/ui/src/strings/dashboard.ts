@@ -105,7 +105,7 @@ export const words = {
     elections: "conclave elect demo -- sleep 60",
   },
   tooMany: (tab: Class) =>
-    `Over 10,000 ${tab} match. Type a longer prefix to watch them live. Below are the first 50 by the chosen order, asked for every 5 s.`,
+    `Over 10,000 ${tab} match. Type a longer prefix to watch them live. Below are the first 50 in the chosen order, asked for every 5 s.`,
   lacking: (message: string) => `These rows are not live: ${shown(message)}`,
   shared: (more: number) => (more > 0 ? `shared, +${count(more)}` : "shared"),
   unit: (used: number, limit: number) => `${count(used)} of ${count(limit)}`,
