@@ -284,6 +284,38 @@ describe("the lab on the native engine", () => {
     await page.getByRole("button", { name: strings.check.run, exact: true }).waitFor();
   });
 
+  flow("a message is lost by hand, and the loss taken back", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala?t=9", 9);
+    const count = await position(page);
+    await page.click("[data-list] [data-row]");
+    await page.click(`.act >> text=${strings.act.lose}`);
+    await page.waitForFunction(() => location.hash.includes("/~"));
+    await settled(page, 9);
+    await page.click("#tab-source");
+    expect(await page.locator("textarea").inputValue()).toContain("lose: REPLY");
+    await page.click(`.act >> text=${strings.source.revert}`);
+    await page.waitForFunction(() => location.hash.includes("mutex/ricart-agrawala"));
+    await expect.poll(() => position(page)).toBe(count);
+  });
+
+  flow("a process crashes and restarts by hand; what cannot be done says why", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala?t=9", 9);
+    await page.keyboard.press("3");
+    await page.click(`.act >> text=${strings.act.restart}`, { force: true });
+    await page.waitForSelector(`.notice:has-text("${strings.act.notDown("3")}")`);
+    await accessible(page);
+    await page.click(`.act >> text=${strings.act.crash}`);
+    await page.waitForFunction(() => location.hash.includes("/~"));
+    await settled(page, 9);
+    for (let record = 10; record < 16 && (await page.locator(".client.down").count()) === 0; record++) {
+      await page.keyboard.press("ArrowRight");
+      await settled(page, record);
+    }
+    expect(await page.locator(".client.down").count()).toBe(1);
+    await page.keyboard.press("u");
+    await page.waitForFunction(() => location.hash.includes("mutex/ricart-agrawala"));
+  });
+
   flow("keys find entries, processes, records and the past", native_, async (page) => {
     await open(page, "1/run/mutex/ricart-agrawala", 0);
     await page.keyboard.press("n");

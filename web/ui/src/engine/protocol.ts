@@ -16,6 +16,15 @@ export interface Request {
   format?: string;
   request?: number;
   check?: Check;
+  edit?: Edit;
+}
+
+/** What somebody does after a record, as one more line of the scenario. */
+export interface Edit {
+  do: string;
+  rank?: number;
+  ranks?: number[];
+  flight?: number;
 }
 
 /** A search of all schedules. What is absent is the engine's default. */

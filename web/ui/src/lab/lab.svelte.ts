@@ -1,6 +1,7 @@
 import { layOut, type Axis } from "../draw/layout";
 import { EngineError, type Engine } from "../engine/client";
-import { flag, type Problem, type ProcessState, type RunEnd, type RunHead, type Scenario } from "../engine/protocol";
+import { flag, type Edit, type Problem, type ProcessState, type RunEnd, type RunHead, type Scenario } from "../engine/protocol";
+import { lab as strings } from "../strings/lab";
 import { decode, encode, plainView, type Decoded, type Others, type Pick, type Place, type Source } from "../url/codec";
 import { future, past } from "./causality";
 import { Connection } from "./connection.svelte";
@@ -211,6 +212,29 @@ export class Lab {
     this.#redo = [];
     this.#wanted = this.cursor;
     this.#restore({ source: { text }, text, cursor: this.cursor });
+  }
+
+  /** canEdit reports whether the engine can add what a user does to the scenario that is shown. */
+  get canEdit(): boolean {
+    return (this.connection.hello?.calls.includes("edit") ?? false) && this.run !== undefined && this.problem === undefined;
+  }
+
+  /** act adds to the scenario what somebody does at the cursor, and runs it. */
+  async act(edit: Edit): Promise<void> {
+    const { run, text } = this;
+    const engine = this.texts?.engine;
+    if (!run || !engine || !this.canEdit) return;
+    this.stop();
+    try {
+      const done = await engine.call<{ text: string; line: number; item: string }>({ call: "edit", run: run.head.run, at: this.cursor, text, edit });
+      // Another change may have come before the answer.
+      if (this.run !== run || this.text !== text) return;
+      this.edit(done.text);
+      this.notice = strings.act.added(done.line, done.item);
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      this.notice = error.problem.message;
+    }
   }
 
   undo(): void {
