@@ -109,8 +109,10 @@ func (m *mutant) find(t *testing.T) {
 	if text, err := exec.Command("go", "test", "-vet=off", "-overlay", overlay, "-c", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	text, err := exec.Command(binary, "-test.run=^(TestSchedules|TestDeadlines)$", "-seeds=5000").CombinedOutput()
-	if err == nil || !strings.Contains(string(text), "seed ") {
+	// A mistake may make a host send for ever: in 8 GB at most.
+	bounded := []string{"-c", `ulimit -v 8000000 && exec "$0" "$@"`, binary, "-test.run=^(TestSchedules|TestDeadlines)$", "-seeds=5000"}
+	text, err := exec.Command("sh", bounded...).CombinedOutput()
+	if err == nil || !strings.Contains(string(text), "seed ") || strings.Contains(string(text), "out of memory") {
 		t.Errorf("%s\nit is not found: %v\n%s", m.why, err, text)
 	}
 	t.Logf("%s", text)
