@@ -2,6 +2,7 @@ package vopr
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/registry"
@@ -75,12 +76,17 @@ func (s *server) outdated(err error) bool {
 	if !errors.As(err, &unread) {
 		return false
 	}
-	if raised := s.w.judge.raised; raised-s.began > missed {
+	var level uint32
+	_, _ = fmt.Sscanf(unread.Text, "the state of the cluster: level %d:", &level)
+	older := level > 0 && level < s.levels.Min
+	if raised := s.w.judge.raised; !older && raised-s.began > missed {
 		s.w.violate("level", "server %d ran for %d ms when a leader raised the level, and does not read it: %v", s.id, (raised-s.began)/ms, err)
 		return true
 	}
 	s.crash()
-	s.levels.Max = min(s.levels.Max+1, newestLevel)
+	if s.levels.Max = min(s.levels.Max+1, newestLevel); older {
+		s.levels = replica.Levels{Min: max(level, 2) - 1, Max: level}
+	}
 	s.w.after(100*ms, func() {
 		if s.held == 0 {
 			s.start()

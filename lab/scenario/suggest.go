@@ -8,7 +8,7 @@ import (
 // suggest is the end of a complaint about a name that is not among those known:
 // the one that was probably meant, or else all if they are few.
 func suggest(name string, known []string) string {
-	if best := nearest(name, known); best != "" {
+	if best := Nearest(name, known); best != "" {
 		return didYouMean + strconv.Quote(best) + "?"
 	}
 	if len(known) == 0 {
@@ -30,9 +30,9 @@ func (e *Error) Suggestion() string {
 	return word
 }
 
-// nearest returns the known name that was probably meant, or nothing. Of names that begin
+// Nearest returns the known name that was probably meant, or nothing. Of names that begin
 // as what was typed, the shortest.
-func nearest(name string, known []string) string {
+func Nearest(name string, known []string) string {
 	best, least, begun := "", len(name)/2+1, false
 	for _, k := range known {
 		d, begins := distance(name, k), name != "" && strings.HasPrefix(k, name)

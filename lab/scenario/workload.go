@@ -79,7 +79,7 @@ func (r *reader) verb(n *yaml.Node, what string, verbs []string) string {
 // complainVerb says that no key tells what happens, or which one was meant to.
 func (r *reader) complainVerb(n *yaml.Node, what string, verbs []string) {
 	for _, key := range keys(n) {
-		if near := nearest(key.Value, verbs); near != "" && len(key.Value) > 2 { // "at" is near to nothing
+		if near := Nearest(key.Value, verbs); near != "" && len(key.Value) > 2 { // "at" is near to nothing
 			r.complain(key, "%s has no key %q; did you mean %q?", what, key.Value, near)
 			return
 		}

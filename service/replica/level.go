@@ -173,12 +173,13 @@ func (r *Replica) bring(rise Rise, to uint32, stay bool, origin registry.Origin)
 func (r *Replica) Settled() bool { return r.levelled == 0 }
 
 // sends takes messages to other servers. A snapshot that is older than the level of the
-// cluster is not sent to a server that does not read it: a newer one is being made.
+// cluster is not sent to a server that does not read it: a newer one is being made. One that
+// does not read the level of the cluster is sent it, and stops: it has to be told.
 func (r *Replica) sends(messages []*raftpb.Message) {
 	for _, m := range messages {
 		if m.GetType() == raftpb.MsgSnap {
 			level, err := registry.LevelOf(m.GetSnapshot().GetData())
-			if err == nil && level < r.reads(m.GetTo()).Min {
+			if err == nil && level < r.reads(m.GetTo()).Min && level < r.Level() {
 				r.core.ReportSnapshot(m.GetTo(), false)
 				continue
 			}

@@ -92,7 +92,7 @@ func overUsurpers(rules []int) *process.Spec {
 func TestTakeovers(t *testing.T) {
 	rules := make([]int, len(tokenring.Spec.Rules))
 	for n := 1; n <= 5; n++ {
-		plan := simtest.Plan{Spec: overUsurpers(rules), Process: process.Config{N: n}}
+		plan := simtest.Plan{Spec: overUsurpers(rules), Process: process.Config{N: n}, Impure: true}
 		plan.Adjust = func(cfg *sim.Config, seed uint64) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			cfg.Process.Options = append(cfg.Process.Options, option("delta", r.IntN(2)))
@@ -116,7 +116,7 @@ func TestOrderEndsWithTheTerm(t *testing.T) {
 	for n := 2; n <= 5; n++ {
 		spec := process.Compose("central-usurped", "Central coordinator over usurpers", usurpers(), central.Spec)
 		spec.Claims.Properties = central.Spec.Claims.Properties
-		plan := simtest.Plan{Spec: spec, Process: process.Config{N: n}}
+		plan := simtest.Plan{Spec: spec, Process: process.Config{N: n}, Impure: true}
 		plan.Adjust = func(cfg *sim.Config, seed uint64) {
 			usurp(cfg, rand.New(rand.NewPCG(seed, 3)))
 			cfg.Workload.Commands = slices.DeleteFunc(cfg.Workload.Commands, func(c sim.Command) bool { return c.Kind == process.Suspect })
