@@ -255,6 +255,9 @@ func (s *server) refused(c *conn, frame []byte) {
 	c.gone = [2]bool{true, true}
 	if c.lane == peering.Snapshots {
 		s.unship(c)
+		if refusal.Code == peering.LevelUnknown {
+			c.ends[acceptor].replaced(refusal.Text) // an operator reads it in the log here
+		}
 		return
 	}
 	s.dialAgain(c, refusal.Final())

@@ -30,14 +30,6 @@ var replicaMutants = []Mutant{
 		},
 	},
 	{
-		Name: "snapshot-of-a-former-level",
-		Why:  "The leader keeps the snapshot that it made before the level was raised, and sends it to a server of a later release, which stops.",
-		Edits: []Edit{
-			{"service/replica/apply.go", "after != before {", "after < before {"},
-			{"service/replica/level.go", "level < r.reads(m.GetTo()).Min", "level == 0"},
-		},
-	},
-	{
 		Name: "snapshot-asked-for-twice",
 		Why:  "A snapshot that a server needed, and that was made meanwhile, is made again: there can be no second one at the same index, and the leader stops.",
 		Edits: []Edit{{
