@@ -297,19 +297,18 @@ func (r *Registry) locksUnder(prefix string) (list []*resource) {
 	return list
 }
 
-// reguard lets those go on who wait for locks under a prefix that drains no longer:
-// they are granted, or told to ask elsewhere (G5).
+// reguard lets those go on who wait for locks under a prefix that agreement guards no
+// longer, and under one that drains no longer: they are told to ask elsewhere, or are
+// granted (G5).
 func (r *Registry) reguard(prefix string, fx *Effects) {
-	if g := r.live.GuardOf(prefix); g != nil && g.Change != 0 {
-		return
-	}
 	for _, res := range r.locksUnder(prefix) {
 		g := r.live.GuardOf(res.name)
-		if len(res.queue()) == 0 || g != nil && g.Change != 0 {
+		elsewhere := g != nil && g.Use.Live()
+		if len(res.queue()) == 0 || !elsewhere && r.drains(res) {
 			continue
 		}
 		res = r.thaw(res)
-		for g != nil && g.Use.Live() && len(res.queue()) > 0 {
+		for elsewhere && len(res.queue()) > 0 {
 			c := res.queue()[0]
 			r.drop(c, Moved, 0)
 			fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, movedFrom(c.resource.name, g)})

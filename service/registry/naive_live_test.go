@@ -184,15 +184,12 @@ func (m *naive) under(prefix string) (all []key) {
 	return all
 }
 
-// release lets those go on who wait under a prefix that does not drain.
+// release lets those go on who wait under a prefix, unless it still drains.
 func (m *naive) release(prefix string) {
-	if _, drains := m.live.use(key{Lock, prefix}); drains {
-		return
-	}
 	for _, k := range m.under(prefix) {
 		use, drains := m.live.use(k)
 		for _, claim := range m.queue(k) {
-			if use != "" && !drains {
+			if use != "" {
 				m.remove(claim)
 				m.remember(m.session(claim.session), claim.sequence, Result{Code: Moved})
 				m.tell(claim.session, claim.sequence, Result{Code: Moved})
