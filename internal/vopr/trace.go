@@ -150,8 +150,14 @@ func (t *trace) output(s *server, out *replica.Output) {
 		t.sends(s, m)
 	}
 	t.applies(s, h)
+	// Of a hold that came and went since the last output the state says nothing any more.
+	asked := map[registry.SessionID]bool{}
 	for i := range out.Replies {
-		t.replies(s, h, &out.Replies[i])
+		r := &out.Replies[i]
+		if r.Result.Code == registry.Revoked && r.Result.Fence != 0 {
+			asked[r.Session] = true
+		}
+		t.replies(s, h, r, asked[r.Session] || len(s.replica.Registry().Asked(r.Session)) > 0)
 	}
 	t.compare(s)
 }
@@ -262,15 +268,15 @@ func (t *trace) applies(s *server, h *traced) {
 	h.applied = s.replica.Applied()
 }
 
-// replies tells what a server answers to renewals, and of sessions that have ended.
-func (t *trace) replies(s *server, h *traced, r *replica.Reply) {
+// replies tells what a server answers to renewals, and of sessions that have ended. The
+// session was asked to give a hold back, or not.
+func (t *trace) replies(s *server, h *traced, r *replica.Reply, asked bool) {
 	x := t.sessions[r.Session]
 	switch {
 	case x == nil:
 	case r.Result.Code == registry.SessionGone:
 		t.require(t.run.Gone(s.id, x))
 	case r.Result.Code == registry.OK && r.Result.Remaining > 0:
-		asked := len(s.replica.Registry().Asked(r.Session)) > 0
 		t.require(t.run.Reply(s.id, x, r.Sequence, t.clock(s), len(r.Result.Revoked) > 0, asked, h.voters[:]...))
 	}
 }
