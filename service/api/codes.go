@@ -40,6 +40,8 @@ var meanings = map[Code]Meaning{
 	Code_CODE_REVOKED:       {"REVOKED", codes.Aborted, 409, 120},
 	Code_CODE_NOT_FOUND:     {"NOT_FOUND", codes.NotFound, 404, 125},
 	Code_CODE_DEADLOCK:      {"DEADLOCK", codes.Aborted, 409, 124},
+	Code_CODE_MOVED:         {"MOVED", codes.FailedPrecondition, 421, 125},
+	Code_CODE_NOT_MEMBER:    {"NOT_MEMBER", codes.FailedPrecondition, 503, 125},
 	Code_CODE_STATE_LIMIT:   {"STATE_LIMIT", codes.ResourceExhausted, 507, 125},
 }
 

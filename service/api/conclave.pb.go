@@ -69,6 +69,11 @@ const (
 	// The request to acquire would wait forever: it would complete a deadlock. What
 	// its caller keeps stays held; the others of the cycle go on once it is released.
 	Code_CODE_DEADLOCK Code = 20
+	// The lock is guarded elsewhere: by an algorithm, so it is taken over AttachHome, or by
+	// agreement, so it is taken over Attach. The reply says which in guard. Nothing was done.
+	Code_CODE_MOVED Code = 21
+	// The server takes no part in guarding locks by algorithms. Ask a server that does.
+	Code_CODE_NOT_MEMBER Code = 22
 	// The state of the cluster has reached its limit. Requests that add to it are
 	// refused; renewals, releases, cancellations and closes always pass.
 	Code_CODE_STATE_LIMIT Code = 23
@@ -95,6 +100,8 @@ var (
 		15: "CODE_REVOKED",
 		16: "CODE_NOT_FOUND",
 		20: "CODE_DEADLOCK",
+		21: "CODE_MOVED",
+		22: "CODE_NOT_MEMBER",
 		23: "CODE_STATE_LIMIT",
 	}
 	Code_value = map[string]int32{
@@ -116,6 +123,8 @@ var (
 		"CODE_REVOKED":       15,
 		"CODE_NOT_FOUND":     16,
 		"CODE_DEADLOCK":      20,
+		"CODE_MOVED":         21,
+		"CODE_NOT_MEMBER":    22,
 		"CODE_STATE_LIMIT":   23,
 	}
 )
@@ -421,7 +430,7 @@ func (x UpgradeRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UpgradeRequest_Action.Descriptor instead.
 func (UpgradeRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{42, 0}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{43, 0}
 }
 
 // ClientFrame carries requests, in order.
@@ -555,7 +564,12 @@ type Welcome struct {
 	Version uint32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// The level of the cluster's formats, 0 if the server does not know it yet. An
 	// option that needs a higher level is not available.
-	Level         uint32 `protobuf:"varint,4,opt,name=level,proto3" json:"level,omitempty"`
+	Level uint32 `protobuf:"varint,4,opt,name=level,proto3" json:"level,omitempty"`
+	// Over AttachHome: whose sessions these are, 16 bytes. The sessions of another seat of
+	// the same server are gone.
+	Seat []byte `protobuf:"bytes,5,opt,name=seat,proto3" json:"seat,omitempty"`
+	// Over AttachHome: the lease of the seat. What a renewal promises is never longer.
+	LeaseNs       int64 `protobuf:"varint,6,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -618,13 +632,30 @@ func (x *Welcome) GetLevel() uint32 {
 	return 0
 }
 
+func (x *Welcome) GetSeat() []byte {
+	if x != nil {
+		return x.Seat
+	}
+	return nil
+}
+
+func (x *Welcome) GetLeaseNs() int64 {
+	if x != nil {
+		return x.LeaseNs
+	}
+	return 0
+}
+
 // Farewell ends a stream.
 type Farewell struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Code    Code                   `protobuf:"varint,1,opt,name=code,proto3,enum=conclave.v1.Code" json:"code,omitempty"`
 	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// Where the leader takes clients ("host:port"), or empty.
-	Leader        string `protobuf:"bytes,3,opt,name=leader,proto3" json:"leader,omitempty"`
+	Leader string `protobuf:"bytes,3,opt,name=leader,proto3" json:"leader,omitempty"`
+	// Where the servers take clients that guard locks by algorithms, if the code is
+	// NOT_MEMBER.
+	Members       []string `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -678,6 +709,13 @@ func (x *Farewell) GetLeader() string {
 		return x.Leader
 	}
 	return ""
+}
+
+func (x *Farewell) GetMembers() []string {
+	if x != nil {
+		return x.Members
+	}
+	return nil
 }
 
 // Request is one thing asked for.
@@ -1545,8 +1583,11 @@ type Reply struct {
 	// what it waits for, and so on; the last waits for what the caller of this request
 	// keeps. At most 64 of cycle_length. A request that is sent again is told by the
 	// message alone.
-	Cycle         []*Dependency `protobuf:"bytes,13,rep,name=cycle,proto3" json:"cycle,omitempty"`
-	CycleLength   uint32        `protobuf:"varint,14,opt,name=cycle_length,json=cycleLength,proto3" json:"cycle_length,omitempty"`
+	Cycle       []*Dependency `protobuf:"bytes,13,rep,name=cycle,proto3" json:"cycle,omitempty"`
+	CycleLength uint32        `protobuf:"varint,14,opt,name=cycle_length,json=cycleLength,proto3" json:"cycle_length,omitempty"`
+	// What guards the lock, if the code is MOVED. It may be absent if the request was sent
+	// again.
+	Guard         *Guard `protobuf:"bytes,15,opt,name=guard,proto3" json:"guard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1679,6 +1720,69 @@ func (x *Reply) GetCycleLength() uint32 {
 	return 0
 }
 
+func (x *Reply) GetGuard() *Guard {
+	if x != nil {
+		return x.Guard
+	}
+	return nil
+}
+
+// Guard decides who holds the locks whose names begin with a prefix. The longest prefix
+// counts.
+type Guard struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty if no prefix covers the lock, which is then guarded by agreement.
+	Prefix string `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Such as "suzuki-kasami", or empty for agreement.
+	Algorithm     string `protobuf:"bytes,2,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Guard) Reset() {
+	*x = Guard{}
+	mi := &file_service_api_conclave_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Guard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Guard) ProtoMessage() {}
+
+func (x *Guard) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Guard.ProtoReflect.Descriptor instead.
+func (*Guard) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Guard) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *Guard) GetAlgorithm() string {
+	if x != nil {
+		return x.Algorithm
+	}
+	return ""
+}
+
 // Dependency is one who waits, for a hold that is in its way.
 type Dependency struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1692,7 +1796,7 @@ type Dependency struct {
 
 func (x *Dependency) Reset() {
 	*x = Dependency{}
-	mi := &file_service_api_conclave_proto_msgTypes[16]
+	mi := &file_service_api_conclave_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1808,7 @@ func (x *Dependency) String() string {
 func (*Dependency) ProtoMessage() {}
 
 func (x *Dependency) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[16]
+	mi := &file_service_api_conclave_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1821,7 @@ func (x *Dependency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
 func (*Dependency) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{16}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Dependency) GetWaiter() *Waiter {
@@ -1760,7 +1864,7 @@ type WaitsRequest struct {
 
 func (x *WaitsRequest) Reset() {
 	*x = WaitsRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[17]
+	mi := &file_service_api_conclave_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1876,7 @@ func (x *WaitsRequest) String() string {
 func (*WaitsRequest) ProtoMessage() {}
 
 func (x *WaitsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[17]
+	mi := &file_service_api_conclave_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1889,7 @@ func (x *WaitsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitsRequest.ProtoReflect.Descriptor instead.
 func (*WaitsRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{17}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WaitsRequest) GetStale() bool {
@@ -1813,7 +1917,7 @@ type WaitsResponse struct {
 
 func (x *WaitsResponse) Reset() {
 	*x = WaitsResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[18]
+	mi := &file_service_api_conclave_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +1929,7 @@ func (x *WaitsResponse) String() string {
 func (*WaitsResponse) ProtoMessage() {}
 
 func (x *WaitsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[18]
+	mi := &file_service_api_conclave_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +1942,7 @@ func (x *WaitsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitsResponse.ProtoReflect.Descriptor instead.
 func (*WaitsResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{18}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WaitsResponse) GetWaits() []*Waiting {
@@ -1872,7 +1976,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_service_api_conclave_proto_msgTypes[19]
+	mi := &file_service_api_conclave_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +1988,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[19]
+	mi := &file_service_api_conclave_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +2001,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{19}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Waiting) GetWaiter() *Waiter {
@@ -1950,7 +2054,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[20]
+	mi := &file_service_api_conclave_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2066,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[20]
+	mi := &file_service_api_conclave_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2079,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{20}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{21}
 }
 
 type PingResponse struct {
@@ -1986,7 +2090,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[21]
+	mi := &file_service_api_conclave_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +2102,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[21]
+	mi := &file_service_api_conclave_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +2115,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{21}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{22}
 }
 
 type StatusRequest struct {
@@ -2022,7 +2126,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[22]
+	mi := &file_service_api_conclave_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2138,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[22]
+	mi := &file_service_api_conclave_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2151,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{22}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{23}
 }
 
 type StatusResponse struct {
@@ -2089,7 +2193,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[23]
+	mi := &file_service_api_conclave_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2205,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[23]
+	mi := &file_service_api_conclave_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2218,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{23}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StatusResponse) GetCluster() string {
@@ -2302,7 +2406,7 @@ type Figures struct {
 
 func (x *Figures) Reset() {
 	*x = Figures{}
-	mi := &file_service_api_conclave_proto_msgTypes[24]
+	mi := &file_service_api_conclave_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2418,7 @@ func (x *Figures) String() string {
 func (*Figures) ProtoMessage() {}
 
 func (x *Figures) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[24]
+	mi := &file_service_api_conclave_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2431,7 @@ func (x *Figures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Figures.ProtoReflect.Descriptor instead.
 func (*Figures) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{24}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Figures) GetRequests() uint64 {
@@ -2433,7 +2537,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2445,7 +2549,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2458,7 +2562,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Latency) GetAtMostUs() uint64 {
@@ -2503,7 +2607,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2515,7 +2619,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2632,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Member) GetId() uint64 {
@@ -2643,7 +2747,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2759,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2772,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListRequest) GetClass() Class {
@@ -2731,7 +2835,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2743,7 +2847,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2756,7 +2860,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListResponse) GetResources() []*Resource {
@@ -2788,7 +2892,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +2904,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +2917,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Resource) GetName() string {
@@ -2883,7 +2987,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +2999,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +3012,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Holder) GetSession() []byte {
@@ -3022,7 +3126,7 @@ type Waiter struct {
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3034,7 +3138,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3047,7 +3151,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Waiter) GetSession() []byte {
@@ -3134,7 +3238,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3146,7 +3250,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3159,7 +3263,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ExplainRequest) GetClass() Class {
@@ -3203,7 +3307,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +3319,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +3332,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExplainResponse) GetResource() *Resource {
@@ -3267,7 +3371,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3383,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3396,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Ended) GetFence() uint64 {
@@ -3383,7 +3487,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3499,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3512,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WatchRequest) GetClass() Class {
@@ -3462,7 +3566,7 @@ type Changes struct {
 
 func (x *Changes) Reset() {
 	*x = Changes{}
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3474,7 +3578,7 @@ func (x *Changes) String() string {
 func (*Changes) ProtoMessage() {}
 
 func (x *Changes) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3487,7 +3591,7 @@ func (x *Changes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changes.ProtoReflect.Descriptor instead.
 func (*Changes) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Changes) GetResources() []*Resource {
@@ -3531,7 +3635,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3543,7 +3647,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3556,7 +3660,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SessionsRequest) GetAfter() []byte {
@@ -3590,7 +3694,7 @@ type SessionsResponse struct {
 
 func (x *SessionsResponse) Reset() {
 	*x = SessionsResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3602,7 +3706,7 @@ func (x *SessionsResponse) String() string {
 func (*SessionsResponse) ProtoMessage() {}
 
 func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3615,7 +3719,7 @@ func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsResponse.ProtoReflect.Descriptor instead.
 func (*SessionsResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SessionsResponse) GetSessions() []*Session {
@@ -3655,7 +3759,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3667,7 +3771,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3680,7 +3784,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Session) GetId() []byte {
@@ -3772,7 +3876,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3784,7 +3888,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3797,7 +3901,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EndSessionRequest) GetId() []byte {
@@ -3824,7 +3928,7 @@ type EndSessionResponse struct {
 
 func (x *EndSessionResponse) Reset() {
 	*x = EndSessionResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3836,7 +3940,7 @@ func (x *EndSessionResponse) String() string {
 func (*EndSessionResponse) ProtoMessage() {}
 
 func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3849,7 +3953,7 @@ func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
 func (*EndSessionResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EndSessionResponse) GetHolds() uint32 {
@@ -3870,7 +3974,7 @@ type UpgradeRequest struct {
 
 func (x *UpgradeRequest) Reset() {
 	*x = UpgradeRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3882,7 +3986,7 @@ func (x *UpgradeRequest) String() string {
 func (*UpgradeRequest) ProtoMessage() {}
 
 func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3895,7 +3999,7 @@ func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *UpgradeRequest) GetAction() UpgradeRequest_Action {
@@ -3930,7 +4034,7 @@ type UpgradeResponse struct {
 
 func (x *UpgradeResponse) Reset() {
 	*x = UpgradeResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3942,7 +4046,7 @@ func (x *UpgradeResponse) String() string {
 func (*UpgradeResponse) ProtoMessage() {}
 
 func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3955,7 +4059,7 @@ func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UpgradeResponse) GetLevel() uint32 {
@@ -4002,7 +4106,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4014,7 +4118,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4027,7 +4131,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -4050,7 +4154,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4062,7 +4166,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4075,7 +4179,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Observation) GetName() string {
@@ -4107,7 +4211,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4223,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4236,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
 }
 
 type MembersResponse struct {
@@ -4145,7 +4249,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4157,7 +4261,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4170,7 +4274,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *MembersResponse) GetCluster() string {
@@ -4201,7 +4305,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4213,7 +4317,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4226,7 +4330,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
@@ -4298,7 +4402,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4310,7 +4414,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4323,7 +4427,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AddMember) GetPeerAddress() string {
@@ -4349,7 +4453,7 @@ type PromoteMember struct {
 
 func (x *PromoteMember) Reset() {
 	*x = PromoteMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4361,7 +4465,7 @@ func (x *PromoteMember) String() string {
 func (*PromoteMember) ProtoMessage() {}
 
 func (x *PromoteMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4374,7 +4478,7 @@ func (x *PromoteMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
 func (*PromoteMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PromoteMember) GetId() uint64 {
@@ -4397,7 +4501,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4409,7 +4513,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4422,7 +4526,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RemoveMember) GetId() uint64 {
@@ -4449,7 +4553,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4461,7 +4565,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4474,7 +4578,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -4499,7 +4603,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4511,7 +4615,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4524,7 +4628,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -4567,7 +4671,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4579,7 +4683,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4592,7 +4696,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -4626,7 +4730,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[55]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4638,7 +4742,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[55]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4651,7 +4755,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *BackupRequest) GetStale() bool {
@@ -4670,7 +4774,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4682,7 +4786,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4695,7 +4799,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -4716,16 +4820,19 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\awelcome\x18\x01 \x01(\v2\x14.conclave.v1.WelcomeR\awelcome\x12,\n" +
 	"\areplies\x18\x02 \x03(\v2\x12.conclave.v1.ReplyR\areplies\x121\n" +
 	"\bfarewell\x18\x03 \x01(\v2\x15.conclave.v1.FarewellR\bfarewell\x12\x18\n" +
-	"\aservers\x18\x04 \x03(\tR\aservers\"k\n" +
+	"\aservers\x18\x04 \x03(\tR\aservers\"\x9a\x01\n" +
 	"\aWelcome\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\rR\aversion\x12\x14\n" +
-	"\x05level\x18\x04 \x01(\rR\x05level\"c\n" +
+	"\x05level\x18\x04 \x01(\rR\x05level\x12\x12\n" +
+	"\x04seat\x18\x05 \x01(\fR\x04seat\x12\x19\n" +
+	"\blease_ns\x18\x06 \x01(\x03R\aleaseNs\"}\n" +
 	"\bFarewell\x12%\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x11.conclave.v1.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
-	"\x06leader\x18\x03 \x01(\tR\x06leader\"\xfe\x03\n" +
+	"\x06leader\x18\x03 \x01(\tR\x06leader\x12\x18\n" +
+	"\amembers\x18\x04 \x03(\tR\amembers\"\xfe\x03\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x10\n" +
@@ -4777,7 +4884,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\".\n" +
 	"\bTransfer\x12\x12\n" +
 	"\x04hold\x18\x01 \x01(\x04R\x04hold\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\fR\x02to\"\xa4\x03\n" +
+	"\x02to\x18\x02 \x01(\fR\x02to\"\xce\x03\n" +
 	"\x05Reply\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12%\n" +
@@ -4793,7 +4900,11 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x02id\x18\v \x01(\fR\x02id\x12\x14\n" +
 	"\x05floor\x18\f \x01(\x04R\x05floor\x12-\n" +
 	"\x05cycle\x18\r \x03(\v2\x17.conclave.v1.DependencyR\x05cycle\x12!\n" +
-	"\fcycle_length\x18\x0e \x01(\rR\vcycleLength\"\xa4\x01\n" +
+	"\fcycle_length\x18\x0e \x01(\rR\vcycleLength\x12(\n" +
+	"\x05guard\x18\x0f \x01(\v2\x12.conclave.v1.GuardR\x05guard\"=\n" +
+	"\x05Guard\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1c\n" +
+	"\talgorithm\x18\x02 \x01(\tR\talgorithm\"\xa4\x01\n" +
 	"\n" +
 	"Dependency\x12+\n" +
 	"\x06waiter\x18\x01 \x01(\v2\x13.conclave.v1.WaiterR\x06waiter\x12(\n" +
@@ -5031,7 +5142,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\rBackupRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"!\n" +
 	"\vBackupChunk\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data*\x86\x03\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data*\x9f\x03\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCODE_OK\x10\x01\x12\x0f\n" +
@@ -5052,8 +5163,11 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\fCODE_TIMEOUT\x10\x0e\x12\x10\n" +
 	"\fCODE_REVOKED\x10\x0f\x12\x12\n" +
 	"\x0eCODE_NOT_FOUND\x10\x10\x12\x11\n" +
-	"\rCODE_DEADLOCK\x10\x14\x12\x14\n" +
-	"\x10CODE_STATE_LIMIT\x10\x17\"\x04\b\x11\x10\x13\"\x04\b\x15\x10\x15\"\x04\b\x16\x10\x16*+\n" +
+	"\rCODE_DEADLOCK\x10\x14\x12\x0e\n" +
+	"\n" +
+	"CODE_MOVED\x10\x15\x12\x13\n" +
+	"\x0fCODE_NOT_MEMBER\x10\x16\x12\x14\n" +
+	"\x10CODE_STATE_LIMIT\x10\x17\"\x04\b\x11\x10\x13*+\n" +
 	"\x05Class\x12\x0e\n" +
 	"\n" +
 	"CLASS_LOCK\x10\x00\x12\x12\n" +
@@ -5073,9 +5187,11 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\xba\b\n" +
+	"\x0eENDING_DROPPED\x10\x042\x80\t\n" +
 	"\bConclave\x12@\n" +
-	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12;\n" +
+	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12D\n" +
+	"\n" +
+	"AttachHome\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12;\n" +
 	"\x04Ping\x12\x18.conclave.v1.PingRequest\x1a\x19.conclave.v1.PingResponse\x12.\n" +
 	"\x02Do\x12\x14.conclave.v1.Request\x1a\x12.conclave.v1.Reply\x12A\n" +
 	"\x06Status\x12\x1a.conclave.v1.StatusRequest\x1a\x1b.conclave.v1.StatusResponse\x12;\n" +
@@ -5106,7 +5222,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -5130,47 +5246,48 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*Revoke)(nil),                // 19: conclave.v1.Revoke
 	(*Transfer)(nil),              // 20: conclave.v1.Transfer
 	(*Reply)(nil),                 // 21: conclave.v1.Reply
-	(*Dependency)(nil),            // 22: conclave.v1.Dependency
-	(*WaitsRequest)(nil),          // 23: conclave.v1.WaitsRequest
-	(*WaitsResponse)(nil),         // 24: conclave.v1.WaitsResponse
-	(*Waiting)(nil),               // 25: conclave.v1.Waiting
-	(*PingRequest)(nil),           // 26: conclave.v1.PingRequest
-	(*PingResponse)(nil),          // 27: conclave.v1.PingResponse
-	(*StatusRequest)(nil),         // 28: conclave.v1.StatusRequest
-	(*StatusResponse)(nil),        // 29: conclave.v1.StatusResponse
-	(*Figures)(nil),               // 30: conclave.v1.Figures
-	(*Latency)(nil),               // 31: conclave.v1.Latency
-	(*Member)(nil),                // 32: conclave.v1.Member
-	(*ListRequest)(nil),           // 33: conclave.v1.ListRequest
-	(*ListResponse)(nil),          // 34: conclave.v1.ListResponse
-	(*Resource)(nil),              // 35: conclave.v1.Resource
-	(*Holder)(nil),                // 36: conclave.v1.Holder
-	(*Waiter)(nil),                // 37: conclave.v1.Waiter
-	(*ExplainRequest)(nil),        // 38: conclave.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 39: conclave.v1.ExplainResponse
-	(*Ended)(nil),                 // 40: conclave.v1.Ended
-	(*WatchRequest)(nil),          // 41: conclave.v1.WatchRequest
-	(*Changes)(nil),               // 42: conclave.v1.Changes
-	(*SessionsRequest)(nil),       // 43: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil),      // 44: conclave.v1.SessionsResponse
-	(*Session)(nil),               // 45: conclave.v1.Session
-	(*EndSessionRequest)(nil),     // 46: conclave.v1.EndSessionRequest
-	(*EndSessionResponse)(nil),    // 47: conclave.v1.EndSessionResponse
-	(*UpgradeRequest)(nil),        // 48: conclave.v1.UpgradeRequest
-	(*UpgradeResponse)(nil),       // 49: conclave.v1.UpgradeResponse
-	(*ObserveRequest)(nil),        // 50: conclave.v1.ObserveRequest
-	(*Observation)(nil),           // 51: conclave.v1.Observation
-	(*MembersRequest)(nil),        // 52: conclave.v1.MembersRequest
-	(*MembersResponse)(nil),       // 53: conclave.v1.MembersResponse
-	(*ChangeMembersRequest)(nil),  // 54: conclave.v1.ChangeMembersRequest
-	(*AddMember)(nil),             // 55: conclave.v1.AddMember
-	(*PromoteMember)(nil),         // 56: conclave.v1.PromoteMember
-	(*RemoveMember)(nil),          // 57: conclave.v1.RemoveMember
-	(*ChangeMembersResponse)(nil), // 58: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 59: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 60: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 61: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 62: conclave.v1.BackupChunk
+	(*Guard)(nil),                 // 22: conclave.v1.Guard
+	(*Dependency)(nil),            // 23: conclave.v1.Dependency
+	(*WaitsRequest)(nil),          // 24: conclave.v1.WaitsRequest
+	(*WaitsResponse)(nil),         // 25: conclave.v1.WaitsResponse
+	(*Waiting)(nil),               // 26: conclave.v1.Waiting
+	(*PingRequest)(nil),           // 27: conclave.v1.PingRequest
+	(*PingResponse)(nil),          // 28: conclave.v1.PingResponse
+	(*StatusRequest)(nil),         // 29: conclave.v1.StatusRequest
+	(*StatusResponse)(nil),        // 30: conclave.v1.StatusResponse
+	(*Figures)(nil),               // 31: conclave.v1.Figures
+	(*Latency)(nil),               // 32: conclave.v1.Latency
+	(*Member)(nil),                // 33: conclave.v1.Member
+	(*ListRequest)(nil),           // 34: conclave.v1.ListRequest
+	(*ListResponse)(nil),          // 35: conclave.v1.ListResponse
+	(*Resource)(nil),              // 36: conclave.v1.Resource
+	(*Holder)(nil),                // 37: conclave.v1.Holder
+	(*Waiter)(nil),                // 38: conclave.v1.Waiter
+	(*ExplainRequest)(nil),        // 39: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 40: conclave.v1.ExplainResponse
+	(*Ended)(nil),                 // 41: conclave.v1.Ended
+	(*WatchRequest)(nil),          // 42: conclave.v1.WatchRequest
+	(*Changes)(nil),               // 43: conclave.v1.Changes
+	(*SessionsRequest)(nil),       // 44: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil),      // 45: conclave.v1.SessionsResponse
+	(*Session)(nil),               // 46: conclave.v1.Session
+	(*EndSessionRequest)(nil),     // 47: conclave.v1.EndSessionRequest
+	(*EndSessionResponse)(nil),    // 48: conclave.v1.EndSessionResponse
+	(*UpgradeRequest)(nil),        // 49: conclave.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 50: conclave.v1.UpgradeResponse
+	(*ObserveRequest)(nil),        // 51: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 52: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 53: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 54: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 55: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 56: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 57: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 58: conclave.v1.RemoveMember
+	(*ChangeMembersResponse)(nil), // 59: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 60: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 61: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 62: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 63: conclave.v1.BackupChunk
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	10, // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -5192,77 +5309,80 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	1,  // 16: conclave.v1.Kept.class:type_name -> conclave.v1.Class
 	1,  // 17: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
 	0,  // 18: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	36, // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
-	22, // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
-	37, // 21: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
-	1,  // 22: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
-	36, // 23: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
-	25, // 24: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
-	37, // 25: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
-	1,  // 26: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
-	36, // 27: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
-	15, // 28: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
-	32, // 29: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	30, // 30: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
-	31, // 31: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
-	2,  // 32: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
-	1,  // 33: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	3,  // 34: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
-	35, // 35: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,  // 36: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	36, // 37: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	37, // 38: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,  // 39: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	35, // 40: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	40, // 41: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	4,  // 42: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,  // 43: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	35, // 44: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	45, // 45: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	5,  // 46: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	36, // 47: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	32, // 48: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	55, // 49: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	56, // 50: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	57, // 51: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	32, // 52: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	6,  // 53: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	26, // 54: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10, // 55: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	28, // 56: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	33, // 57: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	38, // 58: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	23, // 59: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	41, // 60: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	43, // 61: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	50, // 62: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	52, // 63: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	54, // 64: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	59, // 65: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	46, // 66: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	48, // 67: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	61, // 68: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,  // 69: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	27, // 70: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21, // 71: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	29, // 72: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	34, // 73: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	39, // 74: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	24, // 75: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	42, // 76: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	44, // 77: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	51, // 78: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	53, // 79: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	58, // 80: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	60, // 81: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	47, // 82: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	49, // 83: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	62, // 84: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	69, // [69:85] is the sub-list for method output_type
-	53, // [53:69] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	37, // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	23, // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
+	22, // 21: conclave.v1.Reply.guard:type_name -> conclave.v1.Guard
+	38, // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
+	1,  // 23: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
+	37, // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
+	26, // 25: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
+	38, // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
+	1,  // 27: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
+	37, // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
+	15, // 29: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
+	33, // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	31, // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
+	32, // 32: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
+	2,  // 33: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
+	1,  // 34: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	3,  // 35: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
+	36, // 36: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	1,  // 37: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	37, // 38: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	38, // 39: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,  // 40: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	36, // 41: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	41, // 42: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	4,  // 43: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,  // 44: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	36, // 45: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	46, // 46: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	5,  // 47: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	37, // 48: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	33, // 49: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	56, // 50: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	57, // 51: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	58, // 52: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	33, // 53: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	6,  // 54: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,  // 55: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	27, // 56: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10, // 57: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	29, // 58: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	34, // 59: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	39, // 60: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	24, // 61: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	42, // 62: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	44, // 63: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	51, // 64: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	53, // 65: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	55, // 66: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	60, // 67: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	47, // 68: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	49, // 69: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	62, // 70: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,  // 71: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,  // 72: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28, // 73: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21, // 74: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30, // 75: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	35, // 76: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	40, // 77: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25, // 78: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	43, // 79: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	45, // 80: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	52, // 81: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	54, // 82: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	59, // 83: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	61, // 84: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	48, // 85: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	50, // 86: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	63, // 87: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	71, // [71:88] is the sub-list for method output_type
+	54, // [54:71] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -5281,7 +5401,7 @@ func file_service_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[48].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[49].OneofWrappers = []any{
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
@@ -5292,7 +5412,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   57,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Conclave_Attach_FullMethodName        = "/conclave.v1.Conclave/Attach"
+	Conclave_AttachHome_FullMethodName    = "/conclave.v1.Conclave/AttachHome"
 	Conclave_Ping_FullMethodName          = "/conclave.v1.Conclave/Ping"
 	Conclave_Do_FullMethodName            = "/conclave.v1.Conclave/Do"
 	Conclave_Status_FullMethodName        = "/conclave.v1.Conclave/Status"
@@ -59,6 +60,12 @@ type ConclaveClient interface {
 	// the stream; requests without a reply are then sent again to the leader,
 	// under their old sequence numbers.
 	Attach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ClientFrame, ServerFrame], error)
+	// AttachHome carries requests for locks that an algorithm guards between the servers.
+	// It is like Attach, with sessions that the answering server keeps by itself: a home.
+	// Opens, renewals and requests about such locks are taken, all others are INVALID. A
+	// server that takes no part says so with a Farewell of code NOT_MEMBER that names those
+	// that do.
+	AttachHome(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ClientFrame, ServerFrame], error)
 	// Ping does nothing: an empty call, to measure the way here and back.
 	Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingResponse, error)
 	// Do carries out one request and waits for its outcome: a request to acquire
@@ -132,6 +139,19 @@ func (c *conclaveClient) Attach(ctx context.Context, opts ...grpc.CallOption) (g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Conclave_AttachClient = grpc.BidiStreamingClient[ClientFrame, ServerFrame]
 
+func (c *conclaveClient) AttachHome(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ClientFrame, ServerFrame], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[1], Conclave_AttachHome_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ClientFrame, ServerFrame]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Conclave_AttachHomeClient = grpc.BidiStreamingClient[ClientFrame, ServerFrame]
+
 func (c *conclaveClient) Ping(ctx context.Context, in *PingRequest, opts ...grpc.CallOption) (*PingResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PingResponse)
@@ -194,7 +214,7 @@ func (c *conclaveClient) Waits(ctx context.Context, in *WaitsRequest, opts ...gr
 
 func (c *conclaveClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Changes], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[1], Conclave_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[2], Conclave_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +243,7 @@ func (c *conclaveClient) Sessions(ctx context.Context, in *SessionsRequest, opts
 
 func (c *conclaveClient) Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Observation], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[2], Conclave_Observe_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[3], Conclave_Observe_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +312,7 @@ func (c *conclaveClient) Upgrade(ctx context.Context, in *UpgradeRequest, opts .
 
 func (c *conclaveClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[3], Conclave_Backup_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[4], Conclave_Backup_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -326,6 +346,12 @@ type ConclaveServer interface {
 	// the stream; requests without a reply are then sent again to the leader,
 	// under their old sequence numbers.
 	Attach(grpc.BidiStreamingServer[ClientFrame, ServerFrame]) error
+	// AttachHome carries requests for locks that an algorithm guards between the servers.
+	// It is like Attach, with sessions that the answering server keeps by itself: a home.
+	// Opens, renewals and requests about such locks are taken, all others are INVALID. A
+	// server that takes no part says so with a Farewell of code NOT_MEMBER that names those
+	// that do.
+	AttachHome(grpc.BidiStreamingServer[ClientFrame, ServerFrame]) error
 	// Ping does nothing: an empty call, to measure the way here and back.
 	Ping(context.Context, *PingRequest) (*PingResponse, error)
 	// Do carries out one request and waits for its outcome: a request to acquire
@@ -388,6 +414,9 @@ type UnimplementedConclaveServer struct{}
 
 func (UnimplementedConclaveServer) Attach(grpc.BidiStreamingServer[ClientFrame, ServerFrame]) error {
 	return status.Error(codes.Unimplemented, "method Attach not implemented")
+}
+func (UnimplementedConclaveServer) AttachHome(grpc.BidiStreamingServer[ClientFrame, ServerFrame]) error {
+	return status.Error(codes.Unimplemented, "method AttachHome not implemented")
 }
 func (UnimplementedConclaveServer) Ping(context.Context, *PingRequest) (*PingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Ping not implemented")
@@ -461,6 +490,13 @@ func _Conclave_Attach_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Conclave_AttachServer = grpc.BidiStreamingServer[ClientFrame, ServerFrame]
+
+func _Conclave_AttachHome_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ConclaveServer).AttachHome(&grpc.GenericServerStream[ClientFrame, ServerFrame]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Conclave_AttachHomeServer = grpc.BidiStreamingServer[ClientFrame, ServerFrame]
 
 func _Conclave_Ping_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PingRequest)
@@ -771,6 +807,12 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Attach",
 			Handler:       _Conclave_Attach_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "AttachHome",
+			Handler:       _Conclave_AttachHome_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},

@@ -88,6 +88,9 @@ func Reply(secret []byte, o *registry.Outcome) *api.Reply {
 	if r.Holder != nil {
 		reply.Holder = Holder(r.Holder)
 	}
+	if r.Guard != nil {
+		reply.Guard = &api.Guard{Prefix: r.Guard.Prefix, Algorithm: r.Guard.Algorithm}
+	}
 	if r.Deadlock != nil {
 		reply.CycleLength = uint32(r.Deadlock.Length)
 		for i := range r.Deadlock.Cycle {

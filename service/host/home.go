@@ -140,7 +140,8 @@ func (h *Host) acquire(conn uint64, c *registry.Command) {
 	switch {
 	case h.home.reg.Carried(c.Session, c.Sequence): // sent again
 	case c.Class != registry.Lock || s == nil:
-		h.refuse(conn, c, registry.Moved, fmt.Sprintf("%q is not guarded by an algorithm of the servers: ask the leader", c.Name))
+		moved := h.movedFrom(c.Name)
+		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: moved})
 		return
 	case c.Shared || c.Limit > 1:
 		h.refuse(conn, c, registry.Invalid, fmt.Sprintf("%q is guarded by %s: it cannot be shared or have a limit", c.Name, s.spec.Name))
@@ -232,7 +233,17 @@ func (h *Host) admit(name string, fence uint64) {
 
 // moved tells the clients that wait for a name that no algorithm guards it any more (H8).
 func (h *Host) moved(name string) {
-	h.home.reg.RefuseAll(name, &registry.Result{Code: registry.Moved, Message: fmt.Sprintf("%q is guarded by agreement now: ask the leader", name)}, &h.home.fx)
+	moved := h.movedFrom(name)
+	h.home.reg.RefuseAll(name, &moved, &h.home.fx)
+}
+
+// movedFrom is the answer to those who ask here for what agreement guards (H8).
+func (h *Host) movedFrom(name string) registry.Result {
+	guard := new(registry.Guard)
+	if g := h.guardAt(h.under(name)); g != nil && !g.Use.Live() {
+		guard.Prefix = g.Prefix
+	}
+	return registry.Result{Code: registry.Moved, Message: fmt.Sprintf("%q is guarded by agreement: ask the leader", name), Guard: guard}
 }
 
 // Revoke asks the holder of a name to leave, or the one with a fence. It reports whether

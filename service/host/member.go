@@ -196,18 +196,28 @@ func (h *Host) setGuards(guards []view.Guard) {
 // guardOf returns the guard of a name at present, or nil.
 func (h *Host) guardOf(in *instance) *guard {
 	if in.table != h.table {
-		in.table, in.under = h.table, -1
-		for i := range h.guards {
-			g := &h.guards[i]
-			if strings.HasPrefix(in.name, g.Prefix) && (in.under < 0 || len(g.Prefix) > len(h.guards[in.under].Prefix)) {
-				in.under = i
-			}
+		in.table, in.under = h.table, h.under(in.name)
+	}
+	return h.guardAt(in.under)
+}
+
+// under returns the place of the guard of a name at present, or -1.
+func (h *Host) under(name string) int {
+	at := -1
+	for i := range h.guards {
+		g := &h.guards[i]
+		if strings.HasPrefix(name, g.Prefix) && (at < 0 || len(g.Prefix) > len(h.guards[at].Prefix)) {
+			at = i
 		}
 	}
-	if in.under < 0 {
+	return at
+}
+
+func (h *Host) guardAt(at int) *guard {
+	if at < 0 {
 		return nil
 	}
-	return &h.guards[in.under]
+	return &h.guards[at]
 }
 
 // drains reports whether nothing more is to be granted of the name (G3).

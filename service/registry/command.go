@@ -252,6 +252,8 @@ type Result struct {
 	// Deadlock is what the request would have completed (Deadlocked). It is not
 	// remembered, so it is nil if the request was sent again.
 	Deadlock *Deadlock
+	// Guard is what guards the lock (Moved). It is not remembered either.
+	Guard *Guard
 	// Remaining is how long the session lives on from the moment at which the
 	// request was sent, in ns (OpOpen and OpRenew).
 	Remaining int64
@@ -259,6 +261,10 @@ type Result struct {
 	// (OpOpen and OpRenew).
 	Revoked []uint64
 }
+
+// Guard is what guards the locks whose names begin with a prefix. The prefix is empty for
+// locks that none covers, the algorithm if it is agreement.
+type Guard struct{ Prefix, Algorithm string }
 
 // Outcome is an answer and the request it answers. A request to acquire that
 // waits has two: Queued, and how the wait ended. One that was granted has

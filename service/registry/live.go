@@ -319,7 +319,10 @@ func (r *Registry) reguard(prefix string, fx *Effects) {
 
 // movedFrom is the answer to those who ask here for what an algorithm guards (H8).
 func movedFrom(name string, g *view.Guard) Result {
-	return Result{Code: Moved, Message: fmt.Sprintf("%s is guarded by %s: ask for it at a member of the view", quoted(name), g.Use.Algorithm)}
+	return Result{
+		Code: Moved, Message: fmt.Sprintf("%s is guarded by %s: ask for it at a member of the view", quoted(name), g.Use.Algorithm),
+		Guard: &Guard{g.Prefix, g.Use.Algorithm},
+	}
 }
 
 // heldUnder reports whether a lock is held whose guard is that of the prefix.
