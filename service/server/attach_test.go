@@ -13,6 +13,7 @@ import (
 )
 
 func TestAttachWelcomes(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	s := attach(t, dial(t, c.Address(1), nil))
 	if s.welcome.GetServer() != 1 || s.welcome.GetVersion() != 1 || s.welcome.GetCluster() != c.Server(1).Cluster() {
@@ -24,6 +25,7 @@ func TestAttachWelcomes(t *testing.T) {
 }
 
 func TestAttachQueuesAndGrantsInOrder(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client := dial(t, c.Address(1), nil)
 	a, b, d := attach(t, client), attach(t, client), attach(t, client)
@@ -47,6 +49,7 @@ func TestAttachQueuesAndGrantsInOrder(t *testing.T) {
 }
 
 func TestAttachCarriesOutARepeatedRequestOnce(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client := dial(t, c.Address(1), nil)
 	s := attach(t, client)
@@ -63,6 +66,7 @@ func TestAttachCarriesOutARepeatedRequestOnce(t *testing.T) {
 }
 
 func TestAttachSaysWhoHolds(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	s := attach(t, dial(t, c.Address(1), nil))
 	s.do(open(time.Minute), api.Code_CODE_OK)
@@ -74,6 +78,7 @@ func TestAttachSaysWhoHolds(t *testing.T) {
 }
 
 func TestAttachCancels(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	s := attach(t, dial(t, c.Address(1), nil))
 	s.do(open(time.Minute), api.Code_CODE_OK)
@@ -87,6 +92,7 @@ func TestAttachCancels(t *testing.T) {
 }
 
 func TestAttachEndsSessionsThatAreNotRenewed(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client := dial(t, c.Address(1), nil)
 	s, waiter := attach(t, client), attach(t, client)
@@ -100,6 +106,7 @@ func TestAttachEndsSessionsThatAreNotRenewed(t *testing.T) {
 }
 
 func TestAttachRefusesWrongRequests(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	s := attach(t, dial(t, c.Address(1), nil))
 	s.do(acquire("x"), api.Code_CODE_SESSION_GONE)
@@ -121,6 +128,7 @@ func TestAttachRefusesWrongRequests(t *testing.T) {
 }
 
 func TestAttachTakesManyRequestsInAFrame(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	s := attach(t, dial(t, c.Address(1), nil))
 	s.do(open(time.Minute), api.Code_CODE_OK)
@@ -135,6 +143,7 @@ func TestAttachTakesManyRequestsInAFrame(t *testing.T) {
 }
 
 func TestAttachEndsWithAFarewellForAFrameTooLong(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	s := attach(t, dial(t, c.Address(1), nil))
 	var frame []*api.Request
@@ -151,6 +160,7 @@ func TestAttachEndsWithAFarewellForAFrameTooLong(t *testing.T) {
 }
 
 func TestAttachAnswersAfterTheClientSaidItsLast(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	s := attach(t, dial(t, c.Address(1), nil))
 	sequence := s.send(open(time.Minute))
@@ -164,6 +174,7 @@ func TestAttachAnswersAfterTheClientSaidItsLast(t *testing.T) {
 }
 
 func TestAttachStopsListeningToAClientThatTakesNothing(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	s := attach(t, dial(t, c.Address(1), nil))
 	s.do(open(time.Minute), api.Code_CODE_OK)

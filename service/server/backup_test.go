@@ -40,6 +40,7 @@ func backupOf(t *testing.T, client api.ConclaveClient, stale bool) (*backup.Back
 
 // Whatever server is asked, a backup has all that was acknowledged before.
 func TestBackupHasWhatWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	session := newSession()
 	once(t, dial(t, c.Address(1), nil), session, open(time.Minute), api.Code_CODE_OK)
@@ -59,6 +60,7 @@ func TestBackupHasWhatWasAcknowledged(t *testing.T) {
 }
 
 func TestStaleBackupNeedsNoQuorum(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	session := newSession()
 	once(t, dial(t, c.Address(1), nil), session, open(time.Minute), api.Code_CODE_OK)

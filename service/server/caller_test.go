@@ -29,6 +29,7 @@ func ownerOf(t *testing.T, client api.ConclaveClient) string {
 // The owner of a session is who the certificate names, however the call comes: over
 // gRPC, over HTTP, and with TLS that agrees on no protocol beforehand.
 func TestTheOwnerIsWhomTheCertificateNames(t *testing.T) {
+	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	c := servertest.Start(t, 1, authority.Secure)
 	batch := authority.Client("batch")
@@ -64,6 +65,7 @@ func TestTheOwnerIsWhomTheCertificateNames(t *testing.T) {
 
 // A certificate that names nobody does not make its bearer an anonymous caller.
 func TestACertificateThatNamesNobodyIsRefused(t *testing.T) {
+	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	c := servertest.Start(t, 1, authority.Secure)
 	for _, test := range []struct {

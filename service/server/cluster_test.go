@@ -17,6 +17,7 @@ import (
 )
 
 func TestAnyServerTakesCalls(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	session := newSession()
 	fence := uint64(0)
@@ -42,6 +43,7 @@ func TestAnyServerTakesCalls(t *testing.T) {
 }
 
 func TestStaleListsComeFromTheServerItself(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	follower := dial(t, c.Address(c.Follower()), nil)
 	session := newSession()
@@ -60,6 +62,7 @@ func TestStaleListsComeFromTheServerItself(t *testing.T) {
 // A call is passed on once: two servers that take each other for the leader
 // must not send it to and fro.
 func TestAPassedOnCallGoesNoFurther(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	leader := c.Leader()
 	client := dial(t, c.Server(c.Follower()).PeerAddr().String(), nil)
@@ -82,6 +85,7 @@ func TestAPassedOnCallGoesNoFurther(t *testing.T) {
 }
 
 func TestAFollowerEndsStreamsAndNamesTheLeader(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	leader, client := c.Leader(), dial(t, c.Address(c.Follower()), nil)
 	s := attach(t, client)
@@ -102,6 +106,7 @@ func TestAFollowerEndsStreamsAndNamesTheLeader(t *testing.T) {
 }
 
 func TestALeaderThatStopsSaysFarewellAndAnotherTakesOver(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	old := c.Leader()
 	s := attach(t, dial(t, c.Address(old), nil))
@@ -146,6 +151,7 @@ func TestALeaderThatStopsSaysFarewellAndAnotherTakesOver(t *testing.T) {
 
 // A call that waits does not notice that the leader changes under it.
 func TestAWaitingCallSurvivesAChangeOfLeaders(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	old := c.Leader()
 	client, session := dial(t, c.Address(c.Follower()), nil), newSession()
@@ -167,6 +173,7 @@ func TestAWaitingCallSurvivesAChangeOfLeaders(t *testing.T) {
 }
 
 func TestWithoutAQuorumCallsEndAtTheirDeadline(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	rest := c.Follower()
 	client, session := dial(t, c.Address(rest), nil), newSession()
@@ -201,6 +208,7 @@ func TestWithoutAQuorumCallsEndAtTheirDeadline(t *testing.T) {
 }
 
 func TestObserveTellsWhoLeads(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	client, session := dial(t, c.Address(c.Leader()), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -236,6 +244,7 @@ func TestObserveTellsWhoLeads(t *testing.T) {
 }
 
 func TestStatusDescribesTheCluster(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	leader := c.Leader()
 	client := dial(t, c.Address(leader), nil)

@@ -32,6 +32,7 @@ func keeping(name string, keeps ...*api.Kept) *api.Request {
 
 // Over gRPC and JSON: who closes a circle is told of it, from any server.
 func TestDeadlock(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	client := dial(t, c.Address(1), nil)
 	raise(t, client, 2)

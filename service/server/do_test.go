@@ -34,6 +34,7 @@ func bounded(t *testing.T, client api.ConclaveClient, session []byte, r *api.Req
 }
 
 func TestDoCarriesOutWhatAProgramNeeds(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	if r := once(t, client, session, open(time.Minute), api.Code_CODE_OK); r.GetRemainingNs() != int64(time.Minute) {
@@ -51,6 +52,7 @@ func TestDoCarriesOutWhatAProgramNeeds(t *testing.T) {
 }
 
 func TestDoRefusesWrongRequests(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client := dial(t, c.Address(1), nil)
 	once(t, client, []byte("short"), renew(), api.Code_CODE_INVALID)
@@ -61,6 +63,7 @@ func TestDoRefusesWrongRequests(t *testing.T) {
 }
 
 func TestDoWaitsForTheGrant(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -92,6 +95,7 @@ func awaitQueue(t *testing.T, client api.ConclaveClient, name string, length uin
 }
 
 func TestDoLeavesTheQueueAtItsDeadline(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -103,6 +107,7 @@ func TestDoLeavesTheQueueAtItsDeadline(t *testing.T) {
 }
 
 func TestDoLeavesTheQueueWhenTheCallerGoes(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -124,6 +129,7 @@ func TestDoLeavesTheQueueWhenTheCallerGoes(t *testing.T) {
 }
 
 func TestDoCarriesOutARepeatedRequestOnce(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -140,6 +146,7 @@ func TestDoCarriesOutARepeatedRequestOnce(t *testing.T) {
 
 // After a clock was set back the numbers of a session may be ahead of it.
 func TestDoCatchesUpWithNumbersAheadOfTheClock(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -151,6 +158,7 @@ func TestDoCatchesUpWithNumbersAheadOfTheClock(t *testing.T) {
 }
 
 func TestListsComeInPages(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)

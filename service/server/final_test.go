@@ -12,6 +12,7 @@ import (
 
 // A release that does not read the level of its cluster is started again in vain.
 func TestFinal(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		err   error
 		final bool

@@ -14,6 +14,7 @@ import (
 )
 
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	rest := c.Follower()
 	b := browse(t, c.Address(rest))
@@ -52,6 +53,7 @@ func figure(t *testing.T, metrics, name string) float64 {
 }
 
 func TestMetricsCount(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	session := b.post("/v1/open", `{"ttl":"30s"}`)["session"]
@@ -85,6 +87,7 @@ func TestMetricsCount(t *testing.T) {
 }
 
 func TestFrontPageNamesWhatThereIs(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	a := browse(t, c.Address(1)).do("GET", "/", "")
 	if a.status != 200 || !strings.HasPrefix(a.kind, "text/html") {
@@ -98,6 +101,7 @@ func TestFrontPageNamesWhatThereIs(t *testing.T) {
 }
 
 func TestProfilesAreServedOnlyOnTheirOwnAddress(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1, func(cfg *server.Config) { cfg.Pprof = "127.0.0.1:0" })
 	browse(t, c.Address(1)).refused("GET", "/debug/pprof/", "", 404, "INVALID")
 	resp, err := http.Get("http://" + c.Server(1).PprofAddr().String() + "/debug/pprof/cmdline")

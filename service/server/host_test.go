@@ -12,6 +12,7 @@ import (
 // A request without any host comes from no browser of today, and is answered like one
 // for another.
 func TestNoHost(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	conn, err := net.Dial("tcp", c.Address(1))
 	if err != nil {

@@ -67,6 +67,7 @@ func changeRefused(t *testing.T, err error, code codes.Code, want string) {
 }
 
 func TestAServerJoinsOverTLSAndComesBack(t *testing.T) {
+	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	c := servertest.Start(t, 3, authority.Secure)
 	client := dial(t, c.Address(c.Follower()), authority.Client("program"))
@@ -108,6 +109,7 @@ func TestAServerJoinsOverTLSAndComesBack(t *testing.T) {
 // TestReplacement replaces a server that died, then the leader, then a server that
 // lost its data, under a session that goes on.
 func TestReplacement(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	session := newSession()
 	client := dial(t, c.Address(c.Leader()), nil)
@@ -153,6 +155,7 @@ func TestReplacement(t *testing.T) {
 }
 
 func TestTwoChangesAtOnceAreRefused(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	client := dial(t, c.Address(c.Follower()), nil)
 	ask := func(uid uint64, address string) (*api.JoinResponse, error) {
@@ -193,6 +196,7 @@ func TestTwoChangesAtOnceAreRefused(t *testing.T) {
 }
 
 func TestWrongChangesAreRefused(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client := dial(t, c.Address(1), nil)
 	for want, req := range map[string]*api.ChangeMembersRequest{
@@ -233,6 +237,7 @@ func TestJoinSettings(t *testing.T) {
 // A server that finds no cluster gives up when it is told to, and has written
 // nothing but its UID.
 func TestJoiningEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	cfg := alone(t)
 	cfg.Join = "127.0.0.1:1"
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -250,6 +255,7 @@ func TestJoiningEndsWithItsContext(t *testing.T) {
 
 // A server that asks to join while another is on its way waits for its turn.
 func TestAJoinerWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client := dial(t, c.Address(1), nil)
 	if _, err := client.Join(within(t), &api.JoinRequest{Uid: 7, PeerAddress: "127.0.0.1:4", ClientAddress: "127.0.0.1:5"}); err != nil {

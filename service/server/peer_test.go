@@ -23,6 +23,7 @@ func passedOn(ctx context.Context, principal string) context.Context {
 
 // A call that a follower passes on is that of its caller, not of the follower.
 func TestAPassedOnCallKeepsItsCaller(t *testing.T) {
+	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	c := servertest.Start(t, 3, authority.Secure)
 	batch, other := authority.Client("batch"), authority.Client("other")
@@ -45,6 +46,7 @@ func TestAPassedOnCallKeepsItsCaller(t *testing.T) {
 
 // A server says who made the call that it passes on.
 func TestACallOfNobodyIsRefused(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client := dial(t, c.Server(1).PeerAddr().String(), nil)
 	for name, ctx := range map[string]context.Context{

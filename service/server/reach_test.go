@@ -51,6 +51,7 @@ func (n *network) set(address string, cut bool) {
 // A client that reaches the followers only keeps its session and its locks, and takes
 // and releases others. When a server leads that it can reach, it goes there.
 func TestAClientThatReachesOnlyFollowers(t *testing.T) {
+	t.Parallel()
 	const ttl = 2 * time.Second
 	c := servertest.Start(t, 3)
 	leader := c.Leader()

@@ -21,6 +21,7 @@ func relayed(t *testing.T) context.Context {
 
 // A stream through a follower is as good as one to the leader, and of the same caller.
 func TestAFollowerRelaysAStream(t *testing.T) {
+	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	c := servertest.Start(t, 3, authority.Secure)
 	batch := authority.Client("batch")
@@ -70,6 +71,7 @@ func TestAFollowerRelaysAStream(t *testing.T) {
 
 // When another server leads, or this one stops, the client is told, and goes there.
 func TestARelayEndsWithItsLeader(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	old, follower := c.Leader(), c.Follower()
 	s := attachWithin(relayed(t), t, dial(t, c.Address(follower), nil))
@@ -92,6 +94,7 @@ func TestARelayEndsWithItsLeader(t *testing.T) {
 
 // Without a leader to pass it on to, a stream ends as it does without a relay.
 func TestNothingToRelayTo(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	rest := c.Follower()
 	for id := 1; id <= 3; id++ {
@@ -108,6 +111,7 @@ func TestNothingToRelayTo(t *testing.T) {
 // A client that takes nothing is cut off alone: others come to the leader over the same
 // connection between the servers.
 func TestARelayedClientThatTakesNothing(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1) // alone it leads however busy the machine is
 	leader := dial(t, c.Server(c.Leader()).PeerAddr().String(), nil)
 	good := attachWithin(passedOn(within(t), "cert:good"), t, leader)

@@ -56,6 +56,7 @@ func content(t *testing.T, path string) []byte {
 // TestReload replaces the certificate of a server that runs. One that is of no use
 // does not take the place of the one before.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	c := servertest.Start(t, 1, authority.Secure)
 	s, address, program := c.Server(1), c.Address(1), authority.Client("program")
@@ -129,6 +130,7 @@ func TestReload(t *testing.T) {
 
 // TestReloadByItself: nobody needs to tell a server that its files have changed.
 func TestReloadByItself(t *testing.T) {
+	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	c := servertest.Start(t, 1, authority.Secure, func(cfg *server.Config) { cfg.LookEvery = 10 * time.Millisecond })
 	cfg, program := c.Server(1).Config(), authority.Client("program")
@@ -142,6 +144,7 @@ func TestReloadByItself(t *testing.T) {
 // TestAnotherAuthority moves a cluster that runs from one authority to another: first
 // all trust both, then all have certificates of the new one, then the old one goes.
 func TestAnotherAuthority(t *testing.T) {
+	t.Parallel()
 	before, after := servertest.NewAuthority(t), servertest.NewAuthority(t)
 	var cfg server.Config // names the files, which all servers share
 	before.Secure(&cfg)

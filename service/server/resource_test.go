@@ -30,6 +30,7 @@ func transfer(hold uint64, to string) *api.Request {
 }
 
 func TestSharedLocksAndSemaphores(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -50,6 +51,7 @@ func TestSharedLocksAndSemaphores(t *testing.T) {
 // A holder that is asked to leave reads of it on its stream, and in the answer
 // to each renewal.
 func TestRevocationReachesTheHolder(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -82,6 +84,7 @@ func TestRevocationReachesTheHolder(t *testing.T) {
 }
 
 func TestTransferNamesTheSuccessor(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client := dial(t, c.Address(1), nil)
 	leader, second, third := attach(t, client), attach(t, client), attach(t, client)
@@ -107,6 +110,7 @@ func TestTransferNamesTheSuccessor(t *testing.T) {
 
 // A watch tells what is held, then what changes, and what is gone.
 func TestWatchTellsOfLocks(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -140,6 +144,7 @@ func TestWatchTellsOfLocks(t *testing.T) {
 }
 
 func TestJSONSharesRevokesAndExplains(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	session := b.post("/v1/open", `{"ttl":"30s","host":"h","pid":12,"program":"p"}`)["session"].(string)

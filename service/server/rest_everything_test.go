@@ -33,6 +33,7 @@ func until(t *testing.T, next func() (string, map[string]any), what string, good
 // A follower tells the state of all servers, with what each says of itself, and what the
 // leader knows of how far they are.
 func TestJSONWatchesEverything(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	leader, follower := c.Leader(), c.Follower()
 	b := browse(t, c.Address(follower))
@@ -87,6 +88,7 @@ func TestJSONWatchesEverything(t *testing.T) {
 // The stream outlives the leader, and the quorum: it says that there is none, and goes
 // on when there is one again.
 func TestJSONWatchesEverythingWithoutAQuorum(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	old, follower := c.Leader(), c.Follower()
 	b := browse(t, c.Address(follower))
@@ -121,6 +123,7 @@ func TestJSONWatchesEverythingWithoutAQuorum(t *testing.T) {
 }
 
 func TestJSONWatchRefusesWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	for query, says := range map[string]string{
@@ -138,6 +141,7 @@ func TestJSONWatchRefusesWhatIsWrong(t *testing.T) {
 
 // A watch with a bound ends when there is more than that, be it at first or later.
 func TestWatchOfTooMuchEnds(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -176,6 +180,7 @@ func TestWatchOfTooMuchEnds(t *testing.T) {
 
 // What changes while the interval of a watch lasts is told once.
 func TestWatchTellsOnceInAnInterval(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	client, session := dial(t, c.Address(1), nil), newSession()
 	once(t, client, session, open(time.Minute), api.Code_CODE_OK)
@@ -201,6 +206,7 @@ func TestWatchTellsOnceInAnInterval(t *testing.T) {
 }
 
 func TestJSONListsInOrder(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	client, session := dial(t, c.Address(1), nil), newSession()
@@ -230,6 +236,7 @@ func TestJSONListsInOrder(t *testing.T) {
 
 // Browsers get the page, programs the list of calls, and /v1/ belongs to the server.
 func TestThePageIsForBrowsers(t *testing.T) {
+	t.Parallel()
 	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "page ", r.URL.Path) })
 	const chromium = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 	for _, with := range []bool{true, false} {

@@ -105,6 +105,7 @@ func first(t *testing.T, list any) map[string]any {
 }
 
 func TestJSONCarriesOutWhatAShellNeeds(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	opened := b.post("/v1/open", `{"ttl":"30s","host":"h","pid":12,"program":"p"}`)
@@ -157,6 +158,7 @@ func TestJSONCarriesOutWhatAShellNeeds(t *testing.T) {
 }
 
 func TestJSONMembers(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	answer := b.get("/v1/members")
@@ -169,6 +171,7 @@ func TestJSONMembers(t *testing.T) {
 }
 
 func TestJSONElections(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	session := b.post("/v1/open", `{}`)["session"]
@@ -200,6 +203,7 @@ func TestJSONElections(t *testing.T) {
 }
 
 func TestJSONRefusesWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	session := b.post("/v1/open", `{}`)["session"]
@@ -249,6 +253,7 @@ func TestJSONRefusesWhatIsWrong(t *testing.T) {
 // A page from another site must not be able to use the locks of a service that
 // listens on the visitor's machine.
 func TestJSONIsNotForOtherSites(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	req, err := http.NewRequest("POST", b.base+"/v1/open", strings.NewReader("{}"))
@@ -263,6 +268,7 @@ func TestJSONIsNotForOtherSites(t *testing.T) {
 }
 
 func TestJSONFromAnyServer(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	session := browse(t, c.Address(1)).post("/v1/open", `{"ttl":"30s"}`)["session"]
 	for id := 1; id <= 3; id++ {
@@ -319,6 +325,7 @@ func (b *browser) events(path string) (next func() (string, map[string]any)) {
 
 // A watch goes on over a change of leaders, from whatever server it comes.
 func TestJSONWatchSurvivesAChangeOfLeaders(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	old, follower := c.Leader(), c.Follower()
 	b := browse(t, c.Address(follower))
@@ -343,6 +350,7 @@ func TestJSONWatchSurvivesAChangeOfLeaders(t *testing.T) {
 }
 
 func TestJSONEndsTheSessionOfSomebodyElse(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	b := browse(t, c.Address(c.Follower()))
 	opened := b.post("/v1/open", `{}`)

@@ -29,6 +29,7 @@ func environment(values map[string]string) func(string) (string, bool) {
 }
 
 func TestFileSetsEverySetting(t *testing.T) {
+	t.Parallel()
 	var cfg Config
 	err := cfg.ReadFile(writeFile(t, `
 # A comment.
@@ -157,6 +158,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestWrongConfigurationsAreRefused(t *testing.T) {
+	t.Parallel()
 	const peers = "1=127.0.0.1:1,2=127.0.0.1:2"
 	for _, test := range []struct {
 		cfg  Config
@@ -217,6 +219,7 @@ func TestRightConfigurationsAreTaken(t *testing.T) {
 }
 
 func TestIdentityOfTheCluster(t *testing.T) {
+	t.Parallel()
 	identity := func(cfg Config) uint64 {
 		t.Helper()
 		id, err := cfg.WithDefaults().Cluster()

@@ -67,6 +67,7 @@ func refused(t *testing.T, cfg server.Config, want ...string) {
 }
 
 func TestStartRefusesATakenPort(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +89,7 @@ func TestStartRefusesATakenPort(t *testing.T) {
 }
 
 func TestStartRefusesTheDataOfAnotherCluster(t *testing.T) {
+	t.Parallel()
 	cfg := alone(t)
 	stop(t, start(t, cfg))
 	other := cfg
@@ -100,12 +102,14 @@ func TestStartRefusesTheDataOfAnotherCluster(t *testing.T) {
 }
 
 func TestStartRefusesDataInUse(t *testing.T) {
+	t.Parallel()
 	cfg := alone(t)
 	start(t, cfg)
 	refused(t, cfg, cfg.Data)
 }
 
 func TestStartRefusesWrongFiles(t *testing.T) {
+	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	cert, key := authority.Issue("a")
 	_, otherKey := authority.Issue("b")
@@ -130,6 +134,7 @@ func TestStartRefusesWrongFiles(t *testing.T) {
 }
 
 func TestTwoServersWithOneID(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 3)
 	follower := c.Follower()
 	c.Stop(follower)
@@ -157,6 +162,7 @@ func TestTwoServersWithOneID(t *testing.T) {
 }
 
 func TestTLSForEverything(t *testing.T) {
+	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	c := servertest.Start(t, 3, authority.Secure)
 	client := dial(t, c.Address(c.Follower()), authority.Client("program"))
@@ -194,6 +200,7 @@ func stranger(t *testing.T, trusted *servertest.Authority) *tls.Config {
 }
 
 func TestServersWithoutTLSAreNotTakenIn(t *testing.T) {
+	t.Parallel()
 	authority := servertest.NewAuthority(t)
 	c := servertest.Start(t, 3, authority.Secure)
 	follower := c.Follower()
@@ -209,6 +216,7 @@ func TestServersWithoutTLSAreNotTakenIn(t *testing.T) {
 }
 
 func TestStopTwiceAndTogether(t *testing.T) {
+	t.Parallel()
 	s := start(t, alone(t))
 	ended := make(chan error, 2)
 	for range 2 {
@@ -225,6 +233,7 @@ func TestStopTwiceAndTogether(t *testing.T) {
 }
 
 func TestAStoppedServerIsGone(t *testing.T) {
+	t.Parallel()
 	s := start(t, alone(t))
 	servertest.Eventually(t, "it leads", func() bool { return s.Leader() == 1 })
 	stop(t, s)

@@ -9,6 +9,7 @@ import (
 
 // The level is shown and held over HTTP, and what cannot be is refused in one line.
 func TestJSONUpgrade(t *testing.T) {
+	t.Parallel()
 	c := servertest.Start(t, 1)
 	b := browse(t, c.Address(1))
 	servertest.Eventually(t, "the level is the newest", func() bool {
