@@ -132,7 +132,7 @@ func TestServersThatCannotBe(t *testing.T) {
 func TestDataOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	cluster := startCluster(t, 3)
-	dial(t, conclave.Config{Servers: cluster.Addresses()}) // it is up
+	allConnected(t, dial(t, conclave.Config{Servers: cluster.Addresses()})) // each has data of its own
 	for _, id := range []int{1, 2} {
 		if err := cluster.Kill(id); err != nil {
 			t.Fatal(err)
@@ -141,11 +141,9 @@ func TestDataOfAnotherServer(t *testing.T) {
 	refused(t, 78, []string{cluster.Dir(1), "server 1", "2"}, cluster.Command(2, "--data", cluster.Dir(1))...)
 }
 
-// TestTwoServersWithOneID starts a second server 2 while the first one lives.
-func TestTwoServersWithOneID(t *testing.T) {
-	t.Parallel()
-	cluster := startCluster(t, 3)
-	client := dial(t, conclave.Config{Servers: cluster.Addresses()})
+// allConnected waits until the server of a client is connected to both others.
+func allConnected(t *testing.T, client *conclave.Client) {
+	t.Helper()
 	until(t, "all servers are connected", func() bool {
 		status, err := client.Status(within(t))
 		connected := 0
@@ -156,6 +154,14 @@ func TestTwoServersWithOneID(t *testing.T) {
 		}
 		return err == nil && connected == 3
 	})
+}
+
+// TestTwoServersWithOneID starts a second server 2 while the first one lives.
+func TestTwoServersWithOneID(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, 3)
+	client := dial(t, conclave.Config{Servers: cluster.Addresses()})
+	allConnected(t, client)
 	status, _, said := call(t, cluster.Command(2, "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0", "--log-level", "warn")...)
 	if status != 125 || strings.Count(said, "two servers have the id 2") != 1 {
 		t.Errorf("a second server 2 exits with %d and says, not once and in one line why:\n%s", status, said)
