@@ -24,4 +24,16 @@
 //   - The first server that welcomes the client is used. While it leaves requests
 //     unanswered, others are tried beside it. The first of them that carries out a
 //     request takes its place.
+//
+// # Homes
+//
+// A Line may be one to a home, for the locks that algorithms on the servers guard. Then
+// one server keeps the session by itself, and the rules differ in this:
+//
+//   - A session that holds or waits for something stays at its home: no other server is
+//     tried before its deadline. It is gone when the home welcomes it with another seat.
+//   - Nothing is promised beyond the lease of the home's seat, so renewals are more
+//     frequent and the margin is that of the shorter of lease and TTL.
+//   - A call that is answered with MOVED is withdrawn too: a home that is asked again may
+//     carry it out.
 package line

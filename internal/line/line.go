@@ -39,6 +39,10 @@ type Config struct {
 	Cluster string
 	// Open is how the session introduces itself; it has the TTL in ns.
 	Open *api.Open
+	// Home makes it a line to a home: to one server at a time, which keeps the session by
+	// itself. Prefer is the address to try first, or empty.
+	Home   bool
+	Prefer string
 	// Secret returns 16 random bytes, Chance a random number from 0 to below n.
 	Secret func() []byte
 	Chance func(n int64) int64
@@ -64,7 +68,7 @@ type Line struct {
 // New returns a Line that begins its search at once.
 func New(now int64, cfg Config) *Line {
 	l := &Line{cfg: cfg, ttl: cfg.Open.GetTtlNs(), now: now}
-	l.search = search{identity: cfg.Cluster, attempts: make(map[string]error), tryAt: now, turn: int(cfg.Chance(int64(len(cfg.Servers))))}
+	l.search = search{identity: cfg.Cluster, attempts: make(map[string]error), tryAt: now, leader: cfg.Prefer, turn: int(cfg.Chance(int64(len(cfg.Servers))))}
 	return l
 }
 
@@ -250,6 +254,14 @@ func (l *Line) submit(c *Call) {
 
 // serves reports whether there is an open session.
 func (l *Line) serves() bool { return l.session != nil && !l.session.gone }
+
+// span is the longest time that a renewal of the session is worth.
+func (l *Line) span() int64 {
+	if l.serves() {
+		return l.session.span
+	}
+	return l.ttl
+}
 
 // begin submits a call to the session that is open, or lets it wait for one.
 func (l *Line) begin(c *Call) {

@@ -7,15 +7,16 @@ import (
 )
 
 // elsewhere reports whether a reply says that the server cannot know the outcome: the
-// request has to be sent again, to the server that leads.
+// request has to be sent again, to the server that leads, or to another home.
 func elsewhere(code api.Code) bool {
-	return code == api.Code_CODE_NOT_LEADER || code == api.Code_CODE_UNAVAILABLE
+	return code == api.Code_CODE_NOT_LEADER || code == api.Code_CODE_UNAVAILABLE || code == api.Code_CODE_NOT_MEMBER
 }
 
 // unknown reports whether a reply leaves open what became of the request. A full queue,
-// or a full state, may refuse what was sent again after the first was taken.
-func unknown(code api.Code) bool {
-	return code == api.Code_CODE_INTERNAL || code == api.Code_CODE_EXHAUSTED || code == api.Code_CODE_STATE_LIMIT
+// or a full state, may refuse what was sent again after the first was taken. A home may
+// find a guard changed then.
+func (l *Line) unknown(code api.Code) bool {
+	return l.cfg.Home && code == api.Code_CODE_MOVED || code == api.Code_CODE_INTERNAL || code == api.Code_CODE_EXHAUSTED || code == api.Code_CODE_STATE_LIMIT
 }
 
 // reply takes in a reply to one of the session's requests. Replies come in any order,
@@ -60,7 +61,7 @@ func (s *Session) goneReply(c *Call) {
 
 func (s *Session) finalReply(c *Call, rep *api.Reply) {
 	code := rep.GetCode()
-	if c.acquires() && unknown(code) {
+	if c.acquires() && s.line.unknown(code) {
 		// Nothing may be left behind.
 		c.answered = true
 		s.line.finish(c, rep, nil)
@@ -126,7 +127,7 @@ func (s *Session) extended(c *Call, rep *api.Reply) {
 	for _, hold := range rep.GetRevoked() {
 		s.revoke(hold, "")
 	}
-	until := c.first + rep.GetRemainingNs() - Margin(l.ttl)
+	until := c.first + rep.GetRemainingNs() - Margin(s.span)
 	switch {
 	case rep.GetCode() != api.Code_CODE_OK && s.open:
 	case rep.GetCode() != api.Code_CODE_OK:

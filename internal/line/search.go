@@ -94,8 +94,39 @@ func (l *Line) learn(servers []string) {
 	l.emit(Output{Action: Routed})
 }
 
+// bound reports whether the session is that of a home and must stay there: it holds
+// something, or waits for it.
+func (l *Line) bound() bool {
+	return l.cfg.Home && l.serves() && (len(l.session.grants) > 0 || slices.ContainsFunc(l.session.unfinished(), (*Call).acquires))
+}
+
+// unbind gives up a session at a home that is not there, unless it is bound. Then another
+// home is as good.
+func (l *Line) unbind() {
+	if l.cfg.Home && l.serves() && !l.bound() {
+		l.session.retire(ErrSessionGone, false)
+	}
+}
+
+// foreign reports whether a home that has answered is not the one that the session is
+// bound to. If it is the same server and another seat, the session is gone.
+func (l *Line) foreign(st *stream) bool {
+	if !l.cfg.Home || !l.serves() || string(st.seat) == string(l.session.seat) {
+		return false
+	}
+	if st.address != l.session.address {
+		return true
+	}
+	l.session.retire(ErrSessionGone, true)
+	return false
+}
+
 // welcomes is called when a server of the cluster has answered.
 func (l *Line) welcomes(st *stream) {
+	if l.foreign(st) {
+		l.replaced(st)
+		return
+	}
 	if st.address == l.barred {
 		l.barred = ""
 	}
@@ -179,6 +210,7 @@ func (l *Line) ended(st *stream, err error, permanent bool, leader string) {
 	l.note(st.address, err, permanent)
 	if inUse {
 		l.emit(Output{Action: Left, Address: st.address, Err: err})
+		l.unbind()
 		l.replace()
 	}
 	if !st.welcomed && st.address == l.named {
@@ -230,6 +262,11 @@ func (l *Line) note(address string, err error, permanent bool) {
 // server that names it is asked to relay, once. Then the leader is tried again.
 func (l *Line) follow(st *stream, leader string) {
 	l.named = leader
+	if l.cfg.Home {
+		l.leader = leader
+		l.attempt()
+		return
+	}
 	late := slices.ContainsFunc(l.streams, func(other *stream) bool { return other.address == leader && l.late(other) })
 	if !st.relayed && (late || leader == l.barred) {
 		l.dial(st.address, true)
@@ -273,6 +310,12 @@ func (l *Line) busy(address string) bool {
 
 // choose returns the address to try next, or "" if all are being tried.
 func (l *Line) choose() string {
+	if l.bound() {
+		if l.busy(l.session.address) {
+			return ""
+		}
+		return l.session.address
+	}
 	leader := l.leader
 	l.leader = ""
 	if leader != "" && !l.busy(leader) {

@@ -24,6 +24,12 @@ type Session struct {
 	secret []byte
 	// id is what the servers call the session, nil until one has said so.
 	id []byte
+	// span is the longest time that a renewal is worth: the TTL, or the lease of the home
+	// if that is shorter.
+	span int64
+	// seat and address are those of the home that keeps the session.
+	seat    []byte
+	address string
 	// via is the stream over which the session is opened; sent says that it was asked for.
 	via  uint64
 	sent bool
@@ -51,7 +57,11 @@ type Session struct {
 }
 
 func newSession(l *Line, st *stream) *Session {
-	return &Session{line: l, secret: l.cfg.Secret(), via: st.id, next: 1, pending: make(map[uint64]*Call), grants: make(map[uint64]*Call)}
+	s := &Session{line: l, secret: l.cfg.Secret(), span: l.ttl, via: st.id, next: 1, pending: make(map[uint64]*Call), grants: make(map[uint64]*Call)}
+	if l.cfg.Home {
+		s.span, s.seat, s.address = min(l.ttl, st.lease), st.seat, st.address
+	}
+	return s
 }
 
 // Secret returns the 16 bytes by which the servers know the client.
@@ -150,8 +160,15 @@ func (s *Session) extend(op *api.Request) {
 	s.number(c)
 }
 
-// nextRenewal returns when to extend again.
-func (s *Session) nextRenewal() int64 { return s.renewed + max(s.line.ttl/4, 25*ms) }
+// nextRenewal returns when to extend again. A home answers with what its own lease has
+// left, so it is asked more often.
+func (s *Session) nextRenewal() int64 {
+	often := int64(4)
+	if s.line.cfg.Home {
+		often = 8
+	}
+	return s.renewed + max(s.span/often, 25*ms)
+}
 
 // wire returns what to send for a call now, and counts it as sent.
 func (s *Session) wire(c *Call) *api.Request {

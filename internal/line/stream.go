@@ -32,6 +32,10 @@ type stream struct {
 	relayed bool
 	opened  int64
 
+	// seat and lease are those of the home.
+	seat  []byte
+	lease int64
+
 	welcomed bool
 	busy     bool    // it was given a frame and has not said Sent
 	queue    []*Call // what is to be sent
@@ -67,6 +71,7 @@ func (l *Line) receive(st *stream, frame *api.ServerFrame) {
 			return
 		}
 		st.welcomed = true
+		st.seat, st.lease = frame.GetWelcome().GetSeat(), frame.GetWelcome().GetLeaseNs()
 		if l.welcomes(st); l.stream(st.id) == nil {
 			return
 		}
@@ -85,7 +90,11 @@ func (l *Line) receive(st *stream, frame *api.ServerFrame) {
 	case refused != nil:
 		l.part(st, refused.GetCode(), refused.GetMessage(), refused.GetLeader())
 	case farewell != nil:
-		l.part(st, farewell.GetCode(), farewell.GetMessage(), farewell.GetLeader())
+		leader := farewell.GetLeader()
+		if members := farewell.GetMembers(); len(members) > 0 {
+			leader = members[l.cfg.Chance(int64(len(members)))]
+		}
+		l.part(st, farewell.GetCode(), farewell.GetMessage(), leader)
 	}
 }
 
@@ -154,6 +163,8 @@ func parting(code api.Code, message, leader string) error {
 		return fmt.Errorf("%w: %s", ErrWrongCluster, message)
 	case message != "":
 		return errors.New(message)
+	case code == api.Code_CODE_NOT_MEMBER:
+		return errors.New("it takes no part in guarding locks by algorithms")
 	case code == api.Code_CODE_UNAVAILABLE:
 		return errors.New("no quorum answered")
 	case leader != "":

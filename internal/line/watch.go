@@ -13,9 +13,9 @@ const (
 )
 
 // unansweredLimit is how long a request may be unanswered before other servers are tried
-// beside the one in use: TTL/4, at least 100 ms and at most 500 ms. A slow disk may take
+// beside the one in use: a quarter of what a renewal is worth, at least 100 ms and at most 500 ms. A slow disk may take
 // longer; trying others then does no harm.
-func unansweredLimit(ttl int64) int64 { return min(max(ttl/4, 100*ms), 500*ms) }
+func (l *Line) unansweredLimit() int64 { return min(max(l.span()/4, 100*ms), 500*ms) }
 
 // tick does what is due: it renews the session, gives up what has taken too long, and
 // watches the server in use.
@@ -48,7 +48,7 @@ func (l *Line) Next() int64 {
 	if len(l.sessions) == 0 {
 		return next
 	}
-	next = min(next, l.now+unansweredLimit(l.ttl)/4)
+	next = min(next, l.now+l.unansweredLimit()/4)
 	if l.using != nil && l.using.pinging {
 		next = min(next, l.using.pinged+l.pingLimit())
 	}
@@ -61,7 +61,7 @@ func (l *Line) Next() int64 {
 	return next
 }
 
-func (l *Line) pingLimit() int64 { return min(pingLimit, unansweredLimit(l.ttl)) }
+func (l *Line) pingLimit() int64 { return min(pingLimit, l.unansweredLimit()) }
 
 // watch suspects the server in use of being stopped or cut off, or trusts it again.
 func (l *Line) watch() {
@@ -73,6 +73,7 @@ func (l *Line) watch() {
 	switch suspect := st.mute || l.overdue(); {
 	case suspect && !l.suspect:
 		l.suspect, l.failures = true, 0
+		l.unbind()
 		l.emit(Output{Action: Suspected, Address: st.address})
 		l.attempt()
 	case !suspect && l.suspect:
@@ -100,6 +101,6 @@ func (l *Line) overdue() bool {
 	return slices.ContainsFunc(l.sessions, func(s *Session) bool {
 		last := s.unanswered()
 		elsewhere := s.opens() && s.via != l.using.id
-		return last != 0 && !elsewhere && l.now-last > unansweredLimit(l.ttl)
+		return last != 0 && !elsewhere && l.now-last > l.unansweredLimit()
 	})
 }

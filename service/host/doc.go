@@ -40,6 +40,8 @@
 //	    client has sent. So the clock of the home need not be trusted.
 //	H5  a try is withdrawn after a short while. A session ends when the largest promise to
 //	    it is over; the time that the home stood still is added.
+//	H7  clients are sent away when this server is no member, or could promise nothing for
+//	    a whole lease.
 //	H8  whoever waits for a name that no algorithm guards is told to ask elsewhere.
 //	H9  a hold that is asked back is dropped when its holder must have learned of it.
 //
@@ -54,5 +56,8 @@
 //  4. Call Tick about every 10 ms.
 //  5. Give the commands of the seat to the leader, and its answers to Answer. Those that
 //     are lost are in a later Output again.
-//  6. When Output says Enter, draw the id of a seat and call Enter.
+//  6. Welcome clients with Seat while Serving says that they may be here. When it does not
+//     any more, and when Output says Gone, end their streams after the replies, with the
+//     code NOT_MEMBER. A stream belongs to the seat that it was welcomed by.
+//  7. When Output says Enter, draw the id of a seat and call Enter.
 package host

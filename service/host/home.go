@@ -62,6 +62,16 @@ func (h *Host) Submit(now int64, conn uint64, commands []registry.Command) {
 	h.finish()
 }
 
+// Serving reports whether clients may be here: this server is a member, and has been able
+// to promise something during the last lease (H7).
+func (h *Host) Serving() bool {
+	return h.output.Err == nil && h.member.State != view.Out && (!h.member.Lapsed || h.now < h.seat.until+h.cfg.lease())
+}
+
+// Seat returns what clients know this home by, and the lease beyond which it promises
+// nothing.
+func (h *Host) Seat() (seat registry.SessionID, lease int64) { return h.seat.id, h.cfg.lease() }
+
 // Drop says that a stream has ended.
 func (h *Host) Drop(conn uint64) {
 	maps.DeleteFunc(h.home.conns, func(_ registry.SessionID, c uint64) bool { return c == conn })
@@ -145,9 +155,6 @@ func (h *Host) acquire(conn uint64, c *registry.Command) {
 		return
 	case c.Shared || c.Limit > 1:
 		h.refuse(conn, c, registry.Invalid, fmt.Sprintf("%q is guarded by %s: it cannot be shared or have a limit", c.Name, s.spec.Name))
-		return
-	case c.Try && h.member.State != view.Open:
-		h.refuse(conn, c, registry.Unavailable, "the members of the view are changing: try again")
 		return
 	case !h.room(c.Name, s):
 		h.refuse(conn, c, registry.Exhausted, fmt.Sprintf("too many names of %q have a machine at server %d: try again after the next sweep", s.prefix, h.cfg.Server))

@@ -119,7 +119,7 @@ func (r *Registry) elsewhere(c *Command, result *Result) bool {
 	if res := r.find(c.Class, c.Name); res != nil && len(res.holders()) > 0 {
 		return false
 	}
-	*result = Result{Code: Unavailable, Message: fmt.Sprintf("%s is not granted while the guard of %s changes: try again", quoted(c.Name), quoted(g.Prefix))}
+	*result = Result{Code: Held, Message: fmt.Sprintf("%s is not granted while the guard of %s changes: try again", quoted(c.Name), quoted(g.Prefix))}
 	return true
 }
 

@@ -424,7 +424,7 @@ func (m *naive) acquire(s *naiveSession, c *Command) Result {
 	case use != "":
 		return Result{Code: Moved}
 	case drains && c.Try && len(m.holders(k)) == 0:
-		return Result{Code: Unavailable}
+		return Result{Code: Held}
 	case len(holding) > 0 && holding[0].limit != limit:
 		return Result{Code: Invalid}
 	case len(waiting) == 0 && m.room(claim):

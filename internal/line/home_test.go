@@ -1,0 +1,148 @@
+package line
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// newHomeBench drives a line to a home.
+func newHomeBench(t *testing.T, ttl int64, servers ...string) *bench {
+	b := newBench(t, ttl, servers...)
+	b.l.cfg.Home = true
+	return b
+}
+
+// welcomeHome welcomes the line at the home with a seat.
+func (b *bench) welcomeHome(o Output, seat byte) {
+	b.receive(o, &api.ServerFrame{Welcome: &api.Welcome{Cluster: "c", Server: 1, Version: 1, Seat: []byte{15: seat}, LeaseNs: 1200 * ms}})
+}
+
+// settle brings the line to the home with seat 1, with a session, and returns its stream.
+func (b *bench) settle() Output {
+	b.step(Input{})
+	o := b.only()
+	b.welcomeHome(o, 1)
+	b.submit(&Call{})
+	b.answer(1, api.Code_CODE_OK, remaining(1200*ms))
+	b.take()
+	return o
+}
+
+func TestAHomePromisesNoMoreThanItsLease(t *testing.T) {
+	for _, c := range []struct{ ttl, promised, margin, often int64 }{
+		{10 * second, 1200 * ms, 120 * ms, 150 * ms},
+		{10 * second, 700 * ms, 120 * ms, 150 * ms}, // less is left of the lease
+		{300 * ms, 300 * ms, 100 * ms, 37_500_000},
+		{100 * ms, 100 * ms, 33_333_333, 25 * ms},
+	} {
+		b := newHomeBench(t, c.ttl)
+		b.step(Input{})
+		b.welcomeHome(b.only(), 1)
+		b.submit(&Call{})
+		asked := b.now
+		b.answer(1, api.Code_CODE_OK, remaining(c.promised))
+		s := b.l.session
+		if got, want := s.until, asked+c.promised-c.margin; got != want {
+			t.Errorf("TTL %d ms: deadline %d ns after the request, want %d", c.ttl/ms, got-asked, want-asked)
+		}
+		if got := s.nextRenewal() - asked; got != c.often {
+			t.Errorf("TTL %d ms: renewed after %d ns, want %d", c.ttl/ms, got, c.often)
+		}
+	}
+}
+
+func TestASessionThatHoldsStaysAtItsHome(t *testing.T) {
+	for name, code := range map[string]api.Code{"a hold": api.Code_CODE_OK, "a wait": api.Code_CODE_QUEUED} {
+		b := newHomeBench(t, 10*second, "a:1", "b:1")
+		home := b.settle()
+		b.acquire()
+		b.answer(2, code, fence(7))
+		s := b.l.session
+		b.cut(home, false)
+		for b.now+100*ms < s.until {
+			b.pass(100 * ms)
+			for _, o := range b.open {
+				if o.Address != home.Address {
+					t.Fatalf("%s: %s is tried before the deadline", name, o.Address)
+				}
+			}
+		}
+		b.pass(1500 * ms)
+		if !s.gone || !slices.ContainsFunc(slices.Collect(valuesOf(b.open)), func(o Output) bool { return o.Address != home.Address }) {
+			t.Fatalf("%s: no other home is tried after the deadline", name)
+		}
+	}
+}
+
+func valuesOf(open map[uint64]Output) func(func(Output) bool) {
+	return func(yield func(Output) bool) {
+		for _, o := range open {
+			if !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+func TestASessionThatHoldsNothingMovesAtOnce(t *testing.T) {
+	b := newHomeBench(t, 10*second, "a:1", "b:1")
+	home := b.settle()
+	other := otherThan(home.Address)
+	b.receive(home, &api.ServerFrame{Farewell: &api.Farewell{Code: api.Code_CODE_NOT_MEMBER, Members: []string{other}}})
+	if got := b.only().Address; got != other {
+		t.Fatalf("goes on at %s, want the member that was named, %s", got, other)
+	}
+	c := b.acquire()
+	b.welcomeHome(b.only(), 2)
+	b.answer(1, api.Code_CODE_OK, remaining(1200*ms))
+	b.answer(2, api.Code_CODE_OK, fence(7))
+	if o := b.outcome(c); o.Err != nil || o.Reply.GetFence() != 7 {
+		t.Fatalf("the call ended with %v, %v", o.Reply, o.Err)
+	}
+}
+
+// A server that has lost its seat has forgotten its sessions, and comes with another.
+func TestASessionIsGoneWithTheSeatOfItsHome(t *testing.T) {
+	b := newHomeBench(t, 10*second)
+	home := b.settle()
+	held, waits := b.acquire(), b.submit(acquireOf("y"))
+	b.answer(2, api.Code_CODE_OK, fence(7))
+	old := b.l.session
+	b.cut(home, false)
+	b.pass(20 * ms)
+	b.welcomeHome(b.only(), 1)
+	if old.gone {
+		t.Fatal("gone though the home has the seat that it had")
+	}
+	b.cut(b.only(), false)
+	b.pass(30 * ms)
+	b.welcomeHome(b.only(), 2)
+	if !old.gone || b.newest() == old {
+		t.Fatal("the session of another seat goes on")
+	}
+	release := b.submit(releaseOf(held))
+	if o := b.outcome(release); !errors.Is(o.Err, ErrSessionGone) {
+		t.Fatalf("the release ended with %v", o.Err)
+	}
+	b.answer(1, api.Code_CODE_OK, remaining(1200*ms))
+	b.answer(2, api.Code_CODE_OK, fence(8))
+	if o := b.outcome(waits); o.Err != nil || o.Reply.GetFence() != 8 {
+		t.Fatalf("the wait ended with %v, %v", o.Reply, o.Err)
+	}
+}
+
+// A home forgets what it refused: were the request sent again it could be granted.
+func TestACallThatMovedLeavesNothingBehind(t *testing.T) {
+	b := newHomeBench(t, 10*second)
+	b.settle()
+	c := b.acquire()
+	b.take()
+	b.answer(2, api.Code_CODE_MOVED)
+	if o := b.outcome(c); o.Reply.GetCode() != api.Code_CODE_MOVED {
+		t.Fatalf("the call ended with %v, %v", o.Reply, o.Err)
+	}
+	b.requireSent(t, "3/3 cancel 2")
+}
