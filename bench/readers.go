@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -23,10 +24,22 @@ import (
 // session is renewed.
 const heldTTL = 10 * time.Minute
 
-// spell is what clients noticed for a while, without readers or beside them.
+// What a spell may be beside.
+const (
+	besideNothing = "nothing"
+	besideReaders = "readers"
+	// besidePrograms: as many programs as there are servers, which only compute, until
+	// they have used as much processor time as the readers of the same round have cost.
+	besidePrograms = "programs"
+)
+
+// spell is what clients noticed for a while, beside nothing else or beside something.
 type spell struct {
-	Readers bool `json:"readers"`
-	Round   int  `json:"round"` // 0 for all together
+	Beside string `json:"beside"`
+	Round  int    `json:"round"` // 0 for all together
+	// CPU is the processor time of the servers, the clients and what the spell is beside,
+	// in seconds.
+	CPU float64 `json:"cpu_s"`
 	// Acquires and Renewals are how many were answered.
 	Acquires int64     `json:"acquires"`
 	Renewals int64     `json:"renewals"`
@@ -66,8 +79,8 @@ func (s *spell) quantify() {
 	s.Acquire.Max, s.Renew.Max = at(100)
 }
 
-// besideReaders is what was measured, and on what.
-type besideReaders struct {
+// readersReport is what was measured, and on what.
+type readersReport struct {
 	Rounds   int `json:"rounds"`
 	Locks    int `json:"locks"`
 	Sessions int `json:"sessions"`
@@ -82,8 +95,8 @@ type besideReaders struct {
 }
 
 // readers measures what clients notice of a scan, a backup and a snapshot of a large
-// state, at half of the highest load. Spells without readers and beside them take
-// turns.
+// state, at half of the highest load. Spells beside nothing, beside readers, and beside
+// programs that compute as much take turns.
 func readers(ctx context.Context, b *bench) (section, error) {
 	c, _, err := b.startConclave(ctx)
 	if err != nil {
@@ -111,7 +124,7 @@ func readers(ctx context.Context, b *bench) (section, error) {
 	if err != nil {
 		return section{}, err
 	}
-	m := besideReaders{Rounds: b.rounds, Locks: b.held, Sessions: b.holders, Renewals: float64(b.holders) / (heldTTL / 4).Seconds()}
+	m := readersReport{Rounds: b.rounds, Locks: b.held, Sessions: b.holders, Renewals: float64(b.holders) / (heldTTL / 4).Seconds()}
 	err = b.measureReaders(ctx, c, address, load, &m)
 	if err := errors.Join(load.close(), err); err != nil {
 		return section{}, err
@@ -122,7 +135,7 @@ func readers(ctx context.Context, b *bench) (section, error) {
 	return section{m.table(), m}, nil
 }
 
-func (b *bench) measureReaders(ctx context.Context, c *peer.Conclave, leader string, load *paced, m *besideReaders) error {
+func (b *bench) measureReaders(ctx context.Context, c *peer.Conclave, leader string, load *paced, m *readersReport) error {
 	var err error
 	if m.Highest, err = load.highest(ctx, time.Duration(b.span)*time.Second); err != nil {
 		return err
@@ -133,20 +146,25 @@ func (b *bench) measureReaders(ctx context.Context, c *peer.Conclave, leader str
 	pacing.Go(func() error { load.run(loading, m.Rate, m.Renewals); return nil })
 	defer pacing.Wait()
 	defer stop()
-	r := &reading{addresses: c.Addresses, leader: leader}
+	r := &reading{addresses: c.Addresses, leader: leader, pids: append(c.PIDs(), os.Getpid())}
 	if m.Terms[0], err = r.metric(ctx, leader, "conclave_term"); err != nil {
 		return err
 	}
-	sums := []spell{{latencies: newLatencies()}, {Readers: true, latencies: newLatencies()}}
+	var sums []spell
+	for _, beside := range []string{besideNothing, besideReaders, besidePrograms} {
+		sums = append(sums, spell{Beside: beside, latencies: newLatencies()})
+	}
 	for round := range b.rounds {
+		var cost cost
 		for i := range sums {
-			s, err := b.spell(ctx, r, load, sums[i].Readers)
+			s, err := b.spell(ctx, r, load, sums[i].Beside, cost)
 			if err != nil {
 				return err
 			}
 			s.Round = round + 1
 			sums[i].add(s)
 			m.Spells = append(m.Spells, s)
+			cost = cost.after(&s)
 			fmt.Fprintf(os.Stderr, "  round %d, %v\n", s.Round, &s)
 		}
 	}
@@ -154,26 +172,43 @@ func (b *bench) measureReaders(ctx context.Context, c *peer.Conclave, leader str
 		sums[i].quantify()
 	}
 	m.Spells = append(m.Spells, sums...)
-	m.Terms[1] = sums[1].Term
+	m.Terms[1] = sums[len(sums)-1].Term
 	return nil
 }
 
 // add adds what was counted in another spell.
 func (s *spell) add(o spell) {
 	s.latencies.merge(o.latencies)
+	s.CPU += o.CPU
 	s.Seconds, s.Scanned, s.Scan, s.BackedUp = s.Seconds+o.Seconds, s.Scanned+o.Scanned, s.Scan+o.Scan, s.BackedUp+o.BackedUp
 	s.Backup, s.Snapshots, s.Term = s.Backup+o.Backup, s.Snapshots+o.Snapshots, o.Term
 }
 
 func (s *spell) String() string {
-	return fmt.Sprintf("readers %t: %.1f s, acquire %.1f, renew %.1f ms; scan %.1f s, backup %.1f s, %s, term %d",
-		s.Readers, s.Seconds, s.Acquire, s.Renew, s.Scan, s.BackedUp, plural(s.Snapshots, "snapshot"), s.Term)
+	return fmt.Sprintf("beside %s: %.1f s, %.1f s of processors, acquire %.1f, renew %.1f ms; scan %.1f s, backup %.1f s, %s, term %d",
+		s.Beside, s.Seconds, s.CPU, s.Acquire, s.Renew, s.Scan, s.BackedUp, plural(s.Snapshots, "snapshot"), s.Term)
 }
 
-// spell measures for a while, or while the readers read. Before one without them the
-// servers make a snapshot, so that the next is not due for long.
-func (b *bench) spell(ctx context.Context, r *reading, load *paced, reads bool) (spell, error) {
-	if !reads {
+// cost is what the readers of a round have cost: processor time more than without them, in
+// seconds, and how long they took.
+type cost struct{ idle, extra, seconds float64 }
+
+// after returns what is known after another spell of the round.
+func (c cost) after(s *spell) cost {
+	switch s.Beside {
+	case besideNothing:
+		c.idle = s.CPU / s.Seconds
+	case besideReaders:
+		c.extra, c.seconds = s.CPU-c.idle*s.Seconds, s.Seconds
+	}
+	return c
+}
+
+// spell measures for a while, or while the readers read, or for as long as these did.
+// Before one beside nothing the servers make a snapshot, so that the next is not due for
+// long.
+func (b *bench) spell(ctx context.Context, r *reading, load *paced, beside string, readers cost) (spell, error) {
+	if beside == besideNothing {
 		if err := r.snapshot(ctx); err != nil {
 			return spell{}, err
 		}
@@ -185,12 +220,19 @@ func (b *bench) spell(ctx context.Context, r *reading, load *paced, reads bool) 
 	if err != nil {
 		return spell{}, err
 	}
-	s := spell{Readers: reads}
+	idle, err := usedByAll(r.pids)
+	if err != nil {
+		return spell{}, err
+	}
+	s := spell{Beside: beside}
 	load.take()
 	began := time.Now()
-	if reads {
+	switch beside {
+	case besideReaders:
 		err = r.read(ctx, &s)
-	} else {
+	case besidePrograms:
+		s.CPU, err = compute(ctx, len(r.addresses), readers)
+	default:
 		err = pause(ctx, time.Duration(b.span)*time.Second)
 	}
 	if err != nil {
@@ -198,6 +240,11 @@ func (b *bench) spell(ctx context.Context, r *reading, load *paced, reads bool) 
 	}
 	s.Seconds, s.latencies = time.Since(began).Seconds(), load.take()
 	s.quantify()
+	cpu, err := usedByAll(r.pids)
+	if err != nil {
+		return spell{}, err
+	}
+	s.CPU += cpu - idle
 	after, err := r.snapshots(ctx)
 	if err != nil {
 		return spell{}, err
@@ -207,10 +254,56 @@ func (b *bench) spell(ctx context.Context, r *reading, load *paced, reads bool) 
 	return s, err
 }
 
+// compute runs programs that only compute, at the same time, until they have used as much
+// as the readers have, waits as long as these took, and returns what was used.
+func compute(ctx context.Context, programs int, readers cost) (total float64, err error) {
+	ctx, stop := context.WithTimeout(ctx, time.Duration(readers.seconds*float64(time.Second)))
+	defer stop()
+	var run errgroup.Group
+	usage := make([]float64, programs)
+	for i := range usage {
+		run.Go(func() error {
+			loop := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
+			if err := loop.Start(); err != nil {
+				return err
+			}
+			for usage[i] < readers.extra/float64(programs) && pause(ctx, clockTick) == nil {
+				u, err := usedBy(loop.Process.Pid)
+				if err != nil {
+					return errors.Join(err, loop.Process.Kill())
+				}
+				usage[i] = u.CPU.Seconds()
+			}
+			_ = loop.Process.Kill() // by ctx at the latest
+			_ = loop.Wait()
+			<-ctx.Done()
+			return nil
+		})
+	}
+	err = run.Wait()
+	for _, u := range usage {
+		total += u
+	}
+	return total, err
+}
+
+// usedByAll returns the processor time of some processes together, in seconds.
+func usedByAll(pids []int) (seconds float64, err error) {
+	for _, pid := range pids {
+		u, err := usedBy(pid)
+		if err != nil {
+			return 0, err
+		}
+		seconds += u.CPU.Seconds()
+	}
+	return seconds, nil
+}
+
 // reading is where the readers read.
 type reading struct {
 	addresses []string
 	leader    string
+	pids      []int // of the servers, and of this program with the clients
 }
 
 // read scans all locks, makes a backup and has the servers make a snapshot, all at
@@ -331,30 +424,37 @@ func (r *reading) metric(ctx context.Context, address, name string) (int, error)
 	return 0, fmt.Errorf("server at %s has no figure %s", address, name)
 }
 
-// table compares all spells without readers with all beside them.
-func (m *besideReaders) table() string {
-	without, with := m.Spells[len(m.Spells)-2], m.Spells[len(m.Spells)-1]
+// table compares all spells beside nothing with all beside readers, and beside programs
+// that compute as much.
+func (m *readersReport) table() string {
+	sums := m.Spells[len(m.Spells)-3:]
+	quiet, beside, programs := &sums[0], &sums[1], &sums[2]
 	var rows [][]string
 	for _, of := range []struct {
-		what          string
-		without, with quantiles
-	}{{"acquire", without.Acquire, with.Acquire}, {"renew", without.Renew, with.Renew}} {
+		what string
+		in   func(*spell) *quantiles
+	}{{"acquire", func(s *spell) *quantiles { return &s.Acquire }}, {"renew", func(s *spell) *quantiles { return &s.Renew }}} {
 		for _, q := range []struct {
-			name          string
-			without, with float64
+			name string
+			at   func(*quantiles) float64
 		}{
-			{"p50", of.without.P50, of.with.P50}, {"p99", of.without.P99, of.with.P99},
-			{"p99.9", of.without.P999, of.with.P999}, {"longest", of.without.Max, of.with.Max},
+			{"p50", func(q *quantiles) float64 { return q.P50 }}, {"p99", func(q *quantiles) float64 { return q.P99 }},
+			{"p99.9", func(q *quantiles) float64 { return q.P999 }}, {"longest", func(q *quantiles) float64 { return q.Max }},
 		} {
-			rows = append(rows, []string{of.what + ", " + q.name, digits(q.without), digits(q.with), fmt.Sprintf("%+.2f", q.with-q.without)})
+			row := []string{of.what + ", " + q.name}
+			for i := range sums {
+				row = append(row, digits(q.at(of.in(&sums[i]))))
+			}
+			rows = append(rows, row)
 		}
 	}
-	text := table([]string{"ms", "without readers", "beside them", "difference"}, rows)
+	rows = append(rows, []string{"processors in use", digits(quiet.CPU / quiet.Seconds), digits(beside.CPU / beside.Seconds), digits(programs.CPU / programs.Seconds)})
+	text := table([]string{"ms", "beside nothing", "beside readers", "beside programs that compute as much"}, rows)
 	return text + fmt.Sprintf("\n%d sessions hold %d locks; the three servers have %.0f MB of memory. "+
 		"%.0f acquires and as many releases, and %.0f renewals a second, where %.0f acquires is the highest rate. "+
 		"%s with a scan of %d locks (%.1f s), a backup of %.0f MB (%.1f s) and %s each. "+
-		"Measured for %.0f s without them, with %s, and for %.0f s beside them. The term was %d before and %d after.\n",
+		"Measured for %.0f s beside nothing, with %s, for %.0f s beside readers, and for %.0f s beside programs, with %s. The term was %d before and %d after.\n",
 		m.Sessions, m.Locks, float64(m.Resident)/1e6, m.Rate, m.Renewals, m.Highest,
-		plural(m.Rounds, "round"), with.Scanned/m.Rounds, with.Scan/float64(m.Rounds), float64(with.Backup/m.Rounds)/1e6, with.BackedUp/float64(m.Rounds),
-		plural(with.Snapshots/m.Rounds, "snapshot"), without.Seconds, plural(without.Snapshots, "snapshot"), with.Seconds, m.Terms[0], m.Terms[1])
+		plural(m.Rounds, "round"), beside.Scanned/m.Rounds, beside.Scan/float64(m.Rounds), float64(beside.Backup/m.Rounds)/1e6, beside.BackedUp/float64(m.Rounds),
+		plural(beside.Snapshots/m.Rounds, "snapshot"), quiet.Seconds, plural(quiet.Snapshots, "snapshot"), beside.Seconds, programs.Seconds, plural(programs.Snapshots, "snapshot"), m.Terms[0], m.Terms[1])
 }
