@@ -51,6 +51,10 @@ type Config struct {
 	// cluster is never used.
 	Cluster string
 
+	// Home is the server ("host:port") to ask first for locks that an algorithm guards.
+	// If empty, any that takes part.
+	Home string
+
 	// Program names this program to people who ask who holds; by default the
 	// base name of the executable.
 	Program string
@@ -99,6 +103,11 @@ func (cfg Config) Validate() error {
 	for _, s := range cfg.Servers {
 		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
 			return &ConfigError{"Servers", fmt.Sprintf(`%q is not "host:port"`, s)}
+		}
+	}
+	if cfg.Home != "" {
+		if host, port, err := net.SplitHostPort(cfg.Home); err != nil || host == "" || port == "" {
+			return &ConfigError{"Home", fmt.Sprintf(`%q is not "host:port"`, cfg.Home)}
 		}
 	}
 	if cfg.TTL != 0 && (cfg.TTL < MinTTL || cfg.TTL > MaxTTL) {

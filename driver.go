@@ -80,11 +80,11 @@ type outcome struct {
 	attempts []Attempt
 }
 
-// driver is the goroutine that has the line: it feeds it with what happens, and carries
-// out what comes of it.
+// driver is the goroutine that has the lines: it feeds them with what happens, and carries
+// out what comes of that.
 type driver struct {
 	client   *Client
-	line     *line.Line
+	line     *line.Lines
 	streams  map[uint64]*stream
 	sessions map[*line.Session]*tenure
 	timer    *time.Timer
@@ -102,8 +102,8 @@ func newDriver(c *Client) *driver {
 		client: c, streams: make(map[uint64]*stream), sessions: make(map[*line.Session]*tenure),
 		timer: time.NewTimer(0),
 	}
-	d.line = line.New(d.now(), line.Config{
-		Servers: c.cfg.Servers, Cluster: c.cfg.Cluster, Open: openOf(&c.cfg),
+	d.line = line.NewLines(d.now(), line.Config{
+		Servers: c.cfg.Servers, Cluster: c.cfg.Cluster, Open: openOf(&c.cfg), Prefer: c.cfg.Home,
 		Secret: secret, Chance: mathrand.Int64N,
 	})
 	return d
@@ -191,7 +191,7 @@ func (d *driver) carryOut(o line.Output) {
 	c := d.client
 	switch o.Action {
 	case line.Dial:
-		d.streams[o.Stream] = c.open(o.Stream, o.Address, o.Relayed)
+		d.streams[o.Stream] = c.open(o)
 	case line.HangUp:
 		if st := d.streams[o.Stream]; st != nil { // it may have ended meanwhile
 			st.cancel(o.Err)
@@ -315,7 +315,7 @@ func (d *driver) publish() {
 	d.client.route.Store(r)
 }
 
-func attemptsOf(l *line.Line) []Attempt {
+func attemptsOf(l *line.Lines) []Attempt {
 	var tried []Attempt
 	for _, a := range l.Attempts() {
 		tried = append(tried, Attempt{a.Server, cmp.Or(a.Err, errNoAnswer)})

@@ -90,6 +90,18 @@ func (e *HeldError) Error() string {
 // Is makes errors.Is(err, ErrHeld) true.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
+// GuardedError says that an algorithm guards a lock, so that it cannot be shared and has
+// no limit.
+type GuardedError struct {
+	Name string
+	// Prefix and Algorithm are those of the guard, as far as the servers told.
+	Prefix, Algorithm string
+}
+
+func (e *GuardedError) Error() string {
+	return fmt.Sprintf("conclave: lock %q: it is guarded by the algorithm %q, by the prefix %q: it cannot be shared or have a limit", e.Name, e.Algorithm, e.Prefix)
+}
+
 // RevokedError says why a holder was asked to leave. It is the cause of its
 // Context.
 type RevokedError struct{ Reason string }

@@ -34,6 +34,7 @@ type cluster struct {
 
 	mu     sync.Mutex
 	state  *state
+	home   fakeHome
 	leader int // index of the leading server; -1 for none
 	// lag returns how long a reply is held back, or a negative number if it is
 	// lost; nil means neither.

@@ -18,6 +18,8 @@ type state struct {
 	fence     uint64
 	sessions  map[string]*fakeSession
 	resources map[string]*fakeResource // by class and name
+	// guard returns what guards a lock if it is not taken here, or nil.
+	guard func(name string) *api.Guard
 	// most is the largest number of answers that a session ever had to keep.
 	most int
 	// opened counts sessions ever made, applied requests carried out by kind.
@@ -183,6 +185,13 @@ func (st *state) cancel(own *api.Reply, s *fakeSession, hold uint64) []*api.Repl
 }
 
 func (st *state) acquire(id string, s *fakeSession, sequence uint64, acquire *api.Acquire) *api.Reply {
+	if st.guard != nil && acquire.Class == api.Class_CLASS_LOCK {
+		if g := st.guard(acquire.Name); g != nil {
+			rep := answer(id, sequence, api.Code_CODE_MOVED)
+			rep.Guard = g
+			return rep
+		}
+	}
 	key := acquire.Class.String() + acquire.Name
 	res := st.resources[key]
 	if res == nil {

@@ -105,6 +105,8 @@ func (c *Client) acquire(ctx context.Context, a acquisition) (*hold, error) {
 		case o.reply.GetCode() == api.Code_CODE_HELD:
 			election := a.message.GetClass() == api.Class_CLASS_ELECTION
 			return nil, &HeldError{Name: a.message.GetName(), Holder: holderOf(o.reply.GetHolder()), election: election}
+		case o.reply.GetCode() == api.Code_CODE_MOVED:
+			return nil, &GuardedError{Name: a.message.GetName(), Prefix: o.reply.GetGuard().GetPrefix(), Algorithm: o.reply.GetGuard().GetAlgorithm()}
 		case o.reply.GetCode() == api.Code_CODE_DEADLOCK:
 			return nil, deadlockOf(a.message, o.reply)
 		case o.reply != nil:

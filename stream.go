@@ -22,29 +22,29 @@ const (
 	pingTimeout = time.Second
 )
 
-// stream is one Attach stream to one server. It carries frames, and knows nothing of
+// stream is one stream to one server, which leads, or is to be a home. It carries frames, and knows nothing of
 // what is in them.
 type stream struct {
 	client  *Client
 	id      uint64
 	address string
 	relayed bool
+	home    bool
 	cancel  context.CancelCauseFunc
 	frames  chan *api.ClientFrame // those to be sent
 }
 
 type attachStream = grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]
 
-// open begins to attach to the server at address, which with relayed set is to pass the
-// stream on to the leader.
-func (c *Client) open(id uint64, address string, relayed bool) *stream {
+// open begins to attach to a server as the line asks for.
+func (c *Client) open(o line.Output) *stream {
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	st := &stream{client: c, id: id, address: address, relayed: relayed, cancel: cancel, frames: make(chan *api.ClientFrame, 1)}
+	st := &stream{client: c, id: o.Stream, address: o.Address, relayed: o.Relayed, home: o.Home, cancel: cancel, frames: make(chan *api.ClientFrame, 1)}
 	c.tasks.Go(func() {
 		err := st.converse(ctx)
 		cancel(nil)
 		var secrecy *TLSError
-		c.mail.post(line.Input{Kind: line.Ended, Stream: id, Err: err, Permanent: errors.As(err, &secrecy)})
+		c.mail.post(line.Input{Kind: line.Ended, Stream: st.id, Err: err, Permanent: errors.As(err, &secrecy)})
 	})
 	return st
 }
@@ -59,7 +59,11 @@ func (st *stream) converse(ctx context.Context) error {
 	if st.relayed {
 		attach = metadata.AppendToOutgoingContext(ctx, relayHeader, "1")
 	}
-	grpcStream, err := api.NewConclaveClient(conn).Attach(attach)
+	open := api.NewConclaveClient(conn).Attach
+	if st.home {
+		open = api.NewConclaveClient(conn).AttachHome
+	}
+	grpcStream, err := open(attach)
 	if err != nil {
 		return st.failure(ctx, err)
 	}

@@ -18,7 +18,9 @@ type Call struct {
 	// Data is the host's.
 	Data any
 
+	line    *Line    // that it was submitted to
 	session *Session // nil until it is submitted to one
+	moves   int      // how often the other line was said to be the right one
 	// sequence is 0 while the call waits for its turn.
 	sequence uint64
 	// first is the reading just before the first transmission, last that before the
@@ -57,7 +59,7 @@ func (c *Call) repeats() bool {
 
 // reset makes the call as it was before it was submitted to a session.
 func (c *Call) reset() {
-	*c = Call{Op: c.Op, Of: c.Of, Data: c.Data}
+	*c = Call{Op: c.Op, Of: c.Of, Data: c.Data, line: c.line, moves: c.moves}
 }
 
 // address fills in the number of the hold that the call is about.

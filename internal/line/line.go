@@ -162,6 +162,7 @@ type Output struct {
 	Stream  uint64
 	Address string
 	Relayed bool
+	Home    bool // of Dial: the server is to be a home
 	Known   bool
 	Frame   *api.ClientFrame
 	Reason  string
@@ -240,6 +241,7 @@ func (l *Line) SessionID() []byte {
 }
 
 func (l *Line) submit(c *Call) {
+	c.line = l
 	switch {
 	case l.closed:
 		l.finish(c, nil, ErrClosed)

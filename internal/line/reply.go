@@ -13,10 +13,9 @@ func elsewhere(code api.Code) bool {
 }
 
 // unknown reports whether a reply leaves open what became of the request. A full queue,
-// or a full state, may refuse what was sent again after the first was taken. A home may
-// find a guard changed then.
-func (l *Line) unknown(code api.Code) bool {
-	return l.cfg.Home && code == api.Code_CODE_MOVED || code == api.Code_CODE_INTERNAL || code == api.Code_CODE_EXHAUSTED || code == api.Code_CODE_STATE_LIMIT
+// or a full state, may refuse what was sent again after the first was taken.
+func unknown(code api.Code) bool {
+	return code == api.Code_CODE_INTERNAL || code == api.Code_CODE_EXHAUSTED || code == api.Code_CODE_STATE_LIMIT
 }
 
 // reply takes in a reply to one of the session's requests. Replies come in any order,
@@ -61,7 +60,7 @@ func (s *Session) goneReply(c *Call) {
 
 func (s *Session) finalReply(c *Call, rep *api.Reply) {
 	code := rep.GetCode()
-	if c.acquires() && s.line.unknown(code) {
+	if c.acquires() && unknown(code) {
 		// Nothing may be left behind.
 		c.answered = true
 		s.line.finish(c, rep, nil)
@@ -78,12 +77,28 @@ func (s *Session) finalReply(c *Call, rep *api.Reply) {
 		s.awaited = slices.DeleteFunc(s.awaited, func(other *Call) bool { return other == c })
 		s.line.again(c)
 		s.line.admit()
+	case c.acquires() && code == api.Code_CODE_MOVED:
+		s.moved(c, rep)
 	case c.target != nil:
 		s.cancelled(c.target, rep)
 	default:
 		s.line.finish(c, rep, nil)
 	}
 	s.admit()
+}
+
+// moved ends a call to acquire that is to be made elsewhere. Nothing of it stays with the
+// session, so that it can be. A home forgets what it has refused: were the request sent
+// again, it could be carried out. So a Cancel follows it.
+func (s *Session) moved(c *Call, rep *api.Reply) {
+	s.awaited = slices.DeleteFunc(s.awaited, func(other *Call) bool { return other == c })
+	if s.line.cfg.Home {
+		left := *c
+		left.told, left.finished = true, false
+		s.pending[left.sequence] = &left
+		s.withdraw(&left)
+	}
+	s.line.finish(c, rep, nil)
 }
 
 // granted notes what the servers granted.

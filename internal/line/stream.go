@@ -59,7 +59,7 @@ func (l *Line) stream(id uint64) *stream {
 func (l *Line) dial(address string, relayed bool) {
 	l.dialled++
 	l.streams = append(l.streams, &stream{id: l.dialled, address: address, relayed: relayed, opened: l.now})
-	l.emit(Output{Action: Dial, Stream: l.dialled, Address: address, Relayed: relayed})
+	l.emit(Output{Action: Dial, Stream: l.dialled, Address: address, Relayed: relayed, Home: l.cfg.Home})
 	l.tryAt = l.now + stagger
 }
 
