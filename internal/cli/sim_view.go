@@ -163,6 +163,7 @@ var endings = map[string]string{
 	sim.LimitReached.String(): "limit reached",
 	sim.Stalled.String():      "stalled: somebody waits and nobody enters",
 	sim.Violated.String():     "violated",
+	sim.Held.String():         "held: the schedule has no more turns that can be taken",
 }
 
 // writeMessages writes a line for each class of messages that were sent.

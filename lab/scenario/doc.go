@@ -50,6 +50,7 @@
 //	workload    regime (listed, idle, saturated, loaded), clients, section,
 //	            think, patience, commands
 //	faults      a list, see below
+//	schedule    somebody chooses what happens next, see below
 //	seed        a number
 //	draws       shared, or keyed: what chance does to a message, a timer or a client
 //	            depends on the link, the timer or the client and on how many came before
@@ -77,6 +78,21 @@
 // all; lose or repeat: the name of a message, or any (from, to, count, and
 // skip: how many of them to leave alone before); forge: that of one that nobody
 // has sent (from, to, value). What ends by itself does so after for.
+//
+// A schedule has turns, a list; after, the time from which on nothing but faults happens
+// by itself (absent: the beginning); and rest: wait (the run ends after the last turn) or run
+// (it goes on by itself). Each turn takes one D. A turn is one of
+//
+//	REQ 1>2              the oldest REQ from 1 to 2 arrives; skip 1: the one after it;
+//	                     overtake: although an older message is on a link that keeps order
+//	lose REQ 1>2         it is lost
+//	fire retry 2         the timer of 2 runs out; about 3: that which is about 3; layer 0
+//	acquire 1            a command: also cancel, release, campaign, resign, leave and record
+//	suspect 3 to 1       1 is told of 3: also trust, fail, rejoin, neighbor and elected
+//	propose 7 by 1       a command with a value: also load, and vote yes or no
+//	wait 5               so much time passes
+//
+// A turn that cannot be taken ends the run, and is not as expected.
 //
 // Expect may say: violation, the name of a property, assertion for what an algorithm
 // asserts of itself, or none, which is also meant when it is absent; reason, why the run ends; entries; order, the labels in the

@@ -37,6 +37,68 @@ func add(name string, text []byte, item string, keys ...string) ([]byte, int, er
 	return edited, e.line, nil
 }
 
+// Schedule is the key schedule of a scenario as text.
+type Schedule struct {
+	After string // "": from the beginning
+	Turns []string
+	Rest  bool // the run goes on by itself
+}
+
+// SetSchedule returns the text of a scenario with another schedule, and the line where it
+// begins.
+func SetSchedule(name string, text []byte, s Schedule) (edited []byte, line int, err error) {
+	if _, err := Parse(name, text); err != nil {
+		return nil, 0, err
+	}
+	d := &decoder{file: name}
+	top := d.document(text)
+	e := editor{lines: strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")}
+	if top.Style&yaml.FlowStyle != 0 {
+		if hasKey(top, "schedule") {
+			return nil, 0, &Error{File: name, Line: top.Line, Text: "the schedule is in braces; write it on lines of its own"}
+		}
+		e.into(top, s.braces())
+	} else {
+		e.replace(top, "schedule", s.block())
+	}
+	edited = []byte(strings.Join(e.lines, "\n") + "\n")
+	if _, err := Parse(name, edited); err != nil {
+		return nil, 0, err
+	}
+	return edited, e.line, nil
+}
+
+// block returns the schedule as lines.
+func (s *Schedule) block() []string {
+	lines := []string{"schedule:"}
+	if s.After != "" {
+		lines = append(lines, "  after: "+s.After)
+	}
+	if s.Rest {
+		lines = append(lines, "  rest: run")
+	}
+	if len(s.Turns) == 0 {
+		return append(lines, "  turns: []")
+	}
+	lines = append(lines, "  turns:")
+	for _, t := range s.Turns {
+		lines = append(lines, "    - "+t)
+	}
+	return lines
+}
+
+// braces returns the schedule in one line.
+func (s *Schedule) braces() string {
+	text := "schedule: {"
+	if s.After != "" {
+		text += "after: " + s.After + ", "
+	}
+	if s.Rest {
+		text += "rest: run, "
+	}
+	return text + "turns: [" + strings.Join(s.Turns, ", ") + "]}"
+}
+
 // editor changes a text line by line.
 type editor struct {
 	lines []string
@@ -74,6 +136,23 @@ func (e *editor) add(n *yaml.Node, end int, indent, item string, keys []string) 
 		at, indent = at+1, indent+"  "
 	}
 	e.insert(at, indent+"- "+item)
+}
+
+// replace puts lines in place of a key of the top mapping, or behind all others.
+func (e *editor) replace(top *yaml.Node, key string, lines []string) {
+	at, end := e.last(len(e.lines)+1), len(e.lines)+1
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		if top.Content[i].Value != key {
+			continue
+		}
+		if i+2 < len(top.Content) {
+			end = top.Content[i+2].Line
+		}
+		at = top.Content[i].Line - 1
+		e.lines = append(e.lines[:at:at], e.lines[e.last(end):]...)
+	}
+	e.lines = append(e.lines[:at:at], append(lines, e.lines[at:]...)...)
+	e.line = at + 1
 }
 
 // last returns how many lines there are up to the last one before a line that is neither

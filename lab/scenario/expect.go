@@ -20,7 +20,7 @@ type expect struct {
 	checks    []func(o *Outcome) string
 }
 
-var reasons = []sim.Reason{sim.Quiet, sim.LimitReached, sim.Stalled, sim.Violated}
+var reasons = []sim.Reason{sim.Quiet, sim.LimitReached, sim.Stalled, sim.Violated, sim.Held}
 
 func (r *reader) expectation(n *yaml.Node) {
 	r.mapping(n, "expect",

@@ -126,6 +126,7 @@ var sections = []struct {
 	{"disk", func(c *sim.Config) { c.Disk = sim.Delay{} }},
 	{"oracle", func(c *sim.Config) { c.Oracle = sim.Oracle{} }},
 	{"workload", func(c *sim.Config) { c.Workload = sim.Workload{} }},
+	{"schedule", func(c *sim.Config) { c.Schedule = nil }},
 	{"limit", func(c *sim.Config) { c.Limit = sim.Limit{} }},
 }
 

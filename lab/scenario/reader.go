@@ -61,6 +61,7 @@ func (r *reader) all(top *yaml.Node) {
 		field{"traitors", func(n *yaml.Node) { cfg.Traitors = r.processes(n, "traitors") }},
 		field{"workload", r.workload},
 		field{"faults", r.faults},
+		field{"schedule", r.schedule},
 		field{"seed", func(n *yaml.Node) { cfg.Seed = r.unsigned(n, "seed") }},
 		field{"draws", func(n *yaml.Node) { cfg.Keyed = r.keyed(n) }},
 		field{"limit", r.limit},

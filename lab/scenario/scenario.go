@@ -150,7 +150,7 @@ func (r *Run) Outcome() (*Outcome, error) {
 		return nil, fmt.Errorf("writing the trace: %w", r.watched.failed)
 	}
 	r.outcome.Result = r.World.Result()
-	r.outcome.Unmet = r.scenario.expect.unmet(r.outcome)
+	r.outcome.Unmet = append(r.scenario.untaken(r.outcome.Result), r.scenario.expect.unmet(r.outcome)...)
 	return r.outcome, nil
 }
 

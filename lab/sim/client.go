@@ -152,7 +152,7 @@ func (w *World) enter(p process.ID, fence process.Fence) {
 }
 
 func (w *World) scheduleExit(p process.ID, stay process.Duration) {
-	it := w.queue.push(int64(w.now+stay), order(classTimer, p))
+	it := w.queue.push(int64(w.parked(w.now+stay, itemExit)), order(classTimer, p))
 	it.kind, it.proc, it.incarnation, it.cause = itemExit, int32(p), w.procs[p].incarnation, w.current
 	it.revocable = true
 	w.clients[p].exit = it.seq

@@ -38,6 +38,8 @@ type Config struct {
 	// what machines and traitors choose, in the order in which they do.
 	Timers  []TimerDelay
 	Choices []int
+	// Schedule lets somebody decide what happens next. Nil: nobody does.
+	Schedule *Schedule
 
 	// Judges watch the run; nil: those of the properties that the Spec claims
 	// (see Claimed). An empty list watches nothing. Judges keep state: make new
@@ -144,7 +146,7 @@ func (c *Config) Validate() error {
 		return err
 	}
 	checks := []func() error{
-		c.validateLinks, c.validateTraitors, c.validateClocks, c.validateLimit, c.validateFaults, c.validateDecided,
+		c.validateLinks, c.validateTraitors, c.validateClocks, c.validateLimit, c.validateFaults, c.validateDecided, c.validateSchedule,
 		func() error { return c.Workload.validate(c) },
 		func() error { return c.Disk.validate("disk") },
 	}

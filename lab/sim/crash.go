@@ -170,7 +170,7 @@ func (w *World) requeue(it *item) {
 		}
 		return
 	}
-	again := w.queue.push(int64(w.now), at)
+	again := w.queue.push(int64(w.parked(w.now, it.kind)), at)
 	again.kind, again.proc, again.arg, again.layer = it.kind, it.proc, it.arg, it.layer
 	again.incarnation, again.cause = it.incarnation, it.cause
 	if it.kind == itemExit {

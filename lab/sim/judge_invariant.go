@@ -57,7 +57,7 @@ func (s *snapshot) take() *process.Global {
 
 // add takes an item in if it is a message that would be taken.
 func (s *snapshot) add(it *item) {
-	if it.kind != itemDelivery {
+	if it.kind != itemDelivery || it.revocable && s.w.stale(it) {
 		return
 	}
 	pl := &s.w.payloads.list[it.arg]

@@ -31,6 +31,7 @@ type links struct {
 type link struct {
 	delay                    sampler
 	drop, duplicate, reorder probability
+	fifo                     bool // messages keep their order
 	ordered                  bool // and the delays vary
 	faulty                   bool
 	mean                     process.Duration
@@ -41,7 +42,7 @@ func makeLink(l Link, byDefault Delay) link {
 	made := link{
 		delay: sampler{Delay: delay}, mean: delay.Mean(),
 		drop: makeProbability(l.Drop), duplicate: makeProbability(l.Duplicate), reorder: makeProbability(l.Reorder),
-		ordered: !l.Unordered && delay.kind != constant,
+		fifo: !l.Unordered, ordered: !l.Unordered && delay.kind != constant,
 	}
 	made.faulty = made.drop|made.duplicate|made.reorder != 0
 	return made
@@ -184,7 +185,7 @@ func (w *World) fly(p, to process.ID, pl int32, at process.Duration, ordered boo
 		at = max(at, process.Duration(w.links.last.get(key)))
 		w.links.last.set(key, int64(at), w.links.arrived)
 	}
-	it := w.queue.push(int64(at), order(classDelivery, p))
+	it := w.queue.push(int64(w.parked(at, itemDelivery)), order(classDelivery, p))
 	it.kind, it.proc, it.arg, it.incarnation = itemDelivery, int32(to), pl, w.oracle.addressee(p, to)
 	it.cause = w.current
 	w.payloads.list[pl].refs++

@@ -16,9 +16,10 @@ const (
 	Stalled                        // somebody waits and nobody has entered for very long
 	Violated                       // a judge has seen enough
 	SinkFailed                     // the trace could not be written
+	Held                           // the schedule has no more turns, or one that cannot be taken
 )
 
-var reasonNames = [...]string{"", "quiet", "limit", "stalled", "violated", "sink"}
+var reasonNames = [...]string{"", "quiet", "limit", "stalled", "violated", "sink", "held"}
 
 // String returns the name of the reason in lower case.
 func (r Reason) String() string { return reasonNames[r] }
@@ -93,9 +94,10 @@ type Result struct {
 	// PerClient is how often each client of the workload entered.
 	PerClient []int
 
-	Refused int // commands that made no sense
-	Waiting int // clients that wait at the end
-	Inside  int // clients that are inside at the end
+	Refused int      // commands that made no sense
+	Untaken *Untaken // nil: all turns of the schedule were taken
+	Waiting int      // clients that wait at the end
+	Inside  int      // clients that are inside at the end
 	Leaders []Leadership
 	// GlobalStates are those that a recorder in the stack has recorded, if it was
 	// judged; the first thousand.
@@ -115,7 +117,7 @@ func (w *World) Result() *Result {
 		From: m.from, To: m.to, Entries: m.entries, Messages: w.counts(),
 		Wait: m.wait.summary(d), Response: m.response.summary(d), Sync: m.sync.summary(d),
 		DelayMessages: m.messages.summary(1), Bypass: m.bypass.summary(1), PerClient: w.perClient(),
-		Refused: m.refused, Waiting: m.waiting, Inside: m.inside, Leaders: m.leaders, GlobalStates: w.globalStates,
+		Refused: m.refused, Untaken: w.untaken, Waiting: m.waiting, Inside: m.inside, Leaders: m.leaders, GlobalStates: w.globalStates,
 	}
 }
 

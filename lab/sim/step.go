@@ -166,9 +166,12 @@ func timerKey(p process.ID, layer uint8, t process.Timer) uint64 {
 func (w *World) arm(p process.ID, e *process.Effect) {
 	key := timerKey(p, e.Layer, e.Timer)
 	w.disarm(key)
-	delay := w.timeout(key, e)
+	delay, least := w.timeout(key, e), e.Lo
 	if w.clocks != nil {
-		delay = w.clocks[p].real(delay)
+		delay, least = w.clocks[p].real(delay), w.clocks[p].real(least)
+	}
+	if w.hand != nil {
+		w.hand.earliest[key] = w.now + min(least, delay)
 	}
 	w.pushTimer(key, w.now+delay, order(classTimer, p), &item{
 		proc: int32(p), arg: int32(e.Timer), layer: e.Layer,
@@ -177,7 +180,7 @@ func (w *World) arm(p process.ID, e *process.Effect) {
 }
 
 func (w *World) pushTimer(key uint64, at process.Duration, order uint32, timer *item) {
-	it := w.queue.push(int64(at), order)
+	it := w.queue.push(int64(w.parked(at, itemTimer)), order)
 	it.kind, it.proc, it.arg, it.layer = itemTimer, timer.proc, timer.arg, timer.layer
 	it.incarnation, it.cause, it.revocable = timer.incarnation, timer.cause, true
 	w.timers.set(key, int64(it.seq), nil)

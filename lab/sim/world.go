@@ -44,6 +44,9 @@ type World struct {
 	chosen                                      int                 // how many of the given choices were taken
 	picked                                      []int               // what was chosen in the present step, if a journal is kept
 
+	hand    *hand // nil: everything happens by itself
+	untaken *Untaken
+
 	watchers []Watcher
 	curious  bool // some watcher wants messages
 	observed Observation
@@ -85,24 +88,26 @@ type proc struct {
 type itemKind uint8
 
 const (
-	itemStart      itemKind = iota + 1
-	itemDelivery            // arg: payload
-	itemTimer               // arg: timer; layer
-	itemExit                // the client leaves
-	itemCommand             // arg: index of the command
-	itemRequest             // the client asks to enter, by its regime
-	itemFault               // arg: index of the fault
-	itemRestart             // of a process, by itself
-	itemResume              // of a process, by itself
-	itemHeal                // arg: number of the partition
-	itemSaved               // arg: index of the save
-	itemDetect              // arg: what the detector finds
-	itemNews                // arg: peer; layer: what is told
-	itemElection            // the oracle elects
-	itemElected             // arg: index of the election
-	itemPatience            // the idle regime goes on
-	itemEnd                 // background
-	itemCheckStall          // background
+	itemStart    itemKind = iota + 1
+	itemDelivery          // arg: payload
+	itemTimer             // arg: timer; layer
+	itemExit              // the client leaves
+	itemCommand           // arg: index of the command
+	itemRequest           // the client asks to enter, by its regime
+	itemFault             // arg: index of the fault
+	itemRestart           // of a process, by itself
+	itemResume            // of a process, by itself
+	itemHeal              // arg: number of the partition
+	itemSaved             // arg: index of the save
+	itemDetect            // arg: what the detector finds
+	itemNews              // arg: peer; layer: what is told
+	itemElection          // the oracle elects
+	itemElected           // arg: index of the election
+	itemPatience          // the idle regime goes on
+	itemControl           // somebody chooses what happens next
+	itemTurn
+	itemEnd        // background
+	itemCheckStall // background
 )
 
 // What happens at one instant happens in the order of these classes, within a
@@ -146,6 +151,7 @@ func New(cfg Config) (*World, error) {
 	}
 	w.initJudges()
 	w.schedule()
+	w.initHand()
 	return w, nil
 }
 
@@ -173,13 +179,16 @@ func (w *World) schedule() {
 // push schedules something for a process. What the item says beyond that is the
 // caller's to fill in before the next push.
 func (w *World) push(at process.Duration, class uint32, p process.ID, kind itemKind) *item {
-	it := w.queue.push(int64(at), order(class, p))
+	it := w.queue.push(int64(w.parked(at, kind)), order(class, p))
 	it.kind, it.proc, it.incarnation, it.cause = kind, int32(p), w.procs[p].incarnation, w.current
 	return it
 }
 
 // stale reports whether a revocable item has been cancelled.
 func (w *World) stale(it *item) bool {
+	if w.hand != nil && w.hand.gone[it.seq] {
+		return true
+	}
 	switch it.kind {
 	case itemTimer:
 		return w.timers.get(timerKey(process.ID(it.proc), it.layer, process.Timer(it.arg))) != int64(it.seq)
@@ -341,6 +350,11 @@ func (w *World) handleRare(it *item) {
 		w.elect()
 	case itemPatience:
 		w.idle.patient = false
+	case itemControl:
+		w.events--
+		w.takeControl()
+	case itemTurn:
+		w.turn()
 	default:
 		panic(fmt.Sprintf("sim: item of kind %d", it.kind))
 	}

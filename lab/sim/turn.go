@@ -1,0 +1,488 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace"
+)
+
+// Schedule lets somebody choose what happens next, from a time on. What the algorithm or
+// its clients could do is held from then on: messages arrive, timers run out, clients
+// enter and leave, and detectors tell of peers only in turns. Faults happen at their
+// times, and so does what they end with.
+type Schedule struct {
+	// After is the time until which the run goes on by itself. Negative: from the
+	// beginning, only processes start by themselves.
+	After process.Duration
+	// Turns are taken one after the other, each one D after the one before.
+	Turns []Turn
+	// Rest lets the run go on by itself after the last turn: what is late happens at once.
+	Rest bool
+}
+
+// TurnKind is what a turn does.
+type TurnKind uint8
+
+// The kinds of turns, with the fields of Turn that each reads.
+const (
+	// Arrive lets a message arrive: the oldest of its name on its link (Message, From, To,
+	// Skip, Overtake).
+	Arrive TurnKind = iota + 1
+	// Vanish loses a message (Message, From, To, Skip).
+	Vanish
+	// Expire lets a timer run out, after its shortest time at the earliest (Process, Layer,
+	// Timer).
+	Expire
+	// Give gives a command: one that waits for its turn, or else a new one (Command).
+	Give
+	// Pass lets time pass (Length).
+	Pass
+)
+
+// Turn is one choice of what happens next.
+type Turn struct {
+	Kind     TurnKind
+	Message  string
+	From, To process.ID
+	Skip     int  // so many older messages of the name stay on the link
+	Overtake bool // although the link keeps the order
+	Process  process.ID
+	Layer    uint8
+	Timer    process.Timer
+	Command  Command // At is not used
+	Length   process.Duration
+}
+
+// Takes returns how long a turn takes: it happens at the end of that.
+func (t *Turn) Takes(c *process.Config) process.Duration {
+	if t.Kind == Pass {
+		return t.Length
+	}
+	return c.D()
+}
+
+// End returns when the last turn is taken.
+func (s *Schedule) End(c *process.Config) process.Duration {
+	at := max(0, s.After)
+	for i := range s.Turns {
+		at += s.Turns[i].Takes(c)
+	}
+	return at
+}
+
+// Choice is a turn that could be next.
+type Choice struct {
+	Turn
+	Why     string // it cannot be taken now; "": it can
+	Older   bool   // only because an older message is on a link that keeps the order
+	Cause   uint64 // the record that led to it, or 0
+	Pending bool   // it would happen by itself if nobody held it
+	// Lo is when a timer may run out at the earliest, and Due when what is pending would
+	// happen by itself.
+	Lo, Due process.Duration
+}
+
+// Untaken is a turn that could not be taken, which ended the run.
+type Untaken struct {
+	Turn int // from 0
+	Why  string
+}
+
+// parking is where the queue keeps what is held: behind all that happens by itself.
+const parking = process.Duration(1) << 61
+
+// hand is a schedule in a run.
+type hand struct {
+	*Schedule
+	holds    bool                        // now
+	next     int                         // turn
+	earliest map[uint64]process.Duration // of timers, by timerKey
+	gone     map[uint64]bool             // items that were taken out of the queue, by seq
+}
+
+// held are the kinds of items that wait for a turn.
+func held(kind itemKind) bool {
+	switch kind {
+	case itemDelivery, itemTimer, itemExit, itemCommand, itemRequest, itemNews, itemElected:
+		return true
+	}
+	return false
+}
+
+func (c *Config) validateSchedule() error {
+	if c.Schedule == nil {
+		return nil
+	}
+	if c.Schedule.After > endOfTime {
+		return fmt.Errorf("sim: schedule begins at %d, it must be %d at most", c.Schedule.After, endOfTime)
+	}
+	for i := range c.Schedule.Turns {
+		if err := c.Schedule.Turns[i].validate(c); err != nil {
+			return fmt.Errorf("sim: turn %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (t *Turn) validate(c *Config) error {
+	switch t.Kind {
+	case Arrive, Vanish:
+		if t.Message == "" || t.From == process.None || t.To == process.None {
+			return fmt.Errorf("message is %q, it must have a name and both ends", t.Message)
+		}
+		return c.validateLose(&Fault{Message: t.Message, From: t.From, To: t.To, Skip: t.Skip})
+	case Expire:
+		return (&Config{Spec: c.Spec, Process: c.Process, Timers: []TimerDelay{{Process: t.Process, Layer: t.Layer, Timer: t.Timer, Delay: Constant(1)}}}).validateDecided()
+	case Give:
+		return t.Command.validate(c)
+	case Pass:
+		if t.Length <= 0 || t.Length > longest {
+			return fmt.Errorf("%d pass, it must be 1 to %d", t.Length, longest)
+		}
+		return nil
+	}
+	return fmt.Errorf("there is no turn of kind %d", t.Kind)
+}
+
+// initHand holds what is scheduled from now on, or says when that begins.
+func (w *World) initHand() {
+	if w.cfg.Schedule == nil {
+		return
+	}
+	w.hand = &hand{Schedule: w.cfg.Schedule, earliest: map[uint64]process.Duration{}, gone: map[uint64]bool{}}
+	if w.hand.After < 0 {
+		w.takeControl()
+		return
+	}
+	w.push(w.hand.After, classBackground, 0, itemControl)
+}
+
+// takeControl holds everything that waits for turns from now on.
+func (w *World) takeControl() {
+	w.hand.holds = true
+	w.move(w.holdable(), func(at process.Duration) process.Duration { return at + parking })
+	w.scheduleTurn()
+}
+
+// holdable returns what is in the queue and waits for turns, in the order in which it
+// would happen by itself.
+func (w *World) holdable() []item {
+	var all []item
+	w.queue.each(func(it *item) {
+		if held(it.kind) && !(it.revocable && w.stale(it)) {
+			all = append(all, *it)
+		}
+	})
+	slices.SortFunc(all, func(a, b item) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq)) })
+	return all
+}
+
+// parked returns the time at which the queue keeps something that would happen at a time
+// by itself.
+func (w *World) parked(at process.Duration, kind itemKind) process.Duration {
+	if w.hand == nil || !w.hand.holds || at >= parking || !held(kind) {
+		return at
+	}
+	return at + parking
+}
+
+// remove takes items out of the queue.
+func (w *World) remove(items ...item) {
+	for i := range items {
+		w.hand.gone[items[i].seq] = true
+	}
+	w.queue.each(func(it *item) { it.revocable = it.revocable || w.hand.gone[it.seq] })
+	for range items {
+		w.queue.cancel()
+	}
+}
+
+// move puts items to other times, in their order.
+func (w *World) move(items []item, to func(at process.Duration) process.Duration) {
+	w.remove(items...)
+	for i := range items {
+		it := &items[i]
+		moved := w.queue.push(int64(to(process.Duration(it.at))), it.order)
+		it.seq, it.at = moved.seq, moved.at
+		*moved = *it
+		switch it.kind {
+		case itemTimer:
+			w.timers.set(timerKey(process.ID(it.proc), it.layer, process.Timer(it.arg)), int64(it.seq), nil)
+		case itemExit:
+			w.clients[it.proc].exit = it.seq
+		}
+	}
+}
+
+// scheduleTurn says when the next turn is taken. After the last one the run goes on by
+// itself, or ends when the next would be taken.
+func (w *World) scheduleTurn() {
+	h := w.hand
+	if h.next == len(h.Turns) && h.Rest {
+		h.holds = false
+		w.move(w.holdable(), func(at process.Duration) process.Duration { return max(w.now, at-parking) })
+		return
+	}
+	next := &Turn{}
+	if h.next < len(h.Turns) {
+		next = &h.Turns[h.next]
+	}
+	w.push(w.now+next.Takes(w.config), classCommand, 0, itemTurn)
+}
+
+// turn takes the next turn, or ends the run if there is none and something is held.
+func (w *World) turn() {
+	h := w.hand
+	if h.next == len(h.Turns) {
+		w.events--
+		if w.queue.pending() > w.background {
+			w.end(Held)
+		}
+		return
+	}
+	h.next++
+	if why := w.take(&h.Turns[h.next-1]); why != "" {
+		w.untaken = &Untaken{Turn: h.next - 1, Why: why}
+		w.end(Held)
+		return
+	}
+	w.scheduleTurn()
+}
+
+// take takes a turn, or says why it cannot be taken.
+func (w *World) take(t *Turn) (why string) {
+	if t.Kind == Pass {
+		return ""
+	}
+	it, why := w.candidate(t)
+	switch {
+	case why != "":
+		return why
+	case t.Kind == Vanish:
+		w.remove(it)
+		w.meter.fly(w.payloads.list[it.arg].class, -1)
+		w.faults, w.disturbed = true, w.now
+		w.recordMessage(trace.Drop, it.arg, process.ID(it.proc), it.cause, "lost on purpose")
+		w.payloads.drop(it.arg)
+	case it.kind == 0:
+		w.cfg.Workload.Commands = append(slices.Clip(w.cfg.Workload.Commands), t.Command)
+		w.handle(&item{kind: itemCommand, proc: int32(t.Command.Process), arg: int32(len(w.cfg.Workload.Commands) - 1)})
+	default:
+		w.remove(it)
+		it.at = int64(w.now)
+		w.handle(&it)
+	}
+	return ""
+}
+
+// candidate returns the item that a turn takes, or why there is none. A new command has
+// an empty item.
+func (w *World) candidate(t *Turn) (it item, why string) {
+	all := w.holdable()
+	i := -1
+	switch t.Kind {
+	case Arrive, Vanish:
+		i = w.message(all, t)
+	case Expire:
+		i = slices.IndexFunc(all, func(it item) bool {
+			return it.kind == itemTimer && process.ID(it.proc) == t.Process && it.layer == t.Layer && process.Timer(it.arg) == t.Timer
+		})
+	case Give:
+		if i = slices.IndexFunc(all, func(it item) bool { return w.same(w.commandOf(&it), &t.Command) }); i < 0 {
+			return it, w.refuses(&t.Command)
+		}
+	}
+	if i < 0 {
+		return it, notThere[t.Kind]
+	}
+	why, older := w.obstacle(all, i)
+	if older && t.Overtake || t.Kind == Vanish {
+		why = ""
+	}
+	return all[i], why
+}
+
+var notThere = [...]string{Arrive: "no such message is on its way", Vanish: "no such message is on its way", Expire: "the timer is not set", Pass: ""}
+
+// message returns which item is the message of a turn, or -1.
+func (w *World) message(all []item, t *Turn) int {
+	skip := t.Skip
+	for i := range all {
+		if name, from, to := w.messageOf(&all[i]); name == t.Message && from == t.From && to == t.To {
+			if skip == 0 {
+				return i
+			}
+			skip--
+		}
+	}
+	return -1
+}
+
+// messageOf returns what a delivery delivers.
+func (w *World) messageOf(it *item) (name string, from, to process.ID) {
+	if it.kind != itemDelivery {
+		return "", process.None, process.None
+	}
+	l := &w.payloads.list[it.arg]
+	return w.cfg.Spec.Message(l.layer, l.kind).Name, l.from, process.ID(it.proc)
+}
+
+// commandOf returns the command that is the same as an item, or an empty one.
+func (w *World) commandOf(it *item) *Command {
+	c := &Command{Process: process.ID(it.proc)}
+	switch it.kind {
+	case itemRequest:
+		c.Kind = process.Acquire
+	case itemExit:
+		c.Kind = process.Release
+	case itemNews:
+		c.Kind, c.Peer = process.Kind(it.layer), process.ID(it.arg)
+	case itemElected:
+		c.Kind, c.Term = process.Elected, w.oracle.winners[it.arg]
+		c.Peer = c.Term.Leader()
+	case itemCommand:
+		return &w.cfg.Workload.Commands[it.arg]
+	}
+	return c
+}
+
+// same reports whether two commands are the same but for their times.
+func (w *World) same(a, b *Command) bool {
+	return a.Kind == b.Kind && a.Process == b.Process && a.Value == b.Value && (!aboutPeer(a.Kind) || a.Peer == b.Peer)
+}
+
+func aboutPeer(kind process.Kind) bool {
+	switch kind {
+	case process.Suspect, process.Trust, process.Fail, process.Rejoin, process.Neighbor, process.Elected:
+		return true
+	}
+	return false
+}
+
+// obstacle says why an item that waits for its turn cannot have it now, and whether that
+// is only because of an older message.
+func (w *World) obstacle(all []item, i int) (why string, older bool) {
+	it := &all[i]
+	p := process.ID(it.proc)
+	if w.procs[p].paused {
+		return w.config.Text(p) + " is paused", false
+	}
+	switch it.kind {
+	case itemDelivery:
+		return w.blocked(all, i)
+	case itemTimer:
+		if lo := w.hand.earliest[timerKey(p, it.layer, process.Timer(it.arg))]; lo > w.now {
+			return fmt.Sprintf("too early: it runs out in %g D or later", float64(lo-w.now)/float64(w.config.D())), false
+		}
+	default:
+		return w.refuses(w.commandOf(it)), false
+	}
+	return "", false
+}
+
+// blocked says why a message cannot arrive now.
+func (w *World) blocked(all []item, i int) (why string, older bool) {
+	it := &all[i]
+	_, from, to := w.messageOf(it)
+	if reason := w.undeliverable(from, to, it.arg, it); reason != "" {
+		return reason + ": it would be lost", false
+	}
+	if !w.links.between(from, to).fifo {
+		return "", false
+	}
+	for k := range all[:i] {
+		if name, f, t := w.messageOf(&all[k]); f == from && t == to && name != "" {
+			return "an older " + name + " is on this link, and links keep the order", true
+		}
+	}
+	return "", false
+}
+
+// refuses says why a process cannot be given a command now.
+func (w *World) refuses(m *Command) string {
+	c, name := &w.clients[m.Process], w.config.Text(m.Process)
+	allowed := true
+	switch {
+	case w.procs[m.Process].down:
+		return name + " is down"
+	case w.procs[m.Process].paused:
+		return name + " is paused"
+	case m.Kind == process.Acquire:
+		allowed = c.phase == clientIdle
+	case m.Kind == process.Release:
+		allowed = c.phase == clientInside
+	case m.Kind == process.Cancel:
+		allowed = c.phase == clientWaiting
+	}
+	if allowed {
+		return ""
+	}
+	return w.refusal(m)
+}
+
+// Choices returns the turns that could be next in a run with a schedule that has come to
+// the end of its turns: first what is pending, in the order in which it would happen by
+// itself, then what clients could ask for. In other runs there are none.
+func (w *World) Choices() []Choice {
+	if w.hand == nil || !w.hand.holds || w.untaken != nil {
+		return nil
+	}
+	var choices []Choice
+	all := w.holdable()
+	type link struct {
+		message  string
+		from, to process.ID
+	}
+	skipped := map[link]int{}
+	for i := range all {
+		it := &all[i]
+		c := Choice{Cause: it.cause, Pending: true, Due: process.Duration(it.at) - parking}
+		c.Why, c.Older = w.obstacle(all, i)
+		switch it.kind {
+		case itemDelivery:
+			c.Kind = Arrive
+			c.Message, c.From, c.To = w.messageOf(it)
+			c.Skip = skipped[link{c.Message, c.From, c.To}]
+			skipped[link{c.Message, c.From, c.To}]++
+		case itemTimer:
+			c.Kind, c.Process, c.Layer, c.Timer = Expire, process.ID(it.proc), it.layer, process.Timer(it.arg)
+			c.Lo = w.hand.earliest[timerKey(c.Process, c.Layer, c.Timer)]
+		default:
+			c.Kind, c.Command = Give, *w.commandOf(it)
+		}
+		if it.kind == itemNews {
+			c.Cause = 0 // it has the incarnation there
+		}
+		choices = append(choices, c)
+	}
+	return w.withCommands(choices)
+}
+
+// withCommands adds what clients could ask for and is not pending.
+func (w *World) withCommands(choices []Choice) []Choice {
+	pending := len(choices)
+	top := w.cfg.Spec.Layer(uint8(w.cfg.Spec.Depth() - 1))
+	var kinds []process.Kind
+	switch {
+	case top.Family.Locks():
+		kinds = []process.Kind{process.Acquire, process.Release}
+		if w.cfg.Spec.Cancels {
+			kinds = append(kinds, process.Cancel)
+		}
+	case top.Family == process.Election:
+		kinds = []process.Kind{process.Campaign}
+	}
+	for p := range process.ID(w.config.N) {
+		for _, kind := range kinds {
+			m := Command{Kind: kind, Process: p}
+			if slices.ContainsFunc(choices[:pending], func(c Choice) bool { return c.Kind == Give && w.same(&c.Command, &m) }) {
+				continue
+			}
+			choices = append(choices, Choice{Turn: Turn{Kind: Give, Command: m}, Why: w.refuses(&m)})
+		}
+	}
+	return choices
+}
