@@ -10,17 +10,17 @@ import (
 
 // edit answers with the scenario of a run and one more line.
 func (e *Engine) edit(r *Request) (Frame, error) {
-	run, err := e.run(r)
+	run, err := e.runAt(r)
 	if err != nil {
 		return Frame{}, err
 	}
-	switch {
-	case r.Edit == nil:
+	if r.Edit == nil {
 		return Frame{}, &Problem{Code: CodeRequest, Message: "edit: missing"}
-	case r.At < 0 || r.At > run.journal.Len():
-		return Frame{}, &Problem{Code: CodeRequest, Message: fmt.Sprintf("at: %d: must be between 0 and %d", r.At, run.journal.Len())}
 	}
 	c := &change{Edit: r.Edit, run: run, config: run.going.World.Config()}
+	if c.schedules(r.At) {
+		return c.schedule(r)
+	}
 	for _, p := range append([]int{c.Rank, c.To}, c.Ranks...) {
 		if p < 0 || p >= c.config.N {
 			return Frame{}, badEdit("rank %d: must be between 0 and %d", p, c.config.N-1)

@@ -171,7 +171,7 @@ type named struct {
 var calls map[string]named
 
 var callNames = []string{
-	CallHello, CallCatalog, CallParse, CallOpen, CallMore, CallDescribe, CallStates, CallFind, CallHash, CallExport, CallCheck, CallEdit, CallClose, CallCancel,
+	CallHello, CallCatalog, CallParse, CallOpen, CallMore, CallDescribe, CallStates, CallFind, CallHash, CallExport, CallCheck, CallEdit, CallTurns, CallClose, CallCancel,
 }
 
 func init() {
@@ -188,6 +188,7 @@ func init() {
 		CallExport:   {work: (*Engine).export},
 		CallCheck:    {answer: (*Engine).check},
 		CallEdit:     {answer: (*Engine).edit},
+		CallTurns:    {work: (*Engine).turns},
 		CallClose:    {answer: (*Engine).close},
 		CallCancel:   {answer: (*Engine).cancel},
 	}
@@ -199,6 +200,15 @@ func (e *Engine) run(r *Request) (*run, error) {
 		return run, nil
 	}
 	return nil, &Problem{Code: CodeRun, Message: fmt.Sprintf("run: %d: no such run; it may have been closed", r.Run)}
+}
+
+// runAt returns the run that a request names, if it has the record At.
+func (e *Engine) runAt(r *Request) (*run, error) {
+	run, err := e.run(r)
+	if err == nil && (r.At < 0 || r.At > run.journal.Len()) {
+		err = &Problem{Code: CodeRequest, Message: fmt.Sprintf("at: %d: must be between 0 and %d", r.At, run.journal.Len())}
+	}
+	return run, err
 }
 
 // stretch returns the records from..to of a request in a run: all, where they are absent.

@@ -36,14 +36,11 @@ func (e *Engine) describe(r *Request) (Frame, error) {
 
 // states answers with the states of processes after a record.
 func (e *Engine) states(r *Request) (Frame, error) {
-	run, err := e.run(r)
+	run, err := e.runAt(r)
 	if err != nil {
 		return Frame{}, err
 	}
 	n := run.going.World.Config().N
-	if r.At < 0 || r.At > run.journal.Len() {
-		return Frame{}, &Problem{Code: CodeRequest, Message: fmt.Sprintf("at: %d: must be between 0 and %d", r.At, run.journal.Len())}
-	}
 	of := r.Ranks
 	if of == nil {
 		for p := range min(n, MostDescribed+1) {
@@ -84,12 +81,9 @@ func stateOf(s journal.State) ProcessState {
 }
 
 func (e *Engine) hash(r *Request) (Frame, error) {
-	run, err := e.run(r)
+	run, err := e.runAt(r)
 	if err != nil {
 		return Frame{}, err
-	}
-	if r.At < 0 || r.At > run.journal.Len() {
-		return Frame{}, &Problem{Code: CodeRequest, Message: fmt.Sprintf("at: %d: must be between 0 and %d", r.At, run.journal.Len())}
 	}
 	return Frame{Head: Hash{run.number, r.At, hex.EncodeToString(run.journal.Hash(r.At)[:6])}}, nil
 }

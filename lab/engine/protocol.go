@@ -59,6 +59,7 @@ const (
 	CallExport   = "export"   // Run, Format, [From], [To]; answer: Exported, the file is the body
 	CallCheck    = "check"    // Check; answer: CheckProgress, Checked
 	CallEdit     = "edit"     // Run, At, Edit, Text, [Name]: the scenario of the run; answer: Edited
+	CallTurns    = "turns"    // Run, At: what could happen after this record; answer: Turns
 	CallClose    = "close"    // Run; answer: Done
 	CallCancel   = "cancel"   // Request; answer: Done
 )
@@ -244,7 +245,7 @@ type End struct {
 	Run        int              `json:"run"`
 	Records    int              `json:"records"` // so far
 	Complete   bool             `json:"complete"`
-	Reason     string           `json:"reason"` // quiet, limit, stalled, violated; records, memory: the run is not complete
+	Reason     string           `json:"reason"` // quiet, limit, stalled, violated, held; records, memory: the run is not complete
 	Time       int64            `json:"time"`   // nanoseconds
 	Hash       string           `json:"hash"`   // SHA-256 of the journal
 	Met        bool             `json:"met"`    // all that the scenario expects
@@ -408,14 +409,46 @@ type Edit struct {
 	// Do is a fault: crash, restart, pause, resume (Rank, [For]), partition (Ranks, [For],
 	// [OneWay]), heal, lose, repeat (Flight); or a command: acquire (Rank, [For]: how long
 	// it stays inside), release, cancel, campaign, resign, leave, record (Rank), suspect,
-	// trust, fail, rejoin (Rank: of whom; To: who is told).
+	// trust, fail, rejoin (Rank: of whom; To: who is told). Or somebody chooses what
+	// happens next: control (nothing happens by itself after the record), turn (Turn),
+	// rest (all happens by itself again). These three drop the turns after the record.
+	// Commands without For are turns where somebody has control.
 	Do     string `json:"do"`
+	Turn   string `json:"turn,omitempty"` // as the schedule of a scenario has it
 	Rank   int    `json:"rank,omitempty"`
 	To     int    `json:"to,omitempty"`
 	Ranks  []int  `json:"ranks,omitempty"`
 	Flight int    `json:"flight,omitempty"`
 	For    string `json:"for,omitempty"` // a time as scenarios have it: 3, 2.5D, 5ms
 	OneWay bool   `json:"oneWay,omitempty"`
+}
+
+// Turns answers turns.
+type Turns struct {
+	Run     int      `json:"run"`
+	At      int      `json:"at"`
+	Held    bool     `json:"held"` // somebody has control there; else these are the turns after control is taken
+	Taken   int      `json:"taken"`
+	Left    int      `json:"left"` // turns of the scenario that come later
+	Time    int64    `json:"time"` // of the next turn, nanoseconds
+	Choices []Choice `json:"choices"`
+}
+
+// Choice is a turn that could be next.
+type Choice struct {
+	Turn string `json:"turn"`
+	Do   string `json:"do"`            // arrive, expire, give
+	Why  string `json:"why,omitempty"` // it cannot be taken
+	// Overtake is the turn that lets the message overtake an older one, if only that is in
+	// the way.
+	Overtake string `json:"overtake,omitempty"`
+	Rank     int    `json:"rank"`              // of the process where it happens
+	From     *int   `json:"from,omitempty"`    // the sender
+	Message  string `json:"message,omitempty"` // its name
+	Cause    int    `json:"cause,omitempty"`   // the record that led to it
+	Pending  bool   `json:"pending,omitempty"` // it would happen by itself, at Due
+	Lo       int64  `json:"lo,omitempty"`      // the earliest time at which a timer may run out
+	Due      int64  `json:"due,omitempty"`
 }
 
 // Edited answers edit. Open the text like the run to see what it changes.

@@ -15,6 +15,7 @@ import (
 type run struct {
 	number  int
 	name    string
+	text    *scenario.Scenario
 	going   *scenario.Run
 	journal *journal.Journal
 	d       process.Duration
@@ -50,7 +51,7 @@ func (e *Engine) open(j *job) (Frame, error) {
 		return Frame{}, err
 	}
 	e.last++
-	run := &run{number: e.last, name: s.Name, going: going, journal: kept, d: going.World.Config().D(), like: like}
+	run := &run{number: e.last, name: s.Name, text: s, going: going, journal: kept, d: going.World.Config().D(), like: like}
 	e.runs[run.number], j.run = run, run
 	about := aboutRun(s)
 	about.Run = run.number

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/conclave-io/conclave/lab/scenario"
+	"github.com/conclave-io/conclave/lab/sim"
+	"github.com/conclave-io/conclave/process"
+)
+
+// turns answers with what could happen after a record. For that the run is made again up
+// to there.
+func (e *Engine) turns(j *job) (Frame, error) {
+	run, err := e.runAt(j.request)
+	if err != nil {
+		return Frame{}, err
+	}
+	at := j.request.At
+	schedule, held := run.scheduleAt(at)
+	going, err := run.text.Scheduled(schedule).Begin(nil)
+	if err != nil {
+		return Frame{}, err
+	}
+	for steps := 1; going.Step(); steps++ {
+		if steps%lookEvery == 0 && j.over() && !j.pause() {
+			return Frame{}, errCancelled
+		}
+	}
+	t := Turns{Run: run.number, At: at, Held: held, Taken: len(schedule.Turns), Time: int64(going.World.Now()), Choices: []Choice{}}
+	if held {
+		t.Left = len(run.text.Config().Schedule.Turns) - t.Taken
+	}
+	for _, c := range going.World.Choices() {
+		t.Choices = append(t.Choices, run.choice(&c))
+	}
+	return Frame{Head: t}, nil
+}
+
+// choice is a choice as the page has it.
+func (run *run) choice(c *sim.Choice) Choice {
+	is := Choice{Turn: run.text.TurnText(&c.Turn), Do: "give", Why: c.Why, Cause: int(c.Cause), Pending: c.Pending, Rank: int(c.Command.Process)}
+	if c.Pending {
+		is.Due = int64(c.Due)
+	}
+	switch c.Kind {
+	case sim.Arrive:
+		is.Do, is.Rank, is.From, is.Message = "arrive", int(c.To), rank(c.From), c.Message
+	case sim.Expire:
+		is.Do, is.Rank, is.Lo = "expire", int(c.Process), int64(c.Lo)
+	}
+	if c.Older {
+		is.Overtake = is.Turn + " overtake"
+	}
+	return is
+}
+
+// scheduleAt returns the schedule with which nothing happens by itself after a record, and
+// the turns that were taken up to there; and whether the run has it already.
+func (run *run) scheduleAt(at int) (schedule sim.Schedule, held bool) {
+	own := run.text.Config().Schedule
+	if own == nil || at < run.journal.Len() && run.journal.Time(at+1) <= int64(own.After) {
+		c := &change{run: run, config: run.going.World.Config()}
+		schedule.After = process.Duration(c.after(at, false))
+		if at == 0 {
+			schedule.After = -1
+		}
+		return schedule, false
+	}
+	schedule.After = own.After
+	end := int64(run.going.World.Now()) + 1
+	if at < run.journal.Len() {
+		end = run.journal.Time(at + 1)
+	}
+	taken := len(own.Turns)
+	if result := run.going.World.Result(); result.Untaken != nil {
+		taken = result.Untaken.Turn
+	}
+	when := max(0, own.After)
+	for i := range own.Turns[:taken] {
+		if when += own.Turns[i].Takes(run.going.World.Config()); int64(when) >= end {
+			taken = i
+			break
+		}
+	}
+	schedule.Turns = own.Turns[:taken]
+	return schedule, true
+}
+
+// schedules reports whether an edit is about who chooses what happens next.
+func (c *change) schedules(at int) bool {
+	switch c.Do {
+	case "control", "turn", "rest":
+		return true
+	}
+	if _, command := commandsDone[c.Do]; !command || c.For != "" {
+		return false
+	}
+	_, held := c.run.scheduleAt(at)
+	return held
+}
+
+// schedule answers with the scenario in which somebody has control after a record, and has
+// taken a turn or given control back.
+func (c *change) schedule(r *Request) (Frame, error) {
+	schedule, _ := c.run.scheduleAt(r.At)
+	s := scenario.Schedule{Rest: c.Do == "rest"}
+	if schedule.After >= 0 {
+		s.After = c.time(int64(schedule.After))
+	}
+	for i := range schedule.Turns {
+		s.Turns = append(s.Turns, c.run.text.TurnText(&schedule.Turns[i]))
+	}
+	item := c.Do
+	switch c.Do {
+	case "control", "rest":
+	case "turn":
+		if item = c.Turn; item == "" || strings.ContainsAny(item, "\n,[]{}#:'\"") {
+			return Frame{}, badEdit("turn: %q: must be one such as REQ 1>2, fire retry 2 or acquire 1", item)
+		}
+	default:
+		item = strings.ReplaceAll(commandsDone[c.Do](c), ": ", " ")
+		item = strings.ReplaceAll(item, ", to", " to")
+	}
+	if c.Do != "control" && c.Do != "rest" {
+		s.Turns = append(s.Turns, item)
+	}
+	text, line, err := scenario.SetSchedule(c.run.name, []byte(r.Text), s)
+	if err != nil {
+		return Frame{}, scenarioProblem(err)
+	}
+	edited, err := scenario.Parse(c.run.name, text)
+	if err != nil {
+		return Frame{}, scenarioProblem(err)
+	}
+	return Frame{Head: Edited{string(text), line, item, int64(edited.Config().Schedule.End(c.config))}}, nil
+}
