@@ -9,7 +9,8 @@ type Lane int
 const (
 	Messages Lane = iota
 	Snapshots
-	Lanes // how many there are
+	Frames // of algorithms that guard names
+	Lanes  // how many there are
 )
 
 // Peer is what a server knows of another one from their links, which L tells apart. Its

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -142,7 +143,7 @@ func (t *Transport) greeted(ctx context.Context, l *link, cert *x509.Certificate
 	if err != nil {
 		return nil, fmt.Errorf("no introduction: %w%s", err, guess(err, l.in.prefix))
 	}
-	if k != kindHello && k != kindBulkHello {
+	if !slices.Contains(openings[:], k) {
 		return nil, &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
 	}
 	h, err := peering.DecodeHello(payload)
@@ -202,10 +203,7 @@ func (t *Transport) examineAndWelcome(ctx context.Context, l *link, h Hello, k k
 	// The dialler waits as long as this side does, and must hear the answer.
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.HandshakeTimeout*5/6)
 	defer cancel()
-	v := &visit{link: l, peer: p}
-	if k == kindBulkHello {
-		v.lane = peering.Snapshots
-	}
+	v := &visit{link: l, peer: p, lane: peering.Lane(slices.Index(openings[:], k))}
 	if refusal := v.welcome(ctx, h); refusal != nil {
 		return nil, refusal
 	}
@@ -243,6 +241,7 @@ func (v *visit) welcome(ctx context.Context, h Hello) *Refusal {
 func (p *peer) seat(v *visit, h Hello) (old *link, contested bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer signal(p.framing)
 	return p.known.Seat(v.lane, v.link, h)
 }
 

@@ -35,6 +35,16 @@ type Handler interface {
 	// SnapshotSent tells, once for each snapshot message, whether the peer has
 	// taken it over.
 	SnapshotSent(peer uint64, ok bool)
+	// Seat hands over what a peer says of its seat, for the leader, and Told what a
+	// leader answers. They may keep the slice.
+	Seat(peer uint64, text []byte)
+	Told(peer uint64, text []byte)
+	// Lane hands over the lane for frames to a peer, or nil when there is none any more.
+	// The calls for one peer alternate, beginning with a lane.
+	Lane(peer uint64, lane *Lane)
+	// Frames takes a batch of frames of a peer, which is valid during the call. After an
+	// error the connection that it came on is closed.
+	Frames(peer uint64, batch []byte) error
 	// Refused tells that a peer refuses this server for good; err is a
 	// *Refusal. It is called once until a handshake with the peer succeeds or
 	// it refuses for another reason.
@@ -64,6 +74,9 @@ type Config struct {
 	// names its build, in at most 64 bytes.
 	MinLevel, MaxLevel uint32
 	Build              string
+	// FrameLevel is the level that a peer must read to be sent frames of live names, and
+	// what is said about seats. 0 means that no peer is.
+	FrameLevel uint32
 	// Level returns that of the cluster, 0 while it is not known. It is called by
 	// many goroutines. Nil means that it is never known.
 	Level func() uint32

@@ -61,12 +61,12 @@ func (p *peer) secure(raw net.Conn, address string) (net.Conn, error) {
 	return p.t.dialTLS(p.ctx, raw, p.id, address)
 }
 
+// openings are the kinds of the first frame on a connection, by lane.
+var openings = [peering.Lanes]kind{peering.Messages: kindHello, peering.Snapshots: kindBulkHello, peering.Frames: kindFrameHello}
+
 // greet introduces this server and returns how the other side did.
 func (p *peer) greet(l *link, ln peering.Lane) (Hello, error) {
-	opening := kindHello
-	if ln == peering.Snapshots {
-		opening = kindBulkHello
-	}
+	opening := openings[ln]
 	if err := l.write(opening, p.t.hello(p.id).Append(nil), nil, true); err != nil {
 		return Hello{}, err
 	}
@@ -95,9 +95,7 @@ func (p *peer) greet(l *link, ln peering.Lane) (Hello, error) {
 func (p *peer) adopt(l *link, address string, ln peering.Lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if ln == peering.Messages {
-		p.dialled = l
-	}
+	p.dialled[ln] = l
 	if p.address != address {
 		l.close()
 	}
@@ -111,7 +109,9 @@ func (p *peer) hangUp(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.known.Part()
-	if p.dialled == l {
-		p.dialled = nil
+	for ln := range p.dialled {
+		if p.dialled[ln] == l {
+			p.dialled[ln] = nil
+		}
 	}
 }

@@ -17,16 +17,20 @@ const frameVersion = 1
 type kind uint8
 
 const (
-	kindHello     kind = iota + 1 // Hello, for a connection that carries messages, and later on it
-	kindBulkHello                 // Hello, for a connection that carries one snapshot
-	kindRefusal                   // Refusal, in answer to a Hello
-	kindPing                      // nothing: the sender is alive
-	kindMessage                   // a raft message
-	kindHead                      // size of a snapshot's data, and its message without them
-	kindChunk                     // the next part of a snapshot's data
-	kindTaken                     // nothing: the snapshot was taken over
-	kindNote                      // a note, of a few bytes
-	kindEnd                       // not a kind
+	kindHello      kind = iota + 1 // Hello, for a connection that carries messages, and later on it
+	kindBulkHello                  // Hello, for a connection that carries one snapshot
+	kindRefusal                    // Refusal, in answer to a Hello
+	kindPing                       // nothing: the sender is alive
+	kindMessage                    // a raft message
+	kindHead                       // size of a snapshot's data, and its message without them
+	kindChunk                      // the next part of a snapshot's data
+	kindTaken                      // nothing: the snapshot was taken over
+	kindNote                       // a note, of a few bytes
+	kindFrameHello                 // Hello, for a connection that carries frames of live names
+	kindFrames                     // a batch of such frames
+	kindSeat                       // commands of a server for its seat, to the leader
+	kindTold                       // the leader's answers to these
+	kindEnd                        // not a kind
 )
 
 const (
@@ -34,8 +38,10 @@ const (
 	frameBytes  = 2 // version and kind, which length and checksum cover
 	// maxNote bounds a note.
 	maxNote = 256
-	// maxNotes is how many notes may wait for a peer.
-	maxNotes = 4
+	// maxSeat bounds what is said about a seat in one frame.
+	maxSeat = 64 << 10
+	// maxNotes is how many notes, and words about seats, may wait for a peer.
+	maxNotes = 64
 	// readStep is how much memory a length is trusted for before the bytes that
 	// it announces have arrived.
 	readStep = 1 << 20

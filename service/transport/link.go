@@ -105,6 +105,17 @@ func (l *link) write(k kind, head, body []byte, flush bool) error {
 	return l.finish(body, flush)
 }
 
+// writeRaw sends frames that are complete.
+func (l *link) writeRaw(frames []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wrote.Store(true)
+	if _, err := l.out.Write(frames); err != nil {
+		return err
+	}
+	return l.out.Flush()
+}
+
 // flush sends what is buffered.
 func (l *link) flush() error {
 	l.mu.Lock()

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -36,7 +37,10 @@ type recorder struct {
 	unreachable []uint64
 	snapshots   []string // "2 true" and "2 false"
 	refused     []error
-	notes       []string // "2: text"
+	notes       []string // "2: text", and of seats "2 seat: text"
+	lanes       []*Lane  // of the one peer, nil when there is none any more
+	frames      []string
+	refuse      string // Frames fails for it, once
 }
 
 func (r *recorder) locked(f func()) {
@@ -68,6 +72,39 @@ func (r *recorder) Noted(peer uint64, note []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notes = append(r.notes, fmt.Sprintf("%d: %s", peer, note))
+}
+
+func (r *recorder) Seat(peer uint64, text []byte) {
+	r.locked(func() { r.notes = append(r.notes, fmt.Sprintf("%d seat: %s", peer, text)) })
+}
+
+func (r *recorder) Told(peer uint64, text []byte) {
+	r.locked(func() { r.notes = append(r.notes, fmt.Sprintf("%d told: %s", peer, text)) })
+}
+
+func (r *recorder) Lane(_ uint64, lane *Lane) { r.locked(func() { r.lanes = append(r.lanes, lane) }) }
+
+func (r *recorder) Frames(_ uint64, batch []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if string(batch) == r.refuse {
+		r.refuse = ""
+		return errors.New("these frames cannot be taken")
+	}
+	r.frames = append(r.frames, string(batch))
+	return nil
+}
+
+// lane waits for the lane after so many that came or went.
+func (r *recorder) lane(t testing.TB, after int) (lane *Lane) {
+	t.Helper()
+	eventually(t, "a lane for frames is there", func() bool {
+		if all := get(r, &r.lanes); len(all) > after {
+			lane = all[len(all)-1]
+		}
+		return lane != nil
+	})
+	return lane
 }
 
 func (r *recorder) Unreachable(peer uint64) {

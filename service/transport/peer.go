@@ -32,24 +32,35 @@ type peer struct {
 	// heard counts the frames that arrived on all links with this peer.
 	heard atomic.Uint64
 
+	framing chan struct{} // holds a token when a lane for frames may be wanted or not
+
 	mu      sync.Mutex
 	address string
 	known   peering.Peer[*link]
-	dialled *link // the link that this server dialled, or nil
+	dialled [peering.Lanes]*link // the links that this server dialled, or nil
 
 	sending   sync.Mutex // guards what follows
-	out       peering.Outgoing[*raftpb.Message, []byte]
+	out       outgoing
 	snapshots peering.Shipping[*raftpb.Message]
 }
+
+// note is a short message that may get lost.
+type note struct {
+	kind kind
+	text []byte
+}
+
+type outgoing = peering.Outgoing[*raftpb.Message, note]
 
 func newPeer(t *Transport, id uint64, address string) *peer {
 	p := &peer{
 		t: t, id: id, address: address,
-		waits:  make(chan struct{}, 1),
-		lost:   make(chan struct{}, 1),
-		ships:  make(chan struct{}, 1),
-		redial: make(chan struct{}, 1),
-		out: peering.NewOutgoing[*raftpb.Message, []byte](peering.Bounds{
+		waits:   make(chan struct{}, 1),
+		lost:    make(chan struct{}, 1),
+		ships:   make(chan struct{}, 1),
+		redial:  make(chan struct{}, 1),
+		framing: make(chan struct{}, 1),
+		out: peering.NewOutgoing[*raftpb.Message, note](peering.Bounds{
 			Messages: t.cfg.QueueMessages, Bytes: t.cfg.QueueBytes, Notes: maxNotes, Quiet: int64(t.cfg.BackoffMax),
 		}),
 	}
@@ -70,7 +81,7 @@ func (p *peer) offer(m *raftpb.Message) {
 }
 
 // arrange changes what is to be sent.
-func (p *peer) arrange(do func(out *peering.Outgoing[*raftpb.Message, []byte])) {
+func (p *peer) arrange(do func(out *outgoing)) {
 	p.sending.Lock()
 	do(&p.out)
 	p.sending.Unlock()
@@ -79,7 +90,7 @@ func (p *peer) arrange(do func(out *peering.Outgoing[*raftpb.Message, []byte])) 
 }
 
 // next returns what to send next, and whether more waits.
-func (p *peer) next() (peering.Item[*raftpb.Message, []byte], bool) {
+func (p *peer) next() (peering.Item[*raftpb.Message, note], bool) {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	return p.out.Next()
@@ -148,8 +159,10 @@ func (p *peer) move(address string) {
 		return
 	}
 	p.address = address
-	if p.dialled != nil {
-		p.dialled.close()
+	for _, l := range p.dialled {
+		if l != nil {
+			l.close()
+		}
 	}
 	signal(p.redial)
 }
@@ -210,7 +223,7 @@ func (p *peer) converse() error {
 }
 
 func (p *peer) connected(up bool) {
-	p.arrange(func(out *peering.Outgoing[*raftpb.Message, []byte]) { out.Connected(up) })
+	p.arrange(func(out *outgoing) { out.Connected(up) })
 }
 
 func (p *peer) introduction() Hello {
@@ -235,7 +248,7 @@ func (p *peer) talk(l *link) error {
 		case peering.Message:
 			err = p.say(l, item.Message, !more)
 		case peering.Note:
-			err = l.write(kindNote, item.Note, nil, true)
+			err = l.write(item.Note.kind, item.Note.text, nil, true)
 		case peering.Introduction:
 			err = l.write(kindHello, p.t.hello(p.id).Append(nil), nil, true)
 		case peering.Nothing:
@@ -258,7 +271,7 @@ func (p *peer) say(l *link, m *raftpb.Message, flush bool) error {
 	var tooLarge *FrameSizeError
 	if errors.As(err, &tooLarge) {
 		p.t.log.Error("a message is too large to be sent", "server", p.id, "type", m.GetType(), "bytes", tooLarge.Size, "max", tooLarge.Max)
-		p.arrange(func(out *peering.Outgoing[*raftpb.Message, []byte]) { out.Lose() })
+		p.arrange(func(out *outgoing) { out.Lose() })
 		return l.flush()
 	}
 	return err
@@ -290,6 +303,7 @@ func (p *peer) join(h Hello) error {
 		known, _ := p.known.Known()
 		return errors.New(peering.Twice(p.t.cfg.Self.Server, h, known).Text)
 	}
+	signal(p.framing)
 	return nil
 }
 

@@ -20,8 +20,11 @@ func (t *Transport) serve(v *visit) {
 	hello, _ := v.peer.who()
 	t.handler.Met(hello)
 	read := v.readMessages
-	if v.lane == peering.Snapshots {
+	switch v.lane {
+	case peering.Snapshots:
 		read = v.readSnapshot
+	case peering.Frames:
+		read = v.readFrames
 	}
 	err := read()
 	select {
@@ -58,11 +61,10 @@ func (v *visit) readMessages() error {
 				return fmt.Errorf("a frame holds no message: %w", err)
 			}
 			v.deliver(m)
-		case kindNote:
-			if len(payload) > maxNote {
-				return &FrameSizeError{Size: len(payload), Max: maxNote}
+		case kindNote, kindSeat, kindTold:
+			if err := v.note(k, payload); err != nil {
+				return err
 			}
-			v.peer.t.handler.Noted(v.peer.id, slices.Clone(payload))
 		case kindHello:
 			if err := v.again(payload); err != nil {
 				return err
@@ -71,6 +73,22 @@ func (v *visit) readMessages() error {
 			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
 		}
 	}
+}
+
+// note takes a note, or what the peer says about a seat.
+func (v *visit) note(k kind, payload []byte) error {
+	most, take := maxNote, v.peer.t.handler.Noted
+	switch k {
+	case kindSeat:
+		most, take = maxSeat, v.peer.t.handler.Seat
+	case kindTold:
+		most, take = maxSeat, v.peer.t.handler.Told
+	}
+	if len(payload) > most {
+		return &FrameSizeError{Size: len(payload), Max: most}
+	}
+	take(v.peer.id, slices.Clone(payload))
+	return nil
 }
 
 // again takes what the peer says of itself now.
@@ -84,6 +102,7 @@ func (v *visit) again(payload []byte) error {
 	err = p.known.Again(p.id, h)
 	p.mu.Unlock()
 	if err == nil {
+		signal(p.framing)
 		p.t.handler.Met(h)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -27,6 +28,7 @@ type Transport struct {
 	handler Handler
 	muted   muted
 	places  places
+	framing atomic.Bool // lanes for frames are wanted
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -109,6 +111,7 @@ func (t *Transport) SetPeer(id uint64, address string) {
 	t.wg.Go(p.run)
 	t.wg.Go(p.report)
 	t.wg.Go(p.sendSnapshots)
+	t.wg.Go(p.carryFrames)
 }
 
 // RemovePeer forgets a peer: its connections are closed, and new ones refused.
@@ -184,11 +187,11 @@ func (t *Transport) peer(id uint64) *peer {
 }
 
 // Note sends a note of a few bytes to all peers. One that cannot be sent soon is lost.
-func (t *Transport) Note(note []byte) {
+func (t *Transport) Note(text []byte) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, p := range t.peers {
-		p.arrange(func(out *peering.Outgoing[*raftpb.Message, []byte]) { out.Note(note) })
+		p.arrange(func(out *outgoing) { out.Note(note{kindNote, text}) })
 	}
 }
 
@@ -199,7 +202,7 @@ func (t *Transport) Introduce() {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, p := range t.peers {
-		p.arrange(func(out *peering.Outgoing[*raftpb.Message, []byte]) { out.Introduce() })
+		p.arrange(func(out *outgoing) { out.Introduce() })
 	}
 }
 

@@ -94,8 +94,8 @@ func TestOrderAcrossBrokenConnections(t *testing.T) {
 			return len(b.indexes()) > before
 		})
 		p.mu.Lock()
-		if p.dialled != nil {
-			p.dialled.close()
+		if l := p.dialled[peering.Messages]; l != nil {
+			l.close()
 		}
 		p.mu.Unlock()
 	}

@@ -1,0 +1,203 @@
+package transport
+
+import (
+	"cmp"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/conclave-io/conclave/service/peering"
+)
+
+// Lane is one connection that carries batches of frames to a server, so that they do not
+// queue up behind log entries. When it ends, what was not sent is lost; the next
+// connection is another Lane.
+type Lane struct {
+	link *link
+	most int
+	wake chan struct{} // holds a token when something waits
+
+	mu      sync.Mutex
+	waiting []byte // frames of the connection
+}
+
+// Send takes a batch, and copies it. It never blocks. If too much waits, the lane is
+// closed: frames must not be left out.
+func (l *Lane) Send(batch []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	begin := len(l.waiting)
+	if begin+len(batch) > l.most {
+		l.link.closeFor(errors.New("the peer does not take its frames"))
+		return
+	}
+	l.waiting = append(l.waiting, 0, 0, 0, 0, 0, 0, 0, 0, frameVersion, byte(kindFrames))
+	l.waiting = append(l.waiting, batch...)
+	endFrame(l.waiting[begin:], nil)
+	signal(l.wake)
+}
+
+// write sends what waits until the connection breaks.
+func (l *Lane) write() error {
+	var sending []byte
+	for {
+		l.mu.Lock()
+		sending, l.waiting = l.waiting, sending[:0]
+		l.mu.Unlock()
+		if len(sending) > 0 {
+			if err := l.link.writeRaw(sending); err != nil {
+				return err
+			}
+			if cap(sending) > keptBytes {
+				sending = nil
+			}
+			continue
+		}
+		select {
+		case <-l.wake:
+		case <-l.link.closed:
+			return l.link.broken
+		}
+	}
+}
+
+// CarryFrames says whether there should be lanes for frames. While they are not wanted
+// none is kept.
+func (t *Transport) CarryFrames(wanted bool) {
+	t.framing.Store(wanted)
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, p := range t.peers {
+		signal(p.framing)
+	}
+}
+
+// CloseFrames closes the connection on which the frames of a peer come, if there is one:
+// it sends them again.
+func (t *Transport) CloseFrames(peer uint64) {
+	p := t.peer(peer)
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.known.Inbound(peering.Frames); l != nil {
+		l.close()
+	}
+}
+
+// SendSeat sends the leader what this server says of its seat, and SendTold a server what
+// the leader answers. Both may get lost, and go to no server that does not know them. The
+// caller leaves text as it is.
+func (t *Transport) SendSeat(server uint64, text []byte) { t.sendAboutSeat(server, kindSeat, text) }
+
+// SendTold is described at SendSeat.
+func (t *Transport) SendTold(server uint64, text []byte) { t.sendAboutSeat(server, kindTold, text) }
+
+func (t *Transport) sendAboutSeat(server uint64, k kind, text []byte) {
+	p := t.peer(server)
+	if p == nil || !p.readsFrames() || len(text) > maxSeat {
+		return
+	}
+	p.arrange(func(out *outgoing) { out.Note(note{k, text}) })
+}
+
+// readsFrames reports whether the peer is connected and reads what belongs to live names.
+func (p *peer) readsFrames() bool {
+	h, live := p.who()
+	least := p.t.cfg.FrameLevel
+	return live && least != 0 && h.MaxLevel >= least
+}
+
+// wantsLane reports whether there should be a lane for frames to the peer.
+func (p *peer) wantsLane() bool { return p.t.framing.Load() && p.readsFrames() }
+
+// carryFrames keeps a lane for frames to the peer while one is wanted.
+func (p *peer) carryFrames() {
+	cfg := &p.t.cfg
+	backoff := peering.Backoff{Min: int64(cfg.BackoffMin), Max: int64(cfg.BackoffMax), Refused: int64(cfg.RefusedPause), Lasting: int64(cfg.BackoffMax + cfg.DialTimeout)}
+	for p.ctx.Err() == nil {
+		if !p.wantsLane() {
+			select {
+			case <-p.framing:
+			case <-p.ctx.Done():
+			}
+			continue
+		}
+		begun := time.Now()
+		err := p.openLane()
+		var refusal *Refusal
+		refused := errors.As(err, &refusal) && refusal.Final()
+		if !p.sleep(time.Duration(backoff.Next(int64(time.Since(begun)), refused, rand.N[int64])), nil) {
+			return
+		}
+	}
+}
+
+// openLane connects to the peer and sends frames until the connection breaks, or no lane
+// is wanted any more.
+func (p *peer) openLane() error {
+	l, err := p.dial(peering.Frames)
+	if err != nil {
+		if p.ctx.Err() == nil && p.t.muted.pass(p.key("lane")) {
+			p.t.log.Warn("no lane for frames to a server; trying on", "server", p.id, "err", err)
+		}
+		return err
+	}
+	p.t.muted.forget(p.key("lane"))
+	p.t.wg.Go(func() { l.beat(p.t.cfg.PingInterval) })
+	ended := make(chan error, 1)
+	p.t.wg.Go(func() { ended <- p.listen(l) })
+	kept := make(chan struct{})
+	p.t.wg.Go(func() {
+		defer close(kept)
+		p.keepLane(l)
+	})
+	lane := &Lane{link: l, most: p.t.cfg.QueueBytes, wake: make(chan struct{}, 1)}
+	p.t.handler.Lane(p.id, lane)
+	err = lane.write()
+	l.close()
+	err = cmp.Or(l.broken, err, <-ended)
+	<-kept
+	p.hangUp(l)
+	p.t.handler.Lane(p.id, nil)
+	if p.ctx.Err() == nil && p.wantsLane() {
+		p.t.log.Info("the lane for frames to a server is broken", "server", p.id, "err", err)
+	}
+	return err
+}
+
+// keepLane closes a lane when it is not wanted any more.
+func (p *peer) keepLane(l *link) {
+	for {
+		select {
+		case <-p.framing:
+			if !p.wantsLane() {
+				l.close()
+			}
+		case <-l.closed:
+			return
+		}
+	}
+}
+
+// readFrames delivers the frames that a peer sends.
+func (v *visit) readFrames() error {
+	for {
+		k, payload, err := v.read()
+		if err != nil {
+			return err
+		}
+		v.peer.heard.Add(1)
+		switch k {
+		case kindPing:
+		case kindFrames:
+			if err := v.peer.t.handler.Frames(v.peer.id, payload); err != nil {
+				return err
+			}
+		default:
+			return &FrameTypeError{Version: frameVersion, Kind: uint8(k)}
+		}
+	}
+}
