@@ -38,6 +38,7 @@ func (h *Host) View(now int64, s *view.Log) {
 		h.seated, h.logged = true, true
 	case h.logged: // else the entry that enters it comes later
 		h.abandon("the seat has ended")
+		h.serves = serves(s.Guards)
 		return
 	}
 	if s.Epoch > h.member.Epoch {

@@ -19,6 +19,7 @@ import (
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/store"
 	"github.com/conclave-io/conclave/service/transport"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // Node is a running server without its public face.
@@ -32,6 +33,7 @@ type Node struct {
 
 	messages chan *raftpb.Message
 	intake   *intake
+	live     *live
 	calls    chan func()
 	refused  chan refusal
 	numbers  atomic.Uint64
@@ -79,6 +81,7 @@ func Start(cfg Config) (*Node, error) {
 		stop:     make(chan struct{}),
 		done:     make(chan struct{}),
 	}
+	n.live = newLive(n)
 	if err := n.open(); err != nil {
 		if cfg.PeerListener != nil {
 			cfg.PeerListener.Close()
@@ -112,7 +115,7 @@ func (n *Node) open() error {
 		Peers:     n.others(),
 		ServerTLS: n.cfg.PeerServerTLS, ClientTLS: n.cfg.PeerClientTLS,
 		Founding: n.records.phase, Ready: n.ready.Load, Removed: n.records.removed, Takes: n.records.takes,
-		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, Build: n.cfg.Build[:min(len(n.cfg.Build), peering.MaxBuild)],
+		MinLevel: reads.Min, MaxLevel: reads.Max, Level: n.level.Load, FrameLevel: version.Live, Build: n.cfg.Build[:min(len(n.cfg.Build), peering.MaxBuild)],
 		Calls:   n.cfg.Calls,
 		Handler: &handler{n},
 		Log:     n.log,
@@ -121,8 +124,10 @@ func (n *Node) open() error {
 	})
 	if err != nil {
 		n.store.Close()
+		return err
 	}
-	return err
+	n.live.begin(n.net)
+	return nil
 }
 
 // others returns the addresses of all servers but this one.
@@ -222,7 +227,9 @@ func (n *Node) run() {
 	if n.err = n.begin(); n.err != nil || n.replica == nil {
 		return
 	}
+	n.showView()
 	n.tasks.Go(func() { n.watchers.run(n.stop) })
+	n.tasks.Go(func() { n.live.run(n.stop) })
 	n.disk.working.Go(func() { n.disk.run(n.stop) })
 	defer n.leaveDisk()
 	defer n.stopOnce.Do(func() { close(n.stop) })
@@ -240,14 +247,13 @@ func (n *Node) loop() error {
 		}
 		select {
 		case <-ticker.C:
-			n.replica.Tick(now())
-			n.checkWall()
-			n.checkStall()
-			n.tidy()
+			n.tick()
 		case m := <-messages:
 			n.replica.Receive(now(), m)
 		case <-requests:
 			n.takeRequests()
+		case <-n.live.mine:
+			n.takeOrders()
 		case w := <-n.disk.done:
 			if err := n.saved(w); err != nil {
 				return err
@@ -268,6 +274,14 @@ func (n *Node) loop() error {
 			return err
 		}
 	}
+}
+
+// tick lets one tick pass.
+func (n *Node) tick() {
+	n.replica.Tick(now())
+	n.checkWall()
+	n.checkStall()
+	n.tidy()
 }
 
 // takeMore takes what else has arrived, within bounds, so that one output
@@ -330,6 +344,10 @@ func (n *Node) carryOut(out *replica.Output) error {
 	stats := n.replica.Stats() // before a client can ask what it was told
 	n.metrics.stats.Store(&stats)
 	n.deliver(out.Replies)
+	n.tellSeats(out.Seats)
+	if out.View || out.Restored {
+		n.showView()
+	}
 	n.finishReads(out.Reads)
 	if out.Deposed {
 		n.depose()
@@ -413,6 +431,7 @@ func (n *Node) noteLevel() { n.level.Store(n.replica.Level()) }
 // close releases everything and tells whoever waits.
 func (n *Node) close() {
 	n.stopOnce.Do(func() { close(n.stop) })
+	n.live.end()
 	n.tasks.Wait()
 	if err := n.net.Close(); err != nil {
 		n.log.Warn("closing the connections to the other servers", "err", err)
@@ -428,68 +447,4 @@ func (n *Node) close() {
 		delete(n.reads, id)
 	}
 	close(n.done)
-}
-
-// handler passes on what the transport has. Its methods are called by many
-// goroutines.
-type handler struct{ node *Node }
-
-func (h *handler) Receive(m *raftpb.Message) {
-	select {
-	case h.node.messages <- m:
-	case <-h.node.stop:
-	}
-}
-
-func (h *handler) Met(hello transport.Hello) {
-	h.node.records.met(hello)
-	h.tell(func(r *replica.Replica) {
-		h.node.reconsider()
-		r.Met(memberOf(hello), levelsOf(hello))
-	})
-}
-
-func (h *handler) Connected(peer uint64, up bool) {
-	if up {
-		h.node.log.Info("connected", "peer", peer)
-	} else {
-		h.node.records.lost(peer)
-		h.node.log.Warn("connection lost", "peer", peer)
-	}
-}
-
-func (h *handler) Noted(peer uint64, note []byte) {
-	digest, err := readDigest(note)
-	if err != nil {
-		return // a note of a later release
-	}
-	h.tell(func(r *replica.Replica) { r.Compare(peer, digest) })
-}
-
-func (h *handler) Unreachable(peer uint64) {
-	h.tell(func(r *replica.Replica) { r.Unreachable(peer) })
-}
-
-func (h *handler) SnapshotSent(peer uint64, ok bool) {
-	h.tell(func(r *replica.Replica) { r.SnapshotSent(peer, ok) })
-}
-
-func (h *handler) Refused(peer uint64, err error) {
-	select {
-	case h.node.refused <- refusal{peer, err}:
-	case <-h.node.stop:
-	}
-}
-
-// tell lets f see the replica, if there is one yet.
-func (h *handler) tell(f func(*replica.Replica)) {
-	n := h.node
-	select {
-	case n.calls <- func() {
-		if n.replica != nil {
-			f(n.replica)
-		}
-	}:
-	case <-n.stop:
-	}
 }

@@ -7,7 +7,8 @@
 // connection that it dialled: one direction each, so a message never waits for
 // the other side's handshake. A snapshot travels on a connection of its own,
 // which lasts as long as the snapshot, so that heartbeats do not queue up
-// behind hundreds of megabytes.
+// behind hundreds of megabytes. A third carries the frames of algorithms that guard
+// names, so that they do not queue up behind log entries: see [Lane].
 //
 // Both ends of a connection send a ping whenever they have been silent, and
 // close a connection on which nothing arrives for Config.IdleTimeout: a cut

@@ -1,0 +1,59 @@
+package host
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// Status is what a host says of itself, for people and figures.
+type Status struct {
+	Seat      registry.SessionID // all zeros: it has none
+	View      view.View          // the latest that has begun, or that it has seen while it is out
+	State     view.State
+	Lapsed    bool
+	Remaining int64    // what is left of the lease of the seat, in ns; 0 if it has lapsed
+	Missing   []uint64 // members whose RESUMED has not come, while it is resuming
+	Sessions  int      // of clients that this server is the home of
+	Names     int      // that have a machine here, or are waited for
+	Links     []Link
+}
+
+// Link is what is known of the frames to a server.
+type Link struct {
+	Server  uint64
+	Up      bool
+	Unacked int // frames
+}
+
+// Status returns what the host says of itself. It shares no memory that changes.
+func (h *Host) Status() Status {
+	s := Status{
+		Seat: h.seat.id, State: h.member.State, Lapsed: h.member.Lapsed, Sessions: h.home.reg.Counts().Sessions, Names: len(h.names),
+		View: view.View{Epoch: h.member.Epoch, Members: slices.Clone(h.member.Members)},
+	}
+	if !s.Lapsed {
+		s.Remaining = max(0, h.seat.until-h.now)
+	}
+	for rank, m := range s.View.Members {
+		if s.State == view.Resuming && m.Server != h.cfg.Server && !slices.Contains(h.member.Resumed, process.ID(rank)) {
+			s.Missing = append(s.Missing, m.Server)
+		}
+	}
+	for _, l := range h.links {
+		frames, _ := l.waiting()
+		s.Links = append(s.Links, Link{l.server, l.up, frames})
+	}
+	return s
+}
+
+// Idle reports that the server has no seat and wants none. Then it needs neither ticks nor
+// lanes before a view says otherwise.
+func (h *Host) Idle() bool { return h.seat.id == registry.SessionID{} && !h.serves }
+
+// Takes reports whether a client finds its session here, or may open one.
+func (h *Host) Takes() bool {
+	return h.output.Err == nil && (h.member.State != view.Out || h.home.reg.Counts().Sessions > 0)
+}

@@ -1,0 +1,340 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/conclave-io/conclave/service/host"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/transport"
+)
+
+// ErrNotMember is returned by what only a server can do that takes part in guarding names
+// by algorithms.
+var ErrNotMember = errors.New("this server takes no part in the view")
+
+const (
+	// liveTick is how often the host of live names looks at the clock.
+	liveTick = 10 * time.Millisecond
+	// shortestLease is that of a seat if elections are quick.
+	shortestLease = 1200 * time.Millisecond
+)
+
+// viewLease is how long the seat of this server lasts after a renewal: a change of leaders
+// must not end it.
+func (c Config) viewLease() time.Duration { return max(6*c.Election, shortestLease) }
+
+// live carries out what the host of live names says. Any goroutine gives the host an
+// input, with mu held, and carries out the output before it lets go: so batches leave in
+// their order. A cluster in which no algorithm guards a name pays for none of it.
+type live struct {
+	node *Node
+	wake chan struct{} // has a token when the ticker has something to do
+	mine chan struct{} // has a token when orders for the leader wait that this server is
+
+	mu      sync.Mutex
+	host    *host.Host
+	net     *transport.Transport // nil before the start and after the end
+	lanes   map[uint64]*transport.Lane
+	clients map[uint64]Client
+	numbers uint64
+	orders  []seatOrders // for this server as the leader
+	busy    bool         // the host is not idle
+	failed  bool         // an assertion of it failed
+}
+
+func newLive(n *Node) *live {
+	var seed [8]byte
+	rand.Read(seed[:]) // never fails: crypto/rand ends the program instead
+	name, _ := os.Hostname()
+	return &live{
+		node: n, wake: make(chan struct{}, 1), mine: make(chan struct{}, 1),
+		lanes: make(map[uint64]*transport.Lane), clients: make(map[uint64]Client),
+		host: host.New(host.Config{
+			Server: n.cfg.ID, Seed: binary.NativeEndian.Uint64(seed[:]), Lease: int64(n.cfg.viewLease()),
+			Host: name[:min(len(name), registry.MaxText)], PID: int64(os.Getpid()),
+		}),
+	}
+}
+
+// begin lets the host have its effects from now on.
+func (l *live) begin(net *transport.Transport) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.net = net
+}
+
+// end lets nothing happen any more, and tells the clients.
+func (l *live) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.net = nil
+	l.depose()
+}
+
+func (l *live) depose() {
+	for number, c := range l.clients {
+		c.Depose()
+		delete(l.clients, number)
+	}
+}
+
+// with gives the host an input and carries out what comes of it.
+func (l *live) with(input func(h *host.Host, now int64)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.net == nil {
+		return
+	}
+	input(l.host, now())
+	l.carryOut()
+}
+
+// run lets time pass for the host until the node stops.
+func (l *live) run(stop <-chan struct{}) {
+	ticker := time.NewTicker(liveTick)
+	defer ticker.Stop()
+	for {
+		ticks := ticker.C
+		if !l.active() {
+			ticker.Stop()
+			ticks = nil
+		}
+		select {
+		case <-ticks:
+		case <-l.wake:
+			if ticks == nil {
+				ticker.Reset(liveTick)
+			}
+		case <-stop:
+			return
+		}
+		l.with(func(h *host.Host, now int64) { h.Tick(now, l.node.cfg.wall()) })
+	}
+}
+
+func (l *live) active() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.busy
+}
+
+// carryOut carries out what the host says; mu is held.
+func (l *live) carryOut() {
+	for again := true; again; {
+		out := l.host.Output()
+		if out.Err != nil {
+			l.fail(out.Err)
+			return
+		}
+		l.send(out)
+		l.reply(out.Replies)
+		if len(out.Seat) > 0 {
+			l.order(ordersOf(slices.Clone(out.Seat), out.Report))
+		}
+		for _, server := range out.Close {
+			l.net.CloseFrames(server)
+		}
+		if out.Gone != "" {
+			l.node.log.Info("the seat of this server has ended, and what its clients held by algorithms is lost", "why", out.Gone)
+			l.depose()
+		}
+		if out.More {
+			signal(l.wake)
+		}
+		if again = out.Enter; again {
+			var id [16]byte
+			rand.Read(id[:])
+			l.host.Enter(registry.SeatOf(0, id).ID)
+		}
+	}
+	if busy := !l.host.Idle(); busy != l.busy {
+		l.busy = busy
+		l.net.CarryFrames(busy)
+		signal(l.wake)
+	}
+}
+
+func (l *live) send(out *host.Output) {
+	for _, b := range out.Batches {
+		if lane := l.lanes[b.Server]; lane != nil {
+			lane.Send(b.Data)
+		}
+	}
+}
+
+// reply hands replies over, all of one client together.
+func (l *live) reply(replies []host.Reply) {
+	for len(replies) > 0 {
+		conn, n := replies[0].Conn, 1
+		for n < len(replies) && replies[n].Conn == conn {
+			n++
+		}
+		if c := l.clients[conn]; c != nil {
+			mine := make([]Reply, n)
+			for i := range mine {
+				mine[i] = replies[i].Outcome
+			}
+			c.Deliver(mine)
+		}
+		replies = replies[n:]
+	}
+}
+
+// maxOrders is how many orders wait for this server to take them as the leader. Those that
+// are dropped are given again.
+const maxOrders = 64
+
+// order brings commands of the seat to the leader. If they get lost the host gives them
+// again.
+func (l *live) order(o seatOrders) {
+	switch leader := l.node.metrics.Leader.Load(); {
+	case leader == l.node.cfg.ID:
+		if len(l.orders) < maxOrders {
+			l.orders = append(l.orders, o)
+			signal(l.mine)
+		}
+	case leader != 0:
+		l.net.SendSeat(leader, o.append(nil))
+	}
+}
+
+// fail ends the live part of this server, and no more (I9).
+func (l *live) fail(err error) {
+	if l.failed {
+		return
+	}
+	l.failed, l.busy = true, false
+	l.node.log.Error("algorithms guard no names at this server any more: an assertion failed; restart it, and report this", "err", err)
+	l.net.CarryFrames(false)
+	l.depose()
+}
+
+// takeOrders has this server, as the leader, carry out what it orders for its own seat.
+func (n *Node) takeOrders() {
+	n.live.mu.Lock()
+	list := n.live.orders
+	n.live.orders = nil
+	n.live.mu.Unlock()
+	for _, o := range list {
+		n.replica.SubmitSeat(now(), n.cfg.ID, o.commands, o.report)
+	}
+}
+
+// tellSeats passes on the answers to commands of seats.
+func (n *Node) tellSeats(replies []replica.SeatReply) {
+	for len(replies) > 0 {
+		server, outcomes := replies[0].Server, []registry.Outcome(nil)
+		for len(replies) > 0 && replies[0].Server == server {
+			outcomes, replies = append(outcomes, replies[0].Outcome), replies[1:]
+		}
+		if server == n.cfg.ID {
+			n.live.with(func(h *host.Host, now int64) { h.Answer(now, outcomes) })
+		} else {
+			n.net.SendTold(server, appendTold(nil, outcomes))
+		}
+	}
+}
+
+// showView shows the host what the log says about seats and guards.
+func (n *Node) showView() {
+	l := n.replica.Registry().Live()
+	n.live.with(func(h *host.Host, now int64) { h.View(now, l) })
+}
+
+// Seat implements transport.Handler.
+func (h *handler) Seat(peer uint64, text []byte) {
+	o, err := readOrders(text)
+	if err != nil {
+		return // of a later release
+	}
+	h.tell(func(r *replica.Replica) { r.SubmitSeat(now(), peer, o.commands, o.report) })
+}
+
+// Told implements transport.Handler.
+func (h *handler) Told(_ uint64, text []byte) {
+	outcomes, err := readTold(text)
+	if err != nil {
+		return // of a later release
+	}
+	h.node.live.with(func(h *host.Host, now int64) { h.Answer(now, outcomes) })
+}
+
+// Lane implements transport.Handler.
+func (h *handler) Lane(peer uint64, lane *transport.Lane) {
+	l := h.node.live
+	l.with(func(h *host.Host, _ int64) {
+		l.lanes[peer] = lane
+		h.Lane(peer, lane != nil)
+	})
+}
+
+// Frames implements transport.Handler.
+func (h *handler) Frames(peer uint64, batch []byte) (err error) {
+	h.node.live.with(func(h *host.Host, now int64) { err = h.Receive(now, peer, batch) })
+	return err
+}
+
+// HomeConn is the connection of a client to this server as its home.
+type HomeConn struct {
+	live   *live
+	number uint64
+	// Seat is that to which the sessions of the home belong, and Lease how long it lasts.
+	Seat  registry.SessionID
+	Lease time.Duration
+}
+
+// ConnectHome registers a client of this server as a home. Its sessions are kept by this
+// server alone. Client.Depose says that the server is none any more: all of its sessions
+// are gone.
+func (n *Node) ConnectHome(c Client) (*HomeConn, error) {
+	l := n.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.net == nil {
+		return nil, ErrStopped
+	}
+	if !l.host.Takes() {
+		return nil, ErrNotMember
+	}
+	l.numbers++
+	l.clients[l.numbers] = c
+	return &HomeConn{live: l, number: l.numbers, Seat: l.host.Status().Seat, Lease: n.cfg.viewLease()}, nil
+}
+
+// Submit passes requests on.
+func (c *HomeConn) Submit(_ context.Context, commands []registry.Command) error {
+	if len(commands) > 0 {
+		c.live.with(func(h *host.Host, now int64) { h.Submit(now, c.number, commands) })
+	}
+	return nil
+}
+
+// Close forgets the client. Its sessions go on until their time is over.
+func (c *HomeConn) Close() {
+	c.live.with(func(h *host.Host, _ int64) {
+		delete(c.live.clients, c.number)
+		h.Drop(c.number)
+	})
+}
+
+// Live returns what the host of live names says of itself.
+func (n *Node) Live() host.Status {
+	n.live.mu.Lock()
+	defer n.live.mu.Unlock()
+	return n.live.host.Status()
+}
+
+// RevokeLive asks those to leave that hold a lock here, as their home, which an algorithm
+// guards. It reports whether anybody does.
+func (n *Node) RevokeLive(c *registry.Command) (held bool) {
+	n.live.with(func(h *host.Host, now int64) { held = h.Revoke(now, c) })
+	return held
+}
