@@ -44,6 +44,8 @@
 //	    a whole lease.
 //	H8  whoever waits for a name that no algorithm guards is told to ask elsewhere.
 //	H9  a hold that is asked back is dropped when its holder must have learned of it.
+//	P1  a server that stops takes nothing new, asks the holders to leave, and closes its seat
+//	    when nothing is held.
 //
 // # Duties of the caller
 //
@@ -60,4 +62,6 @@
 //     any more, and when Output says Gone, end their streams after the replies, with the
 //     code NOT_MEMBER. A stream belongs to the seat that it was welcomed by.
 //  7. When Output says Enter, draw the id of a seat and call Enter.
+//  8. To stop the server call Leave, and go on until Output says Left. Whoever cannot wait so
+//     long stops: the lease of the seat is waited out then.
 package host

@@ -84,8 +84,8 @@ func (h *Host) submit(conn uint64, c *registry.Command) {
 	case problem != "":
 		h.refuse(conn, c, registry.Invalid, problem)
 		return
-	case h.member.State == view.Out && !open:
-		h.refuse(conn, c, registry.NotMember, fmt.Sprintf("server %d takes no part in the view: ask a member", h.cfg.Server))
+	case !open && (h.member.State == view.Out || h.leaving != stays):
+		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: h.notMember()})
 		return
 	case !open && c.Op != registry.OpOpen:
 		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: registry.NoSession(c.Session)})
@@ -149,6 +149,9 @@ func (h *Host) acquire(conn uint64, c *registry.Command) {
 	id := registry.ClaimID{Session: c.Session, Sequence: c.Sequence}
 	switch {
 	case h.home.reg.Carried(c.Session, c.Sequence): // sent again
+	case h.leaving != stays:
+		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: h.notMember()})
+		return
 	case c.Class != registry.Lock || s == nil:
 		moved := h.movedFrom(c.Name)
 		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: moved})

@@ -66,6 +66,8 @@ type Output struct {
 	Enter bool
 	// Gone is why the seat is over, or empty. All that was of it has been thrown away.
 	Gone string
+	// Left says that the server has no seat and wants none, after Leave.
+	Left bool
 	// More says that names wait to be looked after: call Tick soon.
 	More bool
 	// Err is the assertion that failed. The host does nothing any more.
@@ -90,6 +92,7 @@ type Host struct {
 	home    home
 	seat    seat
 	pause   pause
+	leaving leaving
 	serves  bool  // some namespace is live, or about to be, and this server knows all guards
 	started int64 // when the epoch began here
 
@@ -140,6 +143,7 @@ func (h *Host) finish() {
 	h.work()
 	h.answerAll()
 	h.sayQuiet()
+	h.closeSeat()
 	if h.overflow {
 		h.abandon("a member has taken nothing for too long")
 	}
@@ -205,7 +209,7 @@ func (h *Host) Output() *Output {
 	o.Seat, o.Report, o.Enter = h.orders(), h.report(), h.enters()
 	o.Close, h.bad = h.bad, o.Close[:0]
 	o.Gone, h.gone = h.gone, ""
-	o.More = len(h.todo) > 0
+	o.Left, o.More = h.leaving == left, len(h.todo) > 0
 	return o
 }
 

@@ -49,9 +49,7 @@ func (h *Host) View(now int64, s *view.Log) {
 	}
 	h.setGuards(s.Guards)
 	if h.seated && !s.Live() && !h.seat.closing {
-		h.seat.closing = true
-		h.order(registry.Command{Op: registry.OpClose})
-		h.checkLapse()
+		h.close()
 	}
 	h.finish()
 }
@@ -69,6 +67,7 @@ func (h *Host) abandon(why string) {
 	h.discard()
 	h.member = view.Member{Server: h.cfg.Server}
 	h.gone = why
+	h.closeSeat()
 }
 
 // discard throws everything of a seat away.

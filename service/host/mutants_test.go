@@ -82,6 +82,8 @@ var mutants = []mutant{
 		one(linkFile, "		l.kept = kept{}\n		from", "		l.got = k.count\n		l.kept = kept{}\n		continue\n		from")},
 	{"late-grant-kept", "A hold that ended while it was entered again is kept.",
 		one(memberFile, "if n.Held || m.flaw.IgnoresLateGrant {", "if true {")},
+	{"left-while-held", "A server that stops closes its seat while a name is held.",
+		one("service/host/leave.go", "		if in.state.Held {\n			return\n		}\n	}\n	h.close()", "		if in.state.Held {\n			break\n		}\n	}\n	h.close()")},
 }
 
 // TestMutants sees to it that each mistake can be made. With LONG set it builds each, and

@@ -17,7 +17,7 @@ type seat struct {
 	renewed  int64 // when the newest Renew was sent
 	until    int64 // D_n: the seat has lapsed from here on
 	since    int64 // when it was asked for
-	closing  bool  // no algorithm guards any name: nothing is held, and nothing will be (S2)
+	closing  bool  // nothing is held, and nothing will be (S2, P1)
 }
 
 // pause is until when the server has no other seat, and how long that is next time (S5).
@@ -34,7 +34,7 @@ func (p *pause) next(now, seated int64) {
 
 // enters reports whether the server should have a seat and has none (S2).
 func (h *Host) enters() bool {
-	return h.seat.id == registry.SessionID{} && h.serves && h.now >= h.pause.until
+	return h.seat.id == registry.SessionID{} && h.leaving == stays && h.serves && h.now >= h.pause.until
 }
 
 // Report is what a member says of the others with the commands of its seat (S7).
@@ -184,7 +184,7 @@ func (h *Host) answered(outcome *registry.Outcome) {
 		return
 	case registry.OK:
 		if o.Op == registry.OpClose {
-			h.abandon("no algorithm guards any name")
+			h.abandon(h.whyClosed())
 			return
 		}
 		if o.Op.Renews() {

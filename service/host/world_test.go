@@ -46,6 +46,8 @@ type server struct {
 	open    [clients]bool // sessions
 	numbers uint64        // of requests
 	lapsed  bool
+	left    bool // its process is about to end
+	waits   bool // for its seat
 }
 
 // clients is how many clients a home has.
@@ -131,7 +133,7 @@ func (w *world) boot(s *server) {
 // enter gives a server a new seat.
 func (w *world) enter(s *server) {
 	w.seats++
-	s.seat, s.lapsed = [2]uint64{w.seats}, false
+	s.seat, s.lapsed, s.waits = [2]uint64{w.seats}, false, false
 	s.wants, s.holds, s.open = make(map[place]uint64), make(map[place]uint64), [clients]bool{}
 	w.say("server %d has seat %d", s.id, w.seats)
 	s.host.Enter(s.seat)
@@ -203,7 +205,7 @@ func (w *world) carryOut(s *server) {
 			}
 		}
 	}
-	gone, enter, lanes, commands := o.Gone, o.Enter, slices.Clone(o.Close), slices.Clone(o.Seat)
+	gone, enter, left, lanes, commands := o.Gone, o.Enter, o.Left, slices.Clone(o.Close), slices.Clone(o.Seat)
 	for _, r := range slices.Clone(o.Replies) {
 		w.replied(s, &r)
 	}
@@ -223,6 +225,7 @@ func (w *world) carryOut(s *server) {
 	if enter {
 		w.enter(s)
 	}
+	s.left = left
 }
 
 // order carries out a command of a seat.
@@ -234,8 +237,11 @@ func (w *world) order(s *server, c *registry.Command) {
 	result := registry.Result{Code: registry.OK}
 	switch c.Op {
 	case registry.OpEnter:
+		if s.waits = !w.log.Live(); s.waits {
+			return // it is refused for as long as no algorithm guards any name
+		}
 		w.log.Enter(seat)
-		result.Remaining = forever
+		s.lapsed, result.Remaining = false, forever
 	case registry.OpTurn:
 		w.say("server %d asks for a turn: %s", s.id, c.Value)
 		w.log.Turn(c.Live.Epoch, 0)
@@ -372,7 +378,27 @@ func (w *world) pass(from, to uint64) {
 func (w *world) crash(s *server) {
 	w.say("server %d crashes", s.id)
 	w.ghosts = append(w.ghosts, ghost{view.Seat{Server: s.id, ID: s.seat}, s.holds})
-	s.host, s.wants, s.holds = nil, nil, nil
+	w.stop(s)
+}
+
+// stopIfLeft ends the process of a server that has left.
+func (w *world) stopIfLeft(s *server) {
+	if s.left {
+		w.say("server %d has left", s.id)
+		w.stop(s)
+	}
+}
+
+// tryAgain has a server ask for its seat again that was refused.
+func (w *world) tryAgain(s *server) {
+	if s.waits && w.log.Live() {
+		w.order(s, &registry.Command{Op: registry.OpEnter, Session: s.host.seat.id, Sequence: 1})
+	}
+}
+
+// stop ends the process of a server.
+func (w *world) stop(s *server) {
+	s.host, s.wants, s.holds, s.left, s.waits = nil, nil, nil, false, false
 	for _, o := range w.servers {
 		w.cut(s.id, o.id, false)
 		w.cut(o.id, s.id, true)
@@ -444,7 +470,7 @@ func (w *world) live(s *server) bool {
 
 // tellGone has the leader tell a server that its seat has ended, if it has.
 func (w *world) tellGone(s *server) {
-	if s.host.seat.id != (registry.SessionID{}) && !w.live(s) {
+	if s.host.seat.id != (registry.SessionID{}) && !w.live(s) && !s.waits {
 		s.host.Answer(w.now, []registry.Outcome{{Session: s.host.seat.id, Result: registry.Result{Code: registry.SessionGone}}})
 		w.carryOut(s)
 	}
@@ -486,7 +512,7 @@ func (w *world) step() {
 	w.now += int64(w.random.IntN(2e6))
 	s := w.servers[w.random.IntN(len(w.servers))]
 	o := w.servers[w.random.IntN(len(w.servers))]
-	if s.host == nil {
+	if w.stopIfLeft(s); s.host == nil {
 		if w.random.IntN(20) == 0 {
 			w.boot(s)
 			w.settle()
@@ -495,6 +521,7 @@ func (w *world) step() {
 		}
 		return
 	}
+	w.tryAgain(s)
 	p := place{w.random.IntN(clients), names[w.random.IntN(len(names))]}
 	switch k := w.random.IntN(400 + w.calm); {
 	case k < 130, k >= 400 && k%2 == 0:
@@ -603,6 +630,10 @@ func (w *world) fault(s, o *server, k int) {
 		w.settle()
 	case k < 25:
 		w.change()
+	case k < 26:
+		w.say("server %d is asked to stop", s.id)
+		s.host.Leave(w.now)
+		w.carryOut(s)
 	case k < 27:
 		w.now += 11e9 // machines that are idle are dropped
 	default:
@@ -634,7 +665,7 @@ func (w *world) heal() {
 		w.expire(0)
 	}
 	for _, s := range w.servers {
-		if s.host == nil {
+		if w.stopIfLeft(s); s.host == nil {
 			w.boot(s)
 			w.settle()
 		}
@@ -655,6 +686,10 @@ func (w *world) round() (done bool) {
 	w.now += 1e6
 	done = true
 	for _, s := range w.servers {
+		if w.stopIfLeft(s); s.host == nil {
+			w.boot(s)
+			w.settle()
+		}
 		for s.applied < len(w.history) && w.bad == "" {
 			w.apply(s)
 		}
@@ -675,6 +710,7 @@ func (w *world) round() (done bool) {
 		s.host.Tick(w.now, 0)
 		w.carryOut(s)
 		w.tellGone(s)
+		w.tryAgain(s)
 		if len(s.wants) > 0 || s.host.Member().State != view.Open && w.log.Live() {
 			done = false
 		}
