@@ -316,6 +316,72 @@ describe("the lab on the native engine", () => {
     await page.waitForFunction(() => location.hash.includes("mutex/ricart-agrawala"));
   });
 
+  flow("a user takes control, lets a message overtake where links keep the order, and plays the rest", native_, async (page) => {
+    await page.goto(host.url(await runText("algorithm: lamport\nn: 3\n")));
+    await settled(page, 0);
+    await page.keyboard.press("End");
+    await settled(page, 3);
+    await page.keyboard.press("t");
+    const turns = (text: string) => page.locator(`.turns .row:has-text("${text}")`);
+    const take = async (text: string, record: number) => {
+      await turns(text).first().focus();
+      await page.keyboard.press("Enter");
+      await settled(page, record);
+      await page.waitForSelector(`.turns .tools:has-text("${strings.turns.held(record - 3)}")`);
+    };
+    await take(strings.turns.gives("acquire 1"), 4);
+    await accessible(page);
+    await take(strings.turns.gives("acquire 2"), 5);
+    await take("from 1 arrives at 2", 6);
+    await picture(page, "docs/lab/turns.png");
+    const late = turns("REPLY");
+    expect(await late.getAttribute("aria-disabled")).toBe("true");
+    expect(await late.textContent()).toContain("an older REQ is on this link");
+    await late.click({ force: true });
+    await page.waitForSelector('.notice:has-text("links keep the order")');
+    expect(await position(page)).toBe("#6 of 6");
+    await page.click(`.turns >> text=${strings.turns.overtake}`);
+    await settled(page, 7);
+    // What was chosen is text, which the command line runs to the same end.
+    await page.click("#tab-source");
+    const text = await page.locator("textarea").inputValue();
+    expect(text).toContain("    - REPLY 2>1 overtake\n");
+    await page.click("#tab-flight");
+    await page.keyboard.press("T");
+    await expect.poll(async () => Number((await position(page))?.split(" of ")[1])).toBeGreaterThan(12);
+    expect(await page.locator(".turns").count()).toBe(0);
+    // Undo goes back turn by turn, to where nobody had control.
+    for (let i = 0; i < 5; i++) await page.keyboard.press("u");
+    await expect.poll(() => position(page)).toBe("#3 of 3");
+  });
+
+  flow("an edit in the past makes a branch, and both futures stay", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala?t=9", 9);
+    const whole = await position(page);
+    await page.keyboard.press("3");
+    await page.keyboard.press("c");
+    await page.waitForFunction(() => location.hash.includes("/~"));
+    await settled(page, 9);
+    const crashed = await position(page);
+    const branches = page.locator(".branches button");
+    expect(await branches.allTextContents()).toEqual([strings.branches.first, expect.stringContaining("crash 3 at")]);
+    await accessible(page);
+    await page.keyboard.press("[");
+    await expect.poll(() => position(page)).toBe(whole);
+    await page.waitForFunction(() => location.hash.includes("mutex/ricart-agrawala"));
+    // Another one from there: three futures.
+    await page.keyboard.press("2");
+    await page.keyboard.press("z");
+    await expect.poll(() => branches.count()).toBe(3);
+    expect(await branches.nth(2).getAttribute("aria-current")).toBe("true");
+    await branches.nth(1).click();
+    await expect.poll(() => position(page)).toBe(crashed);
+    await page.keyboard.press("u");
+    await expect.poll(() => position(page)).toBe(whole);
+    await page.keyboard.press("U");
+    await expect.poll(() => position(page)).toBe(crashed);
+  });
+
   flow("keys find entries, processes, records and the past", native_, async (page) => {
     await open(page, "1/run/mutex/ricart-agrawala", 0);
     await page.keyboard.press("n");

@@ -22,9 +22,36 @@ export interface Request {
 /** What somebody does after a record, as one more line of the scenario. */
 export interface Edit {
   do: string;
+  turn?: string;
   rank?: number;
   ranks?: number[];
   flight?: number;
+}
+
+/** What could happen after a record. */
+export interface Turns {
+  run: number;
+  at: number;
+  /** Somebody has control there; else these are the turns after control is taken. */
+  held: boolean;
+  taken: number;
+  left: number;
+  time: number;
+  choices: Choice[];
+}
+
+export interface Choice {
+  turn: string;
+  do: "arrive" | "expire" | "give";
+  why?: string;
+  overtake?: string;
+  rank: number;
+  from?: number;
+  message?: string;
+  cause?: number;
+  pending?: boolean;
+  lo?: number;
+  due?: number;
 }
 
 /** A search of all schedules. What is absent is the engine's default. */

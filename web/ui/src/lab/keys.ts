@@ -1,3 +1,4 @@
+import { actionsOf, perform } from "./act";
 import type { Lab } from "./lab.svelte";
 import type { Tab } from "./tabs";
 
@@ -74,10 +75,34 @@ const actions: Record<string, Action> = {
   "'": ({ lab }) => (lab.mark = lab.mark === undefined ? lab.cursor : undefined),
   u: ({ lab }) => lab.undo(),
   U: ({ lab }) => lab.redo(),
+  "[": ({ lab }) => otherBranch(lab, -1),
+  "]": ({ lab }) => otherBranch(lab, 1),
+  t: (deck) => {
+    deck.lab.choosing.toggle();
+    if (deck.lab.choosing.on) deck.choose("flight");
+  },
+  T: ({ lab }) => void lab.choosing.rest(),
+  d: ({ lab }) => takeTurn(lab),
   L: (deck) => deck.share(),
   ".": ({ lab }) => (lab.presenter = !lab.presenter),
   Escape: ({ lab }) => clear(lab),
 };
+
+/** otherBranch goes to the branch that is shown before or after the present one. */
+function otherBranch(lab: Lab, by: 1 | -1): void {
+  const shown = lab.branches.shown;
+  const to = shown[shown.findIndex((s) => s.branch === lab.branches.current) + by];
+  if (to) lab.branch(to.branch.id);
+}
+
+/** takeTurn takes the turn of the selected message, or else the first that can be taken. */
+function takeTurn(lab: Lab): void {
+  const { pick, run } = lab;
+  const choices = lab.choosing.turns?.choices ?? [];
+  const message = pick && "message" in pick ? pick.message : undefined;
+  const choice = message ? choices.find((c) => c.cause === message.sender && run?.labels[c.rank] === message.to) : choices.find((c) => !c.why);
+  if (choice) void lab.choosing.pick(choice);
+}
 
 /** clear takes back what is shown besides the run, the latest first. */
 function clear(lab: Lab): void {
@@ -102,7 +127,11 @@ export function press(deck: Deck, event: KeyboardEvent): boolean {
     return true;
   }
   const action = actions[event.key];
-  if (!action) return false;
+  if (!action) {
+    const done = deck.lab.canEdit ? actionsOf(deck.lab).find((a) => a.key === event.key) : undefined;
+    if (done) perform(deck.lab, done);
+    return done !== undefined;
+  }
   action(deck, event);
   return true;
 }

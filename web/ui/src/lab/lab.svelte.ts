@@ -3,18 +3,13 @@ import { EngineError, type Engine } from "../engine/client";
 import { flag, type Edit, type Problem, type ProcessState, type RunEnd, type RunHead, type Scenario } from "../engine/protocol";
 import { lab as strings } from "../strings/lab";
 import { decode, encode, plainView, type Decoded, type Others, type Pick, type Place, type Source } from "../url/codec";
+import { Branches, type Doc } from "./branches.svelte";
 import { future, past } from "./causality";
+import { Choosing } from "./choosing.svelte";
 import { Connection } from "./connection.svelte";
 import { Run } from "./run";
 import { Texts } from "./texts.svelte";
 import { unanswered } from "./waits";
-
-/** What undo goes back to. */
-interface Doc {
-  source: Source;
-  text: string;
-  cursor: number;
-}
 
 /** The states of the processes after a record, of one run. */
 interface States {
@@ -37,12 +32,23 @@ function orderOf(run: Run): Map<number, number> {
   return order;
 }
 
+/** How an edit is seen: at the end of the new run, as one that goes on where the other ended. */
+interface How {
+  toEnd?: boolean;
+  goesOn?: boolean;
+}
+
+/** named makes the name of a branch of a line of the scenario: "crash 3 at 1.1". */
+const named = (item: string): string => item.replace(/^\{at: ([^,]+), (.*)\}$/, "$2 at $1").replaceAll(": ", " ");
+
 /** A span of time in which nothing changes before the address follows, in ms. */
 const addressDelay = 200;
 
 /** Lab is all that the lab's screens show, and what a user can do. */
 export class Lab {
   readonly connection = new Connection((engine) => this.#renew(engine));
+  readonly branches = new Branches();
+  readonly choosing = new Choosing(this);
 
   page: "gallery" | "run" | "check" | "trouble" = $state("gallery");
   /** The algorithm that the screen of searches begins with, and what else its address says. */
@@ -123,8 +129,6 @@ export class Lab {
   #hash: string | undefined;
   #serial = 0;
   #opened: number | undefined; // the request that opens a run
-  #undo: Doc[] = $state.raw([]);
-  #redo: Doc[] = $state.raw([]);
   #asking = false;
   #address: ReturnType<typeof setTimeout> | undefined;
 
@@ -163,8 +167,7 @@ export class Lab {
     this.page = place.page;
     if (place.page === "check") this.search = { algorithm: place.algorithm, params: place.others };
     if (place.page !== "run") return;
-    this.#undo = [];
-    this.#redo = [];
+    this.choosing.on = false;
     this.source = place.source;
     this.pick = place.pick;
     this.axis = place.view.axis;
@@ -183,17 +186,14 @@ export class Lab {
     this.run = this.texts = this.result = this.states = this.problem = undefined;
     const { catalog, engine } = this.connection;
     if (!catalog || !engine) return; // renew comes back here
-    if ("text" in source) {
-      this.#open(engine, source.text);
-      return;
-    }
-    const scenario = catalog.scenarios.find((s) => s.id === source.id);
-    if (scenario) {
-      this.#open(engine, scenario.text);
+    const text = "text" in source ? source.text : catalog.scenarios.find((s) => s.id === source.id)?.text;
+    if (text !== undefined) {
+      this.branches.begin({ source, text, cursor });
+      this.#open(engine, text);
       return;
     }
     this.page = "trouble";
-    this.trouble = { problem: "unknown", detail: source.id, partial: "" };
+    this.trouble = { problem: "unknown", detail: "id" in source ? source.id : "", partial: "" };
   }
 
   #renew(engine: Engine): void {
@@ -206,12 +206,23 @@ export class Lab {
   }
 
   /** edit runs a changed text. The run before stays until the new one has records. */
-  edit(text: string): void {
+  edit(text: string, name: string = strings.branches.typed, how: How = {}): void {
     if (text === this.text) return;
-    this.#undo = [...this.#undo, { source: this.source, text: this.text, cursor: this.cursor }];
-    this.#redo = [];
-    this.#wanted = this.cursor;
-    this.#restore({ source: { text }, text, cursor: this.cursor });
+    const cursor = how.toEnd ? Number.MAX_SAFE_INTEGER : this.cursor;
+    const made = { source: { text }, text, cursor };
+    this.branches.add(this.#here(), made, name, how.goesOn ?? this.branches.current?.name === name);
+    this.#restore(made);
+  }
+
+  /** here is what the present branch keeps. */
+  #here(): Doc {
+    return { source: this.source, text: this.text, cursor: this.cursor };
+  }
+
+  /** branch goes to another branch. */
+  branch(id: number): void {
+    const doc = this.branches.go(this.#here(), id);
+    if (doc) this.#restore(doc);
   }
 
   /** canEdit reports whether the engine can add what a user does to the scenario that is shown. */
@@ -220,7 +231,7 @@ export class Lab {
   }
 
   /** act adds to the scenario what somebody does at the cursor, and runs it. */
-  async act(edit: Edit): Promise<void> {
+  async act(edit: Edit, how: How = {}): Promise<void> {
     const { run, text } = this;
     const engine = this.texts?.engine;
     if (!run || !engine || !this.canEdit) return;
@@ -229,8 +240,8 @@ export class Lab {
       const done = await engine.call<{ text: string; line: number; item: string }>({ call: "edit", run: run.head.run, at: this.cursor, text, edit });
       // Another change may have come before the answer.
       if (this.run !== run || this.text !== text) return;
-      this.edit(done.text);
-      this.notice = strings.act.added(done.line, done.item);
+      this.edit(done.text, named(done.item), { goesOn: false, ...how });
+      if (edit.do !== "turn") this.notice = strings.act.added(done.line, done.item);
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       this.notice = error.problem.message;
@@ -238,27 +249,21 @@ export class Lab {
   }
 
   undo(): void {
-    const doc = this.#undo.at(-1);
-    if (!doc) return;
-    this.#undo = this.#undo.slice(0, -1);
-    this.#redo = [...this.#redo, { source: this.source, text: this.text, cursor: this.cursor }];
-    this.#restore(doc);
+    const doc = this.branches.undo(this.#here());
+    if (doc) this.#restore(doc);
   }
 
   redo(): void {
-    const doc = this.#redo.at(-1);
-    if (!doc) return;
-    this.#redo = this.#redo.slice(0, -1);
-    this.#undo = [...this.#undo, { source: this.source, text: this.text, cursor: this.cursor }];
-    this.#restore(doc);
+    const next = this.branches.current?.next;
+    if (next !== undefined) this.branch(next);
   }
 
   get canUndo(): boolean {
-    return this.#undo.length > 0;
+    return this.branches.current?.parent !== undefined;
   }
 
   get canRedo(): boolean {
-    return this.#redo.length > 0;
+    return this.branches.current?.next !== undefined;
   }
 
   #restore(doc: Doc): void {
@@ -302,6 +307,7 @@ export class Lab {
         if (serial !== this.#serial) return;
         this.opening = false;
         this.#opened = undefined;
+        void this.choosing.refresh();
       });
   }
 
@@ -325,6 +331,7 @@ export class Lab {
     this.result = end;
     this.cursor = Math.min(this.cursor, run.count);
     this.#wanted = this.cursor;
+    if (end.reason === "held") this.choosing.on = true;
     if (this.#hash !== undefined) void this.#compare(run, this.#hash);
     this.#hash = undefined;
   }
@@ -419,6 +426,7 @@ export class Lab {
 
   /** refresh asks for the states at the cursor. Of several questions only the last counts. */
   async refresh(): Promise<void> {
+    void this.choosing.refresh();
     if (this.#asking) return;
     this.#asking = true;
     try {
