@@ -253,11 +253,11 @@ func (s *server) refused(c *conn, frame []byte) {
 	by := c.ends[acceptor].id
 	r := s.remote(by)
 	c.gone = [2]bool{true, true}
+	if refusal.Code == peering.LevelUnknown {
+		c.ends[acceptor].replaced(refusal.Text) // an operator reads it in the log here
+	}
 	if c.lane == peering.Snapshots {
 		s.unship(c)
-		if refusal.Code == peering.LevelUnknown {
-			c.ends[acceptor].replaced(refusal.Text) // an operator reads it in the log here
-		}
 		return
 	}
 	s.dialAgain(c, refusal.Final())
