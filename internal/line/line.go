@@ -150,6 +150,8 @@ const (
 	Adopted
 	Suspected
 	Left
+	// homeless says that a server knows of none that takes part: of no home.
+	homeless
 )
 
 // Output is what a Line wants done, or tells.
@@ -373,7 +375,7 @@ func (l *Line) checkDeadline() {
 
 var actions = [...]string{
 	"dial", "hang up", "send", "ping", "done", "again", "opened", "extended", "revoked", "lost",
-	"attached", "hopeless", "closed", "routed", "adopted", "suspected", "left",
+	"attached", "hopeless", "closed", "routed", "adopted", "suspected", "left", "homeless",
 }
 
 func (a Action) String() string { return actions[a] }

@@ -175,6 +175,9 @@ func (l *Lines) take(from *Line, now int64) {
 			if l.open--; l.open > 0 {
 				continue
 			}
+		case o.Action == homeless:
+			l.leaveHomes()
+			continue
 		case o.Action == Done && o.Reply.GetCode() == api.Code_CODE_MOVED && l.move(from, o):
 			continue
 		}
@@ -192,6 +195,13 @@ func (l *Lines) move(from *Line, o Output) bool {
 	if l.closed || l.at(c) == from {
 		return false
 	}
+	l.makeElsewhere(c)
+	l.makeAgain()
+	return true
+}
+
+// makeElsewhere lets a call begin again, at once if it is the first time.
+func (l *Lines) makeElsewhere(c *Call) {
 	c.reset()
 	c.moves++
 	l.all = append(l.all, Output{Action: Again, Call: c})
@@ -200,10 +210,18 @@ func (l *Lines) move(from *Line, o Output) bool {
 		pause = Pause(c.moves, l.cfg.Chance)
 	}
 	l.moved = append(l.moved, moved{c, l.now + pause})
-	if pause == 0 {
-		l.makeAgain()
+}
+
+// leaveHomes has the calls that wait for a home made at the leader: there is no home, maybe
+// because agreement guards all names again.
+func (l *Lines) leaveHomes() {
+	l.known = slices.DeleteFunc(l.known, func(g *api.Guard) bool { return g.GetAlgorithm() != "" })
+	waiting := l.home.waiting
+	l.home.waiting = nil
+	for _, c := range waiting {
+		l.makeElsewhere(c)
 	}
-	return true
+	l.makeAgain()
 }
 
 // Clear forgets the outputs, which the host has carried out.

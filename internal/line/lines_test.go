@@ -106,3 +106,41 @@ func TestACallBetweenTwoThatDisagree(t *testing.T) {
 		t.Fatalf("closed, there are %d outcomes of two calls, and it was told %d times", count(Done), count(Closed))
 	}
 }
+
+// When no server takes part any more the calls that wait for a home go to the leader, which
+// knows what guards the lock now.
+func TestACallForWhichThereIsNoHome(t *testing.T) {
+	b := newBench(t, second)
+	b.attach()
+	l := &Lines{Line: b.l}
+	c := acquireOf("live/a")
+	l.learn("live/a", &api.Guard{Prefix: "live/", Algorithm: "central"}, false)
+	l.Step(b.now, Input{Kind: Submit, Call: c})
+	l.Step(b.now, Input{})
+	var dialled []Output
+	for _, o := range slices.Clone(l.Outputs(b.now)) {
+		if o.Action == Dial {
+			dialled = append(dialled, o)
+		}
+	}
+	l.Clear()
+	if len(dialled) != 1 || !dialled[0].Home {
+		t.Fatalf("dialled %v, want a home", dialled)
+	}
+	frames := []*api.ServerFrame{
+		{Welcome: &api.Welcome{Cluster: "c", Server: 1, Version: 1}},
+		{Farewell: &api.Farewell{Code: api.Code_CODE_NOT_MEMBER}},
+	}
+	for _, f := range frames {
+		l.Step(b.now, Input{Kind: Received, Stream: dialled[0].Stream, Frame: f})
+	}
+	var asked []string
+	for _, o := range l.Outputs(b.now) {
+		for _, r := range o.Frame.GetRequests() {
+			asked = append(asked, text(r))
+		}
+	}
+	if len(asked) != 1 || asked[0] != "2/2 acquire live/a" {
+		t.Fatalf("sent %q", asked)
+	}
+}

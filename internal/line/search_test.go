@@ -327,3 +327,18 @@ func TestFrames(t *testing.T) {
 		t.Fatalf("frames of %v requests", got)
 	}
 }
+
+// A server that is stopped takes no frames any more. An Open that waits to be sent to it
+// must not wait for it.
+func TestAnOpenThatCannotBeSentIsAskedForElsewhere(t *testing.T) {
+	b := newBench(t, second, "a:1", "b:1")
+	b.step(Input{})
+	stopped := b.only()
+	b.welcome(stopped)
+	b.l.using.busy = true // and it stays so
+	b.submit(&Call{})
+	b.pass(600 * ms)
+	other := b.to(otherThan(stopped.Address))
+	b.welcome(other)
+	b.requireSent(t, "1/1 open")
+}

@@ -67,6 +67,10 @@ func newSession(l *Line, st *stream) *Session {
 // Secret returns the 16 bytes by which the servers know the client.
 func (s *Session) Secret() []byte { return s.secret }
 
+// Seat returns what the home that keeps the session is known by, or nil if the leader
+// keeps it.
+func (s *Session) Seat() []byte { return s.seat }
+
 // opens reports whether the session is being opened.
 func (s *Session) opens() bool { return !s.open && !s.gone }
 

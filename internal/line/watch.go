@@ -96,10 +96,14 @@ func (l *Line) ping(st *stream) {
 	}
 }
 
-// overdue reports whether a request has been unanswered for too long.
+// overdue reports whether a request has been unanswered for too long, or an Open could not
+// be sent for as long: a server that is stopped takes no more frames when its window is full.
 func (l *Line) overdue() bool {
 	return slices.ContainsFunc(l.sessions, func(s *Session) bool {
 		last := s.unanswered()
+		if s.opens() && !s.sent {
+			last = s.renewed
+		}
 		elsewhere := s.opens() && s.via != l.using.id
 		return last != 0 && !elsewhere && l.now-last > l.unansweredLimit()
 	})

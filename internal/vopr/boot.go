@@ -157,6 +157,9 @@ func (s *server) run() {
 	s.replica = made
 	s.log.begin(kept)
 	s.w.note("start", s.id, made.Applied())
+	if s.w.hosts != nil {
+		s.w.hosts.begin(s)
+	}
 	for _, other := range s.w.servers {
 		if h, met := s.contacts[other.id]; met {
 			made.Met(memberOf(h), levelsOf(h))

@@ -28,7 +28,7 @@ type client struct {
 	reaches      endpoint // servers of a majority that is well, as of the last look
 	reachesSince int64
 
-	line     *line.Line
+	line     *line.Lines
 	carrying bool  // the outputs of the line are being carried out
 	due      int64 // the reading for which a tick is scheduled
 
@@ -64,7 +64,7 @@ func (c *client) begin() {
 	for _, s := range c.w.servers[:c.w.plan.Servers] {
 		servers = append(servers, s.said().ClientAddress)
 	}
-	c.line = line.New(c.now(), line.Config{
+	c.line = line.NewLines(c.now(), line.Config{
 		Servers: servers, Open: &api.Open{TtlNs: c.ttl, Program: "vopr"},
 		Secret: c.secret, Chance: c.w.work.Int64N,
 	})

@@ -61,10 +61,13 @@
 // secret. In a fifth of the plans servers bound the state, each by another size, and
 // floods of requests have large values.
 //
-// In plans that are live servers have seats, an operator changes what guards which names,
-// and a stand-in takes the place of the algorithms that will run on the servers: see
-// seating. Clients in it believe as long as any may: to the end of what they were told,
-// less the margin, by a clock that is as slow as allowed.
+// In plans that are live servers have seats, and an operator changes what guards which
+// names. In those with hosts each server runs the algorithms (service/host) beside its
+// replica, frames travel on lanes that keep their order and break, and clients have their
+// second line, to a home: see hosting. In the others a stand-in takes the place of the
+// algorithms, with homes that leave and have an heir: see seating. Clients in it believe as
+// long as any may: to the end of what they were told, less the margin, by a clock that is
+// as slow as allowed.
 //
 // # What is required
 //
@@ -97,6 +100,10 @@
 //   - The state grows no further than a server allows, under a leader that has settled,
 //     and what makes it no larger is never refused for that.
 //   - A release before the deadline finds what it releases.
+//   - All of that holds for locks that an algorithm guards at times, but for the order of
+//     those who wait, what a try finds, and histories. Fences are compared for each name.
+//     No seat ends while a client of its home holds something, and no hold begins at a home
+//     whose seat has ended. An epoch has one list of members, with one seat of a server.
 //   - Servers apply the same entry at the same index, are then in the same state, and
 //     one leads in a term. No server stops by itself but by plan.
 //   - A candidate takes the place of a leader of lower priority in the time that it

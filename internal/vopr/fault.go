@@ -97,6 +97,8 @@ func (w *world) strikeServer(f Fault, s *server, kind Kind) {
 				}
 			})
 		}
+	case Freeze:
+		w.freeze(s, f.For*ms)
 	case Isolate:
 		w.sever(f.For*ms, &cut{me, everybody}, &cut{everybody, me})
 	case Deafen:
@@ -123,6 +125,21 @@ func (w *world) strikeServer(f Fault, s *server, kind Kind) {
 	case Jump:
 		s.wall += f.Arg * ms
 	}
+}
+
+// freeze has a server stand still with its clock, as a virtual machine that is paused.
+func (w *world) freeze(s *server, d int64) {
+	if !s.on || s.paused {
+		return
+	}
+	s.pause()
+	life, shown := s.life, s.now()
+	w.after(d, func() {
+		if s.life == life && s.paused {
+			s.clock.since, s.clock.base = w.now, shown
+			s.resume()
+		}
+	})
 }
 
 // hold keeps a server down for a while, if it is, and brings it up then.
@@ -199,8 +216,8 @@ func (w *world) heal() {
 		c.turnBack()
 		c.resume()
 	}
-	if w.live != nil {
-		w.live.heal()
+	if w.guards != nil {
+		w.guards.heal()
 	}
 }
 

@@ -1,7 +1,6 @@
 package vopr
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -36,8 +35,40 @@ func (s *SeatStats) add(o *SeatStats) {
 }
 
 // DrawLive is the plan of a seed in which algorithms guard names. All servers are of the
-// release that brings that.
+// release that brings that. In three of four they run the algorithms.
 func DrawLive(seed uint64, millis int64) Plan {
+	if seed%4 != 0 {
+		return DrawHosts(seed, millis)
+	}
+	return drawSeats(seed, millis)
+}
+
+// DrawHosts is the plan of a seed in which servers run algorithms that guard names.
+func DrawHosts(seed uint64, millis int64) Plan {
+	p := drawSeats(seed, millis)
+	p.Hosts, p.Deadlocks = true, false // a deadlock over homes is not refused
+	rng := rand.New(rand.NewPCG(seed, 9))
+	if seed%2 == 0 { // a seat takes longer to come back than most things: let some last
+		p.Faults = slices.DeleteFunc(p.Faults, func(Fault) bool { return rng.IntN(4) > 0 })
+	}
+	for at := int64(2500); at < millis; at += 2000 + rng.Int64N(12_000) {
+		f := Fault{At: at, Kind: Freeze, Who: rng.IntN(16), For: 300 + rng.Int64N(5000)}
+		if rng.IntN(3) > 0 {
+			p.Faults = append(p.Faults, f)
+			continue
+		}
+		f.Kind = Crash // again and again
+		for range 2 + rng.IntN(6) {
+			f.At, f.For = f.At+f.For+rng.Int64N(1500), 50+rng.Int64N(400)
+			p.Faults = append(p.Faults, f)
+		}
+	}
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	return p
+}
+
+// drawSeats is the plan of a seed in which a stand-in takes the place of the algorithms.
+func drawSeats(seed uint64, millis int64) Plan {
 	p := Draw(seed, millis)
 	p.Live, p.Levels, p.Limits = true, false, false
 	rng := rand.New(rand.NewPCG(seed, 8))
@@ -62,112 +93,15 @@ const (
 	tenantConn   = 1 << 51
 )
 
-// operate changes a guard now and then.
-func (l *seating) operate() {
-	if l.w.healed {
-		return
-	}
-	l.w.after((500+l.rng.Int64N(4000))*ms, l.operate)
-	l.setGuard(l.drawGuard())
-}
-
-func (l *seating) drawGuard() (prefix string, how registry.Live) {
-	prefix = livePrefixes[l.rng.IntN(len(livePrefixes))]
-	switch l.rng.IntN(6) {
-	case 0, 1:
-	case 2:
-		how.Remove = true
-	default:
-		how.Use = view.Use{Algorithm: []string{"central", "suzuki-kasami"}[l.rng.IntN(2)]}
-	}
-	if how.Force = l.rng.IntN(4) == 0; l.rng.IntN(3) == 0 {
-		how.Wait = (300 + l.rng.Int64N(3000)) * ms
-	}
-	return prefix, how
-}
-
-func (l *seating) setGuard(prefix string, how registry.Live) {
-	leader := l.w.leader()
-	if leader == nil {
-		return
-	}
-	l.asked++
-	c := registry.Command{Op: registry.OpGuard, Name: prefix, Value: "chance", Live: &how, Origin: registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 1, 14: byte(l.asked >> 8), 15: byte(l.asked)}}}
-	leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
-}
-
-// heal has the homes be needed to the end, and nobody ask for anything more.
-func (l *seating) heal() {
-	l.w.after(2000*ms, func() {
-		l.setGuard("live/", registry.Live{Use: view.Use{Algorithm: "central"}})
-		if l.last.Covering("live/").Live() {
-			return
-		}
-		l.heal()
-	})
-}
-
-// unfinished says what is still to happen before all is quiet, or "": servers that may
-// have a seat have one, and no guard changes.
-func (l *seating) unfinished(leader *server) string {
-	log := leader.replica.Registry().Live()
-	if !log.Covering("live/").Live() {
-		return "no algorithm guards live/"
-	}
-	for _, g := range log.Guards {
-		if g.Change != 0 {
-			return fmt.Sprintf("the guard of %s changes", g.Prefix)
-		}
-	}
-	for _, id := range leader.replica.Status().Voters {
-		h := l.homes[id]
-		if seated := slices.ContainsFunc(log.Members, func(m view.Seat) bool { return m.Server == id }); !seated && (h == nil || h.later <= l.w.now) {
-			return fmt.Sprintf("server %d has no seat", id)
-		}
-	}
-	return ""
-}
-
-// watch looks at what a server has applied.
-func (l *seating) watch(s *server, first bool) {
-	log := s.replica.Registry().Live()
-	members := fmt.Sprint(log.Members)
-	switch present, known := l.views[log.Epoch]; {
-	case !known:
-		l.views[log.Epoch] = members
-		l.w.stats.Seats.Epochs++
-	case present != members:
-		l.w.violate("view", "epoch %d has the members %s on server %d, and %s on another", log.Epoch, members, s.id, present)
-	}
-	for i, m := range log.Members {
-		if i > 0 && log.Members[i-1].Server == m.Server {
-			l.w.violate("view", "epoch %d has two seats of server %d", log.Epoch, m.Server)
-		}
-	}
-	if first {
-		l.advance(log)
-	}
-}
-
-// advance looks at what the newest entry has changed.
-func (l *seating) advance(log *view.Log) {
-	for _, seat := range l.last.Seats {
-		if !slices.Contains(log.Seats, seat) {
-			l.end(seat, log)
-		}
-	}
-	for _, g := range log.Guards {
-		if before := l.last.Find(g.Prefix); before != nil && before.Use.Live() != g.Use.Live() {
-			l.w.stats.Seats.Switched++
-		}
-	}
-	l.last = log.Clone()
+// mayHaveNone reports whether a server need not have a seat yet.
+func (l *seating) mayHaveNone(id uint64) bool {
+	h := l.homes[id]
+	return h != nil && h.later > l.w.now
 }
 
 // end requires of a seat that ends that no client of it believes, or that it said so.
 func (l *seating) end(seat view.Seat, log *view.Log) {
 	h := l.seats[seat]
-	l.ended[seat] = true
 	if h == nil || h.seat != seat {
 		return
 	}

@@ -47,7 +47,11 @@ type operation struct {
 
 const forever = math.MaxInt64 / 2
 
-func (r *resource) note(o operation) { r.history = append(r.history, o) }
+func (r *resource) note(o operation) {
+	if !r.live { // homes do not tell what can be linearized: a try may miss a free lock
+		r.history = append(r.history, o)
+	}
+}
 
 // holders is the state of the model of a resource. States are compared and kept by the
 // million, so it is small.

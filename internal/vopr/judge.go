@@ -13,6 +13,7 @@ import (
 // judge looks at everything, all the time, and knows what was promised.
 type judge struct {
 	resources []*resource
+	live      []*resource                 // that an algorithm guards at times
 	fences    map[uint64]claimID          // who was given each fence
 	shown     map[uint64]claimID          // holders that were seen at a server, by fence
 	spans     []span                      // in which fences were given
@@ -72,8 +73,8 @@ func (j *judge) watch(s *server) {
 	if applied%8 == 0 {
 		j.hash(s, applied)
 	}
-	if w.live != nil {
-		w.live.watch(s, applied > j.frontier)
+	if w.guards != nil {
+		w.guards.watch(s, applied > j.frontier)
 	}
 	if applied > j.frontier {
 		j.frontier = applied
@@ -173,7 +174,7 @@ func (j *judge) promises(s *server) {
 	state := s.replica.Registry()
 	for _, c := range s.w.clients {
 		for _, x := range c.sessions {
-			if !x.believed() || s.applied < x.opened {
+			if x.home() || !x.believed() || s.applied < x.opened {
 				continue
 			}
 			view, alive := state.Session(x.id)
@@ -213,6 +214,7 @@ func (j *judge) handOut(w *world, h *hold) {
 	res := h.place.res
 	h.known = j.frontier
 	others := 0
+	w.atHome(h)
 	for _, other := range res.holds {
 		if !other.counts() {
 			continue
@@ -299,8 +301,8 @@ func (w *world) unfinished() string {
 			return fmt.Sprintf("the observer of %q, class %d, does not know the state", c.observer.name, c.observer.class)
 		}
 	}
-	if w.live != nil {
-		return w.live.unfinished(leader)
+	if w.guards != nil {
+		return w.guards.unfinished(leader)
 	}
 	return ""
 }

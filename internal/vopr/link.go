@@ -15,14 +15,21 @@ type call struct {
 	server   *server // that was called
 	life     int     // of it, then
 	up, down pipe
-	at       *attached // what the server has of it, nil before it arrived
-	over     bool      // for who called
+	at       far  // what the server has of it, nil before it arrived
+	home     bool // the server is to be a home
+	over     bool // for who called
 
 	// take has the caller take something in, when it is there and does not stand still.
 	take  func(func())
 	heard func(*api.ServerFrame) // says down.took when it is done
 	// ended says that the stream is over, and whether the server ended it in order.
 	ended func(orderly bool)
+}
+
+// far is what a server has of a stream.
+type far interface {
+	comes(*api.ClientFrame)
+	leave()
 }
 
 // open calls a server. The caller has proven its name, and may ask to be passed on.
@@ -35,6 +42,10 @@ func (l *call) open(from endpoint, who stream.Caller, asked bool) {
 		l.up.flying--
 		if s.life != l.life || !s.up() {
 			l.reset()
+			return
+		}
+		if l.home && s.host != nil {
+			s.takeAlways(func() { s.attachHome(l, who) })
 			return
 		}
 		s.takeAlways(func() { s.attach(l, who, asked) })
@@ -121,7 +132,7 @@ type link struct {
 
 // dial asks the server at an address to take the client.
 func (c *client) dial(o line.Output) {
-	l := &link{call: call{w: c.w, server: c.w.serverAt(o.Address), take: c.read}, stream: o.Stream}
+	l := &link{call: call{w: c.w, server: c.w.serverAt(o.Address), take: c.read, home: o.Home}, stream: o.Stream}
 	c.links = append(c.links, l)
 	l.heard = func(frame *api.ServerFrame) {
 		l.down.took()

@@ -49,6 +49,10 @@ func (j *judge) enter(w *world, res *resource, s *session, sequence uint64, a *a
 	}
 	over := func(other *place) bool { return other.gone }
 	res.waiting = slices.DeleteFunc(res.waiting, over)
+	if res.live {
+		p.above = res.newest
+		return p
+	}
 	for _, other := range res.waiting {
 		if other.priority >= p.priority {
 			p.ahead = append(p.ahead, ahead{other, 0})
@@ -77,7 +81,7 @@ func (j *judge) queued(p *place) {
 			return
 		}
 	}
-	if p.gone {
+	if p.gone || p.res.live {
 		return
 	}
 	p.told = p.w.now
@@ -110,6 +114,11 @@ func (p *place) answered(code registry.Code) {
 		}
 	case registry.Stale:
 		p.vanish()
+	case registry.Moved:
+		w.stats.Hosts.Moved++
+		if !p.res.live {
+			w.violate("answer", "an acquire of %q is referred to another guard", p.res.name)
+		}
 	case registry.StateLimit:
 		w.stats.Limited++
 		if !w.plan.Limits {
@@ -128,6 +137,10 @@ func (p *place) answered(code registry.Code) {
 
 // granted is the grant.
 func (p *place) granted(w *world, fence, floor uint64) {
+	if p.res.live {
+		p.grantedLive(fence, floor)
+		return
+	}
 	j := &w.judge
 	waited := !p.gone
 	p.fence, p.floor = fence, floor

@@ -31,7 +31,10 @@ type Plan struct {
 	Deadlocks bool `json:"deadlocks,omitempty"`
 	// Live lets algorithms on the servers guard some names, and all servers read the level
 	// that has that. See seating.
-	Live   bool    `json:"live,omitempty"`
+	Live bool `json:"live,omitempty"`
+	// Hosts lets servers run these algorithms, for clients with a line to a home. Without
+	// it a stand-in takes their place. See hosting.
+	Hosts  bool    `json:"hosts,omitempty"`
 	Faults []Fault `json:"faults"`
 }
 
@@ -70,6 +73,7 @@ const (
 	Flood   Kind = "flood"   // a client asks for hundreds of locks at once
 	Unread  Kind = "unread"  // a client does, and takes no replies for a while
 	Sever   Kind = "sever"   // two servers do not hear each other; no plan draws it but DrawLive
+	Freeze  Kind = "freeze"  // a server stands still, and its clock too; no plan draws it but those with hosts
 	Theft   Kind = "theft"   // a client asks for something in the session of another, whose id, or secret, it knows
 )
 
@@ -96,7 +100,7 @@ var weights = []struct {
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
 	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3}, {End, 8},
-	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Unread, 3}, {Narrow, 5}, {Empty, 8}, {Boot, 3}, {Theft, 4}, {Sever, 0},
+	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Unread, 3}, {Narrow, 5}, {Empty, 8}, {Boot, 3}, {Theft, 4}, {Sever, 0}, {Freeze, 0},
 }
 
 // Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
@@ -223,6 +227,9 @@ func (p *Plan) Encode() []byte {
 	fmt.Fprintf(&b, "{\"seed\": %d, \"servers\": %d, \"clients\": %d, \"millis\": %d, \"levels\": %t, \"limits\": %t, \"deadlocks\": %t, ", p.Seed, p.Servers, p.Clients, p.Millis, p.Levels, p.Limits, p.Deadlocks)
 	if p.Live {
 		b.WriteString("\"live\": true, ")
+	}
+	if p.Hosts {
+		b.WriteString("\"hosts\": true, ")
 	}
 	b.WriteString("\"faults\": [")
 	for i, f := range p.Faults {

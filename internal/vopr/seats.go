@@ -3,7 +3,6 @@ package vopr
 import (
 	"encoding/binary"
 	"maps"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/view"
@@ -17,16 +16,11 @@ import (
 // which names, and tenants ask for them where agreement does. All chance is of its own, so
 // that other plans keep their meaning.
 type seating struct {
-	w      *world
-	rng    *rand.Rand
+	guarding
 	homes  map[uint64]*home // by server, of its present life
 	seats  map[view.Seat]*home
-	ended  map[view.Seat]bool
-	views  map[uint64]string // the members, by epoch
-	last   *view.Log         // as of the newest entry that a server has applied
 	holds  []*liveHold
 	tenant []*tenant
-	asked  uint64 // requests of the operator
 }
 
 // home is what a server is to its clients, for one life of its process.
@@ -73,9 +67,9 @@ var (
 
 func newSeating(w *world) *seating {
 	l := &seating{
-		w: w, rng: rand.New(rand.NewPCG(w.plan.Seed, 7)), homes: make(map[uint64]*home), seats: make(map[view.Seat]*home),
-		ended: make(map[view.Seat]bool), views: make(map[uint64]string), last: new(view.Log),
+		guarding: newGuarding(w, "central", "suzuki-kasami"), homes: make(map[uint64]*home), seats: make(map[view.Seat]*home),
 	}
+	l.over, l.seatless = l.end, l.mayHaveNone
 	for n := range 2 {
 		l.tenant = append(l.tenant, newTenant(l, n))
 	}
@@ -326,27 +320,6 @@ func (h *home) report(id registry.SessionID) replica.Report {
 		}
 	}
 	return report
-}
-
-// transmit brings something from a server to another, where the replica takes it up in the
-// next turn. It may be lost or late.
-func (l *seating) transmit(from, to *server, do func()) {
-	if from == to {
-		to.receive(do)
-		return
-	}
-	a, b, late := from.endpoint(), to.endpoint(), 100_000+l.rng.Int64N(2*ms)
-	if l.rng.IntN(50) == 0 {
-		late += l.rng.Int64N(200 * ms)
-	}
-	if l.w.blocked(a, b) || l.rng.IntN(60) == 0 {
-		return
-	}
-	l.w.after(late, func() {
-		if !l.w.blocked(a, b) {
-			to.receive(do)
-		}
-	})
 }
 
 // answer brings the answers of a server to the seats.

@@ -11,7 +11,7 @@ var liveSeeds = flag.Int("live-seeds", 5, "how many seeds TestSeats plays")
 func TestSeats(t *testing.T) {
 	var all Stats
 	for n := range uint64(*liveSeeds) {
-		plan := DrawLive(*first+n, 40_000)
+		plan := drawSeats(*first+n, 40_000)
 		result := Run(plan, nil)
 		all.Add(&result.Stats)
 		if v := result.Violation; v != nil {
@@ -29,7 +29,7 @@ func TestSeats(t *testing.T) {
 			t.Errorf("no %s in %d runs", what, *liveSeeds)
 		}
 	}
-	again := DrawLive(*first, 10_000)
+	again := drawSeats(*first, 10_000)
 	if one, two := Run(again, nil), Run(again, nil); one.Digest != two.Digest {
 		t.Error("the same plan gave two runs")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/founding"
+	"github.com/conclave-io/conclave/service/host"
 	"github.com/conclave-io/conclave/service/peering"
 	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/replica"
@@ -58,6 +59,9 @@ type server struct {
 	queue   queue.Turns[*attached] // what they ask for
 	reads   map[uint64]func(ok bool)
 	reading uint64 // reads so far
+
+	host   *host.Host // nil but in plans that have hosts
+	guests []*visit
 
 	levels replica.Levels // those that its release reads
 	before uint32         // the newest of the release before
@@ -112,6 +116,9 @@ func (s *server) crash() {
 		s.transmit(v, told{end: true})
 	}
 	s.streams, s.viewers = nil, nil
+	if s.w.hosts != nil {
+		s.w.hosts.stop(s)
+	}
 }
 
 // stopForWant stops a server whose disk takes no more.
@@ -146,6 +153,9 @@ func (s *server) tick() {
 	if s.up() {
 		s.replica.Tick(s.tellTime())
 		s.w.trace.ticks(s)
+		if s.w.hosts != nil {
+			s.w.hosts.tick(s)
+		}
 		s.strays()
 		return
 	}
@@ -206,6 +216,9 @@ func (s *server) turn() {
 	if s.up() {
 		s.takeRequests()
 		s.carryOut(s.replica.Output(s.w.now + s.wall))
+	}
+	if s.w.hosts != nil && s.up() {
+		s.w.hosts.carryOut(s)
 	}
 }
 
@@ -286,6 +299,9 @@ func (s *server) carryOut(out *replica.Output) {
 	if s.w.live != nil {
 		s.w.live.answer(s, out.Seats)
 		s.w.live.tell(out.Replies)
+	}
+	if s.w.hosts != nil {
+		s.w.hosts.follow(s, out)
 	}
 	for _, read := range out.Reads {
 		finish := s.reads[read.ID]

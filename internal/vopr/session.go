@@ -14,6 +14,7 @@ import (
 type session struct {
 	client *client
 	line   *line.Session
+	seat   registry.SessionID // of the home that keeps it, zero of one that agreement keeps
 	secret []byte
 	id     registry.SessionID
 
@@ -44,6 +45,7 @@ func (c *client) opened(o line.Output) {
 		client: c, line: o.Session, secret: o.Session.Secret(), id: c.derive(o.Session.Secret()),
 		opened: c.w.judge.frontier, asked: make(map[uint64]*asked), places: make(map[uint64]*place),
 	}
+	copy(s.seat[:], o.Session.Seat())
 	c.sessions, c.heard = append(c.sessions, s), c.w.now
 	s.promise(o.Until)
 	c.w.trace.believes(s)
@@ -53,6 +55,9 @@ func (c *client) opened(o line.Output) {
 func (s *session) promise(until int64) {
 	s.until, s.endsAt = until, s.client.clock.when(until)
 }
+
+// home reports whether a home keeps the session.
+func (s *session) home() bool { return s.seat != registry.SessionID{} }
 
 // valid reports whether the deadline is ahead, as a holder finds out that looks at its
 // handle. Once it was seen to have passed, the session is lost.
@@ -157,7 +162,7 @@ func (c *client) hears(frame *api.ServerFrame) {
 	c.w.trace.hears(c, frame)
 	for _, rep := range frame.GetReplies() {
 		code := codeOf(rep)
-		if code == registry.NotLeader || code == registry.Unavailable {
+		if code == registry.NotLeader || code == registry.Unavailable || code == registry.NotMember {
 			continue
 		}
 		c.w.note("reply", uint64(c.slot)<<56|rep.GetSequence(), uint64(code)<<56|rep.GetFence())
@@ -175,7 +180,7 @@ func (s *session) hears(rep *api.Reply, code registry.Code) {
 	a := s.asked[rep.GetSequence()]
 	switch {
 	case code == registry.SessionGone:
-		if s.believed() && !s.dismissed {
+		if s.believed() && !s.dismissed && !s.home() { // a home may give up its seat
 			w.violate("session", "session %v is reported gone %d ms before the deadline of its client", s.id, (s.endsAt-w.now)/ms)
 		}
 	case a == nil, code == registry.Revoked && rep.GetFence() != 0:

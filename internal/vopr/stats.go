@@ -69,6 +69,7 @@ type Stats struct {
 	Slowest   int64 // ns from the end of the faults until everyone was served, at most
 
 	Seats SeatStats
+	Hosts HostStats
 
 	Compared leasemodel.Compared // decisions that the model of the sessions allows
 }
@@ -130,6 +131,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Dismissed += o.Dismissed
 	s.Compared.Add(&o.Compared)
 	s.Seats.add(&o.Seats)
+	s.Hosts.add(&o.Hosts)
 	s.Slowest = max(s.Slowest, o.Slowest)
 }
 

@@ -14,6 +14,7 @@ type resource struct {
 	name   string
 	limit  uint32
 	shares bool // some ask for it shared
+	live   bool // an algorithm guards it at times
 
 	holds      []*hold  // those that may still count
 	held       int      // how often it was
@@ -28,8 +29,10 @@ type resource struct {
 	entered    []*place // those that may still be granted
 	past       past
 	handovers
-	floor uint64 // the largest floor that the store behind it has seen
-	alone uint64 // the largest fence of a holder that excludes others and has written
+	newest uint64             // of a live one: the largest fence that a client was told of
+	given  map[uint64]claimID // and who was given each
+	floor  uint64             // the largest floor that the store behind it has seen
+	alone  uint64             // the largest fence of a holder that excludes others and has written
 }
 
 func newResources() []*resource {
@@ -89,6 +92,10 @@ func (k *worker) choose() {
 	}
 	k.busy = true
 	res := w.judge.resources[w.work.IntN(len(w.judge.resources))]
+	if w.hosts != nil && w.work.IntN(3) > 0 {
+		k.chooseLive()
+		return
+	}
 	switch n := w.work.IntN(20); {
 	case n == 0:
 		k.client.submit(&request{call: line.Call{Op: &api.Request{Op: &api.Request_Revoke{
@@ -99,6 +106,18 @@ func (k *worker) choose() {
 	default:
 		k.acquire(w.crowded(res))
 	}
+}
+
+// chooseLive is choose for names that an algorithm guards at times.
+func (k *worker) chooseLive() {
+	w := k.client.w
+	res := w.judge.live[w.work.IntN(len(w.judge.live))]
+	if w.work.IntN(12) == 0 {
+		w.hosts.revoke(res, k.client.principal())
+		k.rest()
+		return
+	}
+	k.acquire(res)
 }
 
 func (k *worker) acquire(res *resource) {
@@ -264,6 +283,9 @@ func (h *hold) lost() {
 	}
 	h.over = true
 	h.worker.client.w.stats.Lost++
+	if h.session.home() {
+		h.worker.client.w.stats.Hosts.Lost++
+	}
 	h.place.end(h.session.endsAt)
 	h.worker.rest()
 }

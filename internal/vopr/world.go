@@ -38,8 +38,11 @@ type world struct {
 	judge judge
 	trace *trace   // nil if traces are not checked
 	live  *seating // nil unless the plan has live names
-	stats Stats
-	found *Violation
+	hosts *hosting // nil unless the plan has hosts
+	// guards is what live and hosts have in common, or nil.
+	guards *guarding
+	stats  Stats
+	found  *Violation
 }
 
 // Violation is a promise that was broken.
@@ -125,6 +128,10 @@ func newWorld(plan Plan, log io.Writer, checks Checks) *world {
 	if checks&Traces != 0 && !plan.Live {
 		w.trace = newTrace(w) // the model has no seats
 	}
+	if plan.Hosts {
+		w.hosts = newHosting(w)
+		w.guards = &w.hosts.guarding
+	}
 	w.foundCluster()
 	for slot := range plan.Clients {
 		w.clients = append(w.clients, newClient(w, slot))
@@ -137,8 +144,12 @@ func newWorld(plan Plan, log io.Writer, checks Checks) *world {
 	if plan.Levels {
 		w.at(levelSoak, w.roll)
 	}
-	if plan.Live {
+	switch {
+	case plan.Live && !plan.Hosts:
 		w.live = newSeating(w)
+		w.guards = &w.live.guarding
+	case plan.Hosts:
+		w.judge.live = newLiveResources()
 	}
 	w.at(w.end, w.heal)
 	return w

@@ -98,7 +98,7 @@ func (o *options) play() error {
 		}
 	}
 	if o.live {
-		fmt.Printf("%+v\n", all.Seats)
+		fmt.Printf("%+v\n%+v\n", all.Seats, all.Hosts)
 	}
 	if err := all.TooHard(); err != nil {
 		return err

@@ -1,0 +1,162 @@
+package vopr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// guarding is what plans have in common in which algorithms guard names: an operator who
+// changes the guards, and what the judge knows of seats and views.
+type guarding struct {
+	w          *world
+	rng        *rand.Rand
+	algorithms []string // that the operator chooses from
+	ended      map[view.Seat]bool
+	views      map[uint64]string // the members, by epoch
+	last       *view.Log         // as of the newest entry that a server has applied
+	asked      uint64            // requests of the operator
+	often      int64             // how many ms pass at most, about, between two of them
+
+	// over looks at a seat that ends, and seatless says of a voter that it need not have
+	// one yet.
+	over     func(seat view.Seat, log *view.Log)
+	seatless func(id uint64) bool
+}
+
+func newGuarding(w *world, algorithms ...string) guarding {
+	return guarding{
+		w: w, rng: rand.New(rand.NewPCG(w.plan.Seed, 7)), algorithms: algorithms, often: 4000,
+		ended: make(map[view.Seat]bool), views: make(map[uint64]string), last: new(view.Log),
+	}
+}
+
+// operate changes a guard now and then.
+func (l *guarding) operate() {
+	if l.w.healed {
+		return
+	}
+	l.w.after((500+l.rng.Int64N(l.often))*ms, l.operate)
+	l.setGuard(l.drawGuard())
+}
+
+func (l *guarding) drawGuard() (prefix string, how registry.Live) {
+	prefix = livePrefixes[l.rng.IntN(len(livePrefixes))]
+	what := l.rng.IntN(6)
+	if l.w.hosts != nil && what < 3 && l.rng.IntN(2) == 0 {
+		what = 5 // hosts have more to show while an algorithm guards the names
+	}
+	switch what {
+	case 0, 1:
+	case 2:
+		how.Remove = true
+	default:
+		how.Use = view.Use{Algorithm: l.algorithms[l.rng.IntN(len(l.algorithms))]}
+	}
+	if how.Force = l.rng.IntN(4) == 0; l.rng.IntN(3) == 0 {
+		how.Wait = (300 + l.rng.Int64N(3000)) * ms
+	}
+	return prefix, how
+}
+
+func (l *guarding) setGuard(prefix string, how registry.Live) {
+	leader := l.w.leader()
+	if leader == nil {
+		return
+	}
+	l.asked++
+	c := registry.Command{Op: registry.OpGuard, Name: prefix, Value: "chance", Live: &how, Origin: registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 1, 14: byte(l.asked >> 8), 15: byte(l.asked)}}}
+	leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
+}
+
+// heal has the homes be needed to the end, and nobody ask for anything more.
+func (l *guarding) heal() {
+	l.w.after(2000*ms, func() {
+		l.setGuard("live/", registry.Live{Use: view.Use{Algorithm: "central"}})
+		if l.last.Covering("live/").Live() {
+			return
+		}
+		l.heal()
+	})
+}
+
+// unfinished says what is still to happen before all is quiet, or "": servers that may
+// have a seat have one, and no guard changes.
+func (l *guarding) unfinished(leader *server) string {
+	log := leader.replica.Registry().Live()
+	if !log.Covering("live/").Live() {
+		return "no algorithm guards live/"
+	}
+	for _, g := range log.Guards {
+		if g.Change != 0 {
+			return fmt.Sprintf("the guard of %s changes", g.Prefix)
+		}
+	}
+	for _, id := range leader.replica.Status().Voters {
+		if seated := slices.ContainsFunc(log.Members, func(m view.Seat) bool { return m.Server == id }); !seated && !l.seatless(id) {
+			return fmt.Sprintf("server %d has no seat", id)
+		}
+	}
+	return ""
+}
+
+// watch looks at what a server has applied.
+func (l *guarding) watch(s *server, first bool) {
+	log := s.replica.Registry().Live()
+	members := fmt.Sprint(log.Members)
+	switch present, known := l.views[log.Epoch]; {
+	case !known:
+		l.views[log.Epoch] = members
+		l.w.stats.Seats.Epochs++
+	case present != members:
+		l.w.violate("view", "epoch %d has the members %s on server %d, and %s on another", log.Epoch, members, s.id, present)
+	}
+	for i, m := range log.Members {
+		if i > 0 && log.Members[i-1].Server == m.Server {
+			l.w.violate("view", "epoch %d has two seats of server %d", log.Epoch, m.Server)
+		}
+	}
+	if first {
+		l.advance(log)
+	}
+}
+
+// advance looks at what the newest entry has changed.
+func (l *guarding) advance(log *view.Log) {
+	for _, seat := range l.last.Seats {
+		if !slices.Contains(log.Seats, seat) {
+			l.ended[seat] = true
+			l.over(seat, log)
+		}
+	}
+	for _, g := range log.Guards {
+		if before := l.last.Find(g.Prefix); before != nil && before.Use.Live() != g.Use.Live() {
+			l.w.stats.Seats.Switched++
+		}
+	}
+	l.last = log.Clone()
+}
+
+// transmit brings something from a server to another, where the replica takes it up in the
+// next turn. It may be lost or late.
+func (l *guarding) transmit(from, to *server, do func()) {
+	if from == to {
+		to.receive(do)
+		return
+	}
+	a, b, late := from.endpoint(), to.endpoint(), 100_000+l.rng.Int64N(2*ms)
+	if l.rng.IntN(50) == 0 {
+		late += l.rng.Int64N(200 * ms)
+	}
+	if l.w.blocked(a, b) || l.rng.IntN(60) == 0 {
+		return
+	}
+	l.w.after(late, func() {
+		if !l.w.blocked(a, b) {
+			to.receive(do)
+		}
+	})
+}

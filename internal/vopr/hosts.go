@@ -1,0 +1,201 @@
+package vopr
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/host"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// hosting is the part of a world in which each server has a host beside its replica, in
+// the same turns, and clients have a second line, to a home. Frames travel on lanes.
+type hosting struct {
+	guarding
+	lanes map[[2]uint64]*track // from, to
+}
+
+// HostStats are the figures of plans in which servers run the algorithms.
+type HostStats struct {
+	Grants    int // of names that an algorithm guarded then
+	Agreed    int // of the same names by agreement
+	Moved     int // requests that were made again elsewhere
+	Batches   int // of frames that came
+	Breaks    int // of lanes
+	Gone      int // seats that a host gave up or lost
+	Farewells int // streams to homes that their servers ended
+	Lost      int // holds at homes that their clients lost
+	Asked     int // requests of the operator to leave
+}
+
+func (s *HostStats) add(o *HostStats) {
+	s.Grants += o.Grants
+	s.Agreed += o.Agreed
+	s.Moved += o.Moved
+	s.Batches += o.Batches
+	s.Breaks += o.Breaks
+	s.Gone += o.Gone
+	s.Farewells += o.Farewells
+	s.Lost += o.Lost
+	s.Asked += o.Asked
+}
+
+// liveReuse is how many idle machines a host keeps: so few that others are dropped.
+const liveReuse = 2
+
+func newHosting(w *world) *hosting {
+	l := &hosting{guarding: newGuarding(w, exclusive()...), lanes: make(map[[2]uint64]*track)}
+	l.over, l.seatless, l.often = l.end, l.mayHaveNone, 9000
+	w.after(laneBeat, l.connect)
+	w.after(1000*ms, l.operate)
+	return l
+}
+
+// exclusive returns the algorithms that servers run and that let in one at a time.
+func exclusive() (names []string) {
+	for _, spec := range algorithm.Served {
+		if spec.Name != "k-ricart-agrawala" {
+			names = append(names, spec.Name)
+		}
+	}
+	return names
+}
+
+// mayHaveNone reports whether a server need not have a seat yet: it pauses before the
+// next.
+func (l *hosting) mayHaveNone(id uint64) bool {
+	s := l.w.servers[id-1]
+	if s.host == nil {
+		return false
+	}
+	seat, _ := s.host.Seat()
+	return seat == registry.SessionID{}
+}
+
+// end requires of a seat that ends that no client of it believes to hold anything (N4).
+func (l *hosting) end(seat view.Seat, _ *view.Log) {
+	for _, c := range l.w.clients {
+		for _, k := range c.workers {
+			if h := k.hold; h != nil && h.counts() && h.session.seat == registry.SeatID(seat) {
+				l.w.violate("seat", "the seat of server %d ends, and a client of it holds %q for another %d ms", seat.Server, h.place.res.name, (h.session.endsAt-l.w.now)/ms)
+			}
+		}
+	}
+}
+
+// begin gives a server that starts a host.
+func (l *hosting) begin(s *server) {
+	s.host = host.New(host.Config{Server: s.id, Seed: l.rng.Uint64(), Lease: seatTTL, Reuse: liveReuse})
+	s.guests = nil
+	s.host.View(s.now(), s.replica.Registry().Live())
+}
+
+// stop is the end of the process.
+func (l *hosting) stop(s *server) {
+	for _, g := range s.guests {
+		g.call.reset()
+	}
+	s.host, s.guests = nil, nil
+	for _, other := range l.w.servers {
+		l.lane(s, other).snap()
+		l.lane(other, s).snap()
+	}
+}
+
+// tick lets time pass for the host of a server.
+func (l *hosting) tick(s *server) {
+	if s.host != nil {
+		s.host.Tick(s.now(), l.w.now+s.wall)
+	}
+}
+
+// follow shows the host what the server has applied, and brings the answers of the leader
+// to seats.
+func (l *hosting) follow(s *server, out *replica.Output) {
+	if out.View && s.host != nil {
+		s.host.View(s.now(), s.replica.Registry().Live())
+	}
+	for _, r := range out.Seats {
+		to := l.w.servers[r.Server-1]
+		l.transmit(s, to, func() {
+			if to.host != nil {
+				to.host.Answer(to.now(), []registry.Outcome{r.Outcome})
+			}
+		})
+	}
+}
+
+// carryOut does what the host of a server asks for.
+func (l *hosting) carryOut(s *server) {
+	for again := s.host != nil; again; {
+		out := s.host.Output()
+		if out.Err != nil {
+			l.w.violate("host", "the host of server %d stops: %v", s.id, out.Err)
+			return
+		}
+		for _, b := range out.Batches {
+			l.lane(s, l.w.servers[b.Server-1]).send(slices.Clone(b.Data))
+		}
+		for _, r := range out.Replies {
+			if g := s.guest(r.Conn); g != nil {
+				g.box.Deliver([]registry.Outcome{r.Outcome})
+			}
+		}
+		l.ask(s, out)
+		for _, id := range out.Close {
+			l.lane(l.w.servers[id-1], s).snap()
+		}
+		if out.More {
+			s.wake()
+		}
+		if out.Gone != "" {
+			l.w.tell("server %d has no seat any more: %s", s.id, out.Gone)
+			l.w.stats.Hosts.Gone++
+		}
+		l.farewells(s, out.Gone != "")
+		if again = out.Enter; again {
+			s.host.Enter([2]uint64{l.rng.Uint64(), l.rng.Uint64()})
+		}
+	}
+}
+
+// ask brings the commands of a seat to the leader.
+func (l *hosting) ask(s *server, out *host.Output) {
+	leader := s.replica.Leader()
+	if len(out.Seat) == 0 || leader == 0 || leader > uint64(len(l.w.servers)) {
+		return
+	}
+	id, _ := s.host.Seat()
+	report := replica.Report{Seat: id, Epoch: out.Report.Epoch, Reaches: slices.Clone(out.Report.Reaches), Complains: slices.Clone(out.Report.Complains)}
+	commands, to := slices.Clone(out.Seat), l.w.servers[leader-1]
+	l.transmit(s, to, func() { to.replica.SubmitSeat(to.tellTime(), s.id, commands, report) })
+}
+
+// farewells sends what waits for clients, and sends them away if they may not stay (H7).
+func (l *hosting) farewells(s *server, gone bool) {
+	for _, g := range slices.Clone(s.guests) {
+		if gone || !s.host.Serving() {
+			g.box.End(s.farewell())
+		}
+		g.pump()
+	}
+}
+
+// revoke asks all homes to have the holder of a name leave (H9).
+func (l *hosting) revoke(res *resource, by string) {
+	l.w.stats.Hosts.Asked++
+	c := registry.Command{Op: registry.OpRevoke, Class: res.class, Name: res.name, Value: whyAsked, Origin: registry.Origin{Actor: by, Via: "grpc"}}
+	for _, s := range l.w.servers {
+		if s.host != nil && l.rng.IntN(8) > 0 {
+			l.w.after(l.rng.Int64N(3*ms), func() {
+				s.receive(func() {
+					if s.host != nil {
+						s.host.Revoke(s.now(), &c)
+					}
+				})
+			})
+		}
+	}
+}

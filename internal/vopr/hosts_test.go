@@ -1,0 +1,31 @@
+package vopr
+
+import "testing"
+
+// A sample of plans in which servers run the algorithms that guard names.
+func TestHosts(t *testing.T) {
+	var all Stats
+	for n := range uint64(*liveSeeds) {
+		plan := DrawHosts(*first+n, 25_000)
+		result := Run(plan, nil)
+		all.Add(&result.Stats)
+		if v := result.Violation; v != nil {
+			smaller, v := Shrink(plan, v, 200)
+			t.Fatalf("seed %d: %v\na plan that fails:\n%s", plan.Seed, v, smaller.Encode())
+		}
+	}
+	s := all.Hosts
+	t.Logf("%+v, %d epochs, %d changes of guards, slowest recovery %d ms", s, all.Seats.Epochs, all.Seats.Switched, all.Slowest/ms)
+	for what, n := range map[string]int{
+		"grants by algorithms": s.Grants, "grants by agreement": s.Agreed, "requests that moved": s.Moved, "batches": s.Batches, "lanes that broke": s.Breaks,
+		"seats that ended": s.Gone, "farewells": s.Farewells, "holds that were lost": s.Lost, "holders asked to leave": s.Asked, "changes of guards": all.Seats.Switched,
+	} {
+		if n == 0 && *liveSeeds >= 5 {
+			t.Errorf("no %s in %d runs", what, *liveSeeds)
+		}
+	}
+	again := DrawHosts(*first, 10_000)
+	if one, two := Run(again, nil), Run(again, nil); one.Digest != two.Digest {
+		t.Error("the same plan gave two runs")
+	}
+}

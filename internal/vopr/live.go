@@ -1,0 +1,61 @@
+package vopr
+
+import "github.com/conclave-io/conclave/service/registry"
+
+// newLiveResources are the locks that an algorithm guards at times, and agreement at
+// others.
+func newLiveResources() (list []*resource) {
+	for _, name := range liveNames {
+		list = append(list, &resource{name: name, live: true, given: make(map[uint64]claimID)})
+	}
+	return list
+}
+
+// grantedLive is the grant of a lock that an algorithm guards at times. Its fences grow
+// from grant to grant, whoever guards it (N2).
+func (p *place) grantedLive(fence, floor uint64) {
+	w, who := p.w, claimOf(p.session, p.sequence)
+	p.fence, p.floor = fence, floor
+	p.leave()
+	w.stats.Grants++
+	if p.owner.home() {
+		w.stats.Hosts.Grants++
+	} else {
+		w.stats.Hosts.Agreed++
+	}
+	if other, given := p.res.given[fence]; given && other != who {
+		w.violate("fence", "the fence %d of %q was given to %x and to %x", fence, p.res.name, other, who)
+	}
+	p.res.given[fence] = who
+	if fence <= p.above {
+		w.violate("fence", "%q was asked for when the fence %d was known, and granted with %d", p.res.name, p.above, fence)
+	}
+	if floor != fence {
+		w.violate("floor", "%q is granted with the fence %d and the floor %d", p.res.name, fence, floor)
+	}
+	p.res.newest = max(p.res.newest, fence)
+}
+
+// atHome requires of a hold that begins at a home that the seat of that has not ended (N4).
+func (w *world) atHome(h *hold) {
+	if w.hosts == nil || !h.session.home() {
+		return
+	}
+	for seat := range w.hosts.ended {
+		if registry.SeatID(seat) == h.session.seat {
+			w.violate("seat", "%q is granted at the home of server %d, the seat of which has ended", h.place.res.name, seat.Server)
+		}
+	}
+	h.place.res.clean()
+}
+
+// clean forgets holds that are over.
+func (r *resource) clean() {
+	kept := r.holds[:0]
+	for _, h := range r.holds {
+		if !h.over && !h.session.lost {
+			kept = append(kept, h)
+		}
+	}
+	r.holds = kept
+}

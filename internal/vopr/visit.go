@@ -1,0 +1,123 @@
+package vopr
+
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/stream"
+)
+
+// visit is the stream of a client at a home: what service/server has in its AttachHome.
+type visit struct {
+	s      *server
+	call   *call
+	caller stream.Caller
+	names  *stream.Sessions
+	box    stream.Outbox
+	number uint64 // by which the host knows it
+	in     []*api.ClientFrame
+	left   bool
+}
+
+// attachHome takes a stream of a client for whom the server is to be a home.
+func (s *server) attachHome(l *call, who stream.Caller) {
+	s.w.numbers++
+	g := &visit{s: s, call: l, caller: who, number: s.w.numbers, names: stream.NewSessions(who), box: stream.NewOutbox(limits)}
+	l.at = g
+	l.down.room = func() {
+		if !g.left {
+			s.takeAlways(g.pump)
+		}
+	}
+	seat, lease := s.host.Seat()
+	l.hear(&api.ServerFrame{Welcome: &api.Welcome{Cluster: "vopr", Server: s.id, Version: 1, Seat: seat[:], LeaseNs: lease}})
+	s.guests = append(s.guests, g)
+	if !s.host.Serving() {
+		g.box.End(s.farewell())
+		g.pump()
+	}
+}
+
+// farewell names the servers that take part.
+func (s *server) farewell() *api.Farewell {
+	f := &api.Farewell{Code: api.Code_CODE_NOT_MEMBER}
+	for _, m := range s.replica.Registry().Live().Members {
+		f.Members = append(f.Members, s.w.servers[m.Server-1].said().ClientAddress)
+	}
+	return f
+}
+
+// guest returns the stream with a number, or nil.
+func (s *server) guest(number uint64) *visit {
+	if i := slices.IndexFunc(s.guests, func(g *visit) bool { return g.number == number }); i >= 0 {
+		return s.guests[i]
+	}
+	return nil
+}
+
+// comes takes a frame from the network.
+func (g *visit) comes(frame *api.ClientFrame) {
+	g.in = append(g.in, frame)
+	g.read()
+}
+
+// read goes on with what the client has sent.
+func (g *visit) read() {
+	for !g.left && len(g.in) > 0 && !g.box.Full() {
+		frame := g.in[0]
+		g.in = g.in[1:]
+		g.call.up.took()
+		commands, refused, farewell := stream.Commands(g.caller, g.names, frame)
+		if len(refused) > 0 || farewell != nil {
+			g.s.w.violate("client", "the frame %v of client %q cannot be carried out: %v %v", frame, g.caller.Principal, refused, farewell)
+			return
+		}
+		g.box.Note(g.s.now(), commands)
+		g.s.host.Submit(g.s.now(), g.number, commands)
+	}
+}
+
+// pump sends what waits for the client, as long as it takes it.
+func (g *visit) pump() {
+	if g.box.Cut() {
+		g.s.w.stats.CutOff++
+		g.call.reset()
+		g.leave()
+	}
+	for !g.left && !g.call.down.full() {
+		frame, last := g.box.Take(g.s.now(), g.names, func(registry.Op, int64) {})
+		if frame != nil {
+			g.call.hear(frame)
+		}
+		if last {
+			g.part()
+			return
+		}
+		if frame == nil {
+			break
+		}
+	}
+	g.read()
+}
+
+// part ends the stream because the client may not stay.
+func (g *visit) part() {
+	farewell, _ := g.box.Parting()
+	g.leave()
+	g.s.w.stats.Hosts.Farewells++
+	g.call.hear(&api.ServerFrame{Farewell: farewell})
+	g.call.down.finish(func() { g.call.end(true) })
+}
+
+// leave is the end of the stream.
+func (g *visit) leave() {
+	if g.left {
+		return
+	}
+	g.left = true
+	if g.s.host != nil {
+		g.s.host.Drop(g.number)
+	}
+	g.s.guests = slices.DeleteFunc(g.s.guests, func(other *visit) bool { return other == g })
+}
