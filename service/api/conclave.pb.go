@@ -430,7 +430,7 @@ func (x UpgradeRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UpgradeRequest_Action.Descriptor instead.
 func (UpgradeRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{43, 0}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{46, 0}
 }
 
 // ClientFrame carries requests, in order.
@@ -2187,8 +2187,10 @@ type StatusResponse struct {
 	// 1970 by the clock of this server.
 	LeaderSinceUnixNs int64    `protobuf:"varint,21,opt,name=leader_since_unix_ns,json=leaderSinceUnixNs,proto3" json:"leader_since_unix_ns,omitempty"`
 	Figures           *Figures `protobuf:"bytes,22,opt,name=figures,proto3" json:"figures,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// What this server does about locks that algorithms guard.
+	Home          *Home `protobuf:"bytes,23,opt,name=home,proto3" json:"home,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
@@ -2375,6 +2377,181 @@ func (x *StatusResponse) GetFigures() *Figures {
 	return nil
 }
 
+func (x *StatusResponse) GetHome() *Home {
+	if x != nil {
+		return x.Home
+	}
+	return nil
+}
+
+// Home is what a server does about locks that algorithms guard.
+type Home struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of its seat, 16 bytes, or empty.
+	Seat []byte `protobuf:"bytes,1,opt,name=seat,proto3" json:"seat,omitempty"`
+	// The epoch that it is in, and where it stands: OUT, RESUMING or OPEN.
+	Epoch uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// What is left of the lease of its seat, 0 if that has lapsed.
+	RemainingNs int64 `protobuf:"varint,4,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
+	// The members that it waits for before it opens.
+	Missing []uint64 `protobuf:"varint,5,rep,packed,name=missing,proto3" json:"missing,omitempty"`
+	// The sessions that it keeps, and the locks that have a machine here.
+	Sessions      uint64  `protobuf:"varint,6,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Names         uint64  `protobuf:"varint,7,opt,name=names,proto3" json:"names,omitempty"`
+	Lanes         []*Lane `protobuf:"bytes,8,rep,name=lanes,proto3" json:"lanes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Home) Reset() {
+	*x = Home{}
+	mi := &file_service_api_conclave_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Home) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Home) ProtoMessage() {}
+
+func (x *Home) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Home.ProtoReflect.Descriptor instead.
+func (*Home) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Home) GetSeat() []byte {
+	if x != nil {
+		return x.Seat
+	}
+	return nil
+}
+
+func (x *Home) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Home) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *Home) GetRemainingNs() int64 {
+	if x != nil {
+		return x.RemainingNs
+	}
+	return 0
+}
+
+func (x *Home) GetMissing() []uint64 {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+func (x *Home) GetSessions() uint64 {
+	if x != nil {
+		return x.Sessions
+	}
+	return 0
+}
+
+func (x *Home) GetNames() uint64 {
+	if x != nil {
+		return x.Names
+	}
+	return 0
+}
+
+func (x *Home) GetLanes() []*Lane {
+	if x != nil {
+		return x.Lanes
+	}
+	return nil
+}
+
+// Lane is the connection for messages of algorithms to another server.
+type Lane struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Server uint64                 `protobuf:"varint,1,opt,name=server,proto3" json:"server,omitempty"`
+	Up     bool                   `protobuf:"varint,2,opt,name=up,proto3" json:"up,omitempty"`
+	// Messages that were not acknowledged.
+	Unacknowledged uint64 `protobuf:"varint,3,opt,name=unacknowledged,proto3" json:"unacknowledged,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Lane) Reset() {
+	*x = Lane{}
+	mi := &file_service_api_conclave_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lane) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lane) ProtoMessage() {}
+
+func (x *Lane) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lane.ProtoReflect.Descriptor instead.
+func (*Lane) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Lane) GetServer() uint64 {
+	if x != nil {
+		return x.Server
+	}
+	return 0
+}
+
+func (x *Lane) GetUp() bool {
+	if x != nil {
+		return x.Up
+	}
+	return false
+}
+
+func (x *Lane) GetUnacknowledged() uint64 {
+	if x != nil {
+		return x.Unacknowledged
+	}
+	return 0
+}
+
 // Figures are those of one server. Counters grow from its start.
 type Figures struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -2406,7 +2583,7 @@ type Figures struct {
 
 func (x *Figures) Reset() {
 	*x = Figures{}
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2595,7 @@ func (x *Figures) String() string {
 func (*Figures) ProtoMessage() {}
 
 func (x *Figures) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2608,7 @@ func (x *Figures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Figures.ProtoReflect.Descriptor instead.
 func (*Figures) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Figures) GetRequests() uint64 {
@@ -2537,7 +2714,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2549,7 +2726,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2562,7 +2739,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Latency) GetAtMostUs() uint64 {
@@ -2607,7 +2784,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2619,7 +2796,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2632,7 +2809,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Member) GetId() uint64 {
@@ -2747,7 +2924,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2936,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +2949,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListRequest) GetClass() Class {
@@ -2828,14 +3005,17 @@ type ListResponse struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Resources []*Resource            `protobuf:"bytes,1,rep,name=resources,proto3" json:"resources,omitempty"`
 	// Whether there are more; ask again with after = the last name.
-	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	// The guards of locks whose names may begin with the prefix and which are not listed, as
+	// algorithms guard them: Explain tells of one.
+	Guards        []*Guard `protobuf:"bytes,3,rep,name=guards,proto3" json:"guards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +3027,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +3040,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListResponse) GetResources() []*Resource {
@@ -2875,6 +3055,13 @@ func (x *ListResponse) GetMore() bool {
 		return x.More
 	}
 	return false
+}
+
+func (x *ListResponse) GetGuards() []*Guard {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
 }
 
 type Resource struct {
@@ -2892,7 +3079,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2904,7 +3091,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2917,7 +3104,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Resource) GetName() string {
@@ -2987,7 +3174,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3186,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3199,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Holder) GetSession() []byte {
@@ -3126,7 +3313,7 @@ type Waiter struct {
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3138,7 +3325,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3151,7 +3338,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Waiter) GetSession() []byte {
@@ -3238,7 +3425,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3250,7 +3437,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3450,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExplainRequest) GetClass() Class {
@@ -3300,14 +3487,18 @@ type ExplainResponse struct {
 	Resource *Resource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// How its last holds ended, the newest first: at most 16, and none of a
 	// resource if holds of 1,024 others have ended since.
-	Past          []*Ended `protobuf:"bytes,2,rep,name=past,proto3" json:"past,omitempty"`
+	Past []*Ended `protobuf:"bytes,2,rep,name=past,proto3" json:"past,omitempty"`
+	// What guards the lock, if that is an algorithm. Then the resource is what all homes
+	// say, and so not of one moment.
+	Guard         *Guard    `protobuf:"bytes,3,opt,name=guard,proto3" json:"guard,omitempty"`
+	Homes         []*AtHome `protobuf:"bytes,4,rep,name=homes,proto3" json:"homes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3319,7 +3510,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3332,7 +3523,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExplainResponse) GetResource() *Resource {
@@ -3347,6 +3538,83 @@ func (x *ExplainResponse) GetPast() []*Ended {
 		return x.Past
 	}
 	return nil
+}
+
+func (x *ExplainResponse) GetGuard() *Guard {
+	if x != nil {
+		return x.Guard
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetHomes() []*AtHome {
+	if x != nil {
+		return x.Homes
+	}
+	return nil
+}
+
+// AtHome is what one server says of a lock that an algorithm guards.
+type AtHome struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Server uint64                 `protobuf:"varint,1,opt,name=server,proto3" json:"server,omitempty"`
+	// Absent if no client of this server holds it or waits for it.
+	Resource *Resource `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	// Why it says nothing, or empty.
+	Problem       string `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AtHome) Reset() {
+	*x = AtHome{}
+	mi := &file_service_api_conclave_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AtHome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AtHome) ProtoMessage() {}
+
+func (x *AtHome) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AtHome.ProtoReflect.Descriptor instead.
+func (*AtHome) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *AtHome) GetServer() uint64 {
+	if x != nil {
+		return x.Server
+	}
+	return 0
+}
+
+func (x *AtHome) GetResource() *Resource {
+	if x != nil {
+		return x.Resource
+	}
+	return nil
+}
+
+func (x *AtHome) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
 }
 
 type Ended struct {
@@ -3371,7 +3639,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3383,7 +3651,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3396,7 +3664,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Ended) GetFence() uint64 {
@@ -3487,7 +3755,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3499,7 +3767,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3512,7 +3780,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WatchRequest) GetClass() Class {
@@ -3566,7 +3834,7 @@ type Changes struct {
 
 func (x *Changes) Reset() {
 	*x = Changes{}
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3578,7 +3846,7 @@ func (x *Changes) String() string {
 func (*Changes) ProtoMessage() {}
 
 func (x *Changes) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3591,7 +3859,7 @@ func (x *Changes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changes.ProtoReflect.Descriptor instead.
 func (*Changes) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Changes) GetResources() []*Resource {
@@ -3635,7 +3903,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3647,7 +3915,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3660,7 +3928,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SessionsRequest) GetAfter() []byte {
@@ -3694,7 +3962,7 @@ type SessionsResponse struct {
 
 func (x *SessionsResponse) Reset() {
 	*x = SessionsResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3706,7 +3974,7 @@ func (x *SessionsResponse) String() string {
 func (*SessionsResponse) ProtoMessage() {}
 
 func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3719,7 +3987,7 @@ func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsResponse.ProtoReflect.Descriptor instead.
 func (*SessionsResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SessionsResponse) GetSessions() []*Session {
@@ -3759,7 +4027,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +4039,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3784,7 +4052,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Session) GetId() []byte {
@@ -3876,7 +4144,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3888,7 +4156,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3901,7 +4169,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *EndSessionRequest) GetId() []byte {
@@ -3928,7 +4196,7 @@ type EndSessionResponse struct {
 
 func (x *EndSessionResponse) Reset() {
 	*x = EndSessionResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3940,7 +4208,7 @@ func (x *EndSessionResponse) String() string {
 func (*EndSessionResponse) ProtoMessage() {}
 
 func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3953,7 +4221,7 @@ func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
 func (*EndSessionResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *EndSessionResponse) GetHolds() uint32 {
@@ -3974,7 +4242,7 @@ type UpgradeRequest struct {
 
 func (x *UpgradeRequest) Reset() {
 	*x = UpgradeRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3986,7 +4254,7 @@ func (x *UpgradeRequest) String() string {
 func (*UpgradeRequest) ProtoMessage() {}
 
 func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3999,7 +4267,7 @@ func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *UpgradeRequest) GetAction() UpgradeRequest_Action {
@@ -4034,7 +4302,7 @@ type UpgradeResponse struct {
 
 func (x *UpgradeResponse) Reset() {
 	*x = UpgradeResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4046,7 +4314,7 @@ func (x *UpgradeResponse) String() string {
 func (*UpgradeResponse) ProtoMessage() {}
 
 func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4059,7 +4327,7 @@ func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *UpgradeResponse) GetLevel() uint32 {
@@ -4106,7 +4374,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4118,7 +4386,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4131,7 +4399,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -4154,7 +4422,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4166,7 +4434,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4179,7 +4447,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Observation) GetName() string {
@@ -4211,7 +4479,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4223,7 +4491,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4236,7 +4504,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
 }
 
 type MembersResponse struct {
@@ -4249,7 +4517,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4261,7 +4529,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4274,7 +4542,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *MembersResponse) GetCluster() string {
@@ -4305,7 +4573,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4317,7 +4585,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4330,7 +4598,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
@@ -4402,7 +4670,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4414,7 +4682,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4427,7 +4695,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AddMember) GetPeerAddress() string {
@@ -4453,7 +4721,7 @@ type PromoteMember struct {
 
 func (x *PromoteMember) Reset() {
 	*x = PromoteMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4465,7 +4733,7 @@ func (x *PromoteMember) String() string {
 func (*PromoteMember) ProtoMessage() {}
 
 func (x *PromoteMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4478,7 +4746,7 @@ func (x *PromoteMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
 func (*PromoteMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PromoteMember) GetId() uint64 {
@@ -4501,7 +4769,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4513,7 +4781,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4526,7 +4794,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RemoveMember) GetId() uint64 {
@@ -4553,7 +4821,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4565,7 +4833,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4578,7 +4846,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -4603,7 +4871,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4615,7 +4883,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4628,7 +4896,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -4671,7 +4939,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[55]
+	mi := &file_service_api_conclave_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4683,7 +4951,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[55]
+	mi := &file_service_api_conclave_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4696,7 +4964,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -4730,7 +4998,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4742,7 +5010,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4755,7 +5023,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *BackupRequest) GetStale() bool {
@@ -4774,7 +5042,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_service_api_conclave_proto_msgTypes[57]
+	mi := &file_service_api_conclave_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4786,7 +5054,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[57]
+	mi := &file_service_api_conclave_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4799,7 +5067,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -4807,6 +5075,464 @@ func (x *BackupChunk) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+type SetGuardRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Prefix string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Such as "suzuki-kasami", or empty for agreement.
+	Algorithm string `protobuf:"bytes,2,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
+	// Pairs such as "k=3", with commas between them, sorted by name.
+	Options string `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	// Have no guard of its own: that of a shorter prefix guards it then.
+	Remove bool `protobuf:"varint,4,opt,name=remove,proto3" json:"remove,omitempty"`
+	// After how long the change is cancelled; 0: never.
+	WaitNs int64 `protobuf:"varint,5,opt,name=wait_ns,json=waitNs,proto3" json:"wait_ns,omitempty"`
+	// Ask those to leave who hold a lock under the prefix. The reason is for them to read,
+	// at most 256 bytes.
+	Force         bool   `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
+	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetGuardRequest) Reset() {
+	*x = SetGuardRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetGuardRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetGuardRequest) ProtoMessage() {}
+
+func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetGuardRequest.ProtoReflect.Descriptor instead.
+func (*SetGuardRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *SetGuardRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *SetGuardRequest) GetAlgorithm() string {
+	if x != nil {
+		return x.Algorithm
+	}
+	return ""
+}
+
+func (x *SetGuardRequest) GetOptions() string {
+	if x != nil {
+		return x.Options
+	}
+	return ""
+}
+
+func (x *SetGuardRequest) GetRemove() bool {
+	if x != nil {
+		return x.Remove
+	}
+	return false
+}
+
+func (x *SetGuardRequest) GetWaitNs() int64 {
+	if x != nil {
+		return x.WaitNs
+	}
+	return 0
+}
+
+func (x *SetGuardRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+func (x *SetGuardRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type SetGuardResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetGuardResponse) Reset() {
+	*x = SetGuardResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetGuardResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetGuardResponse) ProtoMessage() {}
+
+func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetGuardResponse.ProtoReflect.Descriptor instead.
+func (*SetGuardResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{62}
+}
+
+type ViewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Answer from the server's own state, which may lag.
+	Stale         bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ViewRequest) Reset() {
+	*x = ViewRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ViewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ViewRequest) ProtoMessage() {}
+
+func (x *ViewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
+func (*ViewRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *ViewRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type ViewResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Epoch uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The servers that take part, by id.
+	Members []*Seat `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
+	// The seats of servers that are not members, or not any more.
+	Others []*Seat `protobuf:"bytes,3,rep,name=others,proto3" json:"others,omitempty"`
+	// The server that was elected to coordinate, or 0.
+	Coordinator   uint64        `protobuf:"varint,4,opt,name=coordinator,proto3" json:"coordinator,omitempty"`
+	Guards        []*GuardState `protobuf:"bytes,5,rep,name=guards,proto3" json:"guards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ViewResponse) Reset() {
+	*x = ViewResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ViewResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ViewResponse) ProtoMessage() {}
+
+func (x *ViewResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
+func (*ViewResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *ViewResponse) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *ViewResponse) GetMembers() []*Seat {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *ViewResponse) GetOthers() []*Seat {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+func (x *ViewResponse) GetCoordinator() uint64 {
+	if x != nil {
+		return x.Coordinator
+	}
+	return 0
+}
+
+func (x *ViewResponse) GetGuards() []*GuardState {
+	if x != nil {
+		return x.Guards
+	}
+	return nil
+}
+
+// Seat is the session of a server that guards locks by algorithms.
+type Seat struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Id     []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Server uint64                 `protobuf:"varint,2,opt,name=server,proto3" json:"server,omitempty"`
+	// Where the server takes clients.
+	ClientAddress string `protobuf:"bytes,3,opt,name=client_address,json=clientAddress,proto3" json:"client_address,omitempty"`
+	// What is left of its lease; only the leader knows it, else 0.
+	RemainingNs   int64 `protobuf:"varint,4,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Seat) Reset() {
+	*x = Seat{}
+	mi := &file_service_api_conclave_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Seat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Seat) ProtoMessage() {}
+
+func (x *Seat) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Seat.ProtoReflect.Descriptor instead.
+func (*Seat) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *Seat) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *Seat) GetServer() uint64 {
+	if x != nil {
+		return x.Server
+	}
+	return 0
+}
+
+func (x *Seat) GetClientAddress() string {
+	if x != nil {
+		return x.ClientAddress
+	}
+	return ""
+}
+
+func (x *Seat) GetRemainingNs() int64 {
+	if x != nil {
+		return x.RemainingNs
+	}
+	return 0
+}
+
+// GuardState is what guards a prefix, and what is to.
+type GuardState struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Prefix string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Such as "suzuki-kasami", or empty for agreement.
+	Algorithm string `protobuf:"bytes,2,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
+	Options   string `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	// The number of the change that is under way, or 0. All below is absent then.
+	Change        uint64 `protobuf:"varint,4,opt,name=change,proto3" json:"change,omitempty"`
+	NextAlgorithm string `protobuf:"bytes,5,opt,name=next_algorithm,json=nextAlgorithm,proto3" json:"next_algorithm,omitempty"`
+	NextOptions   string `protobuf:"bytes,6,opt,name=next_options,json=nextOptions,proto3" json:"next_options,omitempty"`
+	Remove        bool   `protobuf:"varint,7,opt,name=remove,proto3" json:"remove,omitempty"`
+	// Servers that have said that nothing is held there.
+	Quiet  []uint64 `protobuf:"varint,8,rep,packed,name=quiet,proto3" json:"quiet,omitempty"`
+	WaitNs int64    `protobuf:"varint,9,opt,name=wait_ns,json=waitNs,proto3" json:"wait_ns,omitempty"`
+	Reason string   `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The principal that asked for it; empty for an anonymous one.
+	By            string `protobuf:"bytes,11,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GuardState) Reset() {
+	*x = GuardState{}
+	mi := &file_service_api_conclave_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GuardState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GuardState) ProtoMessage() {}
+
+func (x *GuardState) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
+func (*GuardState) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *GuardState) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *GuardState) GetAlgorithm() string {
+	if x != nil {
+		return x.Algorithm
+	}
+	return ""
+}
+
+func (x *GuardState) GetOptions() string {
+	if x != nil {
+		return x.Options
+	}
+	return ""
+}
+
+func (x *GuardState) GetChange() uint64 {
+	if x != nil {
+		return x.Change
+	}
+	return 0
+}
+
+func (x *GuardState) GetNextAlgorithm() string {
+	if x != nil {
+		return x.NextAlgorithm
+	}
+	return ""
+}
+
+func (x *GuardState) GetNextOptions() string {
+	if x != nil {
+		return x.NextOptions
+	}
+	return ""
+}
+
+func (x *GuardState) GetRemove() bool {
+	if x != nil {
+		return x.Remove
+	}
+	return false
+}
+
+func (x *GuardState) GetQuiet() []uint64 {
+	if x != nil {
+		return x.Quiet
+	}
+	return nil
+}
+
+func (x *GuardState) GetWaitNs() int64 {
+	if x != nil {
+		return x.WaitNs
+	}
+	return 0
+}
+
+func (x *GuardState) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *GuardState) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
 }
 
 var File_service_api_conclave_proto protoreflect.FileDescriptor
@@ -4926,7 +5652,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05keeps\x18\x06 \x03(\v2\x11.conclave.v1.KeptR\x05keeps\"\r\n" +
 	"\vPingRequest\"\x0e\n" +
 	"\fPingResponse\"\x0f\n" +
-	"\rStatusRequest\"\xc1\x05\n" +
+	"\rStatusRequest\"\xe8\x05\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12\x16\n" +
@@ -4951,7 +5677,21 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"stateBytes\x12*\n" +
 	"\x11state_limit_bytes\x18\x14 \x01(\x04R\x0fstateLimitBytes\x12/\n" +
 	"\x14leader_since_unix_ns\x18\x15 \x01(\x03R\x11leaderSinceUnixNs\x12.\n" +
-	"\afigures\x18\x16 \x01(\v2\x14.conclave.v1.FiguresR\afigures\"\x92\x03\n" +
+	"\afigures\x18\x16 \x01(\v2\x14.conclave.v1.FiguresR\afigures\x12%\n" +
+	"\x04home\x18\x17 \x01(\v2\x11.conclave.v1.HomeR\x04home\"\xde\x01\n" +
+	"\x04Home\x12\x12\n" +
+	"\x04seat\x18\x01 \x01(\fR\x04seat\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12!\n" +
+	"\fremaining_ns\x18\x04 \x01(\x03R\vremainingNs\x12\x18\n" +
+	"\amissing\x18\x05 \x03(\x04R\amissing\x12\x1a\n" +
+	"\bsessions\x18\x06 \x01(\x04R\bsessions\x12\x14\n" +
+	"\x05names\x18\a \x01(\x04R\x05names\x12'\n" +
+	"\x05lanes\x18\b \x03(\v2\x11.conclave.v1.LaneR\x05lanes\"V\n" +
+	"\x04Lane\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\x04R\x06server\x12\x0e\n" +
+	"\x02up\x18\x02 \x01(\bR\x02up\x12&\n" +
+	"\x0eunacknowledged\x18\x03 \x01(\x04R\x0eunacknowledged\"\x92\x03\n" +
 	"\aFigures\x12\x1a\n" +
 	"\brequests\x18\x01 \x01(\x04R\brequests\x12\x18\n" +
 	"\areplies\x18\x02 \x01(\x04R\areplies\x12\x1c\n" +
@@ -4995,10 +5735,11 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05stale\x18\x05 \x01(\bR\x05stale\x12\x18\n" +
 	"\awaiters\x18\x06 \x01(\rR\awaiters\x12(\n" +
-	"\x05order\x18\a \x01(\x0e2\x12.conclave.v1.OrderR\x05order\"W\n" +
+	"\x05order\x18\a \x01(\x0e2\x12.conclave.v1.OrderR\x05order\"\x83\x01\n" +
 	"\fListResponse\x123\n" +
 	"\tresources\x18\x01 \x03(\v2\x15.conclave.v1.ResourceR\tresources\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"\xdf\x01\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\x12*\n" +
+	"\x06guards\x18\x03 \x03(\v2\x12.conclave.v1.GuardR\x06guards\"\xdf\x01\n" +
 	"\bResource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x14\n" +
@@ -5037,10 +5778,16 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05stale\x18\x03 \x01(\bR\x05stale\x12\x18\n" +
-	"\awaiters\x18\x04 \x01(\rR\awaiters\"l\n" +
+	"\awaiters\x18\x04 \x01(\rR\awaiters\"\xc1\x01\n" +
 	"\x0fExplainResponse\x121\n" +
 	"\bresource\x18\x01 \x01(\v2\x15.conclave.v1.ResourceR\bresource\x12&\n" +
-	"\x04past\x18\x02 \x03(\v2\x12.conclave.v1.EndedR\x04past\"\x8a\x02\n" +
+	"\x04past\x18\x02 \x03(\v2\x12.conclave.v1.EndedR\x04past\x12(\n" +
+	"\x05guard\x18\x03 \x01(\v2\x12.conclave.v1.GuardR\x05guard\x12)\n" +
+	"\x05homes\x18\x04 \x03(\v2\x13.conclave.v1.AtHomeR\x05homes\"m\n" +
+	"\x06AtHome\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\x04R\x06server\x121\n" +
+	"\bresource\x18\x02 \x01(\v2\x15.conclave.v1.ResourceR\bresource\x12\x18\n" +
+	"\aproblem\x18\x03 \x01(\tR\aproblem\"\x8a\x02\n" +
 	"\x05Ended\x12\x14\n" +
 	"\x05fence\x18\x01 \x01(\x04R\x05fence\x12\"\n" +
 	"\rsince_unix_ns\x18\x02 \x01(\x03R\vsinceUnixNs\x12\"\n" +
@@ -5142,7 +5889,43 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\rBackupRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"!\n" +
 	"\vBackupChunk\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data*\x9f\x03\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"\xc0\x01\n" +
+	"\x0fSetGuardRequest\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1c\n" +
+	"\talgorithm\x18\x02 \x01(\tR\talgorithm\x12\x18\n" +
+	"\aoptions\x18\x03 \x01(\tR\aoptions\x12\x16\n" +
+	"\x06remove\x18\x04 \x01(\bR\x06remove\x12\x17\n" +
+	"\await_ns\x18\x05 \x01(\x03R\x06waitNs\x12\x14\n" +
+	"\x05force\x18\x06 \x01(\bR\x05force\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\"\x12\n" +
+	"\x10SetGuardResponse\"#\n" +
+	"\vViewRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xcf\x01\n" +
+	"\fViewResponse\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12+\n" +
+	"\amembers\x18\x02 \x03(\v2\x11.conclave.v1.SeatR\amembers\x12)\n" +
+	"\x06others\x18\x03 \x03(\v2\x11.conclave.v1.SeatR\x06others\x12 \n" +
+	"\vcoordinator\x18\x04 \x01(\x04R\vcoordinator\x12/\n" +
+	"\x06guards\x18\x05 \x03(\v2\x17.conclave.v1.GuardStateR\x06guards\"x\n" +
+	"\x04Seat\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
+	"\x06server\x18\x02 \x01(\x04R\x06server\x12%\n" +
+	"\x0eclient_address\x18\x03 \x01(\tR\rclientAddress\x12!\n" +
+	"\fremaining_ns\x18\x04 \x01(\x03R\vremainingNs\"\xad\x02\n" +
+	"\n" +
+	"GuardState\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1c\n" +
+	"\talgorithm\x18\x02 \x01(\tR\talgorithm\x12\x18\n" +
+	"\aoptions\x18\x03 \x01(\tR\aoptions\x12\x16\n" +
+	"\x06change\x18\x04 \x01(\x04R\x06change\x12%\n" +
+	"\x0enext_algorithm\x18\x05 \x01(\tR\rnextAlgorithm\x12!\n" +
+	"\fnext_options\x18\x06 \x01(\tR\vnextOptions\x12\x16\n" +
+	"\x06remove\x18\a \x01(\bR\x06remove\x12\x14\n" +
+	"\x05quiet\x18\b \x03(\x04R\x05quiet\x12\x17\n" +
+	"\await_ns\x18\t \x01(\x03R\x06waitNs\x12\x16\n" +
+	"\x06reason\x18\n" +
+	" \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\v \x01(\tR\x02by*\x9f\x03\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCODE_OK\x10\x01\x12\x0f\n" +
@@ -5187,7 +5970,8 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\x80\t\n" +
+	"\x0eENDING_DROPPED\x10\x042\x86\n" +
+	"\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12D\n" +
 	"\n" +
@@ -5206,7 +5990,9 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x04Join\x12\x18.conclave.v1.JoinRequest\x1a\x19.conclave.v1.JoinResponse\x12M\n" +
 	"\n" +
 	"EndSession\x12\x1e.conclave.v1.EndSessionRequest\x1a\x1f.conclave.v1.EndSessionResponse\x12D\n" +
-	"\aUpgrade\x12\x1b.conclave.v1.UpgradeRequest\x1a\x1c.conclave.v1.UpgradeResponse\x12@\n" +
+	"\aUpgrade\x12\x1b.conclave.v1.UpgradeRequest\x1a\x1c.conclave.v1.UpgradeResponse\x12G\n" +
+	"\bSetGuard\x12\x1c.conclave.v1.SetGuardRequest\x1a\x1d.conclave.v1.SetGuardResponse\x12;\n" +
+	"\x04View\x12\x18.conclave.v1.ViewRequest\x1a\x19.conclave.v1.ViewResponse\x12@\n" +
 	"\x06Backup\x12\x1a.conclave.v1.BackupRequest\x1a\x18.conclave.v1.BackupChunk0\x01B1Z/github.com/conclave-io/conclave/service/api;apib\x06proto3"
 
 var (
@@ -5222,7 +6008,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -5255,39 +6041,48 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*PingResponse)(nil),          // 28: conclave.v1.PingResponse
 	(*StatusRequest)(nil),         // 29: conclave.v1.StatusRequest
 	(*StatusResponse)(nil),        // 30: conclave.v1.StatusResponse
-	(*Figures)(nil),               // 31: conclave.v1.Figures
-	(*Latency)(nil),               // 32: conclave.v1.Latency
-	(*Member)(nil),                // 33: conclave.v1.Member
-	(*ListRequest)(nil),           // 34: conclave.v1.ListRequest
-	(*ListResponse)(nil),          // 35: conclave.v1.ListResponse
-	(*Resource)(nil),              // 36: conclave.v1.Resource
-	(*Holder)(nil),                // 37: conclave.v1.Holder
-	(*Waiter)(nil),                // 38: conclave.v1.Waiter
-	(*ExplainRequest)(nil),        // 39: conclave.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 40: conclave.v1.ExplainResponse
-	(*Ended)(nil),                 // 41: conclave.v1.Ended
-	(*WatchRequest)(nil),          // 42: conclave.v1.WatchRequest
-	(*Changes)(nil),               // 43: conclave.v1.Changes
-	(*SessionsRequest)(nil),       // 44: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil),      // 45: conclave.v1.SessionsResponse
-	(*Session)(nil),               // 46: conclave.v1.Session
-	(*EndSessionRequest)(nil),     // 47: conclave.v1.EndSessionRequest
-	(*EndSessionResponse)(nil),    // 48: conclave.v1.EndSessionResponse
-	(*UpgradeRequest)(nil),        // 49: conclave.v1.UpgradeRequest
-	(*UpgradeResponse)(nil),       // 50: conclave.v1.UpgradeResponse
-	(*ObserveRequest)(nil),        // 51: conclave.v1.ObserveRequest
-	(*Observation)(nil),           // 52: conclave.v1.Observation
-	(*MembersRequest)(nil),        // 53: conclave.v1.MembersRequest
-	(*MembersResponse)(nil),       // 54: conclave.v1.MembersResponse
-	(*ChangeMembersRequest)(nil),  // 55: conclave.v1.ChangeMembersRequest
-	(*AddMember)(nil),             // 56: conclave.v1.AddMember
-	(*PromoteMember)(nil),         // 57: conclave.v1.PromoteMember
-	(*RemoveMember)(nil),          // 58: conclave.v1.RemoveMember
-	(*ChangeMembersResponse)(nil), // 59: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 60: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 61: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 62: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 63: conclave.v1.BackupChunk
+	(*Home)(nil),                  // 31: conclave.v1.Home
+	(*Lane)(nil),                  // 32: conclave.v1.Lane
+	(*Figures)(nil),               // 33: conclave.v1.Figures
+	(*Latency)(nil),               // 34: conclave.v1.Latency
+	(*Member)(nil),                // 35: conclave.v1.Member
+	(*ListRequest)(nil),           // 36: conclave.v1.ListRequest
+	(*ListResponse)(nil),          // 37: conclave.v1.ListResponse
+	(*Resource)(nil),              // 38: conclave.v1.Resource
+	(*Holder)(nil),                // 39: conclave.v1.Holder
+	(*Waiter)(nil),                // 40: conclave.v1.Waiter
+	(*ExplainRequest)(nil),        // 41: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 42: conclave.v1.ExplainResponse
+	(*AtHome)(nil),                // 43: conclave.v1.AtHome
+	(*Ended)(nil),                 // 44: conclave.v1.Ended
+	(*WatchRequest)(nil),          // 45: conclave.v1.WatchRequest
+	(*Changes)(nil),               // 46: conclave.v1.Changes
+	(*SessionsRequest)(nil),       // 47: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil),      // 48: conclave.v1.SessionsResponse
+	(*Session)(nil),               // 49: conclave.v1.Session
+	(*EndSessionRequest)(nil),     // 50: conclave.v1.EndSessionRequest
+	(*EndSessionResponse)(nil),    // 51: conclave.v1.EndSessionResponse
+	(*UpgradeRequest)(nil),        // 52: conclave.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 53: conclave.v1.UpgradeResponse
+	(*ObserveRequest)(nil),        // 54: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 55: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 56: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 57: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 58: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 59: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 60: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 61: conclave.v1.RemoveMember
+	(*ChangeMembersResponse)(nil), // 62: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 63: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 64: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 65: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 66: conclave.v1.BackupChunk
+	(*SetGuardRequest)(nil),       // 67: conclave.v1.SetGuardRequest
+	(*SetGuardResponse)(nil),      // 68: conclave.v1.SetGuardResponse
+	(*ViewRequest)(nil),           // 69: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 70: conclave.v1.ViewResponse
+	(*Seat)(nil),                  // 71: conclave.v1.Seat
+	(*GuardState)(nil),            // 72: conclave.v1.GuardState
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	10, // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -5309,80 +6104,93 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	1,  // 16: conclave.v1.Kept.class:type_name -> conclave.v1.Class
 	1,  // 17: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
 	0,  // 18: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	37, // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	39, // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
 	23, // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
 	22, // 21: conclave.v1.Reply.guard:type_name -> conclave.v1.Guard
-	38, // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
+	40, // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
 	1,  // 23: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
-	37, // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
+	39, // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
 	26, // 25: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
-	38, // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
+	40, // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
 	1,  // 27: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
-	37, // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
+	39, // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
 	15, // 29: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
-	33, // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	31, // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
-	32, // 32: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
-	2,  // 33: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
-	1,  // 34: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	3,  // 35: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
-	36, // 36: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,  // 37: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	37, // 38: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	38, // 39: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,  // 40: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	36, // 41: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	41, // 42: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	4,  // 43: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,  // 44: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	36, // 45: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	46, // 46: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	5,  // 47: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	37, // 48: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	33, // 49: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	56, // 50: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	57, // 51: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	58, // 52: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	33, // 53: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	6,  // 54: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,  // 55: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	27, // 56: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10, // 57: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	29, // 58: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	34, // 59: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	39, // 60: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	24, // 61: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	42, // 62: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	44, // 63: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	51, // 64: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	53, // 65: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	55, // 66: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	60, // 67: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	47, // 68: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	49, // 69: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	62, // 70: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,  // 71: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,  // 72: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28, // 73: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21, // 74: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30, // 75: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	35, // 76: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	40, // 77: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25, // 78: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	43, // 79: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	45, // 80: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	52, // 81: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	54, // 82: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	59, // 83: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	61, // 84: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	48, // 85: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	50, // 86: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	63, // 87: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	71, // [71:88] is the sub-list for method output_type
-	54, // [54:71] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	35, // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	33, // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
+	31, // 32: conclave.v1.StatusResponse.home:type_name -> conclave.v1.Home
+	32, // 33: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
+	34, // 34: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
+	2,  // 35: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
+	1,  // 36: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	3,  // 37: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
+	38, // 38: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	22, // 39: conclave.v1.ListResponse.guards:type_name -> conclave.v1.Guard
+	1,  // 40: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	39, // 41: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	40, // 42: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,  // 43: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	38, // 44: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	44, // 45: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	22, // 46: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
+	43, // 47: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
+	38, // 48: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
+	4,  // 49: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,  // 50: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	38, // 51: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	49, // 52: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	5,  // 53: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	39, // 54: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	35, // 55: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	59, // 56: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	60, // 57: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	61, // 58: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	35, // 59: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	71, // 60: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	71, // 61: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	72, // 62: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	6,  // 63: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,  // 64: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	27, // 65: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10, // 66: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	29, // 67: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	36, // 68: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	41, // 69: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	24, // 70: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	45, // 71: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	47, // 72: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	54, // 73: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	56, // 74: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	58, // 75: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	63, // 76: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	50, // 77: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	52, // 78: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	67, // 79: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	69, // 80: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	65, // 81: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,  // 82: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,  // 83: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28, // 84: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21, // 85: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30, // 86: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	37, // 87: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	42, // 88: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25, // 89: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	46, // 90: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	48, // 91: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	55, // 92: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	57, // 93: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	62, // 94: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	64, // 95: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	51, // 96: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	53, // 97: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	68, // 98: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	70, // 99: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	66, // 100: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	82, // [82:101] is the sub-list for method output_type
+	63, // [63:82] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -5401,7 +6209,7 @@ func file_service_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[49].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[52].OneofWrappers = []any{
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
@@ -5412,7 +6220,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   58,
+			NumMessages:   67,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

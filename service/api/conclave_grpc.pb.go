@@ -40,6 +40,8 @@ const (
 	Conclave_Join_FullMethodName          = "/conclave.v1.Conclave/Join"
 	Conclave_EndSession_FullMethodName    = "/conclave.v1.Conclave/EndSession"
 	Conclave_Upgrade_FullMethodName       = "/conclave.v1.Conclave/Upgrade"
+	Conclave_SetGuard_FullMethodName      = "/conclave.v1.Conclave/SetGuard"
+	Conclave_View_FullMethodName          = "/conclave.v1.Conclave/View"
 	Conclave_Backup_FullMethodName        = "/conclave.v1.Conclave/Backup"
 )
 
@@ -112,6 +114,13 @@ type ConclaveClient interface {
 	EndSession(ctx context.Context, in *EndSessionRequest, opts ...grpc.CallOption) (*EndSessionResponse, error)
 	// Upgrade shows the level of the cluster's formats, or changes it.
 	Upgrade(ctx context.Context, in *UpgradeRequest, opts ...grpc.CallOption) (*UpgradeResponse, error)
+	// SetGuard begins to change what guards the locks whose names begin with a prefix. It
+	// returns when the change has begun: it is made once nothing is held under the prefix,
+	// and until then nothing more is granted there. To set what guards the prefix already
+	// cancels a change. Below level 3 it fails with INVALID_ARGUMENT.
+	SetGuard(ctx context.Context, in *SetGuardRequest, opts ...grpc.CallOption) (*SetGuardResponse, error)
+	// View returns which servers guard locks by algorithms, and what guards which prefix.
+	View(ctx context.Context, in *ViewRequest, opts ...grpc.CallOption) (*ViewResponse, error)
 	// Backup returns the state of the cluster at one moment as a file, in chunks:
 	// what a new cluster can begin from. Any server takes the call, and passes it
 	// to the leader.
@@ -310,6 +319,26 @@ func (c *conclaveClient) Upgrade(ctx context.Context, in *UpgradeRequest, opts .
 	return out, nil
 }
 
+func (c *conclaveClient) SetGuard(ctx context.Context, in *SetGuardRequest, opts ...grpc.CallOption) (*SetGuardResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetGuardResponse)
+	err := c.cc.Invoke(ctx, Conclave_SetGuard_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *conclaveClient) View(ctx context.Context, in *ViewRequest, opts ...grpc.CallOption) (*ViewResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ViewResponse)
+	err := c.cc.Invoke(ctx, Conclave_View_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *conclaveClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[4], Conclave_Backup_FullMethodName, cOpts...)
@@ -398,6 +427,13 @@ type ConclaveServer interface {
 	EndSession(context.Context, *EndSessionRequest) (*EndSessionResponse, error)
 	// Upgrade shows the level of the cluster's formats, or changes it.
 	Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error)
+	// SetGuard begins to change what guards the locks whose names begin with a prefix. It
+	// returns when the change has begun: it is made once nothing is held under the prefix,
+	// and until then nothing more is granted there. To set what guards the prefix already
+	// cancels a change. Below level 3 it fails with INVALID_ARGUMENT.
+	SetGuard(context.Context, *SetGuardRequest) (*SetGuardResponse, error)
+	// View returns which servers guard locks by algorithms, and what guards which prefix.
+	View(context.Context, *ViewRequest) (*ViewResponse, error)
 	// Backup returns the state of the cluster at one moment as a file, in chunks:
 	// what a new cluster can begin from. Any server takes the call, and passes it
 	// to the leader.
@@ -459,6 +495,12 @@ func (UnimplementedConclaveServer) EndSession(context.Context, *EndSessionReques
 }
 func (UnimplementedConclaveServer) Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Upgrade not implemented")
+}
+func (UnimplementedConclaveServer) SetGuard(context.Context, *SetGuardRequest) (*SetGuardResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetGuard not implemented")
+}
+func (UnimplementedConclaveServer) View(context.Context, *ViewRequest) (*ViewResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method View not implemented")
 }
 func (UnimplementedConclaveServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -736,6 +778,42 @@ func _Conclave_Upgrade_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Conclave_SetGuard_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetGuardRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).SetGuard(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_SetGuard_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).SetGuard(ctx, req.(*SetGuardRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Conclave_View_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ViewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).View(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_View_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).View(ctx, req.(*ViewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Conclave_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -801,6 +879,14 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Upgrade",
 			Handler:    _Conclave_Upgrade_Handler,
+		},
+		{
+			MethodName: "SetGuard",
+			Handler:    _Conclave_SetGuard_Handler,
+		},
+		{
+			MethodName: "View",
+			Handler:    _Conclave_View_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

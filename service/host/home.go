@@ -256,19 +256,19 @@ func (h *Host) movedFrom(name string) registry.Result {
 	return registry.Result{Code: registry.Moved, Message: fmt.Sprintf("%q is guarded by agreement: ask the leader", name), Guard: guard}
 }
 
-// Revoke asks the holder of a name to leave, or the one with a fence. It reports whether
-// a client of this home holds it so. A hold that is still there one T_h later is dropped
+// Revoke asks the holder of a name to leave, or the one with a fence. It returns the fence
+// of the hold, or that no client of this home has one. A hold that is still there one T_h later is dropped
 // (H9).
-func (h *Host) Revoke(now int64, c *registry.Command) (held bool) {
+func (h *Host) Revoke(now int64, c *registry.Command) (fence uint64, held bool) {
 	defer h.guard()
 	if h.output.Err != nil {
-		return false
+		return 0, false
 	}
 	h.begin(now)
 	result := h.home.reg.Revoke(c, &h.home.fx)
 	h.answerAll()
 	h.finish()
-	return result.Code == registry.OK
+	return result.Fence, result.Code == registry.OK
 }
 
 // tend ends sessions whose time is over (H5), tries, and holds that were revoked (H9).

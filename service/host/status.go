@@ -57,3 +57,9 @@ func (h *Host) Idle() bool { return h.seat.id == registry.SessionID{} && !h.serv
 func (h *Host) Takes() bool {
 	return h.output.Err == nil && (h.member.State != view.Out || h.home.reg.Counts().Sessions > 0)
 }
+
+// Explain tells who holds a lock at this home, who waits for it here, and how its last
+// holds ended here. Known is false if nobody does either.
+func (h *Host) Explain(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {
+	return h.home.reg.Explain(registry.Lock, name, waiters)
+}

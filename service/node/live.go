@@ -333,8 +333,15 @@ func (n *Node) Live() host.Status {
 }
 
 // RevokeLive asks those to leave that hold a lock here, as their home, which an algorithm
-// guards. It reports whether anybody does.
-func (n *Node) RevokeLive(c *registry.Command) (held bool) {
-	n.live.with(func(h *host.Host, now int64) { held = h.Revoke(now, c) })
-	return held
+// guards. It returns the fence of a hold, or that there is none.
+func (n *Node) RevokeLive(c *registry.Command) (fence uint64, held bool) {
+	n.live.with(func(h *host.Host, now int64) { fence, held = h.Revoke(now, c) })
+	return fence, held
+}
+
+// ExplainLive tells who holds a lock at this server as the home, who waits for it here, and
+// how its last holds ended here.
+func (n *Node) ExplainLive(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {
+	n.live.with(func(h *host.Host, _ int64) { res, known, past = h.Explain(name, waiters) })
+	return res, known, past
 }

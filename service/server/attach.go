@@ -13,6 +13,7 @@ import (
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
 	"github.com/conclave-io/conclave/service/stream"
 )
@@ -43,15 +44,7 @@ func (s service) Attach(frames attachStream) error {
 	if err != nil {
 		return err
 	}
-	cut := make(chan struct{})
-	out := newOutbox(who, func() {
-		s.log.Warn("a client does not take its replies and is cut off", "remote", who.Remote)
-		if who.Vouched { // others come over the same connection
-			close(cut)
-		} else {
-			go hangUp(ctx)
-		}
-	})
+	out, cut := s.outboxFor(ctx, who)
 	s.metrics.attached.Add(1)
 	defer s.metrics.attached.Add(-1)
 	conn, err := s.connect(ctx, out)
@@ -62,9 +55,33 @@ func (s service) Attach(frames attachStream) error {
 		return s.dismiss(frames, nil)
 	}
 	defer conn.Close()
+	return s.converse(frames, conn, out, cut)
+}
+
+// outboxFor returns an outbox for a stream. If its client does not take its replies, the
+// connection is closed, or cut is, if others come over the same connection.
+func (s *Server) outboxFor(ctx context.Context, who caller) (out *outbox, cut chan struct{}) {
+	cut = make(chan struct{})
+	return newOutbox(who, func() {
+		s.log.Warn("a client does not take its replies and is cut off", "remote", who.Remote)
+		if who.Vouched {
+			close(cut)
+		} else {
+			go hangUp(ctx)
+		}
+	}), cut
+}
+
+// submitter takes the requests of a stream.
+type submitter interface {
+	Submit(ctx context.Context, commands []registry.Command) error
+}
+
+// converse reads and writes until the stream ends.
+func (s *Server) converse(frames attachStream, conn submitter, out *outbox, cut chan struct{}) error {
 	// The reader ends with the stream's context, so when this function returns.
 	s.tasks.Go(func() { out.end(s.read(frames, conn, out)) })
-	if who.Vouched {
+	if out.sessions.caller.Vouched {
 		return s.writeUntil(cut, frames, out)
 	}
 	return s.write(frames, out)
@@ -95,7 +112,7 @@ func (s *Server) connect(ctx context.Context, client node.Client) (*node.Conn, e
 
 // read passes requests on until the client sends no more. It returns a farewell
 // if that is the client's fault.
-func (s *Server) read(frames attachStream, conn *node.Conn, out *outbox) *api.Farewell {
+func (s *Server) read(frames attachStream, conn submitter, out *outbox) *api.Farewell {
 	ctx := frames.Context()
 	for {
 		frame, err := frames.Recv()
@@ -105,6 +122,7 @@ func (s *Server) read(frames attachStream, conn *node.Conn, out *outbox) *api.Fa
 			}
 			return &api.Farewell{Code: api.Code_CODE_INVALID, Message: status.Convert(err).Message()}
 		}
+		s.divert(ctx, frame, out)
 		commands, refused, farewell := stream.Commands(out.sessions.caller, out.sessions, frame)
 		if farewell != nil {
 			return farewell
@@ -157,6 +175,8 @@ func (s *Server) part(frames attachStream, out *outbox) error {
 	switch farewell, deposed := out.parting(); {
 	case farewell != nil:
 		return s.dismiss(frames, farewell)
+	case deposed && out.home:
+		return s.turnAway(frames)
 	case deposed:
 		return s.dismiss(frames, nil)
 	}

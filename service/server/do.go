@@ -47,6 +47,9 @@ func (s *Server) do(ctx context.Context, req *api.Request) *api.Reply {
 	}
 	ctx, cancel := deadlineFor(withCaller(ctx, who), waits(req))
 	defer cancel()
+	if s.revokesLive(ctx, req) {
+		return s.revokeLive(ctx, who, req)
+	}
 	if req.GetSequence() != 0 || passedOn(ctx) {
 		return s.carryOut(ctx, req)
 	}

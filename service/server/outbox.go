@@ -15,6 +15,8 @@ import (
 // it and the one that empties it.
 type outbox struct {
 	sessions *sessions
+	// home says that the sessions are those of this server.
+	home bool
 	// overflow is called once, if the client does not take its replies.
 	overflow func()
 	// wake has a value if there may be news for the writer.

@@ -38,6 +38,7 @@ func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 	answer := &api.StatusResponse{
 		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
 		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.figures(),
+		Home: homeOf(s.node.Live()),
 	}
 	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })
 	if errors.Is(err, node.ErrNotLeader) {
@@ -88,6 +89,9 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 		page, answer.More, complete = rank(state, class, limited(req.GetLimit()), waiters(req.GetWaiters()))
 		for i := range page {
 			answer.Resources = append(answer.Resources, convert.Resource(&page[i]))
+		}
+		if class == registry.Lock {
+			answer.Guards = liveGuards(state.Live(), req.GetPrefix())
 		}
 	}
 	answer, err = read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ListResponse, error) {
@@ -142,10 +146,23 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 		for i := range past {
 			answer.Past = append(answer.Past, convert.Ended(&past[i]))
 		}
+		if g := state.Live().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Live() {
+			answer.Guard = &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm}
+		}
 	}
-	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ExplainResponse, error) {
+	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ExplainResponse, error) {
 		return leader.Explain(ctx, req)
 	})
+	switch {
+	case err != nil || answer.GetGuard() == nil:
+	case !passedOn(ctx):
+		s.explainAtHomes(ctx, req, answer)
+	case req.GetStale(): // a member asks
+		guard := answer.Guard
+		answer = s.explainHere(req)
+		answer.Guard = guard
+	}
+	return answer, err
 }
 
 // Waits tells who waits and keeps something meanwhile.

@@ -40,6 +40,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/revoke", s.timed("revoke", s.postRevoke))
 	mux.HandleFunc("GET /v1/upgrade", s.timed("upgrade", s.getUpgrade))
 	mux.HandleFunc("POST /v1/upgrade", s.timed("upgrade", s.postUpgrade))
+	mux.HandleFunc("GET /v1/view", s.timed("view", s.getView))
+	mux.HandleFunc("POST /v1/guards", s.timed("set_guard", s.postGuards))
 	mux.HandleFunc("GET /v1/status", s.timed("status", s.getStatus))
 	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))
 	mux.HandleFunc("GET /v1/locks", s.timed("locks", s.getLocks))

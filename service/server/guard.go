@@ -1,0 +1,231 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/host"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// SetGuard begins to change what guards a prefix.
+func (s service) SetGuard(ctx context.Context, req *api.SetGuardRequest) (*api.SetGuardResponse, error) {
+	defer s.metrics.call("set_guard", time.Now())
+	return s.setGuard(ctx, req)
+}
+
+func (s *Server) setGuard(ctx context.Context, req *api.SetGuardRequest) (*api.SetGuardResponse, error) {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	command := registry.Command{
+		Op: registry.OpGuard, Name: req.GetPrefix(), Value: req.GetReason(), Origin: who.Origin(),
+		Live: &registry.Live{
+			Use:    view.Use{Algorithm: req.GetAlgorithm(), Options: req.GetOptions()},
+			Remove: req.GetRemove(), Wait: req.GetWaitNs(), Force: req.GetForce(),
+		},
+	}
+	if err := host.Check(command.Live.Use); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	command.Origin.Request = requestOf(ctx, who)
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
+	return onLeader(ctx, s, func(ctx context.Context) (*api.SetGuardResponse, error) {
+		return &api.SetGuardResponse{}, s.carryOutAlone(ctx, command)
+	}, func(ctx context.Context, leader api.ConclaveClient) (*api.SetGuardResponse, error) {
+		return leader.SetGuard(ctx, req)
+	})
+}
+
+// View returns which servers take part, and what guards which prefix.
+func (s service) View(ctx context.Context, req *api.ViewRequest) (*api.ViewResponse, error) {
+	defer s.metrics.call("view", time.Now())
+	return s.view(ctx, req)
+}
+
+func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewResponse, error) {
+	answer := new(api.ViewResponse)
+	look := func(state node.State) {
+		l := state.Live()
+		answer.Epoch, answer.Coordinator = l.Epoch, l.Coordinator
+		answer.Members = s.seats(ctx, l.Members)
+		for _, seat := range s.seats(ctx, l.Seats) {
+			if !member(answer.Members, seat) {
+				answer.Others = append(answer.Others, seat)
+			}
+		}
+		for i := range l.Guards {
+			answer.Guards = append(answer.Guards, guardState(&l.Guards[i]))
+		}
+	}
+	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ViewResponse, error) {
+		return leader.View(ctx, req)
+	})
+}
+
+func member(members []*api.Seat, seat *api.Seat) bool {
+	for _, m := range members {
+		if string(m.GetId()) == string(seat.GetId()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) seats(ctx context.Context, seats []view.Seat) (list []*api.Seat) {
+	sessions := make([]registry.Session, len(seats))
+	for i := range seats {
+		sessions[i].ID = registry.SeatID(seats[i])
+	}
+	for i, left := range s.remaining(ctx, sessions) { // in their order
+		list = append(list, &api.Seat{Id: sessions[i].ID[:], Server: seats[i].Server, ClientAddress: s.node.ClientAddress(seats[i].Server), RemainingNs: left})
+	}
+	return list
+}
+
+func guardState(g *view.Guard) *api.GuardState {
+	state := &api.GuardState{Prefix: g.Prefix, Algorithm: g.Use.Algorithm, Options: g.Use.Options}
+	if g.Change != 0 {
+		state.Change, state.NextAlgorithm, state.NextOptions, state.Remove = g.Change, g.Next.Algorithm, g.Next.Options, g.Remove
+		state.Quiet, state.WaitNs, state.Reason, state.By = g.Quiet, g.Terms.Wait, g.Terms.Reason, g.Terms.By
+	}
+	return state
+}
+
+// homeOf is what this server says of itself as a home.
+func homeOf(h host.Status) *api.Home {
+	home := &api.Home{
+		Epoch: h.View.Epoch, State: h.State.String(), RemainingNs: h.Remaining, Missing: h.Missing,
+		Sessions: uint64(h.Sessions), Names: uint64(h.Names),
+	}
+	if h.Seat != (registry.SessionID{}) {
+		home.Seat = h.Seat[:]
+	}
+	for _, l := range h.Links {
+		home.Lanes = append(home.Lanes, &api.Lane{Server: l.Server, Up: l.Up, Unacknowledged: uint64(l.Unacked)})
+	}
+	return home
+}
+
+// liveGuards returns the guards of locks that a list of a prefix lacks, as algorithms
+// guard them.
+func liveGuards(l *view.Log, prefix string) (guards []*api.Guard) {
+	for _, g := range l.Guards {
+		if g.Use.Live() && (strings.HasPrefix(g.Prefix, prefix) || strings.HasPrefix(prefix, g.Prefix)) {
+			guards = append(guards, &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm})
+		}
+	}
+	return guards
+}
+
+// guardJSON is what guards a prefix, and what is to.
+type guardJSON struct {
+	Prefix    string      `json:"prefix"`
+	Algorithm string      `json:"algorithm"`
+	Options   string      `json:"options,omitempty"`
+	Change    *changeJSON `json:"change,omitempty"`
+}
+
+// changeJSON is a change that is under way.
+type changeJSON struct {
+	Algorithm string   `json:"algorithm"`
+	Options   string   `json:"options,omitempty"`
+	Remove    bool     `json:"remove,omitempty"`
+	Quiet     []uint64 `json:"quiet,omitempty"`
+	Wait      spanJSON `json:"wait,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	By        string   `json:"by,omitempty"`
+}
+
+// seatJSON is the seat of a server.
+type seatJSON struct {
+	ID        sessionID `json:"id"`
+	Server    uint64    `json:"server"`
+	Address   string    `json:"client_address"`
+	Remaining spanJSON  `json:"remaining,omitempty"`
+}
+
+func seatsJSON(seats []*api.Seat) []seatJSON {
+	list := []seatJSON{}
+	for _, s := range seats {
+		list = append(list, seatJSON{s.GetId(), s.GetServer(), s.GetClientAddress(), spanJSON(s.GetRemainingNs())})
+	}
+	return list
+}
+
+// getView serves GET /v1/view.
+func (s *Server) getView(r *http.Request) (any, error) {
+	p := newParameters(r)
+	stale := p.truth("stale")
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	answer, err := s.view(r.Context(), &api.ViewRequest{Stale: stale})
+	if err != nil {
+		return nil, err
+	}
+	guards := []guardJSON{}
+	for _, g := range answer.GetGuards() {
+		one := guardJSON{Prefix: g.GetPrefix(), Algorithm: agreed(g.GetAlgorithm()), Options: g.GetOptions()}
+		if g.GetChange() != 0 {
+			one.Change = &changeJSON{agreed(g.GetNextAlgorithm()), g.GetNextOptions(), g.GetRemove(), g.GetQuiet(), spanJSON(g.GetWaitNs()), g.GetReason(), g.GetBy()}
+		}
+		guards = append(guards, one)
+	}
+	return struct {
+		Epoch       uint64      `json:"epoch"`
+		Coordinator uint64      `json:"coordinator"`
+		Members     []seatJSON  `json:"members"`
+		Others      []seatJSON  `json:"others"`
+		Guards      []guardJSON `json:"guards"`
+	}{answer.GetEpoch(), answer.GetCoordinator(), seatsJSON(answer.GetMembers()), seatsJSON(answer.GetOthers()), guards}, nil
+}
+
+// agreement is what JSON calls the guard that is no algorithm between servers.
+const agreement = "agreement"
+
+func agreed(algorithm string) string {
+	if algorithm == "" {
+		return agreement
+	}
+	return algorithm
+}
+
+// postGuards serves POST /v1/guards.
+func (s *Server) postGuards(r *http.Request) (any, error) {
+	var body struct {
+		Prefix    string   `json:"prefix"`
+		Algorithm string   `json:"algorithm"`
+		Options   string   `json:"options"`
+		Remove    bool     `json:"remove"`
+		Wait      spanJSON `json:"wait"`
+		Force     bool     `json:"force"`
+		Reason    string   `json:"reason"`
+	}
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	if body.Remove == (body.Algorithm != "") {
+		return nil, malformed("algorithm: name one, or agreement, or set remove")
+	}
+	req := &api.SetGuardRequest{
+		Prefix: body.Prefix, Options: body.Options, Remove: body.Remove, WaitNs: int64(body.Wait), Force: body.Force, Reason: body.Reason,
+	}
+	if body.Algorithm != agreement {
+		req.Algorithm = body.Algorithm
+	}
+	_, err := s.setGuard(r.Context(), req)
+	return body, err
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/stream"
+)
+
+// AttachHome serves one process whose sessions this server keeps by itself.
+func (s service) AttachHome(frames attachStream) error {
+	ctx := frames.Context()
+	who, err := callerOf(ctx)
+	if err != nil {
+		return err
+	}
+	out, cut := s.outboxFor(ctx, who)
+	out.home = true
+	welcome := &api.Welcome{Cluster: s.identity, Server: s.cfg.ID, Version: protocolVersion}
+	conn, err := s.node.ConnectHome(out)
+	if err == nil {
+		defer conn.Close()
+		welcome.Seat, welcome.LeaseNs = conn.Seat[:], int64(conn.Lease)
+	}
+	if err := frames.Send(&api.ServerFrame{Welcome: welcome}); err != nil {
+		return err
+	}
+	if err != nil {
+		return s.turnAway(frames)
+	}
+	s.metrics.attached.Add(1)
+	defer s.metrics.attached.Add(-1)
+	return s.converse(frames, conn, out, cut)
+}
+
+// turnAway says goodbye to the client of a home that this server is not, or not any more.
+func (s *Server) turnAway(frames attachStream) error {
+	farewell := &api.Farewell{Code: api.Code_CODE_NOT_MEMBER, Message: fmt.Sprintf("server %d takes no part in the view: ask a member", s.cfg.ID)}
+	// A server that stops knows of no members.
+	_ = s.node.View(frames.Context(), func(r *replica.Replica) {
+		for _, m := range r.Registry().Live().Members {
+			if address := s.node.ClientAddress(m.Server); address != "" && m.Server != s.cfg.ID {
+				farewell.Members = append(farewell.Members, address)
+			}
+		}
+	})
+	return frames.Send(&api.ServerFrame{Farewell: farewell})
+}
+
+// divert takes those requests out of a frame that ask for locks back which algorithms
+// guard: whoever is the home of a holder has to hear of it, whether this server leads or
+// not. They are answered by a refusal or its opposite, when all homes have been asked.
+func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox) {
+	kept := frame.Requests[:0]
+	for _, req := range frame.Requests {
+		if req.GetRevoke() == nil || !s.revokesLive(ctx, req) {
+			kept = append(kept, req)
+			continue
+		}
+		s.tasks.Go(func() { out.refuse([]*api.Reply{s.do(ctx, req)}) })
+	}
+	frame.Requests = kept
+}
+
+// revokesLive reports whether a request asks for a lock back that an algorithm guards.
+func (s *Server) revokesLive(ctx context.Context, req *api.Request) (live bool) {
+	if req.GetRevoke() == nil || req.GetRevoke().GetClass() != api.Class_CLASS_LOCK {
+		return false
+	}
+	_ = s.node.View(ctx, func(r *replica.Replica) { // a server that stops revokes nothing
+		g := r.Registry().Live().GuardOf(req.GetRevoke().GetName())
+		live = g != nil && g.Use.Live()
+	})
+	return live
+}
+
+// revokeLive asks those to leave who hold a lock at any home (H9).
+func (s *Server) revokeLive(ctx context.Context, who caller, req *api.Request) *api.Reply {
+	command, _ := who.Command(req) // it was looked at before
+	if passedOn(ctx) {
+		return s.revokeHere(req, command)
+	}
+	replies := atMembers(ctx, s, func(context.Context) (*api.Reply, error) { return s.revokeHere(req, command), nil },
+		func(ctx context.Context, member api.ConclaveClient) (*api.Reply, error) {
+			return member.Do(ctx, who.PassedOn(req))
+		})
+	answer := s.revokeNone(req)
+	for _, r := range replies {
+		switch {
+		case r.err != nil:
+			answer = stream.Refusal(req, api.Code_CODE_UNAVAILABLE, fmt.Sprintf("server %d did not answer whether a client of it holds %q: %s", r.server, command.Name, reason(r.err)))
+		case r.answer.GetCode() == api.Code_CODE_OK:
+			r.answer.Session = req.GetSession()
+			return r.answer
+		}
+	}
+	return answer
+}
+
+func (s *Server) revokeHere(req *api.Request, command registry.Command) *api.Reply {
+	fence, held := s.node.RevokeLive(&command)
+	if !held {
+		return s.revokeNone(req)
+	}
+	return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: api.Code_CODE_OK, Fence: fence}
+}
+
+func (s *Server) revokeNone(req *api.Request) *api.Reply {
+	return stream.Refusal(req, api.Code_CODE_NOT_FOUND, fmt.Sprintf("nobody holds %q", req.GetRevoke().GetName()))
+}
+
+// fromMember is what one member answers.
+type fromMember[T any] struct {
+	server uint64
+	answer T
+	err    error
+}
+
+// atMembers asks all members of the view, as far as this server knows them: itself by
+// here, the others by there, at a time.
+func atMembers[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) []fromMember[T] {
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	var all []fromMember[T]
+	err := s.node.View(ctx, func(r *replica.Replica) {
+		for _, m := range r.Registry().Live().Members {
+			all = append(all, fromMember[T]{server: m.Server})
+		}
+	})
+	if err != nil {
+		return nil
+	}
+	var asking sync.WaitGroup
+	for i := range all {
+		asking.Go(func() {
+			m := &all[i]
+			if m.server == s.cfg.ID {
+				m.answer, m.err = here(ctx)
+				return
+			}
+			vouched, err := vouch(ctx)
+			if err != nil {
+				m.err = err
+				return
+			}
+			client, err := s.callees.get(m.server)
+			if err != nil {
+				m.err = err
+				return
+			}
+			m.answer, m.err = there(vouched, client)
+		})
+	}
+	asking.Wait()
+	return all
+}
+
+// explainAtHomes completes what is said of a lock that an algorithm guards: each member
+// says who holds it and waits for it there.
+func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, answer *api.ExplainResponse) {
+	here := func(context.Context) (*api.ExplainResponse, error) { return s.explainHere(req), nil }
+	all := &api.Resource{Name: req.GetName(), Class: req.GetClass(), Limit: 1}
+	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.ExplainResponse, error) {
+		return member.Explain(ctx, &api.ExplainRequest{Class: req.GetClass(), Name: req.GetName(), Waiters: req.GetWaiters(), Stale: true})
+	}) {
+		home := &api.AtHome{Server: m.server}
+		if m.err != nil {
+			home.Problem = reason(m.err)
+		} else if home.Resource = m.answer.GetResource(); home.Resource != nil {
+			all.Holders = append(all.Holders, home.Resource.GetHolders()...)
+			all.Waiters = append(all.Waiters, home.Resource.GetWaiters()...)
+			all.QueueLength += home.Resource.GetQueueLength()
+		}
+		answer.Homes = append(answer.Homes, home)
+		answer.Past = append(answer.Past, m.answer.GetPast()...)
+	}
+	if answer.Resource = nil; len(all.Holders)+len(all.Waiters) > 0 {
+		answer.Resource = all
+	}
+}
+
+// explainHere is what this server says as a home.
+func (s *Server) explainHere(req *api.ExplainRequest) *api.ExplainResponse {
+	answer := new(api.ExplainResponse)
+	res, known, past := s.node.ExplainLive(req.GetName(), waiters(req.GetWaiters()))
+	if known {
+		answer.Resource = convert.Resource(&res)
+	}
+	for i := range past {
+		answer.Past = append(answer.Past, convert.Ended(&past[i]))
+	}
+	return answer
+}

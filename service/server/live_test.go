@@ -1,0 +1,193 @@
+package server_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/service/server/servertest"
+)
+
+// live returns a cluster at the level of locks that algorithms guard.
+func live(t *testing.T, n int) *servertest.Cluster {
+	c := servertest.Start(t, n, func(cfg *server.Config) {
+		cfg.ExperimentalLive, cfg.Limits.LevelSoak = true, 1e6
+		cfg.Election = time.Second // nobody renews here, and the lease is six times that
+	})
+	client := dial(t, c.Address(1), nil)
+	servertest.Eventually(t, "the level is 3", func() bool {
+		s, err := client.Status(t.Context(), &api.StatusRequest{})
+		return err == nil && s.GetLevel() == 3
+	})
+	return c
+}
+
+// setGuard has an algorithm guard a prefix, and waits until it does at all servers.
+func setGuard(t *testing.T, c *servertest.Cluster, n int, request *api.SetGuardRequest) *api.ViewResponse {
+	t.Helper()
+	client := dial(t, c.Address(1), nil)
+	if _, err := client.SetGuard(within(t), request); err != nil {
+		t.Fatal(err)
+	}
+	var v *api.ViewResponse
+	servertest.Eventually(t, "the guard has changed", func() bool {
+		var err error
+		if v, err = client.View(within(t), &api.ViewRequest{}); err != nil {
+			return false
+		}
+		at := slices.IndexFunc(v.GetGuards(), func(g *api.GuardState) bool { return g.GetPrefix() == request.GetPrefix() })
+		if at < 0 {
+			return request.GetRemove()
+		}
+		g := v.GetGuards()[at]
+		return g.GetChange() == 0 && g.GetAlgorithm() == request.GetAlgorithm() && (g.GetAlgorithm() == "" || len(v.GetMembers()) == n)
+	})
+	for id := 1; id <= n && request.GetAlgorithm() != ""; id++ {
+		open := dial(t, c.Address(id), nil)
+		servertest.Eventually(t, "a server is open", func() bool {
+			s, err := open.Status(within(t), &api.StatusRequest{})
+			return err == nil && s.GetHome().GetState() == "OPEN" && s.GetHome().GetEpoch() == v.GetEpoch()
+		})
+	}
+	return v
+}
+
+// attachHome opens a stream to a home.
+func attachHome(t *testing.T, client api.ConclaveClient) *stream {
+	t.Helper()
+	raw, err := client.AttachHome(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := raw.Recv()
+	if err != nil || first.GetWelcome() == nil {
+		t.Fatalf("the first frame is %v, not a welcome: %v", first, err)
+	}
+	return &stream{t: t, session: newSession(), next: 1, Conclave_AttachClient: raw, early: make(map[uint64][]*api.Reply), welcome: first.GetWelcome()}
+}
+
+// granted waits until a lock is granted.
+func (s *stream) granted(request uint64) *api.Reply {
+	s.t.Helper()
+	r := s.reply(request)
+	for r.GetCode() == api.Code_CODE_QUEUED {
+		r = s.reply(request)
+	}
+	if r.GetCode() != api.Code_CODE_OK {
+		s.t.Fatalf("request %d is answered with %v", request, r)
+	}
+	return r
+}
+
+func TestHomes(t *testing.T) {
+	t.Parallel()
+	c := live(t, 3)
+	clients := []api.ConclaveClient{dial(t, c.Address(1), nil), dial(t, c.Address(2), nil), dial(t, c.Address(3), nil)}
+	early := attachHome(t, clients[0])
+	if err := early.end(); early.farewell.GetCode() != api.Code_CODE_NOT_MEMBER || len(early.welcome.GetSeat()) > 0 {
+		t.Errorf("a server without a seat welcomes with %v and parts with %v, %v", early.welcome, early.farewell, err)
+	}
+	v := setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Algorithm: "ricart-agrawala"})
+	for i, m := range v.GetMembers() {
+		if m.GetServer() != uint64(i+1) || m.GetClientAddress() != c.Address(i+1) || len(m.GetId()) != 16 {
+			t.Errorf("member %d is %v", i, m)
+		}
+	}
+
+	one, two := attachHome(t, clients[0]), attachHome(t, clients[1])
+	if w := one.welcome; len(w.GetSeat()) != 16 || w.GetLeaseNs() < 1.2e9 || string(w.GetSeat()) == string(two.welcome.GetSeat()) {
+		t.Errorf("got %v", w)
+	}
+	one.do(open(time.Minute), api.Code_CODE_OK)
+	two.do(open(time.Minute), api.Code_CODE_OK)
+	held := one.granted(one.send(acquire("a/x")))
+	waits := two.send(acquire("a/x"))
+	two.expect(waits, api.Code_CODE_QUEUED)
+	one.do(renew(), api.Code_CODE_OK)
+	two.do(renew(), api.Code_CODE_OK)
+	if r := one.do(acquire("b"), api.Code_CODE_MOVED); r.GetGuard() == nil || r.GetGuard().GetAlgorithm() != "" {
+		t.Errorf("a name of agreement is answered %v", r)
+	}
+
+	why, err := clients[2].Explain(within(t), &api.ExplainRequest{Name: "a/x"})
+	if err != nil || why.GetGuard().GetAlgorithm() != "ricart-agrawala" || len(why.GetResource().GetHolders()) != 1 ||
+		why.GetResource().GetHolders()[0].GetFence() != held.GetFence() || len(why.GetResource().GetWaiters()) != 1 || len(why.GetHomes()) != 3 {
+		t.Errorf("why says %v, %v", why, err)
+	}
+	list, err := clients[2].List(within(t), &api.ListRequest{Prefix: "a/x"})
+	if err != nil || len(list.GetResources()) > 0 || len(list.GetGuards()) != 1 || list.GetGuards()[0].GetPrefix() != "a/" {
+		t.Errorf("the list is %v, %v", list, err)
+	}
+
+	agreed := attach(t, clients[c.Leader()-1])
+	agreed.do(open(time.Minute), api.Code_CODE_OK)
+	if r := agreed.do(acquire("a/x"), api.Code_CODE_MOVED); r.GetGuard().GetPrefix() != "a/" {
+		t.Errorf("the leader answers %v", r)
+	}
+	revoke := func() *api.Request {
+		return &api.Request{Op: &api.Request_Revoke{Revoke: &api.Revoke{Name: "a/x", Reason: "it is time"}}}
+	}
+	if r := agreed.do(revoke(), api.Code_CODE_OK); r.GetFence() != held.GetFence() {
+		t.Errorf("asking it back is answered %v", r)
+	}
+	if r := one.do(renew(), api.Code_CODE_OK); !slices.Equal(r.GetRevoked(), []uint64{held.GetSequence()}) {
+		t.Errorf("the holder is told %v", r)
+	}
+	one.do(release(held.GetSequence()), api.Code_CODE_OK)
+	if next := two.granted(waits); next.GetFence() <= held.GetFence() {
+		t.Errorf("fence %d after %d", next.GetFence(), held.GetFence())
+	}
+	two.do(release(waits), api.Code_CODE_OK)
+	agreed.do(revoke(), api.Code_CODE_NOT_FOUND)
+
+	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Remove: true})
+}
+
+// TestGuardsOverJSON: what guards which prefix is set and shown, and refused in one line.
+func TestGuardsOverJSON(t *testing.T) {
+	t.Parallel()
+	c := live(t, 1)
+	b := browse(t, c.Address(1))
+	b.post("/v1/guards", `{"prefix":"a/","algorithm":"majority","options":"delay=2000"}`)
+	servertest.Eventually(t, "the guard has changed", func() bool {
+		g := first(t, b.get("/v1/view")["guards"])
+		return g["algorithm"] == "majority" && g["change"] == nil
+	})
+	v := b.get("/v1/view")
+	if g := first(t, v["guards"]); g["prefix"] != "a/" || g["options"] != "delay=2000" {
+		t.Errorf("got %v", v)
+	}
+	b.post("/v1/guards", `{"prefix":"a/","algorithm":"agreement"}`)
+	for body, want := range map[string]string{
+		`{"prefix":"a/"}`:                                                      "name one",
+		`{"prefix":"a/","algorithm":"bully"}`:                                  "not an algorithm that servers run",
+		`{"prefix":"a/","algorithm":"central","options":"k=3"}`:                "k",
+		`{"prefix":"a/","algorithm":"k-ricart-agrawala","options":"k=2, l=3"}`: "l",
+	} {
+		if refused := b.refused("POST", "/v1/guards", body, 400, "INVALID"); !strings.Contains(refused.text, want) {
+			t.Errorf("%s is answered %v", body, refused)
+		}
+	}
+}
+
+// TestGuardsNeedALevel: a cluster of this release says which.
+func TestGuardsNeedALevel(t *testing.T) {
+	t.Parallel()
+	c := servertest.Start(t, 1)
+	client := dial(t, c.Address(1), nil)
+	_, err := client.SetGuard(context.Background(), &api.SetGuardRequest{Prefix: "a/", Algorithm: "central"})
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), "need level 3") {
+		t.Errorf("got %v", err)
+	}
+	v, err := client.View(context.Background(), &api.ViewRequest{})
+	if err != nil || len(v.GetMembers())+len(v.GetGuards()) > 0 {
+		t.Errorf("got %v, %v", v, err)
+	}
+}
