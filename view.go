@@ -121,6 +121,20 @@ type Explanation struct {
 	// Past is how its last holds ended, the newest first: at most 16, and none if
 	// holds of 1,024 other names have ended since.
 	Past []Ended
+	// Algorithm is what guards the lock between the servers, and Prefix the names that it
+	// guards; empty for agreement. Homes is then what each server says, one after another.
+	Algorithm, Prefix string
+	Homes             []AtHome
+}
+
+// AtHome is what one server says of a lock that an algorithm guards.
+type AtHome struct {
+	Server uint64
+	// Held says that a client of this server holds it, and QueueLength how many wait here.
+	Held        bool
+	QueueLength uint32
+	// Problem is why the server says nothing, or empty.
+	Problem string
 }
 
 // Ended is a hold that has ended.
@@ -242,7 +256,10 @@ func holderOf(h *api.Holder) Holder {
 }
 
 func explanationOf(e *api.ExplainResponse) Explanation {
-	x := Explanation{Held: e.GetResource() != nil}
+	x := Explanation{Held: e.GetResource() != nil, Algorithm: e.GetGuard().GetAlgorithm(), Prefix: e.GetGuard().GetPrefix()}
+	for _, h := range e.GetHomes() {
+		x.Homes = append(x.Homes, AtHome{h.GetServer(), len(h.GetResource().GetHolders()) > 0, h.GetResource().GetQueueLength(), h.GetProblem()})
+	}
 	if x.Held {
 		x.Resource = resourceOf(e.GetResource())
 	}

@@ -23,6 +23,8 @@ var commands = []func(*app) *cobra.Command{
 	newStatus,
 	newMember,
 	newUpgrade,
+	newNamespace,
+	newView,
 	newSnapshot,
 	newLocks,
 	newElections,

@@ -85,6 +85,10 @@ type explanationView struct {
 	Past []endedView   `json:"past"`
 	// Waits are its holders that wait for something else while they keep it.
 	Waits []waitingView `json:"waits"`
+	// Algorithm guards it between the servers, with all names of the prefix.
+	Algorithm string            `json:"algorithm,omitempty"`
+	Prefix    string            `json:"prefix,omitempty"`
+	Homes     []conclave.AtHome `json:"homes,omitempty"`
 }
 
 type endedView struct {
@@ -101,7 +105,7 @@ type endedView struct {
 }
 
 func explanationJSON(name string, x conclave.Explanation, waits []waitingView) explanationView {
-	v := explanationView{Name: name, Past: []endedView{}, Waits: waits}
+	v := explanationView{Name: name, Past: []endedView{}, Waits: waits, Algorithm: x.Algorithm, Prefix: x.Prefix, Homes: x.Homes}
 	if x.Held {
 		held := resourceJSON(&x.Resource)
 		v.Held = &held
@@ -126,6 +130,9 @@ func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation, g w
 		return err
 	}
 	g.tellChain(w, k.election, &x.Resource)
+	if x.Algorithm != "" {
+		tellHomes(w, x)
+	}
 	if len(x.Past) == 0 {
 		return nil
 	}
@@ -135,6 +142,21 @@ func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation, g w
 		t.row(number(p.Fence), shown(p.Owner), shown(p.Host), number(p.PID), shown(p.Program), since(p.Until), span(p.Since, p.Until), howEnded(p))
 	}
 	return t.flush()
+}
+
+// tellHomes says what guards a lock that is not agreement, and where its clients are.
+func tellHomes(w io.Writer, x conclave.Explanation) {
+	fmt.Fprintf(w, "guarded by %s, as are all locks that start with %q; each server says what it knows\n", x.Algorithm, x.Prefix)
+	for _, h := range x.Homes {
+		switch {
+		case h.Problem != "":
+			fmt.Fprintf(w, "  server %d does not answer: %s\n", h.Server, shown(h.Problem))
+		case h.Held:
+			fmt.Fprintf(w, "  server %d: a client of it holds it; %d wait there\n", h.Server, h.QueueLength)
+		default:
+			fmt.Fprintf(w, "  server %d: %d wait there\n", h.Server, h.QueueLength)
+		}
+	}
 }
 
 func (k resourceKind) has() string {

@@ -3005,10 +3005,7 @@ type ListResponse struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Resources []*Resource            `protobuf:"bytes,1,rep,name=resources,proto3" json:"resources,omitempty"`
 	// Whether there are more; ask again with after = the last name.
-	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
-	// The guards of locks whose names may begin with the prefix and which are not listed, as
-	// algorithms guard them: Explain tells of one.
-	Guards        []*Guard `protobuf:"bytes,3,rep,name=guards,proto3" json:"guards,omitempty"`
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3055,13 +3052,6 @@ func (x *ListResponse) GetMore() bool {
 		return x.More
 	}
 	return false
-}
-
-func (x *ListResponse) GetGuards() []*Guard {
-	if x != nil {
-		return x.Guards
-	}
-	return nil
 }
 
 type Resource struct {
@@ -5735,11 +5725,10 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x14\n" +
 	"\x05stale\x18\x05 \x01(\bR\x05stale\x12\x18\n" +
 	"\awaiters\x18\x06 \x01(\rR\awaiters\x12(\n" +
-	"\x05order\x18\a \x01(\x0e2\x12.conclave.v1.OrderR\x05order\"\x83\x01\n" +
+	"\x05order\x18\a \x01(\x0e2\x12.conclave.v1.OrderR\x05order\"W\n" +
 	"\fListResponse\x123\n" +
 	"\tresources\x18\x01 \x03(\v2\x15.conclave.v1.ResourceR\tresources\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\x12*\n" +
-	"\x06guards\x18\x03 \x03(\v2\x12.conclave.v1.GuardR\x06guards\"\xdf\x01\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\xdf\x01\n" +
 	"\bResource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x14\n" +
@@ -6124,73 +6113,72 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	1,  // 36: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
 	3,  // 37: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
 	38, // 38: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	22, // 39: conclave.v1.ListResponse.guards:type_name -> conclave.v1.Guard
-	1,  // 40: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	39, // 41: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	40, // 42: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,  // 43: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	38, // 44: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	44, // 45: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	22, // 46: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
-	43, // 47: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
-	38, // 48: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
-	4,  // 49: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,  // 50: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	38, // 51: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	49, // 52: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	5,  // 53: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	39, // 54: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	35, // 55: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	59, // 56: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	60, // 57: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	61, // 58: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	35, // 59: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	71, // 60: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	71, // 61: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	72, // 62: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	6,  // 63: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,  // 64: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	27, // 65: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10, // 66: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	29, // 67: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	36, // 68: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	41, // 69: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	24, // 70: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	45, // 71: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	47, // 72: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	54, // 73: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	56, // 74: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	58, // 75: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	63, // 76: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	50, // 77: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	52, // 78: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	67, // 79: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	69, // 80: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	65, // 81: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,  // 82: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,  // 83: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28, // 84: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21, // 85: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30, // 86: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	37, // 87: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	42, // 88: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25, // 89: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	46, // 90: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	48, // 91: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	55, // 92: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	57, // 93: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	62, // 94: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	64, // 95: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	51, // 96: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	53, // 97: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	68, // 98: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	70, // 99: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	66, // 100: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	82, // [82:101] is the sub-list for method output_type
-	63, // [63:82] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	1,  // 39: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	39, // 40: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	40, // 41: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,  // 42: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	38, // 43: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	44, // 44: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	22, // 45: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
+	43, // 46: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
+	38, // 47: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
+	4,  // 48: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,  // 49: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	38, // 50: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	49, // 51: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	5,  // 52: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	39, // 53: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	35, // 54: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	59, // 55: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	60, // 56: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	61, // 57: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	35, // 58: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	71, // 59: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	71, // 60: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	72, // 61: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	6,  // 62: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,  // 63: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	27, // 64: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10, // 65: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	29, // 66: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	36, // 67: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	41, // 68: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	24, // 69: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	45, // 70: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	47, // 71: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	54, // 72: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	56, // 73: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	58, // 74: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	63, // 75: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	50, // 76: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	52, // 77: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	67, // 78: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	69, // 79: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	65, // 80: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,  // 81: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,  // 82: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28, // 83: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21, // 84: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30, // 85: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	37, // 86: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	42, // 87: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25, // 88: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	46, // 89: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	48, // 90: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	55, // 91: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	57, // 92: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	62, // 93: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	64, // 94: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	51, // 95: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	53, // 96: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	68, // 97: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	70, // 98: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	66, // 99: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	81, // [81:100] is the sub-list for method output_type
+	62, // [62:81] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -117,17 +116,6 @@ func homeOf(h host.Status) *api.Home {
 		home.Lanes = append(home.Lanes, &api.Lane{Server: l.Server, Up: l.Up, Unacknowledged: uint64(l.Unacked)})
 	}
 	return home
-}
-
-// liveGuards returns the guards of locks that a list of a prefix lacks, as algorithms
-// guard them.
-func liveGuards(l *view.Log, prefix string) (guards []*api.Guard) {
-	for _, g := range l.Guards {
-		if g.Use.Live() && (strings.HasPrefix(g.Prefix, prefix) || strings.HasPrefix(prefix, g.Prefix)) {
-			guards = append(guards, &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm})
-		}
-	}
-	return guards
 }
 
 // guardJSON is what guards a prefix, and what is to.

@@ -179,7 +179,7 @@ func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, an
 		answer.Homes = append(answer.Homes, home)
 		answer.Past = append(answer.Past, m.answer.GetPast()...)
 	}
-	if answer.Resource = nil; len(all.Holders)+len(all.Waiters) > 0 {
+	if answer.Resource = nil; len(all.Holders) > 0 {
 		answer.Resource = all
 	}
 }

@@ -90,9 +90,6 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 		for i := range page {
 			answer.Resources = append(answer.Resources, convert.Resource(&page[i]))
 		}
-		if class == registry.Lock {
-			answer.Guards = liveGuards(state.Live(), req.GetPrefix())
-		}
 	}
 	answer, err = read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ListResponse, error) {
 		return leader.List(ctx, req)

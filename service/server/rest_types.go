@@ -121,6 +121,23 @@ type endedJSON struct {
 type explanationJSON struct {
 	Held *resourceJSON `json:"held,omitempty"`
 	Past []endedJSON   `json:"past"`
+	// Guard is the algorithm that guards it, and Homes what each member says.
+	Guard *namespaceJSON `json:"guard,omitempty"`
+	Homes []atHomeJSON   `json:"homes,omitempty"`
+}
+
+// namespaceJSON is a prefix that an algorithm guards.
+type namespaceJSON struct {
+	Prefix    string `json:"prefix"`
+	Algorithm string `json:"algorithm"`
+}
+
+// atHomeJSON is what one server says of a lock that an algorithm guards.
+type atHomeJSON struct {
+	Server      uint64 `json:"server"`
+	Held        bool   `json:"held"`
+	QueueLength uint32 `json:"queue_length"`
+	Problem     string `json:"problem,omitempty"`
 }
 
 func explanationToJSON(e *api.ExplainResponse) explanationJSON {
@@ -128,6 +145,12 @@ func explanationToJSON(e *api.ExplainResponse) explanationJSON {
 	if e.GetResource() != nil {
 		held := resourceToJSON(e.GetResource())
 		body.Held = &held
+	}
+	if g := e.GetGuard(); g != nil {
+		body.Guard = &namespaceJSON{g.GetPrefix(), g.GetAlgorithm()}
+	}
+	for _, h := range e.GetHomes() {
+		body.Homes = append(body.Homes, atHomeJSON{h.GetServer(), len(h.GetResource().GetHolders()) > 0, h.GetResource().GetQueueLength(), h.GetProblem()})
 	}
 	for _, p := range e.GetPast() {
 		how := strings.ToLower(strings.TrimPrefix(p.GetHow().String(), "ENDING_"))
