@@ -38,6 +38,7 @@ type live struct {
 	node *Node
 	wake chan struct{} // has a token when the ticker has something to do
 	mine chan struct{} // has a token when orders for the leader wait that this server is
+	left chan struct{} // is closed when this server has no seat and wants none, and when its host has failed
 
 	mu      sync.Mutex
 	host    *host.Host
@@ -48,6 +49,7 @@ type live struct {
 	orders  []seatOrders // for this server as the leader
 	busy    bool         // the host is not idle
 	failed  bool         // an assertion of it failed
+	over    sync.Once    // closes left
 }
 
 func newLive(n *Node) *live {
@@ -55,7 +57,7 @@ func newLive(n *Node) *live {
 	rand.Read(seed[:]) // never fails: crypto/rand ends the program instead
 	name, _ := os.Hostname()
 	return &live{
-		node: n, wake: make(chan struct{}, 1), mine: make(chan struct{}, 1),
+		node: n, wake: make(chan struct{}, 1), mine: make(chan struct{}, 1), left: make(chan struct{}),
 		lanes: make(map[uint64]*transport.Lane), clients: make(map[uint64]Client),
 		host: host.New(host.Config{
 			Server: n.cfg.ID, Seed: binary.NativeEndian.Uint64(seed[:]), Lease: int64(n.cfg.viewLease()),
@@ -95,6 +97,20 @@ func (l *live) with(input func(h *host.Host, now int64)) {
 	}
 	input(l.host, now())
 	l.carryOut()
+}
+
+// leave has this server give up its seat. It waits until clients that hold something have
+// left or lost it, and the leader has ended the seat, for two leases at most.
+func (l *live) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*l.node.cfg.viewLease())
+	defer cancel()
+	l.with(func(h *host.Host, now int64) { h.Leave(now) })
+	select {
+	case <-l.left:
+	case <-l.node.done:
+	case <-ctx.Done():
+		l.node.log.Warn("this server stops before its seat has ended: what its clients hold by algorithms is free when the lease of the seat is over", "lease", l.node.cfg.viewLease())
+	}
 }
 
 // run lets time pass for the host until the node stops.
@@ -145,6 +161,9 @@ func (l *live) carryOut() {
 		if out.Gone != "" {
 			l.node.log.Info("the seat of this server has ended, and what its clients held by algorithms is lost", "why", out.Gone)
 			l.depose()
+		}
+		if out.Left {
+			l.over.Do(func() { close(l.left) })
 		}
 		if out.More {
 			signal(l.wake)
@@ -212,6 +231,7 @@ func (l *live) fail(err error) {
 		return
 	}
 	l.failed, l.busy = true, false
+	l.over.Do(func() { close(l.left) })
 	l.node.log.Error("algorithms guard no names at this server any more: an assertion failed; restart it, and report this", "err", err)
 	l.net.CarryFrames(false)
 	l.depose()

@@ -230,7 +230,7 @@ func TestHomeThatDies(t *testing.T) {
 		_, fence := next.lock("a/1")
 		granted <- fence
 	}()
-	c.stop(victim)
+	c.kill(victim)
 	select {
 	case <-lost.told.deposed:
 	case <-time.After(patience):
@@ -244,6 +244,51 @@ func TestHomeThatDies(t *testing.T) {
 	c.members(2)
 	c.start(victim)
 	c.members(3)
+}
+
+// TestHomeThatLeaves: a server that is stopped asks its clients to leave and gives up its
+// seat, so that nobody waits until its lease is over.
+func TestHomeThatLeaves(t *testing.T) {
+	c := liveCluster(t, 3)
+	c.guard("a/", view.Use{Algorithm: "ricart-agrawala"})
+	c.members(3)
+	leaver := c.leader().cfg.ID
+	x := c.tenant(leaver)
+	hold, fence := x.lock("a/1")
+	next := c.tenant(leaver%3 + 1)
+	granted := make(chan uint64)
+	go func() {
+		_, fence := next.lock("a/1")
+		granted <- fence
+	}()
+	go func() {
+		for r := range x.told.replies {
+			if r.Sequence == hold && r.Result.Code == registry.Revoked {
+				x.release(hold)
+				return
+			}
+		}
+	}()
+	c.stop(leaver)
+	if later := <-granted; later <= fence {
+		t.Errorf("fence %d after %d", later, fence)
+	}
+	_ = c.leader().View(c.ctx, func(r *replica.Replica) {
+		for _, s := range r.Registry().Live().Seats {
+			if s.Server == leaver {
+				t.Error("the seat of a server that has left is still there")
+			}
+		}
+	})
+	c.members(2)
+}
+
+// kill ends a node that has no time to give up its seat.
+func (c *cluster) kill(id uint64) {
+	n := c.nodes[id]
+	n.stopOnce.Do(func() { close(n.stop) })
+	<-n.done
+	delete(c.nodes, id)
 }
 
 // TestGuardsNeedALevel: below it they are refused, in one line.

@@ -141,11 +141,12 @@ func (n *Node) others() map[uint64]string {
 	return others
 }
 
-// Stop hands leadership over if this server has it, and stops. If the level of the
-// cluster has changed, it waits until the release before, or the next one, can start with
+// Stop gives up the seat of this server, hands leadership over, if it has these, and
+// stops. If the level of the cluster has changed, it waits until the release before, or the next one, can start with
 // what is on the disk. It returns why the node stopped before, if it did so by itself, or
 // that a write to the disk did not end.
 func (n *Node) Stop(ctx context.Context) error {
+	n.live.leave(ctx)
 	leads := false
 	_ = n.call(ctx, func(r *replica.Replica) error {
 		if r != nil {
