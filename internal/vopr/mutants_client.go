@@ -6,14 +6,14 @@ var clientMutants = []Mutant{
 		Name: "deadline-from-the-answer",
 		Why:  "The client counts its deadline from the answer to a renewal, not from its transmission: it believes for longer than the servers wait.",
 		Edits: []Edit{{
-			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(l.ttl)", "until := l.now + rep.GetRemainingNs() - Margin(l.ttl)",
+			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(s.span)", "until := l.now + rep.GetRemainingNs() - Margin(s.span)",
 		}},
 	},
 	{
 		Name: "deadline-from-the-last-transmission",
 		Why:  "The client counts its deadline from the last transmission of a renewal, though the answer may be to the first.",
 		Edits: []Edit{{
-			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(l.ttl)", "until := c.last + rep.GetRemainingNs() - Margin(l.ttl)",
+			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(s.span)", "until := c.last + rep.GetRemainingNs() - Margin(s.span)",
 		}},
 		Traces: true,
 	},
@@ -21,7 +21,7 @@ var clientMutants = []Mutant{
 		Name: "deadline-without-margin",
 		Why:  "The client believes as long as the servers wait: its clock may be slower than theirs.",
 		Edits: []Edit{{
-			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(l.ttl)", "until := c.first + rep.GetRemainingNs()",
+			"internal/line/reply.go", "until := c.first + rep.GetRemainingNs() - Margin(s.span)", "until := c.first + rep.GetRemainingNs()",
 		}},
 	},
 	{

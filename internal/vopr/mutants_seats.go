@@ -60,7 +60,7 @@ var seatMutants = []Mutant{
 		Why:  "Those who wait for a lock when an algorithm begins to guard it are told nothing: they wait forever.",
 		Live: true,
 		Edits: []Edit{{
-			"service/registry/live.go", "for g != nil && g.Use.Live() && len(res.queue()) > 0 {", "for g != nil && g.Use.Live() && len(res.queue()) > 1 {",
+			"service/registry/live.go", "for elsewhere && len(res.queue()) > 0 {", "for elsewhere && len(res.queue()) > 1 {",
 		}},
 	},
 }
