@@ -141,10 +141,10 @@ func (n *Node) others() map[uint64]string {
 	return others
 }
 
-// Stop gives up the seat of this server, hands leadership over, if it has these, and
-// stops. If the level of the cluster has changed, it waits until the release before, or the next one, can start with
-// what is on the disk. It returns why the node stopped before, if it did so by itself, or
-// that a write to the disk did not end.
+// Stop gives up the seat of this server and hands leadership over, if it has these, and
+// stops. If the level of the cluster has changed, it waits until the release before, or the
+// next one, can start with what is on the disk. It returns why the node stopped before, if
+// it did so by itself, or that a write to the disk did not end.
 func (n *Node) Stop(ctx context.Context) error {
 	n.live.leave(ctx)
 	leads := false
