@@ -65,7 +65,7 @@ func (w *world) reach(c *client) (reach endpoint) {
 // nothing keeps from talking to each other.
 func (w *world) majority() (well endpoint) {
 	between := func(c *cut) bool { return c.from&allServers != 0 && c.to&allServers != 0 }
-	if slices.ContainsFunc(w.cuts, between) || w.storm != nil || w.asking != nil {
+	if slices.ContainsFunc(w.cuts, between) || w.storm != nil || w.asking != nil || w.outdated() {
 		return 0
 	}
 	var newest *server
@@ -91,6 +91,19 @@ func (w *world) majority() (well endpoint) {
 		return 0
 	}
 	return well
+}
+
+// outdated reports whether one server does not dial another because one of them does not
+// read the level. It notices up to refusedPause later that this was put right.
+func (w *world) outdated() bool {
+	for _, s := range w.servers {
+		for _, other := range w.servers {
+			if r := s.remotes[other.id]; s.on && r != nil && r.dialled != nil && r.dialled.outdated {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // peers is what the leader knows of the others.

@@ -40,6 +40,8 @@ type conn struct {
 	flying  int  // messages that the other end has not taken
 	stalled bool // the dialler waits before it sends more
 
+	outdated bool // it was refused for the level
+
 	crate   *crate // on that for a snapshot
 	arrival peering.Arrival
 }

@@ -260,6 +260,7 @@ func (s *server) refused(c *conn, frame []byte) {
 		s.unship(c)
 		return
 	}
+	c.outdated = refusal.Code == peering.LevelUnknown
 	s.dialAgain(c, refusal.Final())
 	if !refusal.Final() || r.refused == refusal.Code {
 		return
