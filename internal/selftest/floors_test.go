@@ -55,7 +55,8 @@ internal/pages:        internal/describe process trace algorithm algorithm/broke
 internal/pages/cmd:    internal/pages algorithm
 
 # The engine of the lab's page: requests in, frames out.
-lab/engine:            lab/scenario lab/sim lab/check trace trace/journal process algorithm algorithm/broken internal/describe scenarios
+lab/course: # lessons and challenges, which are data
+lab/engine:            lab/course lab/scenario lab/sim lab/check trace trace/journal process algorithm algorithm/broken internal/describe scenarios
 lab/host:              lab/engine # serves the engine on loopback
 web/wasm:              lab/engine # and this in a worker of a browser
 
@@ -123,7 +124,7 @@ google.golang.org/grpc...:             . service/api service/server internal/ben
 github.com/prometheus/...:             service/server
 github.com/BurntSushi/toml:            service/server internal/cli
 github.com/andybalholm/brotli:         web
-go.yaml.in/yaml/v3:                    lab/scenario
+go.yaml.in/yaml/v3:                    lab/scenario lab/course
 
 github.com/spf13/...:                  internal/cli cmd/conclave
 github.com/HdrHistogram/...:           internal/bench internal/demo

@@ -171,7 +171,7 @@ type named struct {
 var calls map[string]named
 
 var callNames = []string{
-	CallHello, CallCatalog, CallParse, CallOpen, CallMore, CallDescribe, CallStates, CallFind, CallHash, CallExport, CallCheck, CallEdit, CallTurns, CallClose, CallCancel,
+	CallHello, CallCatalog, CallParse, CallOpen, CallMore, CallDescribe, CallStates, CallFind, CallHash, CallExport, CallCheck, CallEdit, CallTurns, CallCourse, CallGrade, CallClose, CallCancel,
 }
 
 func init() {
@@ -189,6 +189,8 @@ func init() {
 		CallCheck:    {answer: (*Engine).check},
 		CallEdit:     {answer: (*Engine).edit},
 		CallTurns:    {work: (*Engine).turns},
+		CallCourse:   {answer: (*Engine).lessons},
+		CallGrade:    {work: (*Engine).grade},
 		CallClose:    {answer: (*Engine).close},
 		CallCancel:   {answer: (*Engine).cancel},
 	}

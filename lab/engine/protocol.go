@@ -43,6 +43,8 @@ type Request struct {
 	Request *uint64 `json:"request,omitempty"`
 	Check   *Check  `json:"check,omitempty"`
 	Edit    *Edit   `json:"edit,omitempty"`
+
+	Challenge string `json:"challenge,omitempty"`
 }
 
 // The calls, with the fields of Request that each reads. Fields in brackets may be absent.
@@ -60,6 +62,8 @@ const (
 	CallCheck    = "check"    // Check; answer: CheckProgress, Checked
 	CallEdit     = "edit"     // Run, At, Edit, Text, [Name]: the scenario of the run; answer: Edited
 	CallTurns    = "turns"    // Run, At: what could happen after this record; answer: Turns
+	CallCourse   = "course"   // answer: Course
+	CallGrade    = "grade"    // Challenge, Text, [Name]: what is to solve it; answer: Graded
 	CallClose    = "close"    // Run; answer: Done
 	CallCancel   = "cancel"   // Request; answer: Done
 )

@@ -17,6 +17,57 @@ export interface Request {
   request?: number;
   check?: Check;
   edit?: Edit;
+  challenge?: string;
+}
+
+/** The lessons and challenges, as lab/course has them. */
+export interface Course {
+  lessons: Lesson[];
+  challenges: Challenge[];
+}
+
+export interface Lesson {
+  id: string;
+  title: string;
+  goal: string;
+  steps: Step[];
+}
+
+/** A step of a lesson: a scenario of the catalog or a text, shown up to a record; a question; and where the run goes after it. */
+export interface Step {
+  scenario?: string;
+  run?: string;
+  at: number;
+  then: number;
+  process?: number;
+  tell: string;
+  ask: string;
+  answers: Answer[];
+  sum: string;
+  check?: string;
+}
+
+export interface Answer {
+  text: string;
+  right?: boolean;
+  why: string;
+}
+
+export interface Challenge {
+  id: string;
+  title: string;
+  goal: string;
+  run: string;
+  may: string[];
+  hints: string[];
+  reasons: Answer[];
+  sum: string;
+}
+
+export interface Graded {
+  solved: boolean;
+  refused: string[];
+  unmet: string[];
 }
 
 /** What somebody does after a record, as one more line of the scenario. */

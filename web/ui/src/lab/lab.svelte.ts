@@ -50,7 +50,11 @@ export class Lab {
   readonly branches = new Branches();
   readonly choosing = new Choosing(this);
 
-  page: "gallery" | "run" | "check" | "trouble" = $state("gallery");
+  page: "gallery" | "learn" | "run" | "check" | "trouble" = $state("gallery");
+  /** The lesson that is shown and its step, from 1; no lesson: the list of all. */
+  lesson: { id: string; step: number } = $state.raw({ id: "", step: 1 });
+  /** The challenge that the run is to solve, or "". */
+  challenge = $state("");
   /** The algorithm that the screen of searches begins with, and what else its address says. */
   search: { algorithm: string; params: Others } = $state.raw({ algorithm: "", params: [] });
   trouble: Decoded | undefined = $state.raw();
@@ -125,6 +129,7 @@ export class Lab {
   known = $derived(this.states?.run === this.run && this.states?.at === this.cursor && (this.cursor === 0 || this.sentence !== undefined) ? this.cursor : undefined);
 
   #others: Others = [];
+  #horizon: number | undefined; // how many records of the run are shown
   #wanted = 0;
   #hash: string | undefined;
   #serial = 0;
@@ -165,6 +170,7 @@ export class Lab {
     const place = decoded.place;
     this.#others = place.others;
     this.page = place.page;
+    if (place.page === "learn") this.lesson = { id: place.lesson, step: place.step };
     if (place.page === "check") this.search = { algorithm: place.algorithm, params: place.others };
     if (place.page !== "run") return;
     this.choosing.on = false;
@@ -175,7 +181,29 @@ export class Lab {
     this.mark = undefined;
     this.differsAt = undefined;
     this.#hash = place.hash;
+    this.#horizon = undefined;
+    this.challenge = place.others.find(([name]) => name === "challenge")?.[1] ?? "";
     this.#load(place.cursor);
+  }
+
+  /** show goes to a place of a run without an address of its own. Nothing after it is known before reveal. */
+  show(source: Source, cursor: number, process: number | undefined): void {
+    this.stop();
+    this.choosing.on = false;
+    this.source = source;
+    this.pick = process ? { process } : undefined;
+    this.axis = "real";
+    this.embed = false;
+    this.mark = this.differsAt = this.#hash = undefined;
+    this.#horizon = cursor;
+    this.#load(cursor);
+  }
+
+  /** reveal shows the rest of a run, and goes to a place in it. */
+  reveal(cursor: number): void {
+    this.#horizon = undefined;
+    this.#wanted = cursor;
+    if (this.connection.engine && this.text) this.#open(this.connection.engine, this.text);
   }
 
   /** load finds the text of the source, once the catalog is there. */
@@ -197,7 +225,7 @@ export class Lab {
   }
 
   #renew(engine: Engine): void {
-    if (this.page !== "run") return;
+    if (this.page !== "run" && (this.page !== "learn" || !this.run)) return;
     if (this.text === "" || !this.run) this.#load(this.#wanted);
     else {
       this.#wanted = this.cursor;
@@ -284,7 +312,7 @@ export class Lab {
     if (this.#opened !== undefined) void engine.call({ call: "cancel", request: this.#opened }).catch(() => undefined);
     const name = this.scenario ? `${this.scenario.id}.yaml` : "scenario.yaml";
     let made: Run | undefined;
-    const { id, answer } = engine.start({ call: "open", text, name }, (frame) => {
+    const { id, answer } = engine.start({ call: "open", text, name, ...(this.#horizon ? { records: this.#horizon } : {}) }, (frame) => {
       if (serial !== this.#serial) return;
       if (frame.header.type === "run") made = new Run(frame.header as unknown as RunHead, this.connection.hello?.kinds ?? []);
       if (frame.header.type !== "chunk" || !made) return;

@@ -21,6 +21,11 @@ describe("a place in a URL", () => {
     const search: Place = { page: "check", algorithm: "maekawa-slides", others: [["n", "3"]] };
     expect(await encode(search)).toBe("#1/check/maekawa-slides?n=3");
     expect(await decode("#1/check/maekawa-slides?n=3")).toEqual({ place: search });
+    const lesson: Place = { page: "learn", lesson: "voting", step: 3, others: [] };
+    expect(await encode(lesson)).toBe("#1/learn/voting/3");
+    expect(await decode("#1/learn/voting/3")).toEqual({ place: lesson });
+    expect(await encode({ page: "learn", lesson: "", step: 1, others: [] })).toBe("#1/learn");
+    expect(await decode("#1/learn/voting/0x")).toEqual({ place: { page: "learn", lesson: "voting", step: 1, others: [] } });
   });
 
   test.each(Array.from({ length: 200 }, (_, seed) => seed + 1))("comes back, seed %i", async (seed) => {

@@ -18,6 +18,8 @@ export interface View {
 /** Place is everything of the lab that a URL keeps. */
 export type Place =
   | { page: "gallery"; others: Others }
+  /** The list of lessons, or a step of one, from 1. */
+  | { page: "learn"; lesson: string; step: number; others: Others }
   /** A search; what it asks for stands in others, as the screen reads it. */
   | { page: "check"; algorithm: string; others: Others }
   | {
@@ -46,6 +48,7 @@ export const plainView: View = { axis: "real", embed: false };
 export async function encode(place: Place): Promise<string> {
   const params: [string, string][] = [];
   let path = `${version}/gallery`;
+  if (place.page === "learn") path = `${version}/learn` + (place.lesson ? `/${encodeURIComponent(place.lesson)}/${place.step}` : "");
   if (place.page === "check") path = `${version}/check/${encodeURIComponent(place.algorithm)}`;
   if (place.page === "run") {
     path = `${version}/run/` + (await encodeSource(place.source));
@@ -85,6 +88,10 @@ export async function decode(fragment: string): Promise<Decoded> {
   }
   const [page = "", name = ""] = splitOnce(rest, "/");
   if (page === "gallery" && name === "") return { place: { page, others: params } };
+  if (page === "learn") {
+    const [lesson = "", step = ""] = splitOnce(name, "/");
+    return { place: { page, lesson: unescaped(lesson), step: /^[1-9]\d?$/.test(step) ? Number(step) : 1, others: params } };
+  }
   if (page === "check") return { place: { page, algorithm: unescaped(name), others: params } };
   if (page === "run" && name !== "") return decodeRun(name, params);
   return { problem: "unknown", detail: page, partial: "" };

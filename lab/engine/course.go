@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/lab/course"
+)
+
+// Course answers course.
+type Course struct {
+	Lessons    []course.Lesson    `json:"lessons"`
+	Challenges []course.Challenge `json:"challenges"`
+}
+
+// Graded answers grade. A text in which something was changed that the challenge does
+// not allow is not run.
+type Graded struct {
+	Solved  bool     `json:"solved"`
+	Refused []string `json:"refused"` // what is not allowed
+	Unmet   []string `json:"unmet"`   // what of the goal the run does not meet
+}
+
+// gradedEvents is how many events the run of a solution may take.
+const gradedEvents = 100_000
+
+// lessons answers with the lessons and the challenges.
+func (e *Engine) lessons(*Request) (Frame, error) {
+	lessons, err := course.Lessons()
+	if err != nil {
+		return Frame{}, err
+	}
+	challenges, err := course.Challenges()
+	if err != nil {
+		return Frame{}, err
+	}
+	return Frame{Head: Course{lessons, challenges}}, nil
+}
+
+// grade runs a text that is to solve a challenge, and says whether it does.
+func (e *Engine) grade(j *job) (Frame, error) {
+	r := j.request
+	challenges, err := course.Challenges()
+	if err != nil {
+		return Frame{}, err
+	}
+	i := slices.IndexFunc(challenges, func(c course.Challenge) bool { return c.ID == r.Challenge })
+	if i < 0 {
+		return Frame{}, &Problem{Code: CodeRequest, Message: fmt.Sprintf("challenge: %q: no such challenge", r.Challenge)}
+	}
+	s, err := readScenario(r)
+	if err != nil {
+		return Frame{}, err
+	}
+	refused, err := challenges[i].Refused(r.Text)
+	if err != nil {
+		return Frame{}, err
+	}
+	if len(refused) > 0 {
+		return Frame{Head: Graded{Refused: refused, Unmet: []string{}}}, nil
+	}
+	going, err := s.Begin(nil)
+	if err != nil {
+		return Frame{}, err
+	}
+	steps := 0
+	for going.Step() {
+		if steps++; steps > gradedEvents {
+			return Frame{Head: Graded{Refused: refused, Unmet: []string{fmt.Sprintf("the run is longer than %d events", gradedEvents)}}}, nil
+		}
+		if steps%lookEvery == 0 && j.over() && !j.pause() {
+			return Frame{}, errCancelled
+		}
+	}
+	outcome, err := going.Outcome()
+	if err != nil {
+		return Frame{}, err
+	}
+	return Frame{Head: Graded{Solved: outcome.Met(), Refused: refused, Unmet: append([]string{}, outcome.Unmet...)}}, nil
+}
