@@ -53,11 +53,6 @@ func (h *Host) Status() Status {
 // lanes before a view says otherwise.
 func (h *Host) Idle() bool { return h.seat.id == registry.SessionID{} && !h.serves }
 
-// Takes reports whether a client finds its session here, or may open one.
-func (h *Host) Takes() bool {
-	return h.output.Err == nil && (h.member.State != view.Out || h.home.reg.Counts().Sessions > 0)
-}
-
 // Explain tells who holds a lock at this home, who waits for it here, and how its last
 // holds ended here. Known is false if nobody does either.
 func (h *Host) Explain(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {

@@ -160,6 +160,8 @@ func (l *live) carryOut() {
 		}
 		if out.Gone != "" {
 			l.node.log.Info("the seat of this server has ended, and what its clients held by algorithms is lost", "why", out.Gone)
+		}
+		if out.Gone != "" || !l.host.Serving() {
 			l.depose()
 		}
 		if out.Left {
@@ -321,12 +323,13 @@ func (n *Node) ConnectHome(c Client) (*HomeConn, error) {
 	if l.net == nil {
 		return nil, ErrStopped
 	}
-	if !l.host.Takes() {
+	if !l.host.Serving() {
 		return nil, ErrNotMember
 	}
 	l.numbers++
 	l.clients[l.numbers] = c
-	return &HomeConn{live: l, number: l.numbers, Seat: l.host.Status().Seat, Lease: n.cfg.viewLease()}, nil
+	seat, lease := l.host.Seat()
+	return &HomeConn{live: l, number: l.numbers, Seat: seat, Lease: time.Duration(lease)}, nil
 }
 
 // Submit passes requests on.
