@@ -191,6 +191,11 @@ func (h *Host) answered(outcome *registry.Outcome) {
 			h.seated = true
 			h.renewal(o, outcome.Result.Remaining)
 		}
+	default:
+		if o.Op == registry.OpEnter { // as it is not on record as a voter: that may change
+			o.again = h.now + h.cfg.lease()/4
+			return
+		}
 	}
 	at = slices.IndexFunc(s.open, func(o order) bool { return o.Sequence == outcome.Sequence })
 	s.open = slices.Delete(s.open, at, at+1)

@@ -163,3 +163,24 @@ func TestSeat(t *testing.T) {
 		t.Errorf("the seat was closed: %+v", o)
 	}
 }
+
+// S2: a server whose seat is refused asks again. It may not be on record as a voter yet.
+func TestSeatThatIsRefused(t *testing.T) {
+	h := New(Config{Server: 1})
+	h.Enter([2]uint64{1})
+	enters := func(ms int64) bool {
+		h.Tick(ms*1e6, 0)
+		return slices.ContainsFunc(h.Output().Seat, func(c registry.Command) bool { return c.Op == registry.OpEnter && c.Sequence == 1 })
+	}
+	if !enters(10) {
+		t.Fatal("it does not ask for a seat")
+	}
+	refusal := registry.Outcome{Session: registry.SeatID(view.Seat{Server: 1, ID: [2]uint64{1}}), Sequence: 1, Result: registry.Result{Code: registry.NotMember}}
+	h.Answer(20e6, []registry.Outcome{refusal})
+	if enters(100) {
+		t.Error("it asks again at once")
+	}
+	if !enters(330) {
+		t.Error("it does not ask again")
+	}
+}

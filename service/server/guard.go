@@ -118,6 +118,39 @@ func homeOf(h host.Status) *api.Home {
 	return home
 }
 
+// homeJSON is what a server does about locks that algorithms guard.
+type homeJSON struct {
+	Seat      sessionID  `json:"seat"`
+	Epoch     uint64     `json:"epoch"`
+	State     string     `json:"state"`
+	Remaining spanJSON   `json:"remaining"`
+	Missing   []uint64   `json:"missing,omitempty"`
+	Sessions  uint64     `json:"sessions"`
+	Names     uint64     `json:"names"`
+	Lanes     []laneJSON `json:"lanes"`
+}
+
+// laneJSON is the connection for messages of algorithms to another server.
+type laneJSON struct {
+	Server         uint64 `json:"server"`
+	Up             bool   `json:"up"`
+	Unacknowledged uint64 `json:"unacknowledged"`
+}
+
+func homeToJSON(h *api.Home) *homeJSON {
+	if len(h.GetSeat()) == 0 {
+		return nil
+	}
+	body := &homeJSON{
+		Seat: h.GetSeat(), Epoch: h.GetEpoch(), State: h.GetState(), Remaining: spanJSON(h.GetRemainingNs()),
+		Missing: h.GetMissing(), Sessions: h.GetSessions(), Names: h.GetNames(), Lanes: []laneJSON{},
+	}
+	for _, l := range h.GetLanes() {
+		body.Lanes = append(body.Lanes, laneJSON{l.GetServer(), l.GetUp(), l.GetUnacknowledged()})
+	}
+	return body
+}
+
 // guardJSON is what guards a prefix, and what is to.
 type guardJSON struct {
 	Prefix    string      `json:"prefix"`

@@ -211,6 +211,7 @@ type statusJSON struct {
 	StateBytes    uint64       `json:"state_bytes"`
 	StateLimit    uint64       `json:"state_limit_bytes"`
 	Figures       *figuresJSON `json:"figures,omitempty"` // nil of a release that has none
+	Home          *homeJSON    `json:"home,omitempty"`    // nil if no algorithm guards a lock
 }
 
 func statusToJSON(st *api.StatusResponse) *statusJSON {
@@ -222,7 +223,7 @@ func statusToJSON(st *api.StatusResponse) *statusJSON {
 		Fence: bigNumber(st.GetFence()), Version: st.GetVersion(),
 		Uptime:     spanJSON(time.Duration(st.GetUptimeNs()).Round(time.Millisecond)),
 		StateBytes: st.GetStateBytes(), StateLimit: st.GetStateLimitBytes(),
-		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()),
+		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()), Home: homeToJSON(st.GetHome()),
 	}
 	if since := st.GetLeaderSinceUnixNs(); since != 0 {
 		body.LeaderSince = wallClock(since)

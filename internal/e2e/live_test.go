@@ -1,0 +1,237 @@
+//go:build linux
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/internal/local"
+)
+
+// live returns a cluster of servers at the level from which algorithms guard locks.
+func live(t *testing.T, servers int) *local.Cluster {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "conclave")
+	text := fmt.Sprintf("#!/bin/sh\nCONCLAVE_EXPERIMENTAL_LIVE=1 exec %q \"$@\"\n", binary)
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c, err := local.Start(local.Config{Binary: script, Dir: t.TempDir(), Servers: servers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			showLogs(t, c)
+		}
+	})
+	client := dial(t, conclave.Config{Servers: c.Addresses()})
+	until(t, "the level is 3", func() bool {
+		u, err := client.Upgrade(within(t))
+		if err == nil && len(u.Obstacles) == 0 && u.Target > u.Level {
+			u, err = client.RaiseLevel(within(t), u.Target)
+		}
+		return err == nil && u.Level == 3
+	})
+	return c
+}
+
+// tell runs a command about a cluster, and returns what it says.
+func tell(t *testing.T, c *local.Cluster, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(binary, append(args, "--servers", strings.Join(c.Addresses(), ","), "--timeout", patience.String())...)
+	var said, failed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &failed
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("conclave %s: %v: %s", strings.Join(args, " "), err, failed.String())
+	}
+	return said.String()
+}
+
+// members waits until so many servers take part.
+func members(t *testing.T, client *conclave.Client, n int) {
+	t.Helper()
+	until(t, fmt.Sprint(n, " servers take part"), func() bool {
+		v, err := client.View(within(t))
+		return err == nil && len(v.Members) == n
+	})
+}
+
+// entries judges who holds which lock: one at a time, and with fences that grow.
+type entries struct {
+	sync.Mutex
+	held  map[string]bool
+	fence map[string]uint64
+}
+
+func (e *entries) enter(t *testing.T, name string, fence uint64) {
+	e.Lock()
+	defer e.Unlock()
+	if e.held[name] {
+		t.Errorf("%s: two hold it", name)
+	}
+	if fence <= e.fence[name] {
+		t.Errorf("%s: fence %d after %d", name, fence, e.fence[name])
+	}
+	e.held[name], e.fence[name] = true, fence
+}
+
+func (e *entries) leave(name string) {
+	e.Lock()
+	defer e.Unlock()
+	e.held[name] = false
+}
+
+func fenceOf(t *testing.T, l *conclave.Lock) uint64 {
+	t.Helper()
+	fence, err := l.Fence()
+	if err != nil {
+		t.Errorf("%s: %v", l.Name(), err)
+	}
+	return fence
+}
+
+// TestAlgorithmsGuardLocks: programs with different homes take turns under every algorithm.
+// Then agreement takes over.
+func TestAlgorithmsGuardLocks(t *testing.T) {
+	t.Parallel()
+	c := live(t, 3)
+	for _, spec := range algorithm.Served {
+		args := []string{"namespace", "set", spec.Name + "/", "--algorithm", spec.Name}
+		if spec.Name == "k-ricart-agrawala" {
+			args = append(args, "--option", "k=1")
+		}
+		tell(t, c, args...)
+	}
+	var clients []*conclave.Client
+	for _, address := range c.Addresses() {
+		clients = append(clients, dial(t, conclave.Config{Servers: c.Addresses(), Home: address}))
+	}
+	members(t, clients[0], 3)
+	judge := &entries{held: make(map[string]bool), fence: make(map[string]uint64)}
+	var all sync.WaitGroup
+	for _, spec := range algorithm.Served {
+		for _, client := range clients {
+			all.Go(func() {
+				name := spec.Name + "/lock"
+				for range 5 {
+					l, err := client.Lock(within(t), name)
+					if err != nil {
+						t.Errorf("%s: %v", name, err)
+						return
+					}
+					judge.enter(t, name, fenceOf(t, l))
+					judge.leave(name)
+					if err := l.Unlock(within(t)); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if said := tell(t, c, "view"); !strings.Contains(said, "3 members") || !strings.Contains(said, "ricart-agrawala") {
+		t.Errorf("view says %s", said)
+	}
+	held := lockUnder(t, within(t), clients[1], "raymond/held")
+	if said := tell(t, c, "why", "raymond/held"); !strings.Contains(said, "guarded by raymond") || !strings.Contains(said, "server 2: a client of it holds it") {
+		t.Errorf("why says %s", said)
+	}
+	var guarded *conclave.GuardedError
+	if _, err := clients[0].Lock(within(t), "raymond/held", conclave.Shared()); !errors.As(err, &guarded) {
+		t.Errorf("a shared hold of it: %v", err)
+	}
+	if err := held.Unlock(within(t)); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"central", "token-ring", "raymond"} {
+		tell(t, c, "namespace", "set", name+"/", "--algorithm", "agreement")
+		l := lockUnder(t, within(t), clients[2], name+"/lock")
+		if fence := fenceOf(t, l); fence <= judge.fence[name+"/lock"] {
+			t.Errorf("%s: fence %d after %d", name, fence, judge.fence[name+"/lock"])
+		}
+	}
+	tell(t, c, "namespace", "remove", "maekawa/")
+	if said := tell(t, c, "namespace", "list"); strings.Contains(said, "maekawa") {
+		t.Errorf("namespaces are %s", said)
+	}
+}
+
+// TestHomeThatIsKilled: whoever holds a lock at a server that is killed knows it before
+// the next has the lock, which is soon.
+func TestHomeThatIsKilled(t *testing.T) {
+	t.Parallel()
+	c := live(t, 3)
+	for _, name := range []string{"suzuki-kasami", "ricart-agrawala"} {
+		tell(t, c, "namespace", "set", name+"/", "--algorithm", name)
+	}
+	client := dial(t, conclave.Config{Servers: c.Addresses()})
+	members(t, client, 3)
+	for round, name := range []string{"suzuki-kasami/lock", "ricart-agrawala/lock"} {
+		victim := round + 1
+		loser := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[victim-1]})
+		other := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[2]})
+		lost := lockUnder(t, within(t), loser, name)
+		fence := fenceOf(t, lost)
+		type granted struct {
+			*conclave.Lock
+			err  error
+			knew bool
+			at   time.Time
+		}
+		next := make(chan granted, 1)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		go func() {
+			l, err := other.Lock(ctx, name)
+			next <- granted{l, err, lost.Context().Err() != nil, time.Now()}
+		}()
+		until(t, "it waits", func() bool {
+			x, err := client.Explain(within(t), name)
+			for _, h := range x.Homes {
+				if h.QueueLength > 0 {
+					return err == nil
+				}
+			}
+			return false
+		})
+		killed := time.Now()
+		if err := c.Kill(victim); err != nil {
+			t.Fatal(err)
+		}
+		got := <-next
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		if later := fenceOf(t, got.Lock); !got.knew || later <= fence {
+			t.Errorf("%s: the next has fence %d, the last had %d and knew of its loss: %v", name, later, fence, got.knew)
+		}
+		took := got.at.Sub(killed)
+		t.Logf("%s: next entry %v after the kill", name, took)
+		if took > 3*time.Second {
+			t.Errorf("%s: the next entry took %v", name, took)
+		}
+		if err := got.Unlock(within(t)); err != nil {
+			t.Error(err)
+		}
+		if err := c.Restart(victim); err != nil {
+			t.Fatal(err)
+		}
+		members(t, client, 3)
+	}
+}
