@@ -45,6 +45,9 @@ func (r *Record) subject() string {
 	if r.Timer != "" {
 		return who + "'s " + r.headline()
 	}
+	if r.Word != "" {
+		return who + " votes " + r.Word
+	}
 	if verb, known := verbs[r.Kind]; known {
 		return who + " " + verb + optional(" ", r.Peer)
 	}

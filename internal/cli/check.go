@@ -51,6 +51,7 @@ an end of memory, time, states or depth, or was interrupted, 125 if the flags ar
   conclave check lamport -n 2 --fifo=false --trace text
   conclave check bully -n 3 --crashes 1 --timeouts 4 --json
   conclave check maekawa-slides -n 3 --scenario deadlock.yaml
+  conclave check maekawa-slides -n 3 --open
   conclave check --views suzuki-kasami -n 2 -o faults=1 -o changes=1`,
 		Args: c.arguments,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
@@ -75,6 +76,7 @@ type checking struct {
 	states                                                                        uint64
 	depth                                                                         int
 	format, scenario                                                              string
+	open                                                                          bool
 }
 
 func (c *checking) arguments(cmd *cobra.Command, args []string) error {
@@ -92,8 +94,8 @@ func (c *checking) arguments(cmd *cobra.Command, args []string) error {
 		return errors.New("--labels: cannot be combined with --views")
 	case c.synchronous && given("timers"):
 		return errors.New("--synchronous and --timers: give one of them")
-	case c.forgets > 0 && (c.format != "" || c.scenario != ""):
-		return errors.New("--forgets: cannot be combined with --trace or --scenario, the simulator does not forget machines")
+	case c.forgets > 0 && (c.format != "" || c.scenario != "" || c.open):
+		return errors.New("--forgets: cannot be combined with --trace, --scenario or --open, the simulator does not forget machines")
 	case given("time") && c.limit <= 0:
 		return fmt.Errorf("--time %v: give more than zero", &c.limit)
 	}
@@ -135,6 +137,7 @@ func (c *checking) register(cmd *cobra.Command) {
 	flags.IntVar(&c.depth, "depth", 0, "end it at this depth (default 0: no bound)")
 	flags.IntVar(&c.workers, "workers", 0, "how many search at the same time (default one for each processor)")
 	flags.StringVar(&c.format, "trace", "", "write the run that was found, as "+strings.Join(trace.Formats(), ", ")+"; the verdict then goes to standard error")
+	flags.BoolVar(&c.open, "open", false, "open the run that was found in the lab, as conclave lab does, at the point of no return")
 	flags.StringVar(&c.scenario, "scenario", "", "write the run that was found to this `file`, as a scenario for conclave sim")
 }
 
@@ -163,7 +166,15 @@ func (c *checking) run(ctx context.Context, name string) error {
 		c.status = statusBounded
 	}
 	unwritten := c.writeRun(r) // the verdict is told all the same
-	return errors.Join(c.print(viewCheck(r), func(w io.Writer) error { return checkTable(w, r) }), unwritten)
+	err = errors.Join(c.print(viewCheck(r), func(w io.Writer) error { return checkTable(w, r) }), unwritten)
+	if err != nil || !c.open {
+		return err
+	}
+	if r.Scenario() == nil {
+		c.say("nothing is opened: no promise is broken")
+		return nil
+	}
+	return c.openRun(r.Scenario(), r.RecordOfNoReturn())
 }
 
 // checkScenario refuses a file that cannot be written, before a search that may be long.

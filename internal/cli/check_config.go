@@ -65,6 +65,7 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 		cfg.Order = check.DepthFirst
 	}
 	c.bounds(&cfg)
+	cfg.NoReturn = check.NoReturnStates
 	return cfg, c.named(&cfg)
 }
 

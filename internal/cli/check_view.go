@@ -27,6 +27,8 @@ type checkView struct {
 	Unreached   []string `json:"unreached_rules,omitempty"`
 	Reached     []string `json:"reached,omitempty"`
 	Missed      []string `json:"not_reached,omitempty"`
+	Story       []string `json:"story,omitempty"` // of what was found, a sentence for each step
+	NoReturn    *int     `json:"no_return,omitempty"`
 }
 
 func viewCheck(r *check.Result) checkView {
@@ -38,6 +40,12 @@ func viewCheck(r *check.Result) checkView {
 	}
 	if r.Broken != nil {
 		v.Text = r.Broken.Text
+		for _, t := range r.Story() {
+			v.Story = append(v.Story, t.Text)
+		}
+		if r.NoReturn >= 0 {
+			v.NoReturn = &r.NoReturn
+		}
 	}
 	v.Reached, v.Missed = sometimes(r)
 	return v
@@ -78,6 +86,12 @@ func checkTable(w io.Writer, r *check.Result) error {
 	t := newTable(w, r.Config.Spec.Name, r.Sentence())
 	if r.Broken != nil {
 		t.row("violation", r.Broken.String())
+		for _, told := range r.Story() {
+			t.row(fmt.Sprintf("step %d", told.Step), told.Text)
+		}
+		if fate := r.PointOfNoReturn(); fate != "" {
+			t.row("point of no return", fate)
+		}
 	} else {
 		t.row("checked", propertyText(r))
 	}

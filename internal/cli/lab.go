@@ -73,6 +73,19 @@ func (a *app) lab(file, listen string) error {
 	if err != nil {
 		return err
 	}
+	return a.serveLab(place, listen)
+}
+
+// openRun serves the lab until a signal ends it. It begins with a run, after a record.
+func (a *app) openRun(text []byte, record int) error {
+	place, err := placeOf("the run", text)
+	if err != nil {
+		return err
+	}
+	return a.serveLab(fmt.Sprintf("%s?t=%d", place, record), "127.0.0.1:0")
+}
+
+func (a *app) serveLab(place, listen string) error {
 	page, err := web.Handler()
 	if err != nil {
 		return err
@@ -122,8 +135,13 @@ func labPlace(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return placeOf(file, text)
+}
+
+// placeOf returns that part for a scenario.
+func placeOf(name string, text []byte) (string, error) {
 	if len(text) > labFileSize {
-		return "", fmt.Errorf("%s: %d bytes: the lab opens files of at most %d", file, len(text), labFileSize)
+		return "", fmt.Errorf("%s: %d bytes: the lab opens files of at most %d", name, len(text), labFileSize)
 	}
 	packed, err := packText(text)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -69,6 +70,7 @@ type simulation struct {
 	warmup         int
 	options        []string
 	format, out    string
+	open           bool
 	causal
 }
 
@@ -90,6 +92,7 @@ func (s *simulation) register(cmd *cobra.Command) {
 	flags.StringArrayVarP(&s.options, "option", "o", nil, "set an option of the algorithm, as name=value; may be repeated")
 	flags.StringVar(&s.format, "trace", "", "write the run, as "+strings.Join(trace.Formats(), ", ")+"; the result then goes to standard error")
 	flags.StringVar(&s.out, "out", "", "write the trace to this file")
+	flags.BoolVar(&s.open, "open", false, "open the run in the lab, as conclave lab does, where a promise is broken")
 	flags.Uint64Var(&s.past, "past", 0, "print all that happened before this record of the run, instead of the result")
 	flags.UintSliceVar(&s.before, "before", nil, "print which of two records, as 5,12, happened before the other, and by what chain")
 	flags.Lookup("before").DefValue = ""
@@ -107,6 +110,8 @@ func (s *simulation) validateArguments(flags given, args []string) error {
 		return fmt.Errorf("both the file %q and --algorithm %q: give one of them", args[0], s.algorithm)
 	case len(args) > 1 && s.format != "":
 		return fmt.Errorf("--trace of %d files: give one file", len(args))
+	case s.open && (len(args) != 1 || flags.Changed("seed")):
+		return errors.New("--open: give one file, and no --seed")
 	case s.out != "" && s.format == "":
 		return fmt.Errorf("--out %q without --trace: give the format, one of %s", s.out, strings.Join(trace.Formats(), ", "))
 	case s.format != "" && !slices.Contains(trace.Formats(), s.format):
@@ -124,7 +129,7 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 		return s.answer(scenarios[0])
 	}
 	views := make([]runView, 0, len(scenarios))
-	watched := s.watchProgress()
+	watched, brokenAt := s.watchProgress(), 0
 	for _, sc := range scenarios {
 		watched.follow(sc)
 		outcome, err := s.simulate(sc)
@@ -135,11 +140,21 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 		if views = append(views, viewRun(sc, outcome)); !outcome.Met() {
 			s.status = statusUnmet
 		}
+		if found := outcome.Result.Violations; len(found) > 0 {
+			brokenAt = int(found[0].Record)
+		}
 	}
 	if s.format != "" && s.out == "" {
 		s.stdout = s.stderr
 	}
-	return s.print(map[string]any{"runs": views}, func(w io.Writer) error { return runTables(w, views) })
+	if err := s.print(map[string]any{"runs": views}, func(w io.Writer) error { return runTables(w, views) }); err != nil || !s.open {
+		return err
+	}
+	text, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	return s.openRun(text, brokenAt)
 }
 
 func (s *simulation) scenarios(cmd *cobra.Command, files []string) ([]*scenario.Scenario, error) {

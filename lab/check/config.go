@@ -87,6 +87,10 @@ type Config struct {
 	MaxStates uint64
 	MaxDepth  int
 
+	// NoReturn is in how many states at most to look for the point of no return of what was
+	// found. Zero: it is not looked for.
+	NoReturn int
+
 	// Progress, if it is set, is called every 100 ms or so while the search goes on: by
 	// one of the goroutines that search, and never by two at the same time. A search that
 	// found something may be made again from its start.

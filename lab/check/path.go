@@ -13,6 +13,7 @@ type Path struct {
 	// Loop is the step after which the run repeats what follows, or -1 if it ends.
 	Loop int
 
+	states   [][]uint32   // before each step, and after the last one unless that is wrong itself
 	start    []Step       // the first steps of all processes, at time 0
 	traitors []process.ID // who is Byzantine
 }
@@ -65,11 +66,13 @@ func (s *search) path(f *finding) *Path {
 			p.begin(w, i)
 		}
 	}
+	p.states = append(p.states, state)
 	count := w.stepsAtStart()
 	for _, lo := range chain[1:] {
 		i := w.pick(state, func(i int, next *successor) bool { return next.broken == nil && w.normalPrint(i).lo == lo })
 		p.Steps = append(p.Steps, w.describe(state, w.found[i].action, count))
 		state = slices.Clone(w.successor(i))
+		p.states = append(p.states, state)
 	}
 	if f.action.kind != 0 {
 		i := w.pick(state, func(_ int, next *successor) bool {

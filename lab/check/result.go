@@ -31,6 +31,9 @@ type Result struct {
 	// shortest one if the search was breadth first.
 	Broken *Violation
 	Path   *Path
+	// NoReturn is the step of the path after which no schedule within the bounds keeps the
+	// promises any more: 0 if none does from the start, -1 if it is not known.
+	NoReturn int
 
 	States      uint64 // different ones
 	Transitions uint64 // out of these, whether or not they lead to a new one

@@ -322,6 +322,7 @@ func (s *search) result() *Result {
 			r.Path = s.path(s.broken)
 		}
 		r.Depth = len(r.Path.Steps)
+		r.NoReturn = s.noReturn(r.Path, s.broken, s.cfg.NoReturn)
 	}
 	return r
 }

@@ -46,7 +46,7 @@ func (e *Engine) searchOf(c *Check) (check.Config, error) {
 		Spec: algorithm.Find(c.Algorithm), Process: process.Config{N: c.N}, Entries: c.Entries, Unordered: c.Unordered,
 		Timeouts: c.Timeouts, Crashes: c.Crashes, Restarts: c.Restarts, Drops: c.Drops, Duplicates: c.Duplicates,
 		Reorders: c.Reorders, Cancels: c.Cancels, Corrupt: c.Corrupt, InFlight: c.InFlight, Liveness: c.Liveness,
-		MaxStates: c.MaxStates, Memory: c.Memory, Workers: e.options.Cores, Requesters: processes(c.Requesters),
+		NoReturn: check.NoReturnStates, MaxStates: c.MaxStates, Memory: c.Memory, Workers: e.options.Cores, Requesters: processes(c.Requesters),
 	}
 	if cfg.Spec == nil {
 		return cfg, badCheck("there is no algorithm %q", c.Algorithm)
@@ -123,7 +123,13 @@ func checked(c *Check, r *check.Result) Checked {
 		done.Property, done.Text = r.Broken.Property.String(), r.Broken.Text
 	}
 	if r.Path != nil {
-		done.Scenario, done.Steps = string(r.Scenario()), len(r.Path.Steps)
+		done.Scenario, done.Steps, done.Fate = string(r.Scenario()), len(r.Path.Steps), r.PointOfNoReturn()
+		for _, t := range r.Story() {
+			done.Story = append(done.Story, Told{t.Step, t.Record, t.Text})
+		}
+		if r.NoReturn >= 0 {
+			done.NoReturn = &r.NoReturn
+		}
 	}
 	return done
 }

@@ -29,7 +29,19 @@ func TestCheckFindsMistakes(t *testing.T) {
 		if strings.Fields(c.Command)[2] != v.Name || len(c.Sometimes) == 0 {
 			t.Errorf("%s is made by %s and came through %v", v.Name, c.Command, c.Sometimes)
 		}
-		_, end := p.open(engine.Request{Text: c.Scenario}, &columns{})
+		run, end := p.open(engine.Request{Text: c.Scenario}, &columns{})
+		if last := c.Story[len(c.Story)-1]; last.Record > end.Records || last.Step > c.Steps {
+			t.Errorf("%s: the story ends with %+v, the run after %d records", v.Name, last, end.Records)
+		}
+		for _, told := range c.Story {
+			d := result[engine.Described](p, engine.Request{Call: engine.CallDescribe, Run: run.Run, From: told.Record, To: told.Record})
+			if !strings.HasSuffix(told.Text, d.Sentences[0]) {
+				t.Errorf("%s: step %d is %q, record %d %q", v.Name, told.Step, told.Text, told.Record, d.Sentences[0])
+			}
+		}
+		if v.Name == "maekawa-slides" && (c.NoReturn == nil || *c.NoReturn != 4) {
+			t.Errorf("the point of no return of %s is %v", v.Name, c.NoReturn)
+		}
 		if len(end.Violations) == 0 || end.Violations[0].Property != c.Property {
 			t.Errorf("%s: the scenario ends with %v, the search with %s", v.Name, end.Violations, c.Property)
 		}

@@ -389,17 +389,29 @@ type CheckProgress struct {
 // Checked answers check.
 type Checked struct {
 	CheckProgress
-	Verdict   string     `json:"verdict"`  // proved, violated, bounded
-	Sentence  string     `json:"sentence"` // the verdict with its bounds
-	Bounds    string     `json:"bounds"`
-	Stopped   string     `json:"stopped,omitempty"`  // what ended a search that is bounded
-	Property  string     `json:"property,omitempty"` // that is violated
-	Text      string     `json:"text,omitempty"`     // how
-	Scenario  string     `json:"scenario,omitempty"` // the run to the violation: open it
-	Steps     int        `json:"steps,omitempty"`    // of this run
-	Unreached []string   `json:"unreached"`          // rules that no schedule applied
+	Verdict  string `json:"verdict"`  // proved, violated, bounded
+	Sentence string `json:"sentence"` // the verdict with its bounds
+	Bounds   string `json:"bounds"`
+	Stopped  string `json:"stopped,omitempty"`  // what ended a search that is bounded
+	Property string `json:"property,omitempty"` // that is violated
+	Text     string `json:"text,omitempty"`     // how
+	Scenario string `json:"scenario,omitempty"` // the run to the violation: open it
+	Steps    int    `json:"steps,omitempty"`    // of this run
+	Story    []Told `json:"story,omitempty"`    // what happens in it
+	// NoReturn is the step after which no schedule within the bounds keeps the promises: 0 if
+	// none does from the start. Absent: not known.
+	NoReturn  *int       `json:"noReturn,omitempty"`
+	Fate      string     `json:"fate,omitempty"` // this in words
+	Unreached []string   `json:"unreached"`      // rules that no schedule applied
 	Sometimes []CameTrue `json:"sometimes"`
 	Command   string     `json:"command"` // makes the same search
+}
+
+// Told is a step in words.
+type Told struct {
+	Step   int    `json:"step"`   // from 1
+	Record int    `json:"record"` // of the run of the scenario
+	Text   string `json:"text"`
 }
 
 // CameTrue is a state that a search ought to come through.

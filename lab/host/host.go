@@ -63,7 +63,11 @@ func New(listener net.Listener, o Options) (*Host, error) {
 
 // URL returns the address of a place in the lab, such as 1/gallery, with the token.
 func (h *Host) URL(place string) string {
-	return fmt.Sprintf("http://%s/lab/#%s?engine=%s", h.hosts[0], place, h.token)
+	separator := "?"
+	if strings.Contains(place, "?") {
+		separator = "&"
+	}
+	return fmt.Sprintf("http://%s/lab/#%s%sengine=%s", h.hosts[0], place, separator, h.token)
 }
 
 // Serve serves until the context is done.

@@ -15,9 +15,9 @@ export interface Host {
   stop(): Promise<void>;
 }
 
-/** native starts "conclave lab" on a free port. */
-export async function native(): Promise<Host & { process: ChildProcess }> {
-  const child = spawn(conclave, ["lab"], { stdio: ["ignore", "pipe", "pipe"] });
+/** native starts a lab on a free port. First is the address that it prints. */
+export async function native(command: string[] = ["lab"]): Promise<Host & { process: ChildProcess; first: string }> {
+  const child = spawn(conclave, command, { stdio: ["ignore", "pipe", "pipe"] });
   const printed = await new Promise<string>((resolve, reject) => {
     let text = "";
     const read = (data: Buffer) => {
@@ -36,6 +36,7 @@ export async function native(): Promise<Host & { process: ChildProcess }> {
   return {
     origin: address.origin,
     process: child,
+    first: printed,
     url: (fragment) => `${page}#${fragment}${fragment.includes("?") ? "&" : "?"}engine=${token}`,
     stop: () => ended(child),
   };

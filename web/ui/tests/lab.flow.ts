@@ -257,10 +257,14 @@ describe("the lab on the native engine", () => {
     await page.getByRole("button", { name: strings.check.run, exact: true }).click();
     await page.waitForSelector(".verdict.violated");
     expect(await page.textContent(".verdict")).toContain("after 6 steps");
+    // Each step is told, and the point of no return is step 4: nobody can save the promises any more.
+    expect(await page.locator(".story li").count()).toBe(6);
+    expect(await page.textContent(".story li:has(.fate)")).toMatch(/^4 3 asks to enter .*After step 4 no schedule keeps the promises\.$/);
     await accessible(page);
     await picture(page, "docs/lab/check.png");
-    await page.getByRole("button", { name: strings.check.open }).click();
-    await settled(page, 0);
+    await page.getByRole("button", { name: strings.check.open, exact: true }).click();
+    await settled(page, 7);
+    expect(await page.textContent(".caption")).toContain("3 asks to enter");
     expect(await page.textContent(".badge")).toContain("violated: progress");
     await page.keyboard.press("End");
     await page.waitForSelector("p.ring");
@@ -282,6 +286,27 @@ describe("the lab on the native engine", () => {
     await page.getByRole("button", { name: strings.check.stop, exact: true }).click();
     await page.waitForSelector(`.box:has-text("bounded (stopped)")`);
     await page.getByRole("button", { name: strings.check.run, exact: true }).waitFor();
+  });
+
+  flow("a search that needs more memory than it may take is bounded", native_, async (page) => {
+    await page.goto(host.url("1/check/ricart-agrawala?n=4&memory=16"));
+    await page.getByRole("button", { name: strings.check.run, exact: true }).click();
+    await page.waitForSelector(".verdict.bounded");
+    expect(await page.textContent(".verdict")).toContain("bound hit (memory)");
+    expect(await page.locator(".story").count()).toBe(0);
+  });
+
+  let found: Awaited<ReturnType<typeof native>> | undefined;
+  flow("the command line opens what it found, at the point of no return", () => found?.origin ?? "", async (page) => {
+    found = await native(["check", "maekawa-slides", "--open"]);
+    try {
+      await page.goto(found.first);
+      await settled(page, 7);
+      expect(await page.textContent(".badge")).toContain("violated: progress");
+      expect(await page.textContent(".caption")).toContain("3 asks to enter");
+    } finally {
+      await found.stop();
+    }
   });
 
   flow("a message is lost by hand, and the loss taken back", native_, async (page) => {

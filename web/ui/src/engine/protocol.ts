@@ -117,6 +117,8 @@ export interface Check {
   unordered?: boolean;
   liveness?: boolean;
   reduce?: boolean;
+  /** Bytes. */
+  memory?: number;
 }
 
 /** How far a search has come. */
@@ -136,6 +138,10 @@ export interface Checked extends CheckProgress {
   text?: string;
   steps?: number;
   scenario?: string;
+  story?: { step: number; record: number; text: string }[];
+  /** The step after which no schedule keeps the promises; absent: not known. */
+  noReturn?: number;
+  fate?: string;
   unreached?: string[] | null;
   sometimes?: { what: string; reached: boolean }[] | null;
   command: string;

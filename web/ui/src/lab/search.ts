@@ -10,10 +10,14 @@ export interface Form {
   drops: number;
   duplicates: number;
   timers: string;
+  /** MiB; 0: what the engine takes. */
+  memory: number;
   unordered: boolean;
   liveness: boolean;
   reduce: boolean;
 }
+
+export const memories = [0, 16, 64, 256, 512, 1024, 2048];
 
 export const timings = ["as-needed", "synchronous", "patient", "any", "never"];
 
@@ -23,7 +27,7 @@ export function formOf(algorithm: string, broken: readonly Broken[], params: Oth
   const given = new Map(params);
   const number = (name: string, otherwise: number) => {
     const value = given.get(name);
-    return value !== undefined && /^\d{1,3}$/.test(value) ? Number(value) : otherwise;
+    return value !== undefined && /^\d{1,4}$/.test(value) ? Number(value) : otherwise;
   };
   const yes = (name: string, otherwise: boolean) => (given.has(name) ? given.get(name) === "1" : otherwise);
   const timers = given.get("timers") ?? known?.timers ?? "as-needed";
@@ -35,6 +39,7 @@ export function formOf(algorithm: string, broken: readonly Broken[], params: Oth
     drops: number("drops", known?.drops ?? 0),
     duplicates: number("duplicates", known?.duplicates ?? 0),
     timers: timings.includes(timers) ? timers : "as-needed",
+    memory: memories.includes(number("memory", 0)) ? number("memory", 0) : 0,
     unordered: yes("unordered", known?.unordered ?? false),
     liveness: yes("liveness", known?.liveness ?? false),
     reduce: yes("reduce", known?.reduce ?? false),
@@ -44,7 +49,8 @@ export function formOf(algorithm: string, broken: readonly Broken[], params: Oth
 /** checkOf is the search that a form asks for. What the form does not offer is as in the known search. */
 export function checkOf(form: Form, broken: readonly Broken[]): Check {
   const known = broken.find((b) => b.name === form.algorithm)?.check ?? {};
-  return { ...known, ...form };
+  const { memory, ...rest } = form;
+  return { ...known, ...rest, ...(memory > 0 ? { memory: memory * 2 ** 20 } : {}) };
 }
 
 /** paramsOf is a form in an address: what differs from where the form begins. */

@@ -1,0 +1,74 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/trace/journal"
+)
+
+// Told is a step of a path in words.
+type Told struct {
+	Step   int // from 1
+	Record int // the last of the step in a run of Result.Scenario
+	Text   string
+}
+
+// Story tells the run to what was found in a sentence for each step. Steps that leave no
+// record, such as a loss, which is told where the message is sent, are not in it. It is nil
+// where there is no Scenario that can be run.
+func (r *Result) Story() []Told {
+	s, err := r.Replay()
+	if err != nil {
+		return nil
+	}
+	kept := &journal.Journal{}
+	run, err := s.Begin(kept)
+	process.Assert(err == nil, "what was found can be run")
+	for run.Step() {
+	}
+	var story []Told
+	for record := 1; record <= kept.Len(); record++ {
+		step := int(kept.Time(record) / int64(process.Millisecond)) // a step in each D, which is 1 ms
+		if step < 1 || step > len(r.Path.Steps) {
+			continue
+		}
+		text := kept.Describe(record, record)[0].Sentence()
+		if last := len(story) - 1; last >= 0 && story[last].Step == step {
+			story[last].Record, story[last].Text = record, story[last].Text+"; "+text
+			continue
+		}
+		story = append(story, Told{step, record, text})
+	}
+	return story
+}
+
+// RecordOfNoReturn is the last record of the step after which nothing saves the promises, in a
+// run of Result.Scenario, or 0.
+func (r *Result) RecordOfNoReturn() int {
+	record := 0
+	for _, t := range r.Story() {
+		if t.Step <= r.NoReturn {
+			record = t.Record
+		}
+	}
+	return record
+}
+
+// NoReturnStates is in how many states people let the point of no return be looked for: less
+// than a second's work.
+const NoReturnStates = 100_000
+
+// PointOfNoReturn says from when on nothing could save the promises, or nothing if that is
+// not known.
+func (r *Result) PointOfNoReturn() string {
+	switch {
+	case r.Path == nil || r.NoReturn < 0:
+		return ""
+	case r.NoReturn == 0:
+		return "Every schedule within these bounds breaks a promise."
+	case r.NoReturn == len(r.Path.Steps):
+		return fmt.Sprintf("Until step %d there are schedules that keep the promises.", r.NoReturn)
+	}
+	return fmt.Sprintf("After step %d no schedule keeps the promises.", r.NoReturn)
+}
