@@ -65,7 +65,6 @@ func (c *checking) config(name string) (cfg check.Config, err error) {
 		cfg.Order = check.DepthFirst
 	}
 	c.bounds(&cfg)
-	cfg.NoReturn = check.NoReturnStates
 	return cfg, c.named(&cfg)
 }
 
@@ -77,6 +76,7 @@ func (c *checking) bounds(cfg *check.Config) {
 	cfg.Suspicions, cfg.Cancels, cfg.Forgets = c.suspicions, c.cancels, c.forgets
 	cfg.Detector = process.DetectorKind(slices.Index(detectors, c.detector))
 	cfg.Timeouts, cfg.Workers, cfg.MaxStates, cfg.MaxDepth = c.timeouts, c.workers, c.states, c.depth
+	cfg.NoReturn = check.NoReturnStates
 }
 
 // named sets what is given by labels and names.

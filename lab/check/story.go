@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/trace/journal"
+	"github.com/conclave-io/conclave/trace"
 )
 
 // Told is a step of a path in words.
@@ -22,25 +22,31 @@ func (r *Result) Story() []Told {
 	if err != nil {
 		return nil
 	}
-	kept := &journal.Journal{}
-	run, err := s.Begin(kept)
-	process.Assert(err == nil, "what was found can be run")
-	for run.Step() {
+	told := &teller{steps: len(r.Path.Steps)}
+	if _, err := s.Run(told); err != nil {
+		return nil
 	}
-	var story []Told
-	for record := 1; record <= kept.Len(); record++ {
-		step := int(kept.Time(record) / int64(process.Millisecond)) // a step in each D, which is 1 ms
-		if step < 1 || step > len(r.Path.Steps) {
-			continue
-		}
-		text := kept.Describe(record, record)[0].Sentence()
-		if last := len(story) - 1; last >= 0 && story[last].Step == step {
-			story[last].Record, story[last].Text = record, story[last].Text+"; "+text
-			continue
-		}
-		story = append(story, Told{step, record, text})
+	return told.story
+}
+
+// teller makes the story of the records of a run.
+type teller struct {
+	steps int
+	story []Told
+}
+
+// Write takes the next record.
+func (t *teller) Write(r *trace.Record) error {
+	step := int(r.Time / int64(process.Millisecond)) // a step in each D, which is 1 ms
+	if step < 1 || step > t.steps {
+		return nil
 	}
-	return story
+	if last := len(t.story) - 1; last >= 0 && t.story[last].Step == step {
+		t.story[last].Record, t.story[last].Text = int(r.ID), t.story[last].Text+"; "+r.Sentence()
+		return nil
+	}
+	t.story = append(t.story, Told{step, int(r.ID), r.Sentence()})
+	return nil
 }
 
 // RecordOfNoReturn is the last record of the step after which nothing saves the promises, in a
