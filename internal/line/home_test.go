@@ -146,3 +146,38 @@ func TestACallThatMovedLeavesNothingBehind(t *testing.T) {
 	}
 	b.requireSent(t, "3/3 cancel 2")
 }
+
+// A home that leaves refuses those who wait: they go elsewhere at once, unless their session
+// holds something there, which is to be released first.
+func TestAHomeThatLeaves(t *testing.T) {
+	for _, holds := range []bool{false, true} {
+		b := newHomeBench(t, 10*second, "a:1", "b:1")
+		home := b.settle()
+		held := b.acquire()
+		if holds {
+			b.answer(2, api.Code_CODE_OK, fence(7))
+		} else {
+			b.answer(2, api.Code_CODE_HELD)
+		}
+		waits := b.submit(acquireOf("y"))
+		b.answer(3, api.Code_CODE_QUEUED)
+		b.take()
+		b.answer(3, api.Code_CODE_NOT_MEMBER)
+		if !holds {
+			b.pass(300 * ms)
+			other := b.to(otherThan(home.Address))
+			b.welcomeHome(other, 2)
+			b.answer(1, api.Code_CODE_OK, remaining(1200*ms))
+			b.answer(2, api.Code_CODE_OK, fence(8))
+			if o := b.outcome(waits); o.Err != nil || o.Reply.GetFence() != 8 {
+				t.Fatalf("the wait ended with %v, %v", o.Reply, o.Err)
+			}
+			continue
+		}
+		b.submit(releaseOf(held))
+		b.requireSent(t, "4/4 release 2")
+		if b.only() != home {
+			t.Fatal("the session left its home before the release")
+		}
+	}
+}

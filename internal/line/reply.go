@@ -23,6 +23,10 @@ func unknown(code api.Code) bool {
 func (s *Session) reply(rep *api.Reply) {
 	c := s.pending[rep.GetSequence()]
 	switch {
+	case rep.GetCode() == api.Code_CODE_NOT_MEMBER && c != nil && c.acquires() && !c.told:
+		s.settle(c)
+		s.forget(c)
+		s.line.again(c) // in another session: this home takes nothing new
 	case elsewhere(rep.GetCode()):
 		// The request stays pending. The stream is given up, and then it is sent again.
 	case rep.GetCode() == api.Code_CODE_SESSION_GONE:
@@ -74,7 +78,7 @@ func (s *Session) finalReply(c *Call, rep *api.Reply) {
 	case c.acquires() && code == api.Code_CODE_OK:
 		s.granted(c, rep)
 	case c.acquires() && code == api.Code_CODE_STALE && !c.told:
-		s.awaited = slices.DeleteFunc(s.awaited, func(other *Call) bool { return other == c })
+		s.forget(c)
 		s.line.again(c)
 		s.line.admit()
 	case c.acquires() && code == api.Code_CODE_MOVED:
@@ -87,11 +91,16 @@ func (s *Session) finalReply(c *Call, rep *api.Reply) {
 	s.admit()
 }
 
+// forget takes a call off those that were sent in this session.
+func (s *Session) forget(c *Call) {
+	s.awaited = slices.DeleteFunc(s.awaited, func(other *Call) bool { return other == c })
+}
+
 // moved ends a call to acquire that is to be made elsewhere. Nothing of it stays with the
 // session, so that it can be. A home forgets what it has refused: were the request sent
 // again, it could be carried out. So a Cancel follows it.
 func (s *Session) moved(c *Call, rep *api.Reply) {
-	s.awaited = slices.DeleteFunc(s.awaited, func(other *Call) bool { return other == c })
+	s.forget(c)
 	if s.line.cfg.Home {
 		left := *c
 		left.told, left.finished = true, false

@@ -104,9 +104,12 @@ func (l *Line) receive(st *stream, frame *api.ServerFrame) {
 // the server does not lead, if there is any, and whether another was carried out.
 func (l *Line) replies(frame *api.ServerFrame) (refused *api.Reply, useful bool) {
 	for _, rep := range frame.GetReplies() {
-		if elsewhere(rep.GetCode()) {
+		switch {
+		case rep.GetCode() == api.Code_CODE_NOT_MEMBER && l.serves() && len(l.session.grants) > 0:
+			// A home that leaves waits for what is held to be released.
+		case elsewhere(rep.GetCode()):
 			refused = rep
-		} else {
+		default:
 			useful = true
 		}
 		for _, s := range l.sessions {
