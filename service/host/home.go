@@ -236,8 +236,8 @@ func (h *Host) refuse(conn uint64, c *registry.Command, code registry.Code, mess
 func (h *Host) reply(conn uint64, o registry.Outcome) { h.replies = append(h.replies, Reply{conn, o}) }
 
 // admit hands a grant on to the client that waits first.
-func (h *Host) admit(name string, fence uint64) {
-	any := h.home.reg.Admit(name, fence, &h.home.fx)
+func (h *Host) admit(in *instance, fence uint64) {
+	any := h.home.reg.Admit(in.name, fence, in.space.units, &h.home.fx)
 	process.Assert(any, "a grant that is told has a client")
 }
 

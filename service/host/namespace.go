@@ -56,6 +56,7 @@ type namespace struct {
 	codec   *process.Codec
 	configs []*process.Config // by coordinator
 	place   string            // option coordinator
+	units   bool              // several may hold a name, each with another of its units
 	elected process.ID
 
 	// Base is what the machines dropped in this epoch have used (I5), and based are the
@@ -73,6 +74,7 @@ func (h *Host) space(g *view.Guard, coordinator uint64) *namespace {
 	c, err := configure(g.Use, n, max(0, h.member.RankOf(coordinator)))
 	process.Assert(err == nil, "a guard was checked")
 	c.codec = process.NewCodec(c.spec, n)
+	c.units = c.spec.Name == "k-ricart-agrawala" && c.configs[0].IntOption("k", 2) > 1
 	c.prefix, c.based = g.Prefix, make([]*process.Config, n)
 	return c
 }

@@ -22,14 +22,17 @@ func (r *Registry) Demand(name string) (held, wanted bool) {
 }
 
 // Admit grants a lock that nobody holds to the first that waits for it, with the given
-// fence. It reports whether anybody waits.
-func (r *Registry) Admit(name string, fence uint64, fx *Effects) bool {
+// fence. If it is one of several units, which others may hold elsewhere, the grant has the
+// floor 0. It reports whether anybody waits.
+func (r *Registry) Admit(name string, fence uint64, units bool, fx *Effects) bool {
 	res := r.find(Lock, name)
 	if res == nil || len(res.queue()) == 0 || len(res.holders()) > 0 {
 		return false
 	}
 	r.frozen = nil
-	next := r.promote(r.thaw(res))
+	res = r.thaw(res)
+	res.units = units
+	next := r.promote(res)
 	r.hold(next, fence, fx)
 	fx.granted(next)
 	return true

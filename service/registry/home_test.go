@@ -87,14 +87,17 @@ func TestHome(t *testing.T) {
 				fx.Reset()
 				fences++
 				_, holds := n.holder[name]
-				can := !holds && len(n.queue[name]) > 0
-				if r.Admit(name, fences, fx) != can {
+				can, units := !holds && len(n.queue[name]) > 0, random.IntN(4) == 0
+				if r.Admit(name, fences, units, fx) != can {
 					t.Fatalf("seed %d: Admit of %s, want %t", seed, name, can)
 				}
 				if can {
 					first := n.queue[name][0]
 					n.holder[name], n.fence[name], n.queue[name] = first, fences, n.queue[name][1:]
 					want := Outcome{first.Session, first.Sequence, Result{Code: OK, Fence: fences, Floor: fences}}
+					if units {
+						want.Result.Floor = 0
+					}
 					if len(fx.Outcomes) != 1 || !reflect.DeepEqual(fx.Outcomes[0], want) {
 						t.Fatalf("seed %d: %+v, want %+v", seed, fx.Outcomes, want)
 					}

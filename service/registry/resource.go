@@ -19,6 +19,8 @@ type resource struct {
 	class      Class
 	// swept is set while claims wait to be swept out.
 	swept bool
+	// units says that others hold it elsewhere, with fences that nobody knows here.
+	units bool
 	mark
 }
 
@@ -42,8 +44,14 @@ func (res *resource) holders() []*claim {
 	return nil
 }
 
-// floor returns the smallest fence among the holders, which are ordered by it.
-func (res *resource) floor() uint64 { return res.holders()[0].fence }
+// floor returns the smallest fence among the holders, which are ordered by it, or 0 if
+// not all are known here.
+func (res *resource) floor() uint64 {
+	if res.units {
+		return 0
+	}
+	return res.holders()[0].fence
+}
 
 // inTheWay describes one of the holders, for who is refused.
 func (res *resource) inTheWay() *Holder {
