@@ -99,6 +99,10 @@ func (w *world) strikeServer(f Fault, s *server, kind Kind) {
 		}
 	case Freeze:
 		w.freeze(s, f.For*ms)
+	case Leave:
+		if w.hosts != nil {
+			w.hosts.leave(s, f)
+		}
 	case Isolate:
 		w.sever(f.For*ms, &cut{me, everybody}, &cut{everybody, me})
 	case Deafen:

@@ -55,6 +55,9 @@ func (l *guarding) drawGuard() (prefix string, how registry.Live) {
 		how.Remove = true
 	default:
 		how.Use = view.Use{Algorithm: l.algorithms[l.rng.IntN(len(l.algorithms))]}
+		if how.Use.Algorithm == "k-ricart-agrawala" {
+			how.Use.Options = fmt.Sprint("k=", liveUnits)
+		}
 	}
 	if how.Force = l.rng.IntN(4) == 0; l.rng.IntN(3) == 0 {
 		how.Wait = (300 + l.rng.Int64N(3000)) * ms

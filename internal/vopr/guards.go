@@ -53,7 +53,12 @@ func DrawHosts(seed uint64, millis int64) Plan {
 	}
 	for at := int64(2500); at < millis; at += 2000 + rng.Int64N(12_000) {
 		f := Fault{At: at, Kind: Freeze, Who: rng.IntN(16), For: 300 + rng.Int64N(5000)}
-		if rng.IntN(3) > 0 {
+		switch rng.IntN(4) {
+		case 0, 1:
+			p.Faults = append(p.Faults, f)
+			continue
+		case 2:
+			f.Kind, f.Arg = Leave, 50+rng.Int64N(2500)
 			p.Faults = append(p.Faults, f)
 			continue
 		}

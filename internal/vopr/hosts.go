@@ -46,19 +46,31 @@ func (s *HostStats) add(o *HostStats) {
 const liveReuse = 2
 
 func newHosting(w *world) *hosting {
-	l := &hosting{guarding: newGuarding(w, exclusive()...), lanes: make(map[[2]uint64]*track)}
+	l := &hosting{guarding: newGuarding(w, served()...), lanes: make(map[[2]uint64]*track)}
 	l.over, l.seatless, l.often = l.end, l.mayHaveNone, 9000
 	w.after(laneBeat, l.connect)
 	w.after(1000*ms, l.operate)
+	w.after(2000*ms, l.turn)
 	return l
 }
 
-// exclusive returns the algorithms that servers run and that let in one at a time.
-func exclusive() (names []string) {
+// turn has another epoch begin now and then, by the guard of names that nobody wants.
+func (l *hosting) turn() {
+	if l.w.healed {
+		return
+	}
+	l.w.after((50+l.rng.Int64N(1500))*ms, l.turn)
+	var how registry.Live
+	if g := l.last.Find("turn/"); l.last.Live() && (g == nil || !g.Use.Live()) {
+		how.Use = view.Use{Algorithm: "central"}
+	}
+	l.setGuard("turn/", how)
+}
+
+// served returns the algorithms that servers run.
+func served() (names []string) {
 	for _, spec := range algorithm.Served {
-		if spec.Name != "k-ricart-agrawala" {
-			names = append(names, spec.Name)
-		}
+		names = append(names, spec.Name)
 	}
 	return names
 }
@@ -104,6 +116,22 @@ func (l *hosting) stop(s *server) {
 	}
 }
 
+// leave stops a server in order: it gives its seat up first, for which it has so long.
+func (l *hosting) leave(s *server, f Fault) {
+	life := s.life
+	s.receive(func() {
+		if s.host != nil {
+			s.host.Leave(s.now())
+		}
+	})
+	l.w.after(f.Arg*ms, func() {
+		if s.life == life {
+			s.crash()
+			l.w.hold(s, f.For*ms)
+		}
+	})
+}
+
 // tick lets time pass for the host of a server.
 func (l *hosting) tick(s *server) {
 	if s.host != nil {
@@ -119,12 +147,28 @@ func (l *hosting) follow(s *server, out *replica.Output) {
 	}
 	for _, r := range out.Seats {
 		to := l.w.servers[r.Server-1]
-		l.transmit(s, to, func() {
-			if to.host != nil {
-				to.host.Answer(to.now(), []registry.Outcome{r.Outcome})
+		l.transmit(s, to, func() { l.read(to, r.Outcome) })
+	}
+}
+
+// read gives an answer of the leader to a host, which may read it later than all that has
+// come over other connections while it stood still.
+func (l *hosting) read(s *server, o registry.Outcome) {
+	answer := func() {
+		if s.host != nil {
+			s.host.Answer(s.now(), []registry.Outcome{o})
+		}
+	}
+	if s.woken > 0 && l.w.now-s.woken < 100*ms && l.rng.IntN(2) == 0 {
+		life := s.life
+		l.w.after(l.rng.Int64N(10*ms), func() {
+			if s.life == life {
+				s.receive(answer)
 			}
 		})
+		return
 	}
+	answer()
 }
 
 // carryOut does what the host of a server asks for.

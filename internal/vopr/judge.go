@@ -224,7 +224,7 @@ func (j *judge) handOut(w *world, h *hold) {
 			w.violate("floor", "%q is granted with the floor %d, while session %v holds it with the fence %d", res.name, h.place.floor, other.session.id, other.place.fence)
 		}
 		excluded := !h.place.shared || !other.place.shared
-		if excluded && others >= res.room() {
+		if excluded && (others >= max(res.room(), h.place.units()) || h.place.units() != other.place.units()) {
 			w.violate("exclusion", "session %v enters %q with fence %d while session %v holds it with fence %d for another %d ms", h.session.id, res.name, h.place.fence, other.session.id, other.place.fence, (other.session.endsAt-w.now)/ms)
 		}
 	}

@@ -184,7 +184,15 @@ func (p *place) inTurn() {
 }
 
 // exclusive reports whether the place, once granted, lets nobody in beside it.
-func (p *place) exclusive() bool { return p.res.room() == 1 && !p.shared }
+func (p *place) exclusive() bool { return p.res.room() == 1 && !p.shared && p.units() == 1 }
+
+// units returns how many may hold what is granted, if an algorithm guards it.
+func (p *place) units() int {
+	if p.res.live && p.fence != 0 && p.floor == 0 {
+		return liveUnits
+	}
+	return 1
+}
 
 // vanish is an acquire of which no answer will come: it may have been granted, and
 // then its session has ended it, or will.

@@ -74,6 +74,7 @@ const (
 	Unread  Kind = "unread"  // a client does, and takes no replies for a while
 	Sever   Kind = "sever"   // two servers do not hear each other; no plan draws it but DrawLive
 	Freeze  Kind = "freeze"  // a server stands still, and its clock too; no plan draws it but those with hosts
+	Leave   Kind = "leave"   // a server is stopped in order: it gives up its seat first; drawn as freeze is
 	Theft   Kind = "theft"   // a client asks for something in the session of another, whose id, or secret, it knows
 )
 
@@ -100,7 +101,7 @@ var weights = []struct {
 }{
 	{Crash, 14}, {Outage, 3}, {Pause, 12}, {Isolate, 10}, {Deafen, 4}, {Mute, 4}, {Strand, 6}, {Split, 7},
 	{Storm, 6}, {Slow, 5}, {Hang, 8}, {Full, 3}, {Drift, 4}, {Jump, 3}, {Join, 5}, {Remove, 4}, {Promote, 2}, {Resign, 3}, {End, 8},
-	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Unread, 3}, {Narrow, 5}, {Empty, 8}, {Boot, 3}, {Theft, 4}, {Sever, 0}, {Freeze, 0},
+	{Nap, 6}, {Die, 6}, {Away, 5}, {Stuck, 4}, {Flood, 4}, {Unread, 3}, {Narrow, 5}, {Empty, 8}, {Boot, 3}, {Theft, 4}, {Sever, 0}, {Freeze, 0}, {Leave, 0},
 }
 
 // Draw makes the plan of a seed: clusters of three and five in turn, eight clients, a
