@@ -70,6 +70,9 @@ func (l *Leadership) Context() context.Context { return l.h.ctx }
 // Deadline is as Lock.Deadline.
 func (l *Leadership) Deadline() time.Duration { return l.h.deadline() }
 
+// TTL is as Lock.TTL.
+func (l *Leadership) TTL() time.Duration { return l.h.ttl }
+
 // Renewed is as Lock.Renewed.
 func (l *Leadership) Renewed() <-chan struct{} { return l.h.renewed() }
 

@@ -21,6 +21,7 @@ type hold struct {
 	fence  uint64
 	floor  uint64
 	lease  *lease
+	ttl    time.Duration
 	ctx    *holdContext
 	moved  chan struct{}
 	// released says that it was given up.
@@ -30,7 +31,7 @@ type hold struct {
 func newHold(c *Client, call *line.Call, a *acquisition, l *lease, grant *api.Reply) *hold {
 	h := &hold{
 		client: c, call: call, kind: a.kind, name: a.message.GetName(), fence: grant.GetFence(), floor: grant.GetFloor(),
-		lease: l, ctx: newHoldContext(l), moved: make(chan struct{}, 1),
+		lease: l, ttl: time.Duration(call.Session().Span()), ctx: newHoldContext(l), moved: make(chan struct{}, 1),
 	}
 	h.ctx.keeps = append(slices.Clip(a.keeps), keep{h.kept(), h.ctx})
 	return h

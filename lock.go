@@ -86,6 +86,10 @@ func (l *Lock) Context() context.Context { return l.h.ctx }
 // moves back.
 func (l *Lock) Deadline() time.Duration { return l.h.deadline() }
 
+// TTL returns how long the hold lasts at most if it is not renewed: Config.TTL, or the
+// lease of a server, if an algorithm guards the lock and that is shorter (by default 1.2 s).
+func (l *Lock) TTL() time.Duration { return l.h.ttl }
+
 // Renewed returns a channel that receives a value after Deadline has moved.
 // Several moves may be reported by one value.
 func (l *Lock) Renewed() <-chan struct{} { return l.h.renewed() }

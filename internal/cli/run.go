@@ -26,6 +26,7 @@ type hold interface {
 	Floor() (uint64, error)
 	Context() context.Context
 	Deadline() time.Duration
+	TTL() time.Duration
 	Renewed() <-chan struct{}
 	Kept() conclave.Kept
 }
@@ -42,7 +43,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(&f.wait, "wait", "how long to wait before giving up with status 124 (default: for ever)")
 	flags.Var(&f.ttl, "ttl", "how long others wait if this machine dies, 100ms to 1h")
-	flags.Var(&f.grace, "grace", "time between TERM and KILL if the hold is lost, at most a quarter of --ttl (default: 2s, or that quarter)")
+	flags.Var(&f.grace, "grace", "time between TERM and KILL if the hold is lost, at most a quarter of --ttl, and of 1.2s under an algorithm (default: 2s, or that quarter)")
 	flags.Lookup("wait").DefValue, flags.Lookup("grace").DefValue = "", ""
 }
 
@@ -69,11 +70,15 @@ func (f *runFlags) resolve(flags interface{ Changed(string) bool }) error {
 	return nil
 }
 
-// margin is how long before the deadline the guard kills: room for the killing,
-// on a machine that is busy.
-func (f *runFlags) margin() time.Duration {
-	return min(max(time.Duration(f.ttl)/20, 10*time.Millisecond), 500*time.Millisecond)
+// marginOf is how long before the deadline the guard kills under a hold with a TTL: room
+// for the killing, on a machine that is busy.
+func marginOf(ttl time.Duration) time.Duration {
+	return min(max(ttl/20, 10*time.Millisecond), 500*time.Millisecond)
 }
+
+// graceOf is the grace under a hold. One that an algorithm guards may have a shorter TTL
+// than was asked for.
+func (f *runFlags) graceOf(h hold) time.Duration { return min(time.Duration(f.grace), h.TTL()/4) }
 
 // split takes the arguments of a command that runs another apart. A command that
 // cannot be found fails here, before anybody waits for it.
@@ -242,7 +247,7 @@ func (a *app) startUnder(h hold, argv []string, f *runFlags) (*guard.Handle, err
 		handle, err := guard.Start(guard.Spec{
 			Argv:     argv,
 			Env:      append(os.Environ(), env...),
-			Deadline: boottime.Time(h.Deadline()), Grace: time.Duration(f.grace), Margin: f.margin(),
+			Deadline: boottime.Time(h.Deadline()), Grace: f.graceOf(h), Margin: marginOf(h.TTL()),
 			Terminal: true, Sole: true,
 			Suspended: func() {
 				left := boottime.Until(boottime.Time(h.Deadline())).Round(100 * time.Millisecond)

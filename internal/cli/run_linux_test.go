@@ -24,10 +24,11 @@ type grant struct {
 	lose     context.CancelCauseFunc
 	deadline atomic.Int64
 	renewed  chan struct{}
+	ttl      time.Duration
 }
 
 func newGrant(left time.Duration) *grant {
-	g := &grant{renewed: make(chan struct{}, 1)}
+	g := &grant{renewed: make(chan struct{}, 1), ttl: 10 * time.Second}
 	g.ctx, g.lose = context.WithCancelCause(context.Background())
 	g.deadline.Store(int64(boottime.Now().Add(left)))
 	return g
@@ -54,6 +55,8 @@ func (g *grant) Fence() (uint64, error) {
 }
 
 func (g *grant) Floor() (uint64, error) { return 5, nil }
+
+func (g *grant) TTL() time.Duration { return g.ttl }
 
 func (g *grant) Kept() conclave.Kept {
 	return conclave.Kept{Cluster: "c0ffee", Name: "some/name", Fence: 7}
@@ -354,6 +357,20 @@ func TestCommandThatCannotRun(t *testing.T) {
 	}
 }
 
+// A hold that an algorithm guards has a shorter TTL than was asked for. There must be time
+// for the command all the same.
+func TestHoldShorterThanTTL(t *testing.T) {
+	tr := newTrial("true")
+	tr.grace = duration(defaultGrace)
+	g := newGrant(830 * time.Millisecond) // what is left of 1.2 s right before a renewal
+	g.ttl = 1200 * time.Millisecond
+	lost := time.AfterFunc(10*time.Second, func() { g.lose(conclave.ErrLost) })
+	defer lost.Stop()
+	if result, err := tr.run(g); err != nil || result.Lost {
+		t.Errorf("got %+v, %v", result, err)
+	}
+}
+
 func TestGraceDependsOnTTL(t *testing.T) {
 	for ttl, want := range map[time.Duration]time.Duration{
 		time.Hour: 2 * time.Second, 10 * time.Second: 2 * time.Second, 4 * time.Second: time.Second, 500 * time.Millisecond: 50 * time.Millisecond,
@@ -367,7 +384,7 @@ func TestGraceDependsOnTTL(t *testing.T) {
 		if ttl < time.Second {
 			believed = ttl - ttl/3
 		}
-		if left := believed - want - f.margin(); left < 5*ttl/16 {
+		if left := believed - want - marginOf(ttl); left < 5*ttl/16 {
 			t.Errorf("TTL %v: TERM comes %v after a renewal", ttl, left)
 		}
 	}

@@ -67,6 +67,10 @@ func newSession(l *Line, st *stream) *Session {
 // Secret returns the 16 bytes by which the servers know the client.
 func (s *Session) Secret() []byte { return s.secret }
 
+// Span returns the longest time that a renewal of the session is worth, in ns: its TTL, or
+// the lease of the home's seat if that is shorter.
+func (s *Session) Span() int64 { return s.span }
+
 // Seat returns what the home that keeps the session is known by, or nil if the leader
 // keeps it.
 func (s *Session) Seat() []byte { return s.seat }
