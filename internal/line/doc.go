@@ -36,4 +36,5 @@
 //     frequent and the margin is that of the shorter of lease and TTL.
 //   - A call that is answered with MOVED is withdrawn too: a home that is asked again may
 //     carry it out.
+//   - A session for which nothing was asked in a while is closed.
 package line

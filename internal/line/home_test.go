@@ -181,3 +181,49 @@ func TestAHomeThatLeaves(t *testing.T) {
 		}
 	}
 }
+
+// A home is asked first if it is preferred, and left when nothing was asked for in a while.
+func TestAHomeIsChosenAndLeft(t *testing.T) {
+	b := newBench(t, second, "a:1", "b:1", "c:1")
+	b.attach()
+	l := &Lines{Line: b.l, prefer: "c:1"}
+	l.learn("x", &api.Guard{Prefix: "x", Algorithm: "central"}, false)
+	c := acquireOf("x")
+	l.Step(b.now, Input{Kind: Submit, Call: c})
+	l.Step(b.now, Input{})
+	home := &bench{t: t, now: b.now, l: l.home, open: make(map[uint64]Output)}
+	home.flush()
+	if got := home.only().Address; got != "c:1" {
+		t.Fatalf("%s is asked first", got)
+	}
+	home.welcomeHome(home.only(), 1)
+	home.answer(1, api.Code_CODE_OK, remaining(1000*ms))
+	home.answer(2, api.Code_CODE_OK, fence(7))
+	pass := func(d int64) {
+		for end := home.now + d; home.now < end; home.now += 100 * ms {
+			l.Step(home.now, Input{})
+			home.flush()
+			for n, s := range home.l.session.pending {
+				if s.extends() && !home.l.session.gone {
+					home.answer(n, api.Code_CODE_OK, remaining(1000*ms))
+				}
+			}
+		}
+	}
+	s := home.l.session
+	pass(2 * idle)
+	if s.gone {
+		t.Fatal("left while something is held there")
+	}
+	l.Step(home.now, Input{Kind: Submit, Call: releaseOf(c)})
+	home.flush()
+	home.answer(home.l.session.next-1, api.Code_CODE_OK)
+	pass(idle - second)
+	if s.gone {
+		t.Fatal("left too early")
+	}
+	pass(2 * second)
+	if !s.gone {
+		t.Fatal("not left")
+	}
+}

@@ -17,7 +17,8 @@ type Lines struct {
 	known  []*api.Guard
 	moved  []moved
 	prefer string
-	open   int // lines that are to be closed
+	used   int64 // when a call was last made at a home
+	open   int   // lines that are to be closed
 	all    []Output
 }
 
@@ -58,7 +59,18 @@ func (l *Lines) at(c *Call) *Line {
 	case a == nil || a.GetClass() != api.Class_CLASS_LOCK || a.GetShared() || a.GetLimit() > 1 || !l.live(a.GetName()):
 		return l.Line
 	}
+	l.used = l.now
 	return l.atHome()
+}
+
+// idle is how long a session is kept at a home where nothing is held or asked for.
+const idle = 10_000 * ms
+
+// leaveIdle closes the session at a home where nothing was asked for in a long time.
+func (l *Lines) leaveIdle() {
+	if h := l.home; h.serves() && !h.bound() && l.now-max(l.used, h.session.freed) >= idle {
+		h.session.retire(ErrClosed, false)
+	}
 }
 
 // live reports whether an algorithm guards a lock, as far as is known. It may be wrong:
@@ -101,6 +113,7 @@ func (l *Lines) Step(now int64, in Input) {
 		l.Line.Step(now, in)
 		if l.home != nil {
 			l.home.Step(now, in)
+			l.leaveIdle()
 		}
 		l.makeAgain()
 	case Submit:

@@ -51,6 +51,7 @@ type Session struct {
 	until int64 // the deadline
 	// grants holds the calls to acquire that were granted and not given back.
 	grants map[uint64]*Call
+	freed  int64 // when one was last released
 	// gone: the session is lost or closed, and takes no more calls.
 	gone    bool
 	retired int64
@@ -105,6 +106,7 @@ func (s *Session) submit(c *Call) {
 	c.address()
 	if c.Of != nil && c.Op.GetRelease() != nil {
 		delete(s.grants, c.Of.sequence)
+		s.freed = s.line.now
 	}
 	if len(s.backlog) > 0 || s.next-s.low() >= window {
 		s.backlog = append(s.backlog, c)
