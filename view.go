@@ -69,6 +69,8 @@ type Resource struct {
 	Waiters []Waiter
 	// QueueLength is the length of the whole queue.
 	QueueLength uint32
+	// Guard is the algorithm that guards the lock, or empty.
+	Guard string
 }
 
 // Holder is who holds a lock or leads an election.
@@ -225,7 +227,7 @@ func stageOf(s api.Stage) Stage {
 }
 
 func resourceOf(r *api.Resource) Resource {
-	res := Resource{Name: r.GetName(), Limit: r.GetLimit(), QueueLength: r.GetQueueLength()}
+	res := Resource{Name: r.GetName(), Limit: r.GetLimit(), QueueLength: r.GetQueueLength(), Guard: r.GetGuard()}
 	for _, h := range r.GetHolders() {
 		res.Holders = append(res.Holders, holderOf(h))
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,8 @@ type resourceView struct {
 	Waiters []waiterView `json:"waiters"`
 	// QueueLength counts all waiters; Waiters are the first of them.
 	QueueLength uint32 `json:"queue_length"`
+	// Guard is the algorithm that guards it.
+	Guard string `json:"guard,omitempty"`
 }
 
 // Numbers of 64 bits are strings, as over HTTP: many readers of JSON round those
@@ -108,7 +111,7 @@ func resourcesJSON(found []conclave.Resource) []resourceView {
 }
 
 func resourceJSON(r *conclave.Resource) resourceView {
-	v := resourceView{Name: r.Name, Limit: r.Limit, Holders: []holderView{}, Waiters: []waiterView{}, QueueLength: r.QueueLength}
+	v := resourceView{Name: r.Name, Limit: r.Limit, Holders: []holderView{}, Waiters: []waiterView{}, QueueLength: r.QueueLength, Guard: r.Guard}
 	for i := range r.Holders {
 		v.Holders = append(v.Holders, holderJSON(&r.Holders[i]))
 	}
@@ -138,19 +141,26 @@ func resourcesTable(w io.Writer, holder string, found []conclave.Resource) error
 	} else {
 		head = append(head, "SHARED", "LIMIT")
 	}
-	t := newTable(w, append(head, "ASKED TO LEAVE")...)
+	head = append(head, "ASKED TO LEAVE")
+	guarded := func(r conclave.Resource) bool { return r.Guard != "" }
+	row := func(r *conclave.Resource, cells ...string) []string { return cells }
+	if slices.ContainsFunc(found, guarded) {
+		head = append(head, "GUARD")
+		row = func(r *conclave.Resource, cells ...string) []string { return append(cells, shown(r.Guard)) }
+	}
+	t := newTable(w, head...)
 	for _, r := range found {
 		for _, h := range r.Holders {
-			row := []string{shown(r.Name), shown(h.Owner), shown(h.Host), number(h.PID), shown(h.Program), shortID(h.Session), since(h.Since), number(h.Fence), number(r.QueueLength)}
+			cells := []string{shown(r.Name), shown(h.Owner), shown(h.Host), number(h.PID), shown(h.Program), shortID(h.Session), since(h.Since), number(h.Fence), number(r.QueueLength)}
 			if elections {
-				row = append(row, shown(string(h.Value)), number(h.Priority))
+				cells = append(cells, shown(string(h.Value)), number(h.Priority))
 			} else {
-				row = append(row, yes(h.Shared), atOnce(&r, h))
+				cells = append(cells, yes(h.Shared), atOnce(&r, h))
 			}
-			t.row(append(row, asked(h))...)
+			t.row(row(&r, append(cells, asked(h))...)...)
 		}
 		if len(r.Holders) == 0 {
-			t.row(shown(r.Name), "-", "-", "-", "-", "-", "-", "-", number(r.QueueLength), "-", "-", "-")
+			t.row(row(&r, shown(r.Name), "-", "-", "-", "-", "-", "-", "-", number(r.QueueLength), "-", "-", "-")...)
 		}
 	}
 	return t.flush()

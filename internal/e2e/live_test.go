@@ -72,29 +72,43 @@ func members(t *testing.T, client *conclave.Client, n int) {
 	})
 }
 
-// entries judges who holds which lock: one at a time, and with fences that grow.
+// entries judges who holds which lock: one that does not know of its loss at a time, and
+// with fences that grow.
 type entries struct {
 	sync.Mutex
-	held  map[string]bool
+	held  map[string]*conclave.Lock
 	fence map[string]uint64
+	count int
 }
 
-func (e *entries) enter(t *testing.T, name string, fence uint64) {
+func newEntries() *entries {
+	return &entries{held: make(map[string]*conclave.Lock), fence: make(map[string]uint64)}
+}
+
+func (e *entries) enter(t *testing.T, l *conclave.Lock) {
 	e.Lock()
 	defer e.Unlock()
-	if e.held[name] {
+	fence, err := l.Fence()
+	if err != nil {
+		return // lost on its way here
+	}
+	name := l.Name()
+	if old := e.held[name]; old != nil && old.Context().Err() == nil {
 		t.Errorf("%s: two hold it", name)
 	}
 	if fence <= e.fence[name] {
 		t.Errorf("%s: fence %d after %d", name, fence, e.fence[name])
 	}
-	e.held[name], e.fence[name] = true, fence
+	e.held[name], e.fence[name] = l, fence
+	e.count++
 }
 
-func (e *entries) leave(name string) {
+func (e *entries) leave(l *conclave.Lock) {
 	e.Lock()
 	defer e.Unlock()
-	e.held[name] = false
+	if e.held[l.Name()] == l {
+		delete(e.held, l.Name())
+	}
 }
 
 func fenceOf(t *testing.T, l *conclave.Lock) uint64 {
@@ -123,7 +137,7 @@ func TestAlgorithmsGuardLocks(t *testing.T) {
 		clients = append(clients, dial(t, conclave.Config{Servers: c.Addresses(), Home: address}))
 	}
 	members(t, clients[0], 3)
-	judge := &entries{held: make(map[string]bool), fence: make(map[string]uint64)}
+	judge := newEntries()
 	var all sync.WaitGroup
 	for _, spec := range algorithm.Served {
 		for _, client := range clients {
@@ -135,8 +149,8 @@ func TestAlgorithmsGuardLocks(t *testing.T) {
 						t.Errorf("%s: %v", name, err)
 						return
 					}
-					judge.enter(t, name, fenceOf(t, l))
-					judge.leave(name)
+					judge.enter(t, l)
+					judge.leave(l)
 					if err := l.Unlock(within(t)); err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
@@ -155,6 +169,15 @@ func TestAlgorithmsGuardLocks(t *testing.T) {
 	var guarded *conclave.GuardedError
 	if _, err := clients[0].Lock(within(t), "raymond/held", conclave.Shared()); !errors.As(err, &guarded) {
 		t.Errorf("a shared hold of it: %v", err)
+	}
+	if said := tell(t, c, "locks", "ray"); !strings.Contains(said, "raymond/held") || !strings.Contains(said, "GUARD") {
+		t.Errorf("locks says %s", said)
+	}
+	tell(t, c, "release", "raymond/held", "--force", "--reason", "it is time")
+	<-held.Context().Done()
+	var revoked *conclave.RevokedError
+	if err := context.Cause(held.Context()); !errors.As(err, &revoked) || revoked.Reason != "it is time" {
+		t.Errorf("the holder that was asked to leave is told %v", err)
 	}
 	if err := held.Unlock(within(t)); err != nil {
 		t.Error(err)
@@ -234,4 +257,66 @@ func TestHomeThatIsKilled(t *testing.T) {
 		}
 		members(t, client, 3)
 	}
+}
+
+// TestLocksUnderKills: whatever server is killed, nobody enters beside one who holds, and
+// all go on afterwards.
+func TestLocksUnderKills(t *testing.T) {
+	t.Parallel()
+	c := live(t, 3)
+	served := []string{"central", "ricart-agrawala", "suzuki-kasami", "raymond", "maekawa", "token-ring"}
+	for _, name := range served {
+		tell(t, c, "namespace", "set", name+"/", "--algorithm", name)
+	}
+	members(t, dial(t, conclave.Config{Servers: c.Addresses()}), 3)
+	judge := newEntries()
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for i, address := range c.Addresses() {
+		client := dial(t, conclave.Config{Servers: c.Addresses(), Home: address})
+		for j, name := range served {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					round, cancel := context.WithTimeout(ctx, patience)
+					l, err := client.Lock(round, fmt.Sprint(name, "/", (i+j)%2))
+					if err == nil {
+						judge.enter(t, l)
+						judge.leave(l)
+						err = l.Unlock(round)
+					}
+					if errors.Is(round.Err(), context.DeadlineExceeded) {
+						t.Errorf("%s: nothing for %v: %v", name, patience, err)
+					}
+					cancel()
+				}
+			})
+		}
+	}
+	rounds := 4
+	if os.Getenv("LONG") != "" {
+		rounds = 12 // a server whose seat expires again and again has to wait for the next, up to a minute
+	}
+	for round := range rounds {
+		victim := round%3 + 1
+		before := judge.entered()
+		until(t, "locks are taken", func() bool { return judge.entered() > before+100 })
+		if err := c.Kill(victim); err != nil {
+			t.Fatal(err)
+		}
+		killed, before := time.Now(), judge.entered()
+		until(t, "locks are taken without it", func() bool { return judge.entered() > before+100 })
+		t.Logf("100 entries %v after the kill of server %d", time.Since(killed), victim)
+		if err := c.Restart(victim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	all.Wait()
+	t.Logf("%d entries", judge.entered())
+}
+
+func (e *entries) entered() int {
+	e.Lock()
+	defer e.Unlock()
+	return e.count
 }

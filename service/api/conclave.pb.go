@@ -3062,7 +3062,9 @@ type Resource struct {
 	Holders []*Holder              `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"`
 	Waiters []*Waiter              `protobuf:"bytes,5,rep,name=waiters,proto3" json:"waiters,omitempty"`
 	// The length of the whole queue.
-	QueueLength   uint32 `protobuf:"varint,6,opt,name=queue_length,json=queueLength,proto3" json:"queue_length,omitempty"`
+	QueueLength uint32 `protobuf:"varint,6,opt,name=queue_length,json=queueLength,proto3" json:"queue_length,omitempty"`
+	// The algorithm that guards the lock, or empty.
+	Guard         string `protobuf:"bytes,7,opt,name=guard,proto3" json:"guard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3137,6 +3139,13 @@ func (x *Resource) GetQueueLength() uint32 {
 		return x.QueueLength
 	}
 	return 0
+}
+
+func (x *Resource) GetGuard() string {
+	if x != nil {
+		return x.Guard
+	}
+	return ""
 }
 
 type Holder struct {
@@ -5728,14 +5737,15 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05order\x18\a \x01(\x0e2\x12.conclave.v1.OrderR\x05order\"W\n" +
 	"\fListResponse\x123\n" +
 	"\tresources\x18\x01 \x03(\v2\x15.conclave.v1.ResourceR\tresources\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"\xdf\x01\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\xf5\x01\n" +
 	"\bResource\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\rR\x05limit\x12-\n" +
 	"\aholders\x18\x04 \x03(\v2\x13.conclave.v1.HolderR\aholders\x12-\n" +
 	"\awaiters\x18\x05 \x03(\v2\x13.conclave.v1.WaiterR\awaiters\x12!\n" +
-	"\fqueue_length\x18\x06 \x01(\rR\vqueueLength\"\xca\x02\n" +
+	"\fqueue_length\x18\x06 \x01(\rR\vqueueLength\x12\x14\n" +
+	"\x05guard\x18\a \x01(\tR\x05guard\"\xca\x02\n" +
 	"\x06Holder\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x14\n" +

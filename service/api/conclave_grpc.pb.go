@@ -77,8 +77,8 @@ type ConclaveClient interface {
 	Do(ctx context.Context, in *Request, opts ...grpc.CallOption) (*Reply, error)
 	// Status describes the answering server and the cluster as it sees it.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
-	// List returns resources by name, with holders and waiters. It leaves out locks that
-	// algorithms guard: Explain tells of one.
+	// List returns resources by name, with holders and waiters. Locks that algorithms guard
+	// are in lists by name only, each as its servers say at different moments.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
 	// Explain tells of one resource who holds it, who waits in which order, and
 	// how its last holds ended.
@@ -391,8 +391,8 @@ type ConclaveServer interface {
 	Do(context.Context, *Request) (*Reply, error)
 	// Status describes the answering server and the cluster as it sees it.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
-	// List returns resources by name, with holders and waiters. It leaves out locks that
-	// algorithms guard: Explain tells of one.
+	// List returns resources by name, with holders and waiters. Locks that algorithms guard
+	// are in lists by name only, each as its servers say at different moments.
 	List(context.Context, *ListRequest) (*ListResponse, error)
 	// Explain tells of one resource who holds it, who waits in which order, and
 	// how its last holds ended.

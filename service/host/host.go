@@ -112,6 +112,8 @@ type Host struct {
 	bad     []uint64
 	gone    string
 
+	entries, messages uint64 // counted for people
+
 	output   Output
 	overflow bool // a link has more than it may
 	fx       process.Effects

@@ -273,6 +273,7 @@ func (h *Host) grant(in *instance, f process.Fence) {
 	}
 	tell, next := h.member.Granted(&in.state, h.drains(in))
 	if h.next = next; tell {
+		h.entries++
 		h.admit(in, h.member.Epoch<<fenceBits|uint64(f))
 	}
 }

@@ -295,6 +295,7 @@ func (h *Host) send(to process.ID, f *frame) {
 	h.scratch = f.append(h.scratch[:0])
 	l := h.link(h.member.Members[to].Server)
 	l.add(h.scratch)
+	h.messages++
 	if _, bytes := l.waiting(); bytes > backlog {
 		h.overflow = true
 	}

@@ -18,6 +18,8 @@ type Status struct {
 	Missing   []uint64 // members whose RESUMED has not come, while it is resuming
 	Sessions  int      // of clients that this server is the home of
 	Names     int      // that have a machine here, or are waited for
+	Entries   uint64   // grants that clients were told, since the start
+	Messages  uint64   // frames for other members, since the start
 	Links     []Link
 }
 
@@ -31,7 +33,7 @@ type Link struct {
 // Status returns what the host says of itself. It shares no memory that changes.
 func (h *Host) Status() Status {
 	s := Status{
-		Seat: h.seat.id, State: h.member.State, Lapsed: h.member.Lapsed, Sessions: h.home.reg.Counts().Sessions, Names: len(h.names),
+		Seat: h.seat.id, State: h.member.State, Lapsed: h.member.Lapsed, Sessions: h.home.reg.Counts().Sessions, Names: len(h.names), Entries: h.entries, Messages: h.messages,
 		View: view.View{Epoch: h.member.Epoch, Members: slices.Clone(h.member.Members)},
 	}
 	if !s.Lapsed {
@@ -57,4 +59,10 @@ func (h *Host) Idle() bool { return h.seat.id == registry.SessionID{} && !h.serv
 // holds ended here. Known is false if nobody does either.
 func (h *Host) Explain(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {
 	return h.home.reg.Explain(registry.Lock, name, waiters)
+}
+
+// List returns the locks that clients of this home hold or wait for: those that begin with
+// a prefix, after a name, and whether there are more than the limit.
+func (h *Host) List(prefix, after string, limit, waiters int) (list []registry.Resource, more bool) {
+	return h.home.reg.List(registry.Lock, prefix, after, limit, waiters)
 }

@@ -368,3 +368,10 @@ func (n *Node) ExplainLive(name string, waiters int) (res registry.Resource, kno
 	n.live.with(func(h *host.Host, _ int64) { res, known, past = h.Explain(name, waiters) })
 	return res, known, past
 }
+
+// ListLive returns the locks that clients of this server as their home hold or wait for: a
+// page after a name, and whether there are more.
+func (n *Node) ListLive(prefix, after string, limit, waiters int) (list []registry.Resource, more bool) {
+	n.live.with(func(h *host.Host, _ int64) { list, more = h.List(prefix, after, limit, waiters) })
+	return list, more
+}

@@ -3,8 +3,11 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
+	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/registry"
@@ -194,5 +197,65 @@ func (s *Server) explainHere(req *api.ExplainRequest) *api.ExplainResponse {
 	for i := range past {
 		answer.Past = append(answer.Past, convert.Ended(&past[i]))
 	}
+	return answer
+}
+
+// listAtHomes adds the locks to a list by name that algorithms guard: what each member
+// says. A member that does not answer is left out.
+func (s *Server) listAtHomes(ctx context.Context, req *api.ListRequest, answer *api.ListResponse) {
+	if !s.lists(ctx, req.GetPrefix()) {
+		return
+	}
+	here := func(ctx context.Context) (*api.ListResponse, error) { return s.listHere(ctx, req), nil }
+	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.ListResponse, error) {
+		return member.List(ctx, &api.ListRequest{Prefix: req.GetPrefix(), After: req.GetAfter(), Limit: req.GetLimit(), Waiters: req.GetWaiters(), Stale: true})
+	}) {
+		answer.Resources = append(answer.Resources, m.answer.GetResources()...)
+		answer.More = answer.More || m.answer.GetMore()
+	}
+	answer.Resources = merged(answer.Resources)
+	if most := limited(req.GetLimit()); len(answer.Resources) > most {
+		answer.Resources, answer.More = answer.Resources[:most], true
+	}
+}
+
+// merged returns resources by name, each once, with all that is said of it.
+func merged(list []*api.Resource) (all []*api.Resource) {
+	slices.SortStableFunc(list, func(a, b *api.Resource) int { return strings.Compare(a.GetName(), b.GetName()) })
+	for _, r := range list {
+		if len(all) == 0 || all[len(all)-1].GetName() != r.GetName() {
+			all = append(all, r)
+			continue
+		}
+		one := all[len(all)-1]
+		one.Holders, one.Waiters = append(one.Holders, r.GetHolders()...), append(one.Waiters, r.GetWaiters()...)
+		one.QueueLength += r.GetQueueLength()
+	}
+	return all
+}
+
+// lists reports whether an algorithm guards names that begin with a prefix.
+func (s *Server) lists(ctx context.Context, prefix string) (live bool) {
+	_ = s.node.View(ctx, func(r *replica.Replica) { // a server that stops lists nothing
+		live = slices.ContainsFunc(r.Registry().Live().Guards, func(g view.Guard) bool {
+			return g.Use.Live() && (strings.HasPrefix(g.Prefix, prefix) || strings.HasPrefix(prefix, g.Prefix))
+		})
+	})
+	return live
+}
+
+// listHere is what this server says as a home.
+func (s *Server) listHere(ctx context.Context, req *api.ListRequest) *api.ListResponse {
+	page, more := s.node.ListLive(req.GetPrefix(), req.GetAfter(), limited(req.GetLimit()), waiters(req.GetWaiters()))
+	answer := &api.ListResponse{More: more}
+	_ = s.node.View(ctx, func(r *replica.Replica) {
+		for i := range page {
+			res := convert.Resource(&page[i])
+			if g := r.Registry().Live().GuardOf(res.GetName()); g != nil {
+				res.Guard = g.Use.Algorithm
+			}
+			answer.Resources = append(answer.Resources, res)
+		}
+	})
 	return answer
 }

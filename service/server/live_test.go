@@ -122,8 +122,13 @@ func TestHomes(t *testing.T) {
 		t.Errorf("why says %v, %v", why, err)
 	}
 	list, err := clients[2].List(within(t), &api.ListRequest{Prefix: "a/x"})
-	if err != nil || len(list.GetResources()) > 0 {
+	if err != nil || len(list.GetResources()) != 1 || list.GetResources()[0].GetGuard() != "ricart-agrawala" ||
+		len(list.GetResources()[0].GetHolders()) != 1 || list.GetResources()[0].GetQueueLength() != 1 {
 		t.Errorf("the list is %v, %v", list, err)
+	}
+
+	if page, err := clients[0].List(within(t), &api.ListRequest{Limit: 1}); err != nil || len(page.GetResources()) != 1 || page.GetMore() {
+		t.Errorf("the first page is %v, %v", page, err)
 	}
 
 	agreed := attach(t, clients[c.Leader()-1])

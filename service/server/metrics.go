@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/conclave-io/conclave/service/host"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
@@ -86,6 +87,7 @@ type gauge struct {
 type snapshot struct {
 	server *Server
 	node   *node.Metrics
+	live   host.Status
 	replica.Stats
 }
 
@@ -114,6 +116,13 @@ func newGauges(s *Server) *gauges {
 	g.gauge("conclave_streams", "Programs attached to this server.", func(v *snapshot) float64 { return float64(v.server.metrics.attached.Load()) })
 	g.gauge("conclave_watches", "Elections and prefixes that are watched through this server.", func(v *snapshot) float64 { return float64(v.server.metrics.watching.Load()) })
 	g.gauge("conclave_relayed_streams", "Programs that cannot reach the leader, whose streams this server passes on to it.", func(v *snapshot) float64 { return float64(v.server.relayed.Load()) })
+	g.gauge("conclave_view_epoch", "Epoch that this server is in as a guard of locks by algorithms, or has seen.", func(v *snapshot) float64 { return float64(v.live.View.Epoch) })
+	g.gauge("conclave_view_members", "Servers that guard locks by algorithms, as this one knows them.", func(v *snapshot) float64 { return float64(len(v.live.View.Members)) })
+	g.gauge("conclave_seat_remaining_seconds", "What is left of the lease of this server's seat, or 0.", func(v *snapshot) float64 { return time.Duration(v.live.Remaining).Seconds() })
+	g.gauge("conclave_home_sessions", "Sessions that this server keeps for locks that algorithms guard.", func(v *snapshot) float64 { return float64(v.live.Sessions) })
+	g.gauge("conclave_live_names", "Locks that an algorithm guards and that have a machine at this server.", func(v *snapshot) float64 { return float64(v.live.Names) })
+	g.counter("conclave_live_entries_total", "Grants of locks that algorithms guard, to clients of this server.", func(v *snapshot) float64 { return float64(v.live.Entries) })
+	g.counter("conclave_live_messages_total", "Messages of algorithms that this server sent to others.", func(v *snapshot) float64 { return float64(v.live.Messages) })
 	g.gauge("conclave_peers_connected", "Other servers that this one has a connection to.", func(v *snapshot) float64 { return float64(len(v.server.node.Connected())) })
 	return g
 }
@@ -152,7 +161,7 @@ func (g *gauges) Describe(descs chan<- *prometheus.Desc) {
 // replica are those after its newest output, however busy the node is since.
 func (g *gauges) Collect(values chan<- prometheus.Metric) {
 	figures := g.server.node.Metrics()
-	v := snapshot{server: g.server, node: figures, Stats: figures.Stats()}
+	v := snapshot{server: g.server, node: figures, Stats: figures.Stats(), live: g.server.node.Live()}
 	for _, one := range g.all {
 		values <- prometheus.MustNewConstMetric(one.desc, one.kind, one.read(&v))
 	}

@@ -97,6 +97,13 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	if err == nil && !complete {
 		return nil, status.Errorf(codes.ResourceExhausted, "order: over %d names begin with %.100q; give a longer prefix", registry.MaxRanked, req.GetPrefix())
 	}
+	switch {
+	case err != nil || class != registry.Lock || req.GetOrder() != api.Order_ORDER_NAME:
+	case !passedOn(ctx):
+		s.listAtHomes(ctx, req, answer)
+	case req.GetStale(): // a member asks
+		return s.listHere(ctx, req), nil
+	}
 	return answer, err
 }
 

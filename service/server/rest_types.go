@@ -83,10 +83,14 @@ type resourceJSON struct {
 	Holders     []*holderJSON `json:"holders"`
 	Waiters     []waiterJSON  `json:"waiters"`
 	QueueLength uint32        `json:"queue_length"`
+	Guard       string        `json:"guard,omitempty"`
 }
 
 func resourceToJSON(r *api.Resource) resourceJSON {
-	res := resourceJSON{Name: r.GetName(), Limit: r.GetLimit(), QueueLength: r.GetQueueLength(), Waiters: []waiterJSON{}}
+	res := resourceJSON{
+		Name: r.GetName(), Limit: r.GetLimit(), QueueLength: r.GetQueueLength(), Guard: r.GetGuard(),
+		Holders: []*holderJSON{}, Waiters: []waiterJSON{},
+	}
 	for _, h := range r.GetHolders() {
 		res.Holders = append(res.Holders, holderToJSON(h))
 	}
