@@ -13,7 +13,11 @@ import (
 func (p *replay) write() {
 	c, v := &p.Config, p.Broken
 	p.line("algorithm: %s", c.Spec.Name)
-	p.line("about: %q", "found by the model checker ("+c.Bounds()+"): "+v.String())
+	about := "found by the model checker (" + c.Bounds() + "): " + v.String()
+	if fate := p.PointOfNoReturn(); fate != "" {
+		about += ". " + fate
+	}
+	p.line("about: %q", about)
 	p.line("d: 1ms")
 	p.world()
 	p.links()

@@ -405,6 +405,12 @@ describe("the lab on the native engine", () => {
     await expect.poll(() => position(page)).toBe(whole);
     await page.keyboard.press("U");
     await expect.poll(() => position(page)).toBe(crashed);
+    // They stay when the page is loaded again.
+    await page.waitForFunction(() => location.hash.includes("/~"));
+    await page.reload();
+    await expect.poll(() => branches.count()).toBe(3);
+    expect(await branches.nth(1).getAttribute("aria-current")).toBe("true");
+    await expect.poll(() => position(page)).toBe(crashed);
   });
 
   flow("keys find entries, processes, records and the past", native_, async (page) => {
@@ -479,6 +485,13 @@ describe("the lab as a static site", () => {
   flow("starts the engine again when it ends, where it was", () => site?.origin ?? "", async (page) => {
     if (!site) return;
     await open(page, "1/run/mutex/lamport?t=6", 6, site);
+    await page.keyboard.press("t");
+    await page.waitForSelector(".turns .row");
+    await page.keyboard.press("d");
+    await page.waitForSelector(`.turns .tools:has-text("${strings.turns.held(1)}")`);
+    const at = Number(/#(\d+)/.exec((await position(page)) ?? "")?.[1]);
+    const branches = await page.locator(".branches button").allTextContents();
+    expect(branches.length).toBe(2);
     // An engine that fails in its first seconds is not started again.
     await page.waitForFunction((started) => performance.now() - started > 3100, await page.evaluate(() => performance.now()));
     const worker = page.workers()[0];
@@ -489,9 +502,14 @@ describe("the lab as a static site", () => {
     });
     await page.waitForSelector('[role="alert"]');
     expect(await page.textContent('[role="alert"]')).toContain(strings.engine.restarted);
-    await settled(page, 6);
-    await page.keyboard.press("ArrowRight");
-    await settled(page, 7);
+    // The cursor, the branches and the turns that could be next are as before.
+    await settled(page, at);
+    expect(await page.locator(".branches button").allTextContents()).toEqual(branches);
+    await page.waitForSelector(`.turns .tools:has-text("${strings.turns.held(1)}")`);
+    await page.keyboard.press("d");
+    await settled(page, at + 1);
+    await page.keyboard.press("u");
+    await settled(page, at);
   }, { expected: /out of memory/ });
 
   flow("says when there is no engine", () => bare.origin, async (page) => {

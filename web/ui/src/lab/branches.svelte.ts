@@ -25,6 +25,9 @@ export interface Branch {
 /** How many branches are kept. */
 const most = 500;
 
+/** Where the tab keeps them while the page is loaded again. */
+const place = "conclave-branches";
+
 /** Branches are all scenarios that came of one, as a tree. Nothing is lost by an edit. */
 export class Branches {
   #all: Branch[] = $state.raw([]);
@@ -52,8 +55,16 @@ export class Branches {
     return found;
   });
 
-  /** begin forgets everything but one scenario. */
+  /** begin forgets everything but one scenario, unless that is a branch which the tab has kept. */
   begin(doc: Doc): void {
+    const kept = read();
+    const same = kept.find((b) => b.doc?.text === doc.text);
+    if (same) {
+      this.#all = kept;
+      this.#last = Math.max(...kept.map((b) => b.id));
+      this.#current = same.id;
+      return;
+    }
     this.#current = ++this.#last;
     this.#all = [{ id: this.#current, name: "", at: 0, goesOn: false, doc }];
   }
@@ -64,6 +75,7 @@ export class Branches {
     const parent = this.#current;
     this.#all = [...this.#all, { id: this.#last, parent, name, at: left.cursor, goesOn, doc: made }].slice(-most);
     this.#current = this.#last;
+    this.#keep();
   }
 
   /** go leaves the present branch for another, and returns what that is. */
@@ -83,7 +95,25 @@ export class Branches {
     return doc;
   }
 
+  #keep(): void {
+    try {
+      sessionStorage.setItem(place, JSON.stringify(this.#all));
+    } catch {
+      // A tab that may keep nothing has its branches until it is loaded again.
+    }
+  }
+
   #change(id: number, change: Partial<Branch>): void {
     this.#all = this.#all.map((b) => (b.id === id ? { ...b, ...change } : b));
+  }
+}
+
+/** read returns the branches that the tab has kept, or none. */
+function read(): Branch[] {
+  try {
+    const kept: unknown = JSON.parse(sessionStorage.getItem(place) ?? "[]");
+    return Array.isArray(kept) ? (kept as Branch[]) : [];
+  } catch {
+    return [];
   }
 }
