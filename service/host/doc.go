@@ -6,6 +6,8 @@
 //
 // Rules M and G of package view, and:
 //
+//	S1  each seat is asked for once: a request that is late would bring it back when it has
+//	    ended.
 //	S2  a server wants a seat while an algorithm guards some name, and closes it when none
 //	    does. It then grants nothing any more.
 //	S3  the seat is renewed each twelfth of its lease L, and each 10 ms while clients with

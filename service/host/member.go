@@ -36,6 +36,7 @@ func (h *Host) View(now int64, s *view.Log) {
 	switch live := slices.Contains(s.Seats, own); {
 	case live:
 		h.seated, h.logged = true, true
+		h.seat.open = slices.DeleteFunc(h.seat.open, func(o order) bool { return o.Op == registry.OpEnter }) // it is answered by this
 	case h.logged: // else the entry that enters it comes later
 		h.abandon("the seat has ended")
 		h.serves = serves(s.Guards)

@@ -32,9 +32,18 @@ func (p *pause) next(now, seated int64) {
 	p.until, p.span = now+p.span, min(2*p.span, 60e9)
 }
 
-// enters reports whether the server should have a seat and has none (S2).
+// enters reports whether the server should have a seat and has none (S2), or has asked for
+// one and heard nothing for so long that it is to ask for another.
 func (h *Host) enters() bool {
-	return h.seat.id == registry.SessionID{} && h.leaving == stays && h.serves && h.now >= h.pause.until
+	return (h.seat.id == registry.SessionID{} || h.unheard()) && h.leaving == stays && h.serves && h.now >= h.pause.until
+}
+
+// unheard reports whether the request for the seat seems to be lost. It is not sent again:
+// one that is late would bring back a seat that has ended.
+func (h *Host) unheard() bool {
+	return !h.seated && slices.ContainsFunc(h.seat.open, func(o order) bool {
+		return o.Op == registry.OpEnter && o.again == never && h.now-o.last >= h.cfg.lease()
+	})
 }
 
 // Report is what a member says of the others with the commands of its seat (S7).
@@ -67,8 +76,12 @@ func (h *Host) report() (r Report) {
 type order struct {
 	registry.Command
 	sent  int64 // when it was sent first
+	last  int64 // and last
 	again int64 // when to send it again
 }
+
+// never is when a command is sent again that is not.
+const never = 1<<63 - 1
 
 // maxOrders is how many Renews may be unanswered before the oldest are given up.
 const maxOrders = 16
@@ -114,8 +127,9 @@ func (h *Host) orders() (list []registry.Command) {
 		if o.sent == 0 {
 			o.sent = h.now
 		}
-		if o.again = h.now + h.cfg.lease()/12; o.Op == registry.OpRenew {
-			o.again = 1<<63 - 1 // each is numbered anew
+		o.last = h.now
+		if o.again = h.now + h.cfg.lease()/12; o.Op.Renews() {
+			o.again = never // each Renew is numbered anew, and each seat has its own OpEnter
 		}
 		o.Low = low
 		list = append(list, o.Command)
@@ -178,6 +192,9 @@ func (h *Host) answered(outcome *registry.Outcome) {
 	o := &s.open[at]
 	switch outcome.Result.Code {
 	case registry.NotLeader, registry.Exhausted:
+		if o.Op == registry.OpEnter {
+			o.again = h.now + h.cfg.lease()/12
+		}
 		return // it is sent again
 	case registry.Unavailable:
 		o.again = h.now + max(outcome.Result.Remaining, h.cfg.lease()/12)

@@ -184,3 +184,38 @@ func TestSeatThatIsRefused(t *testing.T) {
 		t.Error("it does not ask again")
 	}
 }
+
+// S1: nothing of an old seat is revived. A request for a seat that is late would do that
+// after the seat has ended, so it is sent again only when it was refused. If nothing is
+// heard of it the server asks for another seat.
+func TestASeatIsAskedForOnce(t *testing.T) {
+	live := []view.Guard{{Prefix: "a/", Use: view.Use{Algorithm: "central"}}}
+	h := New(Config{Server: 1})
+	h.View(0, &view.Log{Guards: live})
+	h.Enter([2]uint64{1})
+	asked, wanted := 0, int64(0)
+	for now := int64(0); now <= 2000e6 && wanted == 0; now += 10e6 {
+		h.Tick(now, 0)
+		o := h.Output()
+		for _, c := range o.Seat {
+			if c.Op == registry.OpEnter {
+				asked++
+			}
+		}
+		if o.Enter {
+			wanted = now
+		}
+	}
+	if asked != 1 || wanted != 1200e6 {
+		t.Errorf("asked %d times, and for another seat after %d ms", asked, wanted/1e6)
+	}
+	h.Enter([2]uint64{2})
+	h.Output()
+	h.View(1300e6, &view.Log{Guards: live, Seats: []view.Seat{{Server: 1, ID: [2]uint64{2}}}})
+	for now := int64(1300e6); now <= 4000e6; now += 10e6 {
+		h.Tick(now, 0)
+		if o := h.Output(); o.Enter || slices.ContainsFunc(o.Seat, func(c registry.Command) bool { return c.Op == registry.OpEnter || c.Low < 2 }) {
+			t.Fatalf("the log has the seat, and at %d ms there is %+v", now/1e6, o)
+		}
+	}
+}
