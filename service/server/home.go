@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -182,6 +183,8 @@ func (s *Server) explainAtHomes(ctx context.Context, req *api.ExplainRequest, an
 		answer.Homes = append(answer.Homes, home)
 		answer.Past = append(answer.Past, m.answer.GetPast()...)
 	}
+	slices.SortFunc(answer.Past, func(a, b *api.Ended) int { return cmp.Compare(b.GetFence(), a.GetFence()) })
+	answer.Past = answer.Past[:min(len(answer.Past), registry.MaxPast)]
 	if answer.Resource = nil; len(all.Holders) > 0 {
 		answer.Resource = all
 	}

@@ -146,10 +146,15 @@ func TestHomes(t *testing.T) {
 		t.Errorf("the holder is told %v", r)
 	}
 	one.do(release(held.GetSequence()), api.Code_CODE_OK)
-	if next := two.granted(waits); next.GetFence() <= held.GetFence() {
+	next := two.granted(waits)
+	if next.GetFence() <= held.GetFence() {
 		t.Errorf("fence %d after %d", next.GetFence(), held.GetFence())
 	}
 	two.do(release(waits), api.Code_CODE_OK)
+	why, err = clients[2].Explain(within(t), &api.ExplainRequest{Name: "a/x"})
+	if past := why.GetPast(); err != nil || len(past) != 2 || past[0].GetFence() != next.GetFence() || past[1].GetFence() != held.GetFence() {
+		t.Errorf("the holds that ended, the newest first, are %v, %v", past, err)
+	}
 	agreed.do(revoke(), api.Code_CODE_NOT_FOUND)
 
 	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Remove: true})
