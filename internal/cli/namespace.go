@@ -114,7 +114,7 @@ func newNamespaceSet(a *app) *cobra.Command {
 		Args: onePrefix,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if algorithm == "" {
-				return errors.New("--algorithm: missing; name one of conclave algorithms mutex, or agreement")
+				return errors.New("--algorithm: missing; name one such as suzuki-kasami, or agreement")
 			}
 			use := conclave.Use{Algorithm: algorithm, Options: strings.Join(slices.Sorted(slices.Values(how.options)), ",")}
 			if algorithm == agreement {

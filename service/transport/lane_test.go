@@ -77,6 +77,18 @@ func TestFramesThatCannotBeTaken(t *testing.T) {
 	})
 }
 
+// TestLanesUnderTLS: a lane is a connection as the others are.
+func TestLanesUnderTLS(t *testing.T) {
+	ca := newAuthority(t)
+	a, b := pair(t, func(c *Config) {
+		framing(c)
+		ca.secure(t, c)
+	})
+	a.CarryFrames(true)
+	a.lane(t, 0).Send([]byte("frame"))
+	eventually(t, "the frame arrives", func() bool { return slices.Equal(get(b.recorder, &b.frames), []string{"frame"}) })
+}
+
 // TestLaneThatNobodyReads is closed when too much waits.
 func TestLaneThatNobodyReads(t *testing.T) {
 	l := listen(t, "127.0.0.1:0")
