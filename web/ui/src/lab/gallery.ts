@@ -42,12 +42,49 @@ export const objectives: Readonly<Record<string, string>> = {
   "globalstate/token-ring": "Where is the token in this snapshot?",
   "globalstate/without-fifo": "Which marker is overtaken?",
   "super-peer-crash": "Who serves the segment now?",
+  "load/ricart-agrawala-30": "What does the whole run look like?",
+  "load/token-ring-100": "Who waits longest, and for how long?",
 };
 
-/** The scenarios that the gallery shows first. */
-export const featured: readonly string[] = [
-  "maekawa-deadlock", "mutex/lamport", "mutex/ricart-agrawala", "mutex/token-ring", "mutex/maekawa", "lamport-without-fifo",
-  "singhal-lost-request", "ricart-agrawala-clock-0", "recovered-token", "bully", "election/chang-roberts", "clock/lamport-clock-is-not-strong",
+/** The groups of the gallery, in the order of a course, with the scenarios that have an objective. */
+export const groups: readonly { title: string; ids: readonly string[] }[] = [
+  {
+    title: "Start here",
+    ids: ["maekawa-deadlock", "maekawa-without-deadlock", "mutex/lamport", "mutex/ricart-agrawala", "mutex/token-ring", "clock/lamport-clock-is-not-strong"],
+  },
+  {
+    title: "Mutual exclusion",
+    ids: [
+      "mutex/central", "mutex/suzuki-kasami", "mutex/raymond", "mutex/maekawa", "mutex/singhal", "mutex/k-ricart-agrawala", "mutex/majority",
+      "documents/001-ring-order",
+    ],
+  },
+  {
+    title: "What goes wrong",
+    ids: [
+      "lamport-without-fifo", "lamport-with-fifo", "singhal-lost-request", "lost-token", "recovered-token", "ricart-agrawala-clock-0",
+      "raymond-crash", "documents/004-ricart-agrawala-second-waiter", "majority-reset-coordinator",
+    ],
+  },
+  {
+    title: "Elections",
+    ids: [
+      "bully", "documents/000-bully-helper", "election/chang-roberts", "documents/002-ring-all-start", "election/chang-roberts-printed-nobody",
+      "election/ring-list-starter-crashes", "super-peer-crash",
+    ],
+  },
+  {
+    title: "Failure detectors",
+    ids: ["detectors/heartbeat-slow-link", "detectors/phi-adapts", "detectors/swim", "detectors/swim-one-way-cut"],
+  },
+  {
+    title: "Clocks, order and snapshots",
+    ids: [
+      "clock/vector-clock", "clock/cristian-drifting", "clock/berkeley-elects", "multicast/fifo-without-causal", "multicast/causal-without-total",
+      "multicast/plain-sender-crash", "globalstate/token-ring", "globalstate/without-fifo",
+    ],
+  },
+  { title: "Under load", ids: ["load/ricart-agrawala-30", "load/token-ring-100"] },
 ];
 
 /** objectiveOf falls back to the first sentence of what the scenario says of itself. */

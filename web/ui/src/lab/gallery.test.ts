@@ -1,0 +1,19 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { groups, objectiveOf, objectives } from "./gallery";
+
+const file = (id: string) => fileURLToPath(new URL(`../../../../scenarios/${id}.yaml`, import.meta.url));
+const grouped = groups.flatMap((g) => g.ids);
+
+test("the gallery names scenarios that exist, once, each with an objective", () => {
+  expect([...Object.keys(objectives), ...grouped].filter((id) => !existsSync(file(id)))).toEqual([]);
+  expect(grouped.filter((id, i) => grouped.indexOf(id) !== i || objectives[id] === undefined)).toEqual([]);
+  expect(Object.keys(objectives).filter((id) => !grouped.includes(id))).toEqual([]);
+});
+
+test("an objective is one short sentence; without one the text of the scenario begins it", () => {
+  for (const text of Object.values(objectives)) expect(text).toMatch(/^[A-Z].{10,90}[.?]$/);
+  expect(objectiveOf("none", "the token is lost. Nobody has it.")).toBe("The token is lost.");
+  expect(objectiveOf(undefined, undefined)).toBe("");
+});
