@@ -54,6 +54,9 @@ function row(by: 1 | -1): void {
 const actions: Record<string, Action> = {
   ArrowRight: ({ lab }, event) => step(lab, 1, event.shiftKey),
   ArrowLeft: ({ lab }, event) => step(lab, -1, event.shiftKey),
+  // What a clicker sends.
+  PageDown: ({ lab }) => step(lab, 1, false),
+  PageUp: ({ lab }) => step(lab, -1, false),
   Home: ({ lab }) => (lab.stop(), lab.go(0)),
   End: ({ lab }) => (lab.stop(), lab.go(lab.count)),
   " ": ({ lab }) => (lab.playing ? lab.stop() : lab.play()),
@@ -119,6 +122,7 @@ export function press(deck: Deck, event: KeyboardEvent): boolean {
   const arrow = event.key.startsWith("Arrow") || event.key === "Home" || event.key === "End";
   if (arrow && event.target instanceof HTMLElement && event.target.closest("input, select, [role=tablist]")) return false;
   if (event.key === " " && event.target instanceof Element && event.target.closest("button, a, input, select, summary")) return false;
+  if (event.key.startsWith("Page") && !deck.lab.presenter) return false;
   const digit = /^[1-9]$/.exec(event.key);
   if (digit) {
     const label = deck.lab.run?.labels[Number(event.key) - 1];

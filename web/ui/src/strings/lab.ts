@@ -188,7 +188,13 @@ export const lab = {
   },
 
   sheet: { label: "Details" },
-  presenter: { leave: "Leave presenter mode (.)" },
+  presenter: { enter: "Presenter mode", leave: "Leave presenter mode (.)" },
+  embed: {
+    copy: "Copy the code of a frame",
+    copied: "The code is copied. Paste it into a page of yours.",
+    title: (name: string) => `${name} in the Conclave Lab`,
+    open: "Open in the lab",
+  },
 
   keys: {
     title: "Keys",
@@ -218,7 +224,7 @@ export const lab = {
       ["u U", "undo, redo"],
       ["[ ]", "previous, next branch"],
       ["L", "copy the address"],
-      [".", "presenter mode"],
+      [".", "presenter mode; there PageDown and PageUp step too"],
       ["?", "this list"],
     ],
     go: "Go to record",

@@ -1,0 +1,85 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Frame, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect } from "vitest";
+import { lab as strings } from "../src/strings/lab";
+import { accessible, flow, useBrowser } from "./browser";
+import { exported, native, type Host } from "./hosts";
+
+useBrowser();
+
+let host: Awaited<ReturnType<typeof native>>;
+let site: Host | undefined;
+
+beforeAll(async () => {
+  [host, site] = await Promise.all([native(), exported()]);
+  if (!site && process.env.WEB_TEST_REQUIRED === "1") throw new Error("the static site was not exported; run make wasm");
+});
+afterAll(async () => {
+  await Promise.all([host?.stop(), site?.stop()]);
+});
+
+async function shown(page: Page | Frame, record: number): Promise<void> {
+  await page.waitForSelector(`canvas[data-painted="${record}"]`);
+  await page.waitForSelector(`.player[data-known="${record}"]`);
+}
+
+describe("a run for an audience", () => {
+  flow("the gallery has groups, and mistakes to predict", () => host.origin, async (page) => {
+    await page.goto(host.url("1/gallery"));
+    await page.waitForSelector(`h2:has-text("${strings.gallery.broken}")`);
+    await accessible(page);
+    await page.click('a[href="#1/check/lamport-no-tie-break"]');
+    await page.waitForSelector(".predict");
+  });
+
+  flow("presenter mode: large type, and a clicker steps", () => host.origin, async (page) => {
+    await page.goto(host.url("1/run/maekawa-deadlock"));
+    await shown(page, 0);
+    await page.click(`text=${strings.share.export}`);
+    await page.getByRole("button", { name: strings.presenter.enter, exact: true }).click();
+    await page.waitForSelector(".player.presenter");
+    expect(await page.locator("header nav, #tab-flight, .act").count()).toBe(0);
+    for (let record = 1; record <= 4; record++) {
+      await page.keyboard.press("PageDown");
+      await shown(page, record);
+    }
+    await page.keyboard.press("PageUp");
+    await shown(page, 3);
+    const size = await page.evaluate(() => parseFloat(getComputedStyle(document.querySelector(".caption") as Element).fontSize));
+    expect(size).toBeGreaterThanOrEqual(20);
+    await accessible(page);
+    await page.click(`button[title="${strings.presenter.leave}"]`);
+    await page.waitForSelector("#tab-flight");
+  });
+
+  flow("a run in a frame of 600 x 400 on another page", () => "http://127.0.0.1:", async (page) => {
+    if (!site) return;
+    await page.goto(site.url("1/run/mutex/lamport?t=4"));
+    await shown(page, 4);
+    await page.click(`text=${strings.share.export}`);
+    await page.getByRole("button", { name: strings.embed.copy, exact: true }).click();
+    await page.waitForSelector(`.notice:has-text("${strings.embed.copied}")`);
+    const code = await page.evaluate(() => navigator.clipboard.readText());
+    // The frame is in a page of another origin.
+    const course = createServer((_, response) => {
+      response.writeHead(200, { "Content-Type": "text/html" }).end(`<!doctype html><title>A course</title><link rel="icon" href="data:,"><main><h1>A course</h1>${code}</main>`);
+    });
+    await new Promise<void>((resolve) => course.listen(0, "127.0.0.1", resolve));
+    await page.goto(`http://127.0.0.1:${(course.address() as AddressInfo).port}/`);
+    const frame = await (await page.waitForSelector("iframe")).contentFrame();
+    if (!frame) throw new Error("the frame is empty");
+    await shown(frame, 4);
+    expect(await frame.locator("header nav, #tab-flight, .act").count()).toBe(0);
+    expect(await frame.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight])).toEqual([600, 400]);
+    await frame.click(`button[title="${strings.scrubber.next}"]`);
+    await shown(frame, 5);
+    const canvas = await frame.evaluate(() => document.querySelector("canvas")?.getBoundingClientRect().height ?? 0);
+    expect(canvas).toBeGreaterThan(120);
+    const [full] = await Promise.all([page.context().waitForEvent("page"), frame.click(`text=${strings.embed.open}`)]);
+    await full.waitForSelector("#tab-flight");
+    expect(full.url()).not.toContain("embed");
+    course.closeAllConnections();
+    course.close();
+  });
+});
