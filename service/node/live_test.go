@@ -345,3 +345,46 @@ func TestSeatWords(t *testing.T) {
 		}
 	}
 }
+
+// TestMessagesOfAnEntry: with nobody else about, an entry takes the messages that the
+// algorithm claims, between real servers, too.
+func TestMessagesOfAnEntry(t *testing.T) {
+	c := liveCluster(t, 3)
+	per := map[string]uint64{ // with three servers
+		"lamport": 6, "ricart-agrawala": 4, "central-clock": 4, "maekawa": 3,
+		"ricart-agrawala-token": 0, "suzuki-kasami": 0, "raymond": 0, "singhal": 0, // once the token is there
+	}
+	for name := range per {
+		c.guard(name+"/", view.Use{Algorithm: name})
+	}
+	c.members(3)
+	x := c.tenant(2)
+	sent := func() (n uint64) {
+		for _, node := range c.nodes {
+			n += node.Live().Messages
+		}
+		return n
+	}
+	for _, name := range slices.Sorted(maps.Keys(per)) {
+		enter := func() {
+			hold, _ := x.lock(name + "/lock")
+			x.release(hold)
+		}
+		enter()
+		const entries = 20
+		before := uint64(0)
+		c.until("all is quiet", func() bool {
+			last := before
+			before = sent()
+			return last == before
+		})
+		for range entries {
+			enter()
+		}
+		want := before + entries*per[name]
+		c.until(fmt.Sprintf("%d messages for %d entries of %s", want-before, entries, name), func() bool { return sent() >= want })
+		if got := sent() - before; got != want-before {
+			t.Errorf("%s: %d messages for %d entries, want %d", name, got, entries, want-before)
+		}
+	}
+}
