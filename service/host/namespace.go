@@ -49,6 +49,15 @@ func Check(u view.Use) error {
 	return nil
 }
 
+// served returns the names of the algorithms that servers run.
+func served() (names []string) {
+	for _, s := range algorithm.Served {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // namespace is a prefix that an algorithm guards in the present epoch.
 type namespace struct {
 	prefix  string
@@ -83,7 +92,7 @@ func (h *Host) space(g *view.Guard, coordinator uint64) *namespace {
 func configure(u view.Use, n int, coordinator process.ID) (*namespace, error) {
 	spec := algorithm.Servable(u.Algorithm)
 	if spec == nil {
-		return nil, fmt.Errorf("guard: %q is not an algorithm that servers run", u.Algorithm)
+		return nil, fmt.Errorf("guard: %q is not an algorithm that servers run; use one of %s", u.Algorithm, strings.Join(served(), ", "))
 	}
 	s := &namespace{spec: spec, place: spread, elected: coordinator}
 	shared := process.Config{N: n, Delay: defaultDelay * process.Microsecond, Section: defaultSection * process.Microsecond}
