@@ -10,8 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -195,68 +197,88 @@ func TestAlgorithmsGuardLocks(t *testing.T) {
 	}
 }
 
-// TestHomeThatIsKilled: whoever holds a lock at a server that is killed knows it before
-// the next has the lock, which is soon.
-func TestHomeThatIsKilled(t *testing.T) {
+// TestHomeThatIsGone: whoever holds a lock at a server that is killed, or stands still,
+// knows of its loss before the next has the lock, which is soon. So it is if that server
+// leads.
+func TestHomeThatIsGone(t *testing.T) {
 	t.Parallel()
 	c := live(t, 3)
 	for _, name := range []string{"suzuki-kasami", "ricart-agrawala"} {
 		tell(t, c, "namespace", "set", name+"/", "--algorithm", name)
 	}
 	client := dial(t, conclave.Config{Servers: c.Addresses()})
-	members(t, client, 3)
-	for round, name := range []string{"suzuki-kasami/lock", "ricart-agrawala/lock"} {
-		victim := round + 1
-		loser := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[victim-1]})
-		other := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[2]})
-		lost := lockUnder(t, within(t), loser, name)
-		fence := fenceOf(t, lost)
-		type granted struct {
-			*conclave.Lock
-			err  error
-			knew bool
-			at   time.Time
-		}
-		next := make(chan granted, 1)
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		go func() {
-			l, err := other.Lock(ctx, name)
-			next <- granted{l, err, lost.Context().Err() != nil, time.Now()}
-		}()
-		until(t, "it waits", func() bool {
-			x, err := client.Explain(within(t), name)
-			for _, h := range x.Homes {
-				if h.QueueLength > 0 {
-					return err == nil
+	for _, round := range []struct {
+		lock         string
+		leads, pause bool
+	}{{"suzuki-kasami/a", false, false}, {"ricart-agrawala/b", true, false}, {"suzuki-kasami/c", false, true}, {"ricart-agrawala/d", true, true}} {
+		members(t, client, 3)
+		victim, rest := 0, 0
+		until(t, "a leader is known", func() bool {
+			all, err := client.Members(within(t))
+			for _, m := range all {
+				if m.Leader == round.leads {
+					victim = int(m.ID)
+				} else {
+					rest = int(m.ID)
 				}
 			}
-			return false
+			return err == nil && victim != 0 && rest != 0
 		})
-		killed := time.Now()
-		if err := c.Kill(victim); err != nil {
-			t.Fatal(err)
-		}
-		got := <-next
-		if got.err != nil {
-			t.Fatal(got.err)
-		}
-		if later := fenceOf(t, got.Lock); !got.knew || later <= fence {
-			t.Errorf("%s: the next has fence %d, the last had %d and knew of its loss: %v", name, later, fence, got.knew)
-		}
-		took := got.at.Sub(killed)
-		t.Logf("%s: next entry %v after the kill", name, took)
-		if took > 3*time.Second {
-			t.Errorf("%s: the next entry took %v", name, took)
-		}
-		if err := got.Unlock(within(t)); err != nil {
-			t.Error(err)
-		}
-		if err := c.Restart(victim); err != nil {
-			t.Fatal(err)
-		}
-		members(t, client, 3)
+		took := goes(t, c, client, round.lock, victim, rest, round.pause)
+		t.Logf("%s: leads: %v, stands still: %v: next entry after %v", round.lock, round.leads, round.pause, took)
 	}
+}
+
+// goes has a server go at which somebody holds a lock, until another has it, and returns how
+// long that took. Then the server is back.
+func goes(t *testing.T, c *local.Cluster, client *conclave.Client, name string, victim, rest int, pause bool) time.Duration {
+	t.Helper()
+	loser := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[victim-1]})
+	other := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[rest-1]})
+	lost := lockUnder(t, within(t), loser, name)
+	fence := fenceOf(t, lost)
+	type granted struct {
+		*conclave.Lock
+		err  error
+		knew bool
+		at   time.Time
+	}
+	next := make(chan granted, 1)
+	ctx := within(t)
+	go func() {
+		l, err := other.Lock(ctx, name)
+		next <- granted{l, err, lost.Context().Err() != nil, time.Now()}
+	}()
+	until(t, "it waits", func() bool {
+		x, err := client.Explain(within(t), name)
+		return err == nil && slices.ContainsFunc(x.Homes, func(h conclave.AtHome) bool { return h.QueueLength > 0 })
+	})
+	gone := time.Now()
+	stop, back := func() error { return c.Kill(victim) }, func() error { return c.Restart(victim) }
+	if pause {
+		stop, back = func() error { return c.Signal(victim, syscall.SIGSTOP) }, func() error { return c.Signal(victim, syscall.SIGCONT) }
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	got := <-next
+	if err := back(); err != nil {
+		t.Fatal(err)
+	}
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	if later := fenceOf(t, got.Lock); !got.knew || later <= fence {
+		t.Errorf("%s: the next has fence %d, the last had %d and knew of its loss: %v", name, later, fence, got.knew)
+	}
+	took := got.at.Sub(gone)
+	if took > 3*time.Second {
+		t.Errorf("%s: the next entry took %v", name, took)
+	}
+	if err := got.Unlock(within(t)); err != nil {
+		t.Error(err)
+	}
+	return took
 }
 
 // TestLocksUnderKills: whatever server is killed, nobody enters beside one who holds, and
