@@ -341,6 +341,32 @@ describe("the lab on the native engine", () => {
     await page.waitForFunction(() => location.hash.includes("mutex/ricart-agrawala"));
   });
 
+  flow("a process that crashes and restarts keeps what it has saved", native_, async (page) => {
+    await open(page, "1/run/agreement/paxos?t=16", 16);
+    const value = (field: string) =>
+      page.evaluate((name) => {
+        const table = document.querySelector(".states table");
+        const column = [...(table?.querySelectorAll("thead th") ?? [])].findIndex((th) => th.textContent?.replace(/◆.*/s, "").trim() === name);
+        return table?.querySelectorAll("tbody tr")[0]?.children[column]?.textContent?.replace(/^.*→/s, "").trim();
+      }, field);
+    expect([await value("v"), await value("own")]).toEqual(["30", "10"]);
+    const step = async (until: string) => {
+      for (let record = Number(/#(\d+)/.exec((await position(page)) ?? "")?.[1]) + 1; !(await page.textContent(".caption"))?.includes(until); record++) {
+        await page.keyboard.press("ArrowRight");
+        await settled(page, record);
+      }
+    };
+    await page.keyboard.press("1");
+    await page.keyboard.press("c");
+    await page.waitForFunction(() => location.hash.includes("/~"));
+    await settled(page, 16);
+    await step("1 crashes");
+    await page.keyboard.press("r");
+    await expect.poll(() => page.locator(".branches button").count()).toBe(3);
+    await step("1 restarts");
+    expect([await value("v"), await value("own")]).toEqual(["30", "0"]);
+  });
+
   flow("a user takes control, lets a message overtake where links keep the order, and plays the rest", native_, async (page) => {
     await page.goto(host.url(await runText("algorithm: lamport\nn: 3\n")));
     await settled(page, 0);

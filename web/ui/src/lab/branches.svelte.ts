@@ -58,7 +58,7 @@ export class Branches {
   /** begin forgets everything but one scenario, unless that is a branch which the tab has kept. */
   begin(doc: Doc): void {
     const kept = read();
-    const same = kept.find((b) => b.doc?.text === doc.text);
+    const same = kept.find((b) => b.doc.text === doc.text);
     if (same) {
       this.#all = kept;
       this.#last = Math.max(...kept.map((b) => b.id));
@@ -112,7 +112,7 @@ export class Branches {
 function read(): Branch[] {
   try {
     const kept: unknown = JSON.parse(sessionStorage.getItem(place) ?? "[]");
-    return Array.isArray(kept) ? (kept as Branch[]) : [];
+    return Array.isArray(kept) ? (kept as (Branch | null)[]).filter((b): b is Branch => typeof b?.id === "number" && typeof b.doc?.text === "string") : [];
   } catch {
     return [];
   }
