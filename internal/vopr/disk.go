@@ -80,7 +80,7 @@ func (d *disk) begin() {
 	if d.fuse {
 		d.fuse = false
 		d.w.after(d.w.disks.Int64N(took), func() {
-			if owner.life == life {
+			if owner.life == life && !d.w.healed { // nobody would start it again
 				owner.crash()
 			}
 		})
