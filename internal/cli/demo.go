@@ -23,6 +23,10 @@ With --membership nothing happens to the workers; instead all servers are restar
 one after the other, one is killed and replaced by a new one, and the leader is
 removed from the cluster. No worker may lose its session.
 
+With --algorithm an algorithm guards the lock between the servers, without their log and
+leader. A worker loses the lock if the server is killed that it is attached to, and knows
+that before the next one enters. The servers must read level 3.
+
 With --scenario deadlock two programs take two locks in opposite order. The call that
 completes the deadlock fails with an error that names the cycle, and the other program
 goes on. This takes seconds.
@@ -34,6 +38,7 @@ func newDemo(a *app) *cobra.Command {
 		dir        string
 		membership bool
 		scenario   string
+		algorithm  string
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -46,8 +51,10 @@ func newDemo(a *app) *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
+			case algorithm != "" && (membership || scenario != ""):
+				return failure(StatusError, "--algorithm: cannot be combined with --membership or --scenario")
 			case !cmd.Flags().Changed("scenario"):
-				return a.demo(dir, membership)
+				return a.demo(dir, membership, algorithm)
 			case membership:
 				return failure(StatusError, "--scenario and --membership: give one of them")
 			case scenario != "deadlock":
@@ -59,14 +66,15 @@ func newDemo(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&scenario, "scenario", "", "play another one: deadlock")
 	cmd.Flags().StringVar(&dir, "dir", "", "keep data, logs and the workers' file in this directory (default: a temporary one)")
 	cmd.Flags().BoolVar(&membership, "membership", false, "restart, replace and remove servers instead of killing them")
+	cmd.Flags().StringVar(&algorithm, "algorithm", "", "have this algorithm guard the lock between the servers, such as suzuki-kasami")
 	a.addJSON(cmd)
 	return cmd
 }
 
-func (a *app) demo(dir string, membership bool) error {
+func (a *app) demo(dir string, membership bool, algorithm string) error {
 	var report demo.Report
 	err := a.staged(dir, func(ctx context.Context, cfg demo.Config) (err error) {
-		cfg.Membership = membership
+		cfg.Membership, cfg.Algorithm = membership, algorithm
 		report, err = demo.Run(ctx, cfg)
 		return err
 	})

@@ -38,6 +38,8 @@ type Config struct {
 	// Membership plays another plot: all servers are restarted one after the
 	// other, one is replaced, and the leader is removed.
 	Membership bool
+	// Algorithm guards the lock between the servers, or, if it is empty, agreement does.
+	Algorithm string
 }
 
 // stage is a run in progress.
@@ -124,6 +126,11 @@ func (s *stage) open(ctx context.Context) error {
 	if err := s.serve(ctx); err != nil {
 		return err
 	}
+	if s.Algorithm != "" {
+		if err := s.guard(ctx); err != nil {
+			return err
+		}
+	}
 	if err := os.WriteFile(s.path, nil, 0o600); err != nil {
 		return err
 	}
@@ -134,6 +141,34 @@ func (s *stage) open(ctx context.Context) error {
 	}
 	s.say("%d workers, each a process, contend for the lock %q", workers, Lock)
 	return nil
+}
+
+// guard has the algorithm guard the lock, and waits until all servers take part.
+func (s *stage) guard(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if err := s.raise(ctx); err != nil {
+		return err
+	}
+	use := conclave.Use{Algorithm: s.Algorithm}
+	if s.Algorithm == "k-ricart-agrawala" {
+		use.Options = "k=1" // more would be inside together
+	}
+	if err := s.client.SetGuard(ctx, Lock, use); err != nil {
+		return err
+	}
+	for {
+		v, err := s.client.View(ctx)
+		if err == nil && len(v.Members) == s.cluster.Servers() && v.Guards[0].Change == nil {
+			s.say("%s guards the lock between the servers: a hold is lost with the server that its worker is attached to", s.Algorithm)
+			return nil
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not guard the lock after 15 s: %w", s.Algorithm, errors.Join(err, s.cluster.Died()))
+		}
+	}
 }
 
 func (s *stage) startWorker(i int) error {

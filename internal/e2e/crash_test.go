@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -131,7 +132,21 @@ func (g *grants) check(t *testing.T, client *conclave.Client) {
 // TestDemo runs what the README tells a stranger to run.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	output, err := exec.Command(binary, "demo", "--json").Output()
+	demo(t, exec.Command(binary, "demo", "--json"))
+}
+
+// TestDemoUnderAnAlgorithm: the same plot, with a lock that the servers guard without their
+// log.
+func TestDemoUnderAnAlgorithm(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(binary, "demo", "--json", "--algorithm", "raymond")
+	cmd.Env = append(os.Environ(), "CONCLAVE_EXPERIMENTAL_LIVE=1")
+	demo(t, cmd)
+}
+
+func demo(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	output, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
