@@ -2,8 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Frame, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect } from "vitest";
+import { compare } from "../src/strings/compare";
 import { lab as strings } from "../src/strings/lab";
-import { accessible, flow, useBrowser } from "./browser";
+import { accessible, flow, picture, useBrowser } from "./browser";
 import { exported, native, type Host } from "./hosts";
 
 useBrowser();
@@ -31,6 +32,43 @@ describe("a run for an audience", () => {
     await accessible(page);
     await page.click('a[href="#1/check/lamport-no-tie-break"]');
     await page.waitForSelector(".predict");
+  });
+
+  flow("two runs side by side with one cursor", () => host.origin, async (page) => {
+    await page.goto(host.url("1/gallery"));
+    await page.click('a[href="#1/compare/maekawa-deadlock/maekawa-without-deadlock"]');
+    const known = (text: string) => page.waitForSelector(`.compare[data-known="${text}"]`);
+    const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
+    await known("0,0");
+    // All that happens at a time is one step.
+    await page.keyboard.press("ArrowRight");
+    await known("6,6");
+    await page.keyboard.press("ArrowRight");
+    await known("9,9");
+    await accessible(page);
+    // The left run has ended. The right one goes on.
+    await page.keyboard.press("ArrowRight");
+    await known("9,10");
+    await press(compare.previous);
+    await known("9,9");
+    await press(compare.difference);
+    await known("9,11");
+    expect(await page.locator('[role="status"]:has-text("≠")').count()).toBe(1);
+    await picture(page, "docs/lab/compare.png");
+    const cell = (row: string, side: number) => page.locator(`.counters tr:has(th:text-is("${row}")) .number >> nth=${side}`).textContent();
+    expect([await cell(compare.inside, 0), await cell(compare.inside, 1)]).toEqual(["0", "1"]);
+    expect([await cell(compare.waiting, 0), await cell(compare.waiting, 1)]).toEqual(["3", "2"]);
+    await page.keyboard.press("End");
+    await known("9,19");
+    expect(await page.locator(".compare td .number").allTextContents()).toEqual(["3", "10", "0", "3", "3", "0", "0", "0"]);
+    // A click in one picture moves the other too, unless the cursors are not locked.
+    await page.keyboard.press("Home");
+    await known("0,0");
+    await page.uncheck(`label:has-text("${compare.lock}") input`);
+    await press(compare.next);
+    await page.waitForSelector('.compare[data-known$=",0"]:not([data-known="0,0"]), .compare[data-known^="0,"]:not([data-known="0,0"])');
+    await page.goto(host.url("1/compare/none/mutex%2Flamport"));
+    await page.waitForSelector(`[role="alert"]:has-text("${compare.unknown("none")}")`);
   });
 
   flow("presenter mode: large type, and a clicker steps", () => host.origin, async (page) => {

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { groups, objectiveOf, objectives } from "./gallery";
+import { groups, objectiveOf, objectives, pairs } from "./gallery";
 
 const file = (id: string) => fileURLToPath(new URL(`../../../../scenarios/${id}.yaml`, import.meta.url));
 const grouped = groups.flatMap((g) => g.ids);
 
 test("the gallery names scenarios that exist, once, each with an objective", () => {
-  expect([...Object.keys(objectives), ...grouped].filter((id) => !existsSync(file(id)))).toEqual([]);
+  expect([...Object.keys(objectives), ...grouped, ...pairs.flatMap((p) => p.ids)].filter((id) => !existsSync(file(id)))).toEqual([]);
   expect(grouped.filter((id, i) => grouped.indexOf(id) !== i || objectives[id] === undefined)).toEqual([]);
   expect(Object.keys(objectives).filter((id) => !grouped.includes(id))).toEqual([]);
 });

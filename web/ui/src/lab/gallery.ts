@@ -87,6 +87,14 @@ export const groups: readonly { title: string; ids: readonly string[] }[] = [
   { title: "Under load", ids: ["load/ricart-agrawala-30", "load/token-ring-100"] },
 ];
 
+/** Runs that say more side by side, with what to look for. */
+export const pairs: readonly { ids: readonly [string, string]; objective: string }[] = [
+  { ids: ["maekawa-deadlock", "maekawa-without-deadlock"], objective: "After which step is the deadlock certain, and which vote is given back?" },
+  { ids: ["lamport-without-fifo", "lamport-with-fifo"], objective: "Which message overtakes, and which one waits?" },
+  { ids: ["mutex/lamport", "mutex/ricart-agrawala"], objective: "Which messages does Ricart-Agrawala save?" },
+  { ids: ["mutex/lease-pause", "mutex/lease-pause-fence"], objective: "Two are inside. What does the fence still protect?" },
+];
+
 /** objectiveOf falls back to the first sentence of what the scenario says of itself. */
 export function objectiveOf(id: string | undefined, about: string | undefined): string {
   const known = id === undefined ? undefined : objectives[id];

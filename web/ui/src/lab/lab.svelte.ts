@@ -50,9 +50,11 @@ export class Lab {
   readonly branches = new Branches();
   readonly choosing = new Choosing(this);
 
-  page: "gallery" | "learn" | "run" | "check" | "trouble" = $state("gallery");
+  page: "gallery" | "learn" | "compare" | "run" | "check" | "trouble" = $state("gallery");
   /** The lesson that is shown and its step, from 1; no lesson: the list of all. */
   lesson: { id: string; step: number } = $state.raw({ id: "", step: 1 });
+  /** The scenarios that are shown side by side. */
+  pair: readonly [string, string] = $state.raw(["", ""]);
   /** The challenge that the run is to solve, or "". */
   challenge = $state("");
   /** The algorithm that the screen of searches begins with, and what else its address says. */
@@ -170,6 +172,7 @@ export class Lab {
     const place = decoded.place;
     this.#others = place.others;
     this.page = place.page;
+    if (place.page === "compare") this.pair = place.ids;
     if (place.page === "learn") this.lesson = { id: place.lesson, step: place.step };
     if (place.page === "check") this.search = { algorithm: place.algorithm, params: place.others };
     if (place.page !== "run") return;

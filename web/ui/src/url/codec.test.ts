@@ -21,6 +21,10 @@ describe("a place in a URL", () => {
     const search: Place = { page: "check", algorithm: "maekawa-slides", others: [["n", "3"]] };
     expect(await encode(search)).toBe("#1/check/maekawa-slides?n=3");
     expect(await decode("#1/check/maekawa-slides?n=3")).toEqual({ place: search });
+    const pair: Place = { page: "compare", ids: ["mutex/lamport", "bully"], others: [] };
+    expect(await encode(pair)).toBe("#1/compare/mutex%2Flamport/bully");
+    expect(await decode("#1/compare/mutex%2Flamport/bully")).toEqual({ place: pair });
+    expect((await decode("#1/compare/bully")).problem).toBe("unknown");
     const lesson: Place = { page: "learn", lesson: "voting", step: 3, others: [] };
     expect(await encode(lesson)).toBe("#1/learn/voting/3");
     expect(await decode("#1/learn/voting/3")).toEqual({ place: lesson });

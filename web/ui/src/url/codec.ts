@@ -20,6 +20,8 @@ export type Place =
   | { page: "gallery"; others: Others }
   /** The list of lessons, or a step of one, from 1. */
   | { page: "learn"; lesson: string; step: number; others: Others }
+  /** Two scenarios of the catalog side by side. */
+  | { page: "compare"; ids: readonly [string, string]; others: Others }
   /** A search; what it asks for stands in others, as the screen reads it. */
   | { page: "check"; algorithm: string; others: Others }
   | {
@@ -49,6 +51,7 @@ export async function encode(place: Place): Promise<string> {
   const params: [string, string][] = [];
   let path = `${version}/gallery`;
   if (place.page === "learn") path = `${version}/learn` + (place.lesson ? `/${encodeURIComponent(place.lesson)}/${place.step}` : "");
+  if (place.page === "compare") path = `${version}/compare/${place.ids.map(encodeURIComponent).join("/")}`;
   if (place.page === "check") path = `${version}/check/${encodeURIComponent(place.algorithm)}`;
   if (place.page === "run") {
     path = `${version}/run/` + (await encodeSource(place.source));
@@ -91,6 +94,10 @@ export async function decode(fragment: string): Promise<Decoded> {
   if (page === "learn") {
     const [lesson = "", step = ""] = splitOnce(name, "/");
     return { place: { page, lesson: unescaped(lesson), step: /^[1-9]\d?$/.test(step) ? Number(step) : 1, others: params } };
+  }
+  if (page === "compare") {
+    const [a = "", b = ""] = splitOnce(name, "/").map(unescaped);
+    if (a !== "" && b !== "") return { place: { page, ids: [a, b], others: params } };
   }
   if (page === "check") return { place: { page, algorithm: unescaped(name), others: params } };
   if (page === "run" && name !== "") return decodeRun(name, params);
