@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,11 +35,11 @@ func liveCluster(t *testing.T, n int) *cluster {
 // guard has an algorithm guard a prefix, or agreement if it has no name.
 func (c *cluster) guard(prefix string, u view.Use) registry.Result {
 	c.t.Helper()
-	guardRequests++
-	return c.do(registry.Command{Op: registry.OpGuard, Name: prefix, Live: &registry.Live{Use: u}, Origin: registry.Origin{Request: [16]byte{9, guardRequests}}})
+	n := byte(guardRequests.Add(1))
+	return c.do(registry.Command{Op: registry.OpGuard, Name: prefix, Live: &registry.Live{Use: u}, Origin: registry.Origin{Request: [16]byte{9, n}}})
 }
 
-var guardRequests byte
+var guardRequests atomic.Uint32
 
 // members waits until so many nodes are open in one epoch, whose guards do not change.
 func (c *cluster) members(n int) {
@@ -162,6 +163,7 @@ func (h *holders) leave(name string) {
 // ask at a time. Each gets it, one after another. Then agreement guards them again, and its
 // fences are larger.
 func TestAlgorithmsBetweenNodes(t *testing.T) {
+	t.Parallel()
 	c := liveCluster(t, 3)
 	if links := c.nodes[1].Live().Links; len(links) > 0 {
 		t.Errorf("there are lanes, and no algorithm guards a name: %v", links)
@@ -218,6 +220,7 @@ func TestAlgorithmsBetweenNodes(t *testing.T) {
 // TestHomeThatDies: its client's lock goes to the client of another home when the seat's
 // lease is over. The server comes back with another seat.
 func TestHomeThatDies(t *testing.T) {
+	t.Parallel()
 	c := liveCluster(t, 3)
 	c.guard("a/", view.Use{Algorithm: "suzuki-kasami"})
 	c.members(3)
@@ -249,6 +252,7 @@ func TestHomeThatDies(t *testing.T) {
 // TestHomeThatLeaves: a server that is stopped asks its clients to leave and gives up its
 // seat, so that nobody waits until its lease is over.
 func TestHomeThatLeaves(t *testing.T) {
+	t.Parallel()
 	c := liveCluster(t, 3)
 	c.guard("a/", view.Use{Algorithm: "ricart-agrawala"})
 	c.members(3)
@@ -293,6 +297,7 @@ func (c *cluster) kill(id uint64) {
 
 // TestGuardsNeedALevel: below it they are refused, in one line.
 func TestGuardsNeedALevel(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 1)
 	r := c.guard("a/", view.Use{Algorithm: "central"})
 	if r.Code != registry.Invalid || !strings.Contains(r.Message, "need level 3") {
@@ -349,6 +354,7 @@ func TestSeatWords(t *testing.T) {
 // TestMessagesOfAnEntry: with nobody else about, an entry takes the messages that the
 // algorithm claims, between real servers, too.
 func TestMessagesOfAnEntry(t *testing.T) {
+	t.Parallel()
 	c := liveCluster(t, 3)
 	per := map[string]uint64{ // with three servers
 		"lamport": 6, "ricart-agrawala": 4, "central-clock": 4, "maekawa": 3,
