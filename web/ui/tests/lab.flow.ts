@@ -82,7 +82,9 @@ describe("the lab on the native engine", () => {
     expect(url).toMatch(/#1\/run\/mutex\/ricart-agrawala\?t=7&p=2&h=[0-9a-f]{12}$/);
     expect(url).not.toContain("engine=");
     const pixels = () => page.evaluate(() => document.querySelector<HTMLCanvasElement>(".space canvas")?.toDataURL());
-    const before = await pixels();
+    // The texts of other records may still come: the picture is the one that stays.
+    let before: string | undefined;
+    await expect.poll(async () => before === (before = await pixels()), { interval: 300 }).toBe(true);
     const states = await page.textContent(".states table");
     await page.goto("about:blank");
     await page.goto(url);

@@ -14,7 +14,13 @@ export class Choosing {
   /** What could happen at the cursor, once it is known. */
   get turns(): Turns | undefined {
     const known = this.#turns;
-    return this.on && known && known.run === this.lab.run && known.turns.at === this.lab.cursor ? known.turns : undefined;
+    return this.on && known && known.run === this.lab.run && known.turns.at === this.lab.cursor && this.#answers ? known.turns : undefined;
+  }
+
+  /** Whether the engine of the run is there: one that has ended is started again, with a new run. */
+  get #answers(): boolean {
+    const { texts, connection } = this.lab;
+    return connection.status === "ready" && texts !== undefined && texts.engine === connection.engine;
   }
 
   toggle(): void {
@@ -50,7 +56,7 @@ export class Choosing {
     try {
       for (;;) {
         const { run, cursor: at, texts, opening } = this.lab;
-        if (!this.on || !run || !texts || opening || this.turns) return;
+        if (!this.on || !run || !texts || opening || !this.#answers || this.turns) return;
         const turns = await texts.engine.call<Turns>({ call: "turns", run: run.head.run, at });
         this.#turns = { run, turns };
       }
