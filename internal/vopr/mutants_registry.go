@@ -36,8 +36,8 @@ var registryMutants = []Mutant{
 		Hole: "Fences of shared holds",
 		Why:  "Holders that are asked to leave do not count for the floor: a store refuses one that has not heard of it yet.",
 		Edits: []Edit{{
-			"service/registry/resource.go", "func (res *resource) floor() uint64 { return res.holders()[0].fence }",
-			"func (res *resource) floor() (fence uint64) {\n\tfor _, h := range res.holders() {\n\t\tif fence = h.fence; !h.revoked {\n\t\t\tbreak\n\t\t}\n\t}\n\treturn fence\n}",
+			"service/registry/resource.go", "\treturn res.holders()[0].fence\n",
+			"\tfence := uint64(0)\n\tfor _, h := range res.holders() {\n\t\tif fence = h.fence; !h.revoked {\n\t\t\tbreak\n\t\t}\n\t}\n\treturn fence\n",
 		}},
 	},
 	{
