@@ -13,8 +13,9 @@ import (
 
 func newView(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "view",
-		Short: "Show which servers guard locks by algorithms",
+		Use:    "view",
+		Hidden: true, // as long as no release reads the level that this needs
+		Short:  "Show which servers guard locks by algorithms",
 		Long: `Show which servers guard locks by algorithms: the epoch, which changes with the members;
 each member and what is left of the lease of its seat; who coordinates, if that was elected;
 and what guards which prefix.`,
