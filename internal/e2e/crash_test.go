@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -139,9 +138,7 @@ func TestDemo(t *testing.T) {
 // log.
 func TestDemoUnderAnAlgorithm(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command(binary, "demo", "--json", "--algorithm", "raymond")
-	cmd.Env = append(os.Environ(), "CONCLAVE_EXPERIMENTAL_LIVE=1")
-	demo(t, cmd)
+	demo(t, exec.Command(binary, "demo", "--json", "--algorithm", "raymond"))
 }
 
 func demo(t *testing.T, cmd *exec.Cmd) {
