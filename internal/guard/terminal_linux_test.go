@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
@@ -161,6 +162,9 @@ func TestBackground(t *testing.T) {
 
 // TestHangUp closes the terminal under a command that has it.
 func TestHangUp(t *testing.T) {
+	if signal.Ignored(unix.SIGHUP) {
+		t.Skip("HUP is ignored, as under nohup, and so by all processes that the test starts")
+	}
 	s := newScreen(newRun(t))
 	s.runWrapper("")
 	s.expect("reading")
