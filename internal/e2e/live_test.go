@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -25,12 +24,10 @@ import (
 // live returns a cluster of servers at the level from which algorithms guard locks.
 func live(t *testing.T, servers int) *local.Cluster {
 	t.Helper()
-	script := filepath.Join(t.TempDir(), "conclave")
-	text := fmt.Sprintf("#!/bin/sh\nCONCLAVE_EXPERIMENTAL_LIVE=1 exec %q \"$@\"\n", binary)
-	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	c, err := local.Start(local.Config{Binary: script, Dir: t.TempDir(), Servers: servers})
+	c, err := local.Start(local.Config{
+		Binary: binary, Dir: t.TempDir(), Servers: servers,
+		Via: func(int) []string { return []string{"env", "CONCLAVE_EXPERIMENTAL_LIVE=1"} },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/storage/wal"
@@ -257,11 +258,21 @@ func (s *Store) restore(m meta) (*State, error) {
 	return state, nil
 }
 
+// forkTime is how long the files of a log may stay locked that this process has just
+// closed: a process that is being started elsewhere in the program has all of its files,
+// and their locks, until it runs another program. Nobody else can have them, as the
+// directory is locked.
+const forkTime = 5 * time.Second
+
 func (s *Store) openLog(start *walpb.Snapshot) ([]*raftpb.Entry, error) {
 	if err := s.removeSpare(); err != nil {
 		return nil, err
 	}
 	w, err := wal.Open(s.zap, s.walDir(), start)
+	for began := time.Now(); errors.Is(err, fileutil.ErrLocked) && time.Since(began) < forkTime; {
+		time.Sleep(5 * time.Millisecond)
+		w, err = wal.Open(s.zap, s.walDir(), start)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("store: open log in %s: %w", s.walDir(), err)
 	}

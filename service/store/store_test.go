@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/raft/v3/raftpb"
 	"go.uber.org/goleak"
@@ -124,6 +126,29 @@ func TestRestart(t *testing.T) {
 	mustClose(t, s)
 	if state = reopen(t, dir); len(state.Entries) != 7 {
 		t.Errorf("%d entries after another restart, want 7", len(state.Entries))
+	}
+}
+
+// A process that is being started elsewhere in the program has the locks of a log that was
+// closed, until it runs another program. The log is opened when that is over.
+func TestLogThatAForkStillHas(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := mustOpen(t, dir)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	segments, err := filepath.Glob(filepath.Join(dir, "wal", "*.wal"))
+	if err != nil || len(segments) == 0 {
+		t.Fatalf("segments %q (%v)", segments, err)
+	}
+	held, err := fileutil.TryLockFile(segments[0], os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { held.Close() })
+	s, _ = mustOpen(t, dir)
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
