@@ -205,10 +205,10 @@ func (c cost) after(s *spell) cost {
 }
 
 // spell measures for a while, or while the readers read, or for as long as these did.
-// Before one beside nothing the servers make a snapshot, so that the next is not due for
+// Before one without readers the servers make a snapshot, so that the next is not due for
 // long.
 func (b *bench) spell(ctx context.Context, r *reading, load *paced, beside string, readers cost) (spell, error) {
-	if beside == besideNothing {
+	if beside != besideReaders {
 		if err := r.snapshot(ctx); err != nil {
 			return spell{}, err
 		}
