@@ -157,7 +157,7 @@ func newNamespaceRemove(a *app) *cobra.Command {
 	return cmd
 }
 
-// agreement is what people call the guard that is no algorithm between servers.
+// agreement is what commands call the guard of names that the log of the servers decides.
 const agreement = "agreement"
 
 func named(algorithm string) string {

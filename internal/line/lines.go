@@ -225,8 +225,8 @@ func (l *Lines) makeElsewhere(c *Call) {
 	l.moved = append(l.moved, moved{c, l.now + pause})
 }
 
-// leaveHomes has the calls that wait for a home made at the leader: there is no home, maybe
-// because agreement guards all names again.
+// leaveHomes makes the calls that wait for a home at the leader. A server has said that no
+// server is a home; agreement may guard all names again.
 func (l *Lines) leaveHomes() {
 	l.known = slices.DeleteFunc(l.known, func(g *api.Guard) bool { return g.GetAlgorithm() != "" })
 	waiting := l.home.waiting

@@ -13,8 +13,8 @@ const (
 )
 
 // unansweredLimit is how long a request may be unanswered before other servers are tried
-// beside the one in use: a quarter of what a renewal is worth, at least 100 ms and at most 500 ms. A slow disk may take
-// longer; trying others then does no harm.
+// beside the one in use: a quarter of what a renewal is worth, at least 100 ms and at most
+// 500 ms. A slow disk may take longer; trying others then does no harm.
 func (l *Line) unansweredLimit() int64 { return min(max(l.span()/4, 100*ms), 500*ms) }
 
 // tick does what is due: it renews the session, gives up what has taken too long, and

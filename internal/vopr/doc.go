@@ -52,8 +52,9 @@
 // connections). A server relays the stream of a client that does not reach the leader, over
 // a second stream. Each side of a stream sends a few frames ahead of what the other has
 // taken. A client that asks for hundreds of locks may take nothing from its streams for a
-// while; then too many replies wait, and its stream is cut off. Streams between clients and servers may deliver out of order, which is more than a
-// network does to them and no more than both promise to bear.
+// while; then too many replies wait, and its stream is cut off. Streams between clients and
+// servers may deliver out of order, which is more than a network does to them and no more
+// than both promise to bear.
 //
 // Some clients observe an election, or watch all locks or elections with a prefix, from
 // server to server. Their streams keep the order, as gRPC's do. Some clients steal: they

@@ -75,7 +75,7 @@ func (t *track) snap() {
 	t.tell(false)
 }
 
-// send sends a batch, unless there is no connection any more.
+// send sends a batch if the connection still stands.
 func (t *track) send(data []byte) {
 	if !t.up {
 		return

@@ -214,7 +214,7 @@ func (s *Server) getView(r *http.Request) (any, error) {
 	}{answer.GetEpoch(), answer.GetCoordinator(), seatsJSON(answer.GetMembers()), seatsJSON(answer.GetOthers()), guards}, nil
 }
 
-// agreement is what JSON calls the guard that is no algorithm between servers.
+// agreement is what JSON calls the guard of names that the log of the servers decides.
 const agreement = "agreement"
 
 func agreed(algorithm string) string {
