@@ -41,6 +41,15 @@ func (c *Client) RemoveMember(ctx context.Context, id uint64, force bool) error 
 	return err
 }
 
+// LeadMember makes a voter the leader, and returns once it leads. Locks, leaderships and
+// sessions stay; requests wait for some milliseconds. A voter that is not up, or over 100
+// entries behind, is refused.
+func (c *Client) LeadMember(ctx context.Context, id uint64) error {
+	lead := &api.LeadMember{Id: id}
+	_, err := c.changeMembers(ctx, "make a member the leader", &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Lead{Lead: lead}})
+	return err
+}
+
 // changeMembers asks one server after the other: what was done is not done twice.
 func (c *Client) changeMembers(ctx context.Context, op string, req *api.ChangeMembersRequest) (id uint64, err error) {
 	err = c.ask(ctx, op, func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {

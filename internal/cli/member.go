@@ -27,13 +27,13 @@ gone for good, remove it, then let a new one join.`,
   conclave member add 10.0.0.4:7500`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("%s does not know %q: it takes list, add, promote or remove", cmd.CommandPath(), args[0])
+				return fmt.Errorf("%s does not know %q: it takes list, add, promote, lead or remove", cmd.CommandPath(), args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newMemberList(a), newMemberAdd(a), newMemberPromote(a), newMemberRemove(a))
+	cmd.AddCommand(newMemberList(a), newMemberAdd(a), newMemberPromote(a), newMemberLead(a), newMemberRemove(a))
 	return cmd
 }
 
@@ -132,6 +132,26 @@ func newMemberPromote(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changeMember(cmd, args[0], "has a vote", func(ctx context.Context, client *conclave.Client, id uint64) error {
 				return client.PromoteMember(ctx, id)
+			})
+		},
+	}
+	a.addJSON(cmd)
+	return cmd
+}
+
+func newMemberLead(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lead ID",
+		Short: "Make a server the leader",
+		Long: `Lead hands the leadership of the cluster to a server that votes, and returns once that
+server leads. Locks, leaderships of elections and sessions stay as they are; requests
+wait for some milliseconds. A server that is not up, or over 100 entries behind, is
+refused.`,
+		Example: `  conclave member lead 3`,
+		Args:    oneArgument("the id of a server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeMember(cmd, args[0], "leads", func(ctx context.Context, client *conclave.Client, id uint64) error {
+				return client.LeadMember(ctx, id)
 			})
 		},
 	}

@@ -4565,6 +4565,7 @@ type ChangeMembersRequest struct {
 	//	*ChangeMembersRequest_Add
 	//	*ChangeMembersRequest_Promote
 	//	*ChangeMembersRequest_Remove
+	//	*ChangeMembersRequest_Lead
 	Change        isChangeMembersRequest_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4634,6 +4635,15 @@ func (x *ChangeMembersRequest) GetRemove() *RemoveMember {
 	return nil
 }
 
+func (x *ChangeMembersRequest) GetLead() *LeadMember {
+	if x != nil {
+		if x, ok := x.Change.(*ChangeMembersRequest_Lead); ok {
+			return x.Lead
+		}
+	}
+	return nil
+}
+
 type isChangeMembersRequest_Change interface {
 	isChangeMembersRequest_Change()
 }
@@ -4650,11 +4660,17 @@ type ChangeMembersRequest_Remove struct {
 	Remove *RemoveMember `protobuf:"bytes,3,opt,name=remove,proto3,oneof"`
 }
 
+type ChangeMembersRequest_Lead struct {
+	Lead *LeadMember `protobuf:"bytes,4,opt,name=lead,proto3,oneof"`
+}
+
 func (*ChangeMembersRequest_Add) isChangeMembersRequest_Change() {}
 
 func (*ChangeMembersRequest_Promote) isChangeMembersRequest_Change() {}
 
 func (*ChangeMembersRequest_Remove) isChangeMembersRequest_Change() {}
+
+func (*ChangeMembersRequest_Lead) isChangeMembersRequest_Change() {}
 
 // AddMember reserves an id. It is that of the server which joins with this peer
 // address.
@@ -4810,6 +4826,52 @@ func (x *RemoveMember) GetForce() bool {
 	return false
 }
 
+// LeadMember makes a voter the leader. It changes no member, so it may be asked for while
+// another change is under way.
+type LeadMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeadMember) Reset() {
+	*x = LeadMember{}
+	mi := &file_service_api_conclave_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeadMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeadMember) ProtoMessage() {}
+
+func (x *LeadMember) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeadMember.ProtoReflect.Descriptor instead.
+func (*LeadMember) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *LeadMember) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
 type ChangeMembersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The server that was spoken of.
@@ -4820,7 +4882,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4832,7 +4894,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4845,7 +4907,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -4870,7 +4932,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[57]
+	mi := &file_service_api_conclave_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4882,7 +4944,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[57]
+	mi := &file_service_api_conclave_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4895,7 +4957,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -4938,7 +5000,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[58]
+	mi := &file_service_api_conclave_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4950,7 +5012,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[58]
+	mi := &file_service_api_conclave_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4963,7 +5025,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{58}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -4997,7 +5059,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[59]
+	mi := &file_service_api_conclave_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5009,7 +5071,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[59]
+	mi := &file_service_api_conclave_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5022,7 +5084,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{59}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *BackupRequest) GetStale() bool {
@@ -5041,7 +5103,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_service_api_conclave_proto_msgTypes[60]
+	mi := &file_service_api_conclave_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5053,7 +5115,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[60]
+	mi := &file_service_api_conclave_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5066,7 +5128,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{60}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -5097,7 +5159,7 @@ type SetGuardRequest struct {
 
 func (x *SetGuardRequest) Reset() {
 	*x = SetGuardRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[61]
+	mi := &file_service_api_conclave_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5109,7 +5171,7 @@ func (x *SetGuardRequest) String() string {
 func (*SetGuardRequest) ProtoMessage() {}
 
 func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[61]
+	mi := &file_service_api_conclave_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5122,7 +5184,7 @@ func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardRequest.ProtoReflect.Descriptor instead.
 func (*SetGuardRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{61}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SetGuardRequest) GetPrefix() string {
@@ -5182,7 +5244,7 @@ type SetGuardResponse struct {
 
 func (x *SetGuardResponse) Reset() {
 	*x = SetGuardResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[62]
+	mi := &file_service_api_conclave_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5194,7 +5256,7 @@ func (x *SetGuardResponse) String() string {
 func (*SetGuardResponse) ProtoMessage() {}
 
 func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[62]
+	mi := &file_service_api_conclave_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5207,7 +5269,7 @@ func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardResponse.ProtoReflect.Descriptor instead.
 func (*SetGuardResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{62}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{63}
 }
 
 type ViewRequest struct {
@@ -5220,7 +5282,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[63]
+	mi := &file_service_api_conclave_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5232,7 +5294,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[63]
+	mi := &file_service_api_conclave_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5245,7 +5307,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{63}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ViewRequest) GetStale() bool {
@@ -5271,7 +5333,7 @@ type ViewResponse struct {
 
 func (x *ViewResponse) Reset() {
 	*x = ViewResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[64]
+	mi := &file_service_api_conclave_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5283,7 +5345,7 @@ func (x *ViewResponse) String() string {
 func (*ViewResponse) ProtoMessage() {}
 
 func (x *ViewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[64]
+	mi := &file_service_api_conclave_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5296,7 +5358,7 @@ func (x *ViewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
 func (*ViewResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{64}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ViewResponse) GetEpoch() uint64 {
@@ -5349,7 +5411,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_service_api_conclave_proto_msgTypes[65]
+	mi := &file_service_api_conclave_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5361,7 +5423,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[65]
+	mi := &file_service_api_conclave_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5374,7 +5436,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Seat) GetId() []byte {
@@ -5429,7 +5491,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_service_api_conclave_proto_msgTypes[66]
+	mi := &file_service_api_conclave_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5441,7 +5503,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[66]
+	mi := &file_service_api_conclave_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5454,7 +5516,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -5860,11 +5922,12 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0eMembersRequest\"Z\n" +
 	"\x0fMembersResponse\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12-\n" +
-	"\amembers\x18\x02 \x03(\v2\x13.conclave.v1.MemberR\amembers\"\xb9\x01\n" +
+	"\amembers\x18\x02 \x03(\v2\x13.conclave.v1.MemberR\amembers\"\xe8\x01\n" +
 	"\x14ChangeMembersRequest\x12*\n" +
 	"\x03add\x18\x01 \x01(\v2\x16.conclave.v1.AddMemberH\x00R\x03add\x126\n" +
 	"\apromote\x18\x02 \x01(\v2\x1a.conclave.v1.PromoteMemberH\x00R\apromote\x123\n" +
-	"\x06remove\x18\x03 \x01(\v2\x19.conclave.v1.RemoveMemberH\x00R\x06removeB\b\n" +
+	"\x06remove\x18\x03 \x01(\v2\x19.conclave.v1.RemoveMemberH\x00R\x06remove\x12-\n" +
+	"\x04lead\x18\x04 \x01(\v2\x17.conclave.v1.LeadMemberH\x00R\x04leadB\b\n" +
 	"\x06change\"H\n" +
 	"\tAddMember\x12!\n" +
 	"\fpeer_address\x18\x01 \x01(\tR\vpeerAddress\x12\x18\n" +
@@ -5873,7 +5936,10 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\"4\n" +
 	"\fRemoveMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
-	"\x05force\x18\x02 \x01(\bR\x05force\"'\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\"\x1c\n" +
+	"\n" +
+	"LeadMember\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\"'\n" +
 	"\x15ChangeMembersResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\"\x83\x01\n" +
 	"\vJoinRequest\x12\x10\n" +
@@ -6007,7 +6073,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -6071,17 +6137,18 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*AddMember)(nil),             // 59: conclave.v1.AddMember
 	(*PromoteMember)(nil),         // 60: conclave.v1.PromoteMember
 	(*RemoveMember)(nil),          // 61: conclave.v1.RemoveMember
-	(*ChangeMembersResponse)(nil), // 62: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 63: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 64: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 65: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 66: conclave.v1.BackupChunk
-	(*SetGuardRequest)(nil),       // 67: conclave.v1.SetGuardRequest
-	(*SetGuardResponse)(nil),      // 68: conclave.v1.SetGuardResponse
-	(*ViewRequest)(nil),           // 69: conclave.v1.ViewRequest
-	(*ViewResponse)(nil),          // 70: conclave.v1.ViewResponse
-	(*Seat)(nil),                  // 71: conclave.v1.Seat
-	(*GuardState)(nil),            // 72: conclave.v1.GuardState
+	(*LeadMember)(nil),            // 62: conclave.v1.LeadMember
+	(*ChangeMembersResponse)(nil), // 63: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 64: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 65: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 66: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 67: conclave.v1.BackupChunk
+	(*SetGuardRequest)(nil),       // 68: conclave.v1.SetGuardRequest
+	(*SetGuardResponse)(nil),      // 69: conclave.v1.SetGuardResponse
+	(*ViewRequest)(nil),           // 70: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 71: conclave.v1.ViewResponse
+	(*Seat)(nil),                  // 72: conclave.v1.Seat
+	(*GuardState)(nil),            // 73: conclave.v1.GuardState
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	10, // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -6142,53 +6209,54 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	59, // 55: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
 	60, // 56: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
 	61, // 57: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	35, // 58: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	71, // 59: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	71, // 60: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	72, // 61: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	6,  // 62: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,  // 63: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	27, // 64: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10, // 65: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	29, // 66: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	36, // 67: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	41, // 68: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	24, // 69: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	45, // 70: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	47, // 71: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	54, // 72: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	56, // 73: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	58, // 74: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	63, // 75: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	50, // 76: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	52, // 77: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	67, // 78: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	69, // 79: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	65, // 80: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,  // 81: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,  // 82: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28, // 83: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21, // 84: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30, // 85: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	37, // 86: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	42, // 87: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25, // 88: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	46, // 89: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	48, // 90: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	55, // 91: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	57, // 92: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	62, // 93: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	64, // 94: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	51, // 95: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	53, // 96: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	68, // 97: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	70, // 98: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	66, // 99: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	81, // [81:100] is the sub-list for method output_type
-	62, // [62:81] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	62, // 58: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
+	35, // 59: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	72, // 60: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	72, // 61: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	73, // 62: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	6,  // 63: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,  // 64: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	27, // 65: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10, // 66: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	29, // 67: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	36, // 68: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	41, // 69: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	24, // 70: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	45, // 71: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	47, // 72: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	54, // 73: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	56, // 74: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	58, // 75: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	64, // 76: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	50, // 77: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	52, // 78: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	68, // 79: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	70, // 80: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	66, // 81: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,  // 82: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,  // 83: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28, // 84: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21, // 85: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30, // 86: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	37, // 87: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	42, // 88: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25, // 89: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	46, // 90: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	48, // 91: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	55, // 92: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	57, // 93: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	63, // 94: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	65, // 95: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	51, // 96: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	53, // 97: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	69, // 98: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	71, // 99: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	67, // 100: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	82, // [82:101] is the sub-list for method output_type
+	63, // [63:82] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -6211,6 +6279,7 @@ func file_service_api_conclave_proto_init() {
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
+		(*ChangeMembersRequest_Lead)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -6218,7 +6287,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   67,
+			NumMessages:   68,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -98,9 +98,9 @@ type ConclaveClient interface {
 	Observe(ctx context.Context, in *ObserveRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Observation], error)
 	// Members returns the servers of the cluster as the leader sees them.
 	Members(ctx context.Context, in *MembersRequest, opts ...grpc.CallOption) (*MembersResponse, error)
-	// ChangeMembers reserves an id for a server to come, gives a learner a vote, or
-	// removes a server. It returns when that is committed; asking again is
-	// harmless. One change is made at a time: while another is under way, the call
+	// ChangeMembers reserves an id for a server to come, gives a learner a vote,
+	// removes a server, or makes a voter the leader. It returns when that is committed;
+	// asking again is harmless. One change is made at a time: while another is under way, the call
 	// fails with ABORTED and names that one. What cannot be done fails with
 	// INVALID_ARGUMENT.
 	ChangeMembers(ctx context.Context, in *ChangeMembersRequest, opts ...grpc.CallOption) (*ChangeMembersResponse, error)
@@ -412,9 +412,9 @@ type ConclaveServer interface {
 	Observe(*ObserveRequest, grpc.ServerStreamingServer[Observation]) error
 	// Members returns the servers of the cluster as the leader sees them.
 	Members(context.Context, *MembersRequest) (*MembersResponse, error)
-	// ChangeMembers reserves an id for a server to come, gives a learner a vote, or
-	// removes a server. It returns when that is committed; asking again is
-	// harmless. One change is made at a time: while another is under way, the call
+	// ChangeMembers reserves an id for a server to come, gives a learner a vote,
+	// removes a server, or makes a voter the leader. It returns when that is committed;
+	// asking again is harmless. One change is made at a time: while another is under way, the call
 	// fails with ABORTED and names that one. What cannot be done fails with
 	// INVALID_ARGUMENT.
 	ChangeMembers(context.Context, *ChangeMembersRequest) (*ChangeMembersResponse, error)

@@ -129,12 +129,12 @@ func (r *Replica) change(kind raftpb.ConfChangeType, peer uint64) bool {
 	return r.changing
 }
 
-// caughtUp reports whether a learner has all that is committed, or nearly.
-func (r *Replica) caughtUp(status *agreement.Status, learner uint64) bool {
+// caughtUp reports whether a server has all that is committed, or nearly.
+func (r *Replica) caughtUp(status *agreement.Status, id uint64) bool {
 	const near = 100 // entries
 	for _, p := range status.Peers {
-		if p.ID == learner {
-			return r.live(learner) && p.Match > 0 && p.Match+near >= status.Commit
+		if p.ID == id {
+			return r.live(id) && p.Match > 0 && p.Match+near >= status.Commit
 		}
 	}
 	return false

@@ -22,6 +22,8 @@ const (
 	Promote
 	// Remove takes a server out for good.
 	Remove
+	// Lead makes a voter the leader.
+	Lead
 )
 
 // Change is a change of the members that somebody asks for.
@@ -30,7 +32,7 @@ type Change struct {
 	// Server is who comes (Add, Join): UID, addresses, and whether it is to stay
 	// a learner.
 	Server registry.Member
-	// ID is the server spoken of (Promote, Remove).
+	// ID is the server spoken of (Promote, Remove, Lead).
 	ID uint64
 	// Force removes a server though the others will have no quorum.
 	Force bool
@@ -78,6 +80,8 @@ func (r *Replica) Change(now int64, c Change) (id uint64, done bool, err error) 
 		return r.promoteMember(&status, c.ID)
 	case Remove:
 		return r.removeMember(&status, c.ID, c.Force)
+	case Lead:
+		return r.leadMember(&status, c.ID)
 	}
 	return 0, false, refuse("a change of the members of the unknown kind %d", c.Kind)
 }
@@ -169,10 +173,9 @@ func (r *Replica) promoteMember(status *agreement.Status, id uint64) (uint64, bo
 		return 0, false, r.unknown(status, id)
 	case m.Reserved() || !slices.Contains(status.Learners, id):
 		return 0, false, refuse("server %d has not come yet: start it, and wait until it has caught up", id)
-	case !r.live(id):
-		return 0, false, refuse("server %d is not up: start it first", id)
-	case !r.caughtUp(status, id):
-		return 0, false, refuse("server %d lacks %d entries of the log: wait until it has caught up", id, behind(status, id))
+	}
+	if err := r.abreast(status, id); err != nil {
+		return 0, false, err
 	}
 	if err := r.underway(status, id); err != nil {
 		return 0, false, err
@@ -182,6 +185,40 @@ func (r *Replica) promoteMember(status *agreement.Status, id uint64) (uint64, bo
 		r.record(m)
 	}
 	return 0, false, nil
+}
+
+// leadMember hands the leadership to a voter. Raft first sends the voter what it lacks,
+// and takes no command meanwhile, so a voter that is far behind is refused. A transfer that
+// is not done within an election timeout is given up, and then tried again.
+func (r *Replica) leadMember(status *agreement.Status, id uint64) (uint64, bool, error) {
+	m, recorded := r.reg.Member(id)
+	voter := slices.Contains(status.Voters, id)
+	switch {
+	case id == r.cfg.ID:
+		return id, true, nil
+	case m.Standing == registry.Removed || !recorded && !voter:
+		return 0, false, r.unknown(status, id)
+	case !voter:
+		return 0, false, refuse("server %d has no vote: promote it first", id)
+	}
+	if err := r.abreast(status, id); err != nil {
+		return 0, false, err
+	}
+	if status.Transferee != id {
+		return 0, false, r.core.TransferLeader(id)
+	}
+	return 0, false, nil
+}
+
+// abreast refuses a server that is not up, or far behind.
+func (r *Replica) abreast(status *agreement.Status, id uint64) error {
+	switch {
+	case !r.live(id):
+		return refuse("server %d is not up: start it first", id)
+	case !r.caughtUp(status, id):
+		return refuse("server %d lacks %d entries of the log: wait until it has caught up", id, behind(status, id))
+	}
+	return nil
 }
 
 // removeMember takes a server out for good.

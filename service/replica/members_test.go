@@ -154,6 +154,30 @@ func (c *cluster) refused(change Change, want string) {
 	}
 }
 
+func TestAVoterIsMadeTheLeader(t *testing.T) {
+	c := started(t, 3, 21)
+	c.want(c.do(open(1, 1, 5000*ms)), registry.OK)
+	for _, id := range []uint64{3, 1, 2, 2} { // whoever leads may be asked for, too
+		c.make(Change{Kind: Lead, ID: id})
+		if leads := c.await().id; leads != id {
+			t.Fatalf("server %d leads, %d was to", leads, id)
+		}
+		c.want(c.do(renew(1, 10+id)), registry.OK)
+	}
+	s := newcomer(4)
+	s.Standing = registry.Learner
+	c.join(s)
+	c.until("server 4 is a learner", func() bool { return slices.Equal(c.await().replica.Status().Learners, []uint64{4}) })
+	c.refused(Change{Kind: Lead, ID: 4}, "server 4 has no vote")
+	c.refused(Change{Kind: Lead, ID: 9}, "server 9 is not a member")
+	c.crash(c.servers[3])
+	c.run(1000 * ms)
+	c.refused(Change{Kind: Lead, ID: 3}, "server 3 is not up")
+	if leads := c.await().id; leads != 2 {
+		t.Errorf("after refusals server %d leads", leads)
+	}
+}
+
 func TestADeadMemberIsReplaced(t *testing.T) {
 	c := started(t, 3, 23)
 	c.want(c.do(open(1, 1, 600000*ms)), registry.OK)

@@ -18,6 +18,7 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 <table>
 <tr><td><a href="/v1/status">GET /v1/status</a><td>this server, and the cluster as it sees it
 <tr><td><a href="/v1/members">GET /v1/members</a><td>the servers as the leader sees them
+<tr><td>POST /v1/leader<td><code>{"to":3}</code> makes a server the leader
 <tr><td><a href="/v1/locks">GET /v1/locks</a><td>who holds and who waits; <code>?prefix= after= limit= waiters= order=queue|age stale=</code>
 <tr><td><a href="/v1/elections">GET /v1/elections</a><td>the same for elections
 <tr><td>GET /v1/elections/{name}<td>who leads

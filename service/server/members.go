@@ -108,7 +108,7 @@ func Final(err error) bool {
 		errors.As(err, &cluster) || errors.As(err, &server) || errors.As(err, &other)
 }
 
-// ChangeMembers reserves an id, promotes a learner, or removes a server.
+// ChangeMembers reserves an id, promotes a learner, removes a server, or makes one the leader.
 func (s service) ChangeMembers(ctx context.Context, req *api.ChangeMembersRequest) (*api.ChangeMembersResponse, error) {
 	defer s.metrics.call("change_members", time.Now())
 	return s.changeMembers(ctx, req)
@@ -139,8 +139,10 @@ func changeOf(req *api.ChangeMembersRequest) (replica.Change, error) {
 		return replica.Change{Kind: replica.Promote, ID: c.Promote.GetId()}, nil
 	case *api.ChangeMembersRequest_Remove:
 		return replica.Change{Kind: replica.Remove, ID: c.Remove.GetId(), Force: c.Remove.GetForce()}, nil
+	case *api.ChangeMembersRequest_Lead:
+		return replica.Change{Kind: replica.Lead, ID: c.Lead.GetId()}, nil
 	}
-	return replica.Change{}, errors.New("no change is named: add, promote or remove a server")
+	return replica.Change{}, errors.New("no change is named: add, promote or remove a server, or make one the leader")
 }
 
 func standing(learner bool) registry.Standing {

@@ -38,12 +38,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("POST /v1/resign", s.timed("resign", s.postRelease))
 	mux.HandleFunc("POST /v1/transfer", s.timed("transfer", s.postTransfer))
 	mux.HandleFunc("POST /v1/revoke", s.timed("revoke", s.postRevoke))
-	mux.HandleFunc("GET /v1/upgrade", s.timed("upgrade", s.getUpgrade))
-	mux.HandleFunc("POST /v1/upgrade", s.timed("upgrade", s.postUpgrade))
-	mux.HandleFunc("GET /v1/view", s.timed("view", s.getView))
-	mux.HandleFunc("POST /v1/guards", s.timed("set_guard", s.postGuards))
 	mux.HandleFunc("GET /v1/status", s.timed("status", s.getStatus))
-	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))
 	mux.HandleFunc("GET /v1/locks", s.timed("locks", s.getLocks))
 	mux.HandleFunc("GET /v1/elections", s.timed("elections", s.getElections))
 	mux.HandleFunc("GET /v1/elections/{name}", s.timed("election", s.getElection))
@@ -56,6 +51,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/watch/elections", s.watchElections)
 	mux.HandleFunc("GET /v1/sessions", s.timed("sessions", s.getSessions))
 	mux.HandleFunc("POST /v1/sessions/{id}/end", s.timed("end_session", s.postEndSession))
+	s.routeServers(mux)
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", s.metricsHandler())
@@ -65,6 +61,16 @@ func (s *Server) routes() http.Handler {
 	// A page from elsewhere that a browser shows must not be able to release
 	// somebody's locks. Programs send none of the headers that this looks at.
 	return s.guardHost(named(http.NewCrossOriginProtection().Handler(mux)))
+}
+
+// routeServers adds the calls that are about the servers themselves.
+func (s *Server) routeServers(mux *http.ServeMux) {
+	mux.HandleFunc("GET /v1/upgrade", s.timed("upgrade", s.getUpgrade))
+	mux.HandleFunc("POST /v1/upgrade", s.timed("upgrade", s.postUpgrade))
+	mux.HandleFunc("GET /v1/view", s.timed("view", s.getView))
+	mux.HandleFunc("POST /v1/guards", s.timed("set_guard", s.postGuards))
+	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))
+	mux.HandleFunc("POST /v1/leader", s.timed("leader", s.postLeader))
 }
 
 // named refuses callers who show a certificate that names nobody.

@@ -367,3 +367,32 @@ func TestJSONEndsTheSessionOfSomebodyElse(t *testing.T) {
 	b.refused("POST", end, `{"reason":"a\nb"}`, 400, "INVALID")
 	b.refused("POST", fmt.Sprintf("/v1/sessions/%s/end", opened["session"]), `{"reason":"leaked"}`, 400, "INVALID")
 }
+
+// Any server takes the call, and answers once the other one leads and serves.
+func TestJSONHandsOverLeadership(t *testing.T) {
+	t.Parallel()
+	c := servertest.Start(t, 3)
+	b := browse(t, c.Address(c.Follower()))
+	session := b.post("/v1/open", `{"ttl":"1m"}`)["session"]
+	held := b.post("/v1/acquire", fmt.Sprintf(`{"session":%q,"name":"x"}`, session))
+	for _, id := range []int{1, 2, 3} {
+		if got := b.post("/v1/leader", fmt.Sprintf(`{"to":%d}`, id)); got["leader"] != float64(id) {
+			t.Errorf("server %d was to lead: %v", id, got)
+		}
+		if leader := c.Leader(); leader != id {
+			t.Errorf("server %d leads, %d was to", leader, id)
+		}
+	}
+	lock := first(t, b.get("/v1/locks")["locks"])
+	if fence := first(t, lock["holders"])["fence"]; fence != held["fence"] {
+		t.Errorf("the lock has the fence %v, it had %v", fence, held["fence"])
+	}
+	for body, want := range map[string]string{
+		`{}`:       "server 0 is not a member",
+		`{"to":9}`: "server 9 is not a member",
+	} {
+		if said := b.refused("POST", "/v1/leader", body, 400, "INVALID").json["message"]; !strings.Contains(said.(string), want) {
+			t.Errorf("%s: %v, want %q", body, said, want)
+		}
+	}
+}

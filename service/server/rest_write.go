@@ -188,6 +188,24 @@ func (s *Server) postTransfer(r *http.Request) (any, error) {
 	return body.onHold, err
 }
 
+// postLeader hands the leadership to a server.
+func (s *Server) postLeader(r *http.Request) (any, error) {
+	var body struct {
+		To uint64 `json:"to"`
+	}
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	lead := &api.LeadMember{Id: body.To}
+	answer, err := s.changeMembers(r.Context(), &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Lead{Lead: lead}})
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Leader uint64 `json:"leader"`
+	}{answer.GetId()}, nil
+}
+
 // postRevoke asks the holders of a lock or an election to leave.
 func (s *Server) postRevoke(r *http.Request) (any, error) {
 	var body struct {

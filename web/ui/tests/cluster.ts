@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Sample } from "../src/dashboard/api";
+import type { Resource, Sample, Session } from "../src/dashboard/api";
 import { conclave } from "./hosts";
 
 /** Cluster is three servers, each a process, with data on disk. */
@@ -81,6 +81,20 @@ export class Cluster {
   async status(id: number): Promise<Sample> {
     const response = await fetch(`${this.origin(id)}/v1/status`);
     return (await response.json()) as Sample;
+  }
+
+  /** locks lists the held locks under a prefix. */
+  async locks(prefix: string): Promise<Resource[]> {
+    return (await this.#get<{ locks: Resource[] }>(`locks?prefix=${encodeURIComponent(prefix)}`)).locks;
+  }
+
+  async sessions(): Promise<Session[]> {
+    return (await this.#get<{ sessions: Session[] }>("sessions?limit=1000")).sessions;
+  }
+
+  async #get<T>(path: string): Promise<T> {
+    const [id] = this.#running.keys();
+    return (await (await fetch(`${this.origin(id ?? 1)}/v1/${path}`)).json()) as T;
   }
 
   /** post makes a call at a server that runs, and fails if it is refused. */

@@ -198,6 +198,144 @@ describe("a cluster at work", () => {
   });
 });
 
+describe("what an operator changes", () => {
+  /** reached is a lock that one program holds and another waits for. */
+  async function contended(name: string, ttl: string): Promise<{ holder: string; hold: string; waiter: string }> {
+    const holder = await cluster.open("report", "db1", 4711, ttl);
+    const waiter = await cluster.open("indexer", "db2", 4712);
+    const hold = await cluster.acquire(holder, name);
+    cluster.queue(waiter, name);
+    return { holder, hold, waiter };
+  }
+
+  flow("a holder is asked to leave, leaves, and the next one enters", origin, async (page) => {
+    const { holder, hold, waiter } = await contended("ask/politely", "30s");
+    await open(page, "locks?name=ask%2Fpolitely");
+    await page.getByText("1 waits, the first in front:").waitFor();
+    await page.getByRole("button", { name: words.leave("locks") }).click();
+    const sheet = page.getByRole("dialog");
+    await sheet.getByText("When it has left, indexer 4712 on db2 is next.").waitFor();
+    await sheet.getByText("If it does not leave within 30 s, the TTL of its session, the lock is taken away.").waitFor();
+    await accessible(page);
+    await page.keyboard.press("Enter"); // without a reason nothing is sent
+    await page.keyboard.type("db1 goes down at 18:00");
+    await picture(page, "docs/dashboard/leave-light.png");
+    await page.keyboard.press("Enter");
+    await sheet.getByText(/report 4711 on db1 was asked to leave at/).waitFor();
+    await sheet.getByText(/It has not left yet\. It is dropped in at most/).waitFor();
+    await accessible(page);
+    const renewed = await cluster.post("renew", { session: holder });
+    expect(renewed.revoked, "the holder is told").toEqual([hold]);
+    await cluster.post("release", { session: holder, hold });
+    await sheet.getByText(/It has left: released, /).waitFor();
+    await sheet.getByText(/indexer 4712 on db2 holds it now, with the fence/).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByText(/: db1 goes down at 18:00/).waitFor();
+    await row(page, "ask/politely").getByText("indexer 4712 on db2").waitFor();
+    expect((await cluster.sessions()).filter((s) => s.program === "dashboard"), "the page leaves no session behind").toEqual([]);
+    for (const session of [holder, waiter]) await cluster.post("close", { session });
+  });
+
+  flow("one that does not leave loses its hold after its TTL", origin, async (page) => {
+    const { holder, waiter } = await contended("ask/in vain", "2s");
+    const renewing = setInterval(() => void cluster.post("renew", { session: holder }).catch(() => undefined), 500);
+    try {
+      await open(page, "locks?name=ask%2Fin+vain");
+      await page.getByRole("button", { name: words.leave("locks") }).click();
+      const sheet = page.getByRole("dialog");
+      await sheet.getByLabel(words.reason).fill("maintenance");
+      await sheet.getByRole("button", { name: words.leaveVerb }).click();
+      await sheet.getByText(/It has left: dropped: did not leave in time, /).waitFor();
+      await sheet.getByText(/indexer 4712 on db2 holds it now/).waitFor();
+      await sheet.getByRole("button", { name: words.close }).last().click();
+      await sheet.waitFor({ state: "detached" });
+    } finally {
+      clearInterval(renewing);
+    }
+    for (const session of [holder, waiter]) await cluster.post("close", { session });
+  });
+
+  flow(
+    "a request that comes too late asks nobody, and says so",
+    origin,
+    async (page) => {
+      const { holder, hold, waiter } = await contended("ask/late", "30s");
+      await open(page, "locks?name=ask%2Flate");
+      await page.getByRole("button", { name: words.leave("locks") }).click();
+      const sheet = page.getByRole("dialog");
+      await sheet.getByLabel(words.reason).fill("too late");
+      await cluster.post("release", { session: holder, hold });
+      await row(page, "ask/late").getByText("indexer 4712 on db2").waitFor();
+      await sheet.getByRole("button", { name: words.leaveVerb }).click();
+      await sheet.getByText(/Nothing was changed: /).waitFor();
+      await accessible(page);
+      const [held] = await cluster.locks("ask/late");
+      expect(held?.holders[0]?.revoked).toBeFalsy();
+      for (const session of [holder, waiter]) await cluster.post("close", { session });
+    },
+    dying,
+  );
+
+  flow("a session is ended: its waits go at once, its holds when it releases them", origin, async (page) => {
+    const { holder, waiter } = await contended("end/mine", "30s");
+    const hold = await cluster.acquire(waiter, "end/other");
+    await open(page, "sessions");
+    await page.getByRole("button", { name: words.endSessionOf("indexer 4712 on db2") }).click();
+    const sheet = page.getByRole("dialog");
+    await sheet.getByText("Its 1 wait is withdrawn at once.").waitFor();
+    await sheet.getByText(/It is asked to leave its hold\. What it does not release within 10 min/).waitFor();
+    await accessible(page);
+    await sheet.getByLabel(words.reasonEnd).fill("leaked");
+    await sheet.getByRole("button", { name: words.endVerb }).click();
+    await sheet.getByText(words.endWaits(1)).waitFor();
+    expect((await cluster.locks("end/mine"))[0]?.queue_length).toBe(0);
+    await cluster.post("release", { session: waiter, hold });
+    await sheet.getByText(words.endDone).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: words.endSessionOf("indexer 4712 on db2") }).waitFor({ state: "detached" });
+    await cluster.post("close", { session: holder });
+  });
+
+  flow("the leadership is handed over; a server that cannot lead says why", origin, async (page) => {
+    const [to = 0, other = 0] = await cluster.followers();
+    at = await cluster.leader();
+    await cluster.kill(other);
+    await open(page, "cluster");
+    await mark(page);
+    await problem(page, new RegExp(`Server ${other} does not answer`));
+    await page.getByRole("button", { name: words.handOver }).click();
+    const sheet = page.getByRole("dialog");
+    expect(await sheet.getByRole("radio", { name: `server ${at}: ${words.notLeader.leads}` }).isDisabled()).toBe(true);
+    expect(await sheet.getByRole("radio", { name: `server ${other}: ${words.notLeader.silent}` }).isDisabled()).toBe(true);
+    expect(await sheet.getByRole("button", { name: words.handOverVerb(undefined) }).isDisabled()).toBe(true);
+    await sheet.getByRole("radio", { name: words.leaderIs(to), exact: true }).check();
+    await accessible(page);
+    await picture(page, "docs/dashboard/hand-over-light.png");
+    await sheet.getByRole("button", { name: words.handOverVerb(to) }).click();
+    await sheet.getByText(new RegExp(`Server ${to} leads, in term \\d+\\.`)).waitFor();
+    expect(await cluster.leader()).toBe(to);
+    await page.keyboard.press("Escape");
+    await page.getByText(words.leaderIs(to), { exact: true }).waitFor();
+    expect(await marked(page)).toBe(true);
+  }, dying);
+
+  flow("without a leader nothing can be changed, and the sheet says so", origin, async (page) => {
+    at = await cluster.leader();
+    const { holder, waiter } = await contended("ask/nobody", "5m");
+    await open(page, "locks?name=ask%2Fnobody");
+    await page.getByRole("button", { name: words.leave("locks") }).click();
+    for (const id of await cluster.followers()) await cluster.kill(id);
+    const sheet = page.getByRole("dialog");
+    await sheet.getByText(words.noActing).waitFor();
+    await sheet.getByLabel(words.reason).fill("now");
+    expect(await sheet.getByRole("button", { name: words.leaveVerb }).isDisabled()).toBe(true);
+    await accessible(page);
+    await cluster.restore();
+    await sheet.getByText(words.noActing).waitFor({ state: "detached" });
+    for (const session of [holder, waiter]) await cluster.post("close", { session });
+  }, dying);
+});
+
 describe("a cluster in trouble", () => {
   flow(
     "follows a change of leaders without a reload",

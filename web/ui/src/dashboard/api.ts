@@ -183,6 +183,29 @@ async function call<T>(at: string, signal: AbortSignal): Promise<T> {
   return (await response.json()) as T;
 }
 
+/** post makes one call that changes something. It fails as call does. */
+async function post<T>(path: string, body: object): Promise<T> {
+  const response = await fetch(url(path), { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+  if (!response.ok) throw await refusal(response);
+  return (await response.json()) as T;
+}
+
+/** handOver makes a voter the leader, and returns once it leads. */
+export const handOver = (to: number): Promise<unknown> => post("v1/leader", { to });
+
+/** endSession has a session end, and returns how many holds it has to release first. */
+export const endSession = async (id: string, reason: string): Promise<number> => (await post<{ holds: number }>(`v1/sessions/${id}/end`, { reason })).holds;
+
+/** askToLeave asks the holder with a fence to leave, in a session that is made for it. */
+export async function askToLeave(of: Class, name: string, fence: string, reason: string): Promise<void> {
+  const { session } = await post<{ session: string }>("v1/open", { ttl: "5s", program: "dashboard" });
+  try {
+    await post("v1/revoke", { session, [of === "locks" ? "lock" : "election"]: name, fence, reason });
+  } finally {
+    await post("v1/close", { session }).catch(() => undefined); // it would end by itself
+  }
+}
+
 export const why = (of: Class, name: string, signal: AbortSignal): Promise<Why> =>
   call<Why>(url(`v1/${of}/${encodeURIComponent(name)}/why`, { waiters: 100 }), signal);
 
