@@ -215,6 +215,7 @@ type statusJSON struct {
 	StateBytes    uint64       `json:"state_bytes"`
 	StateLimit    uint64       `json:"state_limit_bytes"`
 	Figures       *figuresJSON `json:"figures,omitempty"` // nil of a release that has none
+	Level         uint32       `json:"level"`             // of the formats of the cluster
 	Home          *homeJSON    `json:"home,omitempty"`    // nil if no algorithm guards a lock
 }
 
@@ -227,7 +228,7 @@ func statusToJSON(st *api.StatusResponse) *statusJSON {
 		Fence: bigNumber(st.GetFence()), Version: st.GetVersion(),
 		Uptime:     spanJSON(time.Duration(st.GetUptimeNs()).Round(time.Millisecond)),
 		StateBytes: st.GetStateBytes(), StateLimit: st.GetStateLimitBytes(),
-		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()), Home: homeToJSON(st.GetHome()),
+		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()), Level: st.GetLevel(), Home: homeToJSON(st.GetHome()),
 	}
 	if since := st.GetLeaderSinceUnixNs(); since != 0 {
 		body.LeaderSince = wallClock(since)

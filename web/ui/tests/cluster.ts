@@ -14,8 +14,15 @@ export class Cluster {
 
   static readonly size = 3;
 
-  static async start(): Promise<Cluster> {
-    const cluster = new Cluster();
+  #env: NodeJS.ProcessEnv;
+
+  private constructor(env: NodeJS.ProcessEnv) {
+    this.#env = { ...process.env, ...env };
+  }
+
+  /** start starts the servers, with variables added to their environment. */
+  static async start(env: NodeJS.ProcessEnv = {}): Promise<Cluster> {
+    const cluster = new Cluster(env);
     cluster.#ports = await freePorts(2 * Cluster.size);
     for (let id = 1; id <= Cluster.size; id++) cluster.run(id);
     await cluster.leader();
@@ -34,7 +41,7 @@ export class Cluster {
   run(id: number): void {
     const peers = Array.from({ length: Cluster.size }, (_, i) => `${i + 1}=127.0.0.1:${this.#ports[Cluster.size + i]}`);
     const options = ["--id", String(id), "--peers", peers.join(","), "--listen", this.address(id), "--data", join(this.#dir, String(id))];
-    this.#running.set(id, spawn(conclave, ["serve", ...options], { stdio: "ignore" }));
+    this.#running.set(id, spawn(conclave, ["serve", ...options], { stdio: "ignore", env: this.#env }));
   }
 
   /** kill ends a server at once, as a power failure would. */
@@ -83,6 +90,13 @@ export class Cluster {
     return (await response.json()) as Sample;
   }
 
+  /** command starts a command line against the cluster, and returns it. */
+  command(...args: string[]): ChildProcess {
+    const servers = [...this.#running.keys()].map((id) => this.address(id)).join(",");
+    const [name = "", ...rest] = args;
+    return spawn(conclave, [name, "--servers", servers, ...rest], { stdio: "ignore" });
+  }
+
   /** locks lists the held locks under a prefix. */
   async locks(prefix: string): Promise<Resource[]> {
     return (await this.#get<{ locks: Resource[] }>(`locks?prefix=${encodeURIComponent(prefix)}`)).locks;
@@ -122,7 +136,7 @@ export class Cluster {
   }
 }
 
-function ended(child: ChildProcess | undefined, by: NodeJS.Signals): Promise<void> {
+export function ended(child: ChildProcess | undefined, by: NodeJS.Signals): Promise<void> {
   if (!child || child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((resolve) => {
     child.once("exit", () => resolve());

@@ -34,6 +34,15 @@ const mark = (page: Page) => page.evaluate(() => void ((globalThis as { marked?:
 const marked = (page: Page) => page.evaluate(() => (globalThis as { marked?: boolean }).marked === true);
 
 describe("an empty cluster", () => {
+  flow("shows no tab for namespaces at a level that has none, and their address says why", origin, async (page) => {
+    await open(page, "cluster");
+    await page.locator(".servers tbody tr").first().waitFor();
+    expect(await page.getByRole("link", { name: words.tabs.namespaces, exact: true }).count()).toBe(0);
+    await open(page, "namespaces");
+    await page.getByText(/An algorithm between the servers may guard locks from level 3 .* This cluster is at level 2\./).waitFor();
+    await accessible(page);
+  });
+
   flow("says what would appear, and rows appear when locks are taken", origin, async (page) => {
     await open(page, "locks");
     await page.getByText(words.noNames.locks).waitFor();

@@ -47,6 +47,8 @@ export interface Ended {
 export interface Why {
   held?: Resource;
   past: Ended[];
+  guard?: { prefix: string; algorithm: string };
+  homes?: { server: number; held: boolean; queue_length: number; problem?: string }[];
 }
 
 export interface Session {
@@ -110,6 +112,44 @@ export interface Status {
   state_bytes: number;
   state_limit_bytes: number;
   figures?: Figures;
+  /** The level of the formats. */
+  level?: number;
+  /** What the server does about locks that algorithms guard, if it has part in that. */
+  home?: Home;
+}
+
+export interface Home {
+  epoch: number;
+  state: "OUT" | "RESUMING" | "OPEN";
+  remaining: string;
+  missing?: number[];
+  sessions: number;
+  names: number;
+  lanes: { server: number; up: boolean; unacknowledged: number }[];
+}
+
+/** What a server has that guards locks by algorithms, or wants to. */
+export interface Seat {
+  id: string;
+  server: number;
+  client_address: string;
+  remaining?: string;
+}
+
+/** What guards the locks whose names start with a prefix, and what is to. */
+export interface Guard {
+  prefix: string;
+  algorithm: string;
+  options?: string;
+  change?: { algorithm: string; options?: string; remove?: boolean; quiet?: number[]; wait?: string; reason?: string; by?: string };
+}
+
+export interface View {
+  epoch: number;
+  coordinator: number;
+  members: Seat[];
+  others: Seat[];
+  guards: Guard[];
 }
 
 /** What one server said of itself. */
@@ -211,6 +251,12 @@ export const why = (of: Class, name: string, signal: AbortSignal): Promise<Why> 
 
 export const sessions = (after: string, limit: number, signal: AbortSignal): Promise<{ sessions: Session[]; more: boolean }> =>
   call(url("v1/sessions", { limit, after: after || undefined }), signal);
+
+export const view = (signal: AbortSignal): Promise<View> => call(url("v1/view"), signal);
+
+/** heldUnder lists the first held locks whose names start with a prefix, by name. */
+export const heldUnder = (prefix: string, limit: number, signal: AbortSignal): Promise<{ locks: Resource[]; more: boolean }> =>
+  call(url("v1/locks", { prefix, limit, waiters: 1 }), signal);
 
 /** ranked lists the first names of a class in an order. */
 export const ranked = async (of: Class, prefix: string, order: Order, signal: AbortSignal): Promise<Resource[]> =>

@@ -1,7 +1,7 @@
 import type { Class } from "./api";
 import { orders, type Order } from "./names";
 
-export const tabs = ["cluster", "locks", "elections", "sessions"] as const;
+export const tabs = ["cluster", "locks", "elections", "sessions", "namespaces"] as const;
 export type Tab = (typeof tabs)[number];
 
 /** What the dashboard shows; all of it is in the fragment, so that it can be sent to others. */
@@ -9,7 +9,7 @@ export interface Place {
   tab: Tab;
   prefix: string;
   sort: Order;
-  /** The name that is explained. */
+  /** The name that is explained, or the prefix of the namespace. */
   name: string | undefined;
 }
 

@@ -3,7 +3,7 @@ import { age, bytes, clock, count, plural, shown, span, who } from "../dashboard
 
 /** What the dashboard says. */
 export const words = {
-  tabs: { cluster: "Cluster", locks: "Locks", elections: "Elections", sessions: "Sessions" },
+  tabs: { cluster: "Cluster", locks: "Locks", elections: "Elections", sessions: "Sessions", namespaces: "Namespaces" },
   title: (cluster: string) => (cluster ? `cluster ${cluster.slice(0, 8)}…` : ""),
 
   connecting: "connecting…",
@@ -140,6 +140,39 @@ export const words = {
   unnamed: "–",
   nothingMatches: (text: string) => `No session on this page has ${shown(text)} in its program, host, owner or id.`,
 
+  /** From this level on algorithms may guard locks. */
+  needsLevel: (level: number | undefined) =>
+    `An algorithm between the servers may guard locks from level 3 of the formats on.${level === undefined ? "" : ` This cluster is at level ${level}.`} Until then the log of the servers guards them all.`,
+  needsCommand: "conclave upgrade",
+  noNamespaces: "The log of the servers guards all locks. A namespace appears here when an algorithm guards the locks whose names start with a prefix. Try this in a terminal:",
+  tryNamespace: "conclave namespace set demo/ --algorithm suzuki-kasami",
+  view: (epoch: number, members: number, coordinator: number) =>
+    `Epoch ${count(epoch)}, ${plural(members, "server")}${coordinator ? `, server ${coordinator} coordinates` : ""}`,
+  guardColumns: { prefix: "Names that start with", algorithm: "Guarded by", options: "Options", change: "Change" },
+  guarded: (algorithm: string) => (algorithm === "agreement" ? "the log (agreement)" : algorithm),
+  changesTo: (algorithm: string | undefined, options: string | undefined) =>
+    algorithm === undefined ? "to the guard of a shorter prefix" : `to ${algorithm === "agreement" ? "the log (agreement)" : algorithm}${options ? ` (${shown(options)})` : ""}`,
+  changeWaits: (quiet: number, members: number) =>
+    `Nothing more is granted here until nothing is held. ${quiet} of ${plural(members, "server")} ${quiet === 1 ? "holds" : "hold"} nothing.`,
+  changeBy: (by: string) => `Asked for by ${shown(by)}.`,
+  changeUntil: (wait: string) => `It is cancelled after ${wait} if something is still held.`,
+  namespaceOf: (prefix: string) => `Names that start with ${shown(prefix)}`,
+  namespaceEmpty: "Select a namespace to see which of its locks are held.",
+  heldHere: (n: number, more: boolean) => (n === 0 ? "No lock is held here." : `${more ? "The first " : ""}${plural(n, "lock")} held:`),
+  heldBeside: (holder: string, waiting: number) => `by ${holder}${waiting === 0 ? "" : waiting === 1 ? ", 1 waits" : `, ${count(waiting)} wait`}`,
+  setFrom: "Change it from a terminal:",
+  setCommand: (prefix: string) => `conclave namespace set ${prefix} --algorithm NAME`,
+  guards: "Servers that guard",
+  guardNote: "Each server that guards has a seat with a lease. When the members change, an epoch ends and all of these locks pause for a moment.",
+  seatColumns: { server: "Server", part: "Part", state: "State", epoch: "Epoch", lease: "Lease left", clients: "Clients", names: "Names", lanes: "Lanes to the others" },
+  parts: { member: "member", other: "waits to be one" },
+  states: { OUT: "out", RESUMING: "resuming", OPEN: "open" },
+  resuming: (missing: number[]) => `resuming, waits for ${missing.map((id) => `server ${id}`).join(", ")}`,
+  lane: (up: boolean, waiting: number) => (up ? (waiting === 0 ? "up" : `up, ${count(waiting)} on the way`) : `down, ${count(waiting)} waiting`),
+  guardedBy: (algorithm: string, prefix: string) => `${algorithm} guards the names that start with ${shown(prefix)}.`,
+  homes: "At each server",
+  home: (held: boolean, queue: number) => (held ? `its client holds it${queue > 0 ? `, ${plural(queue, "client")} of it ${queue === 1 ? "waits" : "wait"}` : ""}` : queue > 0 ? `${plural(queue, "client")} of it ${queue === 1 ? "waits" : "wait"}` : "no client of it wants it"),
+
   reason: "Reason, for the holder to read",
   reasonEnd: "Reason, for the program to read",
   cancel: "Cancel",
@@ -206,6 +239,7 @@ export const words = {
     ["g l", "locks"],
     ["g e", "elections"],
     ["g s", "sessions"],
+    ["g n", "namespaces, if the cluster has them"],
     ["?", "this list"],
   ],
   signIn: (message: string) => `The server refuses to answer: ${shown(message)}. Use a client certificate that it accepts.`,
