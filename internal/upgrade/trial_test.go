@@ -69,7 +69,7 @@ func (tr *trial) showLogs() {
 		if err != nil {
 			tr.Log(err)
 		}
-		tr.Logf("server %d said:\n%s", id, log[max(0, len(log)-4000):])
+		tr.Logf("server %d said:\n%s", id, log[max(0, len(log)-1500):])
 	}
 }
 

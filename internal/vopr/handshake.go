@@ -218,6 +218,10 @@ func (s *server) seatOf(c *conn, h peering.Hello, contest *peering.Contest, unti
 	c.say(dialler, func() { c.ends[dialler].welcomed(c, frame) })
 	s.met(h)
 	c.beat(acceptor)
+	if d := r.dialled; r.refused != 0 && d != nil && d.gone == [2]bool{true, true} {
+		r.dialled = nil // it refused this server, and comes now: it may take it too
+		s.acquaint()
+	}
 }
 
 // contested looks whether another server with the id of a newcomer is alive.

@@ -107,6 +107,14 @@ func (r *Replica) answers(status *agreement.Status, peer uint64) bool {
 	return slices.ContainsFunc(status.Peers, func(p agreement.Peer) bool { return p.ID == peer && p.Match > 0 })
 }
 
+// emptied reports whether a member has lost its data, and is not taken back yet: until
+// then its vote does not count, whatever the configuration says.
+func (r *Replica) emptied(id uint64) bool {
+	known, recorded := r.reg.Member(id)
+	here, met := r.met[id]
+	return met && recorded && !known.Reserved() && known.UID != here.UID
+}
+
 // dismiss takes a removed server out of the configuration. A leader would have to
 // count without its own vote: it hands over, and its successor does this.
 func (r *Replica) dismiss(status *agreement.Status, peer uint64) bool {
@@ -159,7 +167,7 @@ func (r *Replica) handOver(status *agreement.Status) {
 func (r *Replica) successor(status *agreement.Status) (best, match uint64) {
 	for _, p := range status.Peers {
 		m, _ := r.reg.Member(p.ID)
-		if p.ID != r.cfg.ID && !p.Learner && r.live(p.ID) && m.Standing != registry.Removed && p.Match > match {
+		if p.ID != r.cfg.ID && !p.Learner && r.live(p.ID) && !r.emptied(p.ID) && m.Standing != registry.Removed && p.Match > match {
 			best, match = p.ID, p.Match
 		}
 	}

@@ -252,7 +252,7 @@ func (r *Replica) removeMember(status *agreement.Status, id uint64, force bool) 
 func (r *Replica) spare(status *agreement.Status, id uint64, force bool) error {
 	live, rest := 0, len(status.Voters)-1
 	for _, other := range status.Voters {
-		if other != id && r.live(other) {
+		if other != id && r.live(other) && !r.emptied(other) {
 			live++
 		}
 	}
@@ -309,6 +309,9 @@ type Member struct {
 	// Voter and Learner say what it is now, which may not be yet, or no longer,
 	// what it is meant to be.
 	Voter, Learner, Leader bool
+	// Emptied says that it has lost its data and is being taken back. Its vote does not
+	// count. Only the leader knows.
+	Emptied bool
 	// Match is the last entry that it is known to have, and Behind how many
 	// committed ones it is not known to have. Only the leader knows.
 	Match, Behind uint64
@@ -333,7 +336,7 @@ func (r *Replica) Members() []Member {
 		if m.Gone() {
 			continue
 		}
-		m.Leader = id == status.Leader
+		m.Leader, m.Emptied = id == status.Leader, r.emptied(id)
 		for _, p := range status.Peers {
 			if p.ID == id {
 				m.Match, m.Behind = p.Match, behind(&status, id)

@@ -244,6 +244,38 @@ func TestWhatMayNotBeRemoved(t *testing.T) {
 	c.awaitVoters(min(leader.id, dead.id), max(leader.id, dead.id))
 }
 
+// TestAnEmptiedMemberIsNoVoter: until it is taken back, one that lost its data neither
+// makes up for a server that is to be removed, nor is passed the leadership.
+func TestAnEmptiedMemberIsNoVoter(t *testing.T) {
+	c := started(t, 3, 33)
+	c.run(1000 * ms) // all are on record
+	leader := c.await()
+	other, emptied := c.servers[leader.id%3+1], c.servers[(leader.id+1)%3+1]
+	c.crash(emptied)
+	c.wipe(emptied)
+	emptied.uid += 1000
+	leader.replica.idle = -1_000_000 // it takes nobody back
+	c.restart(emptied)
+	c.until("the leader has met it", func() bool { return leader.replica.emptied(emptied.id) && leader.replica.live(emptied.id) })
+	c.refused(Change{Kind: Remove, ID: other.id}, "1 of 2 voters would be up")
+	c.crash(other)
+	status := leader.replica.core.Status()
+	c.until("the other one is missed", func() bool { return !leader.replica.live(other.id) })
+	if best, _ := leader.replica.successor(&status); best != 0 {
+		t.Errorf("server %d, which is empty, is to lead", best)
+	}
+	for _, m := range leader.replica.Members() {
+		if m.Emptied != (m.ID == emptied.id) {
+			t.Errorf("%+v", m)
+		}
+	}
+	leader.replica.idle = 0
+	c.restart(other)
+	c.until("it is taken back", func() bool {
+		return !leader.replica.emptied(emptied.id) && slices.Contains(c.await().replica.Status().Voters, emptied.id)
+	})
+}
+
 func TestTwoChangesAtOnce(t *testing.T) {
 	c := started(t, 3, 27)
 	if id := c.make(Change{Kind: Join, Server: newcomer(4)}); id != 4 {

@@ -51,7 +51,7 @@ func (s *Server) member(m *replica.Member) *api.Member {
 	described := &api.Member{
 		Id: m.ID, PeerAddress: m.PeerAddress, ClientAddress: s.node.ClientAddress(m.ID),
 		Connected: m.ID == s.cfg.ID || slices.Contains(s.node.Connected(), m.ID),
-		Voter:     m.Voter, Learner: m.Learner, Leader: m.Leader, MatchIndex: m.Match, Behind: m.Behind, Stage: stageOf(m),
+		Voter:     m.Voter && !m.Emptied, Learner: m.Learner, Leader: m.Leader, MatchIndex: m.Match, Behind: m.Behind, Stage: stageOf(m),
 	}
 	if described.PeerAddress == "" {
 		described.PeerAddress = s.peers[m.ID]
@@ -63,6 +63,8 @@ func stageOf(m *replica.Member) api.Stage {
 	switch {
 	case m.Standing == registry.Removed:
 		return api.Stage_STAGE_LEAVING
+	case m.Emptied:
+		return api.Stage_STAGE_JOINING
 	case m.Voter, m.Learner && m.Standing == registry.Learner:
 		return api.Stage_STAGE_SETTLED
 	case m.Reserved():

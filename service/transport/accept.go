@@ -242,7 +242,11 @@ func (p *peer) seat(v *visit, h Hello) (old *link, contested bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer signal(p.framing)
-	return p.known.Seat(v.lane, v.link, h)
+	old, contested = p.known.Seat(v.lane, v.link, h)
+	if old == nil && !contested && p.refused.Load() != 0 {
+		signal(p.redial) // it refused this server, and comes now: it may take it too
+	}
+	return old, contested
 }
 
 // leave undoes welcome.

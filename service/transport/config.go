@@ -135,7 +135,8 @@ type Config struct {
 	// connect; it doubles with each failure and is cut by up to a half at
 	// random [20 ms, 500 ms].
 	BackoffMin, BackoffMax time.Duration
-	// RefusedPause is the pause after a refusal that is for good [5 s].
+	// RefusedPause is the pause after a refusal that is for good [5 s]. It ends when the
+	// peer connects by itself.
 	RefusedPause time.Duration
 }
 

@@ -26,7 +26,7 @@ type peer struct {
 	waits   chan struct{} // holds a token when there is something new to send
 	lost    chan struct{} // holds a token when messages were dropped
 	ships   chan struct{} // holds a token when there is a snapshot to send
-	redial  chan struct{} // holds a token when the address has changed
+	redial  chan struct{} // holds a token when it is worth trying again at once
 	refused atomic.Uint32 // the Code last told to the handler
 
 	// heard counts the frames that arrived on all links with this peer.

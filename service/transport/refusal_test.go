@@ -207,6 +207,21 @@ func TestHandlerIsToldOnceOfRefusals(t *testing.T) {
 	}
 }
 
+// TestWhoRefusedAndComesIsDialled: a server does not wait out the pause after a refusal
+// when the one that refused it connects by itself.
+func TestWhoRefusedAndComesIsDialled(t *testing.T) {
+	l1, l2 := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
+	cfg := config(1, l1, map[uint64]string{2: l2.Addr().String()})
+	cfg.RefusedPause = time.Hour
+	b := launch(t, config(2, l2, nil))
+	a := launch(t, cfg)
+	eventually(t, "server 2, which does not know server 1, refuses it", func() bool { return len(get(a.recorder, &a.refused)) == 1 })
+	b.SetPeer(1, l1.Addr().String())
+	eventually(t, "both are connected", func() bool {
+		return len(a.Transport.Connected()) == 1 && len(b.Transport.Connected()) == 1
+	})
+}
+
 // TestTwoServersWithOneID: as long as the first is alive, one with another UID
 // or another address is refused.
 func TestTwoServersWithOneID(t *testing.T) {
