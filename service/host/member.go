@@ -64,7 +64,9 @@ func serves(guards []view.Guard) bool {
 // abandon ends the seat: all that is of it is thrown away (S5).
 func (h *Host) abandon(why string) {
 	h.farewell()
-	h.pause.next(h.now, h.now-h.seat.since)
+	if !h.seat.closing { // what it gave up itself was no failure
+		h.pause.next(h.now, h.now-h.seat.since)
+	}
 	h.discard()
 	h.member = view.Member{Server: h.cfg.Server}
 	h.gone = why
@@ -164,6 +166,7 @@ func (h *Host) advance() {
 		}
 	}
 	if opens {
+		h.paused, h.opened = h.now-h.started, h.opened+1
 		h.lookAgain()
 	}
 }

@@ -219,3 +219,19 @@ func TestASeatIsAskedForOnce(t *testing.T) {
 		}
 	}
 }
+
+// A server that closes its seat because no algorithm guards a name takes the next one as
+// soon as one does.
+func TestNoPauseAfterItsOwnClose(t *testing.T) {
+	l := pair(t, view.Use{Algorithm: "central"})
+	l.View(1e6, &view.Log{View: view.View{Epoch: 2, Members: l.Member().Members}, Seats: l.Member().Members})
+	closes := slices.IndexFunc(l.Output().Seat, func(c registry.Command) bool { return c.Op == registry.OpClose })
+	if closes < 0 {
+		t.Fatal("it keeps its seat though no algorithm guards a name")
+	}
+	l.View(2e6, &view.Log{View: view.View{Epoch: 3}})
+	l.View(3e6, &view.Log{View: view.View{Epoch: 3}, Guards: []view.Guard{{Prefix: "a/", Use: view.Use{Algorithm: "central"}}}})
+	if !l.Output().Enter {
+		t.Error("it waits before it takes another seat")
+	}
+}
