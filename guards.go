@@ -26,6 +26,47 @@ type Seat struct {
 	Address string // where it takes clients
 	// Remaining is what is left of its lease.
 	Remaining time.Duration
+	// Home is what the server says of itself, if it was asked for, or nil. Problem is then
+	// why there is no answer.
+	Home    *Home
+	Problem string
+}
+
+// Home is what a server does for the locks that algorithms guard.
+type Home struct {
+	Epoch uint64
+	// State is OUT, RESUMING or OPEN. Only at an open home locks are granted.
+	State string
+	// Remaining is what is left of the lease of its seat, as the server sees it.
+	Remaining time.Duration
+	// Paused is how long the locks paused at the last change of the epoch.
+	Paused time.Duration
+	// Missing are the servers that it waits for before it opens.
+	Missing []uint64
+	// Sessions are those of clients that have it as their home, and Names the locks that
+	// have a machine here.
+	Sessions, Names uint64
+	Lanes           []Lane
+	Namespaces      []Namespace
+}
+
+// Lane is the connection of a home to another server for messages of algorithms.
+type Lane struct {
+	Server uint64
+	Up     bool
+	// Unacknowledged are the messages that the other has not acknowledged.
+	Unacknowledged uint64
+}
+
+// Namespace is what a server has done for the locks under one prefix, since it started.
+type Namespace struct {
+	Prefix, Algorithm string
+	// Names are the locks that have a machine there.
+	Names uint64
+	// Entries are grants to clients of the server, and Messages those of the algorithm that
+	// it sent to other servers. Others are messages that its costs do not count, such as
+	// acknowledgements.
+	Entries, Messages, Others uint64
 }
 
 // Guard is what decides who holds the locks whose names start with a prefix. The longest
@@ -72,9 +113,14 @@ func AskHolders(reason string) GuardOption {
 }
 
 // View returns which servers guard locks by algorithms, and what guards which names.
-func (c *Client) View(ctx context.Context) (v View, err error) {
+func (c *Client) View(ctx context.Context) (v View, err error) { return c.view(ctx, false) }
+
+// Homes is like View, and has each member say what it does as a home.
+func (c *Client) Homes(ctx context.Context) (v View, err error) { return c.view(ctx, true) }
+
+func (c *Client) view(ctx context.Context, homes bool) (v View, err error) {
 	err = c.ask(ctx, "view", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		answer, err := server.View(ctx, &api.ViewRequest{})
+		answer, err := server.View(ctx, &api.ViewRequest{Homes: homes})
 		v = View{Epoch: answer.GetEpoch(), Members: seatsOf(answer.GetMembers()), Others: seatsOf(answer.GetOthers()), Coordinator: answer.GetCoordinator()}
 		for _, g := range answer.GetGuards() {
 			v.Guards = append(v.Guards, guardOf(g))
@@ -86,9 +132,26 @@ func (c *Client) View(ctx context.Context) (v View, err error) {
 
 func seatsOf(seats []*api.Seat) (list []Seat) {
 	for _, s := range seats {
-		list = append(list, Seat{publicID(s.GetId()), s.GetServer(), s.GetClientAddress(), time.Duration(s.GetRemainingNs())})
+		list = append(list, Seat{publicID(s.GetId()), s.GetServer(), s.GetClientAddress(), time.Duration(s.GetRemainingNs()), homeOf(s.GetHome()), s.GetProblem()})
 	}
 	return list
+}
+
+func homeOf(h *api.Home) *Home {
+	if h == nil {
+		return nil
+	}
+	home := &Home{
+		Epoch: h.GetEpoch(), State: h.GetState(), Remaining: time.Duration(h.GetRemainingNs()), Paused: time.Duration(h.GetPausedNs()),
+		Missing: h.GetMissing(), Sessions: h.GetSessions(), Names: h.GetNames(),
+	}
+	for _, l := range h.GetLanes() {
+		home.Lanes = append(home.Lanes, Lane{l.GetServer(), l.GetUp(), l.GetUnacknowledged()})
+	}
+	for _, n := range h.GetNamespaces() {
+		home.Namespaces = append(home.Namespaces, Namespace{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages()})
+	}
+	return home
 }
 
 func guardOf(g *api.GuardState) Guard {

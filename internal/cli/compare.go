@@ -21,28 +21,37 @@ import (
 // with the square.
 const largest = 2000
 
+const compareHelp = `Compare runs every algorithm for mutual exclusion in the simulator, idle and
+saturated, and prints what it cost beside the formulas and beside what the
+lecture documents say, with the reason where a document is off. Times, also in the
+JSON, are in units of D, the bound of one message delay.
+
+With --live real servers run the algorithms among themselves, for locks of clients: -n
+processes on this machine, 3 unless it is set. It prints the messages per entry beside the
+formulas and the simulator, and times beside those of agreement in the same run. This
+takes half a minute, and times are those of one machine. The formats that these servers
+need are not released yet, so that "conclave serve" does not do the same.`
+
 func newCompare(a *app) *cobra.Command {
 	c := comparison{app: a, sizes: []int{10}}
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "Measure the mutual exclusion algorithms beside what theory and the documents say",
-		Long: `Compare runs every algorithm for mutual exclusion in the simulator, idle and
-saturated, and prints what it cost beside the formulas and beside what the
-lecture documents say, with the reason where a document is off. Times, also in the
-JSON, are in units of D, the bound of one message delay.`,
+		Long:  compareHelp,
 		Example: `  conclave compare -n 10
   conclave compare -n 25 --algorithms ricart-agrawala,maekawa
   conclave compare --sweep 3,5,10,30,100,300,1000 --plot sweep.svg --regime saturated
   conclave compare -n 10 --json
   conclave compare --elections -n 8
   conclave compare --detectors
-  conclave compare --resets`,
+  conclave compare --resets
+  conclave compare --live -n 3`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.checkRegime(cmd.Flags()); err != nil {
 				return err
 			}
-			return c.run()
+			return c.run(cmd.Flags())
 		},
 	}
 	flags := cmd.Flags()
@@ -55,6 +64,7 @@ JSON, are in units of D, the bound of one message delay.`,
 	flags.BoolVar(&c.resets, "resets", false, "instead: how often majority voting is violated when coordinators forget")
 	flags.BoolVar(&c.elections, "elections", false, "instead: what the elections cost, with one starter, when all start, and at worst")
 	flags.BoolVar(&c.detectors, "detectors", false, "instead: how soon the failure detectors notice a crash, how often they are wrong, and what they cost")
+	flags.BoolVar(&c.live, "live", false, "instead: what they cost between real servers, beside agreement")
 	a.addJSON(cmd)
 	for _, either := range oneOfThem {
 		cmd.MarkFlagsMutuallyExclusive(either...)
@@ -64,7 +74,7 @@ JSON, are in units of D, the bound of one message delay.`,
 
 // oneOfThem are flags of compare that exclude each other.
 var oneOfThem = [][]string{
-	{"elections", "detectors", "resets"}, {"markdown", "json"}, {"sweep", "processes"},
+	{"elections", "detectors", "resets", "live"}, {"live", "sweep"}, {"markdown", "json"}, {"sweep", "processes"},
 	{"plot", "detectors"}, {"plot", "resets"}, {"resets", "processes"}, {"resets", "sweep"}, {"algorithms", "resets"},
 }
 
@@ -77,10 +87,13 @@ type comparison struct {
 	resets       bool
 	detectors    bool
 	elections    bool
+	live         bool
 }
 
-func (c *comparison) run() error {
+func (c *comparison) run(flags given) error {
 	switch {
+	case c.live:
+		return c.runLive(flags)
 	case c.resets:
 		return c.runResets()
 	case c.elections:

@@ -85,6 +85,10 @@ func TestCompareRefuses(t *testing.T) {
 		"3000 processes":          {"-n", "3000"},
 		`no algorithm "paxos"`:    {"--algorithms", "paxos"},
 		"give idle or saturated":  {"--regime", "busy"},
+		"one number of servers":   {"--live", "-n", "2"},
+		"3 to 9":                  {"--live", "-n", "3,5"},
+		"is not drawn":            {"--live", "--plot", "x.svg"},
+		`algorithm "lease"`:       {"--live", "--algorithms", "lease"},
 		"no such file or directo": {"-n", "3", "--algorithms", "central", "--plot", "/nowhere/plot.svg"},
 	} {
 		status, _, said := compareWith(t, args...)
@@ -98,7 +102,7 @@ func TestCompareRefuses(t *testing.T) {
 func TestCompareRefusesFlagsThatContradict(t *testing.T) {
 	for _, args := range [][]string{
 		{"--elections", "--resets"}, {"--markdown", "--json"}, {"--sweep", "3,10", "-n", "5"},
-		{"--resets", "-n", "3"}, {"--detectors", "--plot", "x.svg"},
+		{"--resets", "-n", "3"}, {"--detectors", "--plot", "x.svg"}, {"--live", "--sweep", "3,5"}, {"--live", "--elections"},
 	} {
 		status, printed, said := compareWith(t, args...)
 		if status != StatusError || printed != "" || strings.Count(said, "\n") != 1 {

@@ -63,7 +63,7 @@ func RunDeadlock(ctx context.Context, cfg Config) (report DeadlockReport, err er
 	if err := s.serve(ctx); err != nil {
 		return report, err
 	}
-	if err := s.raise(ctx); err != nil {
+	if err := s.cluster.Raise(ctx, s.client, version.Keeps); err != nil {
 		return report, err
 	}
 	left, err := s.startProgram("left", "x", "y")
@@ -118,27 +118,6 @@ func (r *DeadlockReport) read(closing, other *program) error {
 		}
 	}
 	return nil
-}
-
-// raise waits until the servers have met, and the cluster is at their level: it rises by
-// itself only if no program uses the cluster before.
-func (s *stage) raise(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	for {
-		u, err := s.client.Upgrade(ctx)
-		if err == nil && len(u.Obstacles) == 0 && u.Target > u.Level {
-			_, err = s.client.RaiseLevel(ctx, u.Target)
-		}
-		if err == nil && len(u.Obstacles) == 0 && u.Target >= version.Keeps {
-			return nil
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("the level of the cluster is %d after 10 s: %w", u.Level, errors.Join(err, s.cluster.Died()))
-		}
-	}
 }
 
 // awaitWait waits until one of the programs waits for what the other keeps.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/local"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // WorkerCommand is the hidden command that runs a worker.
@@ -147,7 +148,7 @@ func (s *stage) open(ctx context.Context) error {
 func (s *stage) guard(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if err := s.raise(ctx); err != nil {
+	if err := s.cluster.Raise(ctx, s.client, version.Live); err != nil {
 		return err
 	}
 	use := conclave.Use{Algorithm: s.Algorithm}

@@ -5,8 +5,10 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -40,13 +42,9 @@ func live(t *testing.T, servers int) *local.Cluster {
 		}
 	})
 	client := dial(t, conclave.Config{Servers: c.Addresses()})
-	until(t, "the level is 3", func() bool {
-		u, err := client.Upgrade(within(t))
-		if err == nil && len(u.Obstacles) == 0 && u.Target > u.Level {
-			u, err = client.RaiseLevel(within(t), u.Target)
-		}
-		return err == nil && u.Level == 3
-	})
+	if err := c.Raise(within(t), client, 3); err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 
@@ -343,4 +341,50 @@ func (e *entries) entered() int {
 	e.Lock()
 	defer e.Unlock()
 	return e.count
+}
+
+// TestMessagesPerEntry: between real servers the algorithms send as many messages as their
+// Specs say, and, when nobody else asks, as many as in the simulator.
+func TestMessagesPerEntry(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(binary, "compare", "--live", "-n", "3", "--json")
+	var failed bytes.Buffer
+	cmd.Stderr = &failed
+	said, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s\n%s", err, said, failed.String())
+	}
+	var report struct {
+		Messages []struct {
+			Algorithm, Regime   string
+			Theory              *float64
+			Simulated, Measured float64
+		}
+		Times []struct {
+			Guard      string
+			AcquireMS  float64 `json:"acquire_ms"`
+			RoundTrips float64 `json:"round_trips"`
+			HandoffMS  float64 `json:"handoff_ms"`
+		}
+	}
+	if err := json.Unmarshal(said, &report); err != nil {
+		t.Fatal(err)
+	}
+	const keep = 1 // Ricart and Agrawala's algorithm is measured in both of its modes
+	if len(report.Messages) != 2*(len(algorithm.Served)+keep) || len(report.Times) != 1+len(algorithm.Served)+keep {
+		t.Errorf("%d rows of messages, %d of times", len(report.Messages), len(report.Times))
+	}
+	for _, r := range report.Messages {
+		if r.Algorithm == "token-ring" && r.Regime == "idle" {
+			continue // its token moves all the time
+		}
+		if r.Regime == "idle" && math.Abs(r.Measured-r.Simulated) > 1e-9 || r.Theory != nil && math.Abs(r.Measured-*r.Theory) > 1e-9 {
+			t.Errorf("%s, %s: %v messages for an entry, %v in the simulator", r.Algorithm, r.Regime, r.Measured, r.Simulated)
+		}
+	}
+	for _, r := range report.Times {
+		if r.AcquireMS <= 0 || r.RoundTrips <= 0 || r.HandoffMS <= 0 {
+			t.Errorf("%+v", r)
+		}
+	}
 }

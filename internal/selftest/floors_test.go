@@ -94,7 +94,7 @@ embed:                 . service/server # a server in the user's process, and a 
 web:                   # the page for browsers
 internal/guard:        internal/boottime
 internal/local:        . service/server
-internal/bench:        . internal/local internal/boottime service/api service/server
+internal/bench:        . internal/local internal/boottime lab/measure process service/api service/server service/version
 internal/demo:         . internal/local internal/boottime service/server service/version
 internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile service/server service/backup web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
 cmd/conclave:          internal/cli

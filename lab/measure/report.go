@@ -94,6 +94,10 @@ func (r *Row) formula() string {
 	return "-"
 }
 
+// Expected returns the formula of the Spec, and what it comes to: each "-" if there is
+// none.
+func (r *Row) Expected() (formula, value string) { return r.formula(), r.expected() }
+
 func (r *Row) expected() string {
 	switch {
 	case r.Theory != nil:

@@ -26,6 +26,8 @@ type setting struct {
 	quorums func(n int) [][]process.ID
 	// coordinators: those ask who are asked for votes.
 	coordinators bool
+	// inTurn: on a tree they ask by id, not shuffled.
+	inTurn bool
 	// drawn: who asks next, and when, is drawn by lot.
 	drawn bool
 }
@@ -203,7 +205,7 @@ func (s *setting) requesters(spec *process.Spec, n int) []process.ID {
 		first = 1
 	}
 	if spec.Name == majority.Spec.Name && n > 1 {
-		replicas, _ := majority.Sizes(&process.Config{N: n})
+		replicas, _ := majority.Sizes(&process.Config{N: n, Options: s.options})
 		if first = replicas; s.coordinators {
 			first, end = 0, replicas
 		}
@@ -215,7 +217,7 @@ func (s *setting) requesters(spec *process.Spec, n int) []process.ID {
 	for p := first; p < end; p++ {
 		clients = append(clients, process.ID(p))
 	}
-	if s.parent != nil { // otherwise neighbours would follow each other
+	if s.parent != nil && !s.inTurn { // otherwise neighbours would follow each other
 		dice := rand.New(rand.NewPCG(1, uint64(n)))
 		dice.Shuffle(len(clients), func(i, j int) { clients[i], clients[j] = clients[j], clients[i] })
 	}

@@ -430,7 +430,7 @@ func (x UpgradeRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UpgradeRequest_Action.Descriptor instead.
 func (UpgradeRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{46, 0}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{47, 0}
 }
 
 // ClientFrame carries requests, in order.
@@ -2397,9 +2397,13 @@ type Home struct {
 	// The members that it waits for before it opens.
 	Missing []uint64 `protobuf:"varint,5,rep,packed,name=missing,proto3" json:"missing,omitempty"`
 	// The sessions that it keeps, and the locks that have a machine here.
-	Sessions      uint64  `protobuf:"varint,6,opt,name=sessions,proto3" json:"sessions,omitempty"`
-	Names         uint64  `protobuf:"varint,7,opt,name=names,proto3" json:"names,omitempty"`
-	Lanes         []*Lane `protobuf:"bytes,8,rep,name=lanes,proto3" json:"lanes,omitempty"`
+	Sessions uint64  `protobuf:"varint,6,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Names    uint64  `protobuf:"varint,7,opt,name=names,proto3" json:"names,omitempty"`
+	Lanes    []*Lane `protobuf:"bytes,8,rep,name=lanes,proto3" json:"lanes,omitempty"`
+	// How long the members paused at the last change of the epoch, as this one saw it.
+	PausedNs int64 `protobuf:"varint,9,opt,name=paused_ns,json=pausedNs,proto3" json:"paused_ns,omitempty"`
+	// The prefixes that algorithms guard in this epoch.
+	Namespaces    []*Namespace `protobuf:"bytes,10,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2490,6 +2494,108 @@ func (x *Home) GetLanes() []*Lane {
 	return nil
 }
 
+func (x *Home) GetPausedNs() int64 {
+	if x != nil {
+		return x.PausedNs
+	}
+	return 0
+}
+
+func (x *Home) GetNamespaces() []*Namespace {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+// Namespace is what a server has done for the locks under one prefix, since it started.
+type Namespace struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Prefix    string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	Algorithm string                 `protobuf:"bytes,2,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
+	// Locks that have a machine here, or are waited for.
+	Names uint64 `protobuf:"varint,3,opt,name=names,proto3" json:"names,omitempty"`
+	// Grants to clients of this server, and messages of the algorithm to other servers.
+	Entries  uint64 `protobuf:"varint,4,opt,name=entries,proto3" json:"entries,omitempty"`
+	Messages uint64 `protobuf:"varint,5,opt,name=messages,proto3" json:"messages,omitempty"`
+	// Messages that its costs do not count, such as acknowledgements.
+	OtherMessages uint64 `protobuf:"varint,6,opt,name=other_messages,json=otherMessages,proto3" json:"other_messages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Namespace) Reset() {
+	*x = Namespace{}
+	mi := &file_service_api_conclave_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Namespace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Namespace) ProtoMessage() {}
+
+func (x *Namespace) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Namespace.ProtoReflect.Descriptor instead.
+func (*Namespace) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Namespace) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *Namespace) GetAlgorithm() string {
+	if x != nil {
+		return x.Algorithm
+	}
+	return ""
+}
+
+func (x *Namespace) GetNames() uint64 {
+	if x != nil {
+		return x.Names
+	}
+	return 0
+}
+
+func (x *Namespace) GetEntries() uint64 {
+	if x != nil {
+		return x.Entries
+	}
+	return 0
+}
+
+func (x *Namespace) GetMessages() uint64 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+func (x *Namespace) GetOtherMessages() uint64 {
+	if x != nil {
+		return x.OtherMessages
+	}
+	return 0
+}
+
 // Lane is the connection for messages of algorithms to another server.
 type Lane struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -2503,7 +2609,7 @@ type Lane struct {
 
 func (x *Lane) Reset() {
 	*x = Lane{}
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2515,7 +2621,7 @@ func (x *Lane) String() string {
 func (*Lane) ProtoMessage() {}
 
 func (x *Lane) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2634,7 @@ func (x *Lane) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lane.ProtoReflect.Descriptor instead.
 func (*Lane) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Lane) GetServer() uint64 {
@@ -2583,7 +2689,7 @@ type Figures struct {
 
 func (x *Figures) Reset() {
 	*x = Figures{}
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2595,7 +2701,7 @@ func (x *Figures) String() string {
 func (*Figures) ProtoMessage() {}
 
 func (x *Figures) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2608,7 +2714,7 @@ func (x *Figures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Figures.ProtoReflect.Descriptor instead.
 func (*Figures) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Figures) GetRequests() uint64 {
@@ -2714,7 +2820,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +2832,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +2845,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Latency) GetAtMostUs() uint64 {
@@ -2784,7 +2890,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +2902,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +2915,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Member) GetId() uint64 {
@@ -2924,7 +3030,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2936,7 +3042,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2949,7 +3055,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListRequest) GetClass() Class {
@@ -3012,7 +3118,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3130,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3143,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListResponse) GetResources() []*Resource {
@@ -3071,7 +3177,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3083,7 +3189,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3202,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Resource) GetName() string {
@@ -3173,7 +3279,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3291,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3304,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Holder) GetSession() []byte {
@@ -3312,7 +3418,7 @@ type Waiter struct {
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3324,7 +3430,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3337,7 +3443,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Waiter) GetSession() []byte {
@@ -3424,7 +3530,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3436,7 +3542,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3449,7 +3555,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExplainRequest) GetClass() Class {
@@ -3497,7 +3603,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3509,7 +3615,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3522,7 +3628,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExplainResponse) GetResource() *Resource {
@@ -3567,7 +3673,7 @@ type AtHome struct {
 
 func (x *AtHome) Reset() {
 	*x = AtHome{}
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3579,7 +3685,7 @@ func (x *AtHome) String() string {
 func (*AtHome) ProtoMessage() {}
 
 func (x *AtHome) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +3698,7 @@ func (x *AtHome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtHome.ProtoReflect.Descriptor instead.
 func (*AtHome) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AtHome) GetServer() uint64 {
@@ -3638,7 +3744,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3650,7 +3756,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3663,7 +3769,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Ended) GetFence() uint64 {
@@ -3754,7 +3860,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3766,7 +3872,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3779,7 +3885,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchRequest) GetClass() Class {
@@ -3833,7 +3939,7 @@ type Changes struct {
 
 func (x *Changes) Reset() {
 	*x = Changes{}
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3845,7 +3951,7 @@ func (x *Changes) String() string {
 func (*Changes) ProtoMessage() {}
 
 func (x *Changes) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3858,7 +3964,7 @@ func (x *Changes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changes.ProtoReflect.Descriptor instead.
 func (*Changes) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Changes) GetResources() []*Resource {
@@ -3902,7 +4008,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3914,7 +4020,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3927,7 +4033,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SessionsRequest) GetAfter() []byte {
@@ -3961,7 +4067,7 @@ type SessionsResponse struct {
 
 func (x *SessionsResponse) Reset() {
 	*x = SessionsResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3973,7 +4079,7 @@ func (x *SessionsResponse) String() string {
 func (*SessionsResponse) ProtoMessage() {}
 
 func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3986,7 +4092,7 @@ func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsResponse.ProtoReflect.Descriptor instead.
 func (*SessionsResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SessionsResponse) GetSessions() []*Session {
@@ -4026,7 +4132,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4038,7 +4144,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4051,7 +4157,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Session) GetId() []byte {
@@ -4143,7 +4249,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4155,7 +4261,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4168,7 +4274,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *EndSessionRequest) GetId() []byte {
@@ -4195,7 +4301,7 @@ type EndSessionResponse struct {
 
 func (x *EndSessionResponse) Reset() {
 	*x = EndSessionResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4207,7 +4313,7 @@ func (x *EndSessionResponse) String() string {
 func (*EndSessionResponse) ProtoMessage() {}
 
 func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4220,7 +4326,7 @@ func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
 func (*EndSessionResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *EndSessionResponse) GetHolds() uint32 {
@@ -4241,7 +4347,7 @@ type UpgradeRequest struct {
 
 func (x *UpgradeRequest) Reset() {
 	*x = UpgradeRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4253,7 +4359,7 @@ func (x *UpgradeRequest) String() string {
 func (*UpgradeRequest) ProtoMessage() {}
 
 func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4266,7 +4372,7 @@ func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *UpgradeRequest) GetAction() UpgradeRequest_Action {
@@ -4301,7 +4407,7 @@ type UpgradeResponse struct {
 
 func (x *UpgradeResponse) Reset() {
 	*x = UpgradeResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4313,7 +4419,7 @@ func (x *UpgradeResponse) String() string {
 func (*UpgradeResponse) ProtoMessage() {}
 
 func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4326,7 +4432,7 @@ func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *UpgradeResponse) GetLevel() uint32 {
@@ -4373,7 +4479,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4385,7 +4491,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4398,7 +4504,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -4421,7 +4527,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4433,7 +4539,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4446,7 +4552,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Observation) GetName() string {
@@ -4478,7 +4584,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4490,7 +4596,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4503,7 +4609,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
 }
 
 type MembersResponse struct {
@@ -4516,7 +4622,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4528,7 +4634,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4541,7 +4647,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MembersResponse) GetCluster() string {
@@ -4573,7 +4679,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4585,7 +4691,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4598,7 +4704,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
@@ -4685,7 +4791,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4697,7 +4803,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4710,7 +4816,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *AddMember) GetPeerAddress() string {
@@ -4736,7 +4842,7 @@ type PromoteMember struct {
 
 func (x *PromoteMember) Reset() {
 	*x = PromoteMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4748,7 +4854,7 @@ func (x *PromoteMember) String() string {
 func (*PromoteMember) ProtoMessage() {}
 
 func (x *PromoteMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4761,7 +4867,7 @@ func (x *PromoteMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
 func (*PromoteMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PromoteMember) GetId() uint64 {
@@ -4784,7 +4890,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[55]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4796,7 +4902,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[55]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4809,7 +4915,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RemoveMember) GetId() uint64 {
@@ -4837,7 +4943,7 @@ type LeadMember struct {
 
 func (x *LeadMember) Reset() {
 	*x = LeadMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4849,7 +4955,7 @@ func (x *LeadMember) String() string {
 func (*LeadMember) ProtoMessage() {}
 
 func (x *LeadMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4862,7 +4968,7 @@ func (x *LeadMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadMember.ProtoReflect.Descriptor instead.
 func (*LeadMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *LeadMember) GetId() uint64 {
@@ -4882,7 +4988,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[57]
+	mi := &file_service_api_conclave_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +5000,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[57]
+	mi := &file_service_api_conclave_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4907,7 +5013,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -4932,7 +5038,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[58]
+	mi := &file_service_api_conclave_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4944,7 +5050,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[58]
+	mi := &file_service_api_conclave_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4957,7 +5063,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{58}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -5000,7 +5106,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[59]
+	mi := &file_service_api_conclave_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5012,7 +5118,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[59]
+	mi := &file_service_api_conclave_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5025,7 +5131,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{59}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -5059,7 +5165,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[60]
+	mi := &file_service_api_conclave_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5071,7 +5177,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[60]
+	mi := &file_service_api_conclave_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5084,7 +5190,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{60}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *BackupRequest) GetStale() bool {
@@ -5103,7 +5209,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_service_api_conclave_proto_msgTypes[61]
+	mi := &file_service_api_conclave_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5115,7 +5221,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[61]
+	mi := &file_service_api_conclave_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5128,7 +5234,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{61}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -5159,7 +5265,7 @@ type SetGuardRequest struct {
 
 func (x *SetGuardRequest) Reset() {
 	*x = SetGuardRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[62]
+	mi := &file_service_api_conclave_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5171,7 +5277,7 @@ func (x *SetGuardRequest) String() string {
 func (*SetGuardRequest) ProtoMessage() {}
 
 func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[62]
+	mi := &file_service_api_conclave_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5184,7 +5290,7 @@ func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardRequest.ProtoReflect.Descriptor instead.
 func (*SetGuardRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{62}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SetGuardRequest) GetPrefix() string {
@@ -5244,7 +5350,7 @@ type SetGuardResponse struct {
 
 func (x *SetGuardResponse) Reset() {
 	*x = SetGuardResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[63]
+	mi := &file_service_api_conclave_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5256,7 +5362,7 @@ func (x *SetGuardResponse) String() string {
 func (*SetGuardResponse) ProtoMessage() {}
 
 func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[63]
+	mi := &file_service_api_conclave_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5269,20 +5375,22 @@ func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardResponse.ProtoReflect.Descriptor instead.
 func (*SetGuardResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{63}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{64}
 }
 
 type ViewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Answer from the server's own state, which may lag.
-	Stale         bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	Stale bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	// Ask each member, too, what it does as a home.
+	Homes         bool `protobuf:"varint,2,opt,name=homes,proto3" json:"homes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[64]
+	mi := &file_service_api_conclave_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5294,7 +5402,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[64]
+	mi := &file_service_api_conclave_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5307,12 +5415,19 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{64}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ViewRequest) GetStale() bool {
 	if x != nil {
 		return x.Stale
+	}
+	return false
+}
+
+func (x *ViewRequest) GetHomes() bool {
+	if x != nil {
+		return x.Homes
 	}
 	return false
 }
@@ -5333,7 +5448,7 @@ type ViewResponse struct {
 
 func (x *ViewResponse) Reset() {
 	*x = ViewResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[65]
+	mi := &file_service_api_conclave_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5345,7 +5460,7 @@ func (x *ViewResponse) String() string {
 func (*ViewResponse) ProtoMessage() {}
 
 func (x *ViewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[65]
+	mi := &file_service_api_conclave_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5358,7 +5473,7 @@ func (x *ViewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
 func (*ViewResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ViewResponse) GetEpoch() uint64 {
@@ -5404,14 +5519,17 @@ type Seat struct {
 	// Where the server takes clients.
 	ClientAddress string `protobuf:"bytes,3,opt,name=client_address,json=clientAddress,proto3" json:"client_address,omitempty"`
 	// What is left of its lease; only the leader knows it, else 0.
-	RemainingNs   int64 `protobuf:"varint,4,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
+	RemainingNs int64 `protobuf:"varint,4,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
+	// What the server says of itself, if it was asked for, or why there is no answer.
+	Home          *Home  `protobuf:"bytes,5,opt,name=home,proto3" json:"home,omitempty"`
+	Problem       string `protobuf:"bytes,6,opt,name=problem,proto3" json:"problem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_service_api_conclave_proto_msgTypes[66]
+	mi := &file_service_api_conclave_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5423,7 +5541,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[66]
+	mi := &file_service_api_conclave_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5436,7 +5554,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Seat) GetId() []byte {
@@ -5467,6 +5585,20 @@ func (x *Seat) GetRemainingNs() int64 {
 	return 0
 }
 
+func (x *Seat) GetHome() *Home {
+	if x != nil {
+		return x.Home
+	}
+	return nil
+}
+
+func (x *Seat) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
 // GuardState is what guards a prefix, and what is to.
 type GuardState struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -5491,7 +5623,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_service_api_conclave_proto_msgTypes[67]
+	mi := &file_service_api_conclave_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5503,7 +5635,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[67]
+	mi := &file_service_api_conclave_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5516,7 +5648,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{67}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -5739,7 +5871,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x11state_limit_bytes\x18\x14 \x01(\x04R\x0fstateLimitBytes\x12/\n" +
 	"\x14leader_since_unix_ns\x18\x15 \x01(\x03R\x11leaderSinceUnixNs\x12.\n" +
 	"\afigures\x18\x16 \x01(\v2\x14.conclave.v1.FiguresR\afigures\x12%\n" +
-	"\x04home\x18\x17 \x01(\v2\x11.conclave.v1.HomeR\x04home\"\xde\x01\n" +
+	"\x04home\x18\x17 \x01(\v2\x11.conclave.v1.HomeR\x04home\"\xb3\x02\n" +
 	"\x04Home\x12\x12\n" +
 	"\x04seat\x18\x01 \x01(\fR\x04seat\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -5748,7 +5880,19 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\amissing\x18\x05 \x03(\x04R\amissing\x12\x1a\n" +
 	"\bsessions\x18\x06 \x01(\x04R\bsessions\x12\x14\n" +
 	"\x05names\x18\a \x01(\x04R\x05names\x12'\n" +
-	"\x05lanes\x18\b \x03(\v2\x11.conclave.v1.LaneR\x05lanes\"V\n" +
+	"\x05lanes\x18\b \x03(\v2\x11.conclave.v1.LaneR\x05lanes\x12\x1b\n" +
+	"\tpaused_ns\x18\t \x01(\x03R\bpausedNs\x126\n" +
+	"\n" +
+	"namespaces\x18\n" +
+	" \x03(\v2\x16.conclave.v1.NamespaceR\n" +
+	"namespaces\"\xb4\x01\n" +
+	"\tNamespace\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1c\n" +
+	"\talgorithm\x18\x02 \x01(\tR\talgorithm\x12\x14\n" +
+	"\x05names\x18\x03 \x01(\x04R\x05names\x12\x18\n" +
+	"\aentries\x18\x04 \x01(\x04R\aentries\x12\x1a\n" +
+	"\bmessages\x18\x05 \x01(\x04R\bmessages\x12%\n" +
+	"\x0eother_messages\x18\x06 \x01(\x04R\rotherMessages\"V\n" +
 	"\x04Lane\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\x04R\x06server\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x12&\n" +
@@ -5963,20 +6107,23 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\await_ns\x18\x05 \x01(\x03R\x06waitNs\x12\x14\n" +
 	"\x05force\x18\x06 \x01(\bR\x05force\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\"\x12\n" +
-	"\x10SetGuardResponse\"#\n" +
+	"\x10SetGuardResponse\"9\n" +
 	"\vViewRequest\x12\x14\n" +
-	"\x05stale\x18\x01 \x01(\bR\x05stale\"\xcf\x01\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
+	"\x05homes\x18\x02 \x01(\bR\x05homes\"\xcf\x01\n" +
 	"\fViewResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12+\n" +
 	"\amembers\x18\x02 \x03(\v2\x11.conclave.v1.SeatR\amembers\x12)\n" +
 	"\x06others\x18\x03 \x03(\v2\x11.conclave.v1.SeatR\x06others\x12 \n" +
 	"\vcoordinator\x18\x04 \x01(\x04R\vcoordinator\x12/\n" +
-	"\x06guards\x18\x05 \x03(\v2\x17.conclave.v1.GuardStateR\x06guards\"x\n" +
+	"\x06guards\x18\x05 \x03(\v2\x17.conclave.v1.GuardStateR\x06guards\"\xb9\x01\n" +
 	"\x04Seat\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12%\n" +
 	"\x0eclient_address\x18\x03 \x01(\tR\rclientAddress\x12!\n" +
-	"\fremaining_ns\x18\x04 \x01(\x03R\vremainingNs\"\xad\x02\n" +
+	"\fremaining_ns\x18\x04 \x01(\x03R\vremainingNs\x12%\n" +
+	"\x04home\x18\x05 \x01(\v2\x11.conclave.v1.HomeR\x04home\x12\x18\n" +
+	"\aproblem\x18\x06 \x01(\tR\aproblem\"\xad\x02\n" +
 	"\n" +
 	"GuardState\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1c\n" +
@@ -6073,7 +6220,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 68)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -6107,48 +6254,49 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*StatusRequest)(nil),         // 29: conclave.v1.StatusRequest
 	(*StatusResponse)(nil),        // 30: conclave.v1.StatusResponse
 	(*Home)(nil),                  // 31: conclave.v1.Home
-	(*Lane)(nil),                  // 32: conclave.v1.Lane
-	(*Figures)(nil),               // 33: conclave.v1.Figures
-	(*Latency)(nil),               // 34: conclave.v1.Latency
-	(*Member)(nil),                // 35: conclave.v1.Member
-	(*ListRequest)(nil),           // 36: conclave.v1.ListRequest
-	(*ListResponse)(nil),          // 37: conclave.v1.ListResponse
-	(*Resource)(nil),              // 38: conclave.v1.Resource
-	(*Holder)(nil),                // 39: conclave.v1.Holder
-	(*Waiter)(nil),                // 40: conclave.v1.Waiter
-	(*ExplainRequest)(nil),        // 41: conclave.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 42: conclave.v1.ExplainResponse
-	(*AtHome)(nil),                // 43: conclave.v1.AtHome
-	(*Ended)(nil),                 // 44: conclave.v1.Ended
-	(*WatchRequest)(nil),          // 45: conclave.v1.WatchRequest
-	(*Changes)(nil),               // 46: conclave.v1.Changes
-	(*SessionsRequest)(nil),       // 47: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil),      // 48: conclave.v1.SessionsResponse
-	(*Session)(nil),               // 49: conclave.v1.Session
-	(*EndSessionRequest)(nil),     // 50: conclave.v1.EndSessionRequest
-	(*EndSessionResponse)(nil),    // 51: conclave.v1.EndSessionResponse
-	(*UpgradeRequest)(nil),        // 52: conclave.v1.UpgradeRequest
-	(*UpgradeResponse)(nil),       // 53: conclave.v1.UpgradeResponse
-	(*ObserveRequest)(nil),        // 54: conclave.v1.ObserveRequest
-	(*Observation)(nil),           // 55: conclave.v1.Observation
-	(*MembersRequest)(nil),        // 56: conclave.v1.MembersRequest
-	(*MembersResponse)(nil),       // 57: conclave.v1.MembersResponse
-	(*ChangeMembersRequest)(nil),  // 58: conclave.v1.ChangeMembersRequest
-	(*AddMember)(nil),             // 59: conclave.v1.AddMember
-	(*PromoteMember)(nil),         // 60: conclave.v1.PromoteMember
-	(*RemoveMember)(nil),          // 61: conclave.v1.RemoveMember
-	(*LeadMember)(nil),            // 62: conclave.v1.LeadMember
-	(*ChangeMembersResponse)(nil), // 63: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 64: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 65: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 66: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 67: conclave.v1.BackupChunk
-	(*SetGuardRequest)(nil),       // 68: conclave.v1.SetGuardRequest
-	(*SetGuardResponse)(nil),      // 69: conclave.v1.SetGuardResponse
-	(*ViewRequest)(nil),           // 70: conclave.v1.ViewRequest
-	(*ViewResponse)(nil),          // 71: conclave.v1.ViewResponse
-	(*Seat)(nil),                  // 72: conclave.v1.Seat
-	(*GuardState)(nil),            // 73: conclave.v1.GuardState
+	(*Namespace)(nil),             // 32: conclave.v1.Namespace
+	(*Lane)(nil),                  // 33: conclave.v1.Lane
+	(*Figures)(nil),               // 34: conclave.v1.Figures
+	(*Latency)(nil),               // 35: conclave.v1.Latency
+	(*Member)(nil),                // 36: conclave.v1.Member
+	(*ListRequest)(nil),           // 37: conclave.v1.ListRequest
+	(*ListResponse)(nil),          // 38: conclave.v1.ListResponse
+	(*Resource)(nil),              // 39: conclave.v1.Resource
+	(*Holder)(nil),                // 40: conclave.v1.Holder
+	(*Waiter)(nil),                // 41: conclave.v1.Waiter
+	(*ExplainRequest)(nil),        // 42: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 43: conclave.v1.ExplainResponse
+	(*AtHome)(nil),                // 44: conclave.v1.AtHome
+	(*Ended)(nil),                 // 45: conclave.v1.Ended
+	(*WatchRequest)(nil),          // 46: conclave.v1.WatchRequest
+	(*Changes)(nil),               // 47: conclave.v1.Changes
+	(*SessionsRequest)(nil),       // 48: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil),      // 49: conclave.v1.SessionsResponse
+	(*Session)(nil),               // 50: conclave.v1.Session
+	(*EndSessionRequest)(nil),     // 51: conclave.v1.EndSessionRequest
+	(*EndSessionResponse)(nil),    // 52: conclave.v1.EndSessionResponse
+	(*UpgradeRequest)(nil),        // 53: conclave.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 54: conclave.v1.UpgradeResponse
+	(*ObserveRequest)(nil),        // 55: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 56: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 57: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 58: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 59: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 60: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 61: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 62: conclave.v1.RemoveMember
+	(*LeadMember)(nil),            // 63: conclave.v1.LeadMember
+	(*ChangeMembersResponse)(nil), // 64: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 65: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 66: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 67: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 68: conclave.v1.BackupChunk
+	(*SetGuardRequest)(nil),       // 69: conclave.v1.SetGuardRequest
+	(*SetGuardResponse)(nil),      // 70: conclave.v1.SetGuardResponse
+	(*ViewRequest)(nil),           // 71: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 72: conclave.v1.ViewResponse
+	(*Seat)(nil),                  // 73: conclave.v1.Seat
+	(*GuardState)(nil),            // 74: conclave.v1.GuardState
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	10, // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -6170,93 +6318,95 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	1,  // 16: conclave.v1.Kept.class:type_name -> conclave.v1.Class
 	1,  // 17: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
 	0,  // 18: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	39, // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	40, // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
 	23, // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
 	22, // 21: conclave.v1.Reply.guard:type_name -> conclave.v1.Guard
-	40, // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
+	41, // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
 	1,  // 23: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
-	39, // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
+	40, // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
 	26, // 25: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
-	40, // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
+	41, // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
 	1,  // 27: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
-	39, // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
+	40, // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
 	15, // 29: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
-	35, // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	33, // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
+	36, // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	34, // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
 	31, // 32: conclave.v1.StatusResponse.home:type_name -> conclave.v1.Home
-	32, // 33: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
-	34, // 34: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
-	2,  // 35: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
-	1,  // 36: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	3,  // 37: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
-	38, // 38: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,  // 39: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	39, // 40: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	40, // 41: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,  // 42: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	38, // 43: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	44, // 44: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	22, // 45: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
-	43, // 46: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
-	38, // 47: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
-	4,  // 48: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,  // 49: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	38, // 50: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	49, // 51: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	5,  // 52: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	39, // 53: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	35, // 54: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	59, // 55: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	60, // 56: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	61, // 57: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	62, // 58: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
-	35, // 59: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	72, // 60: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	72, // 61: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	73, // 62: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	6,  // 63: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,  // 64: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	27, // 65: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10, // 66: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	29, // 67: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	36, // 68: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	41, // 69: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	24, // 70: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	45, // 71: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	47, // 72: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	54, // 73: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	56, // 74: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	58, // 75: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	64, // 76: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	50, // 77: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	52, // 78: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	68, // 79: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	70, // 80: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	66, // 81: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,  // 82: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,  // 83: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28, // 84: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21, // 85: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30, // 86: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	37, // 87: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	42, // 88: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25, // 89: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	46, // 90: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	48, // 91: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	55, // 92: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	57, // 93: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	63, // 94: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	65, // 95: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	51, // 96: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	53, // 97: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	69, // 98: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	71, // 99: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	67, // 100: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	82, // [82:101] is the sub-list for method output_type
-	63, // [63:82] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	33, // 33: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
+	32, // 34: conclave.v1.Home.namespaces:type_name -> conclave.v1.Namespace
+	35, // 35: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
+	2,  // 36: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
+	1,  // 37: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	3,  // 38: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
+	39, // 39: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	1,  // 40: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	40, // 41: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	41, // 42: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,  // 43: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	39, // 44: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	45, // 45: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	22, // 46: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
+	44, // 47: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
+	39, // 48: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
+	4,  // 49: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,  // 50: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	39, // 51: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	50, // 52: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	5,  // 53: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	40, // 54: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	36, // 55: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	60, // 56: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	61, // 57: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	62, // 58: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	63, // 59: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
+	36, // 60: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	73, // 61: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	73, // 62: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	74, // 63: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	31, // 64: conclave.v1.Seat.home:type_name -> conclave.v1.Home
+	6,  // 65: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,  // 66: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	27, // 67: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10, // 68: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	29, // 69: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	37, // 70: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	42, // 71: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	24, // 72: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	46, // 73: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	48, // 74: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	55, // 75: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	57, // 76: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	59, // 77: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	65, // 78: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	51, // 79: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	53, // 80: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	69, // 81: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	71, // 82: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	67, // 83: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,  // 84: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,  // 85: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28, // 86: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21, // 87: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30, // 88: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	38, // 89: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	43, // 90: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25, // 91: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	47, // 92: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	49, // 93: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	56, // 94: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	58, // 95: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	64, // 96: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	66, // 97: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	52, // 98: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	54, // 99: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	70, // 100: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	72, // 101: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	68, // 102: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	84, // [84:103] is the sub-list for method output_type
+	65, // [65:84] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -6275,7 +6425,7 @@ func file_service_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[52].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[53].OneofWrappers = []any{
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
@@ -6287,7 +6437,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   68,
+			NumMessages:   69,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -93,8 +93,10 @@ type Host struct {
 	seat    seat
 	pause   pause
 	leaving leaving
-	serves  bool  // some namespace is live, or about to be, and this server knows all guards
-	started int64 // when the epoch began here
+	serves  bool   // some namespace is live, or about to be, and this server knows all guards
+	started int64  // when the epoch began here
+	paused  int64  // how long the last epoch took to open here, in ns
+	opened  uint64 // how often one has
 
 	member  view.Member
 	seated  bool // the leader or the log has said that the seat is taken
@@ -112,7 +114,8 @@ type Host struct {
 	bad     []uint64
 	gone    string
 
-	entries, messages uint64 // counted for people
+	entries, messages uint64             // counted for people
+	counts            map[string]*Counts // by prefix
 
 	output   Output
 	overflow bool // a link has more than it may
@@ -127,7 +130,7 @@ type Host struct {
 
 // New returns the host of a server that has no seat.
 func New(c Config) *Host {
-	return &Host{cfg: c, random: random(c.Seed), table: 1, member: view.Member{Server: c.Server}, names: make(map[string]*instance), home: newHome()}
+	return &Host{cfg: c, random: random(c.Seed), table: 1, member: view.Member{Server: c.Server}, names: make(map[string]*instance), home: newHome(), counts: make(map[string]*Counts)}
 }
 
 // Member returns where the server stands. It is borrowed.

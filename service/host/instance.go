@@ -255,6 +255,11 @@ func (h *Host) interpret(in *instance, e *process.Effect) {
 // post sends a message of a machine.
 func (h *Host) post(in *instance, m *process.Message) {
 	h.body = in.space.codec.Append(h.body[:0], m)
+	if in.space.spec.Message(m.Layer, m.Type).Class == process.Protocol {
+		in.space.counts.Messages++
+	} else {
+		in.space.counts.Others++
+	}
 	h.send(m.To, &frame{kind: frameLock, name: []byte(in.name), message: h.body})
 }
 
@@ -274,6 +279,7 @@ func (h *Host) grant(in *instance, f process.Fence) {
 	tell, next := h.member.Granted(&in.state, h.drains(in))
 	if h.next = next; tell {
 		h.entries++
+		in.space.counts.Entries++
 		h.admit(in, h.member.Epoch<<fenceBits|uint64(f))
 	}
 }

@@ -73,8 +73,9 @@ type namespace struct {
 	base  process.Base
 	based []*process.Config
 
-	names int  // that have an instance
-	idle  list // instances to reuse, the longest idle first
+	names  int     // that have an instance
+	counts *Counts // of the prefix, since the start of the server
+	idle   list    // instances to reuse, the longest idle first
 }
 
 // space makes the namespace of a guard in the present epoch.
@@ -85,6 +86,10 @@ func (h *Host) space(g *view.Guard, coordinator uint64) *namespace {
 	c.codec = process.NewCodec(c.spec, n)
 	c.units = c.spec.Name == "k-ricart-agrawala" && c.configs[0].IntOption("k", 2) > 1
 	c.prefix, c.based = g.Prefix, make([]*process.Config, n)
+	if h.counts[g.Prefix] == nil {
+		h.counts[g.Prefix] = new(Counts)
+	}
+	c.counts = h.counts[g.Prefix]
 	return c
 }
 

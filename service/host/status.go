@@ -21,6 +21,25 @@ type Status struct {
 	Entries   uint64   // grants that clients were told, since the start
 	Messages  uint64   // frames for other members, since the start
 	Links     []Link
+	// Paused is how long the last epoch took to open here, in ns, and Opened how often one
+	// has.
+	Paused     int64
+	Opened     uint64
+	Namespaces []Namespace // those of the epoch that algorithms guard
+}
+
+// Namespace is what a host says of one prefix.
+type Namespace struct {
+	Prefix, Algorithm string
+	Names             int // that have a machine here, or are waited for
+	Counts
+}
+
+// Counts are those of one prefix since the server started.
+type Counts struct {
+	Entries  uint64 // grants that clients were told
+	Messages uint64 // of the algorithm, for other members
+	Others   uint64 // messages of it that its costs do not count, such as acknowledgements
 }
 
 // Link is what is known of the frames to a server.
@@ -42,6 +61,12 @@ func (h *Host) Status() Status {
 	for rank, m := range s.View.Members {
 		if s.State == view.Resuming && m.Server != h.cfg.Server && !slices.Contains(h.member.Resumed, process.ID(rank)) {
 			s.Missing = append(s.Missing, m.Server)
+		}
+	}
+	s.Paused, s.Opened = h.paused, h.opened
+	for _, n := range h.spaces {
+		if n.spec != nil {
+			s.Namespaces = append(s.Namespaces, Namespace{n.prefix, n.spec.Name, n.names, *n.counts})
 		}
 	}
 	for _, l := range h.links {

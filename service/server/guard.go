@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -69,9 +70,33 @@ func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 			answer.Guards = append(answer.Guards, guardState(&l.Guards[i]))
 		}
 	}
-	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ViewResponse, error) {
-		return leader.View(ctx, req)
+	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ViewResponse, error) {
+		return leader.View(ctx, &api.ViewRequest{Stale: req.GetStale()})
 	})
+	if err == nil && req.GetHomes() {
+		s.askHomes(ctx, answer.GetMembers())
+	}
+	return answer, err
+}
+
+// askHomes has each member say what it does as a home.
+func (s *Server) askHomes(ctx context.Context, members []*api.Seat) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	said := atMembers(ctx, s, s.status, func(ctx context.Context, member api.ConclaveClient) (*api.StatusResponse, error) {
+		return member.Status(ctx, &api.StatusRequest{})
+	})
+	for _, m := range members {
+		at := slices.IndexFunc(said, func(f fromMember[*api.StatusResponse]) bool { return f.server == m.GetServer() })
+		switch {
+		case at < 0:
+			m.Problem = "it takes no part, as far as this server knows"
+		case said[at].err != nil:
+			m.Problem = reason(said[at].err)
+		default:
+			m.Home = said[at].answer.GetHome()
+		}
+	}
 }
 
 func member(members []*api.Seat, seat *api.Seat) bool {
@@ -107,13 +132,18 @@ func guardState(g *view.Guard) *api.GuardState {
 func homeOf(h host.Status) *api.Home {
 	home := &api.Home{
 		Epoch: h.View.Epoch, State: h.State.String(), RemainingNs: h.Remaining, Missing: h.Missing,
-		Sessions: uint64(h.Sessions), Names: uint64(h.Names),
+		Sessions: uint64(h.Sessions), Names: uint64(h.Names), PausedNs: h.Paused,
 	}
 	if h.Seat != (registry.SessionID{}) {
 		home.Seat = h.Seat[:]
 	}
 	for _, l := range h.Links {
 		home.Lanes = append(home.Lanes, &api.Lane{Server: l.Server, Up: l.Up, Unacknowledged: uint64(l.Unacked)})
+	}
+	for _, n := range h.Namespaces {
+		home.Namespaces = append(home.Namespaces, &api.Namespace{
+			Prefix: n.Prefix, Algorithm: n.Algorithm, Names: uint64(n.Names), Entries: n.Entries, Messages: n.Messages, OtherMessages: n.Others,
+		})
 	}
 	return home
 }
@@ -128,6 +158,19 @@ type homeJSON struct {
 	Sessions  uint64     `json:"sessions"`
 	Names     uint64     `json:"names"`
 	Lanes     []laneJSON `json:"lanes"`
+	// Paused is how long the members paused at the last change of the epoch.
+	Paused     spanJSON            `json:"paused"`
+	Namespaces []homeNamespaceJSON `json:"namespaces"`
+}
+
+// homeNamespaceJSON is what a server has done for the locks under one prefix, since it started.
+type homeNamespaceJSON struct {
+	Prefix    string `json:"prefix"`
+	Algorithm string `json:"algorithm"`
+	Names     uint64 `json:"names"`
+	Entries   uint64 `json:"entries"`
+	Messages  uint64 `json:"messages"`
+	Others    uint64 `json:"other_messages"`
 }
 
 // laneJSON is the connection for messages of algorithms to another server.
@@ -144,9 +187,13 @@ func homeToJSON(h *api.Home) *homeJSON {
 	body := &homeJSON{
 		Seat: h.GetSeat(), Epoch: h.GetEpoch(), State: h.GetState(), Remaining: spanJSON(h.GetRemainingNs()),
 		Missing: h.GetMissing(), Sessions: h.GetSessions(), Names: h.GetNames(), Lanes: []laneJSON{},
+		Paused: spanJSON(h.GetPausedNs()), Namespaces: []homeNamespaceJSON{},
 	}
 	for _, l := range h.GetLanes() {
 		body.Lanes = append(body.Lanes, laneJSON{l.GetServer(), l.GetUp(), l.GetUnacknowledged()})
+	}
+	for _, n := range h.GetNamespaces() {
+		body.Namespaces = append(body.Namespaces, homeNamespaceJSON{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages()})
 	}
 	return body
 }
@@ -176,12 +223,14 @@ type seatJSON struct {
 	Server    uint64    `json:"server"`
 	Address   string    `json:"client_address"`
 	Remaining spanJSON  `json:"remaining,omitempty"`
+	Home      *homeJSON `json:"home,omitempty"`
+	Problem   string    `json:"problem,omitempty"`
 }
 
 func seatsJSON(seats []*api.Seat) []seatJSON {
 	list := []seatJSON{}
 	for _, s := range seats {
-		list = append(list, seatJSON{s.GetId(), s.GetServer(), s.GetClientAddress(), spanJSON(s.GetRemainingNs())})
+		list = append(list, seatJSON{s.GetId(), s.GetServer(), s.GetClientAddress(), spanJSON(s.GetRemainingNs()), homeToJSON(s.GetHome()), s.GetProblem()})
 	}
 	return list
 }
@@ -189,11 +238,11 @@ func seatsJSON(seats []*api.Seat) []seatJSON {
 // getView serves GET /v1/view.
 func (s *Server) getView(r *http.Request) (any, error) {
 	p := newParameters(r)
-	stale := p.truth("stale")
+	stale, homes := p.truth("stale"), p.truth("homes")
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	answer, err := s.view(r.Context(), &api.ViewRequest{Stale: stale})
+	answer, err := s.view(r.Context(), &api.ViewRequest{Stale: stale, Homes: homes})
 	if err != nil {
 		return nil, err
 	}

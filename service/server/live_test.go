@@ -157,6 +157,17 @@ func TestHomes(t *testing.T) {
 	}
 	agreed.do(revoke(), api.Code_CODE_NOT_FOUND)
 
+	homes, err := clients[2].View(within(t), &api.ViewRequest{Homes: true})
+	var entries, messages uint64
+	for _, m := range homes.GetMembers() {
+		for _, n := range m.GetHome().GetNamespaces() {
+			entries, messages = entries+n.GetEntries(), messages+n.GetMessages()
+		}
+	}
+	if err != nil || entries != 2 || messages != 2*2*(3-1) {
+		t.Errorf("%d entries took %d messages: %v, %v", entries, messages, homes, err)
+	}
+
 	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Remove: true})
 }
 
@@ -170,7 +181,11 @@ func TestGuardsOverJSON(t *testing.T) {
 		g := first(t, b.get("/v1/view")["guards"])
 		return g["algorithm"] == "majority" && g["change"] == nil
 	})
-	v := b.get("/v1/view")
+	servertest.Eventually(t, "the server takes part", func() bool { return len(b.get("/v1/view")["members"].([]any)) == 1 })
+	v := b.get("/v1/view?homes=true")
+	if home := first(t, v["members"])["home"].(map[string]any); first(t, home["namespaces"])["algorithm"] != "majority" {
+		t.Errorf("the member says %v", home)
+	}
 	if g := first(t, v["guards"]); g["prefix"] != "a/" || g["options"] != "delay=2000" {
 		t.Errorf("got %v", v)
 	}

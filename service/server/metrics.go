@@ -121,6 +121,8 @@ func newGauges(s *Server) *gauges {
 	g.gauge("conclave_seat_remaining_seconds", "What is left of the lease of this server's seat, or 0.", func(v *snapshot) float64 { return time.Duration(v.live.Remaining).Seconds() })
 	g.gauge("conclave_home_sessions", "Sessions that this server keeps for locks that algorithms guard.", func(v *snapshot) float64 { return float64(v.live.Sessions) })
 	g.gauge("conclave_live_names", "Locks that an algorithm guards and that have a machine at this server.", func(v *snapshot) float64 { return float64(v.live.Names) })
+	g.gauge("conclave_view_pause_seconds", "How long the locks that algorithms guard paused at the last change of the epoch, as this server saw it.", func(v *snapshot) float64 { return time.Duration(v.live.Paused).Seconds() })
+	g.counter("conclave_view_changes_total", "Changes of the epoch after which this server let clients have locks again.", func(v *snapshot) float64 { return float64(v.live.Opened) })
 	g.counter("conclave_live_entries_total", "Grants of locks that algorithms guard, to clients of this server.", func(v *snapshot) float64 { return float64(v.live.Entries) })
 	g.counter("conclave_live_messages_total", "Messages of algorithms that this server sent to others.", func(v *snapshot) float64 { return float64(v.live.Messages) })
 	g.gauge("conclave_peers_connected", "Other servers that this one has a connection to.", func(v *snapshot) float64 { return float64(len(v.server.node.Connected())) })

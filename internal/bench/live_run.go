@@ -1,0 +1,202 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/lab/measure"
+)
+
+// liveRun measures one lock under one guard.
+type liveRun struct {
+	*livery
+	prefix string // empty: agreement
+	name   string
+	askers []*conclave.Client
+	rows   []measure.Row // what the messages should be, idle and saturated
+
+	messages           []float64
+	acquires, handoffs []time.Duration
+}
+
+// idle has the clients enter in turn, each when all is quiet: once before it is measured.
+func (r *liveRun) idle(ctx context.Context) error {
+	var from uint64
+	for round := range r.Rounds + 1 {
+		for _, c := range r.askers {
+			sent, err := r.quiet(ctx, measure.Idle)
+			if err != nil {
+				return err
+			}
+			if round == 1 && c == r.askers[0] {
+				from = sent
+			}
+			began := time.Now()
+			held, err := c.Lock(ctx, r.name)
+			if err != nil {
+				return err
+			}
+			if took := time.Since(began); round > 0 {
+				r.acquires = append(r.acquires, took)
+			}
+			if err := held.Unlock(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return r.count(ctx, measure.Idle, from)
+}
+
+// count notes the messages for each entry since so many had been sent.
+func (r *liveRun) count(ctx context.Context, regime int, from uint64) error {
+	sent, err := r.quiet(ctx, regime)
+	r.messages = append(r.messages, float64(sent-from)/float64(r.Rounds*len(r.askers)))
+	return err
+}
+
+// restless is how long a home may take to become quiet if nothing says that it does: a
+// token that is always on its way, or voters that are asked again and again.
+const restless = 50 * time.Millisecond
+
+// quiet waits until no message of the algorithm is on its way, and returns how many were
+// sent: none is if two looks one after the other find the same number at each home, and
+// all acknowledged. It does not wait for algorithms whose messages no formula counts.
+func (r *liveRun) quiet(ctx context.Context, regime int) (sent uint64, err error) {
+	if r.prefix == "" {
+		return 0, nil
+	}
+	bounded := r.rows[regime].Theory == nil && r.rows[regime].Bounds == nil
+	began := time.Now()
+	var before []uint64
+	err = r.until(ctx, "no message is on its way", func() (bool, error) {
+		v, err := r.control.Homes(ctx)
+		if err != nil {
+			return false, err
+		}
+		rest := len(v.Members) == r.Servers
+		var now []uint64
+		sent = 0
+		for _, m := range v.Members {
+			if m.Home == nil {
+				return false, errors.New(m.Problem)
+			}
+			for _, lane := range m.Home.Lanes {
+				rest = rest && lane.Unacknowledged == 0
+			}
+			for _, n := range m.Home.Namespaces {
+				if n.Prefix == r.prefix {
+					now, sent = append(now, n.Messages+n.Others), sent+n.Messages
+				}
+			}
+		}
+		same := slices.Equal(before, now)
+		before = now
+		return rest && same || bounded && time.Since(began) > restless, nil
+	})
+	return sent, err
+}
+
+// entry is a client that has the lock.
+type entry struct {
+	at    time.Time
+	err   error
+	leave chan struct{} // closed to have it leave
+}
+
+// saturated has all clients ask again at once after leaving. Each stays inside until all
+// others have asked and all is quiet.
+func (r *liveRun) saturated(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	entered := make(chan entry)
+	var asking sync.WaitGroup
+	for _, c := range r.askers {
+		asking.Go(func() {
+			for r.enter(ctx, c, entered) {
+			}
+		})
+	}
+	err := r.turns(ctx, entered)
+	cancel()
+	asking.Wait()
+	return err
+}
+
+// enter enters once and leaves when it is told to. It reports whether to go on.
+func (r *liveRun) enter(ctx context.Context, c *conclave.Client, entered chan<- entry) bool {
+	held, err := c.Lock(ctx, r.name)
+	e := entry{time.Now(), err, make(chan struct{})}
+	select {
+	case entered <- e:
+	case <-ctx.Done():
+	}
+	if err != nil {
+		return false
+	}
+	select {
+	case <-e.leave:
+	case <-ctx.Done():
+	}
+	return held.Unlock(context.WithoutCancel(ctx)) == nil && ctx.Err() == nil
+}
+
+// turns has those inside leave one after the other, the first two rounds unmeasured.
+func (r *liveRun) turns(ctx context.Context, entered <-chan entry) error {
+	var (
+		inside []entry
+		from   uint64
+		left   time.Time
+	)
+	for turn := 0; ; turn++ {
+		for settled := false; !settled; {
+			select {
+			case e := <-entered:
+				if e.err != nil {
+					return e.err
+				}
+				if inside = append(inside, e); !left.IsZero() && turn > 2*len(r.askers) {
+					r.handoffs = append(r.handoffs, e.at.Sub(left))
+				}
+				left = time.Time{}
+				continue
+			default:
+			}
+			all, err := r.settled(ctx, len(inside))
+			if err != nil {
+				return err
+			}
+			settled = all && left.IsZero() // else whom it was handed to comes first
+		}
+		sent, err := r.quiet(ctx, measure.Saturated)
+		switch {
+		case err != nil:
+			return err
+		case turn == 2*len(r.askers):
+			from = sent
+		case turn == (2+r.Rounds)*len(r.askers):
+			return r.count(ctx, measure.Saturated, from)
+		}
+		left = time.Now()
+		close(inside[0].leave)
+		inside = inside[1:]
+	}
+}
+
+// settled reports whether all who are not inside wait.
+func (r *liveRun) settled(ctx context.Context, inside int) (bool, error) {
+	x, err := r.control.Explain(ctx, r.name)
+	if err != nil {
+		return false, err
+	}
+	waiting := int(x.Resource.QueueLength)
+	if r.prefix != "" {
+		waiting = 0
+		for _, h := range x.Homes {
+			waiting += int(h.QueueLength)
+		}
+	}
+	return inside > 0 && inside+waiting == len(r.askers), nil
+}
