@@ -109,6 +109,7 @@ func addSettings(flags *pflag.FlagSet) []*settingFlag {
 		f := &settingFlag{Setting: s}
 		set = append(set, f)
 		flag := flags.VarPF(f, s.Key, "", s.Usage)
+		flag.Hidden = s.Key == "view-lease" // as long as no release reads the level that this needs
 		if s.Switch {
 			flag.NoOptDefVal = "true"
 		}

@@ -54,6 +54,9 @@ type Config struct {
 	// Election is how long a follower waits in vain for a heartbeat before it
 	// stands for election: this long to twice as long [4 heartbeats].
 	Election time.Duration
+	// ViewLease is how long the seat by which this server guards locks by algorithms lasts
+	// after a renewal [6 Election, at least 1.2 s]. Servers may differ.
+	ViewLease time.Duration
 	// Build names this build to the other servers; more than 64 bytes are cut off.
 	Build string
 	// StateLimit is how large the state may be, in bytes: see replica.Config
@@ -100,6 +103,9 @@ func (c Config) WithDefaults() Config {
 	if c.Election == 0 {
 		c.Election = 4 * c.Heartbeat
 	}
+	if c.ViewLease == 0 {
+		c.ViewLease = LeastViewLease(c.Election)
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -136,6 +142,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("state-limit: %d bytes: must be between %d MiB and %d MiB", c.StateLimit, MinStateLimit>>20, MaxStateLimit>>20)
 	case c.Election < 2*c.Heartbeat:
 		return fmt.Errorf("the election timeout is %v: it must be at least twice the heartbeat of %v", c.Election, c.Heartbeat)
+	case c.ViewLease < LeastViewLease(c.Election) || c.ViewLease > MostViewLease(c.Election):
+		return fmt.Errorf("view lease: %v: must be between %v and %v", c.ViewLease, LeastViewLease(c.Election), MostViewLease(c.Election))
 	}
 	return nil
 }

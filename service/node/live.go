@@ -27,9 +27,14 @@ const (
 	shortestLease = 1200 * time.Millisecond
 )
 
-// viewLease is how long the seat of this server lasts after a renewal: a change of leaders
-// must not end it.
-func (c Config) viewLease() time.Duration { return max(6*c.Election, shortestLease) }
+// LeastViewLease is the shortest lease of the seat of a server, and the default one: a
+// change of leaders, with an election that is repeated, must not end it.
+func LeastViewLease(election time.Duration) time.Duration { return max(6*election, shortestLease) }
+
+// MostViewLease is the longest.
+func MostViewLease(election time.Duration) time.Duration {
+	return max(time.Minute, LeastViewLease(election))
+}
 
 // live carries out what the host of live names says. Any goroutine gives the host an
 // input, with mu held, and carries out the output before it lets go: so batches leave in
@@ -60,7 +65,7 @@ func newLive(n *Node) *live {
 		node: n, wake: make(chan struct{}, 1), mine: make(chan struct{}, 1), left: make(chan struct{}),
 		lanes: make(map[uint64]*transport.Lane), clients: make(map[uint64]Client),
 		host: host.New(host.Config{
-			Server: n.cfg.ID, Seed: binary.NativeEndian.Uint64(seed[:]), Lease: int64(n.cfg.viewLease()),
+			Server: n.cfg.ID, Seed: binary.NativeEndian.Uint64(seed[:]), Lease: int64(n.cfg.ViewLease),
 			Host: name[:min(len(name), registry.MaxText)], PID: int64(os.Getpid()),
 		}),
 	}
@@ -102,14 +107,14 @@ func (l *live) with(input func(h *host.Host, now int64)) {
 // leave has this server give up its seat. It waits until clients that hold something have
 // left or lost it, and the leader has ended the seat, for two leases at most.
 func (l *live) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 2*l.node.cfg.viewLease())
+	ctx, cancel := context.WithTimeout(ctx, 2*l.node.cfg.ViewLease)
 	defer cancel()
 	l.with(func(h *host.Host, now int64) { h.Leave(now) })
 	select {
 	case <-l.left:
 	case <-l.node.done:
 	case <-ctx.Done():
-		l.node.log.Warn("this server stops before its seat has ended: what its clients hold by algorithms is free when the lease of the seat is over", "lease", l.node.cfg.viewLease())
+		l.node.log.Warn("this server stops before its seat has ended: what its clients hold by algorithms is free when the lease of the seat is over", "lease", l.node.cfg.ViewLease)
 	}
 }
 

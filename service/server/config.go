@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/replica"
 )
 
@@ -52,6 +53,10 @@ type Config struct {
 	// Election is how long a follower waits in vain for a heartbeat before it
 	// stands for election: this long to twice as long [4 heartbeats].
 	Election time.Duration
+	// ViewLease is the lease of the seat by which this server guards locks by algorithms:
+	// when it crashes, others get the locks that its clients held after so long [6 Election,
+	// at least 1.2 s]. Servers may differ.
+	ViewLease time.Duration
 
 	// TLSCert and TLSKey are files in PEM; they make clients use TLS. TLSCA, if
 	// given, has the certificates that must vouch for clients.
@@ -143,6 +148,7 @@ func (c Config) WithDefaults() Config {
 	}
 	set(&c.Heartbeat, c.factor()*defaultHeartbeat)
 	set(&c.Election, 4*c.Heartbeat)
+	set(&c.ViewLease, node.LeastViewLease(c.Election))
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}

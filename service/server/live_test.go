@@ -15,11 +15,17 @@ import (
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
+// longLease is that of the seat of server 2.
+const longLease = 9 * time.Second
+
 // live returns a cluster at the level of locks that algorithms guard.
 func live(t *testing.T, n int) *servertest.Cluster {
 	c := servertest.Start(t, n, func(cfg *server.Config) {
 		cfg.ExperimentalLive, cfg.Limits.LevelSoak = true, 1e6
 		cfg.Election = time.Second // nobody renews here, and the lease is six times that
+		if cfg.ID == 2 {
+			cfg.ViewLease = longLease // servers may differ
+		}
 	})
 	client := dial(t, c.Address(1), nil)
 	servertest.Eventually(t, "the level is 3", func() bool {
@@ -95,6 +101,9 @@ func TestHomes(t *testing.T) {
 		t.Errorf("a server without a seat welcomes with %v and parts with %v, %v", early.welcome, early.farewell, err)
 	}
 	v := setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Algorithm: "ricart-agrawala"})
+	if s, err := clients[1].Status(within(t), &api.StatusRequest{}); err != nil || s.GetHome().GetRemainingNs() <= 6e9 {
+		t.Errorf("the seat with the long lease has %v left, %v", time.Duration(s.GetHome().GetRemainingNs()), err)
+	}
 	for i, m := range v.GetMembers() {
 		if m.GetServer() != uint64(i+1) || m.GetClientAddress() != c.Address(i+1) || len(m.GetId()) != 16 {
 			t.Errorf("member %d is %v", i, m)
@@ -102,7 +111,7 @@ func TestHomes(t *testing.T) {
 	}
 
 	one, two := attachHome(t, clients[0]), attachHome(t, clients[1])
-	if w := one.welcome; len(w.GetSeat()) != 16 || w.GetLeaseNs() < 1.2e9 || string(w.GetSeat()) == string(two.welcome.GetSeat()) {
+	if w := one.welcome; len(w.GetSeat()) != 16 || w.GetLeaseNs() != 6e9 || two.welcome.GetLeaseNs() != int64(longLease) || string(w.GetSeat()) == string(two.welcome.GetSeat()) {
 		t.Errorf("got %v", w)
 	}
 	one.do(open(time.Minute), api.Code_CODE_OK)

@@ -154,7 +154,7 @@ func (s *Server) startNode(secrets *secrets, from origin) (err error) {
 	s.node, err = node.Start(node.Config{
 		ID: s.cfg.ID, Cluster: from.cluster, Peers: from.peers, Joined: from.joined, UID: from.uid, Dir: s.cfg.Data,
 		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient, Calls: s.calls.conns,
-		ClientAddress: s.cfg.Advertise, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election, StateLimit: s.cfg.StateLimit,
+		ClientAddress: s.cfg.Advertise, Heartbeat: s.cfg.Heartbeat, Election: s.cfg.Election, ViewLease: s.cfg.ViewLease, StateLimit: s.cfg.StateLimit,
 		Memory: s.cfg.Memory, Build: s.cfg.Version, Log: s.log, Limits: s.cfg.Limits,
 	})
 	return err

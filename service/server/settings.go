@@ -42,6 +42,7 @@ var Settings = []Setting{
 	text("preset", "lan, or wan for times ten times as long (default lan)", func(c *Config) *string { return &c.Preset }),
 	span("heartbeat", "time between two heartbeats of the leader (default 50ms)", func(c *Config) *time.Duration { return &c.Heartbeat }),
 	span("election-timeout", "how long to wait for a heartbeat before an election (default: 4 heartbeats)", func(c *Config) *time.Duration { return &c.Election }),
+	span("view-lease", "how long the locks that algorithms guard stay with the clients of this server if it crashes (default: 6 election timeouts, at least 1.2s)", func(c *Config) *time.Duration { return &c.ViewLease }),
 	text("tls-cert", "file with this server's certificate for clients, which then must use TLS", func(c *Config) *string { return &c.TLSCert }),
 	text("tls-key", "file with the private key of --tls-cert", func(c *Config) *string { return &c.TLSKey }),
 	text("tls-ca", "file with the certificates that must vouch for clients", func(c *Config) *string { return &c.TLSCA }),

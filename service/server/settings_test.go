@@ -44,6 +44,7 @@ peer-advertise = "127.0.0.1:4"
 preset = "wan"
 heartbeat = "70ms"
 election-timeout = "1s"
+view-lease = "9s"
 tls-cert = "a"
 tls-key = "b"
 tls-ca = "c"
@@ -62,7 +63,7 @@ pprof = "127.0.0.1:6060"
 	want := Config{
 		ID: 2, ClusterName: "prod", Data: "d", Listen: "127.0.0.1:1", Advertise: "127.0.0.1:2",
 		Peers: "1=127.0.0.1:3,2=127.0.0.1:4", PeerListen: "127.0.0.1:5", PeerAdvertise: "127.0.0.1:4",
-		Preset: "wan", Heartbeat: 70 * time.Millisecond, Election: time.Second,
+		Preset: "wan", Heartbeat: 70 * time.Millisecond, Election: time.Second, ViewLease: 9 * time.Second,
 		TLSCert: "a", TLSKey: "b", TLSCA: "c", PeerCert: "e", PeerKey: "f", PeerCA: "g",
 		Insecure: true, StateLimit: 64 << 20, LogLevel: "warn", LogFormat: "json", Pprof: "127.0.0.1:6060",
 	}
@@ -182,6 +183,9 @@ func TestWrongConfigurationsAreRefused(t *testing.T) {
 		{Config{Pprof: "6060"}, `pprof: "6060" is not "host:port"`},
 		{Config{Preset: "moon"}, `preset: "moon" is none`},
 		{Config{Heartbeat: time.Millisecond}, "heartbeat: 1ms is out of range"},
+		{Config{ViewLease: time.Second}, "view-lease: 1s: must be between 1.2s, which a change of leaders may take, and 1m0s"},
+		{Config{ViewLease: 2 * time.Minute}, "view-lease: 2m0s: must be between 1.2s"},
+		{Config{Election: 2 * time.Second, ViewLease: 10 * time.Second}, "view-lease: 10s: must be between 12s"},
 		{Config{Election: 60 * time.Millisecond}, "election-timeout: 60ms is out of range: give twice the heartbeat"},
 		{Config{TLSCert: "a"}, "tls-cert and tls-key: give both or none"},
 		{Config{TLSCA: "a"}, "tls-ca: clients can show certificates only over TLS"},

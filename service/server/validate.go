@@ -118,6 +118,8 @@ func (c Config) checkTimes() error {
 		return fmt.Errorf("heartbeat: %v is out of range: give 5ms to 1m", c.Heartbeat)
 	case c.Election < 2*c.Heartbeat || c.Election > time.Hour:
 		return fmt.Errorf("election-timeout: %v is out of range: give twice the heartbeat, which is %v, to 1h", c.Election, c.Heartbeat)
+	case c.ViewLease < node.LeastViewLease(c.Election) || c.ViewLease > node.MostViewLease(c.Election):
+		return fmt.Errorf("view-lease: %v: must be between %v, which a change of leaders may take, and %v", c.ViewLease, node.LeastViewLease(c.Election), node.MostViewLease(c.Election))
 	}
 	return nil
 }
