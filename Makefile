@@ -223,6 +223,11 @@ comparison: go-version ## write docs/comparison.md: what the algorithms cost, me
 	$(GO) run ./cmd/conclave compare -n 10 --markdown > docs/comparison.md.new
 	mv docs/comparison.md.new docs/comparison.md
 
+.PHONY: guards
+guards: go-version ## write docs/guards-measured.md: what the algorithms send between real servers, and how long that takes
+	$(GO) run ./cmd/conclave compare --live -n 3 --markdown > docs/guards-measured.md.new
+	mv docs/guards-measured.md.new docs/guards-measured.md
+
 .PHONY: elections
 elections: go-version ## write docs/elections.md: what the elections cost, measured
 	$(GO) run ./cmd/conclave compare --elections -n 8 --markdown > docs/elections.md.new

@@ -75,7 +75,7 @@ func Live(ctx context.Context, cfg LiveConfig) (report LiveReport, err error) {
 	if l.report.PingMS, err = measureRPC(ctx, conclave.Config{Servers: l.cluster.Addresses()}, time.Second); err != nil {
 		return LiveReport{}, err
 	}
-	if err := l.measureGuard(ctx, nil, ""); err != nil {
+	if err := l.measureAgreement(ctx); err != nil {
 		return LiveReport{}, fmt.Errorf("agreement: %w", err)
 	}
 	for _, spec := range cfg.Specs {
@@ -88,6 +88,9 @@ func Live(ctx context.Context, cfg LiveConfig) (report LiveReport, err error) {
 				return LiveReport{}, fmt.Errorf("%s: %w", titled(spec.Name, mode), err)
 			}
 		}
+	}
+	if err := l.measureAgreement(ctx); err != nil { // the machine may have changed its pace
+		return LiveReport{}, fmt.Errorf("agreement: %w", err)
 	}
 	return l.report, nil
 }
@@ -105,6 +108,7 @@ type livery struct {
 	cluster *local.Cluster
 	control *conclave.Client
 	clients []*conclave.Client // by rank
+	agreed  *liveRun
 	report  LiveReport
 }
 
@@ -170,48 +174,47 @@ func (l *livery) end() (err error) {
 	return err
 }
 
-// measureGuard measures under one guard, agreement if there is no Spec, and removes it
-// afterwards: machines that are left over would go on sending.
-func (l *livery) measureGuard(ctx context.Context, spec *process.Spec, mode string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	run := &liveRun{livery: l, name: "compare/agreement/lock", askers: l.clients}
-	time := LiveTime{Guard: "agreement"}
-	if spec != nil {
-		prefix := "compare/" + spec.Name + "/"
-		rows, err := measure.Served(spec, l.Servers, mode)
-		if err != nil {
-			return err
-		}
-		run.rows, run.prefix, run.name = rows, prefix, prefix+"lock"
-		run.askers = nil
-		for _, rank := range measure.Requesters(spec, l.Servers) {
-			run.askers = append(run.askers, l.clients[rank])
-		}
-		time.Guard = titled(spec.Name, mode)
-		if err := l.guard(ctx, prefix, conclave.Use{Algorithm: spec.Name, Options: optionsOf(spec, mode)}); err != nil {
-			return err
-		}
+// measureAgreement measures under agreement, once more each time.
+func (l *livery) measureAgreement(ctx context.Context) error {
+	if l.agreed == nil {
+		l.agreed = &liveRun{livery: l, name: "compare/agreement/lock", askers: l.clients}
+		l.report.Times = append(l.report.Times, LiveTime{})
 	}
-	if err := errors.Join(run.idle(ctx), run.saturated(ctx)); err != nil {
+	err := l.agreed.both(ctx)
+	if err == nil {
+		l.report.Times[0] = l.agreed.times("agreement")
+	}
+	return err
+}
+
+// measureGuard measures under an algorithm, and removes it afterwards: machines that are
+// left over would go on sending.
+func (l *livery) measureGuard(ctx context.Context, spec *process.Spec, mode string) error {
+	rows, err := measure.Served(spec, l.Servers, mode)
+	if err != nil {
 		return err
 	}
-	time.AcquireMS, time.HandoffMS = middle(run.acquires), middle(run.handoffs)
-	time.RoundTrips = round(time.AcquireMS / l.report.PingMS)
-	l.report.Times = append(l.report.Times, time)
-	for i, row := range run.rows {
+	prefix := "compare/" + spec.Name + "/"
+	run := &liveRun{livery: l, rows: rows, prefix: prefix, name: prefix + "lock"}
+	for _, rank := range measure.Requesters(spec, l.Servers) {
+		run.askers = append(run.askers, l.clients[rank])
+	}
+	if err := l.guard(ctx, prefix, conclave.Use{Algorithm: spec.Name, Options: optionsOf(mode)}); err != nil {
+		return err
+	}
+	if err := run.both(ctx); err != nil {
+		return err
+	}
+	for i, row := range rows {
 		l.report.Messages = append(l.report.Messages, LiveRow{row.Instead(run.messages[i]), row.Measured})
 	}
-	fmt.Fprintf(l.Progress, "%s: measured\n", time.Guard)
-	if spec == nil {
-		return nil
-	}
-	return l.guard(ctx, run.prefix, conclave.Use{})
+	l.report.Times = append(l.report.Times, run.times(titled(spec.Name, mode)))
+	return l.guard(ctx, prefix, conclave.Use{})
 }
 
 // optionsOf are those with which the formulas hold that measure.Served returns: the first
 // member coordinates, whose clients do not ask.
-func optionsOf(spec *process.Spec, mode string) string {
+func optionsOf(mode string) string {
 	options := "coordinator=first"
 	if mode != "" {
 		options += ",mode=" + mode

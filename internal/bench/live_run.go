@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,23 @@ type liveRun struct {
 
 	messages           []float64
 	acquires, handoffs []time.Duration
+}
+
+// both measures in both regimes.
+func (r *liveRun) both(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := r.idle(ctx); err != nil {
+		return err
+	}
+	return r.saturated(ctx)
+}
+
+func (r *liveRun) times(guard string) LiveTime {
+	fmt.Fprintf(r.Progress, "%s: measured\n", guard)
+	t := LiveTime{Guard: guard, AcquireMS: middle(r.acquires), HandoffMS: middle(r.handoffs)}
+	t.RoundTrips = round(t.AcquireMS / r.report.PingMS)
+	return t
 }
 
 // idle has the clients enter in turn, each when all is quiet: once before it is measured.

@@ -3,9 +3,11 @@ package bench
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // liveTable is one of the tables of a LiveReport.
@@ -40,6 +42,15 @@ coordinates do not ask. (!) marks what is not as the formula says; "-" is no for
 Agreement sends log entries and not messages of an algorithm.
 `
 
+const liveIntro = `# What the algorithms send between servers, measured
+
+Written by ` + "`make guards`" + ` on %[1]s: %[2]d servers, each with one client, as processes on one
+machine with %[3]d processors, which had other work as well. The times of another machine are
+others; messages are the same everywhere. [guards.md](guards.md) tells which algorithm to
+choose.
+
+`
+
 // Text writes the report for a terminal.
 func (r *LiveReport) Text(w io.Writer) error {
 	for _, t := range r.tables() {
@@ -59,6 +70,7 @@ func (r *LiveReport) Text(w io.Writer) error {
 
 // Markdown writes the report for a document.
 func (r *LiveReport) Markdown(w io.Writer) error {
+	fmt.Fprintf(w, liveIntro, time.Now().UTC().Format(time.DateOnly), r.Servers, runtime.NumCPU())
 	for _, t := range r.tables() {
 		fmt.Fprintf(w, "%s:\n\n", t.title)
 		for i, row := range t.rows {

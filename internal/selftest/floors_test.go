@@ -51,7 +51,7 @@ internal/model:        lab/check process algorithm internal/longrun
 
 # The words for what a Spec declares, and the pages made of them.
 internal/describe:     process
-internal/pages:        internal/describe process trace algorithm algorithm/broken lab/scenario
+internal/pages:        internal/describe process trace algorithm algorithm/broken lab/measure lab/scenario
 internal/pages/cmd:    internal/pages algorithm
 
 # The engine of the lab's page: requests in, frames out.

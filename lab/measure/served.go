@@ -73,3 +73,22 @@ func (r Row) Instead(measured float64) Row {
 	r.Measured = measured
 	return r
 }
+
+// Formulas returns what the Spec says of the metrics with which a user chooses among the
+// algorithms that servers run, as text: "-" where it says nothing that holds whatever time
+// a message takes. They are in the order messages per entry idle and saturated, client
+// delay, synchronization delay.
+func Formulas(spec *process.Spec, mode string) (texts [4]string) {
+	if mode == "" {
+		mode = option(spec, "mode")
+	}
+	for i, of := range [...]struct {
+		regime sim.Regime
+		metric process.Metric
+	}{{sim.Idle, process.MessagesPerEntry}, {sim.Saturated, process.MessagesPerEntry}, {sim.Idle, process.ClientDelay}, {sim.Saturated, process.SyncDelay}} {
+		s := &subject{spec: spec, setting: setting{mode: mode, regime: of.regime, coordinators: spec.Name == majority.Spec.Name}}
+		r := Row{Cost: s.always(of.metric)}
+		texts[i] = r.formula()
+	}
+	return texts
+}

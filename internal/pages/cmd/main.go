@@ -1,9 +1,10 @@
-// Command cmd writes docs/algorithms and docs/broken.md from the Specs and scenarios of
+// Command cmd writes docs/algorithms, docs/broken.md and docs/guards.md from the Specs and scenarios of
 // this repository, in which it is started. It is what "make pages" runs. Arguments are the
 // names of the algorithms that get new pages; without any, all do that have none.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -14,7 +15,7 @@ import (
 func main() {
 	left, err := pages.Write(".", algorithm.All, os.Args[1:]...)
 	if err == nil {
-		err = pages.WriteBroken(".")
+		err = errors.Join(pages.WriteBroken("."), pages.WriteGuards("."))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pages:", err)
