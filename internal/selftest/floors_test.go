@@ -56,7 +56,7 @@ internal/pages/cmd:    internal/pages algorithm
 
 # The engine of the lab's page: requests in, frames out.
 lab/course: # lessons and challenges, which are data
-lab/engine:            lab/course lab/scenario lab/sim lab/check trace trace/journal process algorithm algorithm/broken internal/describe scenarios
+lab/engine:            lab/course lab/scenario lab/sim lab/check lab/check/audit lab/measure trace trace/journal process algorithm algorithm/broken internal/describe scenarios
 lab/host:              lab/engine # serves the engine on loopback
 web/wasm:              lab/engine # and this in a worker of a browser
 

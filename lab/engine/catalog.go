@@ -47,6 +47,7 @@ func (e *Engine) all(*Request) (Frame, error) {
 		for k := sim.Crash; k <= sim.SlowDisk; k++ {
 			c.Faults = append(c.Faults, k.String())
 		}
+		c.addTables()
 		e.catalog = c
 	}
 	return Frame{Head: e.catalog}, nil

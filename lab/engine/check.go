@@ -124,9 +124,7 @@ func checked(c *Check, r *check.Result) Checked {
 	}
 	if r.Path != nil {
 		done.Scenario, done.Steps, done.Fate = string(r.Scenario()), len(r.Path.Steps), r.PointOfNoReturn()
-		for _, t := range r.Story() {
-			done.Story = append(done.Story, Told{t.Step, t.Record, t.Text})
-		}
+		done.Story = storyOf(r)
 		if r.NoReturn >= 0 {
 			done.NoReturn = &r.NoReturn
 		}

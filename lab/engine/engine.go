@@ -171,7 +171,7 @@ type named struct {
 var calls map[string]named
 
 var callNames = []string{
-	CallHello, CallCatalog, CallParse, CallOpen, CallMore, CallDescribe, CallStates, CallFind, CallHash, CallExport, CallCheck, CallEdit, CallTurns, CallCourse, CallGrade, CallClose, CallCancel,
+	CallHello, CallCatalog, CallParse, CallOpen, CallMore, CallDescribe, CallStates, CallFind, CallHash, CallExport, CallCheck, CallAudit, CallMeasure, CallEdit, CallTurns, CallCourse, CallGrade, CallClose, CallCancel,
 }
 
 func init() {
@@ -187,6 +187,8 @@ func init() {
 		CallHash:     {answer: (*Engine).hash},
 		CallExport:   {work: (*Engine).export},
 		CallCheck:    {answer: (*Engine).check},
+		CallAudit:    {answer: (*Engine).audit},
+		CallMeasure:  {answer: (*Engine).measure},
 		CallEdit:     {answer: (*Engine).edit},
 		CallTurns:    {work: (*Engine).turns},
 		CallCourse:   {answer: (*Engine).lessons},

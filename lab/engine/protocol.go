@@ -42,6 +42,8 @@ type Request struct {
 	Format  string  `json:"format,omitempty"`
 	Request *uint64 `json:"request,omitempty"`
 	Check   *Check  `json:"check,omitempty"`
+	Audit   *Audit  `json:"audit,omitempty"`
+	Measure *Sizing `json:"measure,omitempty"`
 	Edit    *Edit   `json:"edit,omitempty"`
 
 	Challenge string `json:"challenge,omitempty"`
@@ -60,6 +62,8 @@ const (
 	CallHash     = "hash"     // Run, At; answer: Hash
 	CallExport   = "export"   // Run, Format, [From], [To]; answer: Exported, the file is the body
 	CallCheck    = "check"    // Check; answer: CheckProgress, Checked
+	CallAudit    = "audit"    // Audit; answer: Audited
+	CallMeasure  = "measure"  // Measure; answer: Measured
 	CallEdit     = "edit"     // Run, At, Edit, Text, [Name]: the scenario of the run; answer: Edited
 	CallTurns    = "turns"    // Run, At: what could happen after this record; answer: Turns
 	CallCourse   = "course"   // answer: Course
@@ -136,6 +140,10 @@ type Catalog struct {
 	Properties []string        `json:"properties"`
 	Faults     []string        `json:"faults"`
 	Scenarios  []Scenario      `json:"scenarios"`
+	// Audited are the algorithms of audit, and Measured those of measure.
+	Audited     []string     `json:"audited"`
+	Assumptions []Assumption `json:"assumptions"`
+	Measured    []string     `json:"measured"`
 }
 
 // Broken is a variant of an algorithm with a mistake.

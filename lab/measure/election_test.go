@@ -37,7 +37,7 @@ func checkElection(t *testing.T, rows []Row) {
 	for i := range rows {
 		r := &rows[i]
 		if !r.Within() {
-			t.Errorf("%s, N = %d, %s, %s: measured %v, theory %s = %s", r.Algorithm, r.N, r.Regime, r.Metric, r.Measured, r.formula(), r.expected())
+			t.Errorf("%s, N = %d, %s, %s: measured %v, theory %s = %s", r.Algorithm, r.N, r.Regime, r.Metric, r.Measured, r.Formula(), r.expected())
 		}
 		if r.Theory == nil && r.Bounds == nil && r.Metric == Messages {
 			t.Errorf("%s, %s: the Spec says nothing of messages", r.Algorithm, r.Regime)

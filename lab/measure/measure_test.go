@@ -89,7 +89,7 @@ func outside(rows []Row) []string {
 	for i := range rows {
 		if r := &rows[i]; !r.Within() {
 			complaints = append(complaints, fmt.Sprintf("N = %d, %s, mode %q, %s: %s is %v, theory %s = %s",
-				r.N, r.Regime, r.Mode, r.Setting, r.Metric, r.Measured, r.formula(), r.expected()))
+				r.N, r.Regime, r.Mode, r.Setting, r.Metric, r.Measured, r.Formula(), r.expected()))
 		}
 	}
 	return complaints

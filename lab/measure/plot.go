@@ -59,7 +59,7 @@ func curvesOf(rows []Row, regime string) []curve {
 		at := slices.IndexFunc(curves, func(c curve) bool { return c.name == r.Algorithm })
 		if at < 0 {
 			at = len(curves)
-			curves = append(curves, curve{name: r.Algorithm, formula: r.formula()})
+			curves = append(curves, curve{name: r.Algorithm, formula: r.Formula()})
 		}
 		curves[at].points = append(curves[at].points, r)
 	}

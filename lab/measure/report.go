@@ -51,7 +51,7 @@ func (r *Row) cells() []string {
 	if !r.Within() {
 		measured += " (!)"
 	}
-	return []string{r.Algorithm, strconv.Itoa(r.N), r.Regime, r.said(), r.formula(), r.expected(), measured}
+	return []string{r.Algorithm, strconv.Itoa(r.N), r.Regime, r.said(), r.Formula(), r.expected(), measured}
 }
 
 // said is what the documents say, each figure once, with a mark at those that
@@ -76,7 +76,8 @@ func (r *Row) said() string {
 	return strings.Join(figures, "; ")
 }
 
-func (r *Row) formula() string {
+// Formula is what the Spec says of the figure, as text, or a dash.
+func (r *Row) Formula() string {
 	switch {
 	case r.Cost == nil:
 		return "-"

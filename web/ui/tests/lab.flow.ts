@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { encode, plainView } from "../src/url/codec";
 import { lab as strings } from "../src/strings/lab";
+import { tables } from "../src/strings/tables";
 import { accessible, flow, picture, repository, sizes, useBrowser } from "./browser";
 import { built, exported, native, type Host } from "./hosts";
 
@@ -547,4 +548,16 @@ describe("the lab as a static site", () => {
     await accessible(page);
     await picture(page, "docs/lab/no-engine.png");
   }, { expected: /404|Failed to load|worker/i });
+
+  flow(
+    "searches the cell of the audit that an address names",
+    () => site?.origin ?? "",
+    async (page) => {
+      if (!site) return;
+      await page.goto(site.url("1/audit?states=2000&filter=raymond&algorithm=raymond&without=no%20crash"));
+      await page.getByText(/^✗ Violated: progress, after \d+ steps?\.$/).waitFor();
+      await page.getByRole("button", { name: tables.audit.openRun }).click();
+      await page.locator(".badge").getByText(strings.badge.violated("progress")).waitFor();
+    },
+  );
 });

@@ -16,6 +16,8 @@ export interface Request {
   format?: string;
   request?: number;
   check?: Check;
+  audit?: { algorithm: string; assumption: string; states?: number };
+  measure?: { algorithm: string; n: number };
   edit?: Edit;
   challenge?: string;
 }
@@ -214,6 +216,48 @@ export interface Catalog {
   algorithms: AlgorithmView[];
   broken: Broken[];
   scenarios: Scenario[];
+  /** The algorithms that can be audited, the assumptions, and the algorithms that can be measured. */
+  audited: string[];
+  assumptions: { name: string; dropped: string }[];
+  measured: string[];
+}
+
+/** A cell of the table of conclave audit. */
+export interface Audited {
+  algorithm: string;
+  assumption: string;
+  verdict: "proved" | "violated" | "bounded" | "does not apply" | "not audited";
+  live: boolean;
+  why?: string;
+  bounds?: string;
+  property?: string;
+  text?: string;
+  steps?: number;
+  few_timeouts?: string;
+  beyond?: string;
+  core?: string;
+  needed: boolean;
+  refuted: boolean;
+  /** The outcome in a few words. */
+  short: string;
+  /** The scenario of a violation. */
+  found?: string;
+  story?: { step: number; record: number; text: string }[];
+  command: string;
+}
+
+/** What was measured of one metric in one regime. */
+export interface Figure {
+  algorithm: string;
+  n: number;
+  regime: "idle" | "saturated";
+  metric: string;
+  theory: number | null;
+  bounds: [number, number] | null;
+  measured: number;
+  formula: string;
+  within: boolean;
+  said?: { text: string; wrong?: string }[];
 }
 
 export interface Header {

@@ -50,7 +50,7 @@ export class Lab {
   readonly branches = new Branches();
   readonly choosing = new Choosing(this);
 
-  page: "gallery" | "learn" | "compare" | "run" | "check" | "trouble" = $state("gallery");
+  page: "gallery" | "learn" | "compare" | "run" | "check" | "audit" | "charts" | "trouble" = $state("gallery");
   /** The lesson that is shown and its step, from 1; no lesson: the list of all. */
   lesson: { id: string; step: number } = $state.raw({ id: "", step: 1 });
   /** The scenarios that are shown side by side. */
@@ -130,7 +130,8 @@ export class Lab {
   /** The record of which everything is on the screen: states and sentence. */
   known = $derived(this.states?.run === this.run && this.states?.at === this.cursor && (this.cursor === 0 || this.sentence !== undefined) ? this.cursor : undefined);
 
-  #others: Others = [];
+  /** What the address says that this place does not know, or that a screen reads itself. */
+  others: Others = $state.raw([]);
   #horizon: number | undefined; // how many records of the run are shown
   #wanted = 0;
   #hash: string | undefined;
@@ -170,7 +171,7 @@ export class Lab {
       return;
     }
     const place = decoded.place;
-    this.#others = place.others;
+    this.others = place.others;
     this.page = place.page;
     if (place.page === "compare") this.pair = place.ids;
     if (place.page === "learn") this.lesson = { id: place.lesson, step: place.step };
@@ -490,14 +491,14 @@ export class Lab {
 
   /** place is where the lab is, as a URL keeps it. */
   place(): Place {
-    if (this.page !== "run") return { page: "gallery", others: this.#others };
+    if (this.page !== "run") return { page: "gallery", others: this.others };
     return {
       page: "run",
       source: this.source,
       cursor: this.cursor,
       ...(this.pick ? { pick: this.pick } : {}),
       view: { ...plainView, axis: this.axis, embed: this.embed },
-      others: this.#others,
+      others: this.others,
     };
   }
 

@@ -25,6 +25,10 @@ describe("a place in a URL", () => {
     expect(await encode(pair)).toBe("#1/compare/mutex%2Flamport/bully");
     expect(await decode("#1/compare/mutex%2Flamport/bully")).toEqual({ place: pair });
     expect((await decode("#1/compare/bully")).problem).toBe("unknown");
+    const audit: Place = { page: "audit", others: [["algorithm", "lamport"], ["without", "FIFO links"]] };
+    expect(await encode(audit)).toBe("#1/audit?algorithm=lamport&without=FIFO%20links");
+    expect(await decode("#1/audit?algorithm=lamport&without=FIFO%20links")).toEqual({ place: audit });
+    expect(await decode("#1/charts")).toEqual({ place: { page: "charts", others: [] } });
     const lesson: Place = { page: "learn", lesson: "voting", step: 3, others: [] };
     expect(await encode(lesson)).toBe("#1/learn/voting/3");
     expect(await decode("#1/learn/voting/3")).toEqual({ place: lesson });

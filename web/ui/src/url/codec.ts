@@ -24,6 +24,8 @@ export type Place =
   | { page: "compare"; ids: readonly [string, string]; others: Others }
   /** A search; what it asks for stands in others, as the screen reads it. */
   | { page: "check"; algorithm: string; others: Others }
+  /** Tables and charts of many algorithms; what is chosen stands in others. */
+  | { page: "audit" | "charts"; others: Others }
   | {
       page: "run";
       source: Source;
@@ -53,6 +55,7 @@ export async function encode(place: Place): Promise<string> {
   if (place.page === "learn") path = `${version}/learn` + (place.lesson ? `/${encodeURIComponent(place.lesson)}/${place.step}` : "");
   if (place.page === "compare") path = `${version}/compare/${place.ids.map(encodeURIComponent).join("/")}`;
   if (place.page === "check") path = `${version}/check/${encodeURIComponent(place.algorithm)}`;
+  if (place.page === "audit" || place.page === "charts") path = `${version}/${place.page}`;
   if (place.page === "run") {
     path = `${version}/run/` + (await encodeSource(place.source));
     if (place.cursor > 0) params.push(["t", String(place.cursor)]);
@@ -90,6 +93,7 @@ export async function decode(fragment: string): Promise<Decoded> {
     return { problem, detail: made, partial: rest };
   }
   const [page = "", name = ""] = splitOnce(rest, "/");
+  if ((page === "audit" || page === "charts") && name === "") return { place: { page, others: params } };
   if (page === "gallery" && name === "") return { place: { page, others: params } };
   if (page === "learn") {
     const [lesson = "", step = ""] = splitOnce(name, "/");

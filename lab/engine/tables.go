@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/lab/check"
+	"github.com/conclave-io/conclave/lab/check/audit"
+	"github.com/conclave-io/conclave/lab/measure"
+	"github.com/conclave-io/conclave/process"
+)
+
+// addTables adds what audit and measure take.
+func (c *Catalog) addTables() {
+	for _, spec := range audit.Audited(algorithm.All) {
+		c.Audited = append(c.Audited, spec.Name)
+	}
+	for _, a := range audit.Assumptions {
+		c.Assumptions = append(c.Assumptions, Assumption{a.String(), a.Dropped()})
+	}
+	for _, spec := range measure.Mutex(algorithm.All) {
+		c.Measured = append(c.Measured, spec.Name)
+	}
+}
+
+// among finds an algorithm by its name.
+func among(specs []*process.Spec, name string) *process.Spec {
+	if i := slices.IndexFunc(specs, func(s *process.Spec) bool { return s.Name == name }); i >= 0 {
+		return specs[i]
+	}
+	return nil
+}
+
+// audit searches an algorithm without one assumption.
+func (e *Engine) audit(r *Request) (Frame, error) {
+	if r.Audit == nil {
+		return Frame{}, badTable("audit: missing")
+	}
+	spec := among(audit.Audited(algorithm.All), r.Audit.Algorithm)
+	at := slices.IndexFunc(audit.Assumptions, func(a audit.Assumption) bool { return a.String() == r.Audit.Assumption })
+	switch {
+	case spec == nil:
+		return Frame{}, badTable("audit: algorithm: %q: not among those that can be audited", r.Audit.Algorithm)
+	case at < 0:
+		return Frame{}, badTable("audit: assumption: %q: unknown", r.Audit.Assumption)
+	case r.Audit.States > MostAuditStates:
+		return Frame{}, &Problem{Code: CodeLimit, Message: fmt.Sprintf("audit: states: %d: must be at most %d", r.Audit.States, MostAuditStates)}
+	}
+	limits := audit.Default
+	if limits.States = r.Audit.States; limits.States == 0 {
+		limits.States = DefaultAuditStates
+	}
+	if most := int64(e.options.Memory) * 2; most > 0 {
+		limits.Memory = min(check.DefaultMemory, most)
+	}
+	cell := audit.One(e.options.Context, spec, audit.Assumptions[at], limits)
+	done := Audited{
+		View:    audit.Views([]audit.Row{{Spec: spec, Cells: []audit.Cell{cell}}})[0],
+		Short:   cell.Verdict(),
+		Command: fmt.Sprintf("conclave audit %s --states %d", spec.Name, limits.States),
+	}
+	if cell.Outcome == audit.Violated {
+		done.Found = string(cell.Result.Scenario())
+		done.Story = storyOf(cell.Result)
+	}
+	return Frame{Head: done}, nil
+}
+
+// storyOf tells the path of a search.
+func storyOf(r *check.Result) (story []Told) {
+	for _, t := range r.Story() {
+		story = append(story, Told{t.Step, t.Record, t.Text})
+	}
+	return story
+}
+
+// measure runs an algorithm idle and saturated, and sets its figures beside its formulas.
+func (e *Engine) measure(r *Request) (Frame, error) {
+	if r.Measure == nil {
+		return Frame{}, badTable("measure: missing")
+	}
+	spec := among(measure.Mutex(algorithm.All), r.Measure.Algorithm)
+	switch n := r.Measure.N; {
+	case spec == nil:
+		return Frame{}, badTable("measure: algorithm: %q: not among those that are measured", r.Measure.Algorithm)
+	case n < 1 || n > MostMeasured:
+		return Frame{}, &Problem{Code: CodeLimit, Message: fmt.Sprintf("measure: n: %d: must be between 1 and %d", n, MostMeasured)}
+	}
+	rows, err := measure.Algorithm(spec, r.Measure.N)
+	if err != nil {
+		return Frame{}, badTable("measure: %v", err)
+	}
+	done := Measured{Rows: []Figure{}}
+	for i := range rows {
+		figure := Figure{Row: rows[i], Formula: rows[i].Formula(), Within: rows[i].Within()}
+		if rows[i].Cost != nil {
+			for _, f := range rows[i].Cost.Said {
+				figure.Said = append(figure.Said, Said{f.Text, f.Wrong})
+			}
+		}
+		done.Rows = append(done.Rows, figure)
+	}
+	return Frame{Head: done}, nil
+}
+
+func badTable(format string, args ...any) *Problem {
+	return &Problem{Code: CodeRequest, Message: fmt.Sprintf(format, args...)}
+}
