@@ -97,7 +97,7 @@ func (r *Row) Formula() string {
 
 // Expected returns the formula of the Spec, and what it comes to: each "-" if there is
 // none.
-func (r *Row) Expected() (formula, value string) { return r.formula(), r.expected() }
+func (r *Row) Expected() (formula, value string) { return r.Formula(), r.expected() }
 
 func (r *Row) expected() string {
 	switch {

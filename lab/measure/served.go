@@ -88,7 +88,7 @@ func Formulas(spec *process.Spec, mode string) (texts [4]string) {
 	}{{sim.Idle, process.MessagesPerEntry}, {sim.Saturated, process.MessagesPerEntry}, {sim.Idle, process.ClientDelay}, {sim.Saturated, process.SyncDelay}} {
 		s := &subject{spec: spec, setting: setting{mode: mode, regime: of.regime, coordinators: spec.Name == majority.Spec.Name}}
 		r := Row{Cost: s.always(of.metric)}
-		texts[i] = r.formula()
+		texts[i] = r.Formula()
 	}
 	return texts
 }
