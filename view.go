@@ -176,6 +176,9 @@ type SessionInfo struct {
 	// Remaining is what is left before the session expires, or 0 if the
 	// answering server does not know.
 	Remaining time.Duration
+	// Home is the server that keeps the session by itself, for locks that an algorithm
+	// guards; 0 if it is on record.
+	Home uint64
 }
 
 // publicPrefix begins the text of every public id of a session.
@@ -280,6 +283,6 @@ func sessionInfoOf(s *api.Session) SessionInfo {
 	return SessionInfo{
 		ID: publicID(s.GetId()), Owner: s.GetOwner(), Leaving: s.GetLeaving(), TTL: time.Duration(s.GetTtlNs()), Host: s.GetHost(), PID: s.GetPid(),
 		Program: s.GetProgram(), Holds: s.GetHolds(), Waits: s.GetWaits(), Opened: time.Unix(0, s.GetOpenedUnixNs()),
-		Remaining: time.Duration(s.GetRemainingNs()),
+		Remaining: time.Duration(s.GetRemainingNs()), Home: s.GetHome(),
 	}
 }

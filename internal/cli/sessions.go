@@ -151,6 +151,7 @@ type sessionView struct {
 	RemainingMS int64     `json:"remaining_ms"`
 	Holds       uint32    `json:"holds"`
 	Waits       uint32    `json:"waits"`
+	Home        uint64    `json:"home,omitempty"`
 	Opened      time.Time `json:"opened"`
 }
 
@@ -158,20 +159,24 @@ func sessionsJSON(live []conclave.SessionInfo) []sessionView {
 	views := []sessionView{}
 	for _, s := range live {
 		views = append(views, sessionView{
-			s.ID, s.Owner, s.Leaving, s.Host, s.PID, s.Program, s.TTL.Milliseconds(), s.Remaining.Milliseconds(), s.Holds, s.Waits, s.Opened,
+			s.ID, s.Owner, s.Leaving, s.Host, s.PID, s.Program, s.TTL.Milliseconds(), s.Remaining.Milliseconds(), s.Holds, s.Waits, s.Home, s.Opened,
 		})
 	}
 	return views
 }
 
 func sessionsTable(w io.Writer, live []conclave.SessionInfo) error {
-	t := newTable(w, "SESSION", ownerColumn, "HOST", "PID", "PROGRAM", "TTL", "LEFT", "HOLDS", "WAITS", "OPENED", "LEAVING")
+	t := newTable(w, "SESSION", ownerColumn, "HOST", "PID", "PROGRAM", "TTL", "LEFT", "HOLDS", "WAITS", homeColumn, "OPENED", "LEAVING")
 	for _, s := range live {
 		left := "-" // only the leader knows
 		if s.Remaining > 0 {
 			left = s.Remaining.Round(time.Millisecond).String()
 		}
-		t.row(shortID(s.ID), shown(s.Owner), shown(s.Host), number(s.PID), shown(s.Program), s.TTL.String(), left, number(s.Holds), number(s.Waits), since(s.Opened), yes(s.Leaving))
+		home := "-"
+		if s.Home != 0 {
+			home = number(s.Home)
+		}
+		t.row(shortID(s.ID), shown(s.Owner), shown(s.Host), number(s.PID), shown(s.Program), s.TTL.String(), left, number(s.Holds), number(s.Waits), home, since(s.Opened), yes(s.Leaving))
 	}
 	return t.flush()
 }

@@ -24,12 +24,36 @@ func newStatus(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(statusJSON(s), func(w io.Writer) error { return statusTable(w, s) })
+				return a.printStatus(s, seatsOf(ctx, client, s))
 			})
 		},
 	}
 	a.addJSON(cmd)
 	return cmd
+}
+
+// seatsOf returns which servers guard locks by algorithms. If nobody can tell, the status
+// is shown without them.
+func seatsOf(ctx context.Context, client *conclave.Client, s conclave.Status) (v conclave.View) {
+	if s.Leader != 0 {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		v, _ = client.Homes(ctx)
+	}
+	return v
+}
+
+func (a *app) printStatus(s conclave.Status, v conclave.View) error {
+	shown := statusJSON(s)
+	shown.Seats = seatsJSON(v.Members)
+	return a.print(shown, func(w io.Writer) error {
+		err := statusTable(w, s)
+		if err == nil && len(v.Members) > 0 {
+			fmt.Fprintf(w, "\nalgorithms guard locks in epoch %d\n", v.Epoch)
+			err = writeSeats(w, &v)
+		}
+		return err
+	})
 }
 
 type statusView struct {
@@ -48,6 +72,8 @@ type statusView struct {
 	Version       string       `json:"version"`
 	UptimeMS      int64        `json:"uptime_ms"`
 	Members       []memberView `json:"members"`
+	// Seats are those of the servers that guard locks by algorithms.
+	Seats []seatView `json:"seats,omitempty"`
 }
 
 type memberView struct {

@@ -14,8 +14,11 @@ import (
 	"github.com/conclave-io/conclave"
 )
 
-// ownerColumn is left out of a table in which nothing has an owner.
-const ownerColumn = "OWNER"
+// Columns that are left out of a table in which nothing has an owner, or a home.
+const (
+	ownerColumn = "OWNER"
+	homeColumn  = "HOME"
+)
 
 // table writes aligned columns.
 type table struct {
@@ -30,13 +33,16 @@ func newTable(w io.Writer, head ...string) *table {
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
 
 func (t *table) flush() error {
-	owner := slices.Index(t.rows[0], ownerColumn)
-	owned := func(row []string) bool { return row[owner] != "-" }
-	hide := owner >= 0 && !slices.ContainsFunc(t.rows[1:], owned)
-	for _, row := range t.rows {
-		if hide {
-			row = slices.Delete(row, owner, owner+1)
+	for _, column := range [...]string{ownerColumn, homeColumn} {
+		at := slices.Index(t.rows[0], column)
+		if at < 0 || slices.ContainsFunc(t.rows[1:], func(row []string) bool { return row[at] != "-" }) {
+			continue
 		}
+		for i, row := range t.rows {
+			t.rows[i] = slices.Delete(row, at, at+1)
+		}
+	}
+	for _, row := range t.rows {
 		fmt.Fprintln(t.w, strings.Join(row, "\t"))
 	}
 	return t.w.Flush()

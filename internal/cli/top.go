@@ -29,7 +29,8 @@ func newTop(a *app) *cobra.Command {
 		Short: "Show the cluster live: servers, rates, the locks with the longest queues",
 		Long: `Show the cluster in the terminal, anew in each --interval: the servers with role and
 lag (entries of the log that are committed and not yet on their disk), totals,
-grants and log entries per second, and the locks with the longest queues, with
+grants and log entries per second, the prefixes that algorithms guard with entries per
+second and messages per entry, and the locks with the longest queues, with
 holder, age of the hold and fence. With --elections, elections instead of locks.
 
 q quits. With --once one screen is printed, wherever the output goes; the rates are
@@ -67,6 +68,7 @@ type sample struct {
 	at        time.Time
 	status    conclave.Status
 	resources []conclave.Resource
+	view      conclave.View // empty if nobody can tell
 	err       error
 }
 
@@ -118,6 +120,9 @@ func (t *top) look(ctx context.Context, client *conclave.Client) sample {
 	s := sample{at: time.Now()}
 	if s.status, s.err = client.Status(ctx); s.err == nil {
 		s.resources, s.err = t.of.listAll(ctx, client, "")
+	}
+	if s.err == nil {
+		s.view = seatsOf(ctx, client, s.status)
 	}
 	return s
 }

@@ -92,3 +92,25 @@ func TestTopTellsWhatItCannotKnow(t *testing.T) {
 		}
 	}
 }
+
+// TestTopShowsNamespaces: what all members did between two looks, added up.
+func TestTopShowsNamespaces(t *testing.T) {
+	v := busyCluster(1)
+	view := func(entries, messages uint64) conclave.View {
+		home := &conclave.Home{State: "OPEN", Remaining: time.Second, Paused: 2 * time.Millisecond, Namespaces: []conclave.Namespace{
+			{Prefix: "a/", Algorithm: "lamport", Names: 3, Entries: entries, Messages: messages},
+		}}
+		return conclave.View{Epoch: 7, Members: []conclave.Seat{{Server: 1, Home: home}, {Server: 2, Home: home}, {Server: 3, Problem: "no answer"}}}
+	}
+	v.before.view, v.last.view = view(10, 60), view(30, 180)
+	text := strings.Join(v.lines(0, 40), "\n")
+	for _, want := range []string{"epoch 7  2 of 3 members open  last pause 2ms", "a/         lamport  3      20         6.00"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("top lacks %q:\n%s", want, text)
+		}
+	}
+	v.last.view = view(1, 2) // a server was started again
+	if text := strings.Join(v.lines(0, 40), "\n"); !strings.Contains(text, "a/         lamport  3      -          -") {
+		t.Errorf("top says\n%s", text)
+	}
+}

@@ -50,6 +50,11 @@ func (v *topView) lines(width, height int) []string {
 	}
 	lines = append(lines, aligned(v.servers(), width, 2)...)
 	lines = append(lines, "")
+	if rows := v.namespaces(); len(rows) > 1 {
+		lines = append(lines, clip(v.epoch(), width))
+		lines = append(lines, aligned(rows, width, 0)...)
+		lines = append(lines, "")
+	}
 	rows, more := v.busiest(max(height-len(lines)-2, 0))
 	lines = append(lines, aligned(rows, width, 0, 2)...)
 	if more > 0 {
@@ -104,6 +109,45 @@ func (v *topView) servers() [][]string {
 			lag = number(s.CommitIndex - min(m.MatchIndex, s.CommitIndex))
 		}
 		rows = append(rows, []string{number(m.ID), role(m), shown(m.ClientAddress), yes(connected), lag})
+	}
+	return rows
+}
+
+// epoch says who guards locks by algorithms, and how the last change went.
+func (v *topView) epoch() string {
+	var paused time.Duration
+	open := 0
+	for _, m := range v.last.view.Members {
+		if h := m.Home; h != nil {
+			paused = max(paused, h.Paused)
+			if partOf(h) == "open" {
+				open++
+			}
+		}
+	}
+	return fmt.Sprintf("epoch %d  %d of %d members open  last pause %v", v.last.view.Epoch, open, len(v.last.view.Members), paused.Round(10*time.Microsecond))
+}
+
+// namespaces are the prefixes that algorithms guard, with what happened there between the
+// last two looks. The counters of a server that was started again begin at 0, and then
+// nothing is told.
+func (v *topView) namespaces() [][]string {
+	rows := [][]string{{"NAMESPACE", "GUARD", "NAMES", "ENTRIES/S", "MESSAGES/ENTRY"}}
+	var before []conclave.Namespace
+	if v.before != nil {
+		before = perNamespace(&v.before.view)
+	}
+	for _, n := range perNamespace(&v.last.view) {
+		rate, messages := "-", "-"
+		at := slices.IndexFunc(before, func(b conclave.Namespace) bool { return b.Prefix == n.Prefix })
+		if at >= 0 && n.Entries >= before[at].Entries && n.Messages >= before[at].Messages {
+			entries := float64(n.Entries - before[at].Entries)
+			rate = fmt.Sprintf("%.0f", entries/v.last.at.Sub(v.before.at).Seconds())
+			if entries > 0 {
+				messages = fmt.Sprintf("%.2f", float64(n.Messages-before[at].Messages)/entries)
+			}
+		}
+		rows = append(rows, []string{shown(n.Prefix), n.Algorithm, number(n.Names), rate, messages})
 	}
 	return rows
 }

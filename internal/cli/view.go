@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,13 +16,14 @@ func newView(a *app) *cobra.Command {
 		Hidden: true, // as long as no release reads the level that this needs
 		Short:  "Show which servers guard locks by algorithms",
 		Long: `Show which servers guard locks by algorithms: the epoch, which changes with the members;
-each member and what is left of the lease of its seat; who coordinates, if that was elected;
+each member, what is left of the lease of its seat, and how long locks paused when the epoch
+began; who coordinates, if that was elected;
 and what guards which prefix.`,
 		Example: "  conclave view\n  conclave view --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				v, err := client.View(ctx)
+				v, err := client.Homes(ctx)
 				if err != nil {
 					return err
 				}
@@ -45,16 +45,18 @@ type viewView struct {
 }
 
 type seatView struct {
-	Seat      string `json:"seat"`
-	Server    uint64 `json:"server"`
-	Address   string `json:"client_address"`
-	Remaining string `json:"remaining"`
+	Seat      string    `json:"seat"`
+	Server    uint64    `json:"server"`
+	Address   string    `json:"client_address"`
+	Remaining string    `json:"remaining"`
+	Home      *homeView `json:"home,omitempty"`
+	Problem   string    `json:"problem,omitempty"`
 }
 
 func seatsJSON(seats []conclave.Seat) []seatView {
 	list := []seatView{}
 	for _, s := range seats {
-		list = append(list, seatView{s.ID, s.Server, s.Address, s.Remaining.String()})
+		list = append(list, seatView{s.ID, s.Server, s.Address, s.Remaining.String(), homeJSON(s.Home), s.Problem})
 	}
 	return list
 }
@@ -69,14 +71,7 @@ func writeView(w io.Writer, v *conclave.View) error {
 		fmt.Fprintf(w, ", coordinator %d", v.Coordinator)
 	}
 	fmt.Fprint(w, "\n\n")
-	t := newTable(w, "SERVER", "ADDRESS", "SEAT", "LEASE LEFT", "PART")
-	for _, s := range v.Members {
-		t.row(number(s.Server), shown(s.Address), s.ID, s.Remaining.Round(time.Millisecond).String(), "member")
-	}
-	for _, s := range v.Others {
-		t.row(number(s.Server), shown(s.Address), s.ID, s.Remaining.Round(time.Millisecond).String(), "waits")
-	}
-	if err := t.flush(); err != nil {
+	if err := writeSeats(w, v); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)

@@ -170,6 +170,17 @@ func TestAlgorithmsGuardLocks(t *testing.T) {
 	if said := tell(t, c, "locks", "ray"); !strings.Contains(said, "raymond/held") || !strings.Contains(said, "GUARD") {
 		t.Errorf("locks says %s", said)
 	}
+	for _, command := range [][]string{{"status"}, {"top", "--once", "--interval", "100ms"}, {"view"}} {
+		if said := tell(t, c, command...); !strings.Contains(said, "open") || !strings.Contains(said, "epoch ") {
+			t.Errorf("%s says %s", command[0], said)
+		}
+	}
+	if said := tell(t, c, "top", "--once", "--interval", "100ms"); !strings.Contains(said, "raymond/") || !strings.Contains(said, "MESSAGES/ENTRY") {
+		t.Errorf("top says %s", said)
+	}
+	if said := tell(t, c, "sessions"); !strings.Contains(said, "HOME") {
+		t.Errorf("sessions says %s", said)
+	}
 	tell(t, c, "release", "raymond/held", "--force", "--reason", "it is time")
 	<-held.Context().Done()
 	var revoked *conclave.RevokedError

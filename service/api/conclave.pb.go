@@ -4125,7 +4125,10 @@ type Session struct {
 	// The principal that opened it; empty for an anonymous one.
 	Owner string `protobuf:"bytes,10,opt,name=owner,proto3" json:"owner,omitempty"`
 	// Whether it is being ended by EndSession.
-	Leaving       bool `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Leaving bool `protobuf:"varint,11,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	// The server that keeps the session by itself, for locks that an algorithm guards; 0 if
+	// it is on record.
+	Home          uint64 `protobuf:"varint,12,opt,name=home,proto3" json:"home,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4237,12 +4240,21 @@ func (x *Session) GetLeaving() bool {
 	return false
 }
 
+func (x *Session) GetHome() uint64 {
+	if x != nil {
+		return x.Home
+	}
+	return 0
+}
+
 type EndSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The public id of the session, 16 bytes.
 	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Why, for its owner to read; at most 256 bytes without control characters.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// End a session that this server keeps by itself, and no other.
+	Home          bool `protobuf:"varint,3,opt,name=home,proto3" json:"home,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4289,6 +4301,13 @@ func (x *EndSessionRequest) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *EndSessionRequest) GetHome() bool {
+	if x != nil {
+		return x.Home
+	}
+	return false
 }
 
 type EndSessionResponse struct {
@@ -6023,7 +6042,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05stale\x18\x03 \x01(\bR\x05stale\"X\n" +
 	"\x10SessionsResponse\x120\n" +
 	"\bsessions\x18\x01 \x03(\v2\x14.conclave.v1.SessionR\bsessions\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"\x95\x02\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\xa9\x02\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x15\n" +
 	"\x06ttl_ns\x18\x02 \x01(\x03R\x05ttlNs\x12\x12\n" +
@@ -6036,10 +6055,12 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\fremaining_ns\x18\t \x01(\x03R\vremainingNs\x12\x14\n" +
 	"\x05owner\x18\n" +
 	" \x01(\tR\x05owner\x12\x18\n" +
-	"\aleaving\x18\v \x01(\bR\aleaving\";\n" +
+	"\aleaving\x18\v \x01(\bR\aleaving\x12\x12\n" +
+	"\x04home\x18\f \x01(\x04R\x04home\"O\n" +
 	"\x11EndSessionRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"*\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04home\x18\x03 \x01(\bR\x04home\"*\n" +
 	"\x12EndSessionResponse\x12\x14\n" +
 	"\x05holds\x18\x01 \x01(\rR\x05holds\"\xc9\x01\n" +
 	"\x0eUpgradeRequest\x12:\n" +

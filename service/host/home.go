@@ -271,6 +271,22 @@ func (h *Host) Revoke(now int64, c *registry.Command) (fence uint64, held bool) 
 	return result.Fence, result.Code == registry.OK
 }
 
+// EndSession ends a session of this home at the wish of somebody else: what it waits for is
+// withdrawn, and its holds are asked for as by Revoke (H9). It returns how many holds are
+// left, or why not.
+func (h *Host) EndSession(now int64, c *registry.Command) (holds int, result registry.Result) {
+	defer h.guard()
+	if h.output.Err != nil {
+		return 0, registry.NoSession(c.Session)
+	}
+	h.begin(now)
+	result = h.home.reg.Dismiss(c, &h.home.fx)
+	h.answerAll()
+	h.finish()
+	s, _ := h.home.reg.Session(c.Session)
+	return s.Holds, result
+}
+
 // tend ends sessions whose time is over (H5), tries, and holds that were revoked (H9).
 func (h *Host) tend() {
 	now := h.leaseClock()

@@ -86,6 +86,16 @@ func (h *Host) Explain(name string, waiters int) (res registry.Resource, known b
 	return h.home.reg.Explain(registry.Lock, name, waiters)
 }
 
+// Sessions returns a page of the sessions of this home, after an id, what each has left, in
+// ns, and whether there are more than the limit.
+func (h *Host) Sessions(after registry.SessionID, limit int) (list []registry.Session, left []int64, more bool) {
+	list, more = h.home.reg.Sessions(after, limit)
+	for _, s := range list {
+		left = append(left, h.home.leases.Remaining(s.ID, h.leaseClock()))
+	}
+	return list, left, more
+}
+
 // List returns the locks that clients of this home hold or wait for: those that begin with
 // a prefix, after a name, and whether there are more than the limit.
 func (h *Host) List(prefix, after string, limit, waiters int) (list []registry.Resource, more bool) {

@@ -367,6 +367,20 @@ func (n *Node) RevokeLive(c *registry.Command) (fence uint64, held bool) {
 	return fence, held
 }
 
+// EndLiveSession ends a session of which this server is the home. It returns how many holds
+// are left.
+func (n *Node) EndLiveSession(c *registry.Command) (holds int, result registry.Result) {
+	n.live.with(func(h *host.Host, now int64) { holds, result = h.EndSession(now, c) })
+	return holds, result
+}
+
+// LiveSessions returns a page of the sessions of which this server is the home, after an
+// id, what each has left, in ns, and whether there are more.
+func (n *Node) LiveSessions(after registry.SessionID, limit int) (list []registry.Session, left []int64, more bool) {
+	n.live.with(func(h *host.Host, _ int64) { list, left, more = h.Sessions(after, limit) })
+	return list, left, more
+}
+
 // ExplainLive tells who holds a lock at this server as the home, who waits for it here, and
 // how its last holds ended here.
 func (n *Node) ExplainLive(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {

@@ -72,3 +72,9 @@ func (r *Registry) Revoke(c *Command, fx *Effects) Result {
 	r.frozen = nil
 	return r.revoke(c, fx)
 }
+
+// Dismiss ends a session at the wish of somebody else: see OpEnd.
+func (r *Registry) Dismiss(c *Command, fx *Effects) Result {
+	r.frozen = nil
+	return r.dismiss(c, fx)
+}

@@ -39,10 +39,13 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 		Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), Origin: who.Origin(),
 	}
 	command.Origin.Request = requestOf(ctx, who)
+	if req.GetHome() {
+		return s.endSessionHere(&command)
+	}
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
-	return onLeader(ctx, s, func(ctx context.Context) (*api.EndSessionResponse, error) {
+	answer, err := onLeader(ctx, s, func(ctx context.Context) (*api.EndSessionResponse, error) {
 		if err := s.carryOutAlone(ctx, command); err != nil {
 			return nil, err
 		}
@@ -54,6 +57,10 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 	}, func(ctx context.Context, leader api.ConclaveClient) (*api.EndSessionResponse, error) {
 		return leader.EndSession(ctx, req)
 	})
+	if status.Code(err) == codes.NotFound && !passedOn(ctx) {
+		return s.endSessionAtHome(ctx, req, &command, err)
+	}
+	return answer, err
 }
 
 // requestOf returns the number of a request without a session: what the server drew

@@ -180,6 +180,61 @@ func TestHomes(t *testing.T) {
 	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Remove: true})
 }
 
+// TestHomeSessions: every server lists the sessions that homes keep, and ends them: what
+// one holds is asked for, and what it waits for is withdrawn.
+func TestHomeSessions(t *testing.T) {
+	t.Parallel()
+	c := live(t, 3)
+	clients := []api.ConclaveClient{dial(t, c.Address(1), nil), dial(t, c.Address(2), nil), dial(t, c.Address(3), nil)}
+	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Algorithm: "suzuki-kasami"})
+	one, two := attachHome(t, clients[0]), attachHome(t, clients[1])
+	one.do(open(time.Minute), api.Code_CODE_OK)
+	two.do(open(time.Minute), api.Code_CODE_OK)
+	held := one.granted(one.send(acquire("a/x")))
+	waits := two.send(acquire("a/x"))
+	two.expect(waits, api.Code_CODE_QUEUED)
+
+	list, err := clients[2].Sessions(within(t), &api.SessionsRequest{})
+	ids := make(map[uint64][]byte)
+	for _, s := range list.GetSessions() {
+		if s.GetHome() != 0 {
+			ids[s.GetHome()] = s.GetId()
+		}
+		if s.GetHome() == 1 && (s.GetHolds() != 1 || s.GetRemainingNs() <= 0) {
+			t.Errorf("the holder is %v", s)
+		}
+	}
+	if err != nil || len(ids) != 2 || ids[1] == nil || ids[2] == nil {
+		t.Fatalf("the sessions are %v, %v", list, err)
+	}
+	if page, err := clients[2].Sessions(within(t), &api.SessionsRequest{Limit: 1}); err != nil || len(page.GetSessions()) != 1 || !page.GetMore() {
+		t.Errorf("the first page is %v, %v", page, err)
+	}
+
+	if end, err := clients[2].EndSession(within(t), &api.EndSessionRequest{Id: ids[1], Reason: "it is time"}); err != nil || end.GetHolds() != 1 {
+		t.Fatalf("ending the session that holds: %v, %v", end, err)
+	}
+	if r := one.do(renew(), api.Code_CODE_OK); !slices.Equal(r.GetRevoked(), []uint64{held.GetSequence()}) {
+		t.Errorf("the holder is told %v", r)
+	}
+	one.do(acquire("a/y"), api.Code_CODE_REVOKED)
+	one.do(release(held.GetSequence()), api.Code_CODE_OK)
+	if next := two.granted(waits); next.GetFence() <= held.GetFence() {
+		t.Errorf("fence %d after %d", next.GetFence(), held.GetFence())
+	}
+	_, err = clients[0].EndSession(within(t), &api.EndSessionRequest{Id: ids[1]})
+	if status.Code(err) != codes.NotFound {
+		t.Errorf("ending it once more: %v", err)
+	}
+	if _, err := clients[0].EndSession(within(t), &api.EndSessionRequest{Id: ids[2]}); err != nil {
+		t.Error(err)
+	}
+	third := attachHome(t, clients[2])
+	third.do(open(time.Minute), api.Code_CODE_OK)
+	two.do(release(waits), api.Code_CODE_OK)
+	third.granted(third.send(acquire("a/x")))
+}
+
 // TestGuardsOverJSON: what guards which prefix is set and shown, and refused in one line.
 func TestGuardsOverJSON(t *testing.T) {
 	t.Parallel()

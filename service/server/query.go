@@ -209,9 +209,17 @@ func (s *Server) sessions(ctx context.Context, req *api.SessionsRequest) (*api.S
 			answer.Sessions = append(answer.Sessions, convert.Session(&page[i], left))
 		}
 	}
-	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.SessionsResponse, error) {
+	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.SessionsResponse, error) {
 		return leader.Sessions(ctx, req)
 	})
+	switch {
+	case err != nil:
+	case !passedOn(ctx):
+		s.sessionsAtHomes(ctx, req, after, answer)
+	case req.GetStale(): // a member asks
+		return s.sessionsHere(req, after), nil
+	}
+	return answer, err
 }
 
 // remaining returns what each of some sessions has left, as far as this server knows.

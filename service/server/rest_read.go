@@ -89,7 +89,7 @@ func (s *Server) getSessions(r *http.Request) (any, error) {
 	for _, one := range page.GetSessions() {
 		sessions = append(sessions, sessionJSON{
 			one.GetId(), one.GetOwner(), one.GetLeaving(), spanJSON(one.GetTtlNs()), spanJSON(one.GetRemainingNs()), wallClock(one.GetOpenedUnixNs()),
-			one.GetHost(), one.GetPid(), one.GetProgram(), one.GetHolds(), one.GetWaits(),
+			one.GetHost(), one.GetPid(), one.GetProgram(), one.GetHolds(), one.GetWaits(), one.GetHome(),
 		})
 	}
 	return map[string]any{"sessions": sessions, "more": page.GetMore()}, nil

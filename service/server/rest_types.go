@@ -178,6 +178,8 @@ type sessionJSON struct {
 	Program   string    `json:"program"`
 	Holds     uint32    `json:"holds"`
 	Waits     uint32    `json:"waits"`
+	// Home is the server that keeps it by itself, absent if it is on record.
+	Home uint64 `json:"home,omitempty"`
 }
 
 type memberJSON struct {

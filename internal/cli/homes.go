@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/conclave-io/conclave"
+)
+
+// homeView is what a server does for the locks that algorithms guard.
+type homeView struct {
+	Epoch      uint64          `json:"epoch"`
+	State      string          `json:"state"`
+	Remaining  string          `json:"remaining"`
+	Paused     string          `json:"paused"`
+	Missing    []uint64        `json:"missing,omitempty"`
+	Sessions   uint64          `json:"sessions"`
+	Names      uint64          `json:"names"`
+	Lanes      []laneView      `json:"lanes"`
+	Namespaces []namespaceView `json:"namespaces"`
+}
+
+type laneView struct {
+	Server         uint64 `json:"server"`
+	Up             bool   `json:"up"`
+	Unacknowledged uint64 `json:"unacknowledged"`
+}
+
+type namespaceView struct {
+	Prefix    string `json:"prefix"`
+	Algorithm string `json:"algorithm"`
+	Names     uint64 `json:"names"`
+	Entries   uint64 `json:"entries"`
+	Messages  uint64 `json:"messages"`
+	Others    uint64 `json:"other_messages"`
+}
+
+func homeJSON(h *conclave.Home) *homeView {
+	if h == nil {
+		return nil
+	}
+	v := &homeView{
+		Epoch: h.Epoch, State: h.State, Remaining: h.Remaining.String(), Paused: h.Paused.String(), Missing: h.Missing,
+		Sessions: h.Sessions, Names: h.Names, Lanes: []laneView{}, Namespaces: []namespaceView{},
+	}
+	for _, l := range h.Lanes {
+		v.Lanes = append(v.Lanes, laneView(l))
+	}
+	for _, n := range h.Namespaces {
+		v.Namespaces = append(v.Namespaces, namespaceView(n))
+	}
+	return v
+}
+
+// writeSeats shows the servers that take part, or wait to.
+func writeSeats(w io.Writer, v *conclave.View) error {
+	t := newTable(w, "SERVER", "ADDRESS", "SEAT", "LEASE LEFT", "PART", "CLIENTS", "NAMES", "LAST PAUSE", "LANES")
+	for _, s := range v.Members {
+		part, clients, names, paused, lanes := s.Problem, "-", "-", "-", "-"
+		if h := s.Home; h != nil {
+			part, clients, names, paused, lanes = partOf(h), number(h.Sessions), number(h.Names), h.Paused.Round(10*time.Microsecond).String(), lanesOf(h)
+		}
+		t.row(number(s.Server), shown(s.Address), shortID(s.ID), s.Remaining.Round(time.Millisecond).String(), shown(part), clients, names, paused, lanes)
+	}
+	for _, s := range v.Others {
+		t.row(number(s.Server), shown(s.Address), shortID(s.ID), s.Remaining.Round(time.Millisecond).String(), "waits", "-", "-", "-", "-")
+	}
+	return t.flush()
+}
+
+// partOf says where a member stands.
+func partOf(h *conclave.Home) string {
+	switch {
+	case h.State == "OPEN" && h.Remaining == 0:
+		return "lapsed"
+	case h.State == "RESUMING":
+		return "waits for " + strings.Trim(fmt.Sprint(h.Missing), "[]")
+	}
+	return strings.ToLower(h.State)
+}
+
+// lanesOf says how many of the connections to others are up.
+func lanesOf(h *conclave.Home) string {
+	up := 0
+	for _, l := range h.Lanes {
+		if l.Up {
+			up++
+		}
+	}
+	return fmt.Sprintf("%d of %d", up, len(h.Lanes))
+}
+
+// perNamespace adds up what the members say of each prefix.
+func perNamespace(v *conclave.View) (sums []conclave.Namespace) {
+	for _, s := range v.Members {
+		if s.Home == nil {
+			continue
+		}
+		for _, n := range s.Home.Namespaces {
+			at := slices.IndexFunc(sums, func(sum conclave.Namespace) bool { return sum.Prefix == n.Prefix })
+			if at < 0 {
+				sums = append(sums, n)
+				continue
+			}
+			sum := &sums[at]
+			sum.Names = max(sum.Names, n.Names)
+			sum.Entries, sum.Messages, sum.Others = sum.Entries+n.Entries, sum.Messages+n.Messages, sum.Others+n.Others
+		}
+	}
+	return sums
+}

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// sessionsAtHomes adds to a page of sessions those that members keep by themselves. A
+// member that does not answer is left out.
+func (s *Server) sessionsAtHomes(ctx context.Context, req *api.SessionsRequest, after registry.SessionID, answer *api.SessionsResponse) {
+	here := func(context.Context) (*api.SessionsResponse, error) { return s.sessionsHere(req, after), nil }
+	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.SessionsResponse, error) {
+		return member.Sessions(ctx, &api.SessionsRequest{After: req.GetAfter(), Limit: req.GetLimit(), Stale: true})
+	}) {
+		answer.Sessions = append(answer.Sessions, m.answer.GetSessions()...)
+		answer.More = answer.More || m.answer.GetMore()
+	}
+	slices.SortFunc(answer.Sessions, func(a, b *api.Session) int { return bytes.Compare(a.GetId(), b.GetId()) })
+	if most := limited(req.GetLimit()); len(answer.Sessions) > most {
+		answer.Sessions, answer.More = answer.Sessions[:most], true
+	}
+}
+
+// sessionsHere is what this server says as a home.
+func (s *Server) sessionsHere(req *api.SessionsRequest, after registry.SessionID) *api.SessionsResponse {
+	page, left, more := s.node.LiveSessions(after, limited(req.GetLimit()))
+	answer := &api.SessionsResponse{More: more}
+	for i := range page {
+		one := convert.Session(&page[i], left[i])
+		one.Home = s.cfg.ID
+		answer.Sessions = append(answer.Sessions, one)
+	}
+	return answer
+}
+
+// endSessionAtHome ends a session that is not on record, at the member that keeps it. If
+// none does, the answer is what the leader said.
+func (s *Server) endSessionAtHome(ctx context.Context, req *api.EndSessionRequest, command *registry.Command, unknown error) (*api.EndSessionResponse, error) {
+	here := func(context.Context) (*api.EndSessionResponse, error) { return s.endSessionHere(command) }
+	for _, m := range atMembers(ctx, s, here, func(ctx context.Context, member api.ConclaveClient) (*api.EndSessionResponse, error) {
+		return member.EndSession(ctx, &api.EndSessionRequest{Id: req.GetId(), Reason: req.GetReason(), Home: true})
+	}) {
+		switch {
+		case m.err == nil:
+			return m.answer, nil
+		case status.Code(m.err) != codes.NotFound:
+			unknown = status.Errorf(codes.Unavailable, "server %d did not answer whether it keeps the session: %s", m.server, reason(m.err))
+		}
+	}
+	return nil, unknown
+}
+
+// endSessionHere ends a session that this server keeps as a home.
+func (s *Server) endSessionHere(command *registry.Command) (*api.EndSessionResponse, error) {
+	holds, result := s.node.EndLiveSession(command)
+	if result.Code != registry.OK {
+		return nil, failureOf(result)
+	}
+	return &api.EndSessionResponse{Holds: uint32(holds)}, nil
+}
