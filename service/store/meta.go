@@ -232,15 +232,28 @@ func syncDirectory(dir string) error {
 	return errors.Join(fileutil.Fsync(d), d.Close())
 }
 
+// holder returns the process that has locked a directory, or 0 if it cannot be read.
+func holder(path string) int {
+	b, _ := os.ReadFile(path) // an unreadable name is no name
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	return pid
+}
+
 // lockDirectory takes the directory for this process and writes down who did.
 // The kernel gives the lock back when the process ends, however it ends.
 func lockDirectory(dir string) (*fileutil.LockedFile, error) {
 	path := filepath.Join(dir, "LOCK")
-	lock, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	var lock *fileutil.LockedFile
+	take := func() (err error) {
+		lock, err = fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		return err
+	}
+	err := take()
+	if errors.Is(err, fileutil.ErrLocked) && holder(path) == os.Getpid() {
+		err = unlessForked(take)
+	}
 	if errors.Is(err, fileutil.ErrLocked) {
-		b, _ := os.ReadFile(path) // an unreadable name is no name
-		pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
-		return nil, &LockedError{Dir: dir, PID: pid}
+		return nil, &LockedError{Dir: dir, PID: holder(path)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store: lock data directory: %w", err)

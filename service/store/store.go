@@ -258,21 +258,30 @@ func (s *Store) restore(m meta) (*State, error) {
 	return state, nil
 }
 
-// forkTime is how long the files of a log may stay locked that this process has just
-// closed: a process that is being started elsewhere in the program has all of its files,
-// and their locks, until it runs another program. Nobody else can have them, as the
-// directory is locked.
-const forkTime = 5 * time.Second
+// forkTime is how long a file may stay locked that this process has just closed: a process
+// that is being started elsewhere in the program has all of its files, and their locks,
+// until it runs another program.
+const forkTime = 2 * time.Second
+
+// unlessForked locks files that nobody but this process can have locked.
+func unlessForked(lock func() error) error {
+	err := lock()
+	for began := time.Now(); errors.Is(err, fileutil.ErrLocked) && time.Since(began) < forkTime; {
+		time.Sleep(5 * time.Millisecond)
+		err = lock()
+	}
+	return err
+}
 
 func (s *Store) openLog(start *walpb.Snapshot) ([]*raftpb.Entry, error) {
 	if err := s.removeSpare(); err != nil {
 		return nil, err
 	}
-	w, err := wal.Open(s.zap, s.walDir(), start)
-	for began := time.Now(); errors.Is(err, fileutil.ErrLocked) && time.Since(began) < forkTime; {
-		time.Sleep(5 * time.Millisecond)
+	var w *wal.WAL
+	err := unlessForked(func() (err error) {
 		w, err = wal.Open(s.zap, s.walDir(), start)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("store: open log in %s: %w", s.walDir(), err)
 	}

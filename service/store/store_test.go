@@ -129,9 +129,9 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A process that is being started elsewhere in the program has the locks of a log that was
-// closed, until it runs another program. The log is opened when that is over.
-func TestLogThatAForkStillHas(t *testing.T) {
+// A process that is being started elsewhere in the program has the locks of a store that
+// was closed, until it runs another program. It is opened when that is over.
+func TestFilesThatAForkStillHas(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := mustOpen(t, dir)
 	if err := s.Close(); err != nil {
@@ -141,14 +141,16 @@ func TestLogThatAForkStillHas(t *testing.T) {
 	if err != nil || len(segments) == 0 {
 		t.Fatalf("segments %q (%v)", segments, err)
 	}
-	held, err := fileutil.TryLockFile(segments[0], os.O_RDWR, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.AfterFunc(100*time.Millisecond, func() { held.Close() })
-	s, _ = mustOpen(t, dir)
-	if err := s.Close(); err != nil {
-		t.Error(err)
+	for _, path := range []string{segments[0], filepath.Join(dir, "LOCK")} {
+		held, err := fileutil.TryLockFile(path, os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(100*time.Millisecond, func() { held.Close() })
+		s, _ = mustOpen(t, dir)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
