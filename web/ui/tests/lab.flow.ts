@@ -310,6 +310,37 @@ describe("the lab on the native engine", () => {
     }
   });
 
+  flow("a cut is drawn; one that is not consistent names the message, and the nearest one is", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala?t=9", 9);
+    await page.keyboard.press("i");
+    await page.getByText(strings.cut.consistent).waitFor();
+    expect(await page.locator(".ends button").count()).toBe(await page.locator(".head").count());
+    // By keys: all of process 1 out, so what others have of it was sent outside.
+    const end = page.getByRole("slider", { name: strings.cut.handle("1"), exact: true });
+    await end.focus();
+    await page.keyboard.press("Home");
+    expect(await end.getAttribute("aria-valuenow")).toBe("0");
+    await page.getByText(/^✗ Inconsistent\. \d receives REQ of 1 inside \(#\d+\), and 1 sends it outside \(#\d+\)\./).waitFor();
+    expect(await page.locator(".crossed").count()).toBeGreaterThan(0);
+    await accessible(page);
+    await picture(page, "docs/lab/cut.png");
+    await page.getByRole("button", { name: strings.cut.repair }).click();
+    await page.getByText(strings.cut.consistent).waitFor();
+    expect(await page.locator(".crossed").count()).toBe(0);
+    // By the pointer: to the end of the line of process 2.
+    const other = page.getByRole("slider", { name: strings.cut.handle("2"), exact: true });
+    const box = await other.boundingBox();
+    if (!box) throw new Error("the end of the cut has no place");
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width / 2, box.y + 280, { steps: 5 });
+    await page.mouse.up();
+    await page.getByText(strings.cut.inconsistent).waitFor();
+    expect(await position(page), "the cursor stays").toMatch(/^9 of/);
+    await page.keyboard.press("i");
+    await page.locator(".ends").waitFor({ state: "detached" });
+  });
+
   flow("a message is lost by hand, and the loss taken back", native_, async (page) => {
     await open(page, "1/run/mutex/ricart-agrawala?t=9", 9);
     const count = await position(page);

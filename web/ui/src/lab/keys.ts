@@ -72,6 +72,7 @@ const actions: Record<string, Action> = {
   v: ({ lab }) => (lab.axis = lab.axis === "real" ? "logical" : "real"),
   w: ({ lab }) => cone(lab, "past"),
   W: ({ lab }) => cone(lab, "future"),
+  i: ({ lab }) => lab.cutting.toggle(),
   m: ({ lab }) => (lab.mapShown = !lab.mapShown),
   s: (deck) => deck.choose("source"),
   "/": (deck) => deck.search(),
@@ -111,6 +112,7 @@ function takeTurn(lab: Lab): void {
 function clear(lab: Lab): void {
   lab.notice = "";
   if (lab.pick) lab.select(undefined);
+  else if (lab.cutting.cut) lab.cutting.toggle();
   else if (lab.cone) lab.cone = undefined;
   else if (lab.mark !== undefined) lab.mark = undefined;
   else lab.presenter = false;

@@ -6,6 +6,7 @@ import { decode, encode, plainView, type Decoded, type Others, type Pick, type P
 import { Branches, type Doc } from "./branches.svelte";
 import { future, past } from "./causality";
 import { Choosing } from "./choosing.svelte";
+import { Cutting } from "./cutting.svelte";
 import { Connection } from "./connection.svelte";
 import { Run } from "./run";
 import { Texts } from "./texts.svelte";
@@ -49,6 +50,7 @@ export class Lab {
   readonly connection = new Connection((engine) => this.#renew(engine));
   readonly branches = new Branches();
   readonly choosing = new Choosing(this);
+  readonly cutting = new Cutting(this);
 
   page: "gallery" | "learn" | "compare" | "run" | "check" | "audit" | "charts" | "trouble" = $state("gallery");
   /** The lesson that is shown and its step, from 1; no lesson: the list of all. */

@@ -212,6 +212,7 @@ export const lab = {
       ["Esc", "clear the selection"],
       ["v", "real or logical time"],
       ["w W", "what led to this record, what followed from it"],
+      ["i", "draw a cut, or remove it"],
       ["m", "map"],
       ["s", "source"],
       ["/", "search the records"],
@@ -229,6 +230,25 @@ export const lab = {
     ],
     go: "Go to record",
     goButton: "Go",
+  },
+
+  cut: {
+    button: "Cut",
+    hint: "Draw a cut through the run (i): drag its end on each line",
+    handle: (process: string) => `End of the cut at process ${process}`,
+    value: (records: number, of: number) => `${records} of ${of} records inside`,
+    consistent: "Consistent.",
+    inconsistent: "Inconsistent.",
+    onTheWay: (n: number, names: string, more: boolean) =>
+      n === 0 ? "All could have been so at one moment, with no message on the way." : `All could have been so at one moment, with ${n === 1 ? "1 message" : `${n} messages`} on the way: ${names}${more ? ", …" : ""}.`,
+    message: (name: string, from: string, to: string) => `${name} ${from}→${to}`,
+    crossed: (name: string | undefined, from: string, to: string, record: number, cause: number) =>
+      name === undefined
+        ? `Record #${record} of ${to} is inside, and what led to it, #${cause} of ${from}, is outside.`
+        : `${to} receives ${name} of ${from} inside (#${record}), and ${from} sends it outside (#${cause}).`,
+    others: (n: number) => `${n} more ${n === 1 ? "does" : "do"} the same.`,
+    repair: "Nearest consistent cut",
+    remove: "Remove the cut",
   },
 
   turns: {
