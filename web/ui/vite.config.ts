@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
-import type { Plugin } from "vite";
+import { build, type Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 import type { Palette } from "./src/tokens/tokens";
 
+const target = ["chrome123", "firefox128", "safari17.5"];
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 /**
@@ -27,14 +28,44 @@ function tokens(): Plugin {
   };
 }
 
+/**
+ * replay builds the code of a file that plays one run: a script and a style of their own,
+ * which the page puts into the file. They import nothing, since a file on a disk cannot.
+ */
+function replay(): Plugin {
+  return {
+    name: "replay",
+    apply: "build",
+    async generateBundle() {
+      const built = await build({
+        configFile: false,
+        root: path("."),
+        logLevel: "warn",
+        plugins: [svelte({ configFile: path("svelte.config.js") }), tokens()],
+        build: {
+          write: false,
+          target,
+          cssCodeSplit: false,
+          lib: { entry: path("src/replay/main.ts"), formats: ["iife"], name: "replay" },
+        },
+      });
+      const outputs = Array.isArray(built) ? built.flatMap((one) => one.output) : "output" in built ? built.output : [];
+      for (const one of outputs) {
+        if (one.type === "chunk") this.emitFile({ type: "asset", fileName: "assets/replay.js", source: one.code });
+        else if (one.fileName.endsWith(".css")) this.emitFile({ type: "asset", fileName: "assets/replay.css", source: one.source });
+      }
+    },
+  };
+}
+
 export default defineConfig({
   root: path("."),
   base: "./",
-  plugins: [svelte(), tokens()],
+  plugins: [svelte(), tokens(), replay()],
   build: {
     outDir: path("../dist"),
     emptyOutDir: true,
-    target: ["chrome123", "firefox128", "safari17.5"],
+    target,
     modulePreload: { polyfill: false },
     // The built files are committed: their names must not change with their content.
     rolldownOptions: {

@@ -10,7 +10,7 @@ const policy = (
 ).trustedTypes?.createPolicy("conclave", { createScriptURL: (url) => url });
 
 /** The root of the site, where assets/ and engine/ are. The page is there, or in lab/ below it. */
-const root = (): URL => new URL(document.documentElement.dataset.face === "lab" ? "../" : "./", document.baseURI);
+export const root = (): URL => new URL(document.documentElement.dataset.face === "lab" ? "../" : "./", document.baseURI);
 
 /**
  * wasm connects to an engine in a worker of this browser. Progress of loading is told

@@ -24,7 +24,7 @@ export class Choosing {
   }
 
   toggle(): void {
-    this.on = !this.on;
+    this.on = !this.on && (this.lab.connection.hello?.calls.includes("turns") ?? true);
     void this.refresh();
   }
 

@@ -22,8 +22,12 @@ export class Connection {
   readonly #token: string | undefined;
   #started = 0;
 
-  constructor(readonly renewed: (engine: Engine, hello: Hello) => void) {
-    this.#token = takeToken();
+  /** Other is what answers in place of an engine, if something does. */
+  constructor(
+    readonly renewed: (engine: Engine, hello: Hello) => void,
+    readonly other?: Connect,
+  ) {
+    this.#token = other ? undefined : takeToken();
     // A native engine has room for a few pages, so one that is left makes room. A page
     // that comes back from the browser's cache starts another engine.
     addEventListener("pagehide", () => this.engine?.close());
@@ -48,6 +52,7 @@ export class Connection {
   }
 
   #connect(loading: (bytes: number, total: number) => void): Connect {
+    if (this.other) return this.other;
     return this.#token === undefined ? wasm(loading) : native(this.#token);
   }
 

@@ -1,5 +1,5 @@
 import { layOut, type Axis } from "../draw/layout";
-import { EngineError, type Engine } from "../engine/client";
+import { EngineError, type Connect, type Engine } from "../engine/client";
 import { flag, type Edit, type Problem, type ProcessState, type RunEnd, type RunHead, type Scenario } from "../engine/protocol";
 import { lab as strings } from "../strings/lab";
 import { decode, encode, plainView, type Decoded, type Others, type Pick, type Place, type Source } from "../url/codec";
@@ -47,7 +47,7 @@ const addressDelay = 200;
 
 /** Lab is all that the lab's screens show, and what a user can do. */
 export class Lab {
-  readonly connection = new Connection((engine) => this.#renew(engine));
+  readonly connection: Connection;
   readonly branches = new Branches();
   readonly choosing = new Choosing(this);
   readonly cutting = new Cutting(this);
@@ -141,6 +141,10 @@ export class Lab {
   #opened: number | undefined; // the request that opens a run
   #asking = false;
   #address: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(other?: Connect) {
+    this.connection = new Connection((engine) => this.#renew(engine), other);
+  }
 
   get count(): number {
     void this.grown;

@@ -184,7 +184,8 @@ export const lab = {
     tooLong: "The scenario is too long for an address. Copy the source instead.",
     failed: "The browser did not allow copying.",
     export: "Export",
-    formats: { svg: "Picture (SVG)", mermaid: "Mermaid", shiviz: "ShiViz log", jsonl: "Trace (JSON lines)", text: "Text", journal: "Journal", yaml: "Scenario (YAML)" },
+    formats: { svg: "Picture (SVG)", mermaid: "Mermaid", shiviz: "ShiViz log", jsonl: "Trace (JSON lines)", text: "Text", journal: "Journal", yaml: "Scenario (YAML)", html: "Page that plays it (HTML)" },
+    recording: "Recording the run…",
   },
 
   sheet: { label: "Details" },

@@ -20,8 +20,8 @@ export async function pack(text: string): Promise<string> {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** unpack undoes pack. It throws a PackError for anything else, and above unpackedLimit. */
-export async function unpack(packed: string): Promise<string> {
+/** unpack undoes pack. It throws a PackError for anything else, and above so many bytes. */
+export async function unpack(packed: string, limit = unpackedLimit): Promise<string> {
   if (!/^[\w-]*$/.test(packed)) throw new PackError("a character that is not base64url", "");
   let bytes: Uint8Array<ArrayBuffer>;
   try {
@@ -29,7 +29,7 @@ export async function unpack(packed: string): Promise<string> {
   } catch {
     throw new PackError("incomplete base64url", "");
   }
-  const { read, failure } = await inflate(bytes);
+  const { read, failure } = await inflate(bytes, limit);
   if (failure !== "") throw new PackError(failure, new TextDecoder().decode(read));
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(read);
@@ -39,7 +39,7 @@ export async function unpack(packed: string): Promise<string> {
 }
 
 /** inflate returns what it could unpack, and why not more. */
-async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<{ read: Uint8Array; failure: string }> {
+async function inflate(bytes: Uint8Array<ArrayBuffer>, limit: number): Promise<{ read: Uint8Array; failure: string }> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   let failure = "";
@@ -48,11 +48,11 @@ async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<{ read: Uint8Arr
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      const room = unpackedLimit - size;
+      const room = limit - size;
       chunks.push(value.subarray(0, room));
       size += Math.min(value.length, room);
       if (value.length > room) {
-        failure = `more than ${unpackedLimit} bytes`;
+        failure = `more than ${limit} bytes`;
         await reader.cancel();
         break;
       }
