@@ -199,7 +199,7 @@ func (a *app) changeGuard(ctx context.Context, prefix string, begin func(context
 			select {
 			case <-look.C:
 			case <-ctx.Done():
-				return fmt.Errorf("namespace %q: the change is still under way: locks under the prefix are held; conclave namespace list shows how it goes on, --force asks the holders to leave", prefix)
+				return fmt.Errorf("namespace %q: the change is still under way: locks under the prefix are held; conclave namespace list shows how it goes on, and --force asks the holders to leave, who have the time of their TTL", prefix)
 			}
 		}
 	})

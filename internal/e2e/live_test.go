@@ -197,6 +197,11 @@ func TestAlgorithmsGuardLocks(t *testing.T) {
 			t.Errorf("%s: fence %d after %d", name, fence, judge.fence[name+"/lock"])
 		}
 	}
+	held = lockUnder(t, within(t), clients[1], "singhal/held")
+	tell(t, c, "namespace", "set", "singhal/", "--algorithm", "agreement", "--force", "--reason", "another guard")
+	if err := context.Cause(held.Context()); !errors.As(err, &revoked) || revoked.Reason != "another guard" {
+		t.Errorf("who held it when the guard changed is told %v", err)
+	}
 	tell(t, c, "namespace", "remove", "maekawa/")
 	if said := tell(t, c, "namespace", "list"); strings.Contains(said, "maekawa") {
 		t.Errorf("namespaces are %s", said)

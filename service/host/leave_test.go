@@ -104,6 +104,33 @@ func TestLeaveDropsHolds(t *testing.T) {
 	}
 }
 
+// G6: a change that is forced asks the holders under the prefix to leave, those of the
+// present one too if it is forced later, and no others.
+func TestForcedChange(t *testing.T) {
+	l := leaver(t)
+	held := l.number
+	change := func(terms view.Terms) registry.Code {
+		own := l.Member().Members[0]
+		guards := []view.Guard{{Prefix: "a/", Use: view.Use{Algorithm: "central"}, Change: 1, Terms: terms}}
+		l.View(0, &view.Log{View: view.View{Epoch: 1, Members: []view.Seat{own}}, Seats: []view.Seat{own}, Guards: guards})
+		return code(l.Output(), 1, held)
+	}
+	if got := change(view.Terms{}); got != 0 {
+		t.Errorf("the change is not forced, and who holds is told %v", got)
+	}
+	if got := change(view.Terms{Force: true, Reason: "maintenance", By: "cert:operator"}); got != registry.Revoked {
+		t.Errorf("who holds is told %v", got)
+	}
+	if got := change(view.Terms{Force: true, Reason: "again"}); got != 0 {
+		t.Errorf("who was asked already is told %v", got)
+	}
+	l.number++
+	l.Submit(0, 1, []registry.Command{{Op: registry.OpRelease, Session: registry.SessionID{1}, Sequence: l.number, Hold: held}})
+	if o := l.Output(); !slices.ContainsFunc(o.Seat, func(c registry.Command) bool { return c.Op == registry.OpQuiet }) {
+		t.Errorf("nothing is held, and it does not say so: %+v", o.Seat)
+	}
+}
+
 // A server without a seat has left at once, and wants none any more. One whose seat ends
 // while it leaves has left too.
 func TestLeaveWithoutSeat(t *testing.T) {

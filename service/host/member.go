@@ -175,7 +175,7 @@ func (h *Host) advance() {
 // again: what waits under a guard that drains is withdrawn (G3).
 func (h *Host) setGuards(guards []view.Guard) {
 	same := slices.EqualFunc(h.guards, guards, func(a guard, b view.Guard) bool {
-		return a.Prefix == b.Prefix && a.Use == b.Use && a.Change == b.Change && a.New == b.New
+		return a.Prefix == b.Prefix && a.Use == b.Use && a.Change == b.Change && a.New == b.New && a.Terms == b.Terms
 	})
 	if same {
 		return
@@ -195,6 +195,18 @@ func (h *Host) setGuards(guards []view.Guard) {
 		h.count(in)
 		h.later(in)
 	}
+	h.force()
+}
+
+// force asks those to leave who hold something that a change which was forced waits for
+// (G6).
+func (h *Host) force() {
+	for in := h.local.first; in != nil; in = in.next {
+		if g := h.guardOf(in); in.state.Held && g != nil && g.Change != 0 && g.Terms.Force {
+			h.home.reg.Revoke(&registry.Command{Name: in.name, Value: g.Terms.Reason, Origin: registry.Origin{Actor: g.Terms.By}}, &h.home.fx)
+		}
+	}
+	h.answerAll()
 }
 
 // guardOf returns the guard of a name at present, or nil.
