@@ -114,7 +114,7 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 PART      = $(GO) run ./internal/longrun/run
 
 .PHONY: long
-long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-lease long-founding long-mutants long-disk long-large long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
+long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-lease long-founding long-live long-mutants long-disk long-large long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
@@ -146,6 +146,10 @@ long-lease: go-version ## the model of the service's sessions, each search for a
 .PHONY: long-founding
 long-founding: go-version ## founders emptied and crashed: 20 times in all start orders, and every crash
 	$(PART) -part founding -title "Founding with an emptied server" env LONG=1 $(GO) test -count 1 -p 1 -timeout 2h -run 'Crash|Emptied|Found' ./service/founding ./service/node
+
+.PHONY: long-live
+long-live: go-version ## under each algorithm: 20 kills of the holder's home, the coordinator, a waiter's home, a bystander, the leader; pauses; cuts
+	$(PART) -part live -title "Locks that algorithms guard, under faults" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/e2e ./internal/nemesis -run 'TestFaultsByRole|TestLiveCuts'
 
 .PHONY: long-mutants
 long-mutants: go-version ## every mistake of internal/vopr and service/host is found
