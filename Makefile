@@ -149,7 +149,8 @@ long-founding: go-version ## founders emptied and crashed: 20 times in all start
 
 .PHONY: long-live
 long-live: go-version ## under each algorithm: 20 kills of the holder's home, the coordinator, a waiter's home, a bystander, the leader; pauses; cuts
-	$(PART) -part live -title "Locks that algorithms guard, under faults" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/e2e ./internal/nemesis -run 'TestFaultsByRole|TestLiveCuts'
+	$(PART) -part live -title "Kills of servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/e2e -run TestFaultsByRole
+	$(PART) -part live-cuts -title "Cuts between servers under algorithms" env LONG=1 $(GO) test -count 1 -v -timeout 2h ./internal/nemesis -run TestLiveCuts
 
 .PHONY: long-mutants
 long-mutants: go-version ## every mistake of internal/vopr and service/host is found
