@@ -62,10 +62,20 @@ type play struct {
 	Dir    string
 	Seed   uint64
 	Lasts  time.Duration
+	Cuts   int // instead: cuts of each kind under algorithms
 }
 
 // TestNemesis lets the director play and passes his verdict on.
 func TestNemesis(t *testing.T) {
+	p := play{Seed: *seed, Lasts: *lasts}
+	if p.Seed == 0 {
+		p.Seed = uint64(time.Now().UnixNano())
+	}
+	arrange(t, p)
+}
+
+// arrange has a play directed, and returns what the director said.
+func arrange(t *testing.T, p play) []string {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("the nemesis is skipped: there is no ip; install iproute2")
 	}
@@ -74,15 +84,16 @@ func TestNemesis(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	p := play{Binary: filepath.Join(dir, "conclave"), Self: self, Dir: dir, Seed: *seed, Lasts: *lasts}
-	if p.Seed == 0 {
-		p.Seed = uint64(time.Now().UnixNano())
-	}
+	p.Binary, p.Self, p.Dir = filepath.Join(dir, "conclave"), self, dir
 	build := exec.Command("go", "build", "-o", p.Binary, "github.com/conclave-io/conclave/cmd/conclave")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the binary under test: %v\n%s", err, output)
 	}
-	status, last := stage(t, p)
+	status, said := stage(t, p)
+	last := ""
+	if len(said) > 0 {
+		last = said[len(said)-1]
+	}
 	if *keep != "" {
 		if err := os.CopyFS(*keep, os.DirFS(filepath.Join(dir, "said"))); err != nil {
 			t.Error(err)
@@ -95,31 +106,32 @@ func TestNemesis(t *testing.T) {
 		t.Errorf("the play of seed %d ended with %d: %s", p.Seed, status, last)
 		showSaid(t, dir)
 	}
+	return said
 }
 
-// stage runs the director, and returns his exit status and his last line.
-func stage(t *testing.T, p play) (status int, last string) {
+// stage runs the director, and returns his exit status and what he said.
+func stage(t *testing.T, p play) (status int, said []string) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd, says, err := raise(p.Self, string(text))
 	if err != nil {
-		return notAllowed, "no namespaces are allowed here: " + err.Error()
+		return notAllowed, []string{"no namespaces are allowed here: " + err.Error()}
 	}
 	lines := bufio.NewScanner(says)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		last = lines.Text()
-		t.Log(last)
+		said = append(said, lines.Text())
+		t.Log(lines.Text())
 	}
 	err = cmd.Wait()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return exit.ExitCode(), last
+		return exit.ExitCode(), said
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	return 0, last
+	return 0, said
 }
 
 // raise starts the director in namespaces of his own, as root of them.
@@ -170,7 +182,12 @@ func direct(text string) int {
 		fmt.Println(err)
 		return notAllowed
 	}
-	if err := perform(p, w); err != nil {
+	if p.Cuts > 0 {
+		err = performCuts(p, w)
+	} else {
+		err = perform(p, w)
+	}
+	if err != nil {
 		fmt.Println(err)
 		return 1
 	}

@@ -1,0 +1,241 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/internal/local"
+	"github.com/conclave-io/conclave/internal/longrun"
+)
+
+// guarding are the algorithms under which links are cut: one that asks a coordinator, one
+// that asks all, one that asks some, and two with a token.
+var guarding = []string{"central", "ricart-agrawala", "maekawa", "suzuki-kasami", "raymond"}
+
+// TestLiveCuts: a home that is cut off from the other servers, but not from its clients, and
+// two homes that are cut off from each other only. Who loses a lock knows that before the
+// next one has it, and locks go on within seconds. LONG cuts CUTS (20) times each.
+func TestLiveCuts(t *testing.T) {
+	if os.Getenv("LONG") == "" {
+		t.Skip("takes minutes; set LONG=1")
+	}
+	cuts := 20
+	fmt.Sscan(os.Getenv("CUTS"), &cuts)
+	for _, line := range arrange(t, play{Cuts: cuts}) {
+		if name, figures, found := strings.Cut(line, ": noted: "); found {
+			var note []longrun.Figure
+			for _, figure := range strings.Split(figures, "; ") {
+				var f longrun.Figure
+				words := strings.SplitN(figure, " ", 2)
+				if _, err := fmt.Sscan(words[0], &f.Value); err != nil {
+					t.Fatal(err)
+				}
+				f.Name = words[1]
+				note = append(note, f)
+			}
+			if err := longrun.Note(name, note...); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// cutting is a play of cuts under algorithms. The clients sit at the router: each reaches
+// all servers, whatever is cut between those.
+type cutting struct {
+	play    play
+	world   *world
+	cluster *local.Cluster
+	control *conclave.Client
+	number  int
+	took    map[string][]time.Duration
+}
+
+// roundsPerCluster is how many cuts a cluster sees: a server whose seats expire again and
+// again has to wait for the next one.
+const roundsPerCluster = 4
+
+func performCuts(p play, w *world) error {
+	c := &cutting{play: p, world: w, took: make(map[string][]time.Duration)}
+	for c.number < 2*p.Cuts {
+		if err := c.some(); err != nil {
+			return err
+		}
+	}
+	for _, kind := range []string{"a home cut off", "two homes cut from each other"} {
+		all := c.took[kind]
+		slices.Sort(all)
+		fmt.Printf("%s: noted: %d cuts; %d locks; %d median until the next entry, ms; %d worst, ms\n",
+			kind, p.Cuts, len(all), all[len(all)/2].Milliseconds(), all[len(all)-1].Milliseconds())
+	}
+	return nil
+}
+
+// some plays some cuts in a new cluster.
+func (c *cutting) some() (err error) {
+	dir := filepath.Join(c.play.Dir, "said", fmt.Sprint("cluster-", c.number))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	c.cluster, err = local.Start(local.Config{
+		Binary: c.play.Binary, Dir: dir, Hosts: []string{host(1), host(2), host(3)}, Flags: []string{"--insecure"},
+		Via: func(id int) []string { return append(at(id), "env", "CONCLAVE_EXPERIMENTAL_LIVE=1") },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.cluster.Stop(), os.RemoveAll(dir)) }()
+	ctx, cancel := context.WithTimeout(context.Background(), roundsPerCluster*patience)
+	defer cancel()
+	if c.control, err = conclave.Dial(ctx, conclave.Config{Servers: c.cluster.Addresses()}); err != nil {
+		return errors.Join(err, c.cluster.Died())
+	}
+	defer c.control.Close()
+	if err := c.cluster.Raise(ctx, c.control, 3); err != nil {
+		return err
+	}
+	for _, algorithm := range guarding {
+		if err := c.control.SetGuard(ctx, algorithm+"/", conclave.Use{Algorithm: algorithm}); err != nil {
+			return err
+		}
+	}
+	for i := 0; i < roundsPerCluster && c.number < 2*c.play.Cuts; i++ {
+		if err := c.round(ctx); err != nil {
+			return fmt.Errorf("cut %d: %w", c.number+1, err)
+		}
+		c.number++
+	}
+	return nil
+}
+
+// round cuts once: all links of a server to the others, or the one between two.
+func (c *cutting) round(ctx context.Context) error {
+	if err := until(ctx, c.open); err != nil {
+		return err
+	}
+	kind, victim := "a home cut off", c.number/2%servers+1
+	a, b := others(victim)[0], others(victim)[1]
+	ways := []way{{victim, a}, {a, victim}, {victim, b}, {b, victim}}
+	if c.number%2 == 1 {
+		kind, ways = "two homes cut from each other", ways[:2]
+	}
+	clients := make(map[int]*conclave.Client)
+	for id := 1; id <= servers; id++ {
+		client, err := conclave.Dial(ctx, conclave.Config{Servers: c.cluster.Addresses(), Home: c.cluster.Addresses()[id-1]})
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		clients[id] = client
+	}
+	var held []*conclave.Lock
+	entered := make(chan next, len(guarding))
+	for _, algorithm := range guarding {
+		l, err := clients[victim].Lock(ctx, fmt.Sprint(algorithm, "/", c.number))
+		if err != nil {
+			return err
+		}
+		held = append(held, l)
+		go c.await(ctx, clients[b], l, entered)
+	}
+	if err := until(ctx, c.waiting(held)); err != nil {
+		return err
+	}
+	for _, w := range ways {
+		if err := c.world.cut(w.from, w.to); err != nil {
+			return err
+		}
+	}
+	err := c.judge(ctx, kind, clients, held, entered)
+	for _, w := range ways {
+		err = errors.Join(err, c.world.mend(w.from, w.to))
+	}
+	return err
+}
+
+// next is who has a lock after a cut.
+type next struct {
+	name string
+	at   time.Time
+	knew bool
+	late uint64
+	err  error
+}
+
+func (c *cutting) await(ctx context.Context, client *conclave.Client, held *conclave.Lock, entered chan<- next) {
+	l, err := client.Lock(ctx, held.Name())
+	n := next{name: held.Name(), at: time.Now(), knew: held.Context().Err() != nil, err: err}
+	if err == nil {
+		n.late, n.err = l.Fence()
+		n.err = errors.Join(n.err, l.Unlock(ctx))
+	}
+	entered <- n
+}
+
+// judge waits for the next entries. Of two homes that are cut from each other only one has
+// to go: if the holder's stays, the holder releases after a while, as it would have.
+func (c *cutting) judge(ctx context.Context, kind string, clients map[int]*conclave.Client, held []*conclave.Lock, entered <-chan next) error {
+	began := time.Now()
+	fences := make(map[string]uint64)
+	for _, l := range held {
+		fence, err := l.Fence()
+		if err != nil {
+			return err
+		}
+		fences[l.Name()] = fence
+		if kind != "a home cut off" {
+			release := time.AfterFunc(2*time.Second, func() { l.Unlock(ctx) })
+			defer release.Stop()
+		}
+	}
+	for range held {
+		n := <-entered
+		took := n.at.Sub(began)
+		if n.err != nil || !n.knew || n.late <= fences[n.name] || took > 10*time.Second {
+			return fmt.Errorf("%s: %s: the next entry after %v with fence %d after %d; the holder knew: %v: %w", kind, n.name, took, n.late, fences[n.name], n.knew, n.err)
+		}
+		c.took[kind] = append(c.took[kind], took)
+	}
+	return nil
+}
+
+// open reports what is missing until all servers take part.
+func (c *cutting) open(ctx context.Context) error {
+	v, err := c.control.Homes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range v.Members {
+		if m.Home == nil || m.Home.State != "OPEN" || m.Home.Epoch != v.Epoch || m.Home.Remaining == 0 {
+			return fmt.Errorf("server %d is not open", m.Server)
+		}
+	}
+	if len(v.Members) != servers {
+		return fmt.Errorf("%d servers take part", len(v.Members))
+	}
+	return nil
+}
+
+// waiting reports what is missing until somebody waits for each lock.
+func (c *cutting) waiting(held []*conclave.Lock) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, l := range held {
+			x, err := c.control.Explain(ctx, l.Name())
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(x.Homes, func(h conclave.AtHome) bool { return h.QueueLength > 0 }) {
+				return fmt.Errorf("nobody waits for %s", l.Name())
+			}
+		}
+		return nil
+	}
+}
