@@ -306,7 +306,10 @@ func (s *Spec) validateOption(value OptionValue) error {
 		}
 		names = append(names, o.Name)
 	}
-	return fmt.Errorf("process: %s has no option %q, it has [%s]", s.Name, value.Name, strings.Join(names, " "))
+	if len(names) == 0 {
+		return fmt.Errorf("process: %s has no option %q; it has none", s.Name, value.Name)
+	}
+	return fmt.Errorf("process: %s has no option %q; it has %s", s.Name, value.Name, strings.Join(names, ", "))
 }
 
 // AllOptions returns the options of the algorithm and of all its layers.

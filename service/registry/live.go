@@ -252,7 +252,7 @@ func (r *Registry) refusesGuard(c *Command) (refusal Result) {
 	g := l.Find(c.Name)
 	switch {
 	case !hasLive(r.level):
-		refusal = Result{Code: Invalid, Message: fmt.Sprintf("guard: the cluster is at level %d: guards need level %d", r.level, version.Live)}
+		refusal = Result{Code: Invalid, Message: fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", r.level, version.Live)}
 	case how.Change != 0 && (g == nil || g.Change != how.Change):
 		refusal = Result{Code: Stale, Message: fmt.Sprintf("change %d of the guard of %s is over", how.Change, quoted(c.Name))}
 	case how.Change != 0:

@@ -344,7 +344,7 @@ func (r *Replica) express(level uint32) {
 		at := routeOf(c)
 		if to, awaited := r.routes[at]; awaited {
 			delete(r.routes, at)
-			r.refuse(to.conn, at, registry.Invalid, fmt.Sprintf("level: the cluster is at level %d: seats and guards need level %d", level, version.Live))
+			r.refuse(to.conn, at, registry.Invalid, fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", level, version.Live))
 		}
 	}
 	clear(r.entry[len(kept):])

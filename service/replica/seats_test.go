@@ -319,7 +319,7 @@ func TestGuardsNeedTheirLevel(t *testing.T) {
 	c.start()
 	c.until("the level has risen", func() bool { return c.level() == version.Live-1 })
 	got := c.want(c.guard("live/", registry.Live{Use: view.Use{Algorithm: "central"}}), registry.Invalid)
-	if !strings.Contains(got.Message, "need level 3") {
+	if !strings.Contains(got.Message, "from level 3 on") {
 		t.Errorf("the answer is %q", got.Message)
 	}
 	c.run(500 * ms)
