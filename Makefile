@@ -276,6 +276,10 @@ vopr: go-version ## SEEDS (10000) minutes of whole clusters under faults, each f
 web-test: build web-tools parity ## the page in a browser, on the real program (needs Node 20.19, npm and Chromium); SHOTS=1 renews the pictures
 	cd $(WEB) && CONCLAVE="$(CURDIR)/$(BIN)/conclave" $(NPM) run --silent flows
 
+.PHONY: web-bench
+web-bench: build web-tools ## print the figures of the page in Chromium, for docs/performance.md
+	cd $(WEB) && CONCLAVE="$(CURDIR)/$(BIN)/conclave" $(NPM) run --silent figures
+
 # The page is built where it is changed, and committed: those who have only Go
 # never need npm. Nothing that npm installs runs a script.
 NPM       ?= npm

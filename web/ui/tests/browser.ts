@@ -5,7 +5,19 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from "p
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 /** The browser of the system: none is downloaded. */
-const executable = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path && existsSync(path));
+export const executable = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path && existsSync(path));
+
+/** How it is started. */
+export const arguments_ = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--force-color-profile=srgb",
+] as const;
 
 /** Where tests of continuous integration run, a missing browser is a failure. */
 const required = process.env.WEB_TEST_REQUIRED === "1";
@@ -44,16 +56,7 @@ export function useBrowser(): void {
     }
     browser = await chromium.launch({
       executablePath: executable,
-      args: [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--force-color-profile=srgb",
-      ],
+      args: [...arguments_],
     });
   });
   afterAll(async () => browser?.close());

@@ -394,6 +394,35 @@ describe("the lab on the native engine", () => {
     }
   });
 
+  flow("processes in a frame are cut off from the others, and the links healed", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala?t=5", 5);
+    const heads = await Promise.all(["1", "2"].map(async (label) => page.locator(`.head[aria-label="${strings.diagram.process(label)}"]`).boundingBox()));
+    const [first, second] = heads;
+    if (!first || !second) throw new Error("the heads have no place");
+    const y = first.y + first.height / 2;
+    await page.mouse.move(first.x - 20, y);
+    await page.mouse.down();
+    await page.mouse.move(second.x + second.width + 20, y, { steps: 4 });
+    await page.waitForSelector(".frame");
+    await page.mouse.up();
+    await page.waitForFunction(() => location.hash.includes("/~"));
+    await settled(page, 5);
+    await page.click("#tab-source");
+    expect(await page.locator("textarea").inputValue()).toMatch(/partition: \[\[?1, 2\]/);
+    expect(await page.locator(".frame").count()).toBe(0);
+    await page.keyboard.press("Escape");
+    for (let record = 6; record <= 9; record++) {
+      await page.locator(".scroll").first().focus();
+      await page.keyboard.press("ArrowRight");
+      await settled(page, record);
+    }
+    await page.keyboard.press("1");
+    await page.click(`.act >> text=${strings.act.heal}`);
+    await expect.poll(() => page.locator("textarea").inputValue()).toContain("heal");
+    await page.click(`.act >> text=${strings.source.revert}`);
+    await expect.poll(() => page.locator("textarea").inputValue()).not.toContain("heal");
+  });
+
   flow("a message is lost by hand, and the loss taken back", native_, async (page) => {
     await open(page, "1/run/mutex/ricart-agrawala?t=9", 9);
     const count = await position(page);

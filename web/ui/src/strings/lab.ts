@@ -60,6 +60,7 @@ export const lab = {
   },
 
   diagram: {
+    frame: "Drag a frame around processes here: they are cut off from the others at the time of the cursor",
     label: "Space-time diagram. Each process is a vertical line, time runs down, each message is an arrow. The table of records says the same in words.",
     process: (name: string) => `Process ${name}`,
     traitor: (name: string) => `${name} traitor`,
