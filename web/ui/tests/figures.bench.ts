@@ -170,7 +170,7 @@ test("print", () => {
   const model = cpus()[0]?.model.trim() ?? "unknown processor";
   console.log(
     [
-      `Measured on ${new Date().toISOString().slice(0, 10)} at ${commit} by \`make web-bench\`: Chromium ${version} without a GPU, ${cpus().length} cores (${model}). load ${loadavg()[0]?.toFixed(0)} when it ended. Medians of ${times}, with the least and the most.`,
+      `Measured on ${new Date().toISOString().slice(0, 10)} at ${commit} by \`make web-bench\`: Chromium ${version} without a GPU, ${cpus().length} cores (${model}), load ${loadavg()[0]?.toFixed(0)}. Medians of ${times}, with the least and the most.`,
       "",
       "| what | figure |",
       "| --- | ---: |",
