@@ -364,8 +364,20 @@ func TestHoldShorterThanTTL(t *testing.T) {
 	tr.grace = duration(defaultGrace)
 	g := newGrant(830 * time.Millisecond) // what is left of 1.2 s right before a renewal
 	g.ttl = 1200 * time.Millisecond
-	lost := time.AfterFunc(10*time.Second, func() { g.lose(conclave.ErrLost) })
-	defer lost.Stop()
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	go func() {
+		defer g.lose(conclave.ErrLost)
+		for renewal := time.NewTicker(150 * time.Millisecond); ; {
+			select {
+			case <-renewal.C:
+				g.renew(830 * time.Millisecond)
+			case <-ctx.Done():
+				renewal.Stop()
+				return
+			}
+		}
+	}()
 	if result, err := tr.run(g); err != nil || result.Lost {
 		t.Errorf("got %+v, %v", result, err)
 	}
