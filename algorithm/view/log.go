@@ -65,11 +65,23 @@ type Log struct {
 
 	View
 	Seats       []Seat  // live, in the order of entering
+	Heirs       []Heir  // in the order in which they became heirs
 	Coordinator uint64  // elected, a server, or 0
 	Guards      []Guard // sorted by prefix
 	Changes     uint64  // the number of the last change of a guard
 	Turning     bool    // a turn is wanted at the end of this entry
 }
+
+// Heir is the seat at which the clients of one go on that has ended. It stands in the log
+// until its server has said in a later epoch than Epoch, in which that seat ended, that it
+// has taken over (P2).
+type Heir struct {
+	Of, Seat Seat
+	Epoch    uint64
+}
+
+// MaxHeirs bounds Log.Heirs.
+const MaxHeirs = 64
 
 // Enter adds a seat (V2).
 func (l *Log) Enter(s Seat) {
@@ -82,6 +94,37 @@ func (l *Log) Enter(s Seat) {
 // nothing is held (V2).
 func (l *Log) End(s Seat) {
 	l.Seats = slices.DeleteFunc(l.Seats, func(t Seat) bool { return t == s })
+	l.Heirs = slices.DeleteFunc(l.Heirs, func(h Heir) bool { return h.Seat == s })
+}
+
+// CanInherit reports whether the clients of a seat may go on at another when it ends: at a
+// live member, which the seat is too and not the same (P2).
+func (l *Log) CanInherit(s, heir Seat) bool {
+	return s != heir && len(l.Heirs) < MaxHeirs && slices.Contains(l.Members, s) && slices.Contains(l.Members, heir) && slices.Contains(l.Seats, heir)
+}
+
+// Bequeath ends a seat, whose clients go on at an heir (P2).
+func (l *Log) Bequeath(s, heir Seat) {
+	l.End(s)
+	l.Heirs = append(l.Heirs, Heir{s, heir, l.Epoch})
+}
+
+// Inherited notes that a seat has taken over what it was made the heir of before this
+// epoch.
+func (l *Log) Inherited(s Seat, epoch uint64) {
+	if epoch == l.Epoch {
+		l.Heirs = slices.DeleteFunc(l.Heirs, func(h Heir) bool { return h.Seat == s && h.Epoch < epoch })
+	}
+}
+
+// HeirOf returns at which seat the clients of one go on that has ended, if that is known.
+func (l *Log) HeirOf(s Seat) (heir Seat, known bool) {
+	for _, h := range l.Heirs {
+		if h.Of == s {
+			return h.Seat, true
+		}
+	}
+	return Seat{}, false
 }
 
 // Turn asks for another epoch of the same members: to elect a coordinator, or, if that is
@@ -148,7 +191,7 @@ func (l *Log) Live() bool {
 // Clone returns a copy that shares no memory which changes.
 func (l *Log) Clone() *Log {
 	own := *l
-	own.Seats, own.Guards = slices.Clone(l.Seats), slices.Clone(l.Guards)
+	own.Seats, own.Heirs, own.Guards = slices.Clone(l.Seats), slices.Clone(l.Heirs), slices.Clone(l.Guards)
 	for i := range own.Guards {
 		own.Guards[i].Quiet = slices.Clone(own.Guards[i].Quiet)
 	}

@@ -129,6 +129,10 @@ func (c *Command) appendOperands(b []byte, format byte) []byte {
 	case OpUpdate, OpTransfer:
 		b = wire.AppendUint(b, c.Hold)
 		b = wire.AppendBytes(b, c.Value)
+	case OpClose:
+		if format >= entryLive {
+			b = c.appendHeir(b)
+		}
 	case OpEnter, OpTurn, OpQuiet:
 		b = c.appendSeat(b)
 	}
@@ -216,7 +220,11 @@ func readOperands(r *wire.Reader, c *Command, format byte) {
 		c.PID = r.Int()
 		c.Program = r.String()
 		c.Owner = r.String()
-	case OpRenew, OpClose:
+	case OpRenew:
+	case OpClose:
+		if format >= entryLive {
+			readHeir(r, c)
+		}
 	case OpAcquire:
 		c.Class = Class(r.Byte())
 		c.Name = r.String()

@@ -200,6 +200,7 @@ func everyCommand() []Command {
 		{Op: OpEnter, Session: SessionID{15: 1}, Sequence: 1, Low: 1, TTL: 12e8, Host: "east", PID: 7, Live: &Live{Server: 1}},
 		{Op: OpTurn, Session: SessionID{15: 1}, Sequence: 2, Value: "why", Live: &Live{Epoch: 2, Coordinator: 1}},
 		{Op: OpQuiet, Session: SessionID{15: 1}, Sequence: 3, Low: 2, Live: &Live{Epoch: 3, Change: 1}},
+		{Op: OpClose, Session: SessionID{15: 1}, Sequence: 4, Live: &Live{Heir: view.Seat{Server: 2, ID: [2]uint64{3, 4}}}},
 		{Op: OpGuard, Name: "n", Value: "why", Live: &Live{Use: view.Use{Algorithm: "k-ricart-agrawala", Options: "k=3"}, Wait: 30e9, Force: true}, Origin: Origin{Actor: "cert:ops"}},
 		{Op: OpGuard, Name: "n", Live: &Live{Remove: true}},
 		{Op: OpGuard, Name: "n", Live: &Live{Change: 1 << 40}},

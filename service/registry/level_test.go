@@ -115,6 +115,9 @@ func history3() []Batch {
 		{seat(OpQuiet, 20, 2, Live{Epoch: 3, Change: 4}), seat(OpQuiet, 21, 2, Live{Epoch: 2, Change: 5}), seat(OpTurn, 20, 3, Live{Epoch: 9})},
 		{seat(OpTurn, 21, 3, Live{Epoch: 3, Coordinator: 2})},
 		{seat(OpQuiet, 20, 4, Live{Epoch: 4, Change: 5}), guard("late/", "raymond"), guard("late/", "bakery")},
+		{enter(23, 2), seat(OpClose, 22, 2, Live{Heir: SeatOf(1, SessionID{20})})},
+		{seat(OpClose, 21, 4, Live{Heir: SeatOf(1, SessionID{20})})},
+		{seat(OpQuiet, 20, 5, Live{Epoch: 5, Change: 5}), guard("live/old/", "raymond")},
 	} {
 		batches = append(batches, Batch{Time: 50e9 + int64(i)*1e9, Wall: 1795245285451414000, Commands: commands})
 	}
@@ -187,7 +190,7 @@ func requireWaits(t *testing.T, r *Registry) {
 func requireLive(t *testing.T, r *Registry) {
 	t.Helper()
 	l := r.Live()
-	if len(l.Members) != 2 || len(l.Seats) != 3 || l.Coordinator != 2 || l.Epoch != 4 || r.Epoch() != 4 {
+	if len(l.Members) != 2 || len(l.Seats) != 3 || len(l.Heirs) != 1 || l.Coordinator != 2 || l.Epoch != 5 || r.Epoch() != 5 {
 		t.Errorf("the view is %+v", l)
 	}
 	has := make(map[string]bool)

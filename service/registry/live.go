@@ -28,12 +28,16 @@ const (
 type Live struct {
 	// Server is whose seat it is (OpEnter).
 	Server uint64
+	// Heir is the seat at which the clients of the one that closes go on, or none
+	// (OpClose).
+	Heir view.Seat
 	// Epoch is the one that the seat is in (OpTurn, OpQuiet).
 	Epoch uint64
 	// Coordinator is the server that is to coordinate from now on, or 0 (OpTurn).
 	Coordinator uint64
-	// Change is the number of a change (OpQuiet). In an OpGuard of the leader it is the
-	// one to cancel; then nothing else counts.
+	// Change is the number of a change, or 0: the seat has taken over what it is the heir
+	// of (OpQuiet). In an OpGuard of the leader it is the one to cancel; then nothing else
+	// counts.
 	Change uint64
 	// Use is to guard the names, or, with Remove, what guards a shorter prefix. Wait is
 	// after how long the leader cancels the change, in ns; 0: never. Force asks the
@@ -178,7 +182,7 @@ func (s *session) misfits(c *Command) string {
 	switch {
 	case c.Op == OpEnter && s.server != c.how().Server:
 		return fmt.Sprintf("seat: server %d: the session is not a seat of it", c.how().Server)
-	case s.server == 0 && c.Op.ofSeat():
+	case s.server == 0 && (c.Op.ofSeat() || c.how().Heir != view.Seat{}):
 		return "the session is not a seat"
 	case s.server != 0 && !c.Op.Seated():
 		return fmt.Sprintf("the session is the seat of server %d: it holds nothing", s.server)
@@ -204,8 +208,25 @@ func (r *Registry) quiet(s *session, c *Command, fx *Effects) Result {
 	if problem := r.outOf(s, c); problem.Code != 0 {
 		return problem
 	}
-	r.thawLive().Quiet(SeatOf(s.server, s.id), c.how().Change, c.how().Epoch)
+	if seat := SeatOf(s.server, s.id); c.how().Change == 0 {
+		r.thawLive().Inherited(seat, c.how().Epoch)
+	} else {
+		r.thawLive().Quiet(seat, c.how().Change, c.how().Epoch)
+	}
 	fx.View = true
+	return Result{Code: OK}
+}
+
+// close ends a session at its own wish. The clients of a seat may go on at another (P2).
+func (r *Registry) close(s *session, c *Command, fx *Effects) Result {
+	if heir := c.how().Heir; heir != (view.Seat{}) {
+		own := SeatOf(s.server, s.id)
+		if r.epoch >= view.MaxEpoch || !r.Live().CanInherit(own, heir) {
+			return Result{Code: NotMember, Message: fmt.Sprintf("heir: the seat of server %d takes no part in epoch %d", heir.Server, r.Live().Epoch)}
+		}
+		r.thawLive().Bequeath(own, heir)
+	}
+	r.end([]*session{s}, Closed, fx)
 	return Result{Code: OK}
 }
 
@@ -406,6 +427,6 @@ func (r *Registry) reseat() {
 	for i := range l.Guards {
 		l.Guards[i] = view.Guard{Prefix: l.Guards[i].Prefix, Use: l.Guards[i].Use}
 	}
-	l.View, l.Coordinator = view.View{Epoch: r.epoch}, 0
+	l.View, l.Coordinator, l.Heirs = view.View{Epoch: r.epoch}, 0, nil
 	l.bytes, r.unsettled = len(appendLive(nil, &l.Log)), false
 }

@@ -51,22 +51,41 @@ func readSeat(r *wire.Reader, c *Command) {
 	}
 }
 
+// appendHeir appends the heir of a seat, or that there is none.
+func (c *Command) appendHeir(b []byte) []byte {
+	if heir := c.how().Heir; heir.Server != 0 {
+		return appendSeat(b, heir)
+	}
+	return wire.AppendUint(b, 0)
+}
+
+func readHeir(r *wire.Reader, c *Command) {
+	if server := r.Uint(); server != 0 {
+		c.Live = &Live{Heir: readSeatOf(r, server)}
+	}
+}
+
+func appendSeat(b []byte, s view.Seat) []byte {
+	id := SeatID(s)
+	return append(wire.AppendUint(b, s.Server), id[:]...)
+}
+
+func readSeatOf(rd *wire.Reader, server uint64) view.Seat {
+	var id SessionID
+	rd.Fixed(id[:])
+	return SeatOf(server, id)
+}
+
 func appendSeats(b []byte, seats []view.Seat) []byte {
 	b = wire.AppendUint(b, uint64(len(seats)))
 	for _, s := range seats {
-		id := SeatID(s)
-		b = append(wire.AppendUint(b, s.Server), id[:]...)
+		b = appendSeat(b, s)
 	}
 	return b
 }
 
 func readSeats(rd *wire.Reader) (seats []view.Seat) {
-	each(rd, func() {
-		var id SessionID
-		server := rd.Uint()
-		rd.Fixed(id[:])
-		seats = append(seats, SeatOf(server, id))
-	})
+	each(rd, func() { seats = append(seats, readSeatOf(rd, rd.Uint())) })
 	return seats
 }
 
@@ -79,6 +98,10 @@ func readUse(rd *wire.Reader) view.Use { return view.Use{Algorithm: rd.String(),
 func appendLive(b []byte, l *view.Log) []byte {
 	b = appendSeats(wire.AppendUint(b, l.Epoch), l.Members)
 	b = appendSeats(b, l.Seats)
+	b = wire.AppendUint(b, uint64(len(l.Heirs)))
+	for _, h := range l.Heirs {
+		b = wire.AppendUint(appendSeat(appendSeat(b, h.Of), h.Seat), h.Epoch)
+	}
 	b = wire.AppendUint(b, l.Coordinator)
 	b = wire.AppendUint(b, l.Changes)
 	b = wire.AppendUint(b, uint64(len(l.Guards)))
@@ -103,6 +126,9 @@ func appendLive(b []byte, l *view.Log) []byte {
 func (r *Registry) readLive(rd *wire.Reader) {
 	l := &live{generation: r.generation}
 	l.Epoch, l.Members, l.Seats = rd.Uint(), readSeats(rd), readSeats(rd)
+	each(rd, func() {
+		l.Heirs = append(l.Heirs, view.Heir{Of: readSeatOf(rd, rd.Uint()), Seat: readSeatOf(rd, rd.Uint()), Epoch: rd.Uint()})
+	})
 	l.Coordinator, l.Changes = rd.Uint(), rd.Uint()
 	each(rd, func() {
 		g := view.Guard{Prefix: rd.String(), Use: readUse(rd), New: rd.Bool(), Change: rd.Uint()}
@@ -138,6 +164,11 @@ func (r *Registry) checkLive() error {
 	for _, s := range l.Seats {
 		if of := r.sessions[SeatID(s)]; of == nil || of.server != s.Server || of.claims.len() > 0 {
 			return fmt.Errorf("the seat of server %d has no session, or one that holds something", s.Server)
+		}
+	}
+	for _, h := range l.Heirs {
+		if !slices.Contains(l.Seats, h.Seat) || h.Epoch >= l.Epoch {
+			return fmt.Errorf("server %d is the heir of a seat of server %d that ended in epoch %d, and has none itself", h.Seat.Server, h.Of.Server, h.Epoch)
 		}
 	}
 	for i := range l.Guards {

@@ -355,6 +355,10 @@ func (w *walk) aboutLive() Command {
 		how.Server = servers[who] + rapid.SampledFrom([]uint64{0, 0, 0, 0, 0, 1}).Draw(w.t, "server")
 	case OpTurn:
 		how.Coordinator = rapid.SampledFrom([]uint64{0, servers[who], 2}).Draw(w.t, "coordinator")
+	case OpClose:
+		if heir := rapid.IntRange(0, len(w.seats)).Draw(w.t, "heir"); heir < len(w.seats) {
+			how.Heir = SeatOf(servers[heir], walkSeat(heir))
+		}
 	case OpQuiet:
 		how.Change = l.changes - min(l.changes, rapid.SampledFrom([]uint64{0, 0, 1, 2}).Draw(w.t, "change"))
 	}

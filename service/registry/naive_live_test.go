@@ -21,12 +21,29 @@ type naiveLive struct {
 	changes     uint64
 	turning     bool
 	voters      map[uint64]bool
+	heirs       []naiveHeir
 	quiet       map[string]bool // what was said by whom of which change in which epoch
 }
 
 type naiveSeat struct {
 	server uint64
 	id     SessionID
+}
+
+type naiveHeir struct {
+	of, seat naiveSeat
+	epoch    uint64 // in which it became that
+}
+
+// inherits reports whether a seat may have an heir.
+func (m *naive) inherits(s *naiveSession, heir view.Seat) bool {
+	l, own := &m.live, m.live.seated(s.id)
+	to := naiveSeat{heir.Server, SeatID(heir)}
+	live := slices.Contains(l.seats, to) && slices.Contains(l.members, to) && slices.Contains(l.members, *own) && to != *own
+	if live {
+		l.heirs = append(l.heirs, naiveHeir{*own, to, l.epoch})
+	}
+	return live
 }
 
 type naiveGuard struct {
@@ -101,7 +118,7 @@ func (m *naive) fits(c *Command) bool {
 	ofSeat := c.Op == OpEnter || c.Op == OpTurn || c.Op == OpQuiet
 	switch {
 	case seat == nil:
-		return !ofSeat
+		return !ofSeat && c.how().Heir == view.Seat{}
 	case c.Op == OpEnter:
 		return c.how().Server == seat.server
 	}
@@ -116,6 +133,9 @@ func (m *naive) say(c *Command) Result {
 		return Result{Code: Stale}
 	case !slices.Contains(l.members, seat):
 		return Result{Code: NotMember}
+	case c.Op == OpQuiet && how.Change == 0:
+		l.heirs = slices.DeleteFunc(l.heirs, func(h naiveHeir) bool { return h.seat == seat && h.epoch < l.epoch })
+		return Result{Code: OK}
 	case c.Op == OpQuiet:
 		l.quiet[fmt.Sprint(seat, how.Change, how.Epoch)] = true
 		return Result{Code: OK}
@@ -272,6 +292,11 @@ func (l *naiveLive) text() string {
 	fmt.Fprintf(&b, "epoch %d:", l.epoch)
 	seats(l.members)
 	seats(l.seats)
+	for _, h := range l.heirs {
+		if slices.Contains(l.seats, h.seat) {
+			fmt.Fprintf(&b, " %s inherits from %s in %d", sessionName(h.seat.id), sessionName(h.of.id), h.epoch)
+		}
+	}
 	fmt.Fprintf(&b, " %d\n", l.coordinator)
 	for _, prefix := range l.prefixes() {
 		g := l.guards[prefix]
@@ -292,7 +317,11 @@ func (l *naiveLive) text() string {
 // liveText is what it shows.
 func liveText(l *view.Log) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "epoch %d:%s;%s; %d\n", l.Epoch, seatsText(l.Members), seatsText(l.Seats), l.Coordinator)
+	fmt.Fprintf(&b, "epoch %d:%s;%s;", l.Epoch, seatsText(l.Members), seatsText(l.Seats))
+	for _, h := range l.Heirs {
+		fmt.Fprintf(&b, " %s inherits from %s in %d", sessionName(SeatID(h.Seat)), sessionName(SeatID(h.Of)), h.Epoch)
+	}
+	fmt.Fprintf(&b, " %d\n", l.Coordinator)
 	for _, g := range l.Guards {
 		fmt.Fprintf(&b, "%s: %q", g.Prefix, g.Use.Algorithm)
 		if g.Change != 0 {

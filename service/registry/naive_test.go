@@ -3,6 +3,8 @@ package registry
 import (
 	"slices"
 	"unicode/utf8"
+
+	"github.com/conclave-io/conclave/algorithm/view"
 )
 
 // naive is the registry once more, written from the rules alone and as plainly
@@ -246,6 +248,9 @@ func (m *naive) fresh(s *naiveSession, c *Command) Result {
 		}
 		return m.acquire(s, c)
 	case OpClose:
+		if c.how().Heir != (view.Seat{}) && !m.inherits(s, c.how().Heir) {
+			return Result{Code: NotMember}
+		}
 		m.end([]*naiveSession{s})
 	case OpRelease:
 		if !holds {
@@ -550,6 +555,7 @@ func (m *naive) end(over []*naiveSession) {
 	for _, s := range over {
 		m.sessions = slices.DeleteFunc(m.sessions, func(other *naiveSession) bool { return other == s })
 		m.live.seats = slices.DeleteFunc(m.live.seats, func(seat naiveSeat) bool { return seat.id == s.id })
+		m.live.heirs = slices.DeleteFunc(m.live.heirs, func(h naiveHeir) bool { return h.seat.id == s.id })
 		m.fx.Ended = append(m.fx.Ended, s.id)
 		for _, claim := range m.own(s.id) {
 			m.remove(claim)

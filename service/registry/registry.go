@@ -208,8 +208,7 @@ func (result *Result) granted(c *claim) {
 func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects) {
 	switch c.Op {
 	case OpClose:
-		r.end([]*session{s}, Closed, fx)
-		result.Code = OK
+		*result = r.close(s, c, fx)
 	case OpAcquire:
 		if s.leaving {
 			*result = Result{Code: Revoked, Message: "the session is being ended: release what it holds, then open a new one"}
@@ -273,16 +272,7 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 	if r.elsewhere(c, result) {
 		return
 	}
-	res := r.resources.get(key{c.Class, c.Name})
-	if res == nil {
-		res = &resource{name: c.Name, class: c.Class, generation: r.generation}
-		r.resources.put(res)
-		r.changed.resource(res)
-	}
-	if res.gone() {
-		res.limit = limit
-		r.add(res)
-	}
+	res := r.claimed(key{c.Class, c.Name}, limit)
 	asked := termsOf(c, r.now)
 	admitted := res.admits(asked) && !r.drains(res)
 	switch {
@@ -305,6 +295,22 @@ func (r *Registry) acquire(s *session, c *Command, result *Result, fx *Effects) 
 	case len(c.Keeps) == 0 || r.mayWait(made, c.Keeps, result):
 		r.wait(made, result, fx)
 	}
+}
+
+// claimed returns a resource that somebody is about to claim. If nobody has, the limit is
+// that of the claim.
+func (r *Registry) claimed(k key, limit uint32) *resource {
+	res := r.resources.get(k)
+	if res == nil {
+		res = &resource{name: k.name, class: k.class, generation: r.generation}
+		r.resources.put(res)
+		r.changed.resource(res)
+	}
+	if res.gone() {
+		res.limit = limit
+		r.add(res)
+	}
+	return res
 }
 
 // wait puts a new claim into the queue of its resource, which is thawed.

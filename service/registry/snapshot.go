@@ -441,7 +441,7 @@ func (r *Registry) checkClaims(res *resource) error {
 			return fmt.Errorf("%q: request %d of %v holds and keeps others, or keeps them out of order", res.name, c.sequence, c.session.id)
 		case c.revoked && !c.held():
 			return fmt.Errorf("%q: request %d of %v waits and is revoked", res.name, c.sequence, c.session.id)
-		case c.fence > r.fence():
+		case c.fence > r.fence() && !r.home:
 			return fmt.Errorf("%q: the fence %d is above the newest", res.name, c.fence)
 		case c.held() && c.fence <= newest:
 			return fmt.Errorf("%q: the fence %d comes after %d", res.name, c.fence, newest)

@@ -1,0 +1,108 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/conclave-io/conclave/internal/wire"
+)
+
+// handoverFormat is the version of what one home hands over to another.
+const handoverFormat = 1
+
+// Handed is a session that was handed over.
+type Handed struct {
+	Session
+	// Left is what is left of the largest promise to its client, in ns.
+	Left int64
+}
+
+// AppendHome appends what a home hands over to another: its sessions, what they hold, and
+// what they wait for. The function says what is left of the largest promise to the client
+// of a session, in ns. How holds have ended here is not handed over.
+func (r *Registry) AppendHome(b []byte, left func(SessionID) int64) []byte {
+	b = append(b, handoverFormat)
+	b = wire.AppendUint(b, uint64(len(r.sessions)))
+	for s := range r.all() {
+		b = wire.AppendInt(s.sessionState.append(b), left(s.id))
+	}
+	b = wire.AppendUint(b, uint64(r.names.len()))
+	r.names.scan(func(res *resource) bool {
+		b = wire.AppendBool(res.append(b), res.units)
+		return true
+	})
+	return b
+}
+
+// Merge takes over what another home has handed over. A session that is here already
+// ends before. It returns the sessions, and the names that they hold or wait for. Who waits
+// here comes before who has waited there. After an error the home is of no use.
+func (r *Registry) Merge(data []byte, fx *Effects) (sessions []Handed, names []string, err error) {
+	rd := wire.NewReader(data)
+	if format := rd.Byte(); rd.Err() == nil && format != handoverFormat {
+		rd.Fail(fmt.Errorf("format is %d, want %d", format, handoverFormat))
+	}
+	r.frozen = nil
+	each(rd, func() { sessions = append(sessions, r.mergeSession(rd, fx)) })
+	each(rd, func() { names = append(names, r.mergeResource(rd, fx)) })
+	if err = rd.Close(); err != nil {
+		return nil, nil, fmt.Errorf("what a home hands over is damaged: %w", err)
+	}
+	return sessions, names, nil
+}
+
+func (r *Registry) mergeSession(rd *wire.Reader, fx *Effects) Handed {
+	var own Registry
+	own.sessions = make(map[SessionID]*session)
+	own.readSession(rd)
+	left := rd.Int()
+	for id, s := range own.sessions { // one, or none after an error
+		if twin := r.sessions[id]; twin != nil {
+			r.end([]*session{twin}, Closed, fx)
+		}
+		s.tally, s.generation, s.mark = &r.tally, r.generation, mark{}
+		r.renewals++
+		s.renewed(r.renewals)
+		r.sessions[id] = s
+		r.tally.bytes += own.tally.bytes
+		r.changed.session(s)
+		return Handed{s.view(), left}
+	}
+	return Handed{}
+}
+
+func (r *Registry) mergeResource(rd *wire.Reader, fx *Effects) string {
+	class, name, limit := Class(rd.Byte()), rd.String(), readLimit(rd)
+	if class != Lock || limit != 1 {
+		rd.Fail(fmt.Errorf("%q has the class %d and the limit %d", name, class, limit))
+		return name
+	}
+	res := r.thaw(r.claimed(key{class, name}, limit))
+	for _, held := range []bool{true, false} {
+		each(rd, func() { r.mergeClaim(rd, res, held, fx) })
+	}
+	if units := rd.Bool(); units && rd.Err() == nil {
+		res.units = true
+	}
+	r.settle(res, fx)
+	return name
+}
+
+func (r *Registry) mergeClaim(rd *wire.Reader, res *resource, held bool, fx *Effects) {
+	var id SessionID
+	rd.Fixed(id[:])
+	c := &claim{resource: res, sequence: rd.Uint(), fence: rd.Uint(), since: rd.Int(), terms: readTerms(rd, r.level), session: r.sessions[id]}
+	switch since := c.since; {
+	case rd.Err() != nil:
+	case c.session == nil || c.held() != held || c.session.claims.get(number(c.sequence)) != nil:
+		rd.Fail(fmt.Errorf("%q is claimed by the session %v, which is not there, or in the wrong place", res.name, id))
+	case held && len(res.holders()) > 0:
+		rd.Fail(errors.New("a lock that is held here is held there too"))
+	case held:
+		r.hold(c, c.fence, fx)
+		c.since = since
+		r.list(c)
+	default:
+		r.wait(c, new(Result), fx)
+	}
+}

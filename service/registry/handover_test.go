@@ -1,0 +1,158 @@
+package registry
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// crowdedHome returns a home with sessions that hold and wait for names, whose bytes
+// begin as given, and says what of each name is to be seen.
+func crowdedHome(random *rand.Rand, first byte, name func(n int) string) *Registry {
+	r, fx := NewHome(), new(Effects)
+	do := func(c Command) { r.Apply(0, &Batch{Wall: 7, Commands: []Command{c}}, fx) }
+	sequences := [4]uint64{}
+	for i := range sequences {
+		sequences[i] = 1
+		do(Command{Op: OpOpen, Session: SessionID{first, byte(i)}, Sequence: 1, TTL: 1e9, Owner: fmt.Sprint("owner ", i)})
+	}
+	next := func() (c Command) {
+		i := random.IntN(len(sequences))
+		sequences[i]++
+		c.Session, c.Sequence = SessionID{first, byte(i)}, sequences[i]
+		return c
+	}
+	for n := range 60 {
+		c := next()
+		c.Op, c.Name = OpAcquire, name(random.IntN(12))
+		do(c)
+		switch at := name(random.IntN(12)); random.IntN(3) {
+		case 0:
+			r.Admit(at, uint64(n+1)<<counterBits|uint64(first), random.IntN(5) == 0, fx)
+		case 1:
+			r.Revoke(&Command{Op: OpRevoke, Name: at, Value: "why"}, fx)
+		}
+	}
+	return r
+}
+
+// shownOf is all that a home shows of its locks and sessions.
+func shownOf(r *Registry) (locks []Resource, sessions []Session) {
+	locks, _ = r.List(Lock, "", "", 100, 100)
+	r.Each(func(s Session) { sessions = append(sessions, s) })
+	return locks, sessions
+}
+
+// TestMerge: a home that takes over what another hands over shows it beside its own: the
+// holder, with fence and revocation, and those who wait behind its own.
+func TestMerge(t *testing.T) {
+	both := 0
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 9))
+		from := crowdedHome(random, 1, func(n int) string { return fmt.Sprint("a/", n) })
+		held := make(map[string]bool)
+		theirs, sessions := shownOf(from)
+		for _, l := range theirs {
+			held[l.Name] = len(l.Holders) > 0
+		}
+		to := crowdedHome(random, 2, func(n int) string { return fmt.Sprint("a/", n+6) })
+		for _, l := range theirs { // nobody holds a name at two homes
+			if h := l.Holders; len(h) > 0 {
+				if _, known, _ := to.Explain(Lock, l.Name, 0); known {
+					to.leaveAll(l.Name)
+				}
+			}
+		}
+		ours, own := shownOf(to)
+		fx := &Effects{WatchLocks: true}
+		data := from.AppendHome(nil, func(id SessionID) int64 { return int64(id[1]) + 1 })
+		taken, names, err := to.Merge(data, fx)
+		if err != nil || to.Check() != nil {
+			t.Fatalf("seed %d: %v, %v", seed, err, to.Check())
+		}
+		if len(taken) != len(sessions) || len(names) != len(theirs) {
+			t.Fatalf("seed %d: %d sessions and %d names were taken over", seed, len(taken), len(names))
+		}
+		for i, s := range taken {
+			was := sessions[i]
+			now, open := to.Session(s.ID)
+			if was.Renewals, now.Renewals = 0, 0; s.Left != int64(s.ID[1])+1 || !open || now != was {
+				t.Fatalf("seed %d: session %v has %d left and is %+v, was %+v", seed, s.ID, s.Left, now, was)
+			}
+		}
+		merged, all := shownOf(to)
+		if len(all) != len(own)+len(sessions) {
+			t.Fatalf("seed %d: there are %d sessions", seed, len(all))
+		}
+		for _, got := range merged {
+			var want Resource
+			for _, l := range slices.Concat(ours, theirs) {
+				if l.Name == got.Name {
+					want.Holders, want.Waiters = append(want.Holders, l.Holders...), append(want.Waiters, l.Waiters...)
+				}
+			}
+			if fmt.Sprint(got.Holders, got.Waiters) != fmt.Sprint(want.Holders, want.Waiters) {
+				t.Fatalf("seed %d: %s is %+v, want %+v", seed, got.Name, got, want)
+			}
+			if held[got.Name] && len(got.Waiters) > 0 && got.Waiters[0].Session[0] == 2 {
+				both++
+			}
+		}
+		if twice := NewHome(); len(data) > 0 {
+			_, _, first := twice.Merge(data, fx)
+			_, _, second := twice.Merge(data, fx)
+			if first != nil || second != nil || twice.Check() != nil || twice.Counts() != from.Counts() {
+				t.Fatalf("seed %d: sessions that are there already do not end: %v, %v, %v", seed, first, second, twice.Check())
+			}
+		}
+		for n := 0; n < len(data) && seed == 0; n++ {
+			if _, _, err := NewHome().Merge(data[:n], fx); err == nil {
+				t.Fatalf("seed %d: %d of %d bytes are taken", seed, n, len(data))
+			}
+		}
+	}
+	if both == 0 {
+		t.Error("no name is held at one home and waited for at the other")
+	}
+}
+
+// leaveAll ends the holds of a lock.
+func (r *Registry) leaveAll(name string) {
+	r.frozen = nil
+	res := r.find(Lock, name)
+	for res != nil && len(res.holders()) > 0 {
+		c := res.holders()[0]
+		r.drop(c, Stale, Released)
+		r.settle(c.resource, new(Effects))
+		res = r.find(Lock, name)
+	}
+}
+
+// TestMergeRefusesASecondHolder: a lock is held at one home only.
+func TestMergeRefusesASecondHolder(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	name := func(n int) string { return fmt.Sprint("a/", n) }
+	from, to := crowdedHome(random, 1, name), crowdedHome(random, 2, name)
+	if _, _, err := to.Merge(from.AppendHome(nil, func(SessionID) int64 { return 1 }), new(Effects)); err == nil {
+		t.Error("it is taken")
+	}
+}
+
+func FuzzMerge(f *testing.F) {
+	random := rand.New(rand.NewPCG(1, 2))
+	f.Add(crowdedHome(random, 1, func(n int) string { return fmt.Sprint("a/", n) }).AppendHome(nil, func(SessionID) int64 { return 5 }))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := NewHome()
+		sessions, _, err := r.Merge(data, new(Effects))
+		if err != nil || r.Check() != nil {
+			return
+		}
+		for _, s := range sessions {
+			r.Apply(0, &Batch{Commands: []Command{{Op: OpClose, Session: s.ID, Sequence: 1 << 40}}}, new(Effects))
+		}
+		if err := r.Check(); err != nil || r.Counts().Waiters > 0 {
+			t.Fatal(err)
+		}
+	})
+}
