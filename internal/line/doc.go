@@ -32,6 +32,8 @@
 //
 //   - A session that holds or waits for something stays at its home: no other server is
 //     tried before its deadline. It is gone when the home welcomes it with another seat.
+//   - A home that stops names the server that has taken its sessions over. Each goes on
+//     there, if the seat of its home is among those which that server has adopted.
 //   - Nothing is promised beyond the lease of the home's seat, so renewals are more
 //     frequent and the margin is that of the shorter of lease and TTL.
 //   - A call that is answered with MOVED is withdrawn too: a home that is asked again may

@@ -94,10 +94,17 @@ func (l *Line) learn(servers []string) {
 	l.emit(Output{Action: Routed})
 }
 
+// moveTo has the session go on at the server that has taken over its home.
+func (l *Line) moveTo(heir string) {
+	if l.cfg.Home && l.serves() {
+		l.session.address, l.session.moves = heir, true
+	}
+}
+
 // bound reports whether the session is that of a home and must stay there: it holds
-// something, or waits for it.
+// something, or waits for it, or has been taken over.
 func (l *Line) bound() bool {
-	return l.cfg.Home && l.serves() && (len(l.session.grants) > 0 || slices.ContainsFunc(l.session.unfinished(), (*Call).acquires))
+	return l.cfg.Home && l.serves() && (l.session.moves || len(l.session.grants) > 0 || slices.ContainsFunc(l.session.unfinished(), (*Call).acquires))
 }
 
 // unbind gives up a session at a home that is not there, unless it is bound. Then another
@@ -109,9 +116,14 @@ func (l *Line) unbind() {
 }
 
 // foreign reports whether a home that has answered is not the one that the session is
-// bound to. If it is the same server and another seat, the session is gone.
+// bound to, and has not taken that over. If it is the same server and another seat, the
+// session is gone.
 func (l *Line) foreign(st *stream) bool {
 	if !l.cfg.Home || !l.serves() || string(st.seat) == string(l.session.seat) {
+		return false
+	}
+	if slices.ContainsFunc(st.adopted, func(seat []byte) bool { return string(seat) == string(l.session.seat) }) {
+		l.session.seat, l.session.address, l.session.moves = st.seat, st.address, false
 		return false
 	}
 	if st.address != l.session.address {

@@ -27,9 +27,11 @@ type Session struct {
 	// span is the longest time that a renewal is worth: the TTL, or the lease of the home
 	// if that is shorter.
 	span int64
-	// seat and address are those of the home that keeps the session.
+	// seat and address are those of the home that keeps the session. moves says that the
+	// server at the address has taken the session over and was not reached yet.
 	seat    []byte
 	address string
+	moves   bool
 	// via is the stream over which the session is opened; sent says that it was asked for.
 	via  uint64
 	sent bool

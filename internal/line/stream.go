@@ -32,9 +32,11 @@ type stream struct {
 	relayed bool
 	opened  int64
 
-	// seat and lease are those of the home.
-	seat  []byte
-	lease int64
+	// seat and lease are those of the home, and adopted the other seats whose sessions
+	// it has.
+	seat    []byte
+	adopted [][]byte
+	lease   int64
 
 	welcomed bool
 	busy     bool    // it was given a frame and has not said Sent
@@ -71,7 +73,7 @@ func (l *Line) receive(st *stream, frame *api.ServerFrame) {
 			return
 		}
 		st.welcomed = true
-		st.seat, st.lease = frame.GetWelcome().GetSeat(), frame.GetWelcome().GetLeaseNs()
+		st.seat, st.adopted, st.lease = frame.GetWelcome().GetSeat(), frame.GetWelcome().GetAdopted(), frame.GetWelcome().GetLeaseNs()
 		if l.welcomes(st); l.stream(st.id) == nil {
 			return
 		}
@@ -91,7 +93,10 @@ func (l *Line) receive(st *stream, frame *api.ServerFrame) {
 		l.part(st, refused.GetCode(), refused.GetMessage(), refused.GetLeader())
 	case farewell != nil:
 		leader := farewell.GetLeader()
-		if members := farewell.GetMembers(); len(members) > 0 {
+		if heir := farewell.GetHeir(); heir != "" {
+			l.moveTo(heir)
+			leader = heir
+		} else if members := farewell.GetMembers(); len(members) > 0 {
 			leader = members[l.cfg.Chance(int64(len(members)))]
 		} else if farewell.GetCode() == api.Code_CODE_NOT_MEMBER {
 			l.emit(Output{Action: homeless})

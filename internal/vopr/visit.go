@@ -31,7 +31,11 @@ func (s *server) attachHome(l *call, who stream.Caller) {
 		}
 	}
 	seat, lease := s.host.Seat()
-	l.hear(&api.ServerFrame{Welcome: &api.Welcome{Cluster: "vopr", Server: s.id, Version: 1, Seat: seat[:], LeaseNs: lease}})
+	welcome := &api.Welcome{Cluster: "vopr", Server: s.id, Version: 1, Seat: seat[:], LeaseNs: lease}
+	for _, id := range s.host.Adopted() {
+		welcome.Adopted = append(welcome.Adopted, id[:])
+	}
+	l.hear(&api.ServerFrame{Welcome: welcome})
 	s.guests = append(s.guests, g)
 	if !s.host.Serving() {
 		g.box.End(s.farewell())
@@ -42,6 +46,9 @@ func (s *server) attachHome(l *call, who stream.Caller) {
 // farewell names the servers that take part.
 func (s *server) farewell() *api.Farewell {
 	f := &api.Farewell{Code: api.Code_CODE_NOT_MEMBER}
+	if to := s.host.Successor(); to != 0 {
+		f.Heir = s.w.servers[to-1].said().ClientAddress
+	}
 	for _, m := range s.replica.Registry().Live().Members {
 		f.Members = append(f.Members, s.w.servers[m.Server-1].said().ClientAddress)
 	}

@@ -569,7 +569,9 @@ type Welcome struct {
 	// the same server are gone.
 	Seat []byte `protobuf:"bytes,5,opt,name=seat,proto3" json:"seat,omitempty"`
 	// Over AttachHome: the lease of the seat. What a renewal promises is never longer.
-	LeaseNs       int64 `protobuf:"varint,6,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"`
+	LeaseNs int64 `protobuf:"varint,6,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"`
+	// Over AttachHome: seats whose sessions have this home now, 16 bytes each.
+	Adopted       [][]byte `protobuf:"bytes,7,rep,name=adopted,proto3" json:"adopted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -646,6 +648,13 @@ func (x *Welcome) GetLeaseNs() int64 {
 	return 0
 }
 
+func (x *Welcome) GetAdopted() [][]byte {
+	if x != nil {
+		return x.Adopted
+	}
+	return nil
+}
+
 // Farewell ends a stream.
 type Farewell struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -655,7 +664,9 @@ type Farewell struct {
 	Leader string `protobuf:"bytes,3,opt,name=leader,proto3" json:"leader,omitempty"`
 	// Where the servers take clients that guard locks by algorithms, if the code is
 	// NOT_MEMBER.
-	Members       []string `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
+	Members []string `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
+	// Which of them has taken over the sessions of this one, or empty.
+	Heir          string `protobuf:"bytes,5,opt,name=heir,proto3" json:"heir,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -716,6 +727,13 @@ func (x *Farewell) GetMembers() []string {
 		return x.Members
 	}
 	return nil
+}
+
+func (x *Farewell) GetHeir() string {
+	if x != nil {
+		return x.Heir
+	}
+	return ""
 }
 
 // Request is one thing asked for.
@@ -5758,19 +5776,21 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\awelcome\x18\x01 \x01(\v2\x14.conclave.v1.WelcomeR\awelcome\x12,\n" +
 	"\areplies\x18\x02 \x03(\v2\x12.conclave.v1.ReplyR\areplies\x121\n" +
 	"\bfarewell\x18\x03 \x01(\v2\x15.conclave.v1.FarewellR\bfarewell\x12\x18\n" +
-	"\aservers\x18\x04 \x03(\tR\aservers\"\x9a\x01\n" +
+	"\aservers\x18\x04 \x03(\tR\aservers\"\xb4\x01\n" +
 	"\aWelcome\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\rR\aversion\x12\x14\n" +
 	"\x05level\x18\x04 \x01(\rR\x05level\x12\x12\n" +
 	"\x04seat\x18\x05 \x01(\fR\x04seat\x12\x19\n" +
-	"\blease_ns\x18\x06 \x01(\x03R\aleaseNs\"}\n" +
+	"\blease_ns\x18\x06 \x01(\x03R\aleaseNs\x12\x18\n" +
+	"\aadopted\x18\a \x03(\fR\aadopted\"\x91\x01\n" +
 	"\bFarewell\x12%\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x11.conclave.v1.CodeR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
 	"\x06leader\x18\x03 \x01(\tR\x06leader\x12\x18\n" +
-	"\amembers\x18\x04 \x03(\tR\amembers\"\xfe\x03\n" +
+	"\amembers\x18\x04 \x03(\tR\amembers\x12\x12\n" +
+	"\x04heir\x18\x05 \x01(\tR\x04heir\"\xfe\x03\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x10\n" +

@@ -11,9 +11,12 @@ const batchVersion = 1
 
 // The kinds of frames, the first byte of each.
 const (
-	frameLock    = 1 // name, message
-	frameWake    = 2 // name
-	frameResumed = 3
+	frameLock     = 1 // name, message
+	frameWake     = 2 // name
+	frameResumed  = 3
+	frameHandover = 4 // last, message
+	frameAdopted  = 5
+	frameRefused  = 6
 )
 
 // maxBatch is how many bytes of frames one batch has, if it has more than one frame.
@@ -57,15 +60,19 @@ func decodeBatch(src []byte) (b batch, err error) {
 type frame struct {
 	kind    byte
 	name    []byte
-	message []byte // frameLock: by the codec of the algorithm
+	message []byte // frameLock: by the codec of the algorithm; frameHandover: a part of a home
+	last    bool   // frameHandover: no other part comes
 }
 
 func (f *frame) append(dst []byte) []byte {
 	dst = append(dst, f.kind)
-	if f.kind == frameResumed {
-		return dst
+	switch f.kind {
+	case frameLock, frameWake:
+		dst = wire.AppendBytes(dst, f.name)
+	case frameHandover:
+		dst = wire.AppendBool(dst, f.last)
 	}
-	return append(wire.AppendBytes(dst, f.name), f.message...)
+	return append(dst, f.message...)
 }
 
 func decodeFrame(src []byte) (f frame, err error) {
@@ -76,7 +83,10 @@ func decodeFrame(src []byte) (f frame, err error) {
 		f.message = r.Rest()
 	case frameWake:
 		f.name = r.Bytes()
-	case frameResumed:
+	case frameHandover:
+		f.last = r.Bool()
+		f.message = r.Rest()
+	case frameResumed, frameAdopted, frameRefused:
 	default:
 		r.Fail(fmt.Errorf("unknown kind %d", f.kind))
 	}

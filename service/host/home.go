@@ -21,6 +21,8 @@ type home struct {
 	conns  map[registry.SessionID]uint64 // the newest stream of each session
 	asks   []ask                         // in the order of arrival
 	tries  map[registry.ClaimID]int64    // when each acquire that does not wait long is answered (H5)
+
+	adopted []adopted // of late
 }
 
 // ask is an Open or a Renew of a client that waits for a renewal of the seat (H4).
@@ -72,17 +74,32 @@ func (h *Host) Serving() bool {
 // nothing.
 func (h *Host) Seat() (seat registry.SessionID, lease int64) { return h.seat.id, h.cfg.lease() }
 
+// Successor returns the server at which the clients of this one go on since its seat has
+// ended, or 0 (P2).
+func (h *Host) Successor() uint64 { return h.successor }
+
 // Drop says that a stream has ended.
 func (h *Host) Drop(conn uint64) {
 	maps.DeleteFunc(h.home.conns, func(_ registry.SessionID, c uint64) bool { return c == conn })
+	ended := func(e early) bool { return e.conn == conn }
+	h.handover.early = slices.DeleteFunc(h.handover.early, ended)
+	for _, a := range h.asides {
+		a.early = slices.DeleteFunc(a.early, ended)
+	}
 }
 
 func (h *Host) submit(conn uint64, c *registry.Command) {
 	problem := c.Validate()
 	_, open := h.home.reg.Session(c.Session)
-	switch {
+	switch a := h.asideOf(c.Session); {
 	case problem != "":
 		h.refuse(conn, c, registry.Invalid, problem)
+		return
+	case h.still():
+		h.hold(&h.handover.early, conn, c)
+		return
+	case a != nil && !open:
+		h.hold(&a.early, conn, c)
 		return
 	case !open && (h.member.State == view.Out || h.leaving != stays):
 		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: h.notMember()})
@@ -128,6 +145,9 @@ func (h *Host) span(ttl int64) int64 { return min(ttl, h.cfg.lease()) }
 // promise answers the clients whose requests came before that command of the seat was
 // sent, with which the leader renewed it for so long (H4).
 func (h *Host) promise(command uint64, remaining int64) {
+	if h.still() {
+		return
+	}
 	n := 0
 	for ; n < len(h.home.asks) && h.home.asks[n].after < command; n++ {
 		a := &h.home.asks[n]
@@ -149,7 +169,7 @@ func (h *Host) acquire(conn uint64, c *registry.Command) {
 	id := registry.ClaimID{Session: c.Session, Sequence: c.Sequence}
 	switch {
 	case h.home.reg.Carried(c.Session, c.Sequence): // sent again
-	case h.leaving != stays:
+	case h.leaving == leaves:
 		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: h.notMember()})
 		return
 	case c.Class != registry.Lock || s == nil:
@@ -256,19 +276,22 @@ func (h *Host) movedFrom(name string) registry.Result {
 	return registry.Result{Code: registry.Moved, Message: fmt.Sprintf("%q is guarded by agreement: ask the leader", name), Guard: guard}
 }
 
-// Revoke asks the holder of a name to leave, or the one with a fence. It returns the fence
-// of the hold, or that no client of this home has one. A hold that is still there one T_h later is dropped
-// (H9).
-func (h *Host) Revoke(now int64, c *registry.Command) (fence uint64, held bool) {
+// Revoke asks the holder of a name to leave, or the one with a fence. It answers with the
+// fence of the hold, or that no client of this home has one. A hold that is still there one
+// T_h later is dropped (H9).
+func (h *Host) Revoke(now int64, c *registry.Command) (result registry.Result) {
 	defer h.guard()
 	if h.output.Err != nil {
-		return 0, false
+		return registry.Result{Code: registry.NotFound, Message: "this server is no home any more"}
 	}
 	h.begin(now)
-	result := h.home.reg.Revoke(c, &h.home.fx)
+	if h.still() {
+		return registry.Result{Code: registry.Unavailable, Message: fmt.Sprintf("another server takes over the clients of server %d: try again", h.cfg.Server)}
+	}
+	result = h.home.reg.Revoke(c, &h.home.fx)
 	h.answerAll()
 	h.finish()
-	return result.Fence, result.Code == registry.OK
+	return result
 }
 
 // EndSession ends a session of this home at the wish of somebody else: what it waits for is
@@ -289,6 +312,9 @@ func (h *Host) EndSession(now int64, c *registry.Command) (holds int, result reg
 
 // tend ends sessions whose time is over (H5), tries, and holds that were revoked (H9).
 func (h *Host) tend() {
+	if h.still() {
+		return
+	}
 	now := h.leaseClock()
 	if expired, _ := h.home.leases.Due(now); len(expired) > 0 {
 		h.carryOut(&registry.Command{Op: registry.OpExpire, Leases: expired})
@@ -300,9 +326,14 @@ func (h *Host) tend() {
 	if overdue := h.home.ousted.Overdue(claims, spans, now); len(overdue) > 0 {
 		h.carryOut(&registry.Command{Op: registry.OpDrop, Claims: overdue})
 	}
+	h.refuseTries(h.now)
+}
+
+// refuseTries withdraws the tries whose time is over by then (H5).
+func (h *Host) refuseTries(then int64) {
 	var over []registry.ClaimID
 	for id, until := range h.home.tries {
-		if until <= h.now {
+		if until <= then {
 			over = append(over, id)
 		}
 	}

@@ -89,14 +89,21 @@ type Host struct {
 	gaps   int64 // the time that this server stood still, in all
 	random random
 
-	home    home
-	seat    seat
-	pause   pause
-	leaving leaving
-	serves  bool   // some namespace is live, or about to be, and this server knows all guards
-	started int64  // when the epoch began here
-	paused  int64  // how long the last epoch took to open here, in ns
-	opened  uint64 // how often one has
+	home      home
+	seat      seat
+	pause     pause
+	leaving   leaving
+	handover  handover
+	asides    []*aside    // in the order in which they came
+	early     []early     // of homes that are not set aside any more
+	seats     []view.Seat // that live, in the order of entering
+	heir      bool        // the log has the seat as an heir
+	told      uint64      // the epoch in which it was told that the seat has taken over, or 0
+	successor uint64      // the server at which the clients of the last seat go on, or 0
+	serves    bool        // some namespace is live, or about to be, and this server knows all guards
+	started   int64       // when the epoch began here
+	paused    int64       // how long the last epoch took to open here, in ns
+	opened    uint64      // how often one has
 
 	member  view.Member
 	seated  bool // the leader or the log has said that the seat is taken
@@ -148,7 +155,8 @@ func (h *Host) finish() {
 	h.work()
 	h.answerAll()
 	h.sayQuiet()
-	h.closeSeat()
+	h.sayInherited()
+	h.depart()
 	if h.overflow {
 		h.abandon("a member has taken nothing for too long")
 	}

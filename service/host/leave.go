@@ -2,29 +2,204 @@ package host
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
-// leaving says how far a server is that gives up its seat (P1).
+// leaving says how far a server is that gives up its seat (P1, P2).
 type leaving uint8
 
 const (
 	stays  leaving = iota
-	leaves         // it takes nothing new, and waits until nothing is held
+	hands          // it looks for a member that takes its home over
+	leaves         // nobody does: it takes nothing new, and waits until nothing is held
 	left           // it has no seat, and wants none
 )
 
+// handover is how far the home of a server is with another member (P2).
+type handover struct {
+	since int64     // when it could begin
+	to    view.Seat // who has been asked: the home stands still. Zero: nobody
+	asked int64     // when
+	tried []uint64  // servers that were asked in this epoch in vain
+	named bool      // the log was told of the heir: there is no way back unless it refuses
+	early []early   // requests that came while the home stood still
+}
+
+// early is a request that is to be looked at later.
+type early struct {
+	conn uint64
+	registry.Command
+}
+
+const (
+	// handoverPart is how many bytes one frame hands over, and maxHandover how many all
+	// together may. A larger home is not handed over.
+	handoverPart = 32 << 10
+	maxHandover  = 32 << 20
+)
+
+// still reports whether the home stands still: it answers, takes and ends nothing, so that
+// what was handed over stays true (P2).
+func (h *Host) still() bool { return h.handover.to != view.Seat{} }
+
 // Leave has this server give up its seat, so that the others need not wait until its lease
-// is over (P1). It takes no new session and no request to acquire any more. Who waits is
-// told to ask another member, and who holds is asked to leave. When nothing is held the
-// seat is closed, and Output says that it is over. Leave does nothing the second time.
+// is over. It grants nothing any more. Another member takes over what its clients hold and
+// wait for (P2), if any can. If none does, who waits is told to ask another member, and who
+// holds is asked to leave (P1). Then the seat is closed, and Output says that it is over.
+// Leave does nothing the second time.
 func (h *Host) Leave(now int64) {
 	defer h.guard()
 	if h.output.Err != nil || h.leaving != stays {
 		return
 	}
 	h.begin(now)
+	h.leaving, h.handover = hands, handover{since: h.now}
+	h.checkLapse()
+	h.refuseAsides()
+	for in := h.local.first; in != nil; in = in.next {
+		if h.bound(in) {
+			h.askBack(in)
+		}
+	}
+	h.answerAll()
+	h.finish()
+}
+
+// bound reports whether a name is held in a way that cannot be handed over: by a client
+// within this process, or as one of several units, of which the heir may hold another by
+// the one machine that it has for the name.
+func (h *Host) bound(in *instance) bool {
+	if !in.state.Held {
+		return false
+	}
+	return in.space != nil && in.space.units || strings.HasPrefix(h.home.reg.HeldBy(in.name), "local:")
+}
+
+// askBack asks the holder of a name to leave.
+func (h *Host) askBack(in *instance) {
+	h.home.reg.Revoke(&registry.Command{Name: in.name, Value: fmt.Sprintf("server %d stops", h.cfg.Server)}, &h.home.fx)
+}
+
+// depart goes on with leaving.
+func (h *Host) depart() {
+	switch {
+	case h.leaving == stays || h.leaving == left || h.seat.closing:
+		return
+	case h.seat.id == (registry.SessionID{}):
+		h.leaving = left
+		return
+	case h.still() && h.now-h.handover.asked < h.cfg.lease()/4:
+		return
+	}
+	if h.still() {
+		h.goOn()
+	}
+	held, bound, waits := false, false, false
+	for in := h.local.first; in != nil; in = in.next {
+		held, bound, waits = held || in.state.Held, bound || h.bound(in), waits || in.state.Wanted
+	}
+	switch {
+	case h.inherits():
+	case !held && (!waits || h.leaving == leaves):
+		h.close(view.Seat{})
+	case h.leaving == leaves:
+	case bound:
+		h.handover.since = h.now
+	default:
+		h.handOver()
+	}
+}
+
+// handOver asks a member to take the home over (P2). If there is none, or it takes too
+// long, what is held is asked back.
+func (h *Host) handOver() {
+	to, any := h.chooseHeir()
+	if !any || h.now-h.handover.since >= h.cfg.lease() {
+		h.revokeAll()
+		return
+	}
+	if to == process.None {
+		return // until a lane is up, or another epoch begins
+	}
+	h.refuseTries(h.now + 1<<62)
+	data := h.appendHome(nil)
+	if len(data) > maxHandover {
+		h.revokeAll()
+		return
+	}
+	h.handover.to, h.handover.asked = h.member.Members[to], h.now
+	for len(data) > 0 {
+		part := data[:min(len(data), handoverPart)]
+		data = data[len(part):]
+		h.send(to, &frame{kind: frameHandover, last: len(data) == 0, message: part})
+	}
+}
+
+// chooseHeir returns the member to ask: of those to which frames go out and that were not
+// asked in vain, the one whose seat is the newest. It has had the least time to get
+// clients, and will not be the next to stop where servers are stopped in turn. None: it
+// must be waited for a lane. Any says that there is somebody to ask or to wait for.
+func (h *Host) chooseHeir() (to process.ID, any bool) {
+	for _, s := range slices.Backward(h.seats) {
+		rank := h.member.RankOf(s.Server)
+		if rank == process.None || h.member.Members[rank] != s || s.Server == h.cfg.Server || slices.Contains(h.handover.tried, s.Server) {
+			continue
+		}
+		if any = true; h.link(s.Server).up {
+			return rank, true
+		}
+	}
+	return process.None, any && h.member.State != view.Out
+}
+
+// goOn ends the stand-still: the home was not taken over.
+func (h *Host) goOn() {
+	waiting := h.handover.early
+	h.handover.tried = append(h.handover.tried, h.handover.to.Server)
+	h.handover.to, h.handover.early = view.Seat{}, nil
+	h.resubmit(waiting)
+}
+
+// resubmit looks at requests that had to wait.
+func (h *Host) resubmit(waiting []early) {
+	for i := range waiting {
+		h.submit(waiting[i].conn, &waiting[i].Command)
+	}
+}
+
+// hold lets a request wait.
+func (h *Host) hold(queue *[]early, conn uint64, c *registry.Command) {
+	if len(*queue) >= maxAsks {
+		h.refuse(conn, c, registry.Exhausted, "too many requests wait until the home is taken over: try again")
+		return
+	}
+	*queue = append(*queue, early{conn, *c})
+}
+
+// onAdopted is the answer of a member that has set the home aside, and whose seat outlasts
+// what clients were promised: the log is told that it is the heir.
+func (h *Host) onAdopted(from process.ID) {
+	if h.member.Members[from] == h.handover.to && !h.seat.closing {
+		h.handover.named = true
+		h.close(h.handover.to)
+	}
+}
+
+// onRefused is the answer of a member that does not take the home over.
+func (h *Host) onRefused(from process.ID) {
+	if h.member.Members[from] == h.handover.to && !h.seat.closing {
+		h.goOn()
+	}
+}
+
+// revokeAll sends away who waits, and asks those to leave that hold something (P1).
+func (h *Host) revokeAll() {
 	h.leaving = leaves
 	refusal := h.notMember()
 	for in := h.local.first; in != nil; in = in.next {
@@ -32,35 +207,42 @@ func (h *Host) Leave(now int64) {
 			h.home.reg.RefuseAll(in.name, &refusal, &h.home.fx)
 		}
 		if in.state.Held {
-			h.home.reg.Revoke(&registry.Command{Name: in.name, Value: fmt.Sprintf("server %d stops", h.cfg.Server)}, &h.home.fx)
+			h.askBack(in)
 		}
 	}
 	h.answerAll()
-	h.finish()
 }
 
-// closeSeat closes the seat of a server that leaves, when nothing is held.
-func (h *Host) closeSeat() {
-	if h.leaving != leaves || h.seat.closing {
-		return
-	}
-	if h.seat.id == (registry.SessionID{}) {
-		h.leaving = left
-		return
-	}
-	for in := h.local.first; in != nil; in = in.next {
-		if in.state.Held {
-			return
-		}
-	}
-	h.close()
-}
-
-// close asks the leader to end the seat. From now on nothing is granted here.
-func (h *Host) close() {
+// close asks the leader to end the seat, and to have its clients go on at an heir, if there
+// is one. From now on nothing is granted here.
+func (h *Host) close(heir view.Seat) {
+	h.refuseAsides()
 	h.seat.closing = true
-	h.order(registry.Command{Op: registry.OpClose})
+	c := registry.Command{Op: registry.OpClose}
+	if heir != (view.Seat{}) {
+		c.Live = &registry.Live{Heir: heir}
+	}
+	h.order(c)
 	h.checkLapse()
+}
+
+// notClosed is the answer of the leader that the heir is none: the home goes on.
+func (h *Host) notClosed() {
+	if h.handover.named {
+		h.seat.closing, h.handover.named = false, false
+		h.goOn()
+	}
+}
+
+// appendHome appends what is handed over: the seats whose clients may still look for their
+// home, and the home.
+func (h *Host) appendHome(b []byte) []byte {
+	seats := h.Adopted()
+	b = wire.AppendUint(b, uint64(len(seats)))
+	for _, s := range seats {
+		b = append(b, s[:]...)
+	}
+	return h.home.reg.AppendHome(b, func(id registry.SessionID) int64 { return h.home.leases.Remaining(id, h.leaseClock()) })
 }
 
 // notMember is the answer to a client that is to ask another server.
@@ -70,7 +252,10 @@ func (h *Host) notMember() registry.Result {
 
 // whyClosed says why the server has closed its seat.
 func (h *Host) whyClosed() string {
-	if h.leaving != stays {
+	switch {
+	case h.handover.named:
+		return fmt.Sprintf("the server stops, and server %d takes its clients over", h.handover.to.Server)
+	case h.leaving != stays:
 		return "the server stops"
 	}
 	return "no algorithm guards any name"

@@ -267,8 +267,18 @@ func (h *Host) frame(from process.ID, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if f.kind == frameResumed {
+	switch f.kind {
+	case frameResumed:
 		h.member.Hear(from)
+		return nil
+	case frameHandover:
+		h.onHandover(from, &f)
+		return nil
+	case frameAdopted:
+		h.onAdopted(from)
+		return nil
+	case frameRefused:
+		h.onRefused(from)
 		return nil
 	}
 	in := h.instance(string(f.name))

@@ -21,6 +21,7 @@ type guard struct {
 // one is thrown away (S5).
 func (h *Host) Enter(seat [2]uint64) {
 	h.discard()
+	h.successor = 0
 	h.member = view.Member{Server: h.cfg.Server, Seat: seat, Lapsed: true}
 	h.enter(seat)
 }
@@ -42,6 +43,7 @@ func (h *Host) View(now int64, s *view.Log) {
 		h.serves = serves(s.Guards)
 		return
 	}
+	h.seats = slices.Clone(s.Seats)
 	if s.Epoch > h.member.Epoch {
 		v := view.View{Epoch: s.Epoch, Members: slices.Clone(s.Members)}
 		if h.member.Apply(&v) == view.Began {
@@ -49,8 +51,9 @@ func (h *Host) View(now int64, s *view.Log) {
 		}
 	}
 	h.setGuards(s.Guards)
-	if h.seated && !s.Live() && !h.seat.closing {
-		h.close()
+	h.sortOut(s)
+	if h.seated && !s.Live() && !h.seat.closing && !h.inherits() {
+		h.close(view.Seat{})
 	}
 	h.finish()
 }
@@ -63,14 +66,18 @@ func serves(guards []view.Guard) bool {
 
 // abandon ends the seat: all that is of it is thrown away (S5).
 func (h *Host) abandon(why string) {
-	h.farewell()
+	if h.handover.named { // what becomes of its sessions only the heir knows
+		h.successor = h.handover.to.Server
+	} else {
+		h.farewell()
+	}
 	if !h.seat.closing { // what it gave up itself was no failure
 		h.pause.next(h.now, h.now-h.seat.since)
 	}
 	h.discard()
 	h.member = view.Member{Server: h.cfg.Server}
 	h.gone = why
-	h.closeSeat()
+	h.depart()
 }
 
 // discard throws everything of a seat away.
@@ -80,6 +87,7 @@ func (h *Host) discard() {
 	h.local = list{}
 	h.spaces, h.guards, h.todo, h.alarms = nil, nil, nil, nil
 	h.home, h.seat, h.turned = newHome(), seat{}, false
+	h.handover, h.asides, h.early, h.seats, h.heir, h.told = handover{}, nil, nil, nil, false, 0
 	h.table++
 	for _, l := range h.links {
 		l.reset(h.now)
@@ -111,6 +119,7 @@ func (h *Host) start(s *view.Log) {
 	for in := h.local.first; in != nil; in = in.next {
 		h.names[in.name] = in
 	}
+	h.inherit(s)
 	for i := range h.guards {
 		h.guards[i].said = 0 // it was said in another epoch
 	}
@@ -118,11 +127,16 @@ func (h *Host) start(s *view.Log) {
 	h.lookAgain()
 	h.work()
 	h.takeKept()
+	h.handover.tried = nil
+	if h.still() && !h.seat.closing {
+		h.goOn() // what the other member was told counts no longer
+	}
 }
 
 // lookAgain has all names looked after that clients of this server hold or wait for.
 func (h *Host) lookAgain() {
 	for in := h.local.first; in != nil; in = in.next {
+		h.count(in) // what was taken over is held though no machine was asked
 		h.later(in)
 	}
 }

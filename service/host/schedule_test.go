@@ -22,17 +22,17 @@ func TestSchedules(t *testing.T) {
 		}
 		return
 	}
-	entries, starts := 0, 0
+	entries, starts, heirs := 0, 0, 0
 	for s := range *seeds {
 		w := ofSeed(s, false)
 		w.run(800)
-		entries, starts = entries+w.entries, starts+w.starts
+		entries, starts, heirs = entries+w.entries, starts+w.starts, heirs+w.heirs
 		if w.bad != "" {
 			t.Fatalf("seed %d: %s: %s", s, w.spec.Name, w.bad)
 		}
 	}
-	t.Logf("%d entries, %d epochs", entries, starts)
-	if entries < int(*seeds)*10 {
-		t.Errorf("only %d entries in %d schedules: they do not test much", entries, *seeds)
+	t.Logf("%d entries, %d epochs, %d homes handed over", entries, starts, heirs)
+	if entries < int(*seeds)*10 || heirs < int(*seeds)/10 {
+		t.Errorf("only %d entries in %d schedules, and %d homes handed over: they do not test much", entries, *seeds, heirs)
 	}
 }

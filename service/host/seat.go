@@ -17,7 +17,7 @@ type seat struct {
 	renewed  int64 // when the newest Renew was sent
 	until    int64 // D_n: the seat has lapsed from here on
 	since    int64 // when it was asked for
-	closing  bool  // nothing is held, and nothing will be (S2, P1)
+	closing  bool  // the leader was asked to end it: nothing is granted any more (S2, P1, P2)
 }
 
 // pause is until when the server has no other seat, and how long that is next time (S5).
@@ -141,7 +141,7 @@ func (h *Host) orders() (list []registry.Command) {
 func (h *Host) renew() {
 	s := &h.seat
 	every := h.cfg.lease() / 12
-	if slices.ContainsFunc(h.home.asks, func(a ask) bool { return h.short(a.session) }) {
+	if h.awaits() || slices.ContainsFunc(h.home.asks, func(a ask) bool { return h.short(a.session) }) {
 		every = min(every, 10e6)
 	}
 	if !h.seated || h.now < s.renewed+every {
@@ -209,6 +209,9 @@ func (h *Host) answered(outcome *registry.Outcome) {
 			h.renewal(o, outcome.Result.Remaining)
 		}
 	default:
+		if o.Op == registry.OpClose {
+			defer h.notClosed()
+		}
 		if o.Op == registry.OpEnter { // as it is not on record as a voter: that may change
 			o.again = h.now + h.cfg.lease()/4
 			return
@@ -223,12 +226,13 @@ func (h *Host) answered(outcome *registry.Outcome) {
 func (h *Host) renewal(o *order, remaining int64) {
 	h.seat.until = max(h.seat.until, o.sent+remaining-mu(h.cfg.lease()))
 	h.promise(o.Sequence, remaining)
+	h.adopt(o.Sequence, remaining)
 	h.checkLapse()
 }
 
 // checkLapse notes that the lease of the seat is over, or goes on again (S4).
 func (h *Host) checkLapse() {
-	lapsed := h.now >= h.seat.until || h.seat.closing
+	lapsed := h.now >= h.seat.until || h.seat.closing || h.leaving != stays
 	if lapsed == h.member.Lapsed {
 		return
 	}

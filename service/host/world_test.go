@@ -32,7 +32,7 @@ type world struct {
 	trace   *strings.Builder // if it tells
 	bad     string           // what was violated
 
-	entries, starts int
+	entries, starts, heirs int
 }
 
 // server is a server that is up, or will be again, with its clients.
@@ -43,14 +43,15 @@ type server struct {
 	applied int              // entries
 	wants   map[place]uint64 // the number of the request to acquire
 	holds   map[place]uint64
-	open    [clients]bool // sessions
-	numbers uint64        // of requests
+	open    []registry.SessionID // of clients: its own, and those of homes that it has taken over
+	asked   []registry.Command   // without an answer
+	numbers uint64               // of requests
 	lapsed  bool
 	left    bool // its process is about to end
 	waits   bool // for its seat
 }
 
-// clients is how many clients a home has.
+// clients is how many clients a home has of its own.
 const clients = 2
 
 // place is what a client wants or holds.
@@ -124,7 +125,8 @@ func (w *world) fail(format string, args ...any) {
 // boot starts a server with an empty memory.
 func (w *world) boot(s *server) {
 	s.host = New(Config{Server: s.id, Seed: w.random.Uint64(), Reuse: 1 + w.random.IntN(2), Lease: registry.MaxTTL})
-	s.applied, s.wants, s.holds = 0, nil, nil
+	s.applied = 0
+	s.clear()
 	if w.log.Live() {
 		w.enter(s)
 	}
@@ -134,10 +136,16 @@ func (w *world) boot(s *server) {
 func (w *world) enter(s *server) {
 	w.seats++
 	s.seat, s.lapsed, s.waits = [2]uint64{w.seats}, false, false
-	s.wants, s.holds, s.open = make(map[place]uint64), make(map[place]uint64), [clients]bool{}
+	s.clear()
 	w.say("server %d has seat %d", s.id, w.seats)
 	s.host.Enter(s.seat)
 	w.carryOut(s)
+}
+
+// clear forgets all clients.
+func (s *server) clear() {
+	s.wants, s.holds, s.asked = make(map[place]uint64), make(map[place]uint64), nil
+	s.open = make([]registry.SessionID, clients)
 }
 
 // settle ends an entry of the log.
@@ -220,7 +228,8 @@ func (w *world) carryOut(s *server) {
 		if len(s.holds) > 0 {
 			w.fail("the seat of server %d has ended while its clients hold %v", s.id, s.holds)
 		}
-		s.wants, s.holds, s.open, s.host.pause = make(map[place]uint64), nil, [clients]bool{}, pause{}
+		s.clear()
+		s.host.pause = pause{}
 	}
 	if enter {
 		w.enter(s)
@@ -242,23 +251,92 @@ func (w *world) order(s *server, c *registry.Command) {
 		}
 		w.log.Enter(seat)
 		s.lapsed, result.Remaining = false, forever
+	case registry.OpRenew:
+		if s.lapsed || !w.live(s) {
+			return
+		}
+		result.Remaining = forever
 	case registry.OpTurn:
 		w.say("server %d asks for a turn: %s", s.id, c.Value)
 		w.log.Turn(c.Live.Epoch, 0)
 	case registry.OpQuiet:
 		w.say("server %d: quiet %d", s.id, c.Live.Change)
-		w.log.Quiet(seat, c.Live.Change, c.Live.Epoch)
-	case registry.OpClose:
-		if len(s.holds) > 0 {
-			w.fail("server %d closes its seat while its clients hold %v", s.id, s.holds)
+		if w.log.Quiet(seat, c.Live.Change, c.Live.Epoch); c.Live.Change == 0 {
+			w.log.Inherited(seat, c.Live.Epoch)
 		}
-		w.log.End(seat)
+	case registry.OpClose:
+		result.Code = w.closes(s, c)
 	default:
 		return
 	}
 	w.settle()
 	s.host.Answer(w.now, []registry.Outcome{{Session: c.Session, Sequence: c.Sequence, Result: result}})
 	w.carryOut(s)
+}
+
+// closes ends a seat at the wish of its server. The clients go on at the heir at once,
+// before that has applied the entry.
+func (w *world) closes(s *server, c *registry.Command) registry.Code {
+	seat := view.Seat{Server: s.id, ID: s.seat}
+	if c.Live == nil {
+		if len(s.holds) > 0 {
+			w.fail("server %d closes its seat while its clients hold %v", s.id, s.holds)
+		}
+		w.log.End(seat)
+		return registry.OK
+	}
+	if !w.log.CanInherit(seat, c.Live.Heir) || w.random.IntN(8) == 0 {
+		w.say("server %d: %v is no heir", s.id, c.Live.Heir)
+		return registry.NotMember
+	}
+	w.say("server %d: its clients go on at %v", s.id, c.Live.Heir)
+	w.log.Bequeath(seat, c.Live.Heir)
+	w.heirs++
+	heir := w.servers[c.Live.Heir.Server-1]
+	if heir.host == nil { // its seat outlasts what they were promised, and they do not find it
+		i := slices.IndexFunc(w.ghosts, func(g ghost) bool { return g.seat == c.Live.Heir })
+		for _, p := range inOrder(s.holds) {
+			w.ghosts[i].holds[place{len(w.ghosts[i].holds) + 1000, p.name}] = s.holds[p]
+		}
+		s.clear()
+		return registry.OK
+	}
+	for client, id := range s.open {
+		w.move(s, heir, client, id)
+	}
+	s.clear()
+	if heir.lapsed { // which it had not when it adopted them
+		for len(heir.holds) > 0 {
+			w.leaveAny(heir)
+		}
+	}
+	return registry.OK
+}
+
+// move has a client go on at the heir of its home. It sends what was not answered again.
+func (w *world) move(s, heir *server, client int, id registry.SessionID) {
+	if id == (registry.SessionID{}) {
+		return
+	}
+	to := len(heir.open)
+	heir.open = append(heir.open, id)
+	heir.numbers = max(heir.numbers, s.numbers)
+	for _, p := range inOrder(s.holds) {
+		if p.client == client {
+			heir.holds[place{to, p.name}] = s.holds[p]
+		}
+	}
+	for _, p := range inOrder(s.wants) {
+		if p.client == client {
+			heir.wants[place{to, p.name}] = s.wants[p]
+		}
+	}
+	for _, c := range s.asked {
+		if c.Session == id {
+			heir.asked = append(heir.asked, c)
+			heir.host.Submit(w.now, uint64(to)+1, []registry.Command{c})
+		}
+	}
 }
 
 const forever = 1e18
@@ -271,7 +349,8 @@ func (s *server) session(client int) registry.SessionID {
 // submit has a client send a request, and returns its number.
 func (w *world) submit(s *server, client int, c registry.Command) uint64 {
 	s.numbers++
-	c.Session, c.Sequence = s.session(client), s.numbers
+	c.Session, c.Sequence = s.open[client], s.numbers
+	s.asked = append(s.asked, c)
 	s.host.Submit(w.now, uint64(client)+1, []registry.Command{c})
 	return c.Sequence
 }
@@ -279,8 +358,11 @@ func (w *world) submit(s *server, client int, c registry.Command) uint64 {
 // replied takes an answer to a client.
 func (w *world) replied(s *server, r *Reply) {
 	client := int(r.Conn) - 1
-	if r.Session != s.session(client) {
+	if client >= len(s.open) || r.Session != s.open[client] {
 		return // of an earlier seat
+	}
+	if r.Result.Code != registry.Queued {
+		s.asked = slices.DeleteFunc(s.asked, func(c registry.Command) bool { return c.Session == r.Session && c.Sequence == r.Sequence })
 	}
 	for _, p := range inOrder(s.wants) {
 		if p.client != client || s.wants[p] != r.Sequence && r.Sequence != 0 {
@@ -398,7 +480,8 @@ func (w *world) tryAgain(s *server) {
 
 // stop ends the process of a server.
 func (w *world) stop(s *server) {
-	s.host, s.wants, s.holds, s.left, s.waits = nil, nil, nil, false, false
+	s.clear()
+	s.host, s.left, s.waits = nil, false, false
 	for _, o := range w.servers {
 		w.cut(s.id, o.id, false)
 		w.cut(o.id, s.id, true)
@@ -492,7 +575,7 @@ func describe(data []byte) string {
 		if err != nil {
 			return text + err.Error()
 		}
-		text += fmt.Sprintf(" %s(%s)%x", []string{"", "LOCK", "WAKE", "RESUMED"}[f.kind], f.name, f.message)
+		text += fmt.Sprintf(" %s(%s)%x", []string{"", "LOCK", "WAKE", "RESUMED", "HANDOVER", "ADOPTED", "REFUSED"}[f.kind], f.name, f.message)
 	}
 	return text
 }
@@ -522,7 +605,7 @@ func (w *world) step() {
 		return
 	}
 	w.tryAgain(s)
-	p := place{w.random.IntN(clients), names[w.random.IntN(len(names))]}
+	p := place{w.random.IntN(len(s.open)), names[w.random.IntN(len(names))]}
 	switch k := w.random.IntN(400 + w.calm); {
 	case k < 130, k >= 400 && k%2 == 0:
 		w.passAny()
@@ -565,17 +648,20 @@ func (w *world) passAny() {
 }
 
 func (w *world) want(s *server, p place, try bool) {
-	if s.wants == nil || s.host.seat.id == (registry.SessionID{}) {
-		return // it has no seat
+	if s.host.seat.id == (registry.SessionID{}) || p.client >= len(s.open) {
+		return // it has no seat, or no such client
 	}
 	if s.wants[p] != 0 || s.holds[p] != 0 {
 		return
 	}
-	w.say("server %d: client %d wants %s", s.id, p.client, p.name)
-	if !s.open[p.client] {
-		s.open[p.client] = s.host.Member().State != view.Out
+	if s.open[p.client] == (registry.SessionID{}) {
+		if s.host.Member().State == view.Out || s.host.leaving != stays {
+			return
+		}
+		s.open[p.client] = s.session(p.client)
 		w.submit(s, p.client, registry.Command{Op: registry.OpOpen, TTL: registry.MaxTTL})
 	}
+	w.say("server %d: client %d wants %s", s.id, p.client, p.name)
 	s.wants[p] = w.submit(s, p.client, registry.Command{Op: registry.OpAcquire, Name: p.name, Try: try})
 	w.carryOut(s)
 }
@@ -587,7 +673,7 @@ func (w *world) unwant(s *server, p place) {
 	w.say("server %d: client %d wants %s no longer", s.id, p.client, p.name)
 	w.submit(s, p.client, registry.Command{Op: registry.OpCancel, Hold: s.wants[p]})
 	w.carryOut(s)
-	if s.wants[p] != 0 {
+	if s.wants[p] != 0 && !s.host.still() && s.host.asideOf(s.open[p.client]) == nil {
 		w.fail("server %d: a request that was withdrawn waits on", s.id)
 	}
 }

@@ -104,10 +104,11 @@ func (l *live) with(input func(h *host.Host, now int64)) {
 	l.carryOut()
 }
 
-// leave has this server give up its seat. It waits until clients that hold something have
-// left or lost it, and the leader has ended the seat, for two leases at most.
+// leave has this server give up its seat. It waits until another server has taken its
+// clients over, or those that hold something have left or lost it, and the leader has ended
+// the seat: for four leases at most.
 func (l *live) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 2*l.node.cfg.ViewLease)
+	ctx, cancel := context.WithTimeout(ctx, 4*l.node.cfg.ViewLease)
 	defer cancel()
 	l.with(func(h *host.Host, now int64) { h.Leave(now) })
 	select {
@@ -164,7 +165,7 @@ func (l *live) carryOut() {
 			l.net.CloseFrames(server)
 		}
 		if out.Gone != "" {
-			l.node.log.Info("the seat of this server has ended, and what its clients held by algorithms is lost", "why", out.Gone)
+			l.node.log.Info("the seat of this server has ended, and what its clients held by algorithms is lost unless another server has taken it over", "why", out.Gone)
 		}
 		if out.Gone != "" || !l.host.Serving() {
 			l.depose()
@@ -314,8 +315,10 @@ type HomeConn struct {
 	live   *live
 	number uint64
 	// Seat is that to which the sessions of the home belong, and Lease how long it lasts.
-	Seat  registry.SessionID
-	Lease time.Duration
+	// Adopted are the seats of other servers whose sessions are here too.
+	Seat    registry.SessionID
+	Adopted []registry.SessionID
+	Lease   time.Duration
 }
 
 // ConnectHome registers a client of this server as a home. Its sessions are kept by this
@@ -334,7 +337,15 @@ func (n *Node) ConnectHome(c Client) (*HomeConn, error) {
 	l.numbers++
 	l.clients[l.numbers] = c
 	seat, lease := l.host.Seat()
-	return &HomeConn{live: l, number: l.numbers, Seat: seat, Lease: time.Duration(lease)}, nil
+	return &HomeConn{live: l, number: l.numbers, Seat: seat, Adopted: l.host.Adopted(), Lease: time.Duration(lease)}, nil
+}
+
+// Successor returns the server at which clients of this one as their home go on since its
+// seat has ended, or 0.
+func (n *Node) Successor() uint64 {
+	n.live.mu.Lock()
+	defer n.live.mu.Unlock()
+	return n.live.host.Successor()
 }
 
 // Submit passes requests on.
@@ -361,10 +372,10 @@ func (n *Node) Live() host.Status {
 }
 
 // RevokeLive asks those to leave that hold a lock here, as their home, which an algorithm
-// guards. It returns the fence of a hold, or that there is none.
-func (n *Node) RevokeLive(c *registry.Command) (fence uint64, held bool) {
-	n.live.with(func(h *host.Host, now int64) { fence, held = h.Revoke(now, c) })
-	return fence, held
+// guards. It answers with the fence of a hold, or that there is none.
+func (n *Node) RevokeLive(c *registry.Command) (result registry.Result) {
+	n.live.with(func(h *host.Host, now int64) { result = h.Revoke(now, c) })
+	return result
 }
 
 // EndLiveSession ends a session of which this server is the home. It returns how many holds

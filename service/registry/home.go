@@ -21,6 +21,15 @@ func (r *Registry) Demand(name string) (held, wanted bool) {
 	return len(res.holders()) > 0, len(res.queue()) > 0
 }
 
+// HeldBy returns the principal whose session holds a lock, or "" if it is anonymous or
+// nobody does.
+func (r *Registry) HeldBy(name string) string {
+	if res := r.find(Lock, name); res != nil && len(res.holders()) > 0 {
+		return res.holders()[0].session.owner
+	}
+	return ""
+}
+
 // Admit grants a lock that nobody holds to the first that waits for it, with the given
 // fence. If it is one of several units, which others may hold elsewhere, the grant has the
 // floor 0. It reports whether anybody waits.

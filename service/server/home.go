@@ -30,6 +30,9 @@ func (s service) AttachHome(frames attachStream) error {
 	if err == nil {
 		defer conn.Close()
 		welcome.Seat, welcome.LeaseNs = conn.Seat[:], int64(conn.Lease)
+		for _, seat := range conn.Adopted {
+			welcome.Adopted = append(welcome.Adopted, seat[:])
+		}
 	}
 	if err := frames.Send(&api.ServerFrame{Welcome: welcome}); err != nil {
 		return err
@@ -45,6 +48,9 @@ func (s service) AttachHome(frames attachStream) error {
 // turnAway says goodbye to the client of a home that this server is not, or not any more.
 func (s *Server) turnAway(frames attachStream) error {
 	farewell := &api.Farewell{Code: api.Code_CODE_NOT_MEMBER, Message: fmt.Sprintf("server %d takes no part in the view: ask a member", s.cfg.ID)}
+	if to := s.node.Successor(); to != 0 {
+		farewell.Heir = s.node.ClientAddress(to)
+	}
 	// A server that stops knows of no members.
 	_ = s.node.View(frames.Context(), func(r *replica.Replica) {
 		for _, m := range r.Registry().Live().Members {
@@ -101,17 +107,21 @@ func (s *Server) revokeLive(ctx context.Context, who caller, req *api.Request) *
 		case r.answer.GetCode() == api.Code_CODE_OK:
 			r.answer.Session = req.GetSession()
 			return r.answer
+		case r.answer.GetCode() == api.Code_CODE_UNAVAILABLE:
+			answer = stream.Refusal(req, r.answer.GetCode(), r.answer.GetMessage())
 		}
 	}
 	return answer
 }
 
 func (s *Server) revokeHere(req *api.Request, command registry.Command) *api.Reply {
-	fence, held := s.node.RevokeLive(&command)
-	if !held {
-		return s.revokeNone(req)
+	switch result := s.node.RevokeLive(&command); result.Code {
+	case registry.OK:
+		return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: api.Code_CODE_OK, Fence: result.Fence}
+	case registry.Unavailable:
+		return stream.Refusal(req, api.Code_CODE_UNAVAILABLE, result.Message)
 	}
-	return &api.Reply{Session: req.GetSession(), Sequence: req.GetSequence(), Code: api.Code_CODE_OK, Fence: fence}
+	return s.revokeNone(req)
 }
 
 func (s *Server) revokeNone(req *api.Request) *api.Reply {
