@@ -68,6 +68,7 @@ func DrawHosts(seed uint64, millis int64) Plan {
 			p.Faults = append(p.Faults, f)
 		}
 	}
+	p.Faults = append(p.Faults, drawLeaves(seed, millis)...)
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 	return p
 }
@@ -90,6 +91,23 @@ func drawSeats(seed uint64, millis int64) Plan {
 	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 	return p
+}
+
+// drawLeaves has servers stop in order, in a third of the plans: one after the other, as for
+// an upgrade, or at times two at once.
+func drawLeaves(seed uint64, millis int64) (faults []Fault) {
+	if seed%3 != 0 {
+		return nil
+	}
+	rng := rand.New(rand.NewPCG(seed, 11)) // the numbers of all else stay what they were
+	for at, who := 3000+rng.Int64N(4000), 0; at < millis; who++ {
+		faults = append(faults, Fault{At: at, Kind: Leave, Who: who, For: 50 + rng.Int64N(1500), Arg: 300 + rng.Int64N(3000)})
+		if rng.IntN(4) > 0 {
+			at += 1500 + rng.Int64N(7000)
+		}
+		at += rng.Int64N(100)
+	}
+	return faults
 }
 
 // operatorConn and tenantConn are the connections over which the stand-ins ask.

@@ -14,7 +14,8 @@ import (
 // the same turns, and clients have a second line, to a home. Frames travel on lanes.
 type hosting struct {
 	guarding
-	lanes map[[2]uint64]*track // from, to
+	lanes map[[2]uint64]*track                      // from, to
+	heirs map[registry.SessionID]registry.SessionID // of seats that have ended
 }
 
 // HostStats are the figures of plans in which servers run the algorithms.
@@ -28,6 +29,8 @@ type HostStats struct {
 	Farewells int // streams to homes that their servers ended
 	Lost      int // holds at homes that their clients lost
 	Asked     int // requests of the operator to leave
+	Heirs     int // homes that another server has taken over
+	Handed    int // holds that clients went on with there
 }
 
 func (s *HostStats) add(o *HostStats) {
@@ -40,13 +43,15 @@ func (s *HostStats) add(o *HostStats) {
 	s.Farewells += o.Farewells
 	s.Lost += o.Lost
 	s.Asked += o.Asked
+	s.Heirs += o.Heirs
+	s.Handed += o.Handed
 }
 
 // liveReuse is how many idle machines a host keeps: so few that others are dropped.
 const liveReuse = 2
 
 func newHosting(w *world) *hosting {
-	l := &hosting{guarding: newGuarding(w, served()...), lanes: make(map[[2]uint64]*track)}
+	l := &hosting{guarding: newGuarding(w, served()...), lanes: make(map[[2]uint64]*track), heirs: make(map[registry.SessionID]registry.SessionID)}
 	l.over, l.seatless, l.often = l.end, l.mayHaveNone, 9000
 	w.after(laneBeat, l.connect)
 	w.after(1000*ms, l.operate)
@@ -86,14 +91,34 @@ func (l *hosting) mayHaveNone(id uint64) bool {
 	return seat == registry.SessionID{}
 }
 
-// end requires of a seat that ends that no client of it believes to hold anything (N4).
-func (l *hosting) end(seat view.Seat, _ *view.Log) {
+// at returns the seat to which the sessions of one belong now.
+func (l *hosting) at(seat registry.SessionID) registry.SessionID {
+	for heir, known := l.heirs[seat]; known; heir, known = l.heirs[seat] {
+		seat = heir
+	}
+	return seat
+}
+
+// end requires of a seat that ends that no client of it believes to hold anything, unless
+// another has taken it over (N4).
+func (l *hosting) end(seat view.Seat, log *view.Log) {
+	heir, known := log.HeirOf(seat)
+	if known {
+		l.w.stats.Hosts.Heirs++
+	}
 	for _, c := range l.w.clients {
 		for _, k := range c.workers {
-			if h := k.hold; h != nil && h.counts() && h.session.seat == registry.SeatID(seat) {
+			if h := k.hold; h != nil && h.counts() && h.session.home() && l.at(h.session.seat) == registry.SeatID(seat) {
+				if known {
+					l.w.stats.Hosts.Handed++
+					continue
+				}
 				l.w.violate("seat", "the seat of server %d ends, and a client of it holds %q for another %d ms", seat.Server, h.place.res.name, (h.session.endsAt-l.w.now)/ms)
 			}
 		}
+	}
+	if known {
+		l.heirs[registry.SeatID(seat)] = registry.SeatID(heir)
 	}
 }
 

@@ -49,8 +49,9 @@ func (w *world) atHome(h *hold) {
 	if w.hosts == nil || !h.session.home() {
 		return
 	}
+	at := w.hosts.at(h.session.seat)
 	for seat := range w.hosts.ended {
-		if registry.SeatID(seat) == h.session.seat {
+		if registry.SeatID(seat) == at {
 			w.violate("seat", "%q is granted at the home of server %d, the seat of which has ended", h.place.res.name, seat.Server)
 		}
 	}

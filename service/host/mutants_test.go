@@ -21,6 +21,8 @@ const (
 	instanceFile = "service/host/instance.go"
 	linkFile     = "service/host/link.go"
 	hostMember   = "service/host/member.go"
+	homeFile     = "service/host/home.go"
+	leaveFile    = "service/host/leave.go"
 )
 
 func one(file, old, new string) []mutation.Edit {
@@ -83,7 +85,20 @@ var mutants = []mutant{
 	{"late-grant-kept", "A hold that ended while it was entered again is kept.",
 		one(memberFile, "if n.Held || m.flaw.IgnoresLateGrant {", "if true {")},
 	{"left-while-held", "A server that stops closes its seat while a name is held.",
-		one("service/host/leave.go", "		if in.state.Held {\n			return\n		}\n	}\n	h.close()", "		if in.state.Held {\n			break\n		}\n	}\n	h.close()")},
+		one(leaveFile, "case !held && (!waits || h.leaving == leaves):", "case !waits || h.leaving == leaves:")},
+	{"takes-while-it-hands-over", "A home that hands over takes a release: the heir has the hold, and nobody gives it up.",
+		one(homeFile, "	case h.still():\n		h.hold(", "	case h.still() && c.Op != registry.OpRelease:\n		h.hold(")},
+	{"heir-closes-early", "A member that has set a home aside closes its seat before it knows whether it is the heir.",
+		[]mutation.Edit{
+			{File: leaveFile, Old: "	case h.inherits():\n", New: ""},
+			{File: hostMember, Old: "&& !h.inherits()", New: ""},
+		}},
+	{"heir-forgets", "The heir drops what it has set aside when its epoch changes.",
+		one("service/host/adopt.go", "		} else if !a.said {", "		} else if !a.said || a.said {")},
+	{"heir-enters-nothing-again", "What was taken over is not entered again.",
+		one("service/host/adopt.go", "in.state.Held, in.state.Wanted = h.home.reg.Demand(name)", "_, in.state.Wanted = h.home.reg.Demand(name)")},
+	{"handed-over-while-granted", "A home that hands over tells grants that are not in what it has handed over.",
+		one("service/host/seat.go", " || h.leaving != stays\n", "\n")},
 }
 
 // TestMutants sees to it that each mistake can be made. With LONG set it builds each, and

@@ -305,6 +305,9 @@ func (w *world) closes(s *server, c *registry.Command) registry.Code {
 		w.move(s, heir, client, id)
 	}
 	s.clear()
+	if w.random.IntN(4) == 0 {
+		w.askToStop(heir)
+	}
 	if heir.lapsed { // which it had not when it adopted them
 		for len(heir.holds) > 0 {
 			w.leaveAny(heir)
@@ -717,9 +720,7 @@ func (w *world) fault(s, o *server, k int) {
 	case k < 25:
 		w.change()
 	case k < 26:
-		w.say("server %d is asked to stop", s.id)
-		s.host.Leave(w.now)
-		w.carryOut(s)
+		w.askToStop(s)
 	case k < 27:
 		w.now += 11e9 // machines that are idle are dropped
 	default:
@@ -727,6 +728,12 @@ func (w *world) fault(s, o *server, k int) {
 			w.expire(w.random.IntN(len(w.ghosts)))
 		}
 	}
+}
+
+func (w *world) askToStop(s *server) {
+	w.say("server %d is asked to stop", s.id)
+	s.host.Leave(w.now)
+	w.carryOut(s)
 }
 
 // change changes a guard.
