@@ -130,9 +130,7 @@ func (c *Command) appendOperands(b []byte, format byte) []byte {
 		b = wire.AppendUint(b, c.Hold)
 		b = wire.AppendBytes(b, c.Value)
 	case OpClose:
-		if format >= entryLive {
-			b = c.appendHeir(b)
-		}
+		b = c.appendHeir(b, format)
 	case OpEnter, OpTurn, OpQuiet:
 		b = c.appendSeat(b)
 	}
@@ -222,9 +220,7 @@ func readOperands(r *wire.Reader, c *Command, format byte) {
 		c.Owner = r.String()
 	case OpRenew:
 	case OpClose:
-		if format >= entryLive {
-			readHeir(r, c)
-		}
+		readHeir(r, c, format)
 	case OpAcquire:
 		c.Class = Class(r.Byte())
 		c.Name = r.String()

@@ -52,23 +52,15 @@ func (r *Registry) Merge(data []byte, fx *Effects) (sessions []Handed, names []s
 }
 
 func (r *Registry) mergeSession(rd *wire.Reader, fx *Effects) Handed {
-	var own Registry
-	own.sessions = make(map[SessionID]*session)
-	own.readSession(rd)
+	s := r.readSessionOf(rd)
 	left := rd.Int()
-	for id, s := range own.sessions { // one, or none after an error
-		if twin := r.sessions[id]; twin != nil {
-			r.end([]*session{twin}, Closed, fx)
-		}
-		s.tally, s.generation, s.mark = &r.tally, r.generation, mark{}
-		r.renewals++
-		s.renewed(r.renewals)
-		r.sessions[id] = s
-		r.tally.bytes += own.tally.bytes
-		r.changed.session(s)
-		return Handed{s.view(), left}
+	if twin := r.sessions[s.id]; twin != nil {
+		r.end([]*session{twin}, Closed, fx)
 	}
-	return Handed{}
+	r.renewals++
+	s.renewed(r.renewals)
+	r.keep(s)
+	return Handed{s.view(), left}
 }
 
 func (r *Registry) mergeResource(rd *wire.Reader, fx *Effects) string {

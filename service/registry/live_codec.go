@@ -52,14 +52,21 @@ func readSeat(r *wire.Reader, c *Command) {
 }
 
 // appendHeir appends the heir of a seat, or that there is none.
-func (c *Command) appendHeir(b []byte) []byte {
-	if heir := c.how().Heir; heir.Server != 0 {
-		return appendSeat(b, heir)
+func (c *Command) appendHeir(b []byte, format byte) []byte {
+	heir := c.how().Heir
+	switch {
+	case format < entryLive:
+		return b
+	case heir.Server == 0:
+		return wire.AppendUint(b, 0)
 	}
-	return wire.AppendUint(b, 0)
+	return appendSeat(b, heir)
 }
 
-func readHeir(r *wire.Reader, c *Command) {
+func readHeir(r *wire.Reader, c *Command, format byte) {
+	if format < entryLive {
+		return
+	}
 	if server := r.Uint(); server != 0 {
 		c.Live = &Live{Heir: readSeatOf(r, server)}
 	}

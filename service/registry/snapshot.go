@@ -142,6 +142,16 @@ func (st *sessionState) append(b []byte) []byte {
 }
 
 func (r *Registry) readSession(rd *wire.Reader) {
+	s := r.readSessionOf(rd)
+	if r.sessions[s.id] != nil {
+		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
+		return
+	}
+	r.keep(s)
+}
+
+// readSessionOf reads a session, and counts its answers.
+func (r *Registry) readSessionOf(rd *wire.Reader) *session {
 	s := &session{tally: &r.tally}
 	s.sessionState = &sessionState{of: s, generation: r.generation}
 	rd.Fixed(s.id[:])
@@ -161,12 +171,8 @@ func (r *Registry) readSession(rd *wire.Reader) {
 		s.answers = append(s.answers, a)
 		s.addAnswer(&a)
 	})
-	if r.sessions[s.id] != nil {
-		rd.Fail(fmt.Errorf("session %v is there twice", s.id))
-		return
-	}
 	s.fixed = s.hash()
-	r.keep(s)
+	return s
 }
 
 func (a *answer) append(b []byte) []byte {
