@@ -249,33 +249,44 @@ func TestHomeThatDies(t *testing.T) {
 	c.members(3)
 }
 
-// TestHomeThatLeaves: a server that is stopped asks its clients to leave and gives up its
-// seat, so that nobody waits until its lease is over.
+// TestHomeThatLeaves: the clients of a server that is stopped go on at another one, with
+// what they hold. The seat ends at once.
 func TestHomeThatLeaves(t *testing.T) {
 	t.Parallel()
 	c := liveCluster(t, 3)
 	c.guard("a/", view.Use{Algorithm: "ricart-agrawala"})
 	c.members(3)
 	leaver := c.leader().cfg.ID
+	node := c.nodes[leaver]
 	x := c.tenant(leaver)
 	hold, fence := x.lock("a/1")
 	next := c.tenant(leaver%3 + 1)
-	granted := make(chan uint64)
-	go func() {
+	granted := make(chan uint64, 1)
+	var waits sync.WaitGroup
+	waits.Go(func() {
 		_, fence := next.lock("a/1")
 		granted <- fence
-	}()
-	go func() {
-		for r := range x.told.replies {
-			if r.Sequence == hold && r.Result.Code == registry.Revoked {
-				x.release(hold)
-				return
-			}
-		}
-	}()
+	})
 	c.stop(leaver)
-	if later := <-granted; later <= fence {
-		t.Errorf("fence %d after %d", later, fence)
+	select {
+	case <-x.told.deposed:
+	case <-granted:
+		t.Fatal("granted to another while it is held")
+	}
+	seat := x.conn.Seat
+	heir := c.nodes[node.Successor()]
+	if heir == nil {
+		t.Fatalf("server %d has taken over", node.Successor())
+	}
+	x.told = newRecorder()
+	var err error
+	if x.conn, err = heir.ConnectHome(x.told); err != nil || !slices.Contains(x.conn.Adopted, seat) {
+		t.Fatalf("the seats that it has adopted are %v, %v", x.conn.Adopted, err)
+	}
+	x.renew()
+	c.members(2)
+	if res, known, _ := heir.ExplainLive("a/1", 0); !known || len(res.Holders) != 1 || res.Holders[0].Fence != fence {
+		t.Errorf("after the server has left, the lock is %+v", res)
 	}
 	_ = c.leader().View(c.ctx, func(r *replica.Replica) {
 		for _, s := range r.Registry().Live().Seats {
@@ -284,7 +295,11 @@ func TestHomeThatLeaves(t *testing.T) {
 			}
 		}
 	})
-	c.members(2)
+	x.release(hold)
+	waits.Wait()
+	if later := <-granted; later <= fence {
+		t.Errorf("fence %d after %d", later, fence)
+	}
 }
 
 // kill ends a node that has no time to give up its seat.
