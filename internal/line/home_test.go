@@ -182,6 +182,43 @@ func TestAHomeThatLeaves(t *testing.T) {
 	}
 }
 
+// The session of a home that stops goes on at the server that has taken it over, and
+// nowhere else. What was not answered is sent again.
+func TestASessionGoesOnAtTheHeir(t *testing.T) {
+	for _, adopted := range []bool{true, false} {
+		b := newHomeBench(t, 10*second, "a:1", "b:1", "c:1")
+		home := b.settle()
+		held := b.acquire()
+		b.answer(2, api.Code_CODE_OK, fence(7))
+		b.submit(releaseOf(held))
+		b.take()
+		s, heir := b.l.session, "d:1"
+		b.receive(home, &api.ServerFrame{Farewell: &api.Farewell{Code: api.Code_CODE_NOT_MEMBER, Members: []string{"b:1", heir}, Heir: heir}})
+		if got := b.only().Address; got != heir {
+			t.Fatalf("goes on at %s, want the heir, %s", got, heir)
+		}
+		b.cut(b.only(), false)
+		b.pass(300 * ms)
+		if got := b.only().Address; got != heir {
+			t.Fatalf("tries %s next, want the heir again", got)
+		}
+		welcome := &api.Welcome{Cluster: "c", Server: 4, Version: 1, Seat: []byte{15: 4}, LeaseNs: 1200 * ms}
+		if adopted {
+			welcome.Adopted = [][]byte{{15: 9}, {15: 1}}
+		}
+		b.receive(b.only(), &api.ServerFrame{Welcome: welcome})
+		if s.gone == adopted {
+			t.Fatalf("adopted %t: the session is gone: %t", adopted, s.gone)
+		}
+		if adopted {
+			b.requireSent(t, "3/3 release 2", "4/3 renew")
+			if string(s.Seat()) != string(welcome.GetSeat()) {
+				t.Errorf("the session is of the seat %x", s.Seat())
+			}
+		}
+	}
+}
+
 // A home is asked first if it is preferred, and left when nothing was asked for in a while.
 func TestAHomeIsChosenAndLeft(t *testing.T) {
 	b := newBench(t, second, "a:1", "b:1", "c:1")

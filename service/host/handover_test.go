@@ -191,15 +191,7 @@ func TestAskedBack(t *testing.T) {
 		use   view.Use
 		owner string
 	}{{view.Use{Algorithm: "raymond", Options: "coordinator=first"}, "local:1/0"}, {view.Use{Algorithm: "k-ricart-agrawala", Options: "k=2"}, "cert:a"}} {
-		l, o := func() (*lonely, *Output) {
-			if c.owner != "cert:a" {
-				return handing(t, c.use, c.owner)
-			}
-			l := alone(t, Config{}, c.use)
-			l.submit(registry.Command{Op: registry.OpAcquire, Name: "a/0"})
-			l.Leave(l.now)
-			return l, l.Output()
-		}()
+		l, o := handing(t, c.use, c.owner)
 		if got := code(o, 1, 2); got != registry.Revoked || slices.Contains(sent(t, o), frameHandover) {
 			t.Errorf("%s, %s: the holder is told %v", c.use.Algorithm, c.owner, got)
 		}
