@@ -292,6 +292,66 @@ func goes(t *testing.T, c *local.Cluster, client *conclave.Client, name string, 
 	return took
 }
 
+// TestHomesInTurn: all servers are restarted in turn while programs hold locks at each of
+// them, and others wait. No hold is lost, and nobody else enters meanwhile.
+func TestHomesInTurn(t *testing.T) {
+	t.Parallel()
+	c := live(t, 3)
+	guards := []string{"central", "ricart-agrawala", "suzuki-kasami", "raymond", "maekawa"}
+	for _, name := range guards {
+		tell(t, c, "namespace", "set", name+"/", "--algorithm", name)
+	}
+	client := dial(t, conclave.Config{Servers: c.Addresses()})
+	members(t, client, 3)
+	var held []*conclave.Lock
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	judge := newEntries()
+	var waiters sync.WaitGroup
+	for i, address := range c.Addresses() {
+		holder := dial(t, conclave.Config{Servers: c.Addresses(), Home: address})
+		waiter := dial(t, conclave.Config{Servers: c.Addresses(), Home: c.Addresses()[(i+1)%3]})
+		for _, guard := range guards {
+			l := lockUnder(t, within(t), holder, fmt.Sprint(guard, "/", i))
+			judge.enter(t, l)
+			held = append(held, l)
+			waiters.Go(func() {
+				next, err := waiter.Lock(ctx, l.Name())
+				if err != nil {
+					t.Errorf("%s: %v", l.Name(), err)
+					return
+				}
+				judge.enter(t, next)
+				judge.leave(next)
+				if err := next.Unlock(ctx); err != nil {
+					t.Errorf("%s: %v", l.Name(), err)
+				}
+			})
+		}
+	}
+	for id := 1; id <= 3; id++ {
+		if err := c.End(id); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Restart(id); err != nil {
+			t.Fatal(err)
+		}
+		members(t, client, 3)
+		for _, l := range held {
+			if err := context.Cause(l.Context()); err != nil {
+				t.Fatalf("%s is lost when server %d is restarted: %v", l.Name(), id, err)
+			}
+		}
+	}
+	for _, l := range held {
+		judge.leave(l)
+		if err := l.Unlock(within(t)); err != nil {
+			t.Errorf("%s: %v", l.Name(), err)
+		}
+	}
+	waiters.Wait()
+}
+
 // TestLocksUnderKills: whatever server is killed or stopped, nobody enters beside one who holds, and
 // all go on afterwards.
 func TestLocksUnderKills(t *testing.T) {
