@@ -47,7 +47,14 @@
 //	H8  whoever waits for a name that no algorithm guards is told to ask elsewhere.
 //	H9  a hold that is asked back is dropped when its holder must have learned of it.
 //	P1  a server that stops takes nothing new, asks the holders to leave, and closes its seat
-//	    when nothing is held.
+//	    when nothing is held, if no member takes its home over.
+//	P2  otherwise the home stands still, and a member sets it aside: sessions, what they hold
+//	    and wait for, and what is left of the promises to their clients. The member says so
+//	    when its own seat outlasts those promises, by a renewal that was sent after all had
+//	    come. Then the log is told that it is the heir of the seat that closes. What was set
+//	    aside counts if and only if the log says so: it is taken over at that START, before
+//	    anything is entered again. Who may be an heir does not close its seat before it
+//	    knows. If there is no heir after all, the home goes on.
 //
 // # Duties of the caller
 //
@@ -65,5 +72,7 @@
 //     code NOT_MEMBER. A stream belongs to the seat that it was welcomed by.
 //  7. When Output says Enter, draw the id of a seat and call Enter.
 //  8. To stop the server call Leave, and go on until Output says Left. Whoever cannot wait so
-//     long stops: the lease of the seat is waited out then.
+//     long stops: the lease of the seat is waited out then. Successor says at which server
+//     the clients go on: the farewell names it.
+//  9. Welcome clients with Adopted, too: the seats of other servers whose sessions are here.
 package host

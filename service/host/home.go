@@ -286,12 +286,17 @@ func (h *Host) Revoke(now int64, c *registry.Command) (result registry.Result) {
 	}
 	h.begin(now)
 	if h.still() {
-		return registry.Result{Code: registry.Unavailable, Message: fmt.Sprintf("another server takes over the clients of server %d: try again", h.cfg.Server)}
+		return h.handsOver()
 	}
 	result = h.home.reg.Revoke(c, &h.home.fx)
 	h.answerAll()
 	h.finish()
 	return result
+}
+
+// handsOver is the answer to somebody else's wish while the home stands still.
+func (h *Host) handsOver() registry.Result {
+	return registry.Result{Code: registry.Unavailable, Message: fmt.Sprintf("another server takes over the clients of server %d: try again", h.cfg.Server)}
 }
 
 // EndSession ends a session of this home at the wish of somebody else: what it waits for is
@@ -303,6 +308,9 @@ func (h *Host) EndSession(now int64, c *registry.Command) (holds int, result reg
 		return 0, registry.NoSession(c.Session)
 	}
 	h.begin(now)
+	if h.still() {
+		return 0, h.handsOver()
+	}
 	result = h.home.reg.Dismiss(c, &h.home.fx)
 	h.answerAll()
 	h.finish()
