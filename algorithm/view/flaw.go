@@ -15,4 +15,7 @@ type Flaw struct {
 	FeedsDraining    bool // G3: names under a guard that drains are asked for
 	SwitchesAtOnce   bool // G5: a guard changes at once, without draining
 	IgnoresLateGrant bool // M2: a hold that ended before it was entered again is kept
+	IgnoresPromise   bool // P2: an heir does not see to it that its seat outlasts what clients were promised
+	TakesWhileStill  bool // P2: a home that hands over takes a release
+	QuietInAny       bool // G4: quiet counts in every epoch
 }

@@ -76,6 +76,7 @@ func promised(lock *process.Spec) (claims []process.Claim) {
 
 var options = []process.Option{
 	{Name: "faults", Default: "1", Max: 3, Text: "how often a server dies and starts again, or loses touch with the log"},
+	{Name: "leaves", Default: "0", Max: 1, Text: "how often a server stops in order, and another takes over what it holds"},
 	{Name: "changes", Default: "0", Max: 3, Text: "how often an operator asks for the other guard"},
 	{Name: "guard", Default: guardLive, Values: []string{guardLive, guardAgreement}, Text: "what guards the name at first"},
 }
@@ -97,7 +98,7 @@ var messages = []process.MessageSpec{
 	{Name: "ASK"},
 	{Name: "LEAVE"},
 	{Name: "VIEW", Fields: []process.FieldUse{
-		epochField, {Field: process.FieldIDs, Symbol: "members"}, {Field: process.FieldVector, Symbol: "seats"},
+		epochField, {Field: process.FieldIDs, Symbol: "members"}, {Field: process.FieldVector, Symbol: "seats"}, // and heirs
 		{Field: process.FieldValue, Symbol: "guard", Names: []string{guardAgreement, guardLive}}, {Field: process.FieldClock, Symbol: "change"}}},
 	{Name: "RENEWED", Fields: []process.FieldUse{seatField}},
 	{Name: "GRANTED", Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "fence"}}},
@@ -108,6 +109,15 @@ var messages = []process.MessageSpec{
 	{Name: "RETURN"},
 	{Name: "LAPSE"},
 	{Name: "CHANGE"},
+	{Name: "STOP"},
+	{Name: "HANDOVER", Fields: []process.FieldUse{epochField, seatField, {Field: process.FieldSubject, Symbol: "client"}}},
+	{Name: "ADOPTED", Fields: []process.FieldUse{epochField}},
+	{Name: "REFUSED", Fields: []process.FieldUse{epochField}},
+	{Name: "CLOSE", Fields: []process.FieldUse{seatField, {Field: process.FieldSubject, Symbol: "heir"}, {Field: process.FieldClock, Symbol: "heir's seat"}}},
+	{Name: "KEPT", Fields: []process.FieldUse{seatField}},
+	{Name: "FREE"},
+	{Name: "DUE"},
+	{Name: "LOST"},
 }
 
 const (
@@ -126,10 +136,19 @@ const (
 	msgReturn
 	msgLapse
 	msgChange
+	msgStop
+	msgHandover
+	msgAdopted
+	msgRefused
+	msgClose
+	msgKept
+	msgFree
+	msgDue
+	msgLost
 )
 
 // msgLock is what the types of the lock are raised by.
-const msgLock = msgChange
+const msgLock = msgLost
 
 var rules = []process.RuleSpec{
 	{Name: "V2", Text: "an entry of the log changes the set of live seats or ends a drain: START"},
@@ -147,6 +166,8 @@ var rules = []process.RuleSpec{
 	{Name: "G2", Text: "a guard drains"},
 	{Name: "G4", Text: "quiet: nothing is held, asked for or entered again"},
 	{Name: "G5", Text: "all are quiet: another guard"},
+	{Name: "P2", Text: "a server that stops hands over what it holds"},
+	{Name: "P2b", Text: "the heir takes over"},
 	{Name: "H8", Text: "the name is guarded by something else: MOVED"},
 }
 
@@ -166,6 +187,8 @@ const (
 	ruleG2
 	ruleG4
 	ruleG5
+	ruleP2
+	ruleP2b
 	ruleH8
 )
 
@@ -210,8 +233,8 @@ type faults struct {
 }
 
 // Step sends all faults at the start: which, is left to chance. A script asks for them one
-// by one: the number is that of the server for DIE and RETURN, as many more for LAPSE, and
-// after these CHANGE.
+// by one: the number is that of the server for DIE and RETURN, as many more for LAPSE, after
+// these CHANGE, and then that of the server for STOP.
 func (m *faults) Step(ev *process.Event, fx *process.Effects) {
 	n := m.c.N - Others
 	switch ev.Kind {
@@ -222,8 +245,11 @@ func (m *faults) Step(ev *process.Event, fx *process.Effects) {
 		for range m.c.IntOption("changes", 0) {
 			m.send(2*n, fx)
 		}
+		for range m.c.IntOption("leaves", 0) {
+			m.send(2*n+1+fx.Choose(n), fx)
+		}
 	case process.Propose:
-		if 0 <= ev.Value && ev.Value <= int64(2*n) {
+		if 0 <= ev.Value && ev.Value <= int64(3*n) {
 			m.send(int(ev.Value), fx)
 		}
 	}
@@ -238,8 +264,10 @@ func (m *faults) send(which int, fx *process.Effects) {
 		fx.Send(process.ID(which), process.Message{Type: msgReturn})
 	case which < 2*n:
 		fx.Send(process.ID(which-n), process.Message{Type: msgLapse})
-	default:
+	case which == 2*n:
 		fx.Send(process.ID(n), process.Message{Type: msgChange})
+	default:
+		fx.Send(process.ID(which-2*n-1), process.Message{Type: msgStop})
 	}
 }
 

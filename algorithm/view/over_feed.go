@@ -27,6 +27,7 @@ func (m *home) settle(ev *process.Event, fx *process.Effects) {
 		fx.Rule(ruleM4)
 		m.feed(m.member.Next(&m.name, drains, m.o.lock.Cancels), ev, fx)
 	}
+	m.depart(fx)
 	if drains && m.said != m.change && m.member.State != Out && m.member.Quiet(&m.name) {
 		fx.Rule(ruleG4)
 		m.said = m.change
@@ -171,6 +172,7 @@ func (m *home) Fields(f *process.Fields) {
 	f.Bool("inside", &m.inside)
 	f.Bool("agreed", &m.agreed)
 	f.Uint("ghost", &m.ghost)
+	m.leaveFields(f)
 	m.fit()
 	m.machine.Fields(f)
 }

@@ -40,6 +40,10 @@ type home struct {
 	inside bool   // it believes that it holds
 	agreed bool   // what it holds is of agreement
 	ghost  uint64 // the seat that gave it what it holds, if the server has died since; or 0
+	at     uint64 // the server that has taken over what it holds, raised by 1, or 0
+
+	leave leave
+	heirs []Heir // in the view that is being applied
 }
 
 func newHome(o *over, self process.ID, c *process.Config) *home {
@@ -92,7 +96,7 @@ func (m *home) onMessage(ev *process.Event, fx *process.Effects) {
 	case msgView:
 		m.onView(ev, fx)
 	case msgRenewed:
-		m.member.Lapsed = m.member.Lapsed && msg.Seq != m.starts
+		m.member.Lapsed = m.member.Lapsed && msg.Seq != m.starts || m.leave.stopping
 	case msgGranted:
 		m.asked, m.waits, m.inside, m.agreed = false, false, true, true
 		fx.Grant(msg.Fence)
@@ -106,6 +110,18 @@ func (m *home) onMessage(ev *process.Event, fx *process.Effects) {
 		m.apply(ev, fx)
 	case msgLapse:
 		m.onLapse(ev, fx)
+	case msgStop:
+		m.onStop()
+	case msgKept:
+		if msg.Seq == m.starts && m.leave.named {
+			m.goOn(ev, fx)
+		}
+	case msgFree:
+		m.free(raised(msg.From), ev, fx)
+	case msgDue:
+		m.onDue(ev, fx)
+	case msgLost:
+		m.onLost(ev, fx)
 	default:
 		m.onFrame(ev, msg, fx)
 	}
@@ -116,19 +132,12 @@ func (m *home) log() process.ID { return process.ID(m.c.N) - Others }
 
 // onRelease: the client leaves, or the deadline of one whose server has died is over.
 func (m *home) onRelease(ev *process.Event, fx *process.Effects) {
-	m.inside = false
-	switch {
-	case m.agreed:
-		m.agreed = false
+	if m.agreed {
+		m.inside, m.agreed = false, false
 		fx.Send(m.log(), process.Message{Type: msgLeave})
-	case m.ghost != 0:
-		if !m.o.flaw.EndsSeatsAtOnce {
-			m.lapsed(m.ghost, fx)
-		}
-		m.ghost = 0
-	default:
-		m.feed(m.member.Leave(&m.name), ev, fx)
+		return
 	}
+	m.loses(ev, fx)
 }
 
 // lapsed tells the log that the clients of a dead server are past their deadlines.
@@ -140,17 +149,21 @@ func (m *home) lapsed(seat uint64, fx *process.Effects) {
 // held its seat may end before the server is back or after that.
 func (m *home) onDie(fx *process.Effects) {
 	m.down = true
+	owes := m.awaits(fx)
 	switch {
-	case m.inside && !m.agreed && m.ghost == 0:
+	case m.inside && !m.agreed && m.ghost == 0 && m.at == 0:
 		if m.ghost = m.starts; m.o.flaw.EndsSeatsAtOnce {
 			m.lapsed(m.starts, fx)
 		}
+	case owes:
 	case m.member.Seat == [2]uint64{}:
 	case fx.Choose(2) == 0:
 		m.lapsed(m.starts, fx)
 	default:
 		m.over = m.starts
 	}
+	m.died(fx)
+	m.forgetLeave()
 	m.abandon(fx)
 	m.name, m.kept = Name{}, nil
 	m.member = Member{flaw: m.o.flaw, Server: m.member.Server}
@@ -160,6 +173,7 @@ func (m *home) onDie(fx *process.Effects) {
 // enter takes a new seat (S5, S6).
 func (m *home) enter(fx *process.Effects) {
 	m.starts++
+	m.forgetLeave()
 	m.name = Name{}
 	m.member = Member{flaw: m.o.flaw, Server: m.member.Server, Seat: [2]uint64{m.starts}}
 	fx.Send(m.log(), process.Message{Type: msgEnter, Seq: m.starts})
@@ -185,12 +199,13 @@ func (m *home) onLapse(ev *process.Event, fx *process.Effects) {
 		return
 	}
 	m.member.Lapsed = true
-	if m.inside && !m.agreed && m.ghost == 0 {
-		m.inside = false
+	if m.inside && !m.agreed && m.ghost == 0 && m.at == 0 {
 		fx.Revoke()
-		m.feed(m.member.Leave(&m.name), ev, fx)
+		m.loses(ev, fx)
 	}
-	fx.Send(m.log(), process.Message{Type: msgLapsed, Seq: m.starts})
+	if !m.awaits(fx) {
+		fx.Send(m.log(), process.Message{Type: msgLapsed, Seq: m.starts})
+	}
 }
 
 // onView applies an entry of the log. A server that is down does so when it starts.
@@ -200,10 +215,14 @@ func (m *home) onView(ev *process.Event, fx *process.Effects) {
 	for i, p := range msg.IDs {
 		m.seen.Members = append(m.seen.Members, seatOf(p, msg.Vector[i]))
 	}
+	for h := range slices.Chunk(msg.Vector[len(msg.IDs):], 4) {
+		m.heirs = append(m.heirs, Heir{Of: Seat{h[0], [2]uint64{h[1]}}, Seat: Seat{h[2], [2]uint64{h[3]}}})
+	}
 	m.live, m.change = msg.Value == 1, msg.Clock
 	if !m.down {
 		m.apply(ev, fx)
 	}
+	m.heirs = nil
 }
 
 // apply is M1, M2 and M5.
@@ -216,6 +235,7 @@ func (m *home) apply(ev *process.Event, fx *process.Effects) {
 		m.abandon(fx)
 		if was != Out {
 			fx.Rule(ruleS5)
+			m.ended(fx)
 			m.enter(fx)
 			m.member.Apply(&v)
 			m.renew()
@@ -223,12 +243,16 @@ func (m *home) apply(ev *process.Event, fx *process.Effects) {
 	case Began:
 		fx.Rule(ruleM1)
 		m.abandon(fx)
+		m.inherit(fx)
 		again := m.member.Begin(&m.name)
 		if again != Nothing {
 			fx.Rule(ruleM2)
 		}
 		m.feed(again, ev, fx)
 		m.member.Begun = true
+		if m.leave.still() && !m.leave.closes {
+			m.goOn(ev, fx)
+		}
 	case Same:
 		return
 	}
@@ -281,6 +305,14 @@ func (m *home) take(ev *process.Event, msg *process.Message, fx *process.Effects
 		m.member.Hear(from)
 	case msg.Type == msgWake:
 		m.instance(ev, fx)
+	case msg.Type == msgHandover:
+		m.onHandover(msg, fx)
+	case msg.Type == msgAdopted:
+		m.onAdopted(msg, fx)
+	case msg.Type == msgRefused:
+		if m.leave.to == raised(msg.From) && !m.leave.closes {
+			m.goOn(ev, fx)
+		}
 	default:
 		var in process.Message
 		in.CopyFrom(msg)

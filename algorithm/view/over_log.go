@@ -71,6 +71,8 @@ func (m *logger) Step(ev *process.Event, fx *process.Effects) {
 		m.holder = process.None
 	case msgChange:
 		m.onChange(fx)
+	case msgClose:
+		m.onClose(seat, msg, fx)
 	}
 	started := m.log.Settle(0, func(string) bool { return m.holder != process.None })
 	if started {
@@ -106,6 +108,18 @@ func (m *logger) onLapsed(s Seat, msg *process.Message, fx *process.Effects) {
 	m.log.End(s)
 }
 
+// onClose ends a seat at its own wish, with an heir or without.
+func (m *logger) onClose(s Seat, msg *process.Message, fx *process.Effects) {
+	switch heir := seatOf(msg.Subject, msg.Clock); {
+	case msg.Subject == process.None:
+		m.log.End(s)
+	case m.log.CanInherit(s, heir):
+		m.log.Bequeath(s, heir)
+	default:
+		fx.Send(msg.From, process.Message{Type: msgKept, Seq: msg.Seq})
+	}
+}
+
 // onChange asks for the other guard, or, while the present one drains, for it again.
 func (m *logger) onChange(fx *process.Effects) {
 	fx.Rule(ruleG2)
@@ -129,6 +143,9 @@ func (m *logger) show(fx *process.Effects) {
 	for _, s := range m.log.Members {
 		msg.IDs = append(msg.IDs, process.ID(s.Server-1))
 		msg.Vector = append(msg.Vector, s.ID[0])
+	}
+	for _, h := range m.log.Heirs {
+		msg.Vector = append(msg.Vector, h.Of.Server, h.Of.ID[0], h.Seat.Server, h.Seat.ID[0])
 	}
 	for p := range process.ID(m.n) {
 		fx.Send(p, msg)
@@ -163,6 +180,11 @@ func (m *logger) Fields(f *process.Fields) {
 	f.Uint("epoch", &m.log.Epoch)
 	process.List(f, "members", &m.log.Members, seatFields)
 	process.List(f, "seats", &m.log.Seats, seatFields)
+	process.List(f, "heirs", &m.log.Heirs, func(f *process.Fields, h *Heir) {
+		seatFields(f, &h.Of)
+		seatFields(f, &h.Seat)
+		f.Uint("epoch", &h.Epoch)
+	})
 	f.Bool("live", &m.live)
 	f.Uint("change", &g.Change)
 	f.Uints("quiet", &g.Quiet)

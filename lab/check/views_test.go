@@ -86,6 +86,8 @@ var views = []viewed{
 	{lock: "central", servers: 2, asks: 2, options: "faults=0 changes=2 guard=agreement", states: 4524},
 	{lock: "suzuki-kasami", servers: 2, asks: 2, options: "faults=1 changes=1", states: 79294},
 	{lock: "suzuki-kasami", servers: 3, asks: 1, states: 32588},
+	{lock: "suzuki-kasami", servers: 2, asks: 2, options: "faults=1 leaves=1", states: 113170},
+	{lock: "ricart-agrawala", servers: 3, asks: 2, options: "faults=0 leaves=1", states: 453917},
 	// Of k units only the numbers are unique: a fence of the epoch before may come after
 	// one that its process could have heard of.
 	{lock: "k-ricart-agrawala", servers: 2, asks: 2, properties: []process.Property{process.FencesGrowCausally},
@@ -124,6 +126,9 @@ func TestViewFlaws(t *testing.T) {
 		"quiet while held":   {flaw: view.Flaw{QuietWhileHeld: true}, lock: "suzuki-kasami", options: "faults=0 changes=1", broken: process.MutualExclusion, depth: 10},
 		"feeds draining":     {flaw: view.Flaw{FeedsDraining: true}, lock: "suzuki-kasami", options: "faults=0 changes=1", broken: process.MutualExclusion, depth: 10},
 		"switches at once":   {flaw: view.Flaw{SwitchesAtOnce: true}, lock: "suzuki-kasami", options: "faults=0 changes=1", broken: process.MutualExclusion, depth: 6},
+		"ignores promises":   {flaw: view.Flaw{IgnoresPromise: true}, lock: "suzuki-kasami", options: "faults=1 leaves=1", broken: process.MutualExclusion, depth: 12},
+		"takes while still":  {flaw: view.Flaw{TakesWhileStill: true}, lock: "suzuki-kasami", options: "faults=0 leaves=1", broken: assertion, depth: 10},
+		"quiet in any epoch": {flaw: view.Flaw{QuietInAny: true}, lock: "suzuki-kasami", options: "faults=0 changes=1 leaves=1", broken: process.MutualExclusion, depth: 13},
 		"keeps a late grant": {flaw: view.Flaw{IgnoresLateGrant: true}, lock: "suzuki-kasami", entries: 2, broken: process.Progress, depth: 16},
 	} {
 		if v.asks = 2; v.servers == 0 {
