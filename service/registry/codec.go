@@ -73,7 +73,7 @@ func (batch *Batch) Decode(data []byte) error {
 }
 
 func (c *Command) append(b []byte, format byte) []byte {
-	b = append(b, byte(c.Op))
+	b = append(b, byte(c.written()))
 	switch c.Op {
 	case OpExpire, OpSilence:
 		return c.appendLeases(b)
@@ -130,7 +130,7 @@ func (c *Command) appendOperands(b []byte, format byte) []byte {
 		b = wire.AppendUint(b, c.Hold)
 		b = wire.AppendBytes(b, c.Value)
 	case OpClose:
-		b = c.appendHeir(b, format)
+		b = c.appendHeir(b)
 	case OpEnter, OpTurn, OpQuiet:
 		b = c.appendSeat(b)
 	}
@@ -177,6 +177,9 @@ func readCommand(r *wire.Reader, format byte) Command {
 		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
 		return c
 	}
+	if c.Op == opBequeath {
+		c.Op, c.Live = OpClose, new(Live)
+	}
 	switch c.Op {
 	case OpExpire, OpSilence:
 		readLeases(r, &c)
@@ -220,7 +223,7 @@ func readOperands(r *wire.Reader, c *Command, format byte) {
 		c.Owner = r.String()
 	case OpRenew:
 	case OpClose:
-		readHeir(r, c, format)
+		readHeir(r, c)
 	case OpAcquire:
 		c.Class = Class(r.Byte())
 		c.Name = r.String()

@@ -87,6 +87,8 @@ const (
 	OpQuiet Op = 21
 	// OpGuard, of an operator, changes what guards a prefix. The leader cancels that.
 	OpGuard Op = 22
+	// opBequeath is how an entry names the OpClose of a seat that has an heir.
+	opBequeath Op = 23
 )
 
 // Renews reports whether an operation keeps its session alive.
@@ -105,7 +107,7 @@ func (op Op) client() bool {
 
 // Live reports whether an operation is about seats or guards. Only a level that has
 // those can express it.
-func (op Op) Live() bool { return op.ofSeat() || op == OpGuard }
+func (op Op) Live() bool { return op.ofSeat() || op == OpGuard || op == opBequeath }
 
 // Unbound reports whether an operation belongs to no session: an operator asks for it.
 func (op Op) Unbound() bool { return op == OpEnd || op == OpGuard }

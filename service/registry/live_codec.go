@@ -51,24 +51,29 @@ func readSeat(r *wire.Reader, c *Command) {
 	}
 }
 
-// appendHeir appends the heir of a seat, or that there is none.
-func (c *Command) appendHeir(b []byte, format byte) []byte {
-	heir := c.how().Heir
-	switch {
-	case format < entryLive:
-		return b
-	case heir.Server == 0:
-		return wire.AppendUint(b, 0)
+// written returns the operation as entries name it: an OpClose with an heir has a number
+// of its own, so that those of clients are what they are at lower levels.
+func (c *Command) written() Op {
+	if c.Op == OpClose && c.how().Heir != (view.Seat{}) {
+		return opBequeath
 	}
-	return appendSeat(b, heir)
+	return c.Op
 }
 
-func readHeir(r *wire.Reader, c *Command, format byte) {
-	if format < entryLive {
+// appendHeir appends the heir of a seat, if it has one.
+func (c *Command) appendHeir(b []byte) []byte {
+	if heir := c.how().Heir; heir != (view.Seat{}) {
+		return appendSeat(b, heir)
+	}
+	return b
+}
+
+func readHeir(r *wire.Reader, c *Command) {
+	if c.Live == nil {
 		return
 	}
-	if server := r.Uint(); server != 0 {
-		c.Live = &Live{Heir: readSeatOf(r, server)}
+	if c.Live.Heir = readSeatOf(r, r.Uint()); r.Err() == nil && c.Live.Heir == (view.Seat{}) {
+		r.Fail(errors.New("a seat closes with an heir that is none"))
 	}
 }
 
