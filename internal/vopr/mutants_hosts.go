@@ -60,23 +60,6 @@ var hostMutants = []Mutant{
 		}},
 	},
 	{
-		Name: "host-heir-without-renewal",
-		Why:  "A server takes the home of another over without knowing that its own seat lasts as long as the clients were promised: it expires before their deadlines.",
-		Live: true,
-		Edits: []Edit{{
-			"service/host/adopt.go", "	if h.leaving != stays || h.seat.closing || h.complete(a) != nil {",
-			"	if h.leaving == stays && !h.seat.closing && h.complete(a) == nil {\n\t\ta.said = true\n\t\th.send(from, &frame{kind: frameAdopted})\n\t\treturn\n\t}\n	if !a.whole {",
-		}},
-	},
-	{
-		Name: "host-takes-while-it-hands-over",
-		Why:  "A home that hands over takes a release: the heir has the hold, and nobody gives it up.",
-		Live: true,
-		Edits: []Edit{{
-			"service/host/home.go", "	case h.still():\n		h.hold(", "	case h.still() && c.Op != registry.OpRelease:\n		h.hold(",
-		}},
-	},
-	{
 		Name: "host-heir-closes-early",
 		Why:  "A server that may be the heir of another closes its seat before it knows: what it has set aside is lost.",
 		Live: true,
