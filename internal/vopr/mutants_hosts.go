@@ -70,6 +70,14 @@ var hostMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "host-takes-while-it-hands-over",
+		Why:  "A home that hands over takes a release: the heir has the hold, and nobody gives it up.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/home.go", "	case h.still():\n		h.hold(", "	case h.still() && c.Op != registry.OpRelease:\n		h.hold(",
+		}},
+	},
+	{
 		Name: "home-beyond-its-lease",
 		Why:  "A client takes what its home promises for as long as its own TTL.",
 		Live: true,

@@ -172,14 +172,7 @@ func (c *Command) appendClaims(b []byte) []byte {
 }
 
 func readCommand(r *wire.Reader, format byte) Command {
-	c := Command{Op: Op(r.Byte())}
-	if c.Op.Live() && format < entryLive {
-		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
-		return c
-	}
-	if c.Op == opBequeath {
-		c.Op, c.Live = OpClose, new(Live)
-	}
+	c := readOp(r, format)
 	switch c.Op {
 	case OpExpire, OpSilence:
 		readLeases(r, &c)

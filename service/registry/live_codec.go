@@ -60,6 +60,16 @@ func (c *Command) written() Op {
 	return c.Op
 }
 
+func readOp(r *wire.Reader, format byte) (c Command) {
+	switch c.Op = Op(r.Byte()); {
+	case c.Op.Live() && format < entryLive:
+		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
+	case c.Op == opBequeath:
+		c.Op, c.Live = OpClose, new(Live)
+	}
+	return c
+}
+
 // appendHeir appends the heir of a seat, if it has one.
 func (c *Command) appendHeir(b []byte) []byte {
 	if heir := c.how().Heir; heir != (view.Seat{}) {
