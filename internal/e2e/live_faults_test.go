@@ -63,7 +63,7 @@ func TestFaultsByRole(t *testing.T) {
 			all := took[spec.Name+" "+r.name]
 			if slices.Sort(all); len(all) > 0 {
 				figures = append(figures, longrun.Figure{Name: r.name + ": median, ms", Value: float64(all[len(all)/2].Milliseconds())},
-					longrun.Figure{Name: "worst, ms", Value: float64(all[len(all)-1].Milliseconds())})
+					longrun.Figure{Name: r.name + ": worst, ms", Value: float64(all[len(all)-1].Milliseconds())})
 			}
 		}
 		t.Log(spec.Name, figures)
