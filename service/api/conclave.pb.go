@@ -749,6 +749,9 @@ type Request struct {
 	// The lowest sequence number that the client still awaits an answer to (a
 	// request in the queue counts as answered). Answers below it are forgotten.
 	Low uint64 `protobuf:"varint,3,opt,name=low,proto3" json:"low,omitempty"`
+	// For calls of Do: the server that keeps the session by itself, for locks that an
+	// algorithm guards. 0: the session is on record.
+	Home uint64 `protobuf:"varint,4,opt,name=home,proto3" json:"home,omitempty"`
 	// Types that are valid to be assigned to Op:
 	//
 	//	*Request_Open
@@ -812,6 +815,13 @@ func (x *Request) GetSequence() uint64 {
 func (x *Request) GetLow() uint64 {
 	if x != nil {
 		return x.Low
+	}
+	return 0
+}
+
+func (x *Request) GetHome() uint64 {
+	if x != nil {
+		return x.Home
 	}
 	return 0
 }
@@ -5790,11 +5800,12 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
 	"\x06leader\x18\x03 \x01(\tR\x06leader\x12\x18\n" +
 	"\amembers\x18\x04 \x03(\tR\amembers\x12\x12\n" +
-	"\x04heir\x18\x05 \x01(\tR\x04heir\"\xfe\x03\n" +
+	"\x04heir\x18\x05 \x01(\tR\x04heir\"\x92\x04\n" +
 	"\aRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x10\n" +
-	"\x03low\x18\x03 \x01(\x04R\x03low\x12'\n" +
+	"\x03low\x18\x03 \x01(\x04R\x03low\x12\x12\n" +
+	"\x04home\x18\x04 \x01(\x04R\x04home\x12'\n" +
 	"\x04open\x18\n" +
 	" \x01(\v2\x11.conclave.v1.OpenH\x00R\x04open\x12*\n" +
 	"\x05renew\x18\v \x01(\v2\x12.conclave.v1.RenewH\x00R\x05renew\x12*\n" +

@@ -19,6 +19,7 @@ type home struct {
 	leases *lease.Table
 	ousted *lease.Revocations
 	conns  map[registry.SessionID]uint64 // the newest stream of each session
+	routes map[registry.ClaimID]uint64   // where each request that is not answered came from last
 	asks   []ask                         // in the order of arrival
 	tries  map[registry.ClaimID]int64    // when each acquire that does not wait long is answered (H5)
 
@@ -37,7 +38,7 @@ func newHome() home {
 	return home{
 		reg: registry.NewHome(), fx: registry.Effects{WatchLocks: true},
 		leases: lease.NewTable(), ousted: lease.NewRevocations(),
-		conns: make(map[registry.SessionID]uint64), tries: make(map[registry.ClaimID]int64),
+		conns: make(map[registry.SessionID]uint64), routes: make(map[registry.ClaimID]uint64), tries: make(map[registry.ClaimID]int64),
 	}
 }
 
@@ -86,6 +87,7 @@ func (h *Host) Drop(conn uint64) {
 	for _, a := range h.asides {
 		a.early = slices.DeleteFunc(a.early, ended)
 	}
+	maps.DeleteFunc(h.home.routes, func(_ registry.ClaimID, c uint64) bool { return c == conn })
 }
 
 func (h *Host) submit(conn uint64, c *registry.Command) {
@@ -109,6 +111,7 @@ func (h *Host) submit(conn uint64, c *registry.Command) {
 		return
 	}
 	h.home.conns[c.Session] = conn
+	h.home.routes[registry.ClaimID{Session: c.Session, Sequence: c.Sequence}] = conn
 	switch c.Op {
 	case registry.OpOpen, registry.OpRenew:
 		h.ask(conn, c, open)
@@ -234,8 +237,9 @@ func (h *Host) follow(name string) {
 	}
 }
 
-// answer passes an outcome to the newest stream of its session. A try that waits is not
-// told so.
+// answer passes an outcome to the newest stream of its session, over which a client that
+// lost a stream sends again, and to that of the request: of single calls each has its own.
+// A try that waits is not told so.
 func (h *Host) answer(o registry.Outcome) {
 	id := registry.ClaimID{Session: o.Session, Sequence: o.Sequence}
 	if _, tries := h.home.tries[id]; tries {
@@ -244,8 +248,12 @@ func (h *Host) answer(o registry.Outcome) {
 		}
 		delete(h.home.tries, id)
 	}
-	if conn := h.home.conns[o.Session]; conn != 0 {
-		h.reply(conn, o)
+	newest, own := h.home.conns[o.Session], h.home.routes[id]
+	if newest != 0 {
+		h.reply(newest, o)
+	}
+	if own != 0 && own != newest {
+		h.reply(own, o)
 	}
 }
 
@@ -253,7 +261,12 @@ func (h *Host) refuse(conn uint64, c *registry.Command, code registry.Code, mess
 	h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: registry.Result{Code: code, Message: message}})
 }
 
-func (h *Host) reply(conn uint64, o registry.Outcome) { h.replies = append(h.replies, Reply{conn, o}) }
+func (h *Host) reply(conn uint64, o registry.Outcome) {
+	if o.Result.Code != registry.Queued {
+		delete(h.home.routes, registry.ClaimID{Session: o.Session, Sequence: o.Sequence})
+	}
+	h.replies = append(h.replies, Reply{conn, o})
+}
 
 // admit hands a grant on to the client that waits first.
 func (h *Host) admit(in *instance, fence uint64) {

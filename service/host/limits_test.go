@@ -179,3 +179,28 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// A request that is answered leaves nothing behind, whatever the answer is. One that waits
+// is answered over its own stream and over the newest of its session.
+func TestRoutes(t *testing.T) {
+	l := alone(t, Config{}, view.Use{Algorithm: "central"})
+	for _, name := range []string{"a/x", "b", "a/y"} {
+		l.submit(registry.Command{Op: registry.OpAcquire, Name: name})
+	}
+	l.submit(registry.Command{Op: registry.OpAcquire, Name: "a/x", Limit: 2})
+	if n := len(l.home.routes); n != 1 { // that of Open, which waits for a renewal of the seat
+		t.Errorf("%d requests have a route, want 1", n)
+	}
+	waits := registry.Command{Op: registry.OpAcquire, Session: registry.SessionID{1}, Sequence: 100, Name: "a/x"}
+	l.Submit(l.now, 2, []registry.Command{waits})
+	l.Submit(l.now, 3, []registry.Command{{Op: registry.OpRelease, Session: registry.SessionID{1}, Sequence: 101, Hold: 2}})
+	told := make(map[uint64]bool)
+	for _, r := range l.Output().Replies {
+		if r.Sequence == waits.Sequence && r.Result.Code == registry.OK {
+			told[r.Conn] = true
+		}
+	}
+	if !told[2] || !told[3] {
+		t.Errorf("the grant goes to %v, want 2, where it was asked for, and 3", told)
+	}
+}

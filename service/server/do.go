@@ -74,7 +74,7 @@ func deadlineFor(ctx context.Context, waits bool) (context.Context, context.Canc
 func (s *Server) carryOutNumbered(ctx context.Context, req *api.Request) *api.Reply {
 	for ahead := time.Second; ; ahead *= 4 {
 		sequence := s.numbers.next()
-		reply := s.carryOut(ctx, &api.Request{Session: req.GetSession(), Sequence: sequence, Low: lowFor(sequence), Op: req.GetOp()})
+		reply := s.carryOut(ctx, &api.Request{Session: req.GetSession(), Sequence: sequence, Low: lowFor(sequence), Home: req.GetHome(), Op: req.GetOp()})
 		if reply.GetCode() != api.Code_CODE_STALE || ahead > 24*time.Hour {
 			return reply
 		}
@@ -83,8 +83,11 @@ func (s *Server) carryOutNumbered(ctx context.Context, req *api.Request) *api.Re
 	}
 }
 
-// carryOut has a request carried out by the leader.
+// carryOut has a request carried out by the leader, or by the home of its session.
 func (s *Server) carryOut(ctx context.Context, req *api.Request) *api.Reply {
+	if req.GetHome() != 0 {
+		return s.carryOutAtHome(ctx, req)
+	}
 	reply, err := onLeader(ctx, s,
 		func(ctx context.Context) (*api.Reply, error) { return s.doHere(ctx, req) },
 		func(ctx context.Context, leader api.ConclaveClient) (*api.Reply, error) {
@@ -176,6 +179,9 @@ func (s *Server) await(ctx context.Context, c *call, req *api.Request) (*api.Rep
 	for queued := false; ; {
 		select {
 		case r := <-c.replies:
+			if r.Sequence != 0 && r.Sequence != req.GetSequence() {
+				continue // of another call in the same session
+			}
 			if r.Result.Code != registry.Queued {
 				return convert.Reply(req.GetSession(), &r), nil
 			}
@@ -220,7 +226,7 @@ func (s *Server) withdraw(who caller, req *api.Request) error {
 	defer cancel()
 	hold := req.GetSequence()
 	again := func(op *api.Request) *api.Request {
-		op.Session, op.Sequence = req.GetSession(), s.numbers.next()
+		op.Session, op.Sequence, op.Home = req.GetSession(), s.numbers.next(), req.GetHome()
 		// The caller's own mark, if it numbers its requests itself.
 		op.Low = min(req.GetLow(), lowFor(op.Sequence))
 		return op

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -264,6 +265,54 @@ func TestGuardsOverJSON(t *testing.T) {
 			t.Errorf("%s is answered %v", body, refused)
 		}
 	}
+}
+
+// TestHomeOverJSON: a session that a server keeps by itself is used through any server.
+func TestHomeOverJSON(t *testing.T) {
+	t.Parallel()
+	c := live(t, 3)
+	one, two, three := browse(t, c.Address(1)), browse(t, c.Address(2)), browse(t, c.Address(3))
+	if refused := two.refused("POST", "/v1/open", `{"home":true}`, 400, "INVALID"); !strings.Contains(refused.text, "no server takes part") {
+		t.Errorf("without an algorithm: %v", refused)
+	}
+	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Algorithm: "ricart-agrawala"})
+	opened := two.post("/v1/open", `{"home":true,"ttl":"30s"}`)
+	if opened["home"] != 2.0 {
+		t.Fatalf("opened at server 2: %v", opened)
+	}
+	in := func(rest string) string {
+		return fmt.Sprintf(`{"session":%q,"home":2%s}`, opened["session"], rest)
+	}
+	held := one.post("/v1/acquire", in(`,"name":"a/x"`))
+	if held["fence"] == nil || held["home"] != 2.0 {
+		t.Errorf("acquired: %v", held)
+	}
+	other := one.post("/v1/open", `{"home":true,"ttl":"30s"}`)
+	waits := fmt.Sprintf(`{"session":%q,"home":%v,"name":"a/x","wait":"300ms"}`, other["session"], other["home"])
+	three.refused("POST", "/v1/acquire", waits, 423, "TIMEOUT")
+	granted := make(chan map[string]any, 1)
+	go func() {
+		granted <- three.post("/v1/acquire", fmt.Sprintf(`{"session":%q,"home":1,"name":"a/x","wait":"20s"}`, other["session"]))
+	}()
+	servertest.Eventually(t, "the other waits", func() bool {
+		r, err := dial(t, c.Address(1), nil).List(within(t), &api.ListRequest{Prefix: "a/"})
+		return err == nil && len(r.GetResources()) == 1 && r.GetResources()[0].GetQueueLength() == 1
+	})
+	two.post("/v1/renew", fmt.Sprintf(`{"session":%q,"home":1}`, other["session"])) // over another stream than its wait
+	three.post("/v1/renew", in(""))
+	three.post("/v1/release", in(fmt.Sprintf(`,"hold":%q`, held["hold"])))
+	if next := <-granted; next["home"] != 1.0 || next["fence"] == nil {
+		t.Errorf("the next: %v", next)
+	}
+	one.post("/v1/close", in(""))
+	one.refused("POST", "/v1/acquire", in(`,"name":"a/x"`), 410, "SESSION_GONE")
+	one.refused("POST", "/v1/renew", fmt.Sprintf(`{"session":%q,"home":3}`, opened["session"]), 410, "SESSION_GONE")
+	setGuard(t, c, 3, &api.SetGuardRequest{Prefix: "a/", Remove: true, Force: true})
+	servertest.Eventually(t, "no server is a home", func() bool {
+		s, err := dial(t, c.Address(2), nil).Status(within(t), &api.StatusRequest{})
+		return err == nil && len(s.GetHome().GetSeat()) == 0
+	})
+	one.refused("POST", "/v1/renew", in(""), 503, "NOT_MEMBER")
 }
 
 // TestGuardsNeedALevel: a cluster of this release says which.

@@ -20,6 +20,9 @@ func (s *Server) postOpen(r *http.Request) (any, error) {
 		Host    string   `json:"host"`
 		PID     int64    `json:"pid"`
 		Program string   `json:"program"`
+		// Home says that a server is to keep the session by itself, for locks that an
+		// algorithm guards.
+		Home bool `json:"home"`
 	}{TTL: spanJSON(defaultTTL), Program: clip(r.UserAgent())}
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
@@ -30,8 +33,14 @@ func (s *Server) postOpen(r *http.Request) (any, error) {
 	if body.Host == "" {
 		body.Host, _, _ = net.SplitHostPort(r.RemoteAddr)
 	}
-	open := &api.Open{TtlNs: int64(body.TTL), Host: body.Host, Pid: body.PID, Program: body.Program}
-	return s.extend(r, body.Session, &api.Request{Op: &api.Request_Open{Open: open}})
+	req := &api.Request{Op: &api.Request_Open{Open: &api.Open{TtlNs: int64(body.TTL), Host: body.Host, Pid: body.PID, Program: body.Program}}}
+	if body.Home {
+		var err error
+		if req.Home, err = s.anyHome(r.Context()); err != nil {
+			return nil, err
+		}
+	}
+	return s.extend(r, body.Session, req)
 }
 
 // clip cuts what browsers say of themselves to what the registry takes.
@@ -42,6 +51,8 @@ func clip(text string) string {
 // onSession is the body of a request that names nothing but a session.
 type onSession struct {
 	Session secret `json:"session"`
+	// Home is the server that keeps the session by itself, 0 if it is on record.
+	Home uint64 `json:"home,omitempty"`
 }
 
 func (s *Server) postRenew(r *http.Request) (any, error) {
@@ -49,7 +60,7 @@ func (s *Server) postRenew(r *http.Request) (any, error) {
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
-	return s.extend(r, body.Session, &api.Request{Op: &api.Request_Renew{Renew: &api.Renew{}}})
+	return s.extend(r, body.Session, &api.Request{Home: body.Home, Op: &api.Request_Renew{Renew: &api.Renew{}}})
 }
 
 // extend opens or renews a session.
@@ -65,7 +76,8 @@ func (s *Server) extend(r *http.Request, session secret, req *api.Request) (any,
 		Remaining spanJSON  `json:"remaining"`
 		// Revoked are the holds that the session is asked to leave.
 		Revoked []bigNumber `json:"revoked,omitempty"`
-	}{session, reply.GetId(), spanJSON(reply.GetRemainingNs()), bigNumbers(reply.GetRevoked())}, nil
+		Home    uint64      `json:"home,omitempty"`
+	}{session, reply.GetId(), spanJSON(reply.GetRemainingNs()), bigNumbers(reply.GetRevoked()), req.GetHome()}, nil
 }
 
 func (s *Server) postClose(r *http.Request) (any, error) {
@@ -73,17 +85,17 @@ func (s *Server) postClose(r *http.Request) (any, error) {
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
-	_, err := s.perform(r.Context(), &api.Request{Session: body.Session, Op: &api.Request_Close{Close: &api.Close{}}}, nil)
+	_, err := s.perform(r.Context(), &api.Request{Session: body.Session, Home: body.Home, Op: &api.Request_Close{Close: &api.Close{}}}, nil)
 	return body, err
 }
 
 // claim is the body of a request for a lock.
 type claim struct {
-	Session secret    `json:"session"`
-	Name    string    `json:"name"`
-	Try     bool      `json:"try"`
-	Wait    *spanJSON `json:"wait"`
-	Keeps   keepsJSON `json:"keeps"`
+	onSession
+	Name  string    `json:"name"`
+	Try   bool      `json:"try"`
+	Wait  *spanJSON `json:"wait"`
+	Keeps keepsJSON `json:"keeps"`
 }
 
 func (s *Server) postAcquire(r *http.Request) (any, error) {
@@ -115,11 +127,11 @@ func (s *Server) postCampaign(r *http.Request) (any, error) {
 
 // hold is what is held.
 type hold struct {
-	Session secret    `json:"session"`
-	Name    string    `json:"name,omitempty"`
-	Hold    bigNumber `json:"hold"`
-	Fence   bigNumber `json:"fence,omitempty"`
-	Floor   bigNumber `json:"floor,omitempty"`
+	onSession
+	Name  string    `json:"name,omitempty"`
+	Hold  bigNumber `json:"hold"`
+	Fence bigNumber `json:"fence,omitempty"`
+	Floor bigNumber `json:"floor,omitempty"`
 }
 
 func (s *Server) acquire(r *http.Request, body claim, a *api.Acquire) (any, error) {
@@ -132,17 +144,17 @@ func (s *Server) acquire(r *http.Request, body claim, a *api.Acquire) (any, erro
 	if wait != nil && *wait == 0 || a.Try {
 		a.Try, wait = true, nil
 	}
-	reply, err := s.perform(r.Context(), &api.Request{Session: body.Session, Op: &api.Request_Acquire{Acquire: a}}, wait)
+	reply, err := s.perform(r.Context(), &api.Request{Session: body.Session, Home: body.Home, Op: &api.Request_Acquire{Acquire: a}}, wait)
 	if err != nil {
 		return nil, err
 	}
-	return hold{body.Session, body.Name, bigNumber(reply.GetSequence()), bigNumber(reply.GetFence()), bigNumber(reply.GetFloor())}, nil
+	return hold{body.onSession, body.Name, bigNumber(reply.GetSequence()), bigNumber(reply.GetFence()), bigNumber(reply.GetFloor())}, nil
 }
 
 // onHold is the body of a request that names a hold.
 type onHold struct {
-	Session secret    `json:"session"`
-	Hold    bigNumber `json:"hold"`
+	onSession
+	Hold bigNumber `json:"hold"`
 }
 
 func (s *Server) postRelease(r *http.Request) (any, error) {
@@ -151,8 +163,8 @@ func (s *Server) postRelease(r *http.Request) (any, error) {
 		return nil, err
 	}
 	_, err := s.perform(r.Context(), &api.Request{
-		Session: body.Session,
-		Op:      &api.Request_Release{Release: &api.Release{Hold: uint64(body.Hold)}},
+		Session: body.Session, Home: body.Home,
+		Op: &api.Request_Release{Release: &api.Release{Hold: uint64(body.Hold)}},
 	}, nil)
 	return body, err
 }
@@ -167,9 +179,10 @@ func (s *Server) postUpdate(r *http.Request) (any, error) {
 	}
 	reply, err := s.perform(r.Context(), &api.Request{
 		Session: body.Session,
+		Home:    body.Home,
 		Op:      &api.Request_Update{Update: &api.Update{Hold: uint64(body.Hold), Value: body.bytes()}},
 	}, nil)
-	return hold{Session: body.Session, Hold: body.Hold, Fence: bigNumber(reply.GetFence())}, err
+	return hold{onSession: body.onSession, Hold: body.Hold, Fence: bigNumber(reply.GetFence())}, err
 }
 
 // postTransfer hands an election to a candidate.
@@ -183,6 +196,7 @@ func (s *Server) postTransfer(r *http.Request) (any, error) {
 	}
 	_, err := s.perform(r.Context(), &api.Request{
 		Session: body.Session,
+		Home:    body.Home,
 		Op:      &api.Request_Transfer{Transfer: &api.Transfer{Hold: uint64(body.Hold), To: []byte(body.To)}},
 	}, nil)
 	return body.onHold, err

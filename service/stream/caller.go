@@ -76,5 +76,5 @@ func (c Caller) Command(req *api.Request) (registry.Command, string) {
 // secret goes no further than to the first server.
 func (c Caller) PassedOn(req *api.Request) *api.Request {
 	id := c.Session(req.GetSession())
-	return &api.Request{Session: id[:], Sequence: req.GetSequence(), Low: req.GetLow(), Op: req.GetOp()}
+	return &api.Request{Session: id[:], Sequence: req.GetSequence(), Low: req.GetLow(), Home: req.GetHome(), Op: req.GetOp()}
 }

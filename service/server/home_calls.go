@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/stream"
+)
+
+// carryOutAtHome has a request carried out by the home that keeps its session: this server
+// or another, to which it is passed on once.
+func (s *Server) carryOutAtHome(ctx context.Context, req *api.Request) *api.Reply {
+	ctx, stop := s.live(ctx)
+	defer stop()
+	there := req.GetHome() != s.cfg.ID
+	var reply *api.Reply
+	var err error
+	switch {
+	case !there:
+		reply, err = s.doAsHome(ctx, req)
+	case passedOn(ctx):
+		err = node.ErrNotMember
+	default:
+		reply, err = s.passToHome(ctx, req)
+	}
+	switch {
+	case err == nil:
+		return reply
+	case errors.Is(err, node.ErrNotMember):
+		return stream.Refusal(req, api.Code_CODE_NOT_MEMBER, fmt.Sprintf("home: server %d takes no part in the view, and keeps no session: open another one", req.GetHome()))
+	}
+	if there && waits(req) { // it may be in a queue, or come to be: nobody waits for it any more
+		who, _ := callerOf(ctx)
+		s.tasks.Go(func() { s.withdraw(who, req) })
+	}
+	return s.failed(ctx, req, s.spoken(ctx, err))
+}
+
+// passToHome passes a request on to the home of its session.
+func (s *Server) passToHome(ctx context.Context, req *api.Request) (*api.Reply, error) {
+	who, _ := callerOf(ctx)
+	ctx, err := vouch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	home, err := s.callees.get(req.GetHome())
+	if err != nil {
+		return nil, err
+	}
+	reply, err := home.Do(ctx, who.PassedOn(req))
+	if err == nil {
+		reply.Session = req.GetSession()
+	}
+	return reply, err
+}
+
+// doAsHome carries out a request in a session that this server keeps by itself.
+func (s *Server) doAsHome(ctx context.Context, req *api.Request) (*api.Reply, error) {
+	c := newCall()
+	conn, err := s.node.ConnectHome(c)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	who, _ := callerOf(ctx)
+	command, _ := who.Command(req) // it was looked at before
+	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
+		return nil, err
+	}
+	reply, err := s.await(ctx, c, req)
+	if errors.Is(err, node.ErrNotLeader) { // the home is gone, and all of its sessions are
+		err = node.ErrNotMember
+	}
+	return reply, err
+}
+
+// anyHome returns a server that keeps sessions for locks which algorithms guard: this one,
+// or a member of the view that it knows.
+func (s *Server) anyHome(ctx context.Context) (home uint64, err error) {
+	err = s.node.View(ctx, func(r *replica.Replica) {
+		for _, m := range r.Registry().Live().Members {
+			if home == 0 || m.Server == s.cfg.ID {
+				home = m.Server
+			}
+		}
+	})
+	if err == nil && home == 0 {
+		err = malformed("home: no server takes part: no algorithm guards a lock, or the servers are about to begin")
+	}
+	return home, err
+}
