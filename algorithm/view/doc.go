@@ -18,7 +18,8 @@
 // # Rules
 //
 //	S1  a seat ends only when its lease was waited out, so that all clients of it are
-//	    past their deadlines, or by its own word that nothing is held.
+//	    past their deadlines, or by its own word that nothing is held, or that all that is
+//	    has an heir (P2).
 //	S4  a seat of which no renewal was answered in time has lapsed. It tells no grant
 //	    and asks for nothing; an answer that comes later ends that.
 //	S5  the seat has ended: all of it is thrown away, and the server enters anew.
@@ -43,6 +44,10 @@
 //	    under it. That names the change and the epoch, and counts in no other.
 //	G5  all members are quiet, or agreement has no hold under it: the guard changes, and
 //	    that entry is START.
+//	P2  a server that stops stands still, and another member sets aside what its clients
+//	    hold. When that knows that its own seat outlasts what they were promised, the log
+//	    is told that it is the heir. At that START, and only if the log says so, it takes
+//	    over and enters again. It does not close its own seat before it knows.
 //	I7  a fence is the epoch and, within it, the fence of the machine.
 //
 // # Why it is safe
@@ -65,6 +70,7 @@
 // In Over there is one name, and a client for each server. The lease is a message: a server
 // tells the log that the deadline of its client is over, and only then the log ends its
 // seat. A home that has lapsed asks for nothing and gives back what it is granted, for its
-// client is past its deadline. Links do not break, machines are not dropped when they are
-// idle, and a leaving server does not hand over what it holds.
+// client is past its deadline. Links do not break, and machines are not dropped when they
+// are idle. What a client waits for is not handed over, and one server stops at most, so
+// none is the heir of an heir.
 package view

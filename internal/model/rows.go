@@ -86,6 +86,7 @@ var rows = []row{
 	{name: "views+majority", n: 5, entries: 1, note: oneFault, change: servers(2)},
 	{name: "views+k-ricart-agrawala", n: 5, entries: 1, note: oneFault, change: servers(2)},
 	{name: "views+suzuki-kasami", n: 4, entries: 2, note: oneFault + ", 2 changes of the guard", change: servers(2, process.OptionValue{Name: "changes", Value: "2"})},
+	{name: "views+suzuki-kasami", n: 4, entries: 1, note: oneFault + ", 1 change of the guard, one server stops and hands over", change: servers(2, process.OptionValue{Name: "changes", Value: "1"}, process.OptionValue{Name: "leaves", Value: "1"})},
 	{name: "floodset", n: 3, entries: 1, change: crashes(1)},
 	{name: "floodset", n: 4, entries: 1, change: crashes(1)},
 	{name: "floodset", n: 3, entries: 1, note: "early, f=2", change: early},
