@@ -321,7 +321,7 @@ func TestGuardsNeedALevel(t *testing.T) {
 	c := servertest.Start(t, 1)
 	client := dial(t, c.Address(1), nil)
 	_, err := client.SetGuard(context.Background(), &api.SetGuardRequest{Prefix: "a/", Algorithm: "central"})
-	if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), "need level 3") {
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(status.Convert(err).Message(), "from level 3 on") {
 		t.Errorf("got %v", err)
 	}
 	v, err := client.View(context.Background(), &api.ViewRequest{})
