@@ -315,7 +315,7 @@ func TestGuardsNeedALevel(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1)
 	r := c.guard("a/", view.Use{Algorithm: "central"})
-	if r.Code != registry.Invalid || !strings.Contains(r.Message, "need level 3") {
+	if r.Code != registry.Invalid || !strings.Contains(r.Message, "from level 3 on") {
 		t.Errorf("code %d: %s", r.Code, r.Message)
 	}
 	if _, err := c.leader().ConnectHome(newRecorder()); !errors.Is(err, ErrNotMember) {
