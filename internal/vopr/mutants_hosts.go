@@ -60,16 +60,6 @@ var hostMutants = []Mutant{
 		}},
 	},
 	{
-		Name: "host-heir-closes-early",
-		Why:  "A server that may be the heir of another closes its seat before it knows: what it has set aside is lost.",
-		Live: true,
-		Edits: []Edit{{
-			"service/host/leave.go", "	case h.inherits():\n", "",
-		}, {
-			"service/host/member.go", "&& !h.inherits()", "",
-		}},
-	},
-	{
 		Name: "host-takes-while-it-hands-over",
 		Why:  "A home that hands over takes a release: the heir has the hold, and nobody gives it up.",
 		Live: true,
