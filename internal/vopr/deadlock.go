@@ -103,12 +103,30 @@ func (p *pretested) apply(w *world, e *raftpb.Entry) {
 		w.violate("log", "a committed entry is not read: %v", err)
 		return
 	}
+	if !w.plan.Live {
+		p.inSteps(w, e.GetTerm(), &batch)
+		return
+	}
+	// An epoch begins at the end of an entry only. In steps it may begin earlier, and
+	// fences be others than those that clients are told.
+	whole := p.reg
+	if p.reg, err = registry.Decode(whole.Encode()); err != nil {
+		w.violate("state", "a state is not read: %v", err)
+		return
+	}
+	p.inSteps(w, e.GetTerm(), &batch)
+	p.reg = whole
+	p.reg.Apply(e.GetTerm(), &batch, new(registry.Effects))
+}
+
+// inSteps applies an entry command by command, and judges each request to acquire.
+func (p *pretested) inSteps(w *world, term uint64, batch *registry.Batch) {
 	for i := range batch.Commands {
 		c := &batch.Commands[i]
 		fresh := c.Op == registry.OpAcquire && !p.reg.Carried(c.Session, c.Sequence)
 		forever := fresh && p.forever(w, c)
 		var fx registry.Effects
-		p.reg.Apply(e.GetTerm(), &registry.Batch{Time: batch.Time, Wall: batch.Wall, Commands: batch.Commands[i : i+1]}, &fx)
+		p.reg.Apply(term, &registry.Batch{Time: batch.Time, Wall: batch.Wall, Commands: batch.Commands[i : i+1]}, &fx)
 		for _, o := range fx.Outcomes {
 			if fresh && o.Session == c.Session && o.Sequence == c.Sequence {
 				p.judge(w, c, o.Result.Code, forever)
