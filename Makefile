@@ -198,7 +198,7 @@ upgrade-test: go-version ## replace the servers of running clusters by the next 
 LEVEL     ?= 1
 .PHONY: golden
 golden: go-version ## write the golden files of LEVEL (1) that are missing; with FORCE=1, all
-	$(GO) test -count 1 -run Golden ./service/registry ./service/replica ./service/peering ./service/backup ./service/store \
+	$(GO) test -count 1 -run Golden ./service/registry ./service/replica ./service/peering ./service/backup ./service/store ./service/node ./service/host \
 		-args -golden-level=$(LEVEL) -golden-force=$(if $(FORCE),true,false)
 
 .PHONY: latency

@@ -120,13 +120,14 @@ func fetches(s *server, peers []agreement.Peer) bool {
 	return slices.ContainsFunc(peers, func(p agreement.Peer) bool { return p.ID == s.id && p.State == "StateSnapshot" })
 }
 
-// waitsSince is since when a client has waited for an answer: to anything, since a
-// session renews all the time, or to a call.
+// waitsSince is since when a client has waited for an answer: to anything, if it has a
+// session, which is renewed all the time, or to a call. While no server is a home, nobody
+// answers a client that has no other session.
 func (c *client) waitsSince() int64 {
-	if len(c.requests) == 0 && c.session() == nil {
-		return c.w.now
+	since := c.w.now
+	if c.session() != nil {
+		since = max(c.heard, c.awake)
 	}
-	since := max(c.heard, c.awake)
 	for _, r := range c.requests {
 		if !r.answered {
 			since = min(since, max(r.born, c.awake))

@@ -105,6 +105,10 @@
 //     those who wait, what a try finds, and histories. Fences are compared for each name.
 //     No seat ends while a client of its home holds something, and no hold begins at a home
 //     whose seat has ended. An epoch has one list of members, with one seat of a server.
+//   - In one epoch no more machines of a name are inside than may be, and their fences grow.
+//     A member asks for names when all have said RESUMED, which each says after it has
+//     entered again what its clients hold. What has said quiet stays quiet. All frames of an
+//     epoch are taken. A name that is wanted and free is granted soon.
 //   - Servers apply the same entry at the same index, are then in the same state, and
 //     one leads in a term. No server stops by itself but by plan.
 //   - A candidate takes the place of a leader of lower priority in the time that it

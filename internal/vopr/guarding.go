@@ -16,10 +16,10 @@ type guarding struct {
 	rng        *rand.Rand
 	algorithms []string // that the operator chooses from
 	ended      map[view.Seat]bool
-	views      map[uint64]string // the members, by epoch
-	last       *view.Log         // as of the newest entry that a server has applied
-	asked      uint64            // requests of the operator
-	often      int64             // how many ms pass at most, about, between two of them
+	views      map[uint64]*view.Log // by epoch, as first seen
+	last       *view.Log            // as of the newest entry that a server has applied
+	asked      uint64               // requests of the operator
+	often      int64                // how many ms pass at most, about, between two of them
 
 	// over looks at a seat that ends, and seatless says of a voter that it need not have
 	// one yet.
@@ -30,7 +30,7 @@ type guarding struct {
 func newGuarding(w *world, algorithms ...string) guarding {
 	return guarding{
 		w: w, rng: rand.New(rand.NewPCG(w.plan.Seed, 7)), algorithms: algorithms, often: 4000,
-		ended: make(map[view.Seat]bool), views: make(map[uint64]string), last: new(view.Log),
+		ended: make(map[view.Seat]bool), views: make(map[uint64]*view.Log), last: new(view.Log),
 	}
 }
 
@@ -39,8 +39,21 @@ func (l *guarding) operate() {
 	if l.w.healed {
 		return
 	}
+	if l.w.plan.Steady && l.last.Find("live/") == nil {
+		l.w.after(500*ms, l.operate)
+		l.setGuard("live/", registry.Live{Use: l.drawUse()})
+		return
+	}
 	l.w.after((500+l.rng.Int64N(l.often))*ms, l.operate)
 	l.setGuard(l.drawGuard())
+}
+
+func (l *guarding) drawUse() (u view.Use) {
+	u.Algorithm = l.algorithms[l.rng.IntN(len(l.algorithms))]
+	if u.Algorithm == "k-ricart-agrawala" {
+		u.Options = fmt.Sprint("k=", liveUnits)
+	}
+	return u
 }
 
 func (l *guarding) drawGuard() (prefix string, how registry.Live) {
@@ -54,10 +67,7 @@ func (l *guarding) drawGuard() (prefix string, how registry.Live) {
 	case 2:
 		how.Remove = true
 	default:
-		how.Use = view.Use{Algorithm: l.algorithms[l.rng.IntN(len(l.algorithms))]}
-		if how.Use.Algorithm == "k-ricart-agrawala" {
-			how.Use.Options = fmt.Sprint("k=", liveUnits)
-		}
+		how.Use = l.drawUse()
 	}
 	if how.Force = l.rng.IntN(4) == 0; l.rng.IntN(3) == 0 {
 		how.Wait = (300 + l.rng.Int64N(3000)) * ms
@@ -79,10 +89,9 @@ func (l *guarding) setGuard(prefix string, how registry.Live) {
 func (l *guarding) heal() {
 	l.w.after(2000*ms, func() {
 		l.setGuard("live/", registry.Live{Use: view.Use{Algorithm: "central"}})
-		if l.last.Covering("live/").Live() {
-			return
+		if g := l.last.Find("live/"); g == nil || !g.Use.Live() || g.Change != 0 {
+			l.heal()
 		}
-		l.heal()
 	})
 }
 
@@ -109,13 +118,12 @@ func (l *guarding) unfinished(leader *server) string {
 // watch looks at what a server has applied.
 func (l *guarding) watch(s *server, first bool) {
 	log := s.replica.Registry().Live()
-	members := fmt.Sprint(log.Members)
 	switch present, known := l.views[log.Epoch]; {
 	case !known:
-		l.views[log.Epoch] = members
+		l.views[log.Epoch] = log.Clone()
 		l.w.stats.Seats.Epochs++
-	case present != members:
-		l.w.violate("view", "epoch %d has the members %s on server %d, and %s on another", log.Epoch, members, s.id, present)
+	case !slices.Equal(present.Members, log.Members):
+		l.w.violate("view", "epoch %d has the members %v on server %d, and %v on another", log.Epoch, log.Members, s.id, present.Members)
 	}
 	for i, m := range log.Members {
 		if i > 0 && log.Members[i-1].Server == m.Server {
@@ -140,6 +148,9 @@ func (l *guarding) advance(log *view.Log) {
 			l.w.stats.Seats.Switched++
 		}
 	}
+	if l.w.hosts != nil {
+		l.w.hosts.unheld(log)
+	}
 	l.last = log.Clone()
 }
 
@@ -153,6 +164,9 @@ func (l *guarding) transmit(from, to *server, do func()) {
 	a, b, late := from.endpoint(), to.endpoint(), 100_000+l.rng.Int64N(2*ms)
 	if l.rng.IntN(50) == 0 {
 		late += l.rng.Int64N(200 * ms)
+	}
+	if l.w.plan.Steady && from.narrow > 0 { // it waits behind what else goes there
+		late += from.narrow * l.rng.Int64N(20)
 	}
 	if l.w.blocked(a, b) || l.rng.IntN(60) == 0 {
 		return

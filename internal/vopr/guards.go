@@ -69,8 +69,26 @@ func DrawHosts(seed uint64, millis int64) Plan {
 		}
 	}
 	p.Faults = append(p.Faults, drawLeaves(seed, millis)...)
+	if p.Steady = seed%3 > 0; p.Steady {
+		p.Faults = append(p.Faults, drawLapses(seed, millis)...)
+	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
 	return p
+}
+
+// drawLapses has servers stand still for a part of a lease, or hear late from the leader,
+// and then reach nobody any more: what they were told before counts for as long as it can.
+func drawLapses(seed uint64, millis int64) (faults []Fault) {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	for at := 4000 + rng.Int64N(4000); at < millis; at += 3000 + rng.Int64N(12_000) {
+		late := Fault{At: at, Kind: []Kind{Freeze, Pause, Narrow}[rng.IntN(3)], Who: rng.IntN(16), For: 100 + rng.Int64N(900)}
+		cut := Fault{At: at + late.For + rng.Int64N(60), Kind: []Kind{Crash, Strand}[rng.IntN(2)], Who: late.Who, For: 1500 + rng.Int64N(2000)}
+		if late.Kind == Narrow {
+			late.Who, late.Arg = -1, 10+rng.Int64N(30)
+		}
+		faults = append(faults, late, cut)
+	}
+	return faults
 }
 
 // drawSeats is the plan of a seed in which a stand-in takes the place of the algorithms.

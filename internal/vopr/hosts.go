@@ -14,8 +14,10 @@ import (
 // the same turns, and clients have a second line, to a home. Frames travel on lanes.
 type hosting struct {
 	guarding
-	lanes map[[2]uint64]*track                      // from, to
-	heirs map[registry.SessionID]registry.SessionID // of seats that have ended
+	witness
+	lanes  map[[2]uint64]*track                      // from, to
+	heirs  map[registry.SessionID]registry.SessionID // of seats that have ended
+	seldom int64                                     // how many ms pass at most, about, between two turns
 }
 
 // HostStats are the figures of plans in which servers run the algorithms.
@@ -31,6 +33,8 @@ type HostStats struct {
 	Asked     int // requests of the operator to leave
 	Heirs     int // homes that another server has taken over
 	Handed    int // holds that clients went on with there
+
+	Longest int64 // that somebody waited for a free name while nothing was wrong, in ns
 }
 
 func (s *HostStats) add(o *HostStats) {
@@ -45,14 +49,18 @@ func (s *HostStats) add(o *HostStats) {
 	s.Asked += o.Asked
 	s.Heirs += o.Heirs
 	s.Handed += o.Handed
+	s.Longest = max(s.Longest, o.Longest)
 }
 
 // liveReuse is how many idle machines a host keeps: so few that others are dropped.
 const liveReuse = 2
 
 func newHosting(w *world) *hosting {
-	l := &hosting{guarding: newGuarding(w, served()...), lanes: make(map[[2]uint64]*track), heirs: make(map[registry.SessionID]registry.SessionID)}
+	l := &hosting{guarding: newGuarding(w, served()...), witness: newWitness(), lanes: make(map[[2]uint64]*track), heirs: make(map[registry.SessionID]registry.SessionID)}
 	l.over, l.seatless, l.often = l.end, l.mayHaveNone, 9000
+	if l.seldom = 1500; w.plan.Steady {
+		l.seldom = []int64{6000, 30_000}[l.rng.IntN(2)]
+	}
 	w.after(laneBeat, l.connect)
 	w.after(1000*ms, l.operate)
 	w.after(2000*ms, l.turn)
@@ -64,7 +72,7 @@ func (l *hosting) turn() {
 	if l.w.healed {
 		return
 	}
-	l.w.after((50+l.rng.Int64N(1500))*ms, l.turn)
+	l.w.after((50+l.rng.Int64N(l.seldom))*ms, l.turn)
 	var how registry.Live
 	if g := l.last.Find("turn/"); l.last.Live() && (g == nil || !g.Use.Live()) {
 		how.Use = view.Use{Algorithm: "central"}
@@ -122,9 +130,17 @@ func (l *hosting) end(seat view.Seat, log *view.Log) {
 	}
 }
 
+// reuse is how many idle machines a host keeps.
+func (l *hosting) reuse() int {
+	if l.w.plan.Steady {
+		return 1
+	}
+	return liveReuse
+}
+
 // begin gives a server that starts a host.
 func (l *hosting) begin(s *server) {
-	s.host = host.New(host.Config{Server: s.id, Seed: l.rng.Uint64(), Lease: seatTTL, Reuse: liveReuse})
+	s.host = host.New(host.Config{Server: s.id, Seed: l.rng.Uint64(), Lease: seatTTL, Reuse: l.reuse()})
 	s.guests = nil
 	s.host.View(s.now(), s.replica.Registry().Live())
 }
@@ -198,6 +214,9 @@ func (l *hosting) read(s *server, o registry.Outcome) {
 
 // carryOut does what the host of a server asks for.
 func (l *hosting) carryOut(s *server) {
+	if s.host != nil {
+		l.look(s)
+	}
 	for again := s.host != nil; again; {
 		out := s.host.Output()
 		if out.Err != nil {

@@ -68,6 +68,130 @@ var hostMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "host-old-frames",
+		Why:  "Frames of earlier epochs are taken.",
+		Live: true,
+		Edits: []Edit{{
+			"algorithm/view/member.go", "(epoch == m.Epoch || m.flaw.TakesOldFrames)", "(epoch <= m.Epoch || m.flaw.TakesOldFrames)",
+		}},
+	},
+	{
+		Name: "host-newer-frames-dropped",
+		Why:  "Frames of later epochs are dropped, not kept.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/link.go", "\t\treturn l.keep(&b)", "\t\treturn nil",
+		}},
+	},
+	{
+		Name: "host-not-sent-again",
+		Why:  "What was not acknowledged is not sent again on the next lane.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/link.go", "l.up, l.out = up, l.skip", "l.up = up",
+		}},
+	},
+	{
+		Name: "host-base-of-zero",
+		Why:  "Machines that are made after a drop begin at zero.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/namespace.go", "if s.base == (process.Base{}) {", "if s.base == s.base {",
+		}},
+	},
+	{
+		Name: "host-token-forgotten",
+		Why:  "Any machine is dropped when nothing is wanted of it, also one with a token.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/instance.go", "if idler, ok := in.machine.(process.Idler); !ok || !idler.Idle() {", "if idler, ok := in.machine.(process.Idler); ok && !idler.Idle() {",
+		}},
+	},
+	{
+		Name: "host-unwanted-grant-kept",
+		Why:  "A grant that nobody wants any more is not given back.",
+		Live: true,
+		Edits: []Edit{{
+			"algorithm/view/member.go", "\tn.Phase = Idle\n\treturn false, Release\n}\n\n// Leave", "\tn.Phase = Idle\n\treturn false, Nothing\n}\n\n// Leave",
+		}},
+	},
+	{
+		Name: "host-quiet-while-held",
+		Why:  "Quiet is said while something is held.",
+		Live: true,
+		Edits: []Edit{{
+			"algorithm/view/member.go", "!n.Held && n.Phase == Idle ||", "n.Held || n.Phase == Idle ||",
+		}},
+	},
+	{
+		Name: "host-fed-while-draining",
+		Why:  "Names under a guard that drains are asked for and granted.",
+		Live: true,
+		Edits: []Edit{{
+			"algorithm/view/member.go", "draining = draining && !m.flaw.FeedsDraining", "draining = false",
+		}, {
+			"algorithm/view/member.go", "(!draining || m.flaw.FeedsDraining)", "true",
+		}},
+	},
+	{
+		Name: "host-two-requests",
+		Why:  "A second request is made while the first waits.",
+		Live: true,
+		Edits: []Edit{{
+			"algorithm/view/member.go", "case n.Phase == Idle && n.Wanted && !n.Held &&", "case n.Phase != Inside && n.Wanted && !n.Held &&",
+		}},
+	},
+	{
+		Name: "host-left-while-held",
+		Why:  "A server that stops closes its seat while a name is held.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/leave.go", "case !held && (!waits || h.leaving == leaves):", "case !waits || h.leaving == leaves:",
+		}},
+	},
+	{
+		Name: "home-answers-at-once",
+		Why:  "A client is promised what is left of the seat's lease, whether or not the leader still knows the seat.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/home.go", "h.leaseClock(), h.seat.sequence})", "h.leaseClock(), h.seat.sequence})\n\tif h.now < h.seat.until {\n\t\th.promise(1<<62, h.seat.until+mu(h.cfg.lease())-h.now)\n\t}",
+		}},
+	},
+	{
+		Name: "home-answers-by-an-earlier-renewal",
+		Why:  "A client's Renew is answered by a renewal of the seat that was sent before it came.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/home.go", "h.home.asks[n].after < command", "h.home.asks[n].after < command+100",
+		}},
+	},
+	{
+		Name: "home-kept-over-seats",
+		Why:  "The sessions of clients, and what they hold, outlive the seat.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/member.go", "h.home, h.seat, h.turned = newHome(), seat{}, false", "h.seat, h.turned = seat{}, false",
+		}},
+	},
+	{
+		Name: "home-ends-early",
+		Why:  "A home ends a session when half of what it promised is over.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/home.go", "h.home.leases.Extend(a.session, a.at+given)", "h.home.leases.Extend(a.session, a.at+given/2)",
+		}},
+	},
+	{
+		Name: "home-without-a-seat",
+		Why:  "A server that takes no part serves clients all the same.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/home.go", "h.member.State != view.Out && (!h.member.Lapsed", "h.member.State <= view.Open && (!h.member.Lapsed",
+		}, {
+			"service/host/home.go", "(h.member.State == view.Out || h.leaving != stays)", "(h.member.State > view.Open || h.leaving != stays)",
+		}},
+	},
+	{
 		Name: "home-beyond-its-lease",
 		Why:  "A client takes what its home promises for as long as its own TTL.",
 		Live: true,

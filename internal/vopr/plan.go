@@ -34,7 +34,10 @@ type Plan struct {
 	Live bool `json:"live,omitempty"`
 	// Hosts lets servers run these algorithms, for clients with a line to a home. Without
 	// it a stand-in takes their place. See hosting.
-	Hosts  bool    `json:"hosts,omitempty"`
+	Hosts bool `json:"hosts,omitempty"`
+	// Steady lets epochs and guards of these last longer, so that more happens within
+	// one, and drops idle machines sooner.
+	Steady bool    `json:"steady,omitempty"`
 	Faults []Fault `json:"faults"`
 }
 
@@ -231,6 +234,9 @@ func (p *Plan) Encode() []byte {
 	}
 	if p.Hosts {
 		b.WriteString("\"hosts\": true, ")
+	}
+	if p.Steady {
+		b.WriteString("\"steady\": true, ")
 	}
 	b.WriteString("\"faults\": [")
 	for i, f := range p.Faults {

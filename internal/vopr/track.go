@@ -8,11 +8,17 @@ type track struct {
 	from, to *server
 	lives    [2]int
 	up       bool
-	number   int      // of connections so far
-	under    [][]byte // on their way
+	number   int // of connections so far
+	under    []load
 	carrying bool
 	waited   int // how often the first of them found the way blocked
 	most     int // how often it may
+}
+
+// load is a batch on its way, and the epoch of its frames.
+type load struct {
+	data  []byte
+	epoch uint64
 }
 
 const (
@@ -33,6 +39,7 @@ func (l *hosting) lane(from, to *server) *track {
 // connect connects servers that reach each other.
 func (l *hosting) connect() {
 	l.w.after(laneBeat, l.connect)
+	l.serves()
 	for _, from := range l.w.servers {
 		for _, to := range l.w.servers {
 			if from != to {
@@ -80,7 +87,7 @@ func (t *track) send(data []byte) {
 	if !t.up {
 		return
 	}
-	if t.under = append(t.under, data); len(t.under) > laneQueue || t.l.rng.IntN(400) == 0 {
+	if t.under = append(t.under, load{data, t.from.host.Member().Epoch}); len(t.under) > laneQueue || t.l.rng.IntN(400) == 0 {
 		t.snap()
 		return
 	}
@@ -123,15 +130,15 @@ func (t *track) arrive() {
 		t.later(laneWait)
 		return
 	}
-	data, s := t.under[0], t.to
+	x, s := t.under[0], t.to
 	t.under, t.carrying, t.waited = t.under[1:], false, 0
 	s.takeAlways(func() {
 		if s.host == nil {
 			return
 		}
 		w.stats.Hosts.Batches++
-		if err := s.host.Receive(s.now(), t.from.id, data); err != nil {
-			w.tell("server %d closes the lane of server %d: %v", s.id, t.from.id, err)
+		if err := s.host.Receive(s.now(), t.from.id, x.data); err != nil {
+			t.l.refused(s, t.from, x.epoch, err)
 			t.snap()
 		}
 	})

@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"reflect"
 	"testing"
+
+	"github.com/conclave-io/conclave/internal/golden"
+	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // FuzzBatch: whatever comes, it is refused, or read and written to the same.
@@ -51,4 +55,31 @@ func FuzzBatch(f *testing.F) {
 			t.Fatalf("kept %d of %d: %v", l.kept.count, taken, err)
 		}
 	})
+}
+
+// TestGoldenBatch: a batch of frames is read as it was meant.
+func TestGoldenBatch(t *testing.T) {
+	want := []frame{
+		{kind: frameLock, name: []byte("reports/daily"), message: []byte{1, 2, 0xff}},
+		{kind: frameWake, name: []byte("ring/é")},
+		{kind: frameResumed},
+	}
+	made := batch{epoch: 1 << 20, first: 300, ack: 128}
+	for i := range want {
+		made.frames = wire.AppendBytes(made.frames, want[i].append(nil))
+	}
+	b, err := decodeBatch(golden.Same(t, version.Live, "batch", made.append(nil)))
+	if err != nil || !reflect.DeepEqual(b, made) {
+		t.Fatalf("%+v is read as %+v, %v", made, b, err)
+	}
+	for i, rest := 0, b.frames; len(rest) > 0; i++ {
+		var one []byte
+		if one, rest, err = cut(rest); err != nil {
+			t.Fatal(err)
+		}
+		f, err := decodeFrame(one)
+		if err != nil || f.kind != want[i].kind || !bytes.Equal(f.name, want[i].name) || !bytes.Equal(f.message, want[i].message) {
+			t.Errorf("frame %d: %+v is read as %+v, %v", i, want[i], f, err)
+		}
+	}
 }

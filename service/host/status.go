@@ -80,6 +80,20 @@ func (h *Host) Status() Status {
 // lanes before a view says otherwise.
 func (h *Host) Idle() bool { return h.seat.id == registry.SessionID{} && !h.serves }
 
+// Name returns what clients of this home want of a name, and what its machine was asked
+// for in the present epoch.
+func (h *Host) Name(name string) view.Name {
+	in := h.names[name]
+	if in == nil {
+		return view.Name{}
+	}
+	n := in.state
+	if in.epoch != h.member.Epoch {
+		n.Phase, n.Again = view.Idle, false
+	}
+	return n
+}
+
 // Explain tells who holds a lock at this home, who waits for it here, and how its last
 // holds ended here. Known is false if nobody does either.
 func (h *Host) Explain(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {
