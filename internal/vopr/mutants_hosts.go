@@ -158,14 +158,6 @@ var hostMutants = []Mutant{
 		}},
 	},
 	{
-		Name: "home-answers-by-an-earlier-renewal",
-		Why:  "A client's Renew is answered by a renewal of the seat that was sent before it came.",
-		Live: true,
-		Edits: []Edit{{
-			"service/host/home.go", "h.home.asks[n].after < command", "h.home.asks[n].after < command+100",
-		}},
-	},
-	{
 		Name: "home-kept-over-seats",
 		Why:  "The sessions of clients, and what they hold, outlive the seat.",
 		Live: true,
