@@ -39,7 +39,6 @@ func (c *comparison) runLive(sizes given) error {
 		return err
 	}
 	defer clear()
-	os.Setenv(experimentalLive, "1") // for the servers, which inherit it
 	report, err := bench.Live(ctx, bench.LiveConfig{Binary: binary, Dir: dir, Servers: c.sizes[0], Specs: specs, Progress: c.stderr})
 	if err != nil {
 		return err

@@ -25,8 +25,7 @@ removed from the cluster. No worker may lose its session.
 
 With --algorithm an algorithm guards the lock between the servers, without their log and
 leader. A worker loses the lock if the server is killed that it is attached to, and knows
-that before the next one enters. The servers of this demo read level 3 for that, whose
-formats may still change; those of "conclave serve" do not.
+that before the next one enters.
 
 With --scenario deadlock two programs take two locks in opposite order. The call that
 completes the deadlock fails with an error that names the cycle, and the other program
@@ -76,9 +75,6 @@ func (a *app) demo(dir string, membership bool, algorithm string) error {
 	var report demo.Report
 	err := a.staged(dir, func(ctx context.Context, cfg demo.Config) (err error) {
 		cfg.Membership, cfg.Algorithm = membership, algorithm
-		if algorithm != "" {
-			os.Setenv(experimentalLive, "1") // for the servers, which inherit it
-		}
 		report, err = demo.Run(ctx, cfg)
 		return err
 	})

@@ -31,10 +31,9 @@ there.`
 
 func newNamespace(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:    "namespace",
-		Hidden: true, // as long as no release reads the level that this needs
-		Short:  "Show and set which algorithm guards which locks",
-		Long:   namespaceHelp,
+		Use:   "namespace",
+		Short: "Show and set which algorithm guards which locks",
+		Long:  namespaceHelp,
 		Example: `  conclave namespace list
   conclave namespace set reports/ --algorithm suzuki-kasami
   conclave namespace remove reports/`,

@@ -20,10 +20,6 @@ import (
 // stopPatience is how long a server may take to stop when it is told to.
 const stopPatience = 10 * time.Second
 
-// experimentalLive is a variable of the environment by which tests let servers read the
-// level from which algorithms guard locks.
-const experimentalLive = "CONCLAVE_EXPERIMENTAL_LIVE"
-
 const serveHelp = `Serve runs one server until it gets SIGTERM or SIGINT; then it hands leadership
 over, if it has it, tells its clients and stops. With a terminal as its standard
 input it also stops on SIGHUP.
@@ -68,7 +64,6 @@ func newServe(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg.ExperimentalLive = os.Getenv(experimentalLive) == "1"
 			restWell()
 			a.serving = true
 			return a.serve(cfg, settings)
@@ -109,7 +104,6 @@ func addSettings(flags *pflag.FlagSet) []*settingFlag {
 		f := &settingFlag{Setting: s}
 		set = append(set, f)
 		flag := flags.VarPF(f, s.Key, "", s.Usage)
-		flag.Hidden = s.Key == "view-lease" // as long as no release reads the level that this needs
 		if s.Switch {
 			flag.NoOptDefVal = "true"
 		}

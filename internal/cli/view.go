@@ -12,9 +12,8 @@ import (
 
 func newView(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:    "view",
-		Hidden: true, // as long as no release reads the level that this needs
-		Short:  "Show which servers guard locks by algorithms",
+		Use:   "view",
+		Short: "Show which servers guard locks by algorithms",
 		Long: `Show which servers guard locks by algorithms: the epoch, which changes with the members;
 each member, what is left of the lease of its seat, and how long locks paused when the epoch
 began; who coordinates, if that was elected;

@@ -26,10 +26,7 @@ import (
 // live returns a cluster of servers at the level from which algorithms guard locks.
 func live(t *testing.T, servers int) *local.Cluster {
 	t.Helper()
-	c, err := local.Start(local.Config{
-		Binary: binary, Dir: t.TempDir(), Servers: servers,
-		Via: func(int) []string { return []string{"env", "CONCLAVE_EXPERIMENTAL_LIVE=1"} },
-	})
+	c, err := local.Start(local.Config{Binary: binary, Dir: t.TempDir(), Servers: servers})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (c *cutting) some() (err error) {
 	}
 	c.cluster, err = local.Start(local.Config{
 		Binary: c.play.Binary, Dir: dir, Hosts: []string{host(1), host(2), host(3)}, Flags: []string{"--insecure"},
-		Via: func(id int) []string { return append(at(id), "env", "CONCLAVE_EXPERIMENTAL_LIVE=1") },
+		Via: at,
 	})
 	if err != nil {
 		return err

@@ -95,9 +95,6 @@ type Config struct {
 	// LookEvery is how often the server looks whether its TLS files have changed, to
 	// read them again [1 min].
 	LookEvery time.Duration
-	// ExperimentalLive lets this server read the level from which algorithms guard names,
-	// whose formats may still change: for tests only.
-	ExperimentalLive bool
 	// Limits of the replica, for tests; zero values are the defaults.
 	Limits replica.Config
 

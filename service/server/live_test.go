@@ -22,7 +22,7 @@ const longLease = 9 * time.Second
 // live returns a cluster at the level of locks that algorithms guard.
 func live(t *testing.T, n int) *servertest.Cluster {
 	c := servertest.Start(t, n, func(cfg *server.Config) {
-		cfg.ExperimentalLive, cfg.Limits.LevelSoak = true, 1e6
+		cfg.Limits.LevelSoak = 1e6
 		cfg.Election = time.Second // nobody renews here, and the lease is six times that
 		if cfg.ID == 2 {
 			cfg.ViewLease = longLease // servers may differ

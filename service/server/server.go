@@ -18,7 +18,6 @@ import (
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
-	"github.com/conclave-io/conclave/service/version"
 )
 
 // partingTime is how long Stop waits for calls to end before it ends them.
@@ -147,10 +146,6 @@ func closeAll(listeners ...net.Listener) {
 
 func (s *Server) startNode(secrets *secrets, from origin) (err error) {
 	s.identity, s.peers = FormatCluster(from.cluster), from.peers
-	if s.cfg.ExperimentalLive {
-		s.log.Warn("this server reads a level whose formats may still change: other releases will not read its data", "level", version.Live)
-		s.cfg.Limits.Levels.Max = version.Live
-	}
 	s.node, err = node.Start(node.Config{
 		ID: s.cfg.ID, Cluster: from.cluster, Peers: from.peers, Joined: from.joined, UID: from.uid, Dir: s.cfg.Data,
 		PeerListener: s.cfg.PeerListener, PeerServerTLS: secrets.peerServer, PeerClientTLS: secrets.peerClient, Calls: s.calls.conns,

@@ -18,7 +18,7 @@ import "fmt"
 // release before, so that each release can follow the one before it.
 const (
 	Min = 1
-	Max = 2
+	Max = 3
 )
 
 // Formats are the versions of what servers write at a level.
@@ -26,21 +26,18 @@ type Formats struct {
 	Entry, Snapshot byte
 }
 
-// levels has the formats of each level, from level 1 on. One above Max is being built: no
-// release comes to it, and its formats may still change. They get the next numbers when
-// it is done, so that until then a release does not misread what later ones write.
+// levels has the formats of each level, from level 1 on.
 var levels = [...]Formats{
 	{Entry: 3, Snapshot: 3},
 	{Entry: 4, Snapshot: 4},
-	{Entry: 205, Snapshot: 205},
+	{Entry: 5, Snapshot: 5},
 }
 
 // Keeps is the level from which requests to acquire say what their callers keep while
 // they wait. Those that would complete a deadlock are refused.
 const Keeps = 2
 
-// Live is the level from which algorithms on the servers may guard names. It is above Max
-// until the servers run them: only tests and simulations come to it.
+// Live is the level from which algorithms on the servers may guard names.
 const Live = 3
 
 // machines are the algorithms that may guard names, by name: those of level Live. What

@@ -14,15 +14,8 @@ export class Cluster {
 
   static readonly size = 3;
 
-  #env: NodeJS.ProcessEnv;
-
-  private constructor(env: NodeJS.ProcessEnv) {
-    this.#env = { ...process.env, ...env };
-  }
-
-  /** start starts the servers, with variables added to their environment. */
-  static async start(env: NodeJS.ProcessEnv = {}): Promise<Cluster> {
-    const cluster = new Cluster(env);
+  static async start(): Promise<Cluster> {
+    const cluster = new Cluster();
     cluster.#ports = await freePorts(2 * Cluster.size);
     for (let id = 1; id <= Cluster.size; id++) cluster.run(id);
     await cluster.leader();
@@ -41,7 +34,7 @@ export class Cluster {
   run(id: number): void {
     const peers = Array.from({ length: Cluster.size }, (_, i) => `${i + 1}=127.0.0.1:${this.#ports[Cluster.size + i]}`);
     const options = ["--id", String(id), "--peers", peers.join(","), "--listen", this.address(id), "--data", join(this.#dir, String(id))];
-    this.#running.set(id, spawn(conclave, ["serve", ...options], { stdio: "ignore", env: this.#env }));
+    this.#running.set(id, spawn(conclave, ["serve", ...options], { stdio: "ignore" }));
   }
 
   /** kill ends a server at once, as a power failure would. */

@@ -35,12 +35,14 @@ const marked = (page: Page) => page.evaluate(() => (globalThis as { marked?: boo
 
 describe("an empty cluster", () => {
   flow("shows no tab for namespaces at a level that has none, and their address says why", origin, async (page) => {
+    await cluster.post("upgrade", { action: "lower", level: 2 });
     await open(page, "cluster");
     await page.locator(".servers tbody tr").first().waitFor();
     expect(await page.getByRole("link", { name: words.tabs.namespaces, exact: true }).count()).toBe(0);
     await open(page, "namespaces");
     await page.getByText(/An algorithm between the servers may guard locks from level 3 .* This cluster is at level 2\./).waitFor();
     await accessible(page);
+    await cluster.post("upgrade", { action: "finish", level: 3 });
   });
 
   flow("says what would appear, and rows appear when locks are taken", origin, async (page) => {

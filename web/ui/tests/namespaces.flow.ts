@@ -9,9 +9,8 @@ useBrowser();
 
 let cluster: Cluster;
 
-// No release reads the level from which algorithms guard locks; servers do when they are told to.
 beforeAll(async () => {
-  cluster = await Cluster.start({ CONCLAVE_EXPERIMENTAL_LIVE: "1" });
+  cluster = await Cluster.start();
   await eventually("level 3", async () => ((await cluster.status(1)).level === 3 ? true : undefined));
 });
 afterAll(async () => cluster?.stop());
