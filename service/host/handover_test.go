@@ -185,6 +185,37 @@ func TestStandsStill(t *testing.T) {
 	}
 }
 
+// P2, G6: a change that is forced while a home is handed over asks its holders at the heir.
+func TestForcedWhileHandedOver(t *testing.T) {
+	forced := func(use view.Use) view.Log {
+		return view.Log{
+			View: view.View{Epoch: 1, Members: []view.Seat{seatOne, seatTwo}}, Seats: []view.Seat{seatOne, seatTwo},
+			Guards: []view.Guard{{Prefix: "a/", Use: use, Change: 1, Terms: view.Terms{Force: true, Reason: "maintenance"}}},
+		}
+	}
+	use := view.Use{Algorithm: "raymond", Options: "coordinator=first"}
+	leaver, _ := handing(t, use, "cert:a")
+	log := forced(use)
+	leaver.View(leaver.now, &log)
+	if o := leaver.Output(); code(o, 1, 2) != 0 {
+		t.Errorf("a home that stands still asks: %+v", o.Replies)
+	}
+
+	heir, home := adopter(t)
+	heir.frames(0, frame{kind: frameHandover, message: home, last: true})
+	heir.Tick(10e6, 0)
+	heir.renewed(renewal(heir.Output()), forever)
+	log = forced(view.Use{Algorithm: "central"})
+	heir.View(heir.now, &log)
+	log.End(seatTwo)
+	log.Bequeath(seatTwo, seatOne)
+	log.Settle(0, func(string) bool { return true })
+	heir.View(heir.now, &log)
+	if asked := heir.home.reg.Asked(registry.SessionID{9}); !slices.Equal(asked, []uint64{2}) {
+		t.Errorf("the heir has asked for the holds %v", asked)
+	}
+}
+
 // P1, P2: a client within the process, and one of several units, cannot go on elsewhere.
 func TestAskedBack(t *testing.T) {
 	for _, c := range []struct {

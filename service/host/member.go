@@ -124,6 +124,7 @@ func (h *Host) start(s *view.Log) {
 		h.guards[i].said = 0 // it was said in another epoch
 	}
 	h.setGuards(s.Guards)
+	h.force() // what was taken over, too
 	h.lookAgain()
 	h.work()
 	h.takeKept()
@@ -213,8 +214,11 @@ func (h *Host) setGuards(guards []view.Guard) {
 }
 
 // force asks those to leave who hold something that a change which was forced waits for
-// (G6).
+// (G6). It is the heir who asks those of a home that stands still.
 func (h *Host) force() {
+	if h.still() {
+		return
+	}
 	for in := h.local.first; in != nil; in = in.next {
 		if g := h.guardOf(in); in.state.Held && g != nil && g.Change != 0 && g.Terms.Force {
 			h.home.reg.Revoke(&registry.Command{Name: in.name, Value: g.Terms.Reason, Origin: registry.Origin{Actor: g.Terms.By}}, &h.home.fx)
