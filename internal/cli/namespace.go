@@ -60,7 +60,7 @@ func newNamespaceList(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(map[string]any{"namespaces": guardsJSON(v.Guards)}, func(w io.Writer) error { return writeGuards(w, v.Guards) })
+				return a.print(map[string]any{"guards": guardsJSON(v.Guards)}, func(w io.Writer) error { return writeGuards(w, v.Guards) })
 			})
 		},
 	}
@@ -216,10 +216,10 @@ type guardView struct {
 	Algorithm string `json:"algorithm"`
 	Options   string `json:"options,omitempty"`
 	// Next is what it changes to, absent if it does not.
-	Next *nextView `json:"next,omitempty"`
+	Change *guardChangeView `json:"change,omitempty"`
 }
 
-type nextView struct {
+type guardChangeView struct {
 	Algorithm string   `json:"algorithm"`
 	Options   string   `json:"options,omitempty"`
 	Remove    bool     `json:"remove,omitempty"`
@@ -233,7 +233,7 @@ func guardsJSON(guards []conclave.Guard) []guardView {
 	for _, g := range guards {
 		view := guardView{Prefix: g.Prefix, Algorithm: named(g.Use.Algorithm), Options: g.Use.Options}
 		if c := g.Change; c != nil {
-			view.Next = &nextView{named(c.Use.Algorithm), c.Use.Options, c.Remove, c.Quiet, c.Reason, c.By}
+			view.Change = &guardChangeView{named(c.Use.Algorithm), c.Use.Options, c.Remove, c.Quiet, c.Reason, c.By}
 		}
 		list = append(list, view)
 	}

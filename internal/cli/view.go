@@ -40,7 +40,7 @@ type viewView struct {
 	Coordinator uint64      `json:"coordinator"`
 	Members     []seatView  `json:"members"`
 	Others      []seatView  `json:"others"`
-	Namespaces  []guardView `json:"namespaces"`
+	Guards      []guardView `json:"guards"`
 }
 
 type seatView struct {

@@ -202,5 +202,6 @@ func TestUnusedCluster(t *testing.T) {
 		return err == nil && u.Level == newest
 	})
 	tr.stop(2, syscall.SIGKILL)
-	tr.refused(2, old, ": this release reads ", "; install a")
+	// Its own data says so, or, if it was killed before it had the new level, another server.
+	tr.refused(2, old, " reads ", "install a")
 }
