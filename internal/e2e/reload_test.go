@@ -121,7 +121,7 @@ func TestHangupReloads(t *testing.T) {
 	settings("info", "heartbeat = \"70ms\"\n")
 	hangUp()
 	until(t, "the log level is another one", said(`msg="the log level has changed" from=warn to=info`,
-		`msg="settings that differ now need a restart" settings="heartbeat, election-timeout"`))
+		`msg="settings that differ now need a restart" settings="heartbeat, election-timeout, view-lease"`))
 	hangUp()
 	until(t, "the server says what is an info", said("the certificates were read again"))
 	settings("noise", "")
