@@ -23,7 +23,7 @@ func TestValidate(t *testing.T) {
 		"delay -1 ns":              {N: 1, Delay: -1},
 		`mode of vote is "c", it must be one of [a b]`:       {N: 1, Options: set("mode", "c")},
 		`m of vote is "10", it must be a number from 1 to 9`: {N: 1, Options: set("m", "10")},
-		`has no option "k"; it has mode, m`:                 {N: 1, Options: set("k", "1")},
+		`has no option "k"; it has mode, m`:                  {N: 1, Options: set("k", "1")},
 		"coordinator has rank 3, ranks are 0 to 2":           {N: 3, Topology: process.Topology{Coordinator: 3}},
 		"does not visit all 3":                               {N: 3, Topology: process.Topology{Successor: []process.ID{1, 0, 2}}},
 		"ring of 2 for 3":                                    {N: 3, Topology: process.Topology{Successor: []process.ID{1, 0}}},
