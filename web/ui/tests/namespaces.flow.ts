@@ -58,7 +58,7 @@ flow("namespaces, the servers that guard, what is held, why, and a change that w
     await page.setViewportSize(sizes.desktop);
 
     // The change waits until nothing is held; the page shows it, and how far it is.
-    await cluster.post("guards", { prefix: "reports/", algorithm: "agreement", force: true, reason: "back to the log" });
+    await cluster.post("guards", { prefix: "reports/", algorithm: "agreement" });
     await spaces.getByText("to the log (agreement)").waitFor();
     await page.getByText(/Nothing more is granted here until nothing is held\./).waitFor();
     await accessible(page);
