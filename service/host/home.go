@@ -18,10 +18,10 @@ type home struct {
 	fx     registry.Effects
 	leases *lease.Table
 	ousted *lease.Revocations
-	conns  map[registry.SessionID]uint64 // the newest stream of each session
-	routes map[registry.ClaimID]uint64   // where each request that is not answered came from last
-	asks   []ask                         // in the order of arrival
-	tries  map[registry.ClaimID]int64    // when each acquire that does not wait long is answered (H5)
+	conns  map[registry.SessionID]lease.Streams
+	routes map[registry.ClaimID]uint64 // where each request that is not answered came from last
+	asks   []ask                       // in the order of arrival
+	tries  map[registry.ClaimID]int64  // when each acquire that does not wait long is answered (H5)
 
 	adopted []adopted // of late
 }
@@ -38,7 +38,7 @@ func newHome() home {
 	return home{
 		reg: registry.NewHome(), fx: registry.Effects{WatchLocks: true},
 		leases: lease.NewTable(), ousted: lease.NewRevocations(),
-		conns: make(map[registry.SessionID]uint64), routes: make(map[registry.ClaimID]uint64), tries: make(map[registry.ClaimID]int64),
+		conns: make(map[registry.SessionID]lease.Streams), routes: make(map[registry.ClaimID]uint64), tries: make(map[registry.ClaimID]int64),
 	}
 }
 
@@ -81,7 +81,11 @@ func (h *Host) Successor() uint64 { return h.successor }
 
 // Drop says that a stream has ended.
 func (h *Host) Drop(conn uint64) {
-	maps.DeleteFunc(h.home.conns, func(_ registry.SessionID, c uint64) bool { return c == conn })
+	maps.DeleteFunc(h.home.conns, func(id registry.SessionID, conns lease.Streams) bool {
+		conns = conns.Without(conn)
+		h.home.conns[id] = conns
+		return conns == lease.Streams{}
+	})
 	ended := func(e early) bool { return e.conn == conn }
 	h.handover.early = slices.DeleteFunc(h.handover.early, ended)
 	for _, a := range h.asides {
@@ -110,7 +114,7 @@ func (h *Host) submit(conn uint64, c *registry.Command) {
 		h.reply(conn, registry.Outcome{Session: c.Session, Sequence: c.Sequence, Result: registry.NoSession(c.Session)})
 		return
 	}
-	h.home.conns[c.Session] = conn
+	h.home.conns[c.Session] = h.home.conns[c.Session].With(conn)
 	h.home.routes[registry.ClaimID{Session: c.Session, Sequence: c.Sequence}] = conn
 	switch c.Op {
 	case registry.OpOpen, registry.OpRenew:
@@ -237,9 +241,10 @@ func (h *Host) follow(name string) {
 	}
 }
 
-// answer passes an outcome to the newest stream of its session, over which a client that
-// lost a stream sends again, and to that of the request: of single calls each has its own.
-// A try that waits is not told so.
+// answer passes an outcome to the stream over which its request came last, and that a
+// wait has ended to all streams of the session: the request may have come last over one
+// that the client tried beside the one in use, and as it was told that it waits, it does
+// not ask again. A try that waits is not told so.
 func (h *Host) answer(o registry.Outcome) {
 	id := registry.ClaimID{Session: o.Session, Sequence: o.Sequence}
 	if _, tries := h.home.tries[id]; tries {
@@ -248,11 +253,14 @@ func (h *Host) answer(o registry.Outcome) {
 		}
 		delete(h.home.tries, id)
 	}
-	newest, own := h.home.conns[o.Session], h.home.routes[id]
-	if newest != 0 {
-		h.reply(newest, o)
+	all, own := h.home.conns[o.Session], h.home.routes[id]
+	revoked := o.Result.Code == registry.Revoked && o.Result.Fence != 0 // its request was answered before
+	for i, conn := range all {
+		if conn != 0 && conn != own && (i == 0 || !revoked && o.Result.Code != registry.Queued) {
+			h.reply(conn, o)
+		}
 	}
-	if own != 0 && own != newest {
+	if own != 0 {
 		h.reply(own, o)
 	}
 }
@@ -371,8 +379,10 @@ func (h *Host) refuseTries(then int64) {
 // farewell tells each session that it is gone with its seat (S5).
 func (h *Host) farewell() {
 	h.home.reg.Each(func(s registry.Session) {
-		if conn := h.home.conns[s.ID]; conn != 0 {
-			h.reply(conn, registry.Outcome{Session: s.ID, Result: registry.NoSession(s.ID)})
+		for _, conn := range h.home.conns[s.ID] {
+			if conn != 0 {
+				h.reply(conn, registry.Outcome{Session: s.ID, Result: registry.NoSession(s.ID)})
+			}
 		}
 	})
 }

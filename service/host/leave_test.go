@@ -104,6 +104,24 @@ func TestLeaveDropsHolds(t *testing.T) {
 	}
 }
 
+// A copy of a request that comes late over a stream which ends then does not take the answer
+// with it: who was told that it waits does not ask again.
+func TestLateCopy(t *testing.T) {
+	for _, ended := range []bool{true, false} {
+		l := leaver(t)
+		l.Submit(0, 3, []registry.Command{{Op: registry.OpAcquire, Session: registry.SessionID{2}, Sequence: 2, Name: "a/held"}})
+		if ended {
+			l.Drop(3)
+		}
+		l.Output()
+		release := registry.Command{Op: registry.OpRelease, Session: registry.SessionID{1}, Sequence: l.number + 1, Hold: l.number}
+		l.Submit(0, 1, []registry.Command{release})
+		if o := l.Output(); code(o, 2, 2) != registry.OK || (code(o, 3, 2) == 0) != ended {
+			t.Errorf("the other stream ended %t, and who waits is told %+v", ended, o.Replies)
+		}
+	}
+}
+
 // G6: a change that is forced asks the holders under the prefix to leave, those of the
 // present one too if it is forced later, and no others.
 func TestForcedChange(t *testing.T) {

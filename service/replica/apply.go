@@ -263,7 +263,7 @@ func (r *Replica) answer(outcome registry.Outcome) {
 	}
 	delete(r.routes, at)
 	if present, known := r.homes[at.session]; known && to.closes {
-		r.homes[at.session] = present.without(to.conn)
+		r.homes[at.session] = present.Without(to.conn)
 	}
 	if to.queued {
 		r.spread(to.conn, outcome)

@@ -183,9 +183,9 @@ type Replica struct {
 	verdicts []registry.Command
 	entry    []registry.Command // the next, if it was drawn and could not be proposed
 	inflight int
-	proposed int                         // bytes of the entries in flight
-	routes   map[routeKey]route          // who awaits the answer
-	homes    map[registry.SessionID]home // who renewed the session last
+	proposed int                                  // bytes of the entries in flight
+	routes   map[routeKey]route                   // who awaits the answer
+	homes    map[registry.SessionID]lease.Streams // who renewed the session last
 	leases   *lease.Table
 	ousted   *lease.Revocations
 	looked   int   // ticks since elections were last looked at
@@ -219,7 +219,7 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 	cfg = cfg.WithDefaults()
 	r := &Replica{
 		cfg: cfg, reg: registry.New(),
-		routes: make(map[routeKey]route), homes: make(map[registry.SessionID]home),
+		routes: make(map[routeKey]route), homes: make(map[registry.SessionID]lease.Streams),
 		pending: newLanes(), rounds: newRounds(),
 		leases: lease.NewTable(), ousted: lease.NewRevocations(), seats: newSeats(),
 		met:    map[uint64]registry.Member{cfg.ID: {ID: cfg.ID, UID: cfg.UID, PeerAddress: cfg.PeerAddress, ClientAddress: cfg.ClientAddress}},

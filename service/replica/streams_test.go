@@ -3,6 +3,7 @@ package replica
 import (
 	"testing"
 
+	"github.com/conclave-io/conclave/service/lease"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -22,7 +23,7 @@ func TestGrantFindsTheStreamThatIsLeft(t *testing.T) {
 	submit(1, open(1, 1, 10_000*ms), acquire(1, 2, "x"))
 	submit(first, open(2, 1, 10_000*ms), acquire(2, 2, "x"))
 	submit(second, acquire(2, 2, "x"), renew(2, 3)) // beside the first
-	if got := s.replica.homes[id(2)]; got != (home{second, first}) {
+	if got := s.replica.homes[id(2)]; got != (lease.Streams{second, first}) {
 		t.Fatalf("the session was renewed over %v", got)
 	}
 	c.replies = nil

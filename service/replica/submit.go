@@ -39,7 +39,7 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 		return
 	}
 	if c.Op.Renews() {
-		r.homes[c.Session] = r.homes[c.Session].with(conn)
+		r.homes[c.Session] = r.homes[c.Session].With(conn)
 	}
 	r.forward(conn, at, c)
 }
