@@ -157,6 +157,10 @@ long-mutants: go-version ## every mistake of internal/vopr and service/host is f
 	LONG=1 $(GO) test -count 1 -timeout 1h ./service/host -run TestMutants
 	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/vopr -run TestMutants
 
+.PHONY: mutants
+mutants: go-version ## every mistake of internal/vopr with its recorded plan, and another plan where it finds nothing any more
+	MUTANTS=all $(GO) test -count 1 -v -timeout 5h ./internal/vopr -run TestMutants
+
 .PHONY: long-disk
 long-disk: go-version ## servers whose disk hangs, as processes on a FUSE file system (needs root)
 	$(PART) -part disk -title "A disk that hangs" env LONG=1 $(GO) -C bench test -count 1 -v -timeout 10m ./hungdisk

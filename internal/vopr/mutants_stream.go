@@ -159,11 +159,21 @@ var peeringMutants = []Mutant{
 	},
 	{
 		Name: "refused-by-a-server-that-starts",
-		Why:  "A server that has not read its log refuses members for good that it does not know yet, and levels: they do not try again for seconds.",
-		Edits: []Edit{{
-			"service/peering/refusal.go", "\t\tif !d.Ready {\n\t\t\treturn d.starting()\n\t\t}\n\t\treturn d.Stranger(h)", "\t\treturn d.Stranger(h)",
-		}, {
-			"service/peering/refusal.go", "\t\t\tif !d.Ready {\n\t\t\t\treturn d.starting()\n\t\t\t}\n\t\t\treturn Refuse(LevelUnknown", "\t\t\treturn Refuse(LevelUnknown",
-		}},
+		Why:  "A server that has not read its log refuses members for good that it does not know yet, and levels: they do not try again for seconds, not even when it connects to them.",
+		Edits: append([]Edit{{
+			"internal/vopr/handshake.go", "r.refused != 0 && d != nil", "false && d != nil",
+		}}, refusedAtTheStart...),
+	},
+	{
+		Name:     "refused-by-a-server-that-starts-alone",
+		Why:      "When it has read its log, it connects to those that it refused, and they try again at once.",
+		Edits:    refusedAtTheStart,
+		Harmless: true,
 	},
 }
+
+var refusedAtTheStart = []Edit{{
+	"service/peering/refusal.go", "\t\tif !d.Ready {\n\t\t\treturn d.starting()\n\t\t}\n\t\treturn d.Stranger(h)", "\t\treturn d.Stranger(h)",
+}, {
+	"service/peering/refusal.go", "\t\t\tif !d.Ready {\n\t\t\t\treturn d.starting()\n\t\t\t}\n\t\t\treturn Refuse(LevelUnknown", "\t\t\treturn Refuse(LevelUnknown",
+}}
