@@ -10,6 +10,7 @@ import (
 var commands = []func(*app) *cobra.Command{
 	newServe,
 	newDev,
+	newCert,
 	newLock,
 	newElect,
 	newDemo,

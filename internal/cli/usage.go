@@ -73,6 +73,7 @@ func tooMany(err error) string {
 // flags that say how to reach one.
 var alone = map[string]bool{
 	"conclave serve": true, "conclave dev": true, "conclave demo": true,
+	"conclave cert": true, "conclave cert authority": true, "conclave cert server": true, "conclave cert client": true,
 	"conclave algorithms": true, "conclave sim": true, "conclave lab": true, "conclave check": true, "conclave audit": true, "conclave compare": true,
 	"conclave snapshot inspect": true, "conclave snapshot restore": true,
 	"conclave version": true, "conclave completion": true, "conclave help": true,
