@@ -65,7 +65,8 @@ web/wasm:              lab/engine # and this in a worker of a browser
 # network and clients, and the door.
 service/api:
 service/version:
-service/registry:      algorithm/view internal/wire service/version
+service/access:        internal/wire
+service/registry:      algorithm/view internal/wire service/access service/version
 service/agreement:     internal/wire
 service/founding:
 service/lease:         service/registry

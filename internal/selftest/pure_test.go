@@ -11,8 +11,8 @@ var (
 	// decisions are the parts of a server that must come to the same state on
 	// every server and in every repetition.
 	decisions = Pure{
-		Packages: []string{"internal/line", "service/feed", "service/founding", "service/host", "service/lease", "service/peering", "service/queue", "service/registry", "service/replica", "service/stream", "service/version"},
-		Standard: append([]string{"container/heap", "crypto/sha256", "encoding/hex", "maps", "unicode"}, machines.Standard...),
+		Packages: []string{"internal/line", "service/access", "service/feed", "service/founding", "service/host", "service/lease", "service/peering", "service/queue", "service/registry", "service/replica", "service/stream", "service/version"},
+		Standard: append([]string{"container/heap", "crypto/sha256", "crypto/subtle", "encoding/hex", "maps", "unicode"}, machines.Standard...),
 		Maps:     true,
 	}
 )

@@ -1,0 +1,150 @@
+package access
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// compiled is what the rules, bindings and quotas of a state come to.
+type compiled struct {
+	// sets are the rights of sets of roles, by their names with commas between them.
+	sets map[string]*Rights
+	// own are the rights of principals that a binding names. patterns has those of all
+	// others, at the longest pattern that fits.
+	own      map[string]*Rights
+	patterns *tree[group]
+	owners   *tree[Amount]  // of patterns in quotas
+	prefixes *tree[[]Quota] // all that a name is in
+}
+
+// group is the principals that a pattern stands for, and no longer one.
+type group struct {
+	roles  []string
+	rights *Rights
+}
+
+// compile makes s.compiled. Rights of sets of roles that have not changed are taken from
+// the state before, which may be nil.
+func (s *State) compile(before *State) error {
+	c := &compiler{State: s, before: before}
+	s.compiled = compiled{sets: map[string]*Rights{}, own: map[string]*Rights{}, patterns: &tree[group]{}, owners: &tree[Amount]{}, prefixes: &tree[[]Quota]{}}
+	var named []Binding
+	for _, b := range s.Bindings() {
+		switch stem, pattern := strings.CutSuffix(b.Who, "*"); {
+		case b.Who == Everyone:
+			s.compiled.patterns.value.roles = b.Roles
+		case pattern:
+			s.compiled.patterns.at(stem).value.roles = b.Roles
+		default:
+			named = append(named, b)
+		}
+	}
+	root := &s.compiled.patterns.value
+	root.rights = c.rightsOf(root.roles)
+	s.compiled.patterns.inherit(func(parent, child *group) {
+		child.roles = union(parent.roles, child.roles)
+		child.rights = c.rightsOf(child.roles)
+	})
+	for _, b := range named {
+		n, _ := s.compiled.patterns.find(b.Who)
+		s.compiled.own[b.Who] = c.rightsOf(union(n.value.roles, b.Roles))
+	}
+	s.compileQuotas()
+	if c.rules > MaxCompiled {
+		return &LimitError{"rules of all sets of roles that principals have", c.rules, MaxCompiled}
+	}
+	return nil
+}
+
+type compiler struct {
+	*State
+	before *State
+	rules  int // in all sets
+}
+
+// rightsOf returns the rights of a set of roles. Once there are too many rules, it
+// returns those of none, since the state will be refused.
+func (c *compiler) rightsOf(names []string) *Rights {
+	if len(names) == 0 {
+		return noRights
+	}
+	key := strings.Join(names, ",")
+	if rights := c.compiled.sets[key]; rights != nil {
+		return rights
+	}
+	var roles []Role
+	for _, name := range names {
+		role, _ := c.Role(name)
+		roles = append(roles, role)
+		c.rules += len(role.Rules)
+	}
+	rights := noRights
+	switch {
+	case c.rules > MaxCompiled:
+	case c.before != nil && c.before.compiled.sets[key] != nil && c.unchanged(roles):
+		rights = c.before.compiled.sets[key]
+	default:
+		rights = compile(roles)
+	}
+	c.compiled.sets[key] = rights
+	return rights
+}
+
+// unchanged reports whether roles are what they were before.
+func (c *compiler) unchanged(roles []Role) bool {
+	return !slices.ContainsFunc(roles, func(role Role) bool {
+		before, found := c.before.Role(role.Name)
+		return !found || !before.equal(role)
+	})
+}
+
+// compileQuotas gives every pattern and prefix what those that enclose it have.
+func (s *State) compileQuotas() {
+	for _, q := range s.Quotas() {
+		switch stem, pattern := strings.CutSuffix(q.Who, "*"); {
+		case q.Who == "":
+			s.compiled.prefixes.at(q.Prefix).value = []Quota{q}
+		case q.Who == Everyone:
+			s.compiled.owners.value = q.Most
+		case pattern:
+			s.compiled.owners.at(stem).value = q.Most
+		}
+	}
+	s.compiled.owners.inherit(func(parent, child *Amount) {
+		if *child == (Amount{}) {
+			*child = *parent
+		}
+	})
+	s.compiled.prefixes.inherit(func(parent, child *[]Quota) { *child = slices.Concat(*parent, *child) })
+}
+
+// union returns the names of two sorted lists, sorted, each once.
+func union(a, b []string) []string {
+	if len(b) == 0 {
+		return a
+	}
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// administered reports whether anybody but those who come in through a socket may change
+// access: a principal that a binding names, or some that a pattern stands for.
+func (s *State) administered() bool {
+	for _, who := range slices.Sorted(maps.Keys(s.bindings)) {
+		stem, _ := strings.CutSuffix(who, "*")
+		if who == Everyone {
+			stem = ""
+		}
+		rights := s.compiled.own[who]
+		if rights == nil {
+			n, _ := s.compiled.patterns.find(stem)
+			rights = n.value.rights
+		}
+		if rights.Allows(Access, Lock, "") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package access
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// InvalidError says what of a change, or of a text, is wrong, and what is expected.
+type InvalidError struct {
+	What, Value, Expected string
+}
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("%s: %s: %s", e.What, quoted(e.Value), e.Expected)
+}
+
+func invalid(what, value, expected string) error {
+	return &InvalidError{What: what, Value: value, Expected: expected}
+}
+
+// ConflictError says that a change was made for a revision that is not the present one.
+type ConflictError struct {
+	Expected, Revision uint64
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("revision: %d: the rules are at revision %d; read them again", e.Expected, e.Revision)
+}
+
+// LimitError says that a change would make the state larger than it may be.
+type LimitError struct {
+	What       string
+	Size, Most int
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s: %d: must be at most %d", e.What, e.Size, e.Most)
+}
+
+// LockoutError says that a change would leave nobody with the verb access but those who
+// come in through the socket of a server.
+type LockoutError struct{}
+
+func (*LockoutError) Error() string {
+	return "nobody would be left who may change access, but through the socket of a server: bind somebody to the role admin, or force it"
+}
+
+// maxQuoted is how many bytes of a value a message quotes.
+const maxQuoted = 64
+
+// quoted quotes the beginning of a text.
+func quoted(text string) string {
+	if cut := head(text); cut != text {
+		return strconv.Quote(cut) + "..."
+	}
+	return strconv.Quote(text)
+}
+
+// head returns at most maxQuoted bytes of a text, and only whole characters.
+func head(text string) string {
+	if len(text) <= maxQuoted {
+		return text
+	}
+	cut := 0
+	for i := range text {
+		if i > maxQuoted {
+			break
+		}
+		cut = i
+	}
+	return text[:cut]
+}

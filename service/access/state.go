@@ -1,0 +1,185 @@
+package access
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Bounds of a state.
+const (
+	MaxRoles    = 1024
+	MaxRules    = 16384
+	MaxBindings = 65536
+	MaxTokens   = 65536
+	MaxQuotas   = 1024
+	MaxBytes    = 8 << 20 // of the encoding
+	// MaxCompiled bounds the rules of all sets of roles that bindings make, so that no
+	// change takes long: a rule counts once in each set that it is in.
+	MaxCompiled = 1 << 18
+)
+
+// Mode says whether there are rules.
+type Mode uint8
+
+// The modes. The numbers are part of the format.
+const (
+	// Unset: there are no rules yet. Servers on loopback allow everything, others nothing.
+	Unset Mode = iota
+	// Open: there are no rules, and everything is allowed, as before there could be any.
+	Open
+	// Closed: what no rule allows is denied.
+	Closed
+
+	modes
+)
+
+var modeNames = [modes]string{"unset", "open", "closed"}
+
+func (m Mode) String() string {
+	if m < modes {
+		return modeNames[m]
+	}
+	return "unknown"
+}
+
+// certNames are what of a client certificate can be the name of a principal.
+var certNames = []string{"uri", "cn", "dns"}
+
+// State is the rules of a cluster. It never changes. A nil *State has no rules.
+type State struct {
+	mode     Mode
+	revision uint64
+	names    []string
+	roles    map[string]Role
+	bindings map[string]Binding
+	tokens   map[string]Token
+	quotas   map[quotaKey]Quota
+	size     int // of the encoding
+
+	compiled compiled
+}
+
+// New returns the state before the first change, of revision 1.
+func New(mode Mode) *State {
+	s := &State{
+		mode: mode, revision: 1, names: []string{"uri", "cn"},
+		roles: map[string]Role{}, bindings: map[string]Binding{}, tokens: map[string]Token{}, quotas: map[quotaKey]Quota{},
+	}
+	s.size = len(s.Append(nil))
+	_ = s.compile(nil) // nothing is in it that could be too large
+	return s
+}
+
+// Mode says whether there are rules.
+func (s *State) Mode() Mode {
+	if s == nil {
+		return Unset
+	}
+	return s.mode
+}
+
+// Revision counts the changes. It is 0 for a nil state.
+func (s *State) Revision() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.revision
+}
+
+// Size is how many bytes Append appends.
+func (s *State) Size() int {
+	if s == nil {
+		return 0
+	}
+	return s.size
+}
+
+// Names returns which names of client certificates count, the first choice first.
+func (s *State) Names() []string {
+	if s == nil {
+		return []string{"uri", "cn"}
+	}
+	return slices.Clone(s.names)
+}
+
+// Role returns a role by its name, also a fixed one.
+func (s *State) Role(name string) (Role, bool) {
+	if r, is := fixed(name); is || s == nil {
+		return r, is
+	}
+	r, found := s.roles[name]
+	return r, found
+}
+
+// AllRoles returns the roles that are not fixed, by name.
+func (s *State) AllRoles() []Role {
+	if s == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Values(s.roles), func(a, b Role) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Bindings returns all bindings, by whom they are for.
+func (s *State) Bindings() []Binding {
+	if s == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Values(s.bindings), func(a, b Binding) int { return strings.Compare(a.Who, b.Who) })
+}
+
+// Tokens returns the records of all tokens, by id.
+func (s *State) Tokens() []Token {
+	if s == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Values(s.tokens), func(a, b Token) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// Token returns the record of a token.
+func (s *State) Token(id string) (Token, bool) {
+	if s == nil {
+		return Token{}, false
+	}
+	t, found := s.tokens[id]
+	return t, found
+}
+
+// Quotas returns all quotas, those of prefixes first.
+func (s *State) Quotas() []Quota {
+	if s == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Values(s.quotas), func(a, b Quota) int { return a.key().compare(b.key()) })
+}
+
+// Most returns what a principal may have. Without rules there are no bounds.
+func (s *State) Most(principal string) Amount {
+	if s.Mode() != Closed || principal == "" || Source(principal) == Local {
+		return Amount{}
+	}
+	if q, found := s.quotas[quotaKey{who: principal}]; found {
+		return q.Most.or(DefaultAmount)
+	}
+	n, _ := s.compiled.owners.find(principal)
+	return n.value.or(DefaultAmount)
+}
+
+// Prefixes returns the quotas of all prefixes that a name begins with, the shortest
+// prefix first. The caller must not change the slice.
+func (s *State) Prefixes(name string) []Quota {
+	if s.Mode() != Closed {
+		return nil
+	}
+	n, _ := s.compiled.prefixes.find(name)
+	return n.value
+}
+
+// SamePrefixes reports whether the same prefixes have quotas in two states.
+func (s *State) SamePrefixes(other *State) bool {
+	return s.Mode() == other.Mode() && slices.EqualFunc(s.prefixQuotas(), other.prefixQuotas(), func(a, b Quota) bool { return a.Prefix == b.Prefix })
+}
+
+func (s *State) prefixQuotas() []Quota {
+	return slices.DeleteFunc(s.Quotas(), func(q Quota) bool { return q.Who != "" })
+}

@@ -1,0 +1,76 @@
+package access
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"strings"
+)
+
+const (
+	tokenIDLength = 16 // characters, of base32
+	maxNote       = 256
+)
+
+// Token is the record of a token. Its secret is nowhere but with its holder.
+type Token struct {
+	ID   string            // public: 16 characters of a to z and 2 to 7
+	Hash [sha256.Size]byte // of the secret
+	Name string            // the principal that it proves is token:NAME
+	// Creator is the principal that made it, set by the entry that did.
+	Creator string
+	// Made and Expires are wall clocks of the leader, in ns since 1970. Expires is 0 if
+	// the token does not expire.
+	Made, Expires int64
+	Note          string
+}
+
+// Principal returns whom the token proves.
+func (t *Token) Principal() string { return "token:" + t.Name }
+
+// Digest returns what the record of a token has of its secret. The secret is random, so
+// no slow hash is needed.
+func Digest(secret []byte) [sha256.Size]byte { return sha256.Sum256(secret) }
+
+// Proves reports whether a secret is that of the token. It takes the same time for all
+// secrets of one length.
+func (t *Token) Proves(secret []byte) bool {
+	sum := Digest(secret)
+	return subtle.ConstantTimeCompare(sum[:], t.Hash[:]) == 1
+}
+
+// Expired reports whether the token has ended at a wall clock.
+func (t *Token) Expired(wall int64) bool { return t.Expires != 0 && wall >= t.Expires }
+
+func validateTokenID(id string) error {
+	if len(id) != tokenIDLength || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") != "" {
+		return invalid("token", id, "must be an id of 16 characters, a to z and 2 to 7")
+	}
+	return nil
+}
+
+func (t *Token) validate() error {
+	if err := validateTokenID(t.ID); err != nil {
+		return err
+	}
+	if t.Hash == ([sha256.Size]byte{}) {
+		return invalid("token", t.ID, "must have the SHA-256 of its secret")
+	}
+	if err := validateText("token name", t.Name, maxRoleName); err != nil {
+		return err
+	}
+	if err := ValidatePrincipal(t.Principal()); err != nil {
+		return err
+	}
+	if t.Creator != "" {
+		if err := validateText("creator", t.Creator, MaxPrincipal); err != nil {
+			return err
+		}
+	}
+	if t.Expires < 0 || t.Expires != 0 && t.Expires < t.Made {
+		return invalid("token", t.ID, "must not expire before it is made")
+	}
+	if t.Note == "" {
+		return nil
+	}
+	return validateText("note", t.Note, maxNote)
+}
