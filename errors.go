@@ -60,6 +60,13 @@ var (
 	// ErrStateLimit says that the servers keep as much as they are allowed to, and
 	// take no new sessions and locks until others end. What is held stays held.
 	ErrStateLimit = errors.New("the state limit of the servers is reached")
+
+	// ErrUnauthenticated says that the servers want a proof of who this program is,
+	// or have refused the one that it gave.
+	ErrUnauthenticated = errors.New("the servers do not know who this program is")
+
+	// ErrDenied says that the rules of the cluster do not allow this.
+	ErrDenied = errors.New("denied by the rules of the cluster")
 )
 
 // HeldError says who holds the lock, or leads the election, that a try did not
@@ -157,10 +164,12 @@ func (e *RequestError) Error() string {
 }
 
 // Is makes errors.Is true for ErrExhausted, of a full queue, for ErrStateLimit, for
-// ErrNotFound, and for ErrRevoked, of a session that an operator is ending.
+// ErrUnauthenticated, ErrDenied and ErrNotFound, and for ErrRevoked, of a session that an operator is ending.
 func (e *RequestError) Is(target error) bool {
 	return target == ErrExhausted && e.Code == api.Code_CODE_EXHAUSTED ||
 		target == ErrStateLimit && e.Code == api.Code_CODE_STATE_LIMIT ||
+		target == ErrUnauthenticated && e.Code == api.Code_CODE_UNAUTHENTICATED ||
+		target == ErrDenied && e.Code == api.Code_CODE_DENIED ||
 		target == ErrNotFound && e.Code == api.Code_CODE_NOT_FOUND ||
 		target == ErrRevoked && e.Code == api.Code_CODE_REVOKED
 }
@@ -255,8 +264,33 @@ func lossOf(err error) error {
 	return ErrLost
 }
 
+// QuotaError says that this principal, or everybody together under a prefix, has as much
+// as a quota allows. To try again does not help before something is released.
+type QuotaError struct {
+	Op, Name string
+	// Message says of what there is how much, and how much is allowed.
+	Message string
+}
+
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("conclave: %s %q: %s (quota)", e.Op, e.Name, e.Message)
+}
+
+// callError is the refusal of a call without a session, which is one of the errors above.
+type callError struct {
+	text string
+	is   error
+}
+
+func (e *callError) Error() string { return e.text }
+
+func (e *callError) Unwrap() error { return e.is }
+
 // refusal makes an error of a reply whose code is a failure.
 func refusal(op, name string, rep *api.Reply) error {
+	if rep.GetCode() == api.Code_CODE_QUOTA {
+		return &QuotaError{Op: op, Name: name, Message: rep.GetMessage()}
+	}
 	return &RequestError{Op: op, Name: name, Code: rep.GetCode(), Message: rep.GetMessage()}
 }
 

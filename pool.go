@@ -146,6 +146,10 @@ func plain(err error) error {
 		return fmt.Errorf("TLS: %s", strings.TrimSuffix(after(text, "authentication handshake failed: "), `"`))
 	case strings.Contains(text, "error reading server preface"), strings.Contains(text, "frame header looked like"):
 		return errors.New("not a Conclave server, or one that wants TLS or a client certificate")
+	case state.Code() == codes.Unauthenticated:
+		return &callError{text, ErrUnauthenticated}
+	case state.Code() == codes.PermissionDenied:
+		return &callError{text, ErrDenied}
 	case state.Code() == codes.Unimplemented, strings.Contains(text, "unexpected HTTP status code"),
 		strings.Contains(text, "unexpected content-type"):
 		return errors.New("not a Conclave server")

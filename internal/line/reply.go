@@ -13,9 +13,15 @@ func elsewhere(code api.Code) bool {
 }
 
 // unknown reports whether a reply leaves open what became of the request. A full queue,
-// or a full state, may refuse what was sent again after the first was taken.
+// a full state, or rules that have changed may refuse what was sent again after the first
+// was taken.
 func unknown(code api.Code) bool {
-	return code == api.Code_CODE_INTERNAL || code == api.Code_CODE_EXHAUSTED || code == api.Code_CODE_STATE_LIMIT
+	switch code {
+	case api.Code_CODE_INTERNAL, api.Code_CODE_EXHAUSTED, api.Code_CODE_STATE_LIMIT,
+		api.Code_CODE_UNAUTHENTICATED, api.Code_CODE_DENIED, api.Code_CODE_QUOTA:
+		return true
+	}
+	return false
 }
 
 // reply takes in a reply to one of the session's requests. Replies come in any order,

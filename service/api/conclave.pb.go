@@ -66,6 +66,12 @@ const (
 	Code_CODE_REVOKED Code = 15
 	// Nobody holds the resource, or no such candidate waits.
 	Code_CODE_NOT_FOUND Code = 16
+	// The caller has not proven who it is, or has proven it wrongly.
+	Code_CODE_UNAUTHENTICATED Code = 17
+	// The rules of the cluster do not allow it. Nothing was done.
+	Code_CODE_DENIED Code = 18
+	// The caller, or everybody together under a prefix, has as much as a quota allows.
+	Code_CODE_QUOTA Code = 19
 	// The request to acquire would wait forever: it would complete a deadlock. What
 	// its caller keeps stays held; the others of the cycle go on once it is released.
 	Code_CODE_DEADLOCK Code = 20
@@ -99,33 +105,39 @@ var (
 		14: "CODE_TIMEOUT",
 		15: "CODE_REVOKED",
 		16: "CODE_NOT_FOUND",
+		17: "CODE_UNAUTHENTICATED",
+		18: "CODE_DENIED",
+		19: "CODE_QUOTA",
 		20: "CODE_DEADLOCK",
 		21: "CODE_MOVED",
 		22: "CODE_NOT_MEMBER",
 		23: "CODE_STATE_LIMIT",
 	}
 	Code_value = map[string]int32{
-		"CODE_UNSPECIFIED":   0,
-		"CODE_OK":            1,
-		"CODE_QUEUED":        2,
-		"CODE_HELD":          3,
-		"CODE_NOT_HELD":      4,
-		"CODE_SESSION_GONE":  5,
-		"CODE_INVALID":       6,
-		"CODE_EXHAUSTED":     7,
-		"CODE_NOT_LEADER":    8,
-		"CODE_UNAVAILABLE":   9,
-		"CODE_STALE":         10,
-		"CODE_CANCELLED":     11,
-		"CODE_WRONG_CLUSTER": 12,
-		"CODE_INTERNAL":      13,
-		"CODE_TIMEOUT":       14,
-		"CODE_REVOKED":       15,
-		"CODE_NOT_FOUND":     16,
-		"CODE_DEADLOCK":      20,
-		"CODE_MOVED":         21,
-		"CODE_NOT_MEMBER":    22,
-		"CODE_STATE_LIMIT":   23,
+		"CODE_UNSPECIFIED":     0,
+		"CODE_OK":              1,
+		"CODE_QUEUED":          2,
+		"CODE_HELD":            3,
+		"CODE_NOT_HELD":        4,
+		"CODE_SESSION_GONE":    5,
+		"CODE_INVALID":         6,
+		"CODE_EXHAUSTED":       7,
+		"CODE_NOT_LEADER":      8,
+		"CODE_UNAVAILABLE":     9,
+		"CODE_STALE":           10,
+		"CODE_CANCELLED":       11,
+		"CODE_WRONG_CLUSTER":   12,
+		"CODE_INTERNAL":        13,
+		"CODE_TIMEOUT":         14,
+		"CODE_REVOKED":         15,
+		"CODE_NOT_FOUND":       16,
+		"CODE_UNAUTHENTICATED": 17,
+		"CODE_DENIED":          18,
+		"CODE_QUOTA":           19,
+		"CODE_DEADLOCK":        20,
+		"CODE_MOVED":           21,
+		"CODE_NOT_MEMBER":      22,
+		"CODE_STATE_LIMIT":     23,
 	}
 )
 
@@ -5425,6 +5437,1024 @@ func (*SetGuardResponse) Descriptor() ([]byte, []int) {
 	return file_service_api_conclave_proto_rawDescGZIP(), []int{64}
 }
 
+// AccessRequest asks for one thing.
+type AccessRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Ask:
+	//
+	//	*AccessRequest_WhoAmI
+	//	*AccessRequest_Show
+	//	*AccessRequest_Check
+	//	*AccessRequest_Change
+	Ask           isAccessRequest_Ask `protobuf_oneof:"ask"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessRequest) Reset() {
+	*x = AccessRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessRequest) ProtoMessage() {}
+
+func (x *AccessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
+func (*AccessRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *AccessRequest) GetAsk() isAccessRequest_Ask {
+	if x != nil {
+		return x.Ask
+	}
+	return nil
+}
+
+func (x *AccessRequest) GetWhoAmI() *WhoAmI {
+	if x != nil {
+		if x, ok := x.Ask.(*AccessRequest_WhoAmI); ok {
+			return x.WhoAmI
+		}
+	}
+	return nil
+}
+
+func (x *AccessRequest) GetShow() *ShowAccess {
+	if x != nil {
+		if x, ok := x.Ask.(*AccessRequest_Show); ok {
+			return x.Show
+		}
+	}
+	return nil
+}
+
+func (x *AccessRequest) GetCheck() *CheckAccess {
+	if x != nil {
+		if x, ok := x.Ask.(*AccessRequest_Check); ok {
+			return x.Check
+		}
+	}
+	return nil
+}
+
+func (x *AccessRequest) GetChange() *AccessChange {
+	if x != nil {
+		if x, ok := x.Ask.(*AccessRequest_Change); ok {
+			return x.Change
+		}
+	}
+	return nil
+}
+
+type isAccessRequest_Ask interface {
+	isAccessRequest_Ask()
+}
+
+type AccessRequest_WhoAmI struct {
+	WhoAmI *WhoAmI `protobuf:"bytes,1,opt,name=who_am_i,json=whoAmI,proto3,oneof"`
+}
+
+type AccessRequest_Show struct {
+	Show *ShowAccess `protobuf:"bytes,2,opt,name=show,proto3,oneof"`
+}
+
+type AccessRequest_Check struct {
+	Check *CheckAccess `protobuf:"bytes,3,opt,name=check,proto3,oneof"`
+}
+
+type AccessRequest_Change struct {
+	Change *AccessChange `protobuf:"bytes,4,opt,name=change,proto3,oneof"`
+}
+
+func (*AccessRequest_WhoAmI) isAccessRequest_Ask() {}
+
+func (*AccessRequest_Show) isAccessRequest_Ask() {}
+
+func (*AccessRequest_Check) isAccessRequest_Ask() {}
+
+func (*AccessRequest_Change) isAccessRequest_Ask() {}
+
+// WhoAmI asks whom the caller has proven to be.
+type WhoAmI struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhoAmI) Reset() {
+	*x = WhoAmI{}
+	mi := &file_service_api_conclave_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhoAmI) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhoAmI) ProtoMessage() {}
+
+func (x *WhoAmI) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhoAmI.ProtoReflect.Descriptor instead.
+func (*WhoAmI) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
+}
+
+// ShowAccess asks for all rules.
+type ShowAccess struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShowAccess) Reset() {
+	*x = ShowAccess{}
+	mi := &file_service_api_conclave_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShowAccess) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShowAccess) ProtoMessage() {}
+
+func (x *ShowAccess) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShowAccess.ProtoReflect.Descriptor instead.
+func (*ShowAccess) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{67}
+}
+
+// CheckAccess asks whether somebody may do something. All may ask it of themselves.
+type CheckAccess struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Such as "hold", as rules name it.
+	Verb string `protobuf:"bytes,1,opt,name=verb,proto3" json:"verb,omitempty"`
+	// What it is about, for verbs on names.
+	Class Class  `protobuf:"varint,2,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Name  string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Of whom it is asked; empty for the caller.
+	Principal     string `protobuf:"bytes,4,opt,name=principal,proto3" json:"principal,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckAccess) Reset() {
+	*x = CheckAccess{}
+	mi := &file_service_api_conclave_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckAccess) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckAccess) ProtoMessage() {}
+
+func (x *CheckAccess) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckAccess.ProtoReflect.Descriptor instead.
+func (*CheckAccess) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *CheckAccess) GetVerb() string {
+	if x != nil {
+		return x.Verb
+	}
+	return ""
+}
+
+func (x *CheckAccess) GetClass() Class {
+	if x != nil {
+		return x.Class
+	}
+	return Class_CLASS_LOCK
+}
+
+func (x *CheckAccess) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CheckAccess) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+// AccessChange changes rules: all edits together, or none.
+type AccessChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Edits []*AccessEdit          `protobuf:"bytes,1,rep,name=edits,proto3" json:"edits,omitempty"`
+	// The revision that the edits were made for; 0 for any.
+	Expected uint64 `protobuf:"varint,2,opt,name=expected,proto3" json:"expected,omitempty"`
+	// Make it even if nobody is left who may change rules, but through a server's socket.
+	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessChange) Reset() {
+	*x = AccessChange{}
+	mi := &file_service_api_conclave_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessChange) ProtoMessage() {}
+
+func (x *AccessChange) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
+func (*AccessChange) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *AccessChange) GetEdits() []*AccessEdit {
+	if x != nil {
+		return x.Edits
+	}
+	return nil
+}
+
+func (x *AccessChange) GetExpected() uint64 {
+	if x != nil {
+		return x.Expected
+	}
+	return 0
+}
+
+func (x *AccessChange) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+type AccessEdit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Edit:
+	//
+	//	*AccessEdit_PutRole
+	//	*AccessEdit_DropRole
+	//	*AccessEdit_PutBinding
+	//	*AccessEdit_DropBinding
+	//	*AccessEdit_PutToken
+	//	*AccessEdit_DropToken
+	//	*AccessEdit_PutQuota
+	//	*AccessEdit_DropQuota
+	//	*AccessEdit_Mode
+	//	*AccessEdit_Names
+	Edit          isAccessEdit_Edit `protobuf_oneof:"edit"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessEdit) Reset() {
+	*x = AccessEdit{}
+	mi := &file_service_api_conclave_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessEdit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessEdit) ProtoMessage() {}
+
+func (x *AccessEdit) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessEdit.ProtoReflect.Descriptor instead.
+func (*AccessEdit) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *AccessEdit) GetEdit() isAccessEdit_Edit {
+	if x != nil {
+		return x.Edit
+	}
+	return nil
+}
+
+func (x *AccessEdit) GetPutRole() *Role {
+	if x != nil {
+		if x, ok := x.Edit.(*AccessEdit_PutRole); ok {
+			return x.PutRole
+		}
+	}
+	return nil
+}
+
+func (x *AccessEdit) GetDropRole() string {
+	if x != nil {
+		if x, ok := x.Edit.(*AccessEdit_DropRole); ok {
+			return x.DropRole
+		}
+	}
+	return ""
+}
+
+func (x *AccessEdit) GetPutBinding() *Binding {
+	if x != nil {
+		if x, ok := x.Edit.(*AccessEdit_PutBinding); ok {
+			return x.PutBinding
+		}
+	}
+	return nil
+}
+
+func (x *AccessEdit) GetDropBinding() string {
+	if x != nil {
+		if x, ok := x.Edit.(*AccessEdit_DropBinding); ok {
+			return x.DropBinding
+		}
+	}
+	return ""
+}
+
+func (x *AccessEdit) GetPutToken() *Token {
+	if x != nil {
+		if x, ok := x.Edit.(*AccessEdit_PutToken); ok {
+			return x.PutToken
+		}
+	}
+	return nil
+}
+
+func (x *AccessEdit) GetDropToken() string {
+	if x != nil {
+		if x, ok := x.Edit.(*AccessEdit_DropToken); ok {
+			return x.DropToken
+		}
+	}
+	return ""
+}
+
+func (x *AccessEdit) GetPutQuota() *Quota {
+	if x != nil {
+		if x, ok := x.Edit.(*AccessEdit_PutQuota); ok {
+			return x.PutQuota
+		}
+	}
+	return nil
+}
+
+func (x *AccessEdit) GetDropQuota() *Quota {
+	if x != nil {
+		if x, ok := x.Edit.(*AccessEdit_DropQuota); ok {
+			return x.DropQuota
+		}
+	}
+	return nil
+}
+
+func (x *AccessEdit) GetMode() string {
+	if x != nil {
+		if x, ok := x.Edit.(*AccessEdit_Mode); ok {
+			return x.Mode
+		}
+	}
+	return ""
+}
+
+func (x *AccessEdit) GetNames() *CertificateNames {
+	if x != nil {
+		if x, ok := x.Edit.(*AccessEdit_Names); ok {
+			return x.Names
+		}
+	}
+	return nil
+}
+
+type isAccessEdit_Edit interface {
+	isAccessEdit_Edit()
+}
+
+type AccessEdit_PutRole struct {
+	PutRole *Role `protobuf:"bytes,1,opt,name=put_role,json=putRole,proto3,oneof"`
+}
+
+type AccessEdit_DropRole struct {
+	DropRole string `protobuf:"bytes,2,opt,name=drop_role,json=dropRole,proto3,oneof"`
+}
+
+type AccessEdit_PutBinding struct {
+	PutBinding *Binding `protobuf:"bytes,3,opt,name=put_binding,json=putBinding,proto3,oneof"`
+}
+
+type AccessEdit_DropBinding struct {
+	DropBinding string `protobuf:"bytes,4,opt,name=drop_binding,json=dropBinding,proto3,oneof"`
+}
+
+type AccessEdit_PutToken struct {
+	PutToken *Token `protobuf:"bytes,5,opt,name=put_token,json=putToken,proto3,oneof"`
+}
+
+type AccessEdit_DropToken struct {
+	DropToken string `protobuf:"bytes,6,opt,name=drop_token,json=dropToken,proto3,oneof"`
+}
+
+type AccessEdit_PutQuota struct {
+	PutQuota *Quota `protobuf:"bytes,7,opt,name=put_quota,json=putQuota,proto3,oneof"`
+}
+
+type AccessEdit_DropQuota struct {
+	DropQuota *Quota `protobuf:"bytes,8,opt,name=drop_quota,json=dropQuota,proto3,oneof"`
+}
+
+type AccessEdit_Mode struct {
+	// "open" or "closed".
+	Mode string `protobuf:"bytes,9,opt,name=mode,proto3,oneof"`
+}
+
+type AccessEdit_Names struct {
+	Names *CertificateNames `protobuf:"bytes,10,opt,name=names,proto3,oneof"`
+}
+
+func (*AccessEdit_PutRole) isAccessEdit_Edit() {}
+
+func (*AccessEdit_DropRole) isAccessEdit_Edit() {}
+
+func (*AccessEdit_PutBinding) isAccessEdit_Edit() {}
+
+func (*AccessEdit_DropBinding) isAccessEdit_Edit() {}
+
+func (*AccessEdit_PutToken) isAccessEdit_Edit() {}
+
+func (*AccessEdit_DropToken) isAccessEdit_Edit() {}
+
+func (*AccessEdit_PutQuota) isAccessEdit_Edit() {}
+
+func (*AccessEdit_DropQuota) isAccessEdit_Edit() {}
+
+func (*AccessEdit_Mode) isAccessEdit_Edit() {}
+
+func (*AccessEdit_Names) isAccessEdit_Edit() {}
+
+// Role is a named list of rules.
+type Role struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Each as people write it: allow read,hold on lock prefix "reports/"
+	Rules         []string `protobuf:"bytes,2,rep,name=rules,proto3" json:"rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Role) Reset() {
+	*x = Role{}
+	mi := &file_service_api_conclave_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Role) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Role) ProtoMessage() {}
+
+func (x *Role) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Role.ProtoReflect.Descriptor instead.
+func (*Role) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *Role) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Role) GetRules() []string {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// Binding gives a principal roles.
+type Binding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A principal, one with a trailing *, or "everyone".
+	Who           string   `protobuf:"bytes,1,opt,name=who,proto3" json:"who,omitempty"`
+	Roles         []string `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Binding) Reset() {
+	*x = Binding{}
+	mi := &file_service_api_conclave_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Binding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Binding) ProtoMessage() {}
+
+func (x *Binding) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Binding.ProtoReflect.Descriptor instead.
+func (*Binding) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{72}
+}
+
+func (x *Binding) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *Binding) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+// Token is the record of a token. It has no secret.
+type Token struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// SHA-256 of the secret. Answers leave it out.
+	Hash []byte `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	// It proves token:NAME.
+	Name    string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Creator string `protobuf:"bytes,4,opt,name=creator,proto3" json:"creator,omitempty"`
+	// Wall clocks of the leader, in nanoseconds since 1970; 0 for expires: never.
+	MadeNs        int64  `protobuf:"varint,5,opt,name=made_ns,json=madeNs,proto3" json:"made_ns,omitempty"`
+	ExpiresNs     int64  `protobuf:"varint,6,opt,name=expires_ns,json=expiresNs,proto3" json:"expires_ns,omitempty"`
+	Note          string `protobuf:"bytes,7,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Token) Reset() {
+	*x = Token{}
+	mi := &file_service_api_conclave_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Token) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Token) ProtoMessage() {}
+
+func (x *Token) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Token.ProtoReflect.Descriptor instead.
+func (*Token) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{73}
+}
+
+func (x *Token) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Token) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *Token) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Token) GetCreator() string {
+	if x != nil {
+		return x.Creator
+	}
+	return ""
+}
+
+func (x *Token) GetMadeNs() int64 {
+	if x != nil {
+		return x.MadeNs
+	}
+	return 0
+}
+
+func (x *Token) GetExpiresNs() int64 {
+	if x != nil {
+		return x.ExpiresNs
+	}
+	return 0
+}
+
+func (x *Token) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+// Quota bounds what a principal may have, or all together under a prefix.
+type Quota struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One of both.
+	Who    string `protobuf:"bytes,1,opt,name=who,proto3" json:"who,omitempty"`
+	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// 0 for the default of principals, and for no bound of prefixes.
+	Sessions      uint64 `protobuf:"varint,3,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Claims        uint64 `protobuf:"varint,4,opt,name=claims,proto3" json:"claims,omitempty"`
+	Bytes         uint64 `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quota) Reset() {
+	*x = Quota{}
+	mi := &file_service_api_conclave_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quota) ProtoMessage() {}
+
+func (x *Quota) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quota.ProtoReflect.Descriptor instead.
+func (*Quota) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *Quota) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *Quota) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *Quota) GetSessions() uint64 {
+	if x != nil {
+		return x.Sessions
+	}
+	return 0
+}
+
+func (x *Quota) GetClaims() uint64 {
+	if x != nil {
+		return x.Claims
+	}
+	return 0
+}
+
+func (x *Quota) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+// CertificateNames say which names in a client's certificate name it, the first choice
+// first: "uri", "cn", "dns".
+type CertificateNames struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Names         []string               `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CertificateNames) Reset() {
+	*x = CertificateNames{}
+	mi := &file_service_api_conclave_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CertificateNames) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CertificateNames) ProtoMessage() {}
+
+func (x *CertificateNames) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CertificateNames.ProtoReflect.Descriptor instead.
+func (*CertificateNames) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *CertificateNames) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+type AccessResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The caller: whom it has proven to be, empty for nobody; how it called, and from where.
+	Principal string `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	Via       string `protobuf:"bytes,2,opt,name=via,proto3" json:"via,omitempty"`
+	Remote    string `protobuf:"bytes,3,opt,name=remote,proto3" json:"remote,omitempty"`
+	// The roles of the principal that was asked about.
+	Roles []string `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
+	// "unset", "open" or "closed", and the number of the newest change.
+	Mode     string `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`
+	Revision uint64 `protobuf:"varint,6,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Whether it is allowed, and the rule that decides (CheckAccess).
+	Allowed bool   `protobuf:"varint,7,opt,name=allowed,proto3" json:"allowed,omitempty"`
+	Why     string `protobuf:"bytes,8,opt,name=why,proto3" json:"why,omitempty"`
+	// All rules (ShowAccess).
+	RoleList []*Role           `protobuf:"bytes,9,rep,name=role_list,json=roleList,proto3" json:"role_list,omitempty"`
+	Bindings []*Binding        `protobuf:"bytes,10,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Tokens   []*Token          `protobuf:"bytes,11,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	Quotas   []*Quota          `protobuf:"bytes,12,rep,name=quotas,proto3" json:"quotas,omitempty"`
+	Names    *CertificateNames `protobuf:"bytes,13,opt,name=names,proto3" json:"names,omitempty"`
+	// What the change may lead to that was not meant, one line each (AccessChange).
+	Warnings      []string `protobuf:"bytes,14,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessResponse) Reset() {
+	*x = AccessResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessResponse) ProtoMessage() {}
+
+func (x *AccessResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessResponse.ProtoReflect.Descriptor instead.
+func (*AccessResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *AccessResponse) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *AccessResponse) GetVia() string {
+	if x != nil {
+		return x.Via
+	}
+	return ""
+}
+
+func (x *AccessResponse) GetRemote() string {
+	if x != nil {
+		return x.Remote
+	}
+	return ""
+}
+
+func (x *AccessResponse) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *AccessResponse) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *AccessResponse) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *AccessResponse) GetAllowed() bool {
+	if x != nil {
+		return x.Allowed
+	}
+	return false
+}
+
+func (x *AccessResponse) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *AccessResponse) GetRoleList() []*Role {
+	if x != nil {
+		return x.RoleList
+	}
+	return nil
+}
+
+func (x *AccessResponse) GetBindings() []*Binding {
+	if x != nil {
+		return x.Bindings
+	}
+	return nil
+}
+
+func (x *AccessResponse) GetTokens() []*Token {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+func (x *AccessResponse) GetQuotas() []*Quota {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
+func (x *AccessResponse) GetNames() *CertificateNames {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *AccessResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 type ViewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Answer from the server's own state, which may lag.
@@ -5437,7 +6467,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[65]
+	mi := &file_service_api_conclave_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5449,7 +6479,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[65]
+	mi := &file_service_api_conclave_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5462,7 +6492,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ViewRequest) GetStale() bool {
@@ -5495,7 +6525,7 @@ type ViewResponse struct {
 
 func (x *ViewResponse) Reset() {
 	*x = ViewResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[66]
+	mi := &file_service_api_conclave_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5507,7 +6537,7 @@ func (x *ViewResponse) String() string {
 func (*ViewResponse) ProtoMessage() {}
 
 func (x *ViewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[66]
+	mi := &file_service_api_conclave_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5520,7 +6550,7 @@ func (x *ViewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
 func (*ViewResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ViewResponse) GetEpoch() uint64 {
@@ -5576,7 +6606,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_service_api_conclave_proto_msgTypes[67]
+	mi := &file_service_api_conclave_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5588,7 +6618,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[67]
+	mi := &file_service_api_conclave_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5601,7 +6631,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{67}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Seat) GetId() []byte {
@@ -5670,7 +6700,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_service_api_conclave_proto_msgTypes[68]
+	mi := &file_service_api_conclave_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5682,7 +6712,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[68]
+	mi := &file_service_api_conclave_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5695,7 +6725,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{68}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -6159,7 +7189,81 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\await_ns\x18\x05 \x01(\x03R\x06waitNs\x12\x14\n" +
 	"\x05force\x18\x06 \x01(\bR\x05force\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\"\x12\n" +
-	"\x10SetGuardResponse\"9\n" +
+	"\x10SetGuardResponse\"\xdd\x01\n" +
+	"\rAccessRequest\x12/\n" +
+	"\bwho_am_i\x18\x01 \x01(\v2\x13.conclave.v1.WhoAmIH\x00R\x06whoAmI\x12-\n" +
+	"\x04show\x18\x02 \x01(\v2\x17.conclave.v1.ShowAccessH\x00R\x04show\x120\n" +
+	"\x05check\x18\x03 \x01(\v2\x18.conclave.v1.CheckAccessH\x00R\x05check\x123\n" +
+	"\x06change\x18\x04 \x01(\v2\x19.conclave.v1.AccessChangeH\x00R\x06changeB\x05\n" +
+	"\x03ask\"\b\n" +
+	"\x06WhoAmI\"\f\n" +
+	"\n" +
+	"ShowAccess\"}\n" +
+	"\vCheckAccess\x12\x12\n" +
+	"\x04verb\x18\x01 \x01(\tR\x04verb\x12(\n" +
+	"\x05class\x18\x02 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1c\n" +
+	"\tprincipal\x18\x04 \x01(\tR\tprincipal\"o\n" +
+	"\fAccessChange\x12-\n" +
+	"\x05edits\x18\x01 \x03(\v2\x17.conclave.v1.AccessEditR\x05edits\x12\x1a\n" +
+	"\bexpected\x18\x02 \x01(\x04R\bexpected\x12\x14\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\"\xca\x03\n" +
+	"\n" +
+	"AccessEdit\x12.\n" +
+	"\bput_role\x18\x01 \x01(\v2\x11.conclave.v1.RoleH\x00R\aputRole\x12\x1d\n" +
+	"\tdrop_role\x18\x02 \x01(\tH\x00R\bdropRole\x127\n" +
+	"\vput_binding\x18\x03 \x01(\v2\x14.conclave.v1.BindingH\x00R\n" +
+	"putBinding\x12#\n" +
+	"\fdrop_binding\x18\x04 \x01(\tH\x00R\vdropBinding\x121\n" +
+	"\tput_token\x18\x05 \x01(\v2\x12.conclave.v1.TokenH\x00R\bputToken\x12\x1f\n" +
+	"\n" +
+	"drop_token\x18\x06 \x01(\tH\x00R\tdropToken\x121\n" +
+	"\tput_quota\x18\a \x01(\v2\x12.conclave.v1.QuotaH\x00R\bputQuota\x123\n" +
+	"\n" +
+	"drop_quota\x18\b \x01(\v2\x12.conclave.v1.QuotaH\x00R\tdropQuota\x12\x14\n" +
+	"\x04mode\x18\t \x01(\tH\x00R\x04mode\x125\n" +
+	"\x05names\x18\n" +
+	" \x01(\v2\x1d.conclave.v1.CertificateNamesH\x00R\x05namesB\x06\n" +
+	"\x04edit\"0\n" +
+	"\x04Role\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05rules\x18\x02 \x03(\tR\x05rules\"1\n" +
+	"\aBinding\x12\x10\n" +
+	"\x03who\x18\x01 \x01(\tR\x03who\x12\x14\n" +
+	"\x05roles\x18\x02 \x03(\tR\x05roles\"\xa5\x01\n" +
+	"\x05Token\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
+	"\acreator\x18\x04 \x01(\tR\acreator\x12\x17\n" +
+	"\amade_ns\x18\x05 \x01(\x03R\x06madeNs\x12\x1d\n" +
+	"\n" +
+	"expires_ns\x18\x06 \x01(\x03R\texpiresNs\x12\x12\n" +
+	"\x04note\x18\a \x01(\tR\x04note\"{\n" +
+	"\x05Quota\x12\x10\n" +
+	"\x03who\x18\x01 \x01(\tR\x03who\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x1a\n" +
+	"\bsessions\x18\x03 \x01(\x04R\bsessions\x12\x16\n" +
+	"\x06claims\x18\x04 \x01(\x04R\x06claims\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\"(\n" +
+	"\x10CertificateNames\x12\x14\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\xd5\x03\n" +
+	"\x0eAccessResponse\x12\x1c\n" +
+	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x10\n" +
+	"\x03via\x18\x02 \x01(\tR\x03via\x12\x16\n" +
+	"\x06remote\x18\x03 \x01(\tR\x06remote\x12\x14\n" +
+	"\x05roles\x18\x04 \x03(\tR\x05roles\x12\x12\n" +
+	"\x04mode\x18\x05 \x01(\tR\x04mode\x12\x1a\n" +
+	"\brevision\x18\x06 \x01(\x04R\brevision\x12\x18\n" +
+	"\aallowed\x18\a \x01(\bR\aallowed\x12\x10\n" +
+	"\x03why\x18\b \x01(\tR\x03why\x12.\n" +
+	"\trole_list\x18\t \x03(\v2\x11.conclave.v1.RoleR\broleList\x120\n" +
+	"\bbindings\x18\n" +
+	" \x03(\v2\x14.conclave.v1.BindingR\bbindings\x12*\n" +
+	"\x06tokens\x18\v \x03(\v2\x12.conclave.v1.TokenR\x06tokens\x12*\n" +
+	"\x06quotas\x18\f \x03(\v2\x12.conclave.v1.QuotaR\x06quotas\x123\n" +
+	"\x05names\x18\r \x01(\v2\x1d.conclave.v1.CertificateNamesR\x05names\x12\x1a\n" +
+	"\bwarnings\x18\x0e \x03(\tR\bwarnings\"9\n" +
 	"\vViewRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
 	"\x05homes\x18\x02 \x01(\bR\x05homes\"\xcf\x01\n" +
@@ -6189,7 +7293,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\await_ns\x18\t \x01(\x03R\x06waitNs\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\v \x01(\tR\x02by*\x9f\x03\n" +
+	"\x02by\x18\v \x01(\tR\x02by*\xd4\x03\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aCODE_OK\x10\x01\x12\x0f\n" +
@@ -6209,12 +7313,16 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\rCODE_INTERNAL\x10\r\x12\x10\n" +
 	"\fCODE_TIMEOUT\x10\x0e\x12\x10\n" +
 	"\fCODE_REVOKED\x10\x0f\x12\x12\n" +
-	"\x0eCODE_NOT_FOUND\x10\x10\x12\x11\n" +
+	"\x0eCODE_NOT_FOUND\x10\x10\x12\x18\n" +
+	"\x14CODE_UNAUTHENTICATED\x10\x11\x12\x0f\n" +
+	"\vCODE_DENIED\x10\x12\x12\x0e\n" +
+	"\n" +
+	"CODE_QUOTA\x10\x13\x12\x11\n" +
 	"\rCODE_DEADLOCK\x10\x14\x12\x0e\n" +
 	"\n" +
 	"CODE_MOVED\x10\x15\x12\x13\n" +
 	"\x0fCODE_NOT_MEMBER\x10\x16\x12\x14\n" +
-	"\x10CODE_STATE_LIMIT\x10\x17\"\x04\b\x11\x10\x13*+\n" +
+	"\x10CODE_STATE_LIMIT\x10\x17*+\n" +
 	"\x05Class\x12\x0e\n" +
 	"\n" +
 	"CLASS_LOCK\x10\x00\x12\x12\n" +
@@ -6234,7 +7342,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\x86\n" +
+	"\x0eENDING_DROPPED\x10\x042\xc9\n" +
 	"\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12D\n" +
@@ -6254,7 +7362,8 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x04Join\x12\x18.conclave.v1.JoinRequest\x1a\x19.conclave.v1.JoinResponse\x12M\n" +
 	"\n" +
 	"EndSession\x12\x1e.conclave.v1.EndSessionRequest\x1a\x1f.conclave.v1.EndSessionResponse\x12D\n" +
-	"\aUpgrade\x12\x1b.conclave.v1.UpgradeRequest\x1a\x1c.conclave.v1.UpgradeResponse\x12G\n" +
+	"\aUpgrade\x12\x1b.conclave.v1.UpgradeRequest\x1a\x1c.conclave.v1.UpgradeResponse\x12A\n" +
+	"\x06Access\x12\x1a.conclave.v1.AccessRequest\x1a\x1b.conclave.v1.AccessResponse\x12G\n" +
 	"\bSetGuard\x12\x1c.conclave.v1.SetGuardRequest\x1a\x1d.conclave.v1.SetGuardResponse\x12;\n" +
 	"\x04View\x12\x18.conclave.v1.ViewRequest\x1a\x19.conclave.v1.ViewResponse\x12@\n" +
 	"\x06Backup\x12\x1a.conclave.v1.BackupRequest\x1a\x18.conclave.v1.BackupChunk0\x01B1Z/github.com/conclave-io/conclave/service/api;apib\x06proto3"
@@ -6272,7 +7381,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -6345,120 +7454,151 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*BackupChunk)(nil),           // 68: conclave.v1.BackupChunk
 	(*SetGuardRequest)(nil),       // 69: conclave.v1.SetGuardRequest
 	(*SetGuardResponse)(nil),      // 70: conclave.v1.SetGuardResponse
-	(*ViewRequest)(nil),           // 71: conclave.v1.ViewRequest
-	(*ViewResponse)(nil),          // 72: conclave.v1.ViewResponse
-	(*Seat)(nil),                  // 73: conclave.v1.Seat
-	(*GuardState)(nil),            // 74: conclave.v1.GuardState
+	(*AccessRequest)(nil),         // 71: conclave.v1.AccessRequest
+	(*WhoAmI)(nil),                // 72: conclave.v1.WhoAmI
+	(*ShowAccess)(nil),            // 73: conclave.v1.ShowAccess
+	(*CheckAccess)(nil),           // 74: conclave.v1.CheckAccess
+	(*AccessChange)(nil),          // 75: conclave.v1.AccessChange
+	(*AccessEdit)(nil),            // 76: conclave.v1.AccessEdit
+	(*Role)(nil),                  // 77: conclave.v1.Role
+	(*Binding)(nil),               // 78: conclave.v1.Binding
+	(*Token)(nil),                 // 79: conclave.v1.Token
+	(*Quota)(nil),                 // 80: conclave.v1.Quota
+	(*CertificateNames)(nil),      // 81: conclave.v1.CertificateNames
+	(*AccessResponse)(nil),        // 82: conclave.v1.AccessResponse
+	(*ViewRequest)(nil),           // 83: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 84: conclave.v1.ViewResponse
+	(*Seat)(nil),                  // 85: conclave.v1.Seat
+	(*GuardState)(nil),            // 86: conclave.v1.GuardState
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
-	10, // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
-	8,  // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
-	21, // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
-	9,  // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
-	0,  // 4: conclave.v1.Farewell.code:type_name -> conclave.v1.Code
-	11, // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
-	12, // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
-	13, // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
-	14, // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
-	16, // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
-	17, // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
-	18, // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
-	19, // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
-	20, // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
-	1,  // 14: conclave.v1.Acquire.class:type_name -> conclave.v1.Class
-	15, // 15: conclave.v1.Acquire.keeps:type_name -> conclave.v1.Kept
-	1,  // 16: conclave.v1.Kept.class:type_name -> conclave.v1.Class
-	1,  // 17: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
-	0,  // 18: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	40, // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
-	23, // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
-	22, // 21: conclave.v1.Reply.guard:type_name -> conclave.v1.Guard
-	41, // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
-	1,  // 23: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
-	40, // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
-	26, // 25: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
-	41, // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
-	1,  // 27: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
-	40, // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
-	15, // 29: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
-	36, // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	34, // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
-	31, // 32: conclave.v1.StatusResponse.home:type_name -> conclave.v1.Home
-	33, // 33: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
-	32, // 34: conclave.v1.Home.namespaces:type_name -> conclave.v1.Namespace
-	35, // 35: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
-	2,  // 36: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
-	1,  // 37: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	3,  // 38: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
-	39, // 39: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,  // 40: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	40, // 41: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	41, // 42: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,  // 43: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	39, // 44: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	45, // 45: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	22, // 46: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
-	44, // 47: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
-	39, // 48: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
-	4,  // 49: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,  // 50: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	39, // 51: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	50, // 52: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	5,  // 53: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	40, // 54: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	36, // 55: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	60, // 56: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	61, // 57: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	62, // 58: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	63, // 59: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
-	36, // 60: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	73, // 61: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	73, // 62: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	74, // 63: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	31, // 64: conclave.v1.Seat.home:type_name -> conclave.v1.Home
-	6,  // 65: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,  // 66: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	27, // 67: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10, // 68: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	29, // 69: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	37, // 70: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	42, // 71: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	24, // 72: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	46, // 73: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	48, // 74: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	55, // 75: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	57, // 76: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	59, // 77: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	65, // 78: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	51, // 79: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	53, // 80: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	69, // 81: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	71, // 82: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	67, // 83: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,  // 84: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,  // 85: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28, // 86: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21, // 87: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30, // 88: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	38, // 89: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	43, // 90: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25, // 91: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	47, // 92: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	49, // 93: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	56, // 94: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	58, // 95: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	64, // 96: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	66, // 97: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	52, // 98: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	54, // 99: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	70, // 100: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	72, // 101: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	68, // 102: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	84, // [84:103] is the sub-list for method output_type
-	65, // [65:84] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	10,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
+	8,   // 1: conclave.v1.ServerFrame.welcome:type_name -> conclave.v1.Welcome
+	21,  // 2: conclave.v1.ServerFrame.replies:type_name -> conclave.v1.Reply
+	9,   // 3: conclave.v1.ServerFrame.farewell:type_name -> conclave.v1.Farewell
+	0,   // 4: conclave.v1.Farewell.code:type_name -> conclave.v1.Code
+	11,  // 5: conclave.v1.Request.open:type_name -> conclave.v1.Open
+	12,  // 6: conclave.v1.Request.renew:type_name -> conclave.v1.Renew
+	13,  // 7: conclave.v1.Request.close:type_name -> conclave.v1.Close
+	14,  // 8: conclave.v1.Request.acquire:type_name -> conclave.v1.Acquire
+	16,  // 9: conclave.v1.Request.release:type_name -> conclave.v1.Release
+	17,  // 10: conclave.v1.Request.cancel:type_name -> conclave.v1.Cancel
+	18,  // 11: conclave.v1.Request.update:type_name -> conclave.v1.Update
+	19,  // 12: conclave.v1.Request.revoke:type_name -> conclave.v1.Revoke
+	20,  // 13: conclave.v1.Request.transfer:type_name -> conclave.v1.Transfer
+	1,   // 14: conclave.v1.Acquire.class:type_name -> conclave.v1.Class
+	15,  // 15: conclave.v1.Acquire.keeps:type_name -> conclave.v1.Kept
+	1,   // 16: conclave.v1.Kept.class:type_name -> conclave.v1.Class
+	1,   // 17: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
+	0,   // 18: conclave.v1.Reply.code:type_name -> conclave.v1.Code
+	40,  // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	23,  // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
+	22,  // 21: conclave.v1.Reply.guard:type_name -> conclave.v1.Guard
+	41,  // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
+	1,   // 23: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
+	40,  // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
+	26,  // 25: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
+	41,  // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
+	1,   // 27: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
+	40,  // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
+	15,  // 29: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
+	36,  // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	34,  // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
+	31,  // 32: conclave.v1.StatusResponse.home:type_name -> conclave.v1.Home
+	33,  // 33: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
+	32,  // 34: conclave.v1.Home.namespaces:type_name -> conclave.v1.Namespace
+	35,  // 35: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
+	2,   // 36: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
+	1,   // 37: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	3,   // 38: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
+	39,  // 39: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	1,   // 40: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	40,  // 41: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	41,  // 42: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,   // 43: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	39,  // 44: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	45,  // 45: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	22,  // 46: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
+	44,  // 47: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
+	39,  // 48: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
+	4,   // 49: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,   // 50: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	39,  // 51: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	50,  // 52: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	5,   // 53: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	40,  // 54: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	36,  // 55: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	60,  // 56: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	61,  // 57: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	62,  // 58: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	63,  // 59: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
+	36,  // 60: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	72,  // 61: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
+	73,  // 62: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
+	74,  // 63: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
+	75,  // 64: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
+	1,   // 65: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
+	76,  // 66: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
+	77,  // 67: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
+	78,  // 68: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
+	79,  // 69: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
+	80,  // 70: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
+	80,  // 71: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
+	81,  // 72: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
+	77,  // 73: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
+	78,  // 74: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
+	79,  // 75: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
+	80,  // 76: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
+	81,  // 77: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
+	85,  // 78: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	85,  // 79: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	86,  // 80: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	31,  // 81: conclave.v1.Seat.home:type_name -> conclave.v1.Home
+	6,   // 82: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,   // 83: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	27,  // 84: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10,  // 85: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	29,  // 86: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	37,  // 87: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	42,  // 88: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	24,  // 89: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	46,  // 90: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	48,  // 91: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	55,  // 92: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	57,  // 93: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	59,  // 94: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	65,  // 95: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	51,  // 96: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	53,  // 97: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	71,  // 98: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
+	69,  // 99: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	83,  // 100: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	67,  // 101: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,   // 102: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,   // 103: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28,  // 104: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21,  // 105: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30,  // 106: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	38,  // 107: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	43,  // 108: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25,  // 109: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	47,  // 110: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	49,  // 111: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	56,  // 112: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	58,  // 113: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	64,  // 114: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	66,  // 115: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	52,  // 116: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	54,  // 117: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	82,  // 118: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
+	70,  // 119: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	84,  // 120: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	68,  // 121: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	102, // [102:122] is the sub-list for method output_type
+	82,  // [82:102] is the sub-list for method input_type
+	82,  // [82:82] is the sub-list for extension type_name
+	82,  // [82:82] is the sub-list for extension extendee
+	0,   // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -6483,13 +7623,31 @@ func file_service_api_conclave_proto_init() {
 		(*ChangeMembersRequest_Remove)(nil),
 		(*ChangeMembersRequest_Lead)(nil),
 	}
+	file_service_api_conclave_proto_msgTypes[65].OneofWrappers = []any{
+		(*AccessRequest_WhoAmI)(nil),
+		(*AccessRequest_Show)(nil),
+		(*AccessRequest_Check)(nil),
+		(*AccessRequest_Change)(nil),
+	}
+	file_service_api_conclave_proto_msgTypes[70].OneofWrappers = []any{
+		(*AccessEdit_PutRole)(nil),
+		(*AccessEdit_DropRole)(nil),
+		(*AccessEdit_PutBinding)(nil),
+		(*AccessEdit_DropBinding)(nil),
+		(*AccessEdit_PutToken)(nil),
+		(*AccessEdit_DropToken)(nil),
+		(*AccessEdit_PutQuota)(nil),
+		(*AccessEdit_DropQuota)(nil),
+		(*AccessEdit_Mode)(nil),
+		(*AccessEdit_Names)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   69,
+			NumMessages:   81,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -40,6 +40,7 @@ const (
 	Conclave_Join_FullMethodName          = "/conclave.v1.Conclave/Join"
 	Conclave_EndSession_FullMethodName    = "/conclave.v1.Conclave/EndSession"
 	Conclave_Upgrade_FullMethodName       = "/conclave.v1.Conclave/Upgrade"
+	Conclave_Access_FullMethodName        = "/conclave.v1.Conclave/Access"
 	Conclave_SetGuard_FullMethodName      = "/conclave.v1.Conclave/SetGuard"
 	Conclave_View_FullMethodName          = "/conclave.v1.Conclave/View"
 	Conclave_Backup_FullMethodName        = "/conclave.v1.Conclave/Backup"
@@ -115,6 +116,10 @@ type ConclaveClient interface {
 	EndSession(ctx context.Context, in *EndSessionRequest, opts ...grpc.CallOption) (*EndSessionResponse, error)
 	// Upgrade shows the level of the cluster's formats, or changes it.
 	Upgrade(ctx context.Context, in *UpgradeRequest, opts ...grpc.CallOption) (*UpgradeResponse, error)
+	// Access says who the caller is, and who may do what, or changes that. Any server takes
+	// it, and passes it to the leader. What is only read and changed from level 4 on fails
+	// with FAILED_PRECONDITION below, and names the servers that hold the level back.
+	Access(ctx context.Context, in *AccessRequest, opts ...grpc.CallOption) (*AccessResponse, error)
 	// SetGuard begins to change what guards the locks whose names begin with a prefix. It
 	// returns when the change has begun: it is made once nothing is held under the prefix,
 	// and until then nothing more is granted there. To set what guards the prefix already
@@ -320,6 +325,16 @@ func (c *conclaveClient) Upgrade(ctx context.Context, in *UpgradeRequest, opts .
 	return out, nil
 }
 
+func (c *conclaveClient) Access(ctx context.Context, in *AccessRequest, opts ...grpc.CallOption) (*AccessResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AccessResponse)
+	err := c.cc.Invoke(ctx, Conclave_Access_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *conclaveClient) SetGuard(ctx context.Context, in *SetGuardRequest, opts ...grpc.CallOption) (*SetGuardResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SetGuardResponse)
@@ -429,6 +444,10 @@ type ConclaveServer interface {
 	EndSession(context.Context, *EndSessionRequest) (*EndSessionResponse, error)
 	// Upgrade shows the level of the cluster's formats, or changes it.
 	Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error)
+	// Access says who the caller is, and who may do what, or changes that. Any server takes
+	// it, and passes it to the leader. What is only read and changed from level 4 on fails
+	// with FAILED_PRECONDITION below, and names the servers that hold the level back.
+	Access(context.Context, *AccessRequest) (*AccessResponse, error)
 	// SetGuard begins to change what guards the locks whose names begin with a prefix. It
 	// returns when the change has begun: it is made once nothing is held under the prefix,
 	// and until then nothing more is granted there. To set what guards the prefix already
@@ -497,6 +516,9 @@ func (UnimplementedConclaveServer) EndSession(context.Context, *EndSessionReques
 }
 func (UnimplementedConclaveServer) Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Upgrade not implemented")
+}
+func (UnimplementedConclaveServer) Access(context.Context, *AccessRequest) (*AccessResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Access not implemented")
 }
 func (UnimplementedConclaveServer) SetGuard(context.Context, *SetGuardRequest) (*SetGuardResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetGuard not implemented")
@@ -780,6 +802,24 @@ func _Conclave_Upgrade_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Conclave_Access_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AccessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).Access(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_Access_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).Access(ctx, req.(*AccessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Conclave_SetGuard_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SetGuardRequest)
 	if err := dec(in); err != nil {
@@ -881,6 +921,10 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Upgrade",
 			Handler:    _Conclave_Upgrade_Handler,
+		},
+		{
+			MethodName: "Access",
+			Handler:    _Conclave_Access_Handler,
 		},
 		{
 			MethodName: "SetGuard",
