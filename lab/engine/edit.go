@@ -58,7 +58,7 @@ type change struct {
 // faultsDone and commandsDone say for each edit what its line has besides the time.
 var faultsDone = map[string]func(c *change) string{
 	"crash": (*change).lasting, "pause": (*change).lasting, "restart": (*change).own, "resume": (*change).own,
-	"partition": (*change).partition, "heal": func(*change) string { return "heal: all" }, "lose": nil, "repeat": nil,
+	"partition": (*change).partition, "heal": func(*change) string { return "heal: all" }, "lose": nil, "repeat": nil, "delay": nil,
 }
 
 var commandsDone = map[string]func(c *change) string{
@@ -69,7 +69,7 @@ var commandsDone = map[string]func(c *change) string{
 
 // item returns the line of the edit, and when it happens.
 func (c *change) item(record int) (item string, at int64, err error) {
-	if c.Do == "lose" || c.Do == "repeat" {
+	if c.Do == "lose" || c.Do == "repeat" || c.Do == "delay" {
 		return c.message()
 	}
 	do, fault := faultsDone[c.Do]
@@ -142,7 +142,7 @@ func (c *change) partition() string {
 	return text + c.length("for")
 }
 
-// message returns the line that loses or repeats a message.
+// message returns the line that loses, repeats or delays a message.
 func (c *change) message() (item string, at int64, err error) {
 	sent, known := c.run.journal.Sent(c.Flight)
 	switch {
@@ -158,6 +158,11 @@ func (c *change) message() (item string, at int64, err error) {
 	item = fmt.Sprintf("{at: %s, %s: %s, from: %s, to: %s", c.time(sent.Time), c.Do, sent.Name, c.config.Text(sent.From), c.config.Text(sent.To))
 	if skip > 0 {
 		item += fmt.Sprintf(", skip: %d", skip)
+	}
+	if c.Do == "delay" {
+		if item += ", by: " + c.time(c.By); c.By == 0 {
+			return "", 0, badEdit("by: 0: must be how much later the message arrives, in ns, or earlier if negative")
+		}
 	}
 	return item + "}", sent.Time, nil
 }

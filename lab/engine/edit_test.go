@@ -27,9 +27,11 @@ func TestEdits(t *testing.T) {
 				{Do: "crash", Rank: rank}, {Do: "crash", Rank: rank, For: "3"}, {Do: "pause", Rank: rank, For: "2"},
 				{Do: "partition", Ranks: []int{rank}, For: "4"}, {Do: "partition", Ranks: []int{rank}, OneWay: true},
 				{Do: "lose", Flight: random.IntN(len(base.flights))}, {Do: "repeat", Flight: random.IntN(len(base.flights))},
+				{Do: "delay", Flight: random.IntN(len(base.flights)), By: int64(random.IntN(9_000_000)) - 2_000_000},
 				{Do: "leave", Rank: rank}, {Do: "suspect", Rank: rank, To: (rank + 1) % n},
-			}[random.IntN(9)]
-			if f := base.flights[edit.Flight]; (edit.Do == "lose" || edit.Do == "repeat") && (f.sender == 0 || f.fate&0x82 != 0) {
+			}[random.IntN(10)]
+			message := edit.Do == "lose" || edit.Do == "repeat" || edit.Do == "delay"
+			if f := base.flights[edit.Flight]; message && (f.sender == 0 || f.fate&0x82 != 0) {
 				got := p.problem(engine.Request{Call: engine.CallEdit, Run: run.Run, At: at, Text: text, Edit: &edit})
 				if got.Code != engine.CodeRequest {
 					t.Errorf("%s: %+v of a message that cannot be: %+v", id, edit, got)
@@ -42,14 +44,14 @@ func TestEdits(t *testing.T) {
 				t.Errorf("%s: line %d does not have %s", id, done.Line, done.Item)
 			}
 			like := columns{append([][]byte{}, base.records...), append([]flight{}, base.flights...)}
-			var fresh columns
+			fresh := columns{records: [][]byte{}, flights: []flight{}}
 			p.open(engine.Request{Text: done.Text, Like: run.Run}, &like)
 			chunk := decode[engine.Chunk](t, p.answers(p.last)[1])
 			p.open(engine.Request{Text: done.Text}, &fresh)
 			if !reflect.DeepEqual(like, fresh) {
 				t.Errorf("%s: %s: what was sent from the first difference is not the fresh run", id, done.Item)
 			}
-			if edit.Do != "lose" && edit.Do != "repeat" {
+			if !message {
 				if chunk.Same < at {
 					t.Errorf("%s: %s after record %d: only %d records are the same", id, done.Item, at, chunk.Same)
 				}
@@ -97,6 +99,7 @@ func TestBadEdits(t *testing.T) {
 		{1, &engine.Edit{Do: "crash", Rank: 3}, text, engine.CodeRequest, "rank 3"},
 		{1, &engine.Edit{Do: "crash", For: "3}, {at: 1"}, text, engine.CodeRequest, "for: "},
 		{1, &engine.Edit{Do: "lose", Flight: 1000}, text, engine.CodeRequest, "flight: 1000"},
+		{1, &engine.Edit{Do: "delay"}, text, engine.CodeRequest, "by: 0"},
 		{1, &engine.Edit{Do: "crash", For: "soon"}, text, engine.CodeScenario, "soon"},
 		{1, &engine.Edit{Do: "partition"}, text, engine.CodeScenario, "empty"},
 		{1, &engine.Edit{Do: "crash"}, "n: 3\n", engine.CodeScenario, "algorithm"},

@@ -3,7 +3,7 @@ package engine
 // Edit is what somebody does to a run after a record: one more line of its scenario.
 type Edit struct {
 	// Do is a fault: crash, restart, pause, resume (Rank, [For]), partition (Ranks, [For],
-	// [OneWay]), heal, lose, repeat (Flight); or a command: acquire (Rank, [For]: how long
+	// [OneWay]), heal, lose, repeat, delay (Flight; delay: By); or a command: acquire (Rank, [For]: how long
 	// it stays inside), release, cancel, campaign, resign, leave, record (Rank), suspect,
 	// trust, fail, rejoin (Rank: of whom; To: who is told). Or somebody chooses what
 	// happens next: control (nothing happens by itself after the record), turn (Turn),
@@ -17,6 +17,7 @@ type Edit struct {
 	Flight int    `json:"flight,omitempty"`
 	For    string `json:"for,omitempty"` // a time as scenarios have it: 3, 2.5D, 5ms
 	OneWay bool   `json:"oneWay,omitempty"`
+	By     int64  `json:"by,omitempty"` // ns
 }
 
 // Turns answers turns.

@@ -75,8 +75,9 @@
 // A fault has a time at and one of crash (for), crash-in-step (effects, step,
 // for), restart, pause (for), resume, drift (ppm), jump (by) and slow-disk (delay), each
 // with the label of the process; or partition: [labels] (one-way, for), heal:
-// all; lose or repeat: the name of a message, or any (from, to, count, and
-// skip: how many of them to leave alone before); forge: that of one that nobody
+// all; lose, repeat or delay: the name of a message, or any (from, to, count, and
+// skip: how many of them to leave alone before; of delay also by: how much later they
+// arrive, or earlier if it is negative); forge: that of one that nobody
 // has sent (from, to, value). What ends by itself does so after for.
 //
 // A schedule has turns, a list; after, the time from which on nothing but faults happens

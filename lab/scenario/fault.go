@@ -9,7 +9,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-var faultVerbs = []string{"crash", "crash-in-step", "restart", "pause", "resume", "partition", "heal", "lose", "repeat", "drift", "jump", "corrupt", "forge", "slow-disk"}
+var faultVerbs = []string{"crash", "crash-in-step", "restart", "pause", "resume", "partition", "heal", "lose", "repeat", "drift", "jump", "corrupt", "forge", "slow-disk", "delay"}
 
 func (r *reader) faults(n *yaml.Node) {
 	if !r.sized(n, "faults") {
@@ -25,7 +25,11 @@ func (r *reader) faults(n *yaml.Node) {
 }
 
 func (r *reader) fault(n *yaml.Node) sim.Fault {
-	verb := r.verb(n, "a fault", faultVerbs)
+	verbs := faultVerbs
+	if n.Kind == yaml.MappingNode && hasKey(n, "slow-disk") { // whose delay it has, too
+		verbs = slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "delay" })
+	}
+	verb := r.verb(n, "a fault", verbs)
 	f := sim.Fault{Kind: sim.FaultKindByName(verb), From: process.None, To: process.None}
 	fields := append([]field{{"at", func(n *yaml.Node) { f.At = r.time(n, "at") }}}, r.faultFields(verb, &f)...)
 	required := []string{"at"}
@@ -36,7 +40,7 @@ func (r *reader) fault(n *yaml.Node) sim.Fault {
 		required = append(required, "state")
 	case sim.Forge:
 		required = append(required, "from", "to", "value")
-	case sim.Jump:
+	case sim.Jump, sim.Slow:
 		required = append(required, "by")
 	case sim.SlowDisk:
 		required = append(required, "delay")
@@ -66,11 +70,15 @@ func (r *reader) faultFields(verb string, f *sim.Fault) []field {
 		}
 	case sim.Heal:
 		return []field{{"heal", r.healAll}}
-	case sim.Lose, sim.Repeat:
-		return append(r.ends(&f.From, &f.To),
+	case sim.Lose, sim.Repeat, sim.Slow:
+		fields := append(r.ends(&f.From, &f.To),
 			field{verb, func(n *yaml.Node) { f.Message = r.message(n) }},
 			field{"count", func(n *yaml.Node) { f.Count = r.number(n, "count", 1, maxCount) }},
 			field{"skip", func(n *yaml.Node) { f.Skip = r.number(n, "skip", 1, maxCount) }})
+		if f.Kind == sim.Slow {
+			fields = append(fields, field{"by", func(n *yaml.Node) { f.By = r.offset(n, "by") }})
+		}
+		return fields
 	case sim.Drift:
 		return []field{of, {"ppm", func(n *yaml.Node) { f.Drift = r.number(n, "ppm", -maxDrift, maxDrift) }}}
 	case sim.Corrupt:

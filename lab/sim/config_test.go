@@ -52,7 +52,7 @@ func TestWrongConfigurations(t *testing.T) {
 		{fault(sim.Fault{Kind: sim.Partition, Side: []process.ID{9}}), "side names rank 9, ranks are 0 to 2"},
 		{fault(sim.Fault{Kind: sim.Lose, Message: "TOKEN"}), `central has no message "TOKEN"`},
 		{fault(sim.Fault{Kind: sim.Lose, From: 5}), "link names rank 5"},
-		{fault(sim.Fault{Kind: sim.Jump, By: 1 << 62}), "the clock jumps by 4611686018427387904, it must be within"},
+		{fault(sim.Fault{Kind: sim.Jump, By: 1 << 62}), "by is 4611686018427387904, it must be within"},
 		{fault(sim.Fault{Kind: sim.Corrupt}), "central has no state 0 that a fault may leave"},
 		{fault(sim.Fault{Kind: sim.Forge, Message: "REQUEST"}), "it must have a name and go from one process to another"},
 		{fault(sim.Fault{Kind: sim.Heal, At: -1}), "it happens at -1 for 0"},

@@ -26,7 +26,7 @@ func (w *World) fault(f *Fault) {
 		w.partition(f)
 	case Heal:
 		w.heal(0)
-	case Lose, Repeat:
+	case Lose, Repeat, Slow:
 		loss := *f
 		loss.Count = max(1, loss.Count)
 		w.losses = append(w.losses, loss)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/process"
 )
@@ -54,12 +55,17 @@ const (
 	Forge
 	// SlowDisk sets how long a Save of a process takes (Process, Disk).
 	SlowDisk
+	// Slow lets the next Count messages arrive By later than they would, likewise, or
+	// earlier if By is negative, but not before they are sent. On a link that keeps order
+	// those behind them wait. Several for one message add up (Message, Count, Skip, From,
+	// To, By).
+	Slow
 
 	faultKindEnd
 )
 
 var faultKindNames = [...]string{"", "crash", "crash-in-step", "restart", "pause", "resume",
-	"partition", "heal", "lose", "repeat", "drift", "jump", "corrupt", "forge", "slow-disk"}
+	"partition", "heal", "lose", "repeat", "drift", "jump", "corrupt", "forge", "slow-disk", "delay"}
 
 // String returns the name of the kind in lower case.
 func (k FaultKind) String() string {
@@ -98,13 +104,13 @@ type Fault struct {
 	State int   // Corrupt: its place in the list of Spec.Corruption
 	Value int64 // Forge
 
-	Message  string // Lose, Forge
+	Message  string // Lose, Repeat, Forge, Slow
 	Count    int    // zero: 1
 	Skip     int
 	From, To process.ID
 
 	Drift int              // parts per million
-	By    process.Duration // Jump
+	By    process.Duration // Jump, Slow
 	Disk  Delay            // SlowDisk
 }
 
@@ -121,12 +127,15 @@ func (c *Config) validateFault(f *Fault) error {
 	if f.At < 0 || f.For < 0 || f.At > endOfTime || f.For > endOfTime {
 		return fmt.Errorf("it happens at %d for %d, times must be 0 to %d", f.At, f.For, endOfTime)
 	}
+	if f.By < -endOfTime || f.By > endOfTime {
+		return fmt.Errorf("by is %d, it must be within %d", f.By, endOfTime)
+	}
 	switch f.Kind {
 	case Crash, CrashInStep, Restart, Pause, Resume, Drift, Jump, Corrupt, SlowDisk:
 		return c.validateProcessFault(f)
 	case Partition:
 		return c.validateSide(f.Side)
-	case Lose, Repeat:
+	case Lose, Repeat, Slow:
 		return c.validateLose(f)
 	case Forge:
 		if f.Message == "" || f.From == process.None || f.To == process.None || f.From == f.To {
@@ -151,9 +160,6 @@ func (c *Config) validateProcessFault(f *Fault) error {
 	}
 	if f.Kind == Corrupt && (c.Spec.Corruption == nil || f.State < 0 || f.State >= len(c.Spec.Corruption.States(f.Process, &c.Process))) {
 		return fmt.Errorf("%s has no state %d that a fault may leave", c.Spec.Name, f.State)
-	}
-	if f.By < -endOfTime || f.By > endOfTime {
-		return fmt.Errorf("the clock jumps by %d, it must be within %d", f.By, endOfTime)
 	}
 	return f.Disk.validate("disk")
 }
@@ -186,6 +192,11 @@ func (c *Config) validateLose(f *Fault) error {
 		return fmt.Errorf("%s has no message %q", c.Spec.Name, f.Message)
 	}
 	return nil
+}
+
+// slows reports whether faults let messages arrive later than their links do.
+func (c *Config) slows() bool {
+	return slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Kind == Slow })
 }
 
 func hasMessage(spec *process.Spec, name string) bool {

@@ -81,7 +81,7 @@ func (b *clockBound) measure(top *process.Spec) bool {
 		drift = max(drift, c.Drift, -c.Drift)
 	}
 	for _, f := range cfg.Faults {
-		bounded = bounded && f.Kind != Pause && f.Kind != Lose && f.Kind != Partition
+		bounded = bounded && f.Kind != Pause && f.Kind != Lose && f.Kind != Slow && f.Kind != Partition
 		drift = max(drift, f.Drift, -f.Drift)
 	}
 	b.longest = hi

@@ -121,7 +121,7 @@ func (w *World) heldUpByFaults() bool {
 
 // calm reports whether all links lose nothing and take at most D.
 func (w *World) calm() bool {
-	calm := w.cfg.Links.Link.calm(w.cfg.Links.Delay, w.config.D())
+	calm := !w.cfg.slows() && w.cfg.Links.Link.calm(w.cfg.Links.Delay, w.config.D())
 	for _, o := range w.cfg.Links.Overrides {
 		calm = calm && o.Link.calm(w.cfg.Links.Delay, w.config.D())
 	}

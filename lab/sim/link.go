@@ -37,12 +37,14 @@ type link struct {
 	mean                     process.Duration
 }
 
-func makeLink(l Link, byDefault Delay) link {
+// makeLink returns a link as a run uses it. If messages are slowed by faults, constant
+// delays do not keep them in order.
+func makeLink(l Link, byDefault Delay, slowed bool) link {
 	delay := l.Delay.or(byDefault)
 	made := link{
 		delay: sampler{Delay: delay}, mean: delay.Mean(),
 		drop: makeProbability(l.Drop), duplicate: makeProbability(l.Duplicate), reorder: makeProbability(l.Reorder),
-		fifo: !l.Unordered, ordered: !l.Unordered && delay.kind != constant,
+		fifo: !l.Unordered, ordered: !l.Unordered && (delay.kind != constant || slowed),
 	}
 	made.faulty = made.drop|made.duplicate|made.reorder != 0
 	return made
@@ -50,9 +52,10 @@ func makeLink(l Link, byDefault Delay) link {
 
 func (l *links) init(c *Config) {
 	l.dice = newRandom(c.Seed, streamLinks)
-	l.base = makeLink(c.Links.Link, c.Links.Delay)
+	slowed := c.slows()
+	l.base = makeLink(c.Links.Link, c.Links.Delay, slowed)
 	for i, o := range c.Links.Overrides {
-		l.overrides = append(l.overrides, makeLink(o.Link, c.Links.Delay))
+		l.overrides = append(l.overrides, makeLink(o.Link, c.Links.Delay, slowed))
 		if o.From != process.None && o.To != process.None {
 			l.exact.set(pair(int32(o.From), int32(o.To)), int64(i+1), nil)
 			continue
@@ -144,13 +147,13 @@ func (w *World) post(p, to process.ID, pl int32, departs process.Duration) {
 
 // postFaulty is post where something may go wrong.
 func (w *World) postFaulty(p, to process.ID, pl int32, departs process.Duration, l *link) {
-	repeated := w.isNext(Repeat, p, to, pl)
+	repeated, late := w.isNext(Repeat, p, to, pl), w.late(p, to, pl)
 	if reason := w.lost(p, to, pl, l); reason != "" {
 		w.faults = true
 		w.recordMessage(trace.Drop, pl, to, w.current, reason)
 		return
 	}
-	delay := max(1, l.delay.draw(&w.links.dice))
+	delay := max(1, max(1, l.delay.draw(&w.links.dice))+late)
 	ordered := l.ordered
 	if l.reorder > 0 && w.links.dice.chance(l.reorder) {
 		delay += process.Duration(w.links.dice.below(uint64(4*l.mean) + 1))
@@ -260,13 +263,10 @@ func (w *World) isCut(from, to process.ID) bool {
 
 // isNext reports whether a fault of a kind is for the message, and counts it.
 func (w *World) isNext(kind FaultKind, p, to process.ID, pl int32) bool {
-	l, next := &w.payloads.list[pl], -1
+	next := -1
 	for i := range w.losses {
 		f := &w.losses[i]
-		if f.Kind != kind || (f.From != process.None && f.From != p) || (f.To != process.None && f.To != to) {
-			continue
-		}
-		if f.Message != "" && f.Message != w.cfg.Spec.Message(l.layer, l.kind).Name {
+		if f.Kind != kind || !w.concerns(f, p, to, pl) {
 			continue
 		}
 		if f.Skip > 0 {
@@ -275,12 +275,44 @@ func (w *World) isNext(kind FaultKind, p, to process.ID, pl int32) bool {
 			next = i
 		}
 	}
-	if next < 0 {
+	if next >= 0 {
+		w.count(next)
+	}
+	return next >= 0
+}
+
+// late returns how much later than its link lets it the message arrives. All faults that
+// slow it add up.
+func (w *World) late(p, to process.ID, pl int32) (by process.Duration) {
+	for i := 0; i < len(w.losses); i++ {
+		f := &w.losses[i]
+		switch {
+		case f.Kind != Slow || !w.concerns(f, p, to, pl):
+		case f.Skip > 0:
+			f.Skip--
+		default:
+			by += f.By
+			if w.count(i) {
+				i--
+			}
+		}
+	}
+	return by
+}
+
+// concerns reports whether a fault is for messages such as this one.
+func (w *World) concerns(f *Fault, p, to process.ID, pl int32) bool {
+	l := &w.payloads.list[pl]
+	return (f.From == process.None || f.From == p) && (f.To == process.None || f.To == to) &&
+		(f.Message == "" || f.Message == w.cfg.Spec.Message(l.layer, l.kind).Name)
+}
+
+// count counts a message that a fault was for, and reports whether it was the last.
+func (w *World) count(i int) (last bool) {
+	w.disturbed = w.now
+	if w.losses[i].Count--; w.losses[i].Count > 0 {
 		return false
 	}
-	w.disturbed = w.now
-	if w.losses[next].Count--; w.losses[next].Count <= 0 {
-		w.losses = slices.Delete(w.losses, next, next+1)
-	}
+	w.losses = slices.Delete(w.losses, i, i+1)
 	return true
 }

@@ -173,3 +173,38 @@ func TestLose(t *testing.T) {
 		t.Errorf("some are skipped: %v arrive, want %v", a.seqs, want)
 	}
 }
+
+// What is slowed keeps its place on a link that keeps order, and nowhere else; delays add up.
+func TestSlow(t *testing.T) {
+	third := sim.Fault{Kind: sim.Slow, At: 3 * ms, By: 2 * ms, From: 0, To: 1}
+	delay := sim.Link{Delay: sim.Constant(ms)}
+	loose := sim.Link{Delay: sim.Constant(ms), Unordered: true}
+	for _, test := range []struct {
+		name   string
+		link   sim.Link
+		faults []sim.Fault
+		seqs   []uint64
+		times  []process.Duration
+	}{
+		{"in order", delay, []sim.Fault{third}, []uint64{1, 2, 3, 4, 5}, []process.Duration{2, 3, 6, 6, 6}},
+		{"overtaken", loose, []sim.Fault{third}, []uint64{1, 2, 4, 3, 5}, []process.Duration{2, 3, 5, 6, 6}},
+		{"twice", loose, []sim.Fault{third, {Kind: sim.Slow, At: 3 * ms, By: 5 * ms, From: 0, To: process.None}},
+			[]uint64{1, 2, 4, 5, 3}, []process.Duration{2, 3, 5, 6, 11}},
+		{"the next two", loose, []sim.Fault{{Kind: sim.Slow, Skip: 1, Count: 2, By: 3 * ms, From: process.None, To: process.None}},
+			[]uint64{1, 4, 2, 5, 3}, []process.Duration{2, 5, 6, 6, 7}},
+		{"of another name", delay, []sim.Fault{{Kind: sim.Slow, Message: "REQUEST", By: 3 * ms, From: process.None, To: process.None}},
+			[]uint64{1, 2, 3, 4, 5}, []process.Duration{2, 3, 4, 5, 6}},
+	} {
+		a := notes(t, 5, ms, link(test.link), test.faults...)
+		for i := range test.times {
+			test.times[i] *= ms
+		}
+		if !slices.Equal(a.seqs, test.seqs) || !slices.Equal(a.times, test.times) {
+			t.Errorf("%s: %v arrive at %v, want %v at %v", test.name, a.seqs, a.times, test.seqs, test.times)
+		}
+	}
+	a := notes(t, 2, ms, link(delay), sim.Fault{Kind: sim.Slow, By: -1000 * ms, From: process.None, To: process.None})
+	if want := []process.Duration{ms + 1, 3 * ms}; !slices.Equal(a.times, want) {
+		t.Errorf("a message that is early arrives at %v, want %v", a.times, want)
+	}
+}

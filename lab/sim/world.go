@@ -35,7 +35,7 @@ type World struct {
 	clocks    []clock
 	doomed    []Fault // CrashInStep that have not happened
 	cuts      []cut
-	losses    []Fault // Lose and Repeat that have not happened
+	losses    []Fault // Lose, Repeat and Slow that have not happened
 	oracle    oracle
 
 	timerDice, choiceDice, clientDice, diskDice random

@@ -437,6 +437,38 @@ describe("the lab on the native engine", () => {
     await expect.poll(() => position(page)).toBe(count);
   });
 
+  flow("the head of an arrow is dragged: the message arrives then, and what follows from it changes", native_, async (page) => {
+    await open(page, "1/run/mutex/ricart-agrawala?t=9", 9);
+    await page.click("[data-list] [data-row]");
+    const head = page.getByRole("slider", { name: strings.late.handle });
+    const box = await head.boundingBox();
+    if (!box) throw new Error("the head of the arrow has no place");
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x, y + 90, { steps: 6 });
+    const told = await head.getAttribute("aria-valuetext");
+    expect(told).toMatch(/^[\d.]+ D later$/);
+    await page.mouse.up();
+    await page.waitForFunction(() => location.hash.includes("/~"));
+    await settled(page, 9);
+    await page.click("#tab-source");
+    expect(await page.locator("textarea").inputValue()).toContain(`, delay: REPLY, from: 3, to: 2, by: ${told?.split(" ")[0]}}`);
+    // By keys: one D more, and back.
+    await page.click("#tab-flight");
+    await page.getByRole("slider", { name: strings.late.handle }).focus();
+    await page.keyboard.press("ArrowDown");
+    await expect.poll(() => page.locator(".branches button").count()).toBe(3);
+    await settled(page, 9);
+    await page.keyboard.press("<");
+    await expect.poll(() => page.locator(".branches button").count()).toBe(4);
+    await page.click("#tab-source");
+    await expect.poll(() => page.locator("textarea").inputValue()).toContain("by: -1}");
+    await accessible(page);
+    await page.click(`.act >> text=${strings.source.revert}`);
+    await expect.poll(() => page.locator("textarea").inputValue()).not.toContain("by: -1}");
+  });
+
   flow("a process crashes and restarts by hand; what cannot be done says why", native_, async (page) => {
     await open(page, "1/run/mutex/ricart-agrawala?t=9", 9);
     await page.keyboard.press("3");

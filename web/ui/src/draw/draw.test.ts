@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { flag } from "../engine/protocol";
-import { colours } from "../tokens/tokens";
+import { colours, measures } from "../tokens/tokens";
 import { randomRun, runOf } from "../testing/build";
 import type { Run } from "../lab/run";
+import { delayed } from "../lab/late";
 import { timeText } from "../lab/words";
-import { distance, fit, laneX, segment, type Geometry } from "./geometry";
+import { distance, fit, laneX, segment, timeAt, type Geometry } from "./geometry";
 import { layOut, visible, type Layout } from "./layout";
 import { cursorY, paint, type Scene } from "./paint";
 
@@ -113,6 +114,17 @@ describe("the geometry", () => {
     expect(distance({ x1: 0, y1: 0, x2: 10, y2: 0 }, 5, 3)).toBe(3);
     expect(distance({ x1: 0, y1: 0, x2: 10, y2: 0 }, 13, 4)).toBe(5);
   });
+});
+
+test("a place of the axis has a time, which a dragged arrow keeps in half steps of D", () => {
+  const run = runOf([1, 2], [{ time: 0 }, { time: 1_000_000, process: 1 }, { time: 3_000_000 }], [{ sender: 1, to: 1, end: 2, fate: 1 }]);
+  const layout = layOut(run, "real");
+  const y = (record: number) => layout.y[record - 1] ?? 0;
+  for (const record of [1, 2, 3]) expect(timeAt(layout, y(record), run.head.d)).toBe(run.time[record - 1]);
+  expect(timeAt(layout, (y(2) + y(3)) / 2, run.head.d)).toBeCloseTo(2_000_000);
+  expect(timeAt(layout, y(3) + measures.rowHeight, run.head.d)).toBe(3_000_000 + run.head.d);
+  expect(run.head.d).toBe(1_000_000);
+  expect([3_000_000, 2_300_000, 1_100_000, 0, -9].map((to) => delayed(run, 0, to))).toEqual([2_000_000, 1_500_000, 0, -500_000, -500_000]);
 });
 
 describe("the picture", () => {

@@ -75,6 +75,16 @@ export function senderRank(run: Run, flight: number): number {
   return peer === undefined || peer >= run.labels.length ? (run.receiver[flight] ?? 0) : peer;
 }
 
+/** timeAt returns the time at a place of the axis of real time. Behind the last moment a row is one D. */
+export function timeAt(layout: Layout, y: number, d: number): number {
+  const next = layout.moments.findIndex((moment) => moment.y >= y);
+  const after = layout.moments[next];
+  const before = layout.moments[(next < 0 ? layout.moments.length : next) - 1];
+  if (!before) return after?.time ?? 0;
+  if (!after) return before.time + ((y - before.y) / measures.rowHeight) * d;
+  return before.time + ((y - before.y) / (after.y - before.y)) * (after.time - before.time);
+}
+
 /** distance from a point to a segment. */
 export function distance(s: Segment, x: number, y: number): number {
   const dx = s.x2 - s.x1;

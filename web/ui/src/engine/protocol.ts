@@ -79,6 +79,8 @@ export interface Edit {
   rank?: number;
   ranks?: number[];
   flight?: number;
+  /** How much later a message arrives, in ns. */
+  by?: number;
 }
 
 /** What could happen after a record. */

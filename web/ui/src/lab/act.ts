@@ -1,5 +1,6 @@
-import { flag, type Edit } from "../engine/protocol";
+import { fate, flag, type Edit } from "../engine/protocol";
 import { lab as strings } from "../strings/lab";
+import { delayed } from "./late";
 import type { Lab } from "./lab.svelte";
 
 /** An Action is what can be done to what is selected. */
@@ -19,9 +20,14 @@ export function actionsOf(lab: Lab): Action[] {
   if ("message" in pick) {
     const flight = run.flight(pick.message.sender, run.rank(pick.message.to));
     if (flight === undefined) return [];
+    const arrival = run.time[(run.end[flight] ?? 0) - 1];
+    const arrives = (by: number) => (arrival === undefined || run.fateOf(flight) !== fate.arrived ? 0 : delayed(run, flight, arrival + by * run.head.d));
+    const moved = (by: number, key: string, text: string): Action => ({ key, text, edit: { do: "delay", flight, by: arrives(by) }, why: arrives(by) ? "" : act.notMoved });
     return [
       { key: "x", text: act.lose, edit: { do: "lose", flight }, why: "" },
       { key: "D", text: act.repeat, edit: { do: "repeat", flight }, why: "" },
+      moved(1, ">", act.later),
+      moved(-1, "<", act.earlier),
     ];
   }
   const rank = run.rank(pick.process);

@@ -222,6 +222,7 @@ export const lab = {
       ["c r z", "crash, restart, pause or resume the selected process"],
       ["a e", "its client asks, leaves"],
       ["x D", "lose, repeat the selected message"],
+      ["> <", "the selected message arrives one D later, earlier"],
       ["t T", "choose what happens next; play the rest"],
       ["d", "let the selected message arrive, or take the first turn"],
       ["u U", "undo, redo"],
@@ -251,6 +252,12 @@ export const lab = {
     others: (n: number) => `${n} more ${n === 1 ? "does" : "do"} the same.`,
     repair: "Nearest consistent cut",
     remove: "Remove the cut",
+  },
+
+  late: {
+    handle: "When the message arrives",
+    hint: "Drag the head of the arrow: the message arrives then. The arrow keys move it by one D.",
+    by: (d: number) => (d < 0 ? `${-d} D earlier` : `${d} D later`),
   },
 
   turns: {
@@ -298,6 +305,9 @@ export const lab = {
     release: "release",
     lose: "lose it",
     repeat: "repeat it",
+    later: "1 D later",
+    earlier: "1 D earlier",
+    notMoved: "It has not arrived, or could not arrive then.",
     isDown: (name: string) => `${name} is down.`,
     notDown: (name: string) => `${name} is not down.`,
     isPaused: (name: string) => `${name} is paused already.`,
