@@ -21,3 +21,9 @@ type Idler interface {
 	// Idle reports whether the machine may be forgotten in its present state.
 	Idle() bool
 }
+
+// Bearer is a Machine of an algorithm with one token, the right to enter.
+type Bearer interface {
+	// HasToken reports whether the token is here.
+	HasToken() bool
+}

@@ -70,7 +70,7 @@ service/registry:      algorithm/view internal/wire service/access service/versi
 service/agreement:     internal/wire
 service/founding:
 service/lease:         service/registry
-service/host:          algorithm algorithm/view process service/lease service/registry internal/wire
+service/host:          algorithm algorithm/globalstate algorithm/view process process/property service/lease service/registry internal/wire
 service/replica:       algorithm/view service/agreement service/lease service/registry service/version internal/wire
 service/queue:         service/registry
 service/store:         service/founding internal/wire

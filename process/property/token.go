@@ -1,6 +1,10 @@
 package property
 
-import "github.com/conclave-io/conclave/process"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/process"
+)
 
 // Token is where the one token is: with its holder, or if that is None on its way. A
 // token that its sender repeats is the same one.
@@ -55,4 +59,25 @@ func (t *Token) place(c *process.Config) string {
 		return "with " + c.Text(t.Holder)
 	}
 	return "on its way from " + c.Text(t.From) + " to " + c.Text(t.To)
+}
+
+// Tokens counts the tokens of a state: those at machines and those on their way. It
+// reports that it cannot say if the algorithm promises none, or may send a copy of its
+// token.
+func Tokens(spec *process.Spec, g *process.Global) (n int, known bool) {
+	promises := slices.ContainsFunc(spec.Claims.Properties, func(c process.Claim) bool { return c.Property == process.OneToken })
+	if !promises || g.Config.Option("mode", "") == "acks" {
+		return 0, false
+	}
+	for _, m := range g.Machines {
+		if b, ok := m.(process.Bearer); ok && b.HasToken() {
+			n++
+		}
+	}
+	for _, m := range g.Messages {
+		if decl := spec.Message(m.Layer, m.Type); decl != nil && IsToken(decl.Name) {
+			n++
+		}
+	}
+	return n, true
 }

@@ -6588,6 +6588,394 @@ func (x *ViewResponse) GetGuards() []*GuardState {
 	return nil
 }
 
+type CutRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Prefix        string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutRequest) Reset() {
+	*x = CutRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutRequest) ProtoMessage() {}
+
+func (x *CutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
+func (*CutRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{79}
+}
+
+func (x *CutRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+type CutResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Epoch uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The servers that take part, by id.
+	Members []uint64 `protobuf:"varint,2,rep,packed,name=members,proto3" json:"members,omitempty"`
+	// By name. Locks that no member has needed in the epoch are left out.
+	Locks         []*CutLock `protobuf:"bytes,3,rep,name=locks,proto3" json:"locks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutResponse) Reset() {
+	*x = CutResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutResponse) ProtoMessage() {}
+
+func (x *CutResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
+func (*CutResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *CutResponse) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *CutResponse) GetMembers() []uint64 {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *CutResponse) GetLocks() []*CutLock {
+	if x != nil {
+		return x.Locks
+	}
+	return nil
+}
+
+// CutLock is what a cut has of one lock.
+type CutLock struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Algorithm string                 `protobuf:"bytes,2,opt,name=algorithm,proto3" json:"algorithm,omitempty"`
+	// One for each member, in their order.
+	Machines []*CutMachine `protobuf:"bytes,3,rep,name=machines,proto3" json:"machines,omitempty"`
+	// On their way, by sender, then by receiver, in their order.
+	Messages []*CutMessage `protobuf:"bytes,4,rep,name=messages,proto3" json:"messages,omitempty"`
+	// The algorithm promises one token, and tokens is how many there are at machines and in
+	// messages.
+	OneToken bool   `protobuf:"varint,5,opt,name=one_token,json=oneToken,proto3" json:"one_token,omitempty"`
+	Tokens   uint32 `protobuf:"varint,6,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// What the invariant of the algorithm says is wrong, or empty.
+	Wrong         string `protobuf:"bytes,7,opt,name=wrong,proto3" json:"wrong,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutLock) Reset() {
+	*x = CutLock{}
+	mi := &file_service_api_conclave_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutLock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutLock) ProtoMessage() {}
+
+func (x *CutLock) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutLock.ProtoReflect.Descriptor instead.
+func (*CutLock) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{81}
+}
+
+func (x *CutLock) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CutLock) GetAlgorithm() string {
+	if x != nil {
+		return x.Algorithm
+	}
+	return ""
+}
+
+func (x *CutLock) GetMachines() []*CutMachine {
+	if x != nil {
+		return x.Machines
+	}
+	return nil
+}
+
+func (x *CutLock) GetMessages() []*CutMessage {
+	if x != nil {
+		return x.Messages
+	}
+	return nil
+}
+
+func (x *CutLock) GetOneToken() bool {
+	if x != nil {
+		return x.OneToken
+	}
+	return false
+}
+
+func (x *CutLock) GetTokens() uint32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *CutLock) GetWrong() string {
+	if x != nil {
+		return x.Wrong
+	}
+	return ""
+}
+
+// CutMachine is the state of the algorithm at one member.
+type CutMachine struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Server uint64                 `protobuf:"varint,1,opt,name=server,proto3" json:"server,omitempty"`
+	// False if the member needed no machine yet. The state is then the initial one.
+	Made  bool        `protobuf:"varint,2,opt,name=made,proto3" json:"made,omitempty"`
+	State []*CutField `protobuf:"bytes,3,rep,name=state,proto3" json:"state,omitempty"`
+	// The session that holds the lock at this member, or empty.
+	Holder        []byte `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutMachine) Reset() {
+	*x = CutMachine{}
+	mi := &file_service_api_conclave_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutMachine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutMachine) ProtoMessage() {}
+
+func (x *CutMachine) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutMachine.ProtoReflect.Descriptor instead.
+func (*CutMachine) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{82}
+}
+
+func (x *CutMachine) GetServer() uint64 {
+	if x != nil {
+		return x.Server
+	}
+	return 0
+}
+
+func (x *CutMachine) GetMade() bool {
+	if x != nil {
+		return x.Made
+	}
+	return false
+}
+
+func (x *CutMachine) GetState() []*CutField {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *CutMachine) GetHolder() []byte {
+	if x != nil {
+		return x.Holder
+	}
+	return nil
+}
+
+type CutField struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutField) Reset() {
+	*x = CutField{}
+	mi := &file_service_api_conclave_proto_msgTypes[83]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutField) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutField) ProtoMessage() {}
+
+func (x *CutField) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[83]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutField.ProtoReflect.Descriptor instead.
+func (*CutField) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{83}
+}
+
+func (x *CutField) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CutField) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+// CutMessage is a message on its way between two servers.
+type CutMessage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          uint64                 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint64                 `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutMessage) Reset() {
+	*x = CutMessage{}
+	mi := &file_service_api_conclave_proto_msgTypes[84]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutMessage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutMessage) ProtoMessage() {}
+
+func (x *CutMessage) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[84]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutMessage.ProtoReflect.Descriptor instead.
+func (*CutMessage) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{84}
+}
+
+func (x *CutMessage) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *CutMessage) GetTo() uint64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *CutMessage) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // Seat is the session of a server that guards locks by algorithms.
 type Seat struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -6606,7 +6994,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_service_api_conclave_proto_msgTypes[79]
+	mi := &file_service_api_conclave_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6618,7 +7006,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[79]
+	mi := &file_service_api_conclave_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6631,7 +7019,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{79}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Seat) GetId() []byte {
@@ -6700,7 +7088,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_service_api_conclave_proto_msgTypes[80]
+	mi := &file_service_api_conclave_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6712,7 +7100,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[80]
+	mi := &file_service_api_conclave_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6725,7 +7113,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{80}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -7272,7 +7660,36 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\amembers\x18\x02 \x03(\v2\x11.conclave.v1.SeatR\amembers\x12)\n" +
 	"\x06others\x18\x03 \x03(\v2\x11.conclave.v1.SeatR\x06others\x12 \n" +
 	"\vcoordinator\x18\x04 \x01(\x04R\vcoordinator\x12/\n" +
-	"\x06guards\x18\x05 \x03(\v2\x17.conclave.v1.GuardStateR\x06guards\"\xb9\x01\n" +
+	"\x06guards\x18\x05 \x03(\v2\x17.conclave.v1.GuardStateR\x06guards\"$\n" +
+	"\n" +
+	"CutRequest\x12\x16\n" +
+	"\x06prefix\x18\x01 \x01(\tR\x06prefix\"i\n" +
+	"\vCutResponse\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x18\n" +
+	"\amembers\x18\x02 \x03(\x04R\amembers\x12*\n" +
+	"\x05locks\x18\x03 \x03(\v2\x14.conclave.v1.CutLockR\x05locks\"\xf0\x01\n" +
+	"\aCutLock\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
+	"\talgorithm\x18\x02 \x01(\tR\talgorithm\x123\n" +
+	"\bmachines\x18\x03 \x03(\v2\x17.conclave.v1.CutMachineR\bmachines\x123\n" +
+	"\bmessages\x18\x04 \x03(\v2\x17.conclave.v1.CutMessageR\bmessages\x12\x1b\n" +
+	"\tone_token\x18\x05 \x01(\bR\boneToken\x12\x16\n" +
+	"\x06tokens\x18\x06 \x01(\rR\x06tokens\x12\x14\n" +
+	"\x05wrong\x18\a \x01(\tR\x05wrong\"}\n" +
+	"\n" +
+	"CutMachine\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\x04R\x06server\x12\x12\n" +
+	"\x04made\x18\x02 \x01(\bR\x04made\x12+\n" +
+	"\x05state\x18\x03 \x03(\v2\x15.conclave.v1.CutFieldR\x05state\x12\x16\n" +
+	"\x06holder\x18\x04 \x01(\fR\x06holder\"4\n" +
+	"\bCutField\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"D\n" +
+	"\n" +
+	"CutMessage\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\x04R\x02to\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xb9\x01\n" +
 	"\x04Seat\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12%\n" +
@@ -7342,8 +7759,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\xc9\n" +
-	"\n" +
+	"\x0eENDING_DROPPED\x10\x042\x83\v\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12D\n" +
 	"\n" +
@@ -7365,7 +7781,8 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\aUpgrade\x12\x1b.conclave.v1.UpgradeRequest\x1a\x1c.conclave.v1.UpgradeResponse\x12A\n" +
 	"\x06Access\x12\x1a.conclave.v1.AccessRequest\x1a\x1b.conclave.v1.AccessResponse\x12G\n" +
 	"\bSetGuard\x12\x1c.conclave.v1.SetGuardRequest\x1a\x1d.conclave.v1.SetGuardResponse\x12;\n" +
-	"\x04View\x12\x18.conclave.v1.ViewRequest\x1a\x19.conclave.v1.ViewResponse\x12@\n" +
+	"\x04View\x12\x18.conclave.v1.ViewRequest\x1a\x19.conclave.v1.ViewResponse\x128\n" +
+	"\x03Cut\x12\x17.conclave.v1.CutRequest\x1a\x18.conclave.v1.CutResponse\x12@\n" +
 	"\x06Backup\x12\x1a.conclave.v1.BackupRequest\x1a\x18.conclave.v1.BackupChunk0\x01B1Z/github.com/conclave-io/conclave/service/api;apib\x06proto3"
 
 var (
@@ -7381,7 +7798,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -7468,8 +7885,14 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*AccessResponse)(nil),        // 82: conclave.v1.AccessResponse
 	(*ViewRequest)(nil),           // 83: conclave.v1.ViewRequest
 	(*ViewResponse)(nil),          // 84: conclave.v1.ViewResponse
-	(*Seat)(nil),                  // 85: conclave.v1.Seat
-	(*GuardState)(nil),            // 86: conclave.v1.GuardState
+	(*CutRequest)(nil),            // 85: conclave.v1.CutRequest
+	(*CutResponse)(nil),           // 86: conclave.v1.CutResponse
+	(*CutLock)(nil),               // 87: conclave.v1.CutLock
+	(*CutMachine)(nil),            // 88: conclave.v1.CutMachine
+	(*CutField)(nil),              // 89: conclave.v1.CutField
+	(*CutMessage)(nil),            // 90: conclave.v1.CutMessage
+	(*Seat)(nil),                  // 91: conclave.v1.Seat
+	(*GuardState)(nil),            // 92: conclave.v1.GuardState
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	10,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -7550,55 +7973,61 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	79,  // 75: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
 	80,  // 76: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
 	81,  // 77: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
-	85,  // 78: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	85,  // 79: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	86,  // 80: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	31,  // 81: conclave.v1.Seat.home:type_name -> conclave.v1.Home
-	6,   // 82: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,   // 83: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	27,  // 84: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10,  // 85: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	29,  // 86: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	37,  // 87: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	42,  // 88: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	24,  // 89: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	46,  // 90: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	48,  // 91: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	55,  // 92: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	57,  // 93: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	59,  // 94: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	65,  // 95: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	51,  // 96: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	53,  // 97: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	71,  // 98: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
-	69,  // 99: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	83,  // 100: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	67,  // 101: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,   // 102: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,   // 103: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28,  // 104: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21,  // 105: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30,  // 106: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	38,  // 107: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	43,  // 108: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25,  // 109: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	47,  // 110: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	49,  // 111: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	56,  // 112: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	58,  // 113: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	64,  // 114: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	66,  // 115: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	52,  // 116: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	54,  // 117: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	82,  // 118: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
-	70,  // 119: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	84,  // 120: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	68,  // 121: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	102, // [102:122] is the sub-list for method output_type
-	82,  // [82:102] is the sub-list for method input_type
-	82,  // [82:82] is the sub-list for extension type_name
-	82,  // [82:82] is the sub-list for extension extendee
-	0,   // [0:82] is the sub-list for field type_name
+	91,  // 78: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	91,  // 79: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	92,  // 80: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	87,  // 81: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
+	88,  // 82: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
+	90,  // 83: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
+	89,  // 84: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
+	31,  // 85: conclave.v1.Seat.home:type_name -> conclave.v1.Home
+	6,   // 86: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,   // 87: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	27,  // 88: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10,  // 89: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	29,  // 90: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	37,  // 91: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	42,  // 92: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	24,  // 93: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	46,  // 94: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	48,  // 95: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	55,  // 96: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	57,  // 97: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	59,  // 98: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	65,  // 99: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	51,  // 100: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	53,  // 101: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	71,  // 102: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
+	69,  // 103: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	83,  // 104: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	85,  // 105: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
+	67,  // 106: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,   // 107: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,   // 108: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28,  // 109: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21,  // 110: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30,  // 111: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	38,  // 112: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	43,  // 113: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25,  // 114: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	47,  // 115: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	49,  // 116: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	56,  // 117: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	58,  // 118: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	64,  // 119: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	66,  // 120: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	52,  // 121: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	54,  // 122: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	82,  // 123: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
+	70,  // 124: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	84,  // 125: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	86,  // 126: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
+	68,  // 127: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	107, // [107:128] is the sub-list for method output_type
+	86,  // [86:107] is the sub-list for method input_type
+	86,  // [86:86] is the sub-list for extension type_name
+	86,  // [86:86] is the sub-list for extension extendee
+	0,   // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -7647,7 +8076,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   81,
+			NumMessages:   87,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

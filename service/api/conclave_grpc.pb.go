@@ -43,6 +43,7 @@ const (
 	Conclave_Access_FullMethodName        = "/conclave.v1.Conclave/Access"
 	Conclave_SetGuard_FullMethodName      = "/conclave.v1.Conclave/SetGuard"
 	Conclave_View_FullMethodName          = "/conclave.v1.Conclave/View"
+	Conclave_Cut_FullMethodName           = "/conclave.v1.Conclave/Cut"
 	Conclave_Backup_FullMethodName        = "/conclave.v1.Conclave/Backup"
 )
 
@@ -127,6 +128,12 @@ type ConclaveClient interface {
 	SetGuard(ctx context.Context, in *SetGuardRequest, opts ...grpc.CallOption) (*SetGuardResponse, error)
 	// View returns which servers guard locks by algorithms, and what guards which prefix.
 	View(ctx context.Context, in *ViewRequest, opts ...grpc.CallOption) (*ViewResponse, error)
+	// Cut returns a consistent cut through the locks whose names start with a prefix and that
+	// algorithms guard: the state of each machine, and the messages between them. A member of
+	// the view records it; any server takes the call. It fails with ABORTED if the members
+	// change again and again, with INVALID_ARGUMENT if there are too many locks, and with
+	// NOT_FOUND if no algorithm guards any of them.
+	Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error)
 	// Backup returns the state of the cluster at one moment as a file, in chunks:
 	// what a new cluster can begin from. Any server takes the call, and passes it
 	// to the leader.
@@ -355,6 +362,16 @@ func (c *conclaveClient) View(ctx context.Context, in *ViewRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *conclaveClient) Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CutResponse)
+	err := c.cc.Invoke(ctx, Conclave_Cut_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *conclaveClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[4], Conclave_Backup_FullMethodName, cOpts...)
@@ -455,6 +472,12 @@ type ConclaveServer interface {
 	SetGuard(context.Context, *SetGuardRequest) (*SetGuardResponse, error)
 	// View returns which servers guard locks by algorithms, and what guards which prefix.
 	View(context.Context, *ViewRequest) (*ViewResponse, error)
+	// Cut returns a consistent cut through the locks whose names start with a prefix and that
+	// algorithms guard: the state of each machine, and the messages between them. A member of
+	// the view records it; any server takes the call. It fails with ABORTED if the members
+	// change again and again, with INVALID_ARGUMENT if there are too many locks, and with
+	// NOT_FOUND if no algorithm guards any of them.
+	Cut(context.Context, *CutRequest) (*CutResponse, error)
 	// Backup returns the state of the cluster at one moment as a file, in chunks:
 	// what a new cluster can begin from. Any server takes the call, and passes it
 	// to the leader.
@@ -525,6 +548,9 @@ func (UnimplementedConclaveServer) SetGuard(context.Context, *SetGuardRequest) (
 }
 func (UnimplementedConclaveServer) View(context.Context, *ViewRequest) (*ViewResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method View not implemented")
+}
+func (UnimplementedConclaveServer) Cut(context.Context, *CutRequest) (*CutResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Cut not implemented")
 }
 func (UnimplementedConclaveServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupChunk]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -856,6 +882,24 @@ func _Conclave_View_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Conclave_Cut_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CutRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).Cut(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_Cut_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).Cut(ctx, req.(*CutRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Conclave_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -933,6 +977,10 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "View",
 			Handler:    _Conclave_View_Handler,
+		},
+		{
+			MethodName: "Cut",
+			Handler:    _Conclave_Cut_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

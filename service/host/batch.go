@@ -17,6 +17,7 @@ const (
 	frameHandover = 4 // last, message
 	frameAdopted  = 5
 	frameRefused  = 6
+	frameCut      = 7 // prefix, message of a recorder
 )
 
 // maxBatch is how many bytes of frames one batch has, if it has more than one frame.
@@ -59,15 +60,15 @@ func decodeBatch(src []byte) (b batch, err error) {
 // frame is one frame. Name and message borrow.
 type frame struct {
 	kind    byte
-	name    []byte
-	message []byte // frameLock: by the codec of the algorithm; frameHandover: a part of a home
+	name    []byte // frameCut: a prefix
+	message []byte // frameLock, frameCut: by the codec of the algorithm; frameHandover: a part of a home
 	last    bool   // frameHandover: no other part comes
 }
 
 func (f *frame) append(dst []byte) []byte {
 	dst = append(dst, f.kind)
 	switch f.kind {
-	case frameLock, frameWake:
+	case frameLock, frameWake, frameCut:
 		dst = wire.AppendBytes(dst, f.name)
 	case frameHandover:
 		dst = wire.AppendBool(dst, f.last)
@@ -78,7 +79,7 @@ func (f *frame) append(dst []byte) []byte {
 func decodeFrame(src []byte) (f frame, err error) {
 	r := wire.NewReader(src)
 	switch f.kind = r.Byte(); f.kind {
-	case frameLock:
+	case frameLock, frameCut:
 		f.name = r.Bytes()
 		f.message = r.Rest()
 	case frameWake:

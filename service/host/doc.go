@@ -55,6 +55,9 @@
 //	    aside counts if and only if the log says so: it is taken over at that START, before
 //	    anything is entered again. Who may be an heir does not close its seat before it
 //	    knows. If there is no heir after all, the home goes on.
+//	C1  a cut of the machines of names is recorded by the machine of algorithm/globalstate:
+//	    its markers are frames among the others, so the links of an epoch give them the
+//	    order that they need. A START ends what is under way: its asker may try again.
 //
 // # Duties of the caller
 //

@@ -68,6 +68,8 @@ type Output struct {
 	Gone string
 	// Left says that the server has no seat and wants none, after Leave.
 	Left bool
+	// Cuts are those that have ended, one way or another.
+	Cuts []CutEnd
 	// More says that names wait to be looked after: call Tick soon.
 	More bool
 	// Err is the assertion that failed. The host does nothing any more.
@@ -120,6 +122,10 @@ type Host struct {
 	replies []Reply
 	bad     []uint64
 	gone    string
+
+	cuts      recorder
+	cutNumber uint64
+	cutEnds   []CutEnd
 
 	entries, messages uint64             // counted for people
 	counts            map[string]*Counts // by prefix
@@ -222,6 +228,7 @@ func (h *Host) Output() *Output {
 	o.Seat, o.Report, o.Enter = h.orders(), h.report(), h.enters()
 	o.Close, h.bad = h.bad, o.Close[:0]
 	o.Gone, h.gone = h.gone, ""
+	o.Cuts, h.cutEnds = h.cutEnds, nil
 	o.Left, o.More = h.leaving == left, len(h.todo) > 0
 	return o
 }

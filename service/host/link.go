@@ -280,6 +280,8 @@ func (h *Host) frame(from process.ID, data []byte) error {
 	case frameRefused:
 		h.onRefused(from)
 		return nil
+	case frameCut:
+		return h.onCut(from, &f)
 	}
 	in := h.instance(string(f.name))
 	if in.space == nil {
@@ -296,6 +298,7 @@ func (h *Host) frame(from process.ID, data []byte) error {
 	if h.message.From != from || h.message.To != h.member.Rank() {
 		return fmt.Errorf("host: a message from %d to %d comes from %d to %d", h.message.From, h.message.To, from, h.member.Rank())
 	}
+	h.pass(from, data, in.name)
 	h.deliver(in)
 	return nil
 }

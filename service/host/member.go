@@ -82,6 +82,7 @@ func (h *Host) abandon(why string) {
 
 // discard throws everything of a seat away.
 func (h *Host) discard() {
+	h.endCuts()
 	h.seated, h.logged, h.overflow = false, false, false
 	clear(h.names)
 	h.local = list{}
@@ -98,6 +99,7 @@ func (h *Host) discard() {
 // start is M1: the epoch begins with neither machines, timers nor frames. What clients
 // hold or wait for is left.
 func (h *Host) start(s *view.Log) {
+	h.endCuts()
 	h.spaces = nil
 	for i := range s.Guards {
 		if g := &s.Guards[i]; g.Use.Live() && !g.New {

@@ -23,6 +23,7 @@ const (
 	hostMember   = "service/host/member.go"
 	homeFile     = "service/host/home.go"
 	leaveFile    = "service/host/leave.go"
+	cutFile      = "service/host/cut.go"
 )
 
 func one(file, old, new string) []mutation.Edit {
@@ -99,6 +100,23 @@ var mutants = []mutant{
 		one("service/host/adopt.go", "in.state.Held, in.state.Wanted = h.home.reg.Demand(name)", "_, in.state.Wanted = h.home.reg.Demand(name)")},
 	{"handed-over-while-granted", "A home that hands over tells grants that are not in what it has handed over.",
 		one("service/host/seat.go", " || h.leaving != stays\n", "\n")},
+	{"marker-overtakes", "A marker overtakes a frame that waits for a lane.",
+		one(linkFile, "	l.add(h.scratch)\n", `	l.add(h.scratch)
+	if at := len(l.ends) - 2; f.kind == frameCut && at >= max(l.out, l.skip) {
+		before, frame := l.start(at), l.ends[at]-l.start(at)
+		l.frames = append(append(append([]byte{}, l.frames[:before]...), l.frames[l.ends[at]:]...), l.frames[before:l.ends[at]]...)
+		l.ends[at] = len(l.frames) - frame
+	}
+`)},
+	{"recorded-late", "The state of a member is recorded when all markers have come.",
+		[]mutation.Edit{
+			{File: cutFile, Old: "	if m.Type == cutMarker && !slices.ContainsFunc(r.open, func(x recording) bool { return x.asker == m.Subject && x.number == m.Seq }) {", New: "	if m.Type == cutMarker {"},
+			{File: "algorithm/globalstate/globalstate.go", Old: "	m.recordings = slices.Delete(m.recordings, i, i+1)\n", New: "	m.recordings = slices.Delete(m.recordings, i, i+1)\n	r.state = m.observe()\n"},
+		}},
+	{"in-flight-not-recorded", "What arrives between the state and the marker of its sender is not recorded.",
+		one(linkFile, "	h.pass(from, data, in.name)\n", "")},
+	{"recorded-once", "The second cut of an epoch has the states of the first.",
+		one(cutFile, "	h.cuts.census = c\n", "	if h.cuts.census.list == nil {\n		h.cuts.census = c\n	}\n")},
 }
 
 // TestMutants sees to it that each mistake can be made. With LONG set it builds each, and
@@ -127,7 +145,7 @@ func (m *mutant) find(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	// A mistake may make a host send for ever: in 8 GB at most.
-	bounded := []string{"-c", `ulimit -v 8000000 && exec "$0" "$@"`, binary, "-test.run=^(TestSchedules|TestDeadlines)$", "-seeds=5000"}
+	bounded := []string{"-c", `ulimit -v 8000000 && exec "$0" "$@"`, binary, "-test.run=^(TestSchedules|TestDeadlines|TestCuts)$", "-seeds=5000"}
 	text, err := exec.Command("sh", bounded...).CombinedOutput()
 	if err == nil || !strings.Contains(string(text), "seed ") || strings.Contains(string(text), "out of memory") {
 		t.Errorf("%s\nit is not found: %v\n%s", m.why, err, text)

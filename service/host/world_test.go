@@ -31,6 +31,8 @@ type world struct {
 	tells   bool
 	trace   *strings.Builder // if it tells
 	bad     string           // what was violated
+	cutter  *cutter          // nil: no cuts are asked for
+	ended   []CutEnd
 
 	entries, starts, heirs int
 }
@@ -212,6 +214,10 @@ func (w *world) carryOut(s *server) {
 				w.say("%d -> %d %s", s.id, b.Server, describe(b.Data))
 			}
 		}
+	}
+	for i := range o.Cuts {
+		w.ended = append(w.ended, o.Cuts[i])
+		w.cutter.judge(w, s, &o.Cuts[i])
 	}
 	gone, enter, left, lanes, commands := o.Gone, o.Enter, o.Left, slices.Clone(o.Close), slices.Clone(o.Seat)
 	for _, r := range slices.Clone(o.Replies) {
@@ -578,7 +584,7 @@ func describe(data []byte) string {
 		if err != nil {
 			return text + err.Error()
 		}
-		text += fmt.Sprintf(" %s(%s)%x", []string{"", "LOCK", "WAKE", "RESUMED", "HANDOVER", "ADOPTED", "REFUSED"}[f.kind], f.name, f.message)
+		text += fmt.Sprintf(" %s(%s)%x", []string{"", "LOCK", "WAKE", "RESUMED", "HANDOVER", "ADOPTED", "REFUSED", "CUT"}[f.kind], f.name, f.message)
 	}
 	return text
 }
@@ -608,6 +614,7 @@ func (w *world) step() {
 		return
 	}
 	w.tryAgain(s)
+	w.cutter.ask(w, s)
 	p := place{w.random.IntN(len(s.open)), names[w.random.IntN(len(names))]}
 	switch k := w.random.IntN(400 + w.calm); {
 	case k < 130, k >= 400 && k%2 == 0:

@@ -44,6 +44,7 @@ type live struct {
 	wake chan struct{} // has a token when the ticker has something to do
 	mine chan struct{} // has a token when orders for the leader wait that this server is
 	left chan struct{} // is closed when this server has no seat and wants none, and when its host has failed
+	turn chan struct{} // holds a token while a cut is under way
 
 	mu      sync.Mutex
 	host    *host.Host
@@ -51,10 +52,11 @@ type live struct {
 	lanes   map[uint64]*transport.Lane
 	clients map[uint64]Client
 	numbers uint64
-	orders  []seatOrders // for this server as the leader
-	busy    bool         // the host is not idle
-	failed  bool         // an assertion of it failed
-	over    sync.Once    // closes left
+	orders  []seatOrders                  // for this server as the leader
+	cuts    map[uint64]chan<- host.CutEnd // by the number of the host; each takes one
+	busy    bool                          // the host is not idle
+	failed  bool                          // an assertion of it failed
+	over    sync.Once                     // closes left
 }
 
 func newLive(n *Node) *live {
@@ -62,8 +64,8 @@ func newLive(n *Node) *live {
 	rand.Read(seed[:]) // never fails: crypto/rand ends the program instead
 	name, _ := os.Hostname()
 	return &live{
-		node: n, wake: make(chan struct{}, 1), mine: make(chan struct{}, 1), left: make(chan struct{}),
-		lanes: make(map[uint64]*transport.Lane), clients: make(map[uint64]Client),
+		node: n, wake: make(chan struct{}, 1), mine: make(chan struct{}, 1), left: make(chan struct{}), turn: make(chan struct{}, 1),
+		lanes: make(map[uint64]*transport.Lane), clients: make(map[uint64]Client), cuts: make(map[uint64]chan<- host.CutEnd),
 		host: host.New(host.Config{
 			Server: n.cfg.ID, Seed: binary.NativeEndian.Uint64(seed[:]), Lease: int64(n.cfg.ViewLease),
 			Host: name[:min(len(name), registry.MaxText)], PID: int64(os.Getpid()),
@@ -84,6 +86,7 @@ func (l *live) end() {
 	defer l.mu.Unlock()
 	l.net = nil
 	l.depose()
+	l.failCuts(ErrStopped)
 }
 
 func (l *live) depose() {
@@ -158,6 +161,7 @@ func (l *live) carryOut() {
 		}
 		l.send(out)
 		l.reply(out.Replies)
+		l.endCuts(out.Cuts)
 		if len(out.Seat) > 0 {
 			l.order(ordersOf(slices.Clone(out.Seat), out.Report))
 		}
@@ -239,6 +243,7 @@ func (l *live) fail(err error) {
 		return
 	}
 	l.failed, l.busy = true, false
+	l.failCuts(ErrNotMember)
 	l.over.Do(func() { close(l.left) })
 	l.node.log.Error("algorithms guard no names at this server any more: an assertion failed; restart it, and report this", "err", err)
 	l.net.CarryFrames(false)

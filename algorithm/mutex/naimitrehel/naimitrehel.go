@@ -247,3 +247,6 @@ func (m *machine) Fields(f *process.Fields) {
 	f.ID("next", &m.next)
 	f.Fence("fence", &m.fence)
 }
+
+// HasToken reports whether the token is here.
+func (m *machine) HasToken() bool { return m.here }

@@ -332,3 +332,6 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Fence("fence", &m.fence)
 	f.IDs("failed", &m.failed)
 }
+
+// HasToken reports whether the token is here.
+func (m *machine) HasToken() bool { return m.tok != noToken }

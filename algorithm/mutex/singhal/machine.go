@@ -254,3 +254,6 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Uints("TSN", &m.tsn)
 	f.Fence("fence", &m.fence)
 }
+
+// HasToken reports whether the token is here.
+func (m *machine) HasToken() bool { return m.state == executing || m.state == holding }

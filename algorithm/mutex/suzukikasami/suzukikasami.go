@@ -331,3 +331,6 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Array("LN", m.ln)
 	f.IDs("Q", &m.queue)
 }
+
+// HasToken reports whether the token is here.
+func (m *machine) HasToken() bool { return m.has }

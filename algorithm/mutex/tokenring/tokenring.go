@@ -308,3 +308,6 @@ func (m *machine) Fields(f *process.Fields) {
 }
 
 func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed, p) }
+
+// HasToken reports whether the token is here.
+func (m *machine) HasToken() bool { return m.has }

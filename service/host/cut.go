@@ -1,0 +1,294 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/algorithm/globalstate"
+	"github.com/conclave-io/conclave/process"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// What a cut has at most: names, and for each server bytes of states and, once more, of
+// messages that were on their way to it.
+const (
+	maxCutNames = 1000
+	maxCutBytes = 256 << 10
+)
+
+// Why there is no cut.
+var (
+	// ErrOut: this server takes no part in the view.
+	ErrOut = errors.New("host: this server takes no part in the view")
+	// ErrEpochOver: another epoch has begun meanwhile. It can be tried again.
+	ErrEpochOver = errors.New("host: another epoch began before the cut was complete")
+)
+
+// CutSizeError is the error of a cut that has more than a cut may have.
+type CutSizeError struct{ Prefix string }
+
+func (e *CutSizeError) Error() string {
+	return fmt.Sprintf("more than %d locks start with %q, or too much is on its way between their machines; use a longer prefix", maxCutNames, e.Prefix)
+}
+
+// The messages of the recorder that a host looks at.
+var (
+	cutCarry    = cutType("CARRY")
+	cutMarker   = cutType("MARKER")
+	cutPart     = cutType("PART")
+	cutRecorded = cutType("RECORDED")
+)
+
+func cutType(name string) process.Type {
+	i := slices.IndexFunc(globalstate.Spec.Messages, func(m process.MessageSpec) bool { return m.Name == name })
+	return process.Type(i + 1)
+}
+
+// What is carried past the recorder while it records: a frame, or word that there were
+// too many of them.
+const (
+	carriedFrame process.Type = iota + 1
+	carriedTooMuch
+)
+
+// recorder records cuts in one epoch. What to record when, and what was on its way, is
+// decided by the machine of algorithm/globalstate. It needs links that keep the order and
+// lose and repeat nothing: those of an epoch do (L1, L3), over any number of lanes. What
+// it records of a member are the machines of names, as one layer above it.
+type recorder struct {
+	machine process.Machine // nil: there was no cut in this epoch
+	codec   *process.Codec
+	config  process.Config
+	message process.Message
+	fx      process.Effects
+	census  census
+	open    []recording // under way at this member
+	bytes   int         // of frames that were recorded since none was under way
+	asked   *asked      // the cut that this server asked for, or nil
+}
+
+// recording is one that this member has recorded its state for. Frames are recorded until
+// the markers of all others have come.
+type recording struct {
+	asker  process.ID
+	number uint64
+	prefix string
+	over   bool // too much was on its way
+}
+
+// asked is a cut that lacks parts.
+type asked struct {
+	number  uint64 // for the caller
+	seq     uint64 // of those that this member asked for in the epoch
+	prefix  string
+	parts   [][]byte // by rank
+	missing int
+}
+
+// CutEnd is what became of a cut that was asked for.
+type CutEnd struct {
+	Number uint64
+	Cut    *Cut
+	Err    error
+}
+
+// Cut asks for a consistent cut of the machines of the names under a prefix. Output says
+// by the number what became of it. Who asks again before that gives up what was asked for.
+func (h *Host) Cut(now int64, prefix string) (number uint64, err error) {
+	defer h.guard()
+	if h.output.Err != nil {
+		return 0, h.output.Err
+	}
+	h.begin(now)
+	if h.member.Rank() == process.None {
+		return 0, ErrOut
+	}
+	h.cutNumber++
+	r := h.recorder()
+	r.asked = &asked{number: h.cutNumber, prefix: prefix, parts: make([][]byte, r.config.N), missing: r.config.N}
+	h.takeCensus(prefix)
+	h.record(&process.Event{Kind: process.Record}, prefix)
+	h.finish()
+	return h.cutNumber, nil
+}
+
+// recorder returns that of the epoch.
+func (h *Host) recorder() *recorder {
+	r := &h.cuts
+	if r.machine == nil {
+		r.config = process.Config{N: len(h.member.Members)}
+		r.codec = process.NewCodec(globalstate.Spec, r.config.N)
+		r.machine = globalstate.Spec.New(h.member.Rank(), &r.config)
+		r.machine.(process.Observer).Observe([]process.Machine{&r.census})
+	}
+	return r
+}
+
+// endCuts gives up what was recorded: the epoch is over.
+func (h *Host) endCuts() {
+	if a := h.cuts.asked; a != nil {
+		h.cutEnds = append(h.cutEnds, CutEnd{Number: a.number, Err: ErrEpochOver})
+	}
+	h.cuts = recorder{}
+}
+
+// record gives the recorder an event, which may be the first of a recording of names under
+// that prefix, and does what it asks for. Between the state that it records and the marker
+// that it sends nothing else is sent.
+func (h *Host) record(ev *process.Event, prefix string) {
+	r := &h.cuts
+	r.fx.Begin(h.member.Rank(), nil)
+	r.machine.Step(ev, &r.fx)
+	for i := range r.fx.Len() {
+		e := r.fx.At(i)
+		switch e.Kind {
+		case process.EffectSend:
+			h.postCut(r.fx.Message(e), prefix)
+		case process.EffectBroadcast:
+			m := *r.fx.Message(e)
+			for to := range process.ID(r.config.N) {
+				if m.To = to; to != m.From {
+					h.postCut(&m, prefix)
+				}
+			}
+		case process.EffectDeliver:
+			h.recorded(r.fx.Message(e), prefix)
+		}
+	}
+}
+
+// postCut sends a message of the recorder.
+func (h *Host) postCut(m *process.Message, prefix string) {
+	r := &h.cuts
+	if m.Type == cutPart {
+		r.end(m)
+	}
+	h.body = r.codec.Append(h.body[:0], m)
+	h.send(m.To, &frame{kind: frameCut, name: []byte(prefix), message: h.body})
+}
+
+// recorded takes what the recorder reports: a state was recorded here, or a part has come.
+func (h *Host) recorded(m *process.Message, prefix string) {
+	r := &h.cuts
+	switch {
+	case m.Layer != 0: // a frame, which its machine is given by the host
+	case m.Type == cutRecorded:
+		r.open = append(r.open, recording{m.Subject, m.Seq, prefix, false})
+		if m.Subject == h.member.Rank() {
+			r.asked.seq = m.Seq
+		}
+	case m.Type == cutPart:
+		if m.From == h.member.Rank() {
+			r.end(m)
+		}
+		h.collect(m)
+	}
+}
+
+// end notes that what was on its way to this member has come.
+func (r *recorder) end(part *process.Message) {
+	r.open = slices.DeleteFunc(r.open, func(x recording) bool { return x.asker == part.Subject && x.number == part.Seq })
+	if len(r.open) == 0 {
+		r.bytes = 0
+	}
+}
+
+// onCut takes a message of the recorder of a member.
+func (h *Host) onCut(from process.ID, f *frame) error {
+	r := h.recorder()
+	m := &r.message
+	if err := r.codec.Decode(f.message, m); err != nil {
+		return err
+	}
+	if m.From != from || m.To != h.member.Rank() || m.Type == cutCarry || m.Type == cutRecorded {
+		return fmt.Errorf("host: a message of type %d from %d to %d for a cut comes from %d to %d", m.Type, m.From, m.To, from, h.member.Rank())
+	}
+	prefix := string(f.name)
+	if m.Type == cutMarker && !slices.ContainsFunc(r.open, func(x recording) bool { return x.asker == m.Subject && x.number == m.Seq }) {
+		h.takeCensus(prefix)
+	}
+	h.record(&process.Event{Kind: process.Deliver, Message: m}, prefix)
+	return nil
+}
+
+// pass shows the recorder a frame for the machine of a name, before that takes it. When too
+// much was recorded, all recordings under way are told so instead.
+func (h *Host) pass(from process.ID, data []byte, name string) {
+	r := &h.cuts
+	if !slices.ContainsFunc(r.open, func(x recording) bool { return !x.over && strings.HasPrefix(name, x.prefix) }) {
+		return
+	}
+	inner := process.Message{Layer: 1, Type: carriedFrame, From: from, To: h.member.Rank(), Data: data}
+	if r.bytes += len(data); r.bytes > maxCutBytes {
+		inner.Type, inner.Data = carriedTooMuch, nil
+		for i := range r.open {
+			r.open[i].over = true
+		}
+	}
+	carry := process.Message{Type: cutCarry, From: from, To: inner.To, Data: inner.AppendRaw(nil)}
+	h.record(&process.Event{Kind: process.Deliver, Message: &carry}, "")
+}
+
+// census is the layer above the recorder: the machines under a prefix at one member, as
+// they were counted last.
+type census struct {
+	list []counted
+	more bool // there are more than a cut may have
+}
+
+// counted is a name of which a member has a machine, or which is held or waited for there.
+type counted struct {
+	name, holder []byte
+	made         bool
+	state        []byte // of the machine, if there is one
+}
+
+// Step is never called: the host steps the machines.
+func (*census) Step(*process.Event, *process.Effects) {}
+
+// Fields names what was counted.
+func (c *census) Fields(f *process.Fields) {
+	process.List(f, "names", &c.list, func(f *process.Fields, n *counted) {
+		f.Bytes("name", &n.name)
+		f.Bytes("holder", &n.holder)
+		f.Bool("made", &n.made)
+		f.Bytes("state", &n.state)
+	})
+	f.Bool("more", &c.more)
+}
+
+// takeCensus counts the names under a prefix.
+func (h *Host) takeCensus(prefix string) {
+	names := slices.Sorted(maps.Keys(h.names))
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, prefix) || h.spaceOf(name) == nil || !h.made(h.names[name]) && !h.names[name].state.Held && !h.names[name].state.Wanted
+	})
+	c, bytes := census{}, 0
+	for _, name := range names {
+		in := h.names[name]
+		n := counted{name: []byte(name), holder: h.holder(name), made: h.made(in)}
+		if n.made {
+			n.state = process.AppendState(nil, in.machine)
+		}
+		bytes += len(n.name) + len(n.state)
+		if c.more = len(c.list) >= maxCutNames || bytes > maxCutBytes; c.more {
+			break
+		}
+		c.list = append(c.list, n)
+	}
+	h.cuts.census = c
+}
+
+// made reports whether a name has a machine in the present epoch.
+func (h *Host) made(in *instance) bool { return in.machine != nil && in.epoch == h.member.Epoch }
+
+// holder returns the session that holds a name here, or nothing.
+func (h *Host) holder(name string) []byte {
+	if res, known, _ := h.home.reg.Explain(registry.Lock, name, 0); known && len(res.Holders) > 0 {
+		return res.Holders[0].Session[:]
+	}
+	return nil
+}
