@@ -26,6 +26,7 @@ var commands = []func(*app) *cobra.Command{
 	newUpgrade,
 	newNamespace,
 	newView,
+	newCut,
 	newSnapshot,
 	newLocks,
 	newElections,

@@ -91,7 +91,7 @@ func (c *cluster) tenant(id uint64) *tenant {
 func (x *tenant) do(c registry.Command) registry.Result {
 	x.sequence++
 	sequence := x.sequence
-	c.Session, c.Sequence = x.session, sequence
+	c.Session, c.Sequence, c.Low = x.session, sequence, sequence
 	_ = x.conn.Submit(x.t.Context(), []registry.Command{c})
 	renew := time.NewTicker(50 * time.Millisecond)
 	defer renew.Stop()

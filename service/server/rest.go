@@ -68,6 +68,7 @@ func (s *Server) routeServers(mux *http.ServeMux) {
 	mux.HandleFunc("GET /v1/upgrade", s.timed("upgrade", s.getUpgrade))
 	mux.HandleFunc("POST /v1/upgrade", s.timed("upgrade", s.postUpgrade))
 	mux.HandleFunc("GET /v1/view", s.timed("view", s.getView))
+	mux.HandleFunc("GET /v1/cut", s.timed("cut", s.getCut))
 	mux.HandleFunc("POST /v1/guards", s.timed("set_guard", s.postGuards))
 	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))
 	mux.HandleFunc("POST /v1/leader", s.timed("leader", s.postLeader))

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/host"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// Cut returns a consistent cut through the locks under a prefix that algorithms guard.
+func (s service) Cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
+	defer s.metrics.call("cut", time.Now())
+	return s.cut(ctx, req)
+}
+
+func (s *Server) cut(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	if len(req.GetPrefix()) > registry.MaxName {
+		return nil, status.Errorf(codes.InvalidArgument, "prefix: %d bytes: must be at most %d", len(req.GetPrefix()), registry.MaxName)
+	}
+	if !s.lists(ctx, req.GetPrefix()) {
+		return nil, status.Errorf(codes.NotFound, "no algorithm guards locks that start with %q", req.GetPrefix())
+	}
+	cut, err := s.node.Cut(ctx, req.GetPrefix())
+	var size *host.CutSizeError
+	switch {
+	case err == nil:
+		return cutResponse(cut), nil
+	case errors.As(err, &size):
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	case errors.Is(err, node.ErrCutAborted):
+		return nil, status.Error(codes.Aborted, err.Error())
+	case errors.Is(err, node.ErrNotMember):
+		return s.cutElsewhere(ctx, req)
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, unavailable("a member did not answer in time")
+	}
+	return nil, s.spoken(ctx, err)
+}
+
+// cutElsewhere has a member record the cut: this server takes no part.
+func (s *Server) cutElsewhere(ctx context.Context, req *api.CutRequest) (*api.CutResponse, error) {
+	home, err := s.anyHome(ctx)
+	if err != nil || home == s.cfg.ID || passedOn(ctx) {
+		return nil, unavailable("server %d takes no part, or is about to begin", s.cfg.ID)
+	}
+	ctx, err = vouch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	member, err := s.callees.get(home)
+	if err != nil {
+		return nil, err
+	}
+	return member.Cut(ctx, req)
+}
+
+func cutResponse(cut *host.Cut) *api.CutResponse {
+	answer := &api.CutResponse{Epoch: cut.Epoch, Members: cut.Members}
+	for i := range cut.Names {
+		n := &cut.Names[i]
+		lock := &api.CutLock{Name: n.Name, Algorithm: n.Algorithm, OneToken: n.OneToken, Tokens: uint32(n.Tokens), Wrong: n.Wrong}
+		for _, m := range n.Machines {
+			machine := &api.CutMachine{Server: m.Server, Made: m.Made}
+			if m.Holder != (registry.SessionID{}) {
+				machine.Holder = m.Holder[:]
+			}
+			for _, f := range m.State {
+				machine.State = append(machine.State, &api.CutField{Name: f.Name, Value: fmt.Sprint(f.Value)})
+			}
+			lock.Machines = append(lock.Machines, machine)
+		}
+		for _, m := range n.Messages {
+			lock.Messages = append(lock.Messages, &api.CutMessage{From: m.From, To: m.To, Text: m.Text})
+		}
+		answer.Locks = append(answer.Locks, lock)
+	}
+	return answer
+}
+
+type cutJSON struct {
+	Epoch   uint64        `json:"epoch"`
+	Members []uint64      `json:"members"`
+	Locks   []cutLockJSON `json:"locks"`
+}
+
+type cutLockJSON struct {
+	Name      string           `json:"name"`
+	Algorithm string           `json:"algorithm"`
+	Machines  []cutMachineJSON `json:"machines"`
+	Messages  []cutMessageJSON `json:"messages"`
+	// Tokens is how many there are, of an algorithm that promises one.
+	Tokens *uint32 `json:"tokens,omitempty"`
+	Wrong  string  `json:"wrong,omitempty"`
+}
+
+type cutMachineJSON struct {
+	Server uint64         `json:"server"`
+	Made   bool           `json:"made"`
+	State  []cutFieldJSON `json:"state"`
+	Holder sessionID      `json:"holder,omitempty"`
+}
+
+type cutFieldJSON struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+type cutMessageJSON struct {
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
+	Text string `json:"text"`
+}
+
+// getCut serves GET /v1/cut.
+func (s *Server) getCut(r *http.Request) (any, error) {
+	p := newParameters(r)
+	req := &api.CutRequest{Prefix: p.text("prefix")}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	answer, err := s.cut(r.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	body := cutJSON{answer.GetEpoch(), answer.GetMembers(), []cutLockJSON{}}
+	for _, l := range answer.GetLocks() {
+		lock := cutLockJSON{Name: l.GetName(), Algorithm: l.GetAlgorithm(), Messages: []cutMessageJSON{}, Wrong: l.GetWrong()}
+		for _, m := range l.GetMachines() {
+			machine := cutMachineJSON{m.GetServer(), m.GetMade(), []cutFieldJSON{}, m.GetHolder()}
+			for _, f := range m.GetState() {
+				machine.State = append(machine.State, cutFieldJSON{f.GetName(), f.GetValue()})
+			}
+			lock.Machines = append(lock.Machines, machine)
+		}
+		for _, m := range l.GetMessages() {
+			lock.Messages = append(lock.Messages, cutMessageJSON{m.GetFrom(), m.GetTo(), m.GetText()})
+		}
+		if l.GetOneToken() {
+			lock.Tokens = &l.Tokens
+		}
+		body.Locks = append(body.Locks, lock)
+	}
+	return body, nil
+}
