@@ -1,8 +1,21 @@
 package algorithm
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/conclave-io/conclave/algorithm/detector/heartbeat"
+	"github.com/conclave-io/conclave/algorithm/detector/phiaccrual"
+	"github.com/conclave-io/conclave/algorithm/detector/swim"
+	"github.com/conclave-io/conclave/algorithm/election/bully"
+	"github.com/conclave-io/conclave/algorithm/election/byload"
+	"github.com/conclave-io/conclave/algorithm/election/changroberts"
+	"github.com/conclave-io/conclave/algorithm/election/hirschbergsinclair"
+	"github.com/conclave-io/conclave/algorithm/election/lelann"
+	"github.com/conclave-io/conclave/algorithm/election/peterson"
+	"github.com/conclave-io/conclave/algorithm/election/ringactivelist"
+	"github.com/conclave-io/conclave/algorithm/election/ringlist"
 	"github.com/conclave-io/conclave/algorithm/mutex/central"
 	"github.com/conclave-io/conclave/algorithm/mutex/centralclock"
 	"github.com/conclave-io/conclave/algorithm/mutex/kricartagrawala"
@@ -32,8 +45,52 @@ var Served = []*process.Spec{
 
 // Servable returns the algorithm of Served with the given name, or nil.
 func Servable(name string) *process.Spec {
-	if i := slices.IndexFunc(Served, func(s *process.Spec) bool { return s.Name == name }); i >= 0 {
-		return Served[i]
+	return named(Served, name)
+}
+
+// Detectors and Elections list those of which servers run one each while they guard locks, to
+// find members that do not answer and to elect one that coordinates. A wrong suspicion and a
+// wrong result cost them time and nothing else. Elections that write to disk, or elect
+// several, are not among them. Nobody changes the lists.
+var (
+	Detectors = []*process.Spec{heartbeat.Spec, heartbeat.Reliable, phiaccrual.Spec, swim.Spec}
+	Elections = []*process.Spec{
+		bully.Spec, changroberts.Spec, changroberts.Repaired, lelann.Spec, hirschbergsinclair.Spec, peterson.Spec,
+		ringlist.Spec, ringactivelist.Spec, byload.List, byload.Ring, byload.Bully,
+	}
+)
+
+// Watch returns one of Detectors under one of Elections: a stack with a name such as
+// swim+bully.
+func Watch(name string) (*process.Spec, error) {
+	below, top, _ := strings.Cut(name, "+")
+	detector, election := named(Detectors, below), named(Elections, top)
+	if detector == nil || election == nil {
+		var known []string
+		for _, d := range Detectors {
+			for _, e := range Elections {
+				known = append(known, d.Name+"+"+e.Name)
+			}
+		}
+		if nearest := Nearest(name, known); nearest != "" {
+			return nil, fmt.Errorf("watch: %q: not a detector and an election that servers run; did you mean %q?", name, nearest)
+		}
+		return nil, fmt.Errorf("watch: %q: name a detector (%s) and an election (%s), such as swim+bully", name, texts(Detectors), texts(Elections))
+	}
+	return stack.Over(election, detector)
+}
+
+func named(list []*process.Spec, name string) *process.Spec {
+	if i := slices.IndexFunc(list, func(s *process.Spec) bool { return s.Name == name }); i >= 0 {
+		return list[i]
 	}
 	return nil
+}
+
+func texts(list []*process.Spec) string {
+	var names []string
+	for _, s := range list {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
 }

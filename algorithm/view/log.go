@@ -69,6 +69,7 @@ type Log struct {
 	Coordinator uint64  // elected, a server, or 0
 	Guards      []Guard // sorted by prefix
 	Changes     uint64  // the number of the last change of a guard
+	Watch       Use     // the detector and election that members run, such as "swim+bully", or none (E1)
 	Turning     bool    // a turn is wanted at the end of this entry
 }
 
@@ -138,6 +139,13 @@ func (l *Log) Turn(epoch, coordinator uint64) {
 		l.Coordinator = coordinator
 	}
 	l.Turning = true
+}
+
+// SetWatch changes the detector and election that members run. All members of an epoch run
+// the same, so if there are any the entry is START (E1).
+func (l *Log) SetWatch(u Use) {
+	l.Turning = l.Turning || u != l.Watch && len(l.Members) > 0
+	l.Watch = u
 }
 
 // Covering returns what guards the names that begin with a prefix, unless a longer prefix

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/internal/guard"
-	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/service/server"
 )
 
@@ -125,7 +125,7 @@ func explain(root *cobra.Command, err error) string {
 		return err.Error()
 	}
 	if near := root.SuggestionsFor(name); len(near) > 0 {
-		return fmt.Sprintf("unknown command %q; did you mean %q?", name, cmp.Or(scenario.Nearest(name, near), near[0]))
+		return fmt.Sprintf("unknown command %q; did you mean %q?", name, cmp.Or(algorithm.Nearest(name, near), near[0]))
 	}
 	return fmt.Sprintf("unknown command %q; `conclave --help` lists the commands", name)
 }

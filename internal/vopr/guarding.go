@@ -53,6 +53,9 @@ func (l *guarding) drawUse() (u view.Use) {
 	if u.Algorithm == "k-ricart-agrawala" {
 		u.Options = fmt.Sprint("k=", liveUnits)
 	}
+	if l.w.hosts != nil {
+		u = l.w.hosts.watches.coordinated(u)
+	}
 	return u
 }
 
@@ -124,6 +127,8 @@ func (l *guarding) watch(s *server, first bool) {
 		l.w.stats.Seats.Epochs++
 	case !slices.Equal(present.Members, log.Members):
 		l.w.violate("view", "epoch %d has the members %v on server %d, and %v on another", log.Epoch, log.Members, s.id, present.Members)
+	case present.Coordinator != log.Coordinator, present.Watch != log.Watch && len(log.Members) > 0:
+		l.w.violate("view", "server %d coordinates epoch %d with %q on server %d, and %d with %q on another", log.Coordinator, log.Epoch, log.Watch.Algorithm, s.id, present.Coordinator, present.Watch.Algorithm)
 	}
 	for i, m := range log.Members {
 		if i > 0 && log.Members[i-1].Server == m.Server {
@@ -150,6 +155,9 @@ func (l *guarding) advance(log *view.Log) {
 	}
 	if l.w.hosts != nil {
 		l.w.hosts.unheld(log)
+	}
+	if log.Coordinator != l.last.Coordinator {
+		l.w.stats.Hosts.Elected++
 	}
 	l.last = log.Clone()
 }

@@ -69,6 +69,7 @@ func DrawHosts(seed uint64, millis int64) Plan {
 		}
 	}
 	p.Faults = append(p.Faults, drawLeaves(seed, millis)...)
+	p.Watch = seed%5 < 2
 	if p.Steady = seed%3 > 0; p.Steady {
 		p.Faults = append(p.Faults, drawLapses(seed, millis)...)
 	}

@@ -15,9 +15,10 @@ import (
 type hosting struct {
 	guarding
 	witness
-	lanes  map[[2]uint64]*track                      // from, to
-	heirs  map[registry.SessionID]registry.SessionID // of seats that have ended
-	seldom int64                                     // how many ms pass at most, about, between two turns
+	lanes   map[[2]uint64]*track                      // from, to
+	heirs   map[registry.SessionID]registry.SessionID // of seats that have ended
+	watches *watching                                 // nil: the plan has no watch stack
+	seldom  int64                                     // how many ms pass at most, about, between two turns
 }
 
 // HostStats are the figures of plans in which servers run the algorithms.
@@ -33,6 +34,8 @@ type HostStats struct {
 	Asked     int // requests of the operator to leave
 	Heirs     int // homes that another server has taken over
 	Handed    int // holds that clients went on with there
+	Doubts    int // reports of seats that doubted a member
+	Elected   int // coordinators that were elected
 
 	Longest int64 // that somebody waited for a free name while nothing was wrong, in ns
 }
@@ -49,6 +52,8 @@ func (s *HostStats) add(o *HostStats) {
 	s.Asked += o.Asked
 	s.Heirs += o.Heirs
 	s.Handed += o.Handed
+	s.Doubts += o.Doubts
+	s.Elected += o.Elected
 	s.Longest = max(s.Longest, o.Longest)
 }
 
@@ -64,6 +69,9 @@ func newHosting(w *world) *hosting {
 	w.after(laneBeat, l.connect)
 	w.after(1000*ms, l.operate)
 	w.after(2000*ms, l.turn)
+	if w.plan.Watch {
+		l.watches = newWatching(l)
+	}
 	return l
 }
 
@@ -256,7 +264,10 @@ func (l *hosting) ask(s *server, out *host.Output) {
 		return
 	}
 	id, _ := s.host.Seat()
-	report := replica.Report{Seat: id, Epoch: out.Report.Epoch, Reaches: slices.Clone(out.Report.Reaches), Complains: slices.Clone(out.Report.Complains)}
+	report := replica.Report{Seat: id, Epoch: out.Report.Epoch, Reaches: slices.Clone(out.Report.Reaches), Complains: slices.Clone(out.Report.Complains), Doubts: slices.Clone(out.Report.Doubts)}
+	if len(report.Doubts) > 0 {
+		l.w.stats.Hosts.Doubts++
+	}
 	commands, to := slices.Clone(out.Seat), l.w.servers[leader-1]
 	l.transmit(s, to, func() { to.replica.SubmitSeat(to.tellTime(), s.id, commands, report) })
 }

@@ -37,7 +37,9 @@ type Plan struct {
 	Hosts bool `json:"hosts,omitempty"`
 	// Steady lets epochs and guards of these last longer, so that more happens within
 	// one, and drops idle machines sooner.
-	Steady bool    `json:"steady,omitempty"`
+	Steady bool `json:"steady,omitempty"`
+	// Watch lets members run a failure detector and an election. See watching.
+	Watch  bool    `json:"watch,omitempty"`
 	Faults []Fault `json:"faults"`
 }
 
@@ -237,6 +239,9 @@ func (p *Plan) Encode() []byte {
 	}
 	if p.Steady {
 		b.WriteString("\"steady\": true, ")
+	}
+	if p.Watch {
+		b.WriteString("\"watch\": true, ")
 	}
 	b.WriteString("\"faults\": [")
 	for i, f := range p.Faults {

@@ -3,12 +3,14 @@ package scenario
 import (
 	"strconv"
 	"strings"
+
+	"github.com/conclave-io/conclave/algorithm"
 )
 
 // suggest is the end of a complaint about a name that is not among those known:
 // the one that was probably meant, or else all if they are few.
 func suggest(name string, known []string) string {
-	if best := Nearest(name, known); best != "" {
+	if best := algorithm.Nearest(name, known); best != "" {
 		return didYouMean + strconv.Quote(best) + "?"
 	}
 	if len(known) == 0 {
@@ -28,41 +30,4 @@ func (e *Error) Suggestion() string {
 		return ""
 	}
 	return word
-}
-
-// Nearest returns the known name that was probably meant, or nothing. Of names that begin
-// as what was typed, the shortest.
-func Nearest(name string, known []string) string {
-	best, least, begun := "", len(name)/2+1, false
-	for _, k := range known {
-		d, begins := distance(name, k), name != "" && strings.HasPrefix(k, name)
-		switch {
-		case begins && !begun, begins == begun && d < least:
-			best, least, begun = k, d, begins
-		}
-	}
-	return best
-}
-
-// distance is the least number of letters to insert, delete or replace to make b
-// of a. Long words are cut: nobody means those.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := before
-			if a[i] != b[j] {
-				replaced++
-			}
-			before = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, before+1)
-		}
-	}
-	return row[len(b)]
 }

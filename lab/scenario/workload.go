@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/lab/sim"
 	"github.com/conclave-io/conclave/process"
 )
@@ -79,7 +80,7 @@ func (r *reader) verb(n *yaml.Node, what string, verbs []string) string {
 // complainVerb says that no key tells what happens, or which one was meant to.
 func (r *reader) complainVerb(n *yaml.Node, what string, verbs []string) {
 	for _, key := range keys(n) {
-		if near := Nearest(key.Value, verbs); near != "" && len(key.Value) > 2 { // "at" is near to nothing
+		if near := algorithm.Nearest(key.Value, verbs); near != "" && len(key.Value) > 2 { // "at" is near to nothing
 			r.complain(key, "%s has no key %q; did you mean %q?", what, key.Value, near)
 			return
 		}

@@ -18,6 +18,7 @@ const (
 	frameAdopted  = 5
 	frameRefused  = 6
 	frameCut      = 7 // prefix, message of a recorder
+	frameSystem   = 8 // message of the watch stack
 )
 
 // maxBatch is how many bytes of frames one batch has, if it has more than one frame.
@@ -86,6 +87,8 @@ func decodeFrame(src []byte) (f frame, err error) {
 		f.name = r.Bytes()
 	case frameHandover:
 		f.last = r.Bool()
+		f.message = r.Rest()
+	case frameSystem:
 		f.message = r.Rest()
 	case frameResumed, frameAdopted, frameRefused:
 	default:

@@ -60,6 +60,9 @@ func (h *Host) Submit(now int64, conn uint64, commands []registry.Command) {
 	}
 	h.begin(now)
 	for i := range commands {
+		if !commands[i].Op.Renews() {
+			h.observed.requests++
+		}
 		h.submit(conn, &commands[i])
 	}
 	h.finish()

@@ -107,21 +107,23 @@ type Host struct {
 	paused    int64       // how long the last epoch took to open here, in ns
 	opened    uint64      // how often one has
 
-	member  view.Member
-	seated  bool // the leader or the log has said that the seat is taken
-	logged  bool // the log has
-	guards  []guard
-	table   uint64 // the number of the list of guards, for what instances keep of it
-	links   []*link
-	spaces  []*namespace // of the epoch, sorted by prefix
-	names   map[string]*instance
-	local   list        // instances that clients of this server, or their machines, are busy with
-	todo    []*instance // to be looked after when there is time and room
-	alarms  alarms
-	turned  bool // another epoch was asked for in this one
-	replies []Reply
-	bad     []uint64
-	gone    string
+	member   view.Member
+	seated   bool // the leader or the log has said that the seat is taken
+	logged   bool // the log has
+	guards   []guard
+	table    uint64 // the number of the list of guards, for what instances keep of it
+	links    []*link
+	spaces   []*namespace // of the epoch, sorted by prefix
+	names    map[string]*instance
+	local    list        // instances that clients of this server, or their machines, are busy with
+	todo     []*instance // to be looked after when there is time and room
+	alarms   alarms
+	turned   bool // another epoch was asked for in this one
+	watch    watch
+	observed observed
+	replies  []Reply
+	bad      []uint64
+	gone     string
 
 	cuts      recorder
 	cutNumber uint64
@@ -160,6 +162,8 @@ func (h *Host) finish() {
 	h.advance()
 	h.work()
 	h.answerAll()
+	h.tendWatch()
+	h.propose()
 	h.sayQuiet()
 	h.sayInherited()
 	h.depart()

@@ -183,7 +183,11 @@ func (h *Host) feed(in *instance, f view.Feed) {
 }
 
 // run gives the event at hand to the machine of a name, and what follows from it.
-func (h *Host) run(in *instance) { h.feed(in, h.step(in)) }
+func (h *Host) run(in *instance) {
+	if next := h.step(in); in != h.watch.in {
+		h.feed(in, next)
+	}
+}
 
 // deliver gives the message at hand to the machine of a name.
 func (h *Host) deliver(in *instance) {
@@ -221,7 +225,11 @@ func (h *Host) step(in *instance) view.Feed {
 	h.fx.Begin(h.member.Rank(), h.choose)
 	in.machine.Step(&h.event, &h.fx)
 	for i := range h.fx.Len() {
-		if e := h.fx.At(i); !e.Internal { // else another layer of a stack took it
+		e := h.fx.At(i)
+		if in == h.watch.in {
+			h.note(e)
+		}
+		if !e.Internal { // else another layer of a stack took it
 			h.interpret(in, e)
 		}
 	}
@@ -248,7 +256,7 @@ func (h *Host) interpret(in *instance, e *process.Effect) {
 	case process.EffectGrant:
 		h.grant(in, e.Fence)
 	case process.EffectRevoke, process.EffectElect, process.EffectDecide:
-		process.Assert(false, "a lock in a view neither revokes, elects nor decides")
+		process.Assert(in == h.watch.in, "a lock in a view neither revokes, elects nor decides")
 	}
 }
 
@@ -259,6 +267,11 @@ func (h *Host) post(in *instance, m *process.Message) {
 		in.space.counts.Messages++
 	} else {
 		in.space.counts.Others++
+	}
+	if in == h.watch.in {
+		h.observed.Messages++
+		h.send(m.To, &frame{kind: frameSystem, message: h.body})
+		return
 	}
 	h.send(m.To, &frame{kind: frameLock, name: []byte(in.name), message: h.body})
 }

@@ -282,6 +282,8 @@ func (h *Host) frame(from process.ID, data []byte) error {
 		return nil
 	case frameCut:
 		return h.onCut(from, &f)
+	case frameSystem:
+		return h.heard(from, f.message)
 	}
 	in := h.instance(string(f.name))
 	if in.space == nil {
@@ -292,14 +294,22 @@ func (h *Host) frame(from process.ID, data []byte) error {
 		h.account(in)
 		return nil
 	}
-	if err := in.space.codec.Decode(f.message, &h.message); err != nil {
+	if err := h.decode(in, from, f.message); err != nil {
+		return err
+	}
+	h.pass(from, data, in.name)
+	h.deliver(in)
+	return nil
+}
+
+// decode reads a message of another member for a machine.
+func (h *Host) decode(in *instance, from process.ID, message []byte) error {
+	if err := in.space.codec.Decode(message, &h.message); err != nil {
 		return err
 	}
 	if h.message.From != from || h.message.To != h.member.Rank() {
 		return fmt.Errorf("host: a message from %d to %d comes from %d to %d", h.message.From, h.message.To, from, h.member.Rank())
 	}
-	h.pass(from, data, in.name)
-	h.deliver(in)
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (h *Host) View(now int64, s *view.Log) {
 		h.seat.open = slices.DeleteFunc(h.seat.open, func(o order) bool { return o.Op == registry.OpEnter }) // it is answered by this
 	case h.logged: // else the entry that enters it comes later
 		h.abandon("the seat has ended")
-		h.serves = serves(s.Guards)
+		h.serves = serves(s)
 		return
 	}
 	h.seats = slices.Clone(s.Seats)
@@ -51,6 +51,7 @@ func (h *Host) View(now int64, s *view.Log) {
 		}
 	}
 	h.setGuards(s.Guards)
+	h.serves = serves(s)
 	h.sortOut(s)
 	if h.seated && !s.Live() && !h.seat.closing && !h.inherits() {
 		h.close(view.Seat{})
@@ -60,8 +61,8 @@ func (h *Host) View(now int64, s *view.Log) {
 
 // serves reports whether some namespace is live, or about to be, and this server knows
 // all algorithms (S2).
-func serves(guards []view.Guard) bool {
-	return (&view.Log{Guards: guards}).Live() && !slices.ContainsFunc(guards, func(g view.Guard) bool { return Check(g.Use) != nil || Check(g.Next) != nil })
+func serves(l *view.Log) bool {
+	return l.Live() && CheckWatch(l.Watch) == nil && !slices.ContainsFunc(l.Guards, func(g view.Guard) bool { return Check(g.Use) != nil || Check(g.Next) != nil })
 }
 
 // abandon ends the seat: all that is of it is thrown away (S5).
@@ -88,6 +89,7 @@ func (h *Host) discard() {
 	h.local = list{}
 	h.spaces, h.guards, h.todo, h.alarms = nil, nil, nil, nil
 	h.home, h.seat, h.turned = newHome(), seat{}, false
+	h.watch = watch{}
 	h.handover, h.asides, h.early, h.seats, h.heir, h.told = handover{}, nil, nil, nil, false, 0
 	h.table++
 	for _, l := range h.links {
@@ -121,6 +123,7 @@ func (h *Host) start(s *view.Log) {
 	for in := h.local.first; in != nil; in = in.next {
 		h.names[in.name] = in
 	}
+	h.observe(s)
 	h.inherit(s)
 	for i := range h.guards {
 		h.guards[i].said = 0 // it was said in another epoch
@@ -205,7 +208,6 @@ func (h *Host) setGuards(guards []view.Guard) {
 			h.guards[i].said = old[at].said
 		}
 	}
-	h.serves = serves(guards)
 	h.table++
 	for in := h.local.first; in != nil; in = in.next {
 		in.busy = false

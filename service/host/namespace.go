@@ -99,11 +99,15 @@ func configure(u view.Use, n int, coordinator process.ID) (*namespace, error) {
 	if spec == nil {
 		return nil, fmt.Errorf("guard: %q is not an algorithm that servers run; use one of %s", u.Algorithm, strings.Join(served(), ", "))
 	}
-	s := &namespace{spec: spec, place: spread, elected: coordinator}
-	shared := process.Config{N: n, Delay: defaultDelay * process.Microsecond, Section: defaultSection * process.Microsecond}
-	if err := s.options(&shared, u.Options); err != nil {
+	s := &namespace{spec: spec, elected: coordinator}
+	shared := process.Config{N: n}
+	common, err := split("guard", u.Options, Options, &shared)
+	if err != nil {
 		return nil, err
 	}
+	shared.Delay = process.Duration(common.IntOption("delay", defaultDelay)) * process.Microsecond
+	shared.Section = process.Duration(common.IntOption("section", defaultSection)) * process.Microsecond
+	s.place = common.Option("coordinator", spread)
 	switch spec.Needs.Topology {
 	case process.Tree:
 		shared.Topology.Parent = process.BinaryTree(n)
@@ -127,32 +131,28 @@ func configure(u view.Use, n int, coordinator process.ID) (*namespace, error) {
 	return s, spec.Validate(s.configs[0])
 }
 
-// options takes those of the guard out of the text, and leaves those of the algorithm.
-// They are sorted by name, so that one setting has one text.
-func (s *namespace) options(c *process.Config, text string) error {
+// split returns those of the options in a text that are declared, and gives the others, which
+// are of the algorithm, to a configuration. They are sorted by name, so that one setting has
+// one text.
+func split(what, text string, declared []process.Option, own *process.Config) (common *process.Config, err error) {
+	common = &process.Config{N: 1}
 	if text == "" {
-		return nil
+		return common, nil
 	}
-	common, last := process.Config{N: 1}, ""
+	last := ""
 	for _, pair := range strings.Split(text, ",") {
 		name, value, found := strings.Cut(pair, "=")
 		if !found || name <= last {
-			return fmt.Errorf("guard: options %q: must read name=value, with commas between them, sorted by name", text)
+			return nil, fmt.Errorf("%s: options %q: must read name=value, with commas between them, sorted by name", what, text)
 		}
 		last = name
-		to := c
-		if slices.ContainsFunc(Options, func(o process.Option) bool { return o.Name == name }) {
-			to = &common
+		to := own
+		if slices.ContainsFunc(declared, func(o process.Option) bool { return o.Name == name }) {
+			to = common
 		}
 		to.Options = append(to.Options, process.OptionValue{Name: name, Value: value})
 	}
-	if err := (&process.Spec{Name: "a guard", Options: Options}).Validate(&common); err != nil {
-		return err
-	}
-	c.Delay = process.Duration(common.IntOption("delay", defaultDelay)) * process.Microsecond
-	c.Section = process.Duration(common.IntOption("section", defaultSection)) * process.Microsecond
-	s.place = common.Option("coordinator", spread)
-	return nil
+	return common, (&process.Spec{Name: "a " + what, Options: declared}).Validate(common)
 }
 
 // votes sets what majority voting needs: all members vote, and more than half of them

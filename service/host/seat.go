@@ -51,10 +51,11 @@ type Report struct {
 	Epoch     uint64
 	Reaches   []uint64 // servers to which frames can go out
 	Complains []uint64 // members that hold this one up
+	Doubts    []uint64 // members that its detector suspects, or has declared failed
 }
 
 func (h *Host) report() (r Report) {
-	r.Epoch = h.member.Epoch
+	r.Epoch, r.Doubts = h.member.Epoch, h.doubts()
 	long := h.cfg.lease() / 2
 	for _, l := range h.links {
 		if l.up {

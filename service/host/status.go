@@ -26,6 +26,15 @@ type Status struct {
 	Paused     int64
 	Opened     uint64
 	Namespaces []Namespace // those of the epoch that algorithms guard
+	Watch      Watch
+}
+
+// Watch is what a host says of the detector and the election that it runs.
+type Watch struct {
+	Stack   string   // such as "swim+bully"; "": it runs none in this epoch
+	Doubted []uint64 // members that do not answer, as far as the detector can tell
+	Elected uint64   // the member that the election announced in this epoch, or 0
+	WatchCounts
 }
 
 // Namespace is what a host says of one prefix.
@@ -67,6 +76,13 @@ func (h *Host) Status() Status {
 	for _, n := range h.spaces {
 		if n.spec != nil {
 			s.Namespaces = append(s.Namespaces, Namespace{n.prefix, n.spec.Name, n.names, *n.counts})
+		}
+	}
+	s.Watch = Watch{Doubted: h.doubts(), WatchCounts: h.observed.WatchCounts}
+	if w := &h.watch; w.in != nil {
+		s.Watch.Stack = w.in.space.spec.Name
+		if w.leader != process.None {
+			s.Watch.Elected = h.member.Members[w.leader].Server
 		}
 	}
 	for _, l := range h.links {

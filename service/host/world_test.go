@@ -34,7 +34,10 @@ type world struct {
 	cutter  *cutter          // nil: no cuts are asked for
 	ended   []CutEnd
 
-	entries, starts, heirs int
+	entries, starts, heirs, elections int
+
+	elected int64      // when a member was given the coordination last
+	watches *rand.Rand // draws watch stacks, so that the other draws do not depend on them; nil: there are none
 }
 
 // server is a server that is up, or will be again, with its clients.
@@ -264,7 +267,15 @@ func (w *world) order(s *server, c *registry.Command) {
 		result.Remaining = forever
 	case registry.OpTurn:
 		w.say("server %d asks for a turn: %s", s.id, c.Value)
-		w.log.Turn(c.Live.Epoch, 0)
+		if c.Live.Coordinator != 0 && w.elected != 0 && w.now < w.elected+10e9 { // V4
+			result = registry.Result{Code: registry.Unavailable, Remaining: w.elected + 10e9 - w.now}
+			break
+		}
+		if c.Live.Coordinator != 0 {
+			w.elected = w.now
+			w.elections++
+		}
+		w.log.Turn(c.Live.Epoch, c.Live.Coordinator)
 	case registry.OpQuiet:
 		w.say("server %d: quiet %d", s.id, c.Live.Change)
 		if w.log.Quiet(seat, c.Live.Change, c.Live.Epoch); c.Live.Change == 0 {
@@ -584,7 +595,7 @@ func describe(data []byte) string {
 		if err != nil {
 			return text + err.Error()
 		}
-		text += fmt.Sprintf(" %s(%s)%x", []string{"", "LOCK", "WAKE", "RESUMED", "HANDOVER", "ADOPTED", "REFUSED", "CUT"}[f.kind], f.name, f.message)
+		text += fmt.Sprintf(" %s(%s)%x", []string{"", "LOCK", "WAKE", "RESUMED", "HANDOVER", "ADOPTED", "REFUSED", "CUT", "SYSTEM"}[f.kind], f.name, f.message)
 	}
 	return text
 }
@@ -723,6 +734,7 @@ func (w *world) fault(s, o *server, k int) {
 	case k < 21:
 		w.say("turn")
 		w.log.Turn(w.log.Epoch, uint64(w.random.IntN(len(w.servers)+1)))
+		w.setWatch()
 		w.settle()
 	case k < 25:
 		w.change()
@@ -830,5 +842,28 @@ func (w *world) standing() (text string) {
 // ofSeed makes the world of a seed: each algorithm has its turn.
 func ofSeed(seed uint64, tells bool) *world {
 	spec := algorithm.Served[seed%uint64(len(algorithm.Served))]
-	return newWorld(seed, spec, 1+int(seed/uint64(len(algorithm.Served))+2)%4, tells)
+	w := newWorld(seed, spec, 1+int(seed/uint64(len(algorithm.Served))+2)%4, tells)
+	if seed%3 == 0 {
+		w.watches = rand.New(rand.NewPCG(seed, 2))
+		w.setWatch()
+		w.settle()
+	}
+	return w
+}
+
+// setWatch changes the watch stack. Its delay is short, so that it suspects members that
+// are just late.
+func (w *world) setWatch() {
+	if w.watches == nil {
+		return
+	}
+	u := view.Use{
+		Algorithm: algorithm.Detectors[w.watches.IntN(len(algorithm.Detectors))].Name + "+" + algorithm.Elections[w.watches.IntN(len(algorithm.Elections))].Name,
+		Options:   fmt.Sprintf("delay=%d", 200<<w.watches.IntN(8)),
+	}
+	if w.watches.IntN(8) == 0 {
+		u = view.Use{}
+	}
+	w.say("watch %v", u)
+	w.log.SetWatch(u)
 }

@@ -19,7 +19,7 @@ type seatOrders struct {
 
 // ordersOf returns what a host has to say. It has one command at least.
 func ordersOf(commands []registry.Command, r host.Report) seatOrders {
-	return seatOrders{commands, replica.Report{Seat: commands[0].Session, Epoch: r.Epoch, Reaches: r.Reaches, Complains: r.Complains}}
+	return seatOrders{commands, replica.Report{Seat: commands[0].Session, Epoch: r.Epoch, Reaches: r.Reaches, Complains: r.Complains, Doubts: r.Doubts}}
 }
 
 func (o *seatOrders) append(b []byte) []byte {

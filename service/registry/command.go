@@ -34,6 +34,9 @@ const (
 	Election
 
 	classes
+
+	// View is not a class of names: an OpGuard of it changes what all members run.
+	View = classes
 )
 
 // Op is what a command does.
@@ -85,7 +88,8 @@ const (
 	OpTurn Op = 20
 	// OpQuiet, of a seat, says that nothing is held under a prefix whose guard changes.
 	OpQuiet Op = 21
-	// OpGuard, of an operator, changes what guards a prefix. The leader cancels that.
+	// OpGuard, of an operator, changes what guards a prefix, or what finds failures and
+	// elects a coordinator in a view. The leader cancels the change of a prefix.
 	OpGuard Op = 22
 	// opBequeath is how an entry names the OpClose of a seat that has an heir.
 	opBequeath Op = 23
@@ -176,8 +180,8 @@ type Command struct {
 	Member Member
 
 	// Live are the operands of OpEnter, OpTurn, OpQuiet and OpGuard, else nil. An OpEnter
-	// has TTL, Host and PID as well, an OpGuard its prefix in Name, and an OpGuard or an
-	// OpTurn its reason in Value.
+	// has TTL, Host and PID as well, an OpGuard its prefix in Name, or none and the class
+	// View, and an OpGuard or an OpTurn its reason in Value.
 	Live *Live
 }
 

@@ -204,5 +204,6 @@ func everyCommand() []Command {
 		{Op: OpGuard, Name: "n", Value: "why", Live: &Live{Use: view.Use{Algorithm: "k-ricart-agrawala", Options: "k=3"}, Wait: 30e9, Force: true}, Origin: Origin{Actor: "cert:ops"}},
 		{Op: OpGuard, Name: "n", Live: &Live{Remove: true}},
 		{Op: OpGuard, Name: "n", Live: &Live{Change: 1 << 40}},
+		{Op: OpGuard, Class: View, Value: "why", Live: &Live{Use: view.Use{Algorithm: "swim+bully", Options: "delay=20000"}}, Origin: Origin{Actor: "cert:ops"}},
 	}
 }

@@ -109,6 +109,7 @@ func history3() []Batch {
 	for i, commands := range [][]Command{
 		{{Op: OpLevel, From: 2, To: 3}},
 		{guard("live/", "suzuki-kasami"), guard("pool/", "k-ricart-agrawala"), ask(9, 4, "live/a")},
+		{{Op: OpGuard, Class: View, Value: "who leads", Live: &Live{Use: view.Use{Algorithm: "swim+bully", Options: "delay=20000"}}, Origin: by}},
 		{enter(20, 1), enter(21, 2)},
 		{enter(22, 1), ask(9, 5, "live/a"), ask(9, 6, "slow/a"), ask(8, 6, "slow/a")},
 		{guard("slow/", "maekawa"), guard("live/new/", "central"), guard("pool/", ""), ask(8, 7, "slow/b"), ask(8, 9, "late/a")},

@@ -71,6 +71,11 @@ type live struct {
 	bytes      int    // about, encoded
 }
 
+// empty reports whether there never was a guard or a seat, and there is no watch stack.
+func (l *live) empty() bool {
+	return l.Epoch == 0 && l.Changes == 0 && len(l.Guards)+len(l.Seats) == 0 && !l.Watch.Live()
+}
+
 // hasLive reports whether names can be live at a level.
 func hasLive(level uint32) bool { return level >= version.Live }
 
@@ -251,6 +256,11 @@ func (r *Registry) setGuard(c *Command, fx *Effects) Result {
 		return refusal
 	}
 	how := *c.how()
+	if c.Class == View {
+		r.thawLive().SetWatch(how.Use)
+		fx.View = true
+		return Result{Code: OK}
+	}
 	if how.Change != 0 {
 		how.Use = r.live.Find(c.Name).Use
 	}
@@ -274,6 +284,9 @@ func (r *Registry) refusesGuard(c *Command) (refusal Result) {
 	switch {
 	case !hasLive(r.level):
 		refusal = Result{Code: Invalid, Message: fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", r.level, version.Live)}
+	case c.Class == View && how.Use.Live() && !version.Watches(r.level, how.Use.Algorithm):
+		refusal = Result{Code: Invalid, Message: fmt.Sprintf("watch: %s: must be a detector and an election, such as swim+bully, that servers run at level %d", quoted(how.Use.Algorithm), r.level)}
+	case c.Class == View && r.epoch < view.MaxEpoch:
 	case how.Change != 0 && (g == nil || g.Change != how.Change):
 		refusal = Result{Code: Stale, Message: fmt.Sprintf("change %d of the guard of %s is over", how.Change, quoted(c.Name))}
 	case how.Change != 0:
@@ -386,7 +399,9 @@ func (r *Registry) settleLive(fx *Effects) {
 			}
 		}
 	}
-	l.bytes, r.unsettled = len(appendLive(nil, &l.Log)), false
+	if l.bytes, r.unsettled = len(appendLive(nil, &l.Log)), false; l.empty() {
+		r.live = nil // as it is when it is read again
+	}
 }
 
 // relevel takes a change of the level: it begins an epoch, so that an epoch has one
@@ -403,7 +418,7 @@ func (r *Registry) relevel() {
 // pinned reports whether the level cannot come down, as there are seats or guards.
 func (r *Registry) pinned(level uint32) bool {
 	l := r.Live()
-	return !hasLive(level) && len(l.Guards)+len(l.Seats) > 0
+	return !hasLive(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live())
 }
 
 // guarded names a prefix with a guard or a seat, or returns "".
@@ -413,6 +428,8 @@ func (v *Version) guarded() string {
 		return "the guard of the prefix " + quoted(l.Guards[0].Prefix)
 	case len(l.Seats) > 0:
 		return fmt.Sprintf("the seat of server %d", l.Seats[0].Server)
+	case l.Watch.Live():
+		return "the watch stack " + quoted(l.Watch.Algorithm)
 	}
 	return ""
 }

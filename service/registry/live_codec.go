@@ -10,7 +10,7 @@ import (
 )
 
 func (c *Command) appendGuard(b []byte) []byte {
-	b = appendUse(wire.AppendBytes(b, c.Name), c.how().Use)
+	b = appendUse(wire.AppendBytes(append(b, byte(c.Class)), c.Name), c.how().Use)
 	b = wire.AppendBool(b, c.how().Remove)
 	b = wire.AppendInt(b, c.how().Wait)
 	b = wire.AppendBool(b, c.how().Force)
@@ -19,7 +19,7 @@ func (c *Command) appendGuard(b []byte) []byte {
 }
 
 func readGuard(r *wire.Reader, c *Command) {
-	c.Name = r.String()
+	c.Class, c.Name = Class(r.Byte()), r.String()
 	c.Live = &Live{Use: readUse(r), Remove: r.Bool(), Wait: r.Int(), Force: r.Bool(), Change: r.Uint()}
 	c.Value, c.Origin = r.String(), readOrigin(r)
 }
@@ -125,7 +125,7 @@ func appendLive(b []byte, l *view.Log) []byte {
 		b = wire.AppendUint(appendSeat(appendSeat(b, h.Of), h.Seat), h.Epoch)
 	}
 	b = wire.AppendUint(b, l.Coordinator)
-	b = wire.AppendUint(b, l.Changes)
+	b = appendUse(wire.AppendUint(b, l.Changes), l.Watch)
 	b = wire.AppendUint(b, uint64(len(l.Guards)))
 	for i := range l.Guards {
 		g := &l.Guards[i]
@@ -151,7 +151,7 @@ func (r *Registry) readLive(rd *wire.Reader) {
 	each(rd, func() {
 		l.Heirs = append(l.Heirs, view.Heir{Of: readSeatOf(rd, rd.Uint()), Seat: readSeatOf(rd, rd.Uint()), Epoch: rd.Uint()})
 	})
-	l.Coordinator, l.Changes = rd.Uint(), rd.Uint()
+	l.Coordinator, l.Changes, l.Watch = rd.Uint(), rd.Uint(), readUse(rd)
 	each(rd, func() {
 		g := view.Guard{Prefix: rd.String(), Use: readUse(rd), New: rd.Bool(), Change: rd.Uint()}
 		if g.Change != 0 {
@@ -161,8 +161,8 @@ func (r *Registry) readLive(rd *wire.Reader) {
 		}
 		l.Guards = append(l.Guards, g)
 	})
-	if l.Epoch == 0 && l.Changes == 0 && len(l.Guards)+len(l.Seats) == 0 {
-		return // there never were any
+	if l.empty() {
+		return
 	}
 	l.bytes = len(appendLive(nil, &l.Log))
 	for _, s := range l.Seats {

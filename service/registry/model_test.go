@@ -329,6 +329,10 @@ func (w *walk) malformed(who int) Command {
 func (w *walk) aboutLive() Command {
 	if rapid.IntRange(0, 2).Draw(w.t, "guard") == 0 {
 		c := Command{Op: OpGuard, Value: "why", Live: &Live{}, Origin: Origin{Request: [16]byte(sessionNamed("op"))}}
+		if rapid.IntRange(0, 5).Draw(w.t, "watch") == 0 {
+			c.Class, c.Live.Use.Algorithm = View, rapid.SampledFrom([]string{"", "swim+bully", "reliable+le-lann", "swim", "bully+swim"}).Draw(w.t, "stack")
+			return c
+		}
 		c.Name = rapid.SampledFrom([]string{"a", "b", "p", "po", "x"}).Draw(w.t, "prefix")
 		switch rapid.IntRange(0, 5).Draw(w.t, "how") {
 		case 0:

@@ -22,6 +22,7 @@ type naiveLive struct {
 	turning     bool
 	voters      map[uint64]bool
 	heirs       []naiveHeir
+	watch       string
 	quiet       map[string]bool // what was said by whom of which change in which epoch
 }
 
@@ -154,6 +155,14 @@ func (m *naive) say(c *Command) Result {
 // setGuard is what an operator asks for, or the leader.
 func (m *naive) setGuard(c *Command) Result {
 	l, how := &m.live, *c.how()
+	if c.Class == View {
+		if known := []string{"", "swim+bully", "reliable+le-lann"}; !slices.Contains(known, how.Use.Algorithm) {
+			return Result{Code: Invalid}
+		}
+		l.turning = l.turning || l.watch != how.Use.Algorithm && len(l.members) > 0
+		l.watch = how.Use.Algorithm
+		return Result{Code: OK}
+	}
 	g := l.guards[c.Name]
 	switch {
 	case how.Change != 0 && (g == nil || g.change != how.Change):
@@ -297,7 +306,7 @@ func (l *naiveLive) text() string {
 			fmt.Fprintf(&b, " %s inherits from %s in %d", sessionName(h.seat.id), sessionName(h.of.id), h.epoch)
 		}
 	}
-	fmt.Fprintf(&b, " %d\n", l.coordinator)
+	fmt.Fprintf(&b, " %d %q\n", l.coordinator, l.watch)
 	for _, prefix := range l.prefixes() {
 		g := l.guards[prefix]
 		fmt.Fprintf(&b, "%s: %q", prefix, g.use)
@@ -321,7 +330,7 @@ func liveText(l *view.Log) string {
 	for _, h := range l.Heirs {
 		fmt.Fprintf(&b, " %s inherits from %s in %d", sessionName(SeatID(h.Seat)), sessionName(SeatID(h.Of)), h.Epoch)
 	}
-	fmt.Fprintf(&b, " %d\n", l.Coordinator)
+	fmt.Fprintf(&b, " %d %q\n", l.Coordinator, l.Watch.Algorithm)
 	for _, g := range l.Guards {
 		fmt.Fprintf(&b, "%s: %q", g.Prefix, g.Use.Algorithm)
 		if g.Change != 0 {

@@ -89,7 +89,7 @@ var opsByName = map[string]Op{
 	"open": OpOpen, "renew": OpRenew, "close": OpClose, "acquire": OpAcquire, "try": OpAcquire, "campaign": OpAcquire,
 	"release": OpRelease, "cancel": OpCancel, "update": OpUpdate, "expire": OpExpire, "silence": OpSilence, "member": OpMember,
 	"share": OpAcquire, "revoke": OpRevoke, "transfer": OpTransfer, "drop": OpDrop, "overtake": OpOvertake, "end": OpEnd, "level": OpLevel,
-	"enter": OpEnter, "turn": OpTurn, "quiet": OpQuiet, "guard": OpGuard,
+	"enter": OpEnter, "turn": OpTurn, "quiet": OpQuiet, "guard": OpGuard, "watch": OpGuard,
 }
 
 // parseCommand reads one command:
@@ -108,6 +108,7 @@ var opsByName = map[string]Op{
 //	member ID uid=N
 //	level FROM TO
 //	guard PREFIX [algorithm=A] [options=O] [remove=yes] [wait=5s] [force=yes] [change=N] [value=REASON]
+//	watch [algorithm=A] [options=O] [value=REASON]
 //	enter a SERVER; turn a SEQ epoch=N [coordinator=N]; quiet a SEQ epoch=N change=N
 //
 // A verdict on "a" names its present number of renewals; "a@2" names 2.
@@ -140,7 +141,10 @@ func parseCommand(r *Registry, w words) (Command, error) {
 		c.Session, c.Value = sessionNamed(w.at(1)), w.options["value"]
 		c.Origin = Origin{Actor: w.options["by"], Via: "grpc", Remote: "10.0.0.9", Request: [16]byte(sessionNamed("op"))}
 	case OpGuard:
-		c.Name, c.Value = w.at(1), w.options["value"]
+		c.Value = w.options["value"]
+		if c.Class = View; w.at(0) == "guard" {
+			c.Class, c.Name = Lock, w.at(1)
+		}
 		c.Origin = Origin{Actor: w.options["by"], Request: [16]byte(sessionNamed("op"))}
 		c.Live = &Live{
 			Use:    view.Use{Algorithm: w.options["algorithm"], Options: w.options["options"]},
@@ -360,6 +364,13 @@ func seatsText(seats []view.Seat) (text string) {
 		text += fmt.Sprintf(" %d:%s", s.Server, sessionName(SeatID(s)))
 	}
 	return text
+}
+
+func watchText(u view.Use) string {
+	if !u.Live() {
+		return ""
+	}
+	return strings.TrimRight("; watch "+u.Algorithm+" "+u.Options, " ")
 }
 
 func guardText(g *view.Guard) string {

@@ -75,6 +75,9 @@ func (c *Command) validateEnter() string {
 }
 
 func (c *Command) validateGuard() string {
+	if c.Class != Lock {
+		return c.validateWatch()
+	}
 	switch use := c.how().Use; {
 	case c.how().Wait < 0:
 		return fmt.Sprintf("wait: %d ns: must not be negative", c.how().Wait)
@@ -84,6 +87,20 @@ func (c *Command) validateGuard() string {
 		return fmt.Sprintf("options: %s: agreement has none", quoted(use.Options))
 	}
 	return firstProblem(ValidateName(c.Name), validateText("options", c.how().Use.Options), c.validateReason(), c.Origin.validate())
+}
+
+func (c *Command) validateWatch() string {
+	switch use := c.how().Use; {
+	case c.Class != View:
+		return fmt.Sprintf("guard: class %d has none: 0 is a lock, %d the view", c.Class, View)
+	case c.Name != "":
+		return fmt.Sprintf("watch: prefix %s: must be empty, the stack is that of all members", quoted(c.Name))
+	case *c.how() != Live{Use: use}:
+		return "watch: a stack changes at once: neither remove, wait, force nor cancel it"
+	case !use.Live() && use.Options != "":
+		return fmt.Sprintf("options: %s: no stack has none", quoted(use.Options))
+	}
+	return firstProblem(validateText("options", c.how().Use.Options), c.validateReason(), c.Origin.validate())
 }
 
 func (c *Command) validateOpen() string {

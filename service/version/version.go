@@ -12,7 +12,11 @@
 // not know an entry stops; it never skips one.
 package version
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Min and Max are the levels that this release reads. Min is at most the Max of the
 // release before, so that each release can follow the one before it.
@@ -53,6 +57,23 @@ func Machines(level uint32) []string {
 		return nil
 	}
 	return machines
+}
+
+// detectors and elections are those of which each two may watch over a view, by name: those
+// of level Live.
+var (
+	detectors = []string{"heartbeat", "phi-accrual", "reliable", "swim"}
+	elections = []string{
+		"bully", "by-load", "by-load-bully", "by-load-ring", "chang-roberts", "chang-roberts-repaired", "hirschberg-sinclair", "le-lann",
+		"peterson", "ring-active-list", "ring-list",
+	}
+)
+
+// Watches reports whether a stack may watch over a view at a level: a detector and an election,
+// with a plus between them.
+func Watches(level uint32, stack string) bool {
+	detector, election, _ := strings.Cut(stack, "+")
+	return level >= Live && slices.Contains(detectors, detector) && slices.Contains(elections, election)
 }
 
 // At returns the formats of a level. A level above all that are known, which only

@@ -1,0 +1,40 @@
+package algorithm
+
+import "strings"
+
+// Nearest returns the known name that was probably meant, or nothing. Of names that begin
+// as what was typed, the shortest.
+func Nearest(name string, known []string) string {
+	best, least, begun := "", len(name)/2+1, false
+	for _, k := range known {
+		d, begins := distance(name, k), name != "" && strings.HasPrefix(k, name)
+		switch {
+		case begins && !begun, begins == begun && d < least:
+			best, least, begun = k, d, begins
+		}
+	}
+	return best
+}
+
+// distance is the least number of letters to insert, delete or replace to make b
+// of a. Long words are cut: nobody means those.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := before
+			if a[i] != b[j] {
+				replaced++
+			}
+			before = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,64 @@
+package vopr
+
+import (
+	"math/rand/v2"
+
+	"github.com/conclave-io/conclave/algorithm"
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// watching is the part of a world in which members of a view run a failure detector and an
+// election: an operator who changes them, and calls elections. All chance is of its own, so
+// that plans without keep their meaning.
+type watching struct {
+	*hosting
+	rng *rand.Rand
+}
+
+func newWatching(l *hosting) *watching {
+	x := &watching{l, rand.New(rand.NewPCG(l.w.plan.Seed, 12))}
+	l.w.after(1500*ms, x.operate)
+	return x
+}
+
+// operate changes the stack now and then, or calls an election. Delays are such that members
+// are suspected which are just slow, and not while nothing is wrong.
+func (x *watching) operate() {
+	if x.w.healed {
+		return
+	}
+	x.w.after((200+x.rng.Int64N(8000))*ms, x.operate)
+	if x.last.Watch.Live() && x.rng.IntN(3) > 0 {
+		for _, s := range x.w.servers {
+			s.receive(func() {
+				if s.host != nil {
+					s.host.Campaign(s.now())
+				}
+			})
+		}
+		return
+	}
+	var u view.Use
+	if x.rng.IntN(6) > 0 {
+		u.Algorithm = algorithm.Detectors[x.rng.IntN(len(algorithm.Detectors))].Name + "+" + algorithm.Elections[x.rng.IntN(len(algorithm.Elections))].Name
+		u.Options = []string{"", "delay=20000", "delay=100000"}[x.rng.IntN(3)]
+	}
+	if leader := x.w.leader(); leader != nil {
+		x.asked++
+		c := registry.Command{Op: registry.OpGuard, Class: registry.View, Value: "chance", Live: &registry.Live{Use: u}, Origin: registry.Origin{Actor: "cert:operator", Request: [16]byte{0: 1, 14: byte(x.asked >> 8), 15: byte(x.asked)}}}
+		leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
+	}
+}
+
+// coordinated has the elected member coordinate the names under a guard, at times.
+func (x *watching) coordinated(u view.Use) view.Use {
+	if x != nil && u.Live() && x.rng.IntN(2) == 0 {
+		options := "coordinator=elected"
+		if u.Options != "" {
+			options += "," + u.Options
+		}
+		u.Options = options
+	}
+	return u
+}
