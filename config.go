@@ -34,7 +34,8 @@ const (
 // Config says how to reach a cluster. Only Servers has to be set.
 type Config struct {
 	// Servers are addresses ("host:port") at which servers of one cluster take
-	// clients; one is enough to find the others' leader.
+	// clients; one is enough to find the others' leader. A single "unix:PATH" is the
+	// admin socket of a server on this machine: everything goes through it, without TLS.
 	Servers []string
 
 	// TTL is how long the session outlives its last renewal, and so how long
@@ -86,6 +87,11 @@ func (cfg Config) WithDefaults() Config {
 	if cfg.now == nil {
 		cfg.now = boottime.Now
 	}
+	if path, is := cfg.socket(); is {
+		cfg.Dialer = func(ctx context.Context, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+	}
 	if cfg.Dialer == nil {
 		cfg.Dialer = func(ctx context.Context, address string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -100,7 +106,20 @@ func (cfg Config) Validate() error {
 	if len(cfg.Servers) == 0 {
 		return &ConfigError{"Servers", `empty; give at least one address, such as "127.0.0.1:7400"`}
 	}
+	path, local := cfg.socket()
+	switch {
+	case local && path == "":
+		return &ConfigError{"Servers", `"unix:" has no path; give one, such as "unix:/var/lib/conclave/admin.sock"`}
+	case local && cfg.TLS != nil:
+		return &ConfigError{"TLS", fmt.Sprintf("%q takes connections without TLS; leave it out", cfg.Servers[0])}
+	}
 	for _, s := range cfg.Servers {
+		if local {
+			break
+		}
+		if strings.HasPrefix(s, socketPrefix) {
+			return &ConfigError{"Servers", fmt.Sprintf("%q is an admin socket; give it alone", s)}
+		}
 		if host, port, err := net.SplitHostPort(s); err != nil || host == "" || port == "" {
 			return &ConfigError{"Servers", fmt.Sprintf(`%q is not "host:port"`, s)}
 		}
@@ -117,6 +136,17 @@ func (cfg Config) Validate() error {
 		return &ConfigError{"Cluster", fmt.Sprintf("%q is not an identity of 16 hexadecimal digits", c)}
 	}
 	return nil
+}
+
+// socketPrefix begins the path of an admin socket among addresses.
+const socketPrefix = "unix:"
+
+// socket returns the path of the admin socket, if that is the only server.
+func (cfg Config) socket() (path string, is bool) {
+	if len(cfg.Servers) != 1 {
+		return "", false
+	}
+	return strings.CutPrefix(cfg.Servers[0], socketPrefix)
 }
 
 // ValidateName returns a *NameError if name cannot name a lock or an election:

@@ -56,7 +56,7 @@ func (st *stream) converse(ctx context.Context) error {
 		return err
 	}
 	attach := ctx
-	if st.relayed {
+	if _, local := st.client.cfg.socket(); st.relayed || local { // no other server can be reached
 		attach = metadata.AppendToOutgoingContext(ctx, relayHeader, "1")
 	}
 	open := api.NewConclaveClient(conn).Attach

@@ -46,6 +46,8 @@ var attacks = []attack{
 	{number: 17, what: "say on the client port what servers say of a caller", expected: "ignored", secure: true, run: vouchForOneself},
 	{number: 18, what: "gRPC on the peer port with a client's certificate", expected: "handshake refused", secure: true, run: callAsAServer},
 	{number: 19, what: "introduce oneself as a server, with a certificate for another host, of another server, or of a client", expected: "refused, and logged; raft never meets it", elsewhere: "service/transport TestWhoseCertificateIsThat"},
+	{number: 20, what: "certificates of another cluster's server, with two URIs, no name, *, control characters, 300 bytes", expected: "refused", elsewhere: "service/server TestACertificateThatNamesNobodyIsRefused"},
+	{number: 25, what: "a bearer that proves nobody beside a good certificate", expected: "UNAUTHENTICATED; same", secure: true, run: bearerBesideACertificate},
 	{number: 26, what: "a page of another origin, a rebound Host, a form", expected: "403, 421", apart: true, run: pagesOfOthers},
 	{number: 27, what: "escapes, newlines, bad UTF-8 and 64 KiB in program, host, reason, name and header", expected: "refused; lists and logs stay one line each", run: foulTexts},
 	{number: 35, what: "cut the log of a single server, or overwrite its end with zeros", expected: "refused, or whole; never a smaller fence beyond the last second", apart: true, run: lostEnd},

@@ -146,15 +146,27 @@ func (w *world) must(client api.ConclaveClient, session []byte, r *api.Request) 
 // page sends one request over HTTP and returns the status and the body.
 func (w *world) page(id int, secrecy *tls.Config, method, path, body string) (int, string) {
 	w.Helper()
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: secrecy}, Timeout: patience}
-	defer client.CloseIdleConnections()
-	scheme := "http://"
-	if secrecy != nil {
-		scheme = "https://"
-	}
-	req, err := http.NewRequestWithContext(w.within(), method, scheme+w.cluster.Address(id)+path, strings.NewReader(body))
+	return w.send(secrecy, w.request(id, method, path, body))
+}
+
+// request makes a request to a server.
+func (w *world) request(id int, method, path, body string) *http.Request {
+	w.Helper()
+	req, err := http.NewRequestWithContext(w.within(), method, "//"+w.cluster.Address(id)+path, strings.NewReader(body))
 	if err != nil {
 		w.Fatal(err)
+	}
+	return req
+}
+
+// send sends a request over HTTP and returns the status and the body.
+func (w *world) send(secrecy *tls.Config, req *http.Request) (int, string) {
+	w.Helper()
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: secrecy}, Timeout: patience}
+	defer client.CloseIdleConnections()
+	req.URL.Scheme = "http"
+	if secrecy != nil {
+		req.URL.Scheme = "https"
 	}
 	resp, err := client.Do(req)
 	if err != nil {

@@ -57,7 +57,7 @@ func environment(name, fallback string) string {
 func (f *clientFlags) register(flags *pflag.FlagSet) {
 	f.timeout = duration(10 * time.Second)
 	servers := strings.Split(environment("CONCLAVE_SERVERS", defaultServers), ",")
-	flags.StringSliceVar(&f.servers, "servers", servers, "addresses of servers, host:port with commas between (CONCLAVE_SERVERS)")
+	flags.StringSliceVar(&f.servers, "servers", servers, "addresses of servers, host:port with commas between, or unix:PATH for an admin socket (CONCLAVE_SERVERS)")
 	flags.StringVar(&f.cacert, "cacert", os.Getenv("CONCLAVE_CACERT"), "file with the certificates that vouch for servers; makes connections use TLS (CONCLAVE_CACERT)")
 	flags.StringVar(&f.cert, "cert", os.Getenv("CONCLAVE_CERT"), "file with the client's certificate (CONCLAVE_CERT)")
 	flags.StringVar(&f.key, "key", os.Getenv("CONCLAVE_KEY"), "file with the client's private key (CONCLAVE_KEY)")
@@ -85,6 +85,9 @@ func (f *clientFlags) config() (cfg conclave.Config, err error) {
 // spoken translates an error about a field of Config into one about a flag.
 func spoken(err error) error {
 	var bad *conclave.ConfigError
+	if errors.As(err, &bad) && bad.Field == "TLS" {
+		return fmt.Errorf("--cacert, --cert and --key: %s", bad.Reason)
+	}
 	if errors.As(err, &bad) {
 		return fmt.Errorf("--%s: %s", strings.ToLower(bad.Field), bad.Reason)
 	}

@@ -24,6 +24,7 @@ var commands = []func(*app) *cobra.Command{
 	newStatus,
 	newMember,
 	newUpgrade,
+	newAccess,
 	newNamespace,
 	newView,
 	newCut,

@@ -81,7 +81,7 @@ service/node:          algorithm/view service/backup service/host service/foundi
 service/convert:       service/api service/registry
 service/feed:          service/api service/convert service/registry
 service/stream:        service/api service/convert service/registry
-service/server:        algorithm/view service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime
+service/server:        algorithm/view service/access service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it
 

@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/stream"
 )
@@ -31,19 +29,22 @@ type identity struct {
 	err error
 }
 
-// identify finds out who is at the other end of a connection of clients. Local is the
-// principal of who connects from within this process.
-func identify(conn net.Conn, via, local string) identity {
+// identify finds out who is at the other end of a connection to a server's door.
+func identify(conn net.Conn, via string, server uint64) identity {
 	who := identity{caller: caller{Via: via, Remote: conn.RemoteAddr().String()}}
 	if conn.RemoteAddr().Network() == "pipe" { // of net.Pipe: no other process has an end of it
-		who.Principal, who.Via = local, "local"
+		who.Principal, who.Via = localPrincipal(server, os.Getuid()), "local"
 		return who
 	}
 	if s, ok := conn.(*sniffed); ok {
 		conn = s.Conn
 	}
-	if secure, ok := conn.(*tls.Conn); ok {
-		who.Principal, who.err = principalOf(secure.ConnectionState())
+	switch conn := conn.(type) {
+	case *tls.Conn:
+		who.Principal, who.err = principalOf(conn.ConnectionState())
+	case *net.UnixConn:
+		who.Principal, who.err = throughSocket(conn, server)
+		who.Via, who.Remote = "local", socketName
 	}
 	return who
 }
@@ -71,30 +72,6 @@ func callerOf(ctx context.Context) (caller, error) {
 		}
 	}
 	return caller{Via: "grpc"}, nil
-}
-
-// refuseNameless fails for a caller that shows a certificate which names nobody: it
-// is not taken for an anonymous one.
-func refuseNameless(ctx context.Context) error {
-	if _, err := callerOf(ctx); err != nil {
-		return status.Error(codes.Unauthenticated, err.Error())
-	}
-	return nil
-}
-
-// refuseNamelessCall and refuseNamelessStream are refuseNameless for every method of gRPC.
-func refuseNamelessCall(ctx context.Context, req any, _ *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
-	if err := refuseNameless(ctx); err != nil {
-		return nil, err
-	}
-	return serve(ctx, req)
-}
-
-func refuseNamelessStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
-	if err := refuseNameless(stream.Context()); err != nil {
-		return err
-	}
-	return serve(srv, stream)
 }
 
 // principalOf returns the principal that a connection proves by the certificate of

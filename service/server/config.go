@@ -75,6 +75,10 @@ type Config struct {
 	// LogLevel is debug, info, warn or error ["info"], LogFormat text or json
 	// ["text"]. The logger made of them is Logger's business.
 	LogLevel, LogFormat string
+	// AdminSocket is the path of a Unix socket through which whoever runs the server, and
+	// root, may call it, and is proven to be local:ID/UID [admin.sock in Data; none with
+	// Memory].
+	AdminSocket string
 	// Pprof is an address on this machine that serves net/http/pprof [none].
 	Pprof string
 

@@ -13,8 +13,7 @@ import (
 // what is left is to keep the connection at hand, so that a client that takes
 // nothing can be cut off.
 type conveyor struct {
-	// local is the principal of who connects from within this process.
-	local string
+	server uint64 // whose principals are those that connect without the network
 }
 
 // link is a connection as the calls that come over it see it.
@@ -28,7 +27,7 @@ func (link) AuthType() string { return "conclave" }
 
 func (c conveyor) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	level := credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}
-	return conn, link{level, conn, identify(conn, "grpc", c.local)}, nil
+	return conn, link{level, conn, identify(conn, "grpc", c.server)}, nil
 }
 
 func (conveyor) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {

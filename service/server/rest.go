@@ -27,7 +27,15 @@ const maxBody = 512 << 10
 
 // routes are what is served over HTTP/1.1.
 func (s *Server) routes() http.Handler {
-	mux := http.NewServeMux()
+	mux := s.mux()
+	// A page from elsewhere that a browser shows must not be able to release
+	// somebody's locks. Programs send none of the headers that this looks at.
+	return s.guardHost(http.NewCrossOriginProtection().Handler(s.guard(mux)))
+}
+
+// mux has all calls.
+func (s *Server) mux() *router {
+	mux := &router{ServeMux: http.NewServeMux()}
 	mux.HandleFunc("POST /v1/open", s.timed("open", s.postOpen))
 	mux.HandleFunc("POST /v1/renew", s.timed("renew", s.postRenew))
 	mux.HandleFunc("POST /v1/close", s.timed("close", s.postClose))
@@ -58,13 +66,11 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/{$}", s.listCalls)
 	mux.HandleFunc("GET /{$}", s.frontPage)
 	mux.HandleFunc("/", s.elsewhere)
-	// A page from elsewhere that a browser shows must not be able to release
-	// somebody's locks. Programs send none of the headers that this looks at.
-	return s.guardHost(named(http.NewCrossOriginProtection().Handler(mux)))
+	return mux
 }
 
 // routeServers adds the calls that are about the servers themselves.
-func (s *Server) routeServers(mux *http.ServeMux) {
+func (s *Server) routeServers(mux *router) {
 	mux.HandleFunc("GET /v1/upgrade", s.timed("upgrade", s.getUpgrade))
 	mux.HandleFunc("POST /v1/upgrade", s.timed("upgrade", s.postUpgrade))
 	mux.HandleFunc("GET /v1/view", s.timed("view", s.getView))
@@ -72,17 +78,7 @@ func (s *Server) routeServers(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/guards", s.timed("set_guard", s.postGuards))
 	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))
 	mux.HandleFunc("POST /v1/leader", s.timed("leader", s.postLeader))
-}
-
-// named refuses callers who show a certificate that names nobody.
-func named(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := callerOf(r.Context()); err != nil {
-			writeJSON(w, http.StatusUnauthorized, problem{Code: "UNAUTHENTICATED", Message: err.Error()})
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	mux.HandleFunc("GET /v1/access/whoami", s.timed("whoami", s.getWhoAmI))
 }
 
 // problem is the body of a response that is not a success.
@@ -179,6 +175,10 @@ func codeOf(err error) api.Code {
 		return api.Code_CODE_EXHAUSTED
 	case codes.NotFound:
 		return api.Code_CODE_NOT_FOUND
+	case codes.Unauthenticated:
+		return api.Code_CODE_UNAUTHENTICATED
+	case codes.PermissionDenied:
+		return api.Code_CODE_DENIED
 	case codes.Unavailable, codes.FailedPrecondition, codes.Canceled, codes.DeadlineExceeded:
 		return api.Code_CODE_UNAVAILABLE
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -163,12 +162,17 @@ func (s *Server) serve(secrets *secrets) error {
 			return err
 		}
 	}
+	admin, err := s.cfg.listenAdmin()
+	if err != nil {
+		closeAll(s.profiles)
+		return err
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.metrics = newMetrics(s)
 	s.callees = newCallees(s.node)
-	s.splitter = newSplitter(s.cfg.Listener, secrets.clients, s.cfg.patience, s.log)
-	s.grpc = s.newGRPC(grpc.UnaryInterceptor(refuseNamelessCall), grpc.StreamInterceptor(refuseNamelessStream))
-	s.vouched = s.newGRPC(grpc.UnaryInterceptor(believeCall), grpc.StreamInterceptor(believeStream))
+	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.patience, s.log)
+	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
+	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
 	s.http = s.newHTTP(s.routes())
 	s.serving.Go(s.splitter.run)
 	s.serving.Go(func() { s.report(s.grpc.Serve(s.splitter.grpc)) })
@@ -186,7 +190,7 @@ func (s *Server) serve(secrets *secrets) error {
 // makes them.
 func (s *Server) newGRPC(interceptors ...grpc.ServerOption) *grpc.Server {
 	server := grpc.NewServer(append(interceptors,
-		grpc.Creds(conveyor{local: s.local()}),
+		grpc.Creds(conveyor{server: s.cfg.ID}),
 		grpc.WaitForHandlers(true),
 		grpc.ConnectionTimeout(s.cfg.patience),
 		grpc.MaxConcurrentStreams(4096),
@@ -209,14 +213,11 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return withIdentity(ctx, identify(conn, "http", s.local()))
+			return withIdentity(ctx, identify(conn, "http", s.cfg.ID))
 		},
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
-
-// local is the principal of who calls from within this process.
-func (s *Server) local() string { return fmt.Sprintf("local:%d/%d", s.cfg.ID, os.Getuid()) }
 
 // report logs why a listener's server ended, if that is news.
 func (s *Server) report(err error) {

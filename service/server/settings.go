@@ -53,6 +53,7 @@ var Settings = []Setting{
 	quantity("state-limit", "how large the replicated state may be, 16MiB to 768MiB (default 512MiB); beyond it the leader takes no new locks and sessions", func(c *Config) *int { return &c.StateLimit }),
 	text("log-level", "debug, info, warn or error (default info)", func(c *Config) *string { return &c.LogLevel }),
 	text("log-format", "text or json (default text)", func(c *Config) *string { return &c.LogFormat }),
+	text("admin-socket", "path of the Unix socket for administration (default admin.sock in --data)", func(c *Config) *string { return &c.AdminSocket }),
 	text("pprof", "address on this machine that serves net/http/pprof (default none)", func(c *Config) *string { return &c.Pprof }),
 }
 

@@ -14,10 +14,11 @@ import (
 // preface is how every HTTP/2 connection begins.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// splitter takes the connections of one listener and deals them out to two:
-// one for HTTP/2, which is gRPC, and one for HTTP/1.1.
+// splitter takes the connections of the listener for clients, and of the admin socket,
+// and deals them out to two: one for HTTP/2, which is gRPC, and one for HTTP/1.1.
 type splitter struct {
 	inner net.Listener
+	admin net.Listener // nil if there is none; it speaks plain text
 	tls   *tls.Config // nil for plain text
 	// patience is how long a new connection may take to show what it speaks.
 	// Beyond it a connection that says nothing is closed.
@@ -32,19 +33,27 @@ type splitter struct {
 	tasks  sync.WaitGroup
 }
 
-func newSplitter(inner net.Listener, secrecy *tls.Config, patience time.Duration, log *slog.Logger) *splitter {
+func newSplitter(inner, admin net.Listener, secrecy *tls.Config, patience time.Duration, log *slog.Logger) *splitter {
 	return &splitter{
-		inner: inner, tls: secrecy, patience: patience, log: log,
+		inner: inner, admin: admin, tls: secrecy, patience: patience, log: log,
 		grpc:   newBranch(inner.Addr()),
 		http:   newBranch(inner.Addr()),
 		guests: make(map[net.Conn]struct{}),
 	}
 }
 
-// run deals out connections until the listener is closed.
+// run deals out connections until the listeners are closed.
 func (s *splitter) run() {
+	if s.admin != nil {
+		s.tasks.Go(func() { s.take(s.admin, nil) })
+	}
+	s.take(s.inner, s.tls)
+}
+
+// take deals out the connections of one listener until it is closed.
+func (s *splitter) take(from net.Listener, secrecy *tls.Config) {
 	for pause := time.Duration(0); ; {
-		conn, err := s.inner.Accept()
+		conn, err := from.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -57,7 +66,7 @@ func (s *splitter) run() {
 		}
 		pause = 0
 		if s.admit(conn) {
-			s.tasks.Go(func() { s.route(conn) })
+			s.tasks.Go(func() { s.route(conn, secrecy) })
 		}
 	}
 }
@@ -75,14 +84,14 @@ func (s *splitter) admit(conn net.Conn) bool {
 }
 
 // route finds out what a connection speaks and hands it over.
-func (s *splitter) route(conn net.Conn) {
+func (s *splitter) route(conn net.Conn, secrecy *tls.Config) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.guests, conn)
 	}()
 	_ = conn.SetDeadline(time.Now().Add(s.patience)) // fails if closed: then so does the next read
-	sorted, to, err := s.identify(conn)
+	sorted, to, err := s.identify(conn, secrecy)
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
 	}
@@ -93,11 +102,11 @@ func (s *splitter) route(conn net.Conn) {
 }
 
 // identify returns the connection as the one who serves it should see it.
-func (s *splitter) identify(conn net.Conn) (net.Conn, *branch, error) {
-	if s.tls == nil {
+func (s *splitter) identify(conn net.Conn, secrecy *tls.Config) (net.Conn, *branch, error) {
+	if secrecy == nil {
 		return s.sniff(conn)
 	}
-	secure := tls.Server(conn, s.tls)
+	secure := tls.Server(conn, secrecy)
 	if err := secure.HandshakeContext(context.Background()); err != nil {
 		explain(err)
 		return nil, nil, err
@@ -141,9 +150,9 @@ func (s *splitter) sniff(conn net.Conn) (net.Conn, *branch, error) {
 	return &sniffed{Conn: conn, seen: seen[:]}, s.grpc, nil
 }
 
-// close ends the listener and whatever has not been handed over.
+// close ends the listeners and whatever has not been handed over.
 func (s *splitter) close() {
-	s.inner.Close()
+	closeAll(s.inner, s.admin)
 	s.mu.Lock()
 	s.closed = true
 	for conn := range s.guests {

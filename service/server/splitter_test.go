@@ -21,7 +21,7 @@ func newTestSplitter(t *testing.T, secrecy *tls.Config, patience time.Duration) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSplitter(inner, secrecy, patience, slog.New(slog.DiscardHandler))
+	s := newSplitter(inner, nil, secrecy, patience, slog.New(slog.DiscardHandler))
 	s.tasks.Go(s.run)
 	s.tasks.Go(func() { answer(s.grpc, "two ") })
 	s.tasks.Go(func() { answer(s.http, "one ") })

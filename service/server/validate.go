@@ -16,7 +16,7 @@ import (
 // Validate reports the first thing that is wrong with a configuration that has
 // its defaults, in the terms of its keys.
 func (c Config) Validate() error {
-	checks := []func() error{c.checkIdentity, c.checkAddresses, c.checkTimes, c.checkTLS, c.checkExposure, c.checkStateLimit, c.checkLog}
+	checks := []func() error{c.checkIdentity, c.checkAddresses, c.checkTimes, c.checkTLS, c.checkExposure, c.checkSocket, c.checkStateLimit, c.checkLog}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"path"
 	"strconv"
 
 	"google.golang.org/grpc"
@@ -51,30 +52,33 @@ func believe(ctx context.Context) (context.Context, error) {
 	return withCaller(ctx, who), nil
 }
 
-// believeCall and believeStream are believe for every method of gRPC.
-func believeCall(ctx context.Context, req any, _ *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
-	ctx, err := believe(ctx)
+// believeCall and believeStream are believe and permit for every method of gRPC.
+func (s *Server) believeCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
+	ctx, err := s.enterVouched(ctx, info.FullMethod, req)
 	if err != nil {
 		return nil, err
 	}
 	return serve(ctx, req)
 }
 
-func believeStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
-	ctx, err := believe(stream.Context())
+func (s *Server) believeStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
+	ctx, err := s.enterVouched(stream.Context(), info.FullMethod, nil)
 	if err != nil {
 		return err
 	}
-	return serve(srv, vouchedStream{stream, ctx})
+	return serve(srv, provenStream{stream, ctx})
 }
 
-// vouchedStream is a stream with the caller in its context.
-type vouchedStream struct {
-	grpc.ServerStream
-	ctx context.Context
+// enterVouched lets a call in that another server has passed on: that one has made sure
+// of the caller, and this one decides what it may do.
+func (s *Server) enterVouched(ctx context.Context, method string, req any) (context.Context, error) {
+	ctx, err := believe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	who, _ := callerOf(ctx)
+	return ctx, s.permit(who, needOf(path.Base(method), req))
 }
-
-func (s vouchedStream) Context() context.Context { return s.ctx }
 
 // passedOn reports whether a call came from another server. It goes no further.
 func passedOn(ctx context.Context) bool {

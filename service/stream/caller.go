@@ -21,7 +21,8 @@ type Caller struct {
 	// Principal is the name that the caller has proven, such as "cert:batch-7";
 	// empty for an anonymous caller.
 	Principal string
-	// Via is how the call came: "grpc", "http", or "local" from within this process.
+	// Via is how the call came: "grpc", "http", or "local" from within the server's process
+	// or through its admin socket.
 	Via string
 	// Remote is the address that it came from.
 	Remote string

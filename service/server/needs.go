@@ -1,0 +1,139 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// need is what a caller needs for a call once the cluster has rules.
+type need struct {
+	kind needKind
+	verb access.Verb
+}
+
+type needKind int
+
+const (
+	// unmapped: nobody has thought of the call, so nobody may make it.
+	unmapped needKind = iota
+	// nothing: not even a proof of who calls.
+	nothing
+	// proof: to have proven who it is.
+	proof
+	// byName: proof, and the verb on each name, which is asked for where the names are
+	// known: by the registry, or in an answer name by name.
+	byName
+	// onCluster: proof, and the verb.
+	onCluster
+)
+
+var (
+	anybody   = need{kind: nothing}
+	anyProven = need{kind: proof}
+	reading   = need{byName, access.Read}
+	// inSession is for requests in a session of the caller, which the registry decides.
+	inSession = need{byName, access.Hold}
+)
+
+func needs(verb access.Verb) need { return need{onCluster, verb} }
+
+// methods are the calls over gRPC.
+var methods = map[string]need{
+	"Attach":        inSession,
+	"AttachHome":    inSession,
+	"Do":            inSession,
+	"Ping":          anyProven,
+	"Status":        anyProven, // without the verb status it tells only what clients need
+	"List":          reading,
+	"Explain":       reading,
+	"Waits":         reading,
+	"Watch":         reading,
+	"Observe":       reading,
+	"Sessions":      needs(access.Sessions),
+	"EndSession":    needs(access.EndSession),
+	"Members":       needs(access.Status),
+	"ChangeMembers": needs(access.Members),
+	"Join":          needs(access.Members),
+	"Upgrade":       needs(access.Upgrade), // to show the level, status
+	"Access":        anyProven,             // what it asks for decides
+	"SetGuard":      needs(access.Members),
+	"View":          needs(access.Status),
+	"Backup":        needs(access.Backup),
+}
+
+// routes are the calls over HTTP, by the patterns under which the mux has them.
+var routes = map[string]need{
+	"POST /v1/open":                  inSession,
+	"POST /v1/renew":                 inSession,
+	"POST /v1/close":                 inSession,
+	"POST /v1/acquire":               inSession,
+	"POST /v1/release":               inSession,
+	"POST /v1/campaign":              inSession,
+	"POST /v1/update":                inSession,
+	"POST /v1/resign":                inSession,
+	"POST /v1/transfer":              inSession,
+	"POST /v1/revoke":                {byName, access.Revoke},
+	"GET /v1/status":                 anyProven,
+	"GET /v1/locks":                  reading,
+	"GET /v1/elections":              reading,
+	"GET /v1/elections/{name}":       reading,
+	"GET /v1/elections/{name}/watch": reading,
+	"GET /v1/locks/{name}/why":       reading,
+	"GET /v1/elections/{name}/why":   reading,
+	"GET /v1/waits":                  reading,
+	"GET /v1/watch":                  reading, // what it tells of servers needs status
+	"GET /v1/watch/locks":            reading,
+	"GET /v1/watch/elections":        reading,
+	"GET /v1/sessions":               needs(access.Sessions),
+	"POST /v1/sessions/{id}/end":     needs(access.EndSession),
+	"GET /v1/upgrade":                needs(access.Status),
+	"POST /v1/upgrade":               needs(access.Upgrade),
+	"GET /v1/view":                   needs(access.Status),
+	"POST /v1/guards":                needs(access.Members),
+	"GET /v1/members":                needs(access.Status),
+	"POST /v1/leader":                needs(access.Members),
+	"GET /v1/access/whoami":          anyProven,
+	"GET /healthz":                   anybody,
+	"GET /readyz":                    anybody,
+	"GET /metrics":                   needs(access.Status),
+	"GET /v1/{$}":                    anyProven,
+	"GET /{$}":                       anyProven,
+	"/":                              anyProven,
+}
+
+// needOf returns what a call over gRPC needs. Of a stream there is no request yet.
+func needOf(method string, req any) need {
+	switch req := req.(type) {
+	case *api.UpgradeRequest:
+		if req.GetAction() == api.UpgradeRequest_ACTION_STATUS {
+			return needs(access.Status)
+		}
+	}
+	return methods[method]
+}
+
+// router is a mux that knows its patterns.
+type router struct {
+	*http.ServeMux
+	patterns []string
+}
+
+func (r *router) HandleFunc(pattern string, serve func(http.ResponseWriter, *http.Request)) {
+	r.Handle(pattern, http.HandlerFunc(serve))
+}
+
+func (r *router) Handle(pattern string, handler http.Handler) {
+	r.patterns = append(r.patterns, pattern)
+	r.ServeMux.Handle(pattern, handler)
+}
+
+// needOf returns what a call over HTTP needs.
+func (r *router) needOf(req *http.Request) need {
+	_, pattern := r.Handler(req)
+	if pattern == "" { // no such path, or another method: who may know that much
+		return anyProven
+	}
+	return routes[pattern]
+}
