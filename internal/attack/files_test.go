@@ -18,7 +18,9 @@ import (
 // of one that was killed, whose log is as it was while it ran. service/store does so at
 // every byte.
 func lostEnd(w *world) {
-	g := &ground{cluster: servertest.Start(w.T, 1), log: new(journal)}
+	// The data directory is copied while the server runs, which a socket cannot be.
+	socket := filepath.Join(w.TempDir(), "admin.sock")
+	g := &ground{cluster: servertest.Start(w.T, 1, func(cfg *server.Config) { cfg.AdminSocket = socket }), log: new(journal)}
 	w = &world{T: w.T, ground: g, prefix: w.prefix}
 	client := w.reach()
 	data := g.cluster.Config(1).Data

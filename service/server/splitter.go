@@ -19,7 +19,7 @@ const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 type splitter struct {
 	inner net.Listener
 	admin net.Listener // nil if there is none; it speaks plain text
-	tls   *tls.Config // nil for plain text
+	tls   *tls.Config  // nil for plain text
 	// patience is how long a new connection may take to show what it speaks.
 	// Beyond it a connection that says nothing is closed.
 	patience time.Duration
