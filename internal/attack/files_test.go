@@ -108,6 +108,7 @@ func (w *world) startOn(data string) (fence uint64, err error) {
 	w.Helper()
 	cfg := w.cluster.Config(1)
 	cfg.Data, cfg.Listen, cfg.PeerListen = data, "127.0.0.1:0", "127.0.0.1:0"
+	cfg.AdminSocket = filepath.Join(w.TempDir(), "admin.sock")
 	s, err := server.Start(cfg)
 	if err != nil {
 		return 0, err
