@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/internal/line"
+	"github.com/conclave-io/conclave/internal/near"
 )
 
 const (
@@ -26,7 +27,8 @@ const (
 type Client struct {
 	cfg  Config
 	pool *pool
-	mail *mailbox // inputs for the driver
+	mail *mailbox    // inputs for the driver
+	near *near.Owner // what people see of those that hold at the server in this process; nil: there is none
 
 	ctx   context.Context // ends when the client is closed
 	stop  context.CancelFunc
@@ -89,6 +91,7 @@ func newClient(cfg Config) *Client {
 	}
 	c.route.Store(&route{servers: cfg.Servers})
 	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.openNear()
 	return c
 }
 
@@ -128,6 +131,7 @@ func (c *Client) Close() error {
 
 func (c *Client) closeSession() error {
 	c.forbidTasks()
+	c.closeNear()
 	c.mail.post(line.Input{Kind: line.Close})
 	limit := time.NewTimer(closeLimit)
 	defer limit.Stop()

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/conclave-io/conclave/internal/boottime"
+	"github.com/conclave-io/conclave/internal/near"
 )
 
 // Limits that the servers enforce too.
@@ -67,6 +68,10 @@ type Config struct {
 	// Dialer makes the connections to servers, of which it gets the addresses: for
 	// a tunnel, or a server in this process. By default they are made by TCP.
 	Dialer func(ctx context.Context, address string) (net.Conn, error)
+
+	// Near is the server in this process: package embed sets it. Locks that an algorithm
+	// guards are asked for there first, without a message.
+	Near near.Server
 
 	// now is the clock of deadlines; a seam for tests.
 	now func() boottime.Time

@@ -80,11 +80,11 @@ func (l *lease) lose() {
 type holdContext struct {
 	context.Context // never ends by itself
 	end             context.CancelCauseFunc
-	lease           *lease
+	lease           interface{ valid() bool }
 	keeps           []keep // what whoever waits under it keeps
 }
 
-func newHoldContext(l *lease) *holdContext {
+func newHoldContext(l interface{ valid() bool }) *holdContext {
 	ctx, end := context.WithCancelCause(context.Background())
 	return &holdContext{Context: ctx, end: end, lease: l}
 }

@@ -66,7 +66,12 @@ func (k *Kept) UnmarshalText(text []byte) error {
 }
 
 // Kept names this hold.
-func (l *Lock) Kept() Kept { return l.h.kept() }
+func (l *Lock) Kept() Kept {
+	if l.near != nil {
+		return l.near.kept()
+	}
+	return l.h.kept()
+}
 
 // Kept names this leadership.
 func (l *Leadership) Kept() Kept { return l.h.kept() }

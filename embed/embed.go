@@ -101,9 +101,9 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("embed: %w", err)
 	}
 	if cfg.Member != nil {
-		client.Servers = []string{s.Config().Advertise}
+		client.Servers, client.Home = []string{s.Config().Advertise}, s.Config().Advertise
 	}
-	client.Cluster = s.Cluster()
+	client.Cluster, client.Near = s.Cluster(), s.Near()
 	c, err := conclave.Dial(ctx, client)
 	if err != nil {
 		return nil, errors.Join(err, stop(s))

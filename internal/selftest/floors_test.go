@@ -70,18 +70,19 @@ service/registry:      algorithm/view internal/wire service/access service/versi
 service/agreement:     internal/wire
 service/founding:
 service/lease:         service/registry
-service/host:          algorithm algorithm/globalstate algorithm/view process process/property service/lease service/registry internal/wire
+internal/near:
+service/host:          algorithm algorithm/globalstate algorithm/view process process/property service/lease service/registry internal/near internal/wire
 service/replica:       algorithm/view service/agreement service/lease service/registry service/version internal/wire
 service/queue:         service/registry
 service/store:         service/founding internal/wire
 service/peering:       service/founding internal/wire
 service/transport:     service/founding service/peering internal/wire
 service/backup:        service/registry service/store internal/outfile internal/wire
-service/node:          algorithm/view service/backup service/host service/founding service/replica service/agreement service/registry service/store service/transport service/peering service/queue service/version internal/boottime internal/wire
+service/node:          algorithm/view internal/near service/backup service/host service/founding service/replica service/agreement service/registry service/store service/transport service/peering service/queue service/version internal/boottime internal/wire
 service/convert:       service/api service/registry
 service/feed:          service/api service/convert service/registry
 service/stream:        service/api service/convert service/registry
-service/server:        algorithm/view service/access service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime
+service/server:        algorithm/view internal/near service/access service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it
 
@@ -91,7 +92,7 @@ internal/leasemodel/run: internal/leasemodel lab/check process internal/longrun
 
 # Faces: what people touch. The client speaks the protocol and links no server.
 internal/line:         service/api
-.:                     service/api internal/boottime internal/line
+.:                     service/api internal/boottime internal/line internal/near
 embed:                 . service/server # a server in the user's process, and a client of it
 web:                   # the page for browsers
 internal/guard:        internal/boottime

@@ -205,6 +205,7 @@ func (h *Host) merge(a *aside) {
 			h.names[in.name] = in
 		}
 		in.state.Held, in.state.Wanted = h.home.reg.Demand(name)
+		in.state.Held = in.state.Held || in.near != nil // whom those who were taken over wait for
 		in.move(&h.local)
 	}
 	for _, seat := range append(a.seats, registry.SeatID(a.seat)) {

@@ -233,7 +233,7 @@ func (h *Host) answerAll() {
 func (h *Host) follow(name string) {
 	held, wanted := h.home.reg.Demand(name)
 	in := h.names[name]
-	if in != nil && in.state.Held && !held {
+	if in != nil && in.state.Held && !held && in.near == nil {
 		h.leave(in)
 	}
 	switch {
@@ -279,8 +279,12 @@ func (h *Host) reply(conn uint64, o registry.Outcome) {
 	h.replies = append(h.replies, Reply{conn, o})
 }
 
-// admit hands a grant on to the client that waits first.
+// admit hands a grant on to the program that asks for it at this moment, or else to the
+// client that waits first.
 func (h *Host) admit(in *instance, fence uint64) {
+	if h.admitNear(in, fence) {
+		return
+	}
 	any := h.home.reg.Admit(in.name, fence, in.space.units, &h.home.fx)
 	process.Assert(any, "a grant that is told has a client")
 }
@@ -314,6 +318,9 @@ func (h *Host) Revoke(now int64, c *registry.Command) (result registry.Result) {
 	}
 	result = h.home.reg.Revoke(c, &h.home.fx)
 	h.answerAll()
+	if in := h.names[c.Name]; result.Code == registry.NotFound && h.askNear(in, c.Fence, c.Value, c.Origin.Actor) {
+		result = registry.Result{Code: registry.OK, Fence: in.near.Fence}
+	}
 	h.finish()
 	return result
 }
@@ -338,6 +345,11 @@ func (h *Host) EndSession(now int64, c *registry.Command) (holds int, result reg
 	result = h.home.reg.Dismiss(c, &h.home.fx)
 	h.answerAll()
 	h.finish()
+	if result.Code == registry.NotFound {
+		if holds = h.askOwner(c); holds > 0 {
+			return holds, registry.Result{Code: registry.OK}
+		}
+	}
 	s, _ := h.home.reg.Session(c.Session)
 	return s.Holds, result
 }
@@ -359,6 +371,7 @@ func (h *Host) tend() {
 		h.carryOut(&registry.Command{Op: registry.OpDrop, Claims: overdue})
 	}
 	h.refuseTries(h.now)
+	h.dropNear()
 }
 
 // refuseTries withdraws the tries whose time is over by then (H5).

@@ -1,7 +1,10 @@
 package host
 
 import (
+	"slices"
+
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/near"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -70,6 +73,10 @@ type Output struct {
 	Left bool
 	// Cuts are those that have ended, one way or another.
 	Cuts []CutEnd
+	// Near are holds whose holders are to be told in which state they are, and Moved says
+	// that those held near are certain for longer than before.
+	Near  []*near.Hold
+	Moved bool
 	// More says that names wait to be looked after: call Tick soon.
 	More bool
 	// Err is the assertion that failed. The host does nothing any more.
@@ -84,14 +91,16 @@ type Batch struct {
 
 // Host is what a server does about live names. Nobody calls it twice at a time.
 type Host struct {
-	cfg    Config
-	now    int64 // the latest reading of the clock that a caller gave
-	wall   int64 // of the wall clock, for people
-	ticked int64 // the last tick
-	gaps   int64 // the time that this server stood still, in all
-	random random
+	cfg     Config
+	now     int64 // the latest reading of the clock that a caller gave
+	wall    int64 // of the wall clock, for people
+	ticked  int64 // the last tick
+	gaps    int64 // the time that this server stood still, in all
+	random  random
+	chooser process.Chooser // of the machines
 
 	home      home
+	near      nears
 	seat      seat
 	pause     pause
 	leaving   leaving
@@ -145,7 +154,9 @@ type Host struct {
 
 // New returns the host of a server that has no seat.
 func New(c Config) *Host {
-	return &Host{cfg: c, random: random(c.Seed), table: 1, member: view.Member{Server: c.Server}, names: make(map[string]*instance), home: newHome(), counts: make(map[string]*Counts)}
+	h := &Host{cfg: c, random: random(c.Seed), table: 1, member: view.Member{Server: c.Server}, names: make(map[string]*instance), home: newHome(), counts: make(map[string]*Counts)}
+	h.chooser = h.choose // once: each method value is a new closure
+	return h
 }
 
 // Member returns where the server stands. It is borrowed.
@@ -155,6 +166,7 @@ func (h *Host) Member() *view.Member { return &h.member }
 func (h *Host) begin(now int64) {
 	h.now = max(h.now, now)
 	h.checkLapse()
+	h.lapseNear()
 }
 
 // finish is the end of each input.
@@ -229,12 +241,22 @@ func (h *Host) Output() *Output {
 	}
 	o := &h.output
 	o.Replies, h.replies = h.replies, o.Replies[:0]
-	o.Seat, o.Report, o.Enter = h.orders(), h.report(), h.enters()
+	if o.Seat, o.Enter = h.orders(), h.enters(); len(o.Seat) > 0 {
+		o.Report = h.report()
+	}
 	o.Close, h.bad = h.bad, o.Close[:0]
 	o.Gone, h.gone = h.gone, ""
 	o.Cuts, h.cutEnds = h.cutEnds, nil
+	o.Near, h.near.told, o.Moved, h.near.moved = h.near.told, o.Near[:0], h.near.moved, false
 	o.Left, o.More = h.leaving == left, len(h.todo) > 0
 	return o
+}
+
+// Owes reports whether Output has more to say than the next Tick will bring about. A near
+// hold that was granted or given up mostly leaves nothing.
+func (h *Host) Owes() bool {
+	frames := func(l *link) bool { return l.up && l.out < len(l.ends) }
+	return len(h.replies) > 0 || len(h.near.told) > 0 || len(h.todo) > 0 || h.output.Err != nil || slices.ContainsFunc(h.links, frames)
 }
 
 // askTurn asks for another epoch, once in each.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/near"
 	"github.com/conclave-io/conclave/process"
 )
 
@@ -12,6 +13,7 @@ import (
 type instance struct {
 	name  string
 	state view.Name
+	near  *near.Hold // by a program within this process, or nil
 
 	// What follows is of the epoch, and void in any other.
 	epoch   uint64
@@ -222,7 +224,7 @@ func (h *Host) step(in *instance) view.Feed {
 		h.event.Now = process.Duration(h.now)
 	}
 	h.next = view.Nothing
-	h.fx.Begin(h.member.Rank(), h.choose)
+	h.fx.Begin(h.member.Rank(), h.chooser)
 	in.machine.Step(&h.event, &h.fx)
 	for i := range h.fx.Len() {
 		e := h.fx.At(i)

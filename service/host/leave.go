@@ -64,7 +64,7 @@ func (h *Host) Leave(now int64) {
 	h.refuseAsides()
 	for in := h.local.first; in != nil; in = in.next {
 		if h.bound(in) {
-			h.askBack(in)
+			h.askToLeave(in, h.stops(), "")
 		}
 	}
 	h.answerAll()
@@ -78,12 +78,17 @@ func (h *Host) bound(in *instance) bool {
 	if !in.state.Held {
 		return false
 	}
-	return in.space != nil && in.space.units || strings.HasPrefix(h.home.reg.HeldBy(in.name), "local:")
+	return in.near != nil || in.space != nil && in.space.units || strings.HasPrefix(h.home.reg.HeldBy(in.name), "local:")
 }
 
-// askBack asks the holder of a name to leave.
-func (h *Host) askBack(in *instance) {
-	h.home.reg.Revoke(&registry.Command{Name: in.name, Value: fmt.Sprintf("server %d stops", h.cfg.Server)}, &h.home.fx)
+// stops is why holders are asked to leave by a server that stops.
+func (h *Host) stops() string { return fmt.Sprintf("server %d stops", h.cfg.Server) }
+
+// askToLeave asks the holder of a name to leave, and says which principal wants that.
+func (h *Host) askToLeave(in *instance, why, by string) {
+	if !h.askNear(in, 0, why, by) {
+		h.home.reg.Revoke(&registry.Command{Name: in.name, Value: why, Origin: registry.Origin{Actor: by}}, &h.home.fx)
+	}
 }
 
 // depart goes on with leaving.
@@ -207,7 +212,7 @@ func (h *Host) revokeAll() {
 			h.home.reg.RefuseAll(in.name, &refusal, &h.home.fx)
 		}
 		if in.state.Held {
-			h.askBack(in)
+			h.askToLeave(in, h.stops(), "")
 		}
 	}
 	h.answerAll()

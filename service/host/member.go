@@ -84,6 +84,7 @@ func (h *Host) abandon(why string) {
 // discard throws everything of a seat away.
 func (h *Host) discard() {
 	h.endCuts()
+	h.discardNear()
 	h.seated, h.logged, h.overflow = false, false, false
 	clear(h.names)
 	h.local = list{}
@@ -225,7 +226,7 @@ func (h *Host) force() {
 	}
 	for in := h.local.first; in != nil; in = in.next {
 		if g := h.guardOf(in); in.state.Held && g != nil && g.Change != 0 && g.Terms.Force {
-			h.home.reg.Revoke(&registry.Command{Name: in.name, Value: g.Terms.Reason, Origin: registry.Origin{Actor: g.Terms.By}}, &h.home.fx)
+			h.askToLeave(in, g.Terms.Reason, g.Terms.By)
 		}
 	}
 	h.answerAll()

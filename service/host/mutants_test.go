@@ -24,6 +24,7 @@ const (
 	homeFile     = "service/host/home.go"
 	leaveFile    = "service/host/leave.go"
 	cutFile      = "service/host/cut.go"
+	nearFile     = "service/host/near.go"
 )
 
 func one(file, old, new string) []mutation.Edit {
@@ -117,6 +118,14 @@ var mutants = []mutant{
 		one(linkFile, "	h.pass(from, data, in.name)\n", "")},
 	{"recorded-once", "The second cut of an epoch has the states of the first.",
 		one(cutFile, "	h.cuts.census = c\n", "	if h.cuts.census.list == nil {\n		h.cuts.census = c\n	}\n")},
+	{"near-outlives-its-lease", "A near hold goes on when the lease of the seat is over.",
+		one(nearFile, "h.near.held > 0 && h.now >= h.seat.until", "h.near.held < 0 && h.now >= h.seat.until")},
+	{"near-handed-over", "A server that stops hands its home over while something is held near.",
+		one(leaveFile, "return in.near != nil || in.space", "return in.space")},
+	{"near-not-known-to-the-home", "A near hold ends when a client asks for the name, as the home knows of no holder.",
+		one(homeFile, "&& !held && in.near == nil {", "&& !held {")},
+	{"near-free-at-the-heir", "An heir forgets that it holds near what those wait for whom it takes over.",
+		one("service/host/adopt.go", "in.state.Held = in.state.Held || in.near != nil", "in.state.Held = in.state.Held || false")},
 }
 
 // TestMutants sees to it that each mistake can be made. With LONG set it builds each, and

@@ -225,7 +225,9 @@ func (h *Host) answered(outcome *registry.Outcome) {
 // renewal notes that the leader gave the seat so much time from when the command was sent
 // on (S4), and tells the clients that wait for it (H4).
 func (h *Host) renewal(o *order, remaining int64) {
-	h.seat.until = max(h.seat.until, o.sent+remaining-mu(h.cfg.lease()))
+	if until := o.sent + remaining - mu(h.cfg.lease()); until > h.seat.until {
+		h.seat.until, h.near.moved = until, h.near.held > 0
+	}
 	h.promise(o.Sequence, remaining)
 	h.adopt(o.Sequence, remaining)
 	h.checkLapse()

@@ -43,7 +43,8 @@ func TestComplaints(t *testing.T) {
 		for now := l.now; now <= ms*1e6; now += 10e6 {
 			l.Tick(now, 0)
 		}
-		return slices.Contains(l.Output().Report.Complains, 2)
+		l.Output()
+		return slices.Contains(l.report().Complains, 2)
 	}
 	if complains(590) {
 		t.Error("it complains too early")
@@ -71,7 +72,7 @@ func TestComplaints(t *testing.T) {
 	if l.frames(1, frame{kind: frameResumed}); complains(12_200) || l.Member().State != view.Open {
 		t.Error("it complains of a peer that has resumed")
 	}
-	if got := l.Output().Report; got.Epoch != 1 || !slices.Equal(got.Reaches, []uint64{2}) {
+	if got := l.report(); got.Epoch != 1 || !slices.Equal(got.Reaches, []uint64{2}) {
 		t.Errorf("report %+v", got)
 	}
 }

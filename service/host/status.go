@@ -110,10 +110,14 @@ func (h *Host) Name(name string) view.Name {
 	return n
 }
 
-// Explain tells who holds a lock at this home, who waits for it here, and how its last
-// holds ended here. Known is false if nobody does either.
+// Explain tells who holds a lock at this home or near, who waits for it here, and how its
+// last holds at the home ended. Known is false if nobody does either.
 func (h *Host) Explain(name string, waiters int) (res registry.Resource, known bool, past []registry.Ended) {
-	return h.home.reg.Explain(registry.Lock, name, waiters)
+	res, known, past = h.home.reg.Explain(registry.Lock, name, waiters)
+	if in := h.names[name]; in != nil && in.near != nil {
+		res.Name, res.Class, res.Holders, known = name, registry.Lock, []registry.Holder{in.holder()}, true
+	}
+	return res, known, past
 }
 
 // Sessions returns a page of the sessions of this home, after an id, what each has left, in
@@ -126,8 +130,10 @@ func (h *Host) Sessions(after registry.SessionID, limit int) (list []registry.Se
 	return list, left, more
 }
 
-// List returns the locks that clients of this home hold or wait for: those that begin with
+// List returns the locks that clients of this home and programs within this process hold
+// or wait for: those that begin with
 // a prefix, after a name, and whether there are more than the limit.
 func (h *Host) List(prefix, after string, limit, waiters int) (list []registry.Resource, more bool) {
-	return h.home.reg.List(registry.Lock, prefix, after, limit, waiters)
+	list, more = h.home.reg.List(registry.Lock, prefix, after, limit, waiters)
+	return h.addNear(list, prefix, after, limit, more)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm"
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/near"
 	"github.com/conclave-io/conclave/process"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -18,6 +19,7 @@ import (
 // seed decides.
 type world struct {
 	random  *rand.Rand
+	nearly  *rand.Rand // of programs within the processes of servers; nil: there are none
 	spec    *process.Spec
 	now     int64
 	calm    int // how much goes on beside faults
@@ -34,7 +36,7 @@ type world struct {
 	cutter  *cutter          // nil: no cuts are asked for
 	ended   []CutEnd
 
-	entries, starts, heirs, elections int
+	entries, starts, heirs, elections, nears int
 
 	elected int64      // when a member was given the coordination last
 	watches *rand.Rand // draws watch stacks, so that the other draws do not depend on them; nil: there are none
@@ -48,9 +50,10 @@ type server struct {
 	applied int              // entries
 	wants   map[place]uint64 // the number of the request to acquire
 	holds   map[place]uint64
-	open    []registry.SessionID // of clients: its own, and those of homes that it has taken over
-	asked   []registry.Command   // without an answer
-	numbers uint64               // of requests
+	near    map[string]*near.Hold // of the program in its process, by name
+	open    []registry.SessionID  // of clients: its own, and those of homes that it has taken over
+	asked   []registry.Command    // without an answer
+	numbers uint64                // of requests
 	lapsed  bool
 	left    bool // its process is about to end
 	waits   bool // for its seat
@@ -150,6 +153,7 @@ func (w *world) enter(s *server) {
 // clear forgets all clients.
 func (s *server) clear() {
 	s.wants, s.holds, s.asked = make(map[place]uint64), make(map[place]uint64), nil
+	s.near = make(map[string]*near.Hold)
 	s.open = make([]registry.SessionID, clients)
 }
 
@@ -195,7 +199,9 @@ func (w *world) holders(name string) (n int) {
 		}
 	}
 	for _, s := range w.servers {
-		count(s.holds)
+		if count(s.holds); s.near[name] != nil {
+			n++
+		}
 	}
 	for _, g := range w.ghosts {
 		count(g.holds)
@@ -226,6 +232,7 @@ func (w *world) carryOut(s *server) {
 	for _, r := range slices.Clone(o.Replies) {
 		w.replied(s, &r)
 	}
+	w.tellNear(s, o.Near)
 	for _, peer := range lanes {
 		w.cut(peer, s.id, true)
 	}
@@ -295,6 +302,9 @@ func (w *world) order(s *server, c *registry.Command) {
 // before that has applied the entry.
 func (w *world) closes(s *server, c *registry.Command) registry.Code {
 	seat := view.Seat{Server: s.id, ID: s.seat}
+	if len(s.near) > 0 {
+		w.fail("server %d closes its seat while its own program holds %v", s.id, s.near)
+	}
 	if c.Live == nil {
 		if len(s.holds) > 0 {
 			w.fail("server %d closes its seat while its clients hold %v", s.id, s.holds)
@@ -401,26 +411,31 @@ func (w *world) replied(s *server, r *Reply) {
 
 // granted checks a grant (N1, N2).
 func (w *world) granted(s *server, p place, fence uint64) {
-	w.entries++
 	w.say("server %d: client %d is granted %s with %d.%d", s.id, p.client, p.name, fence>>fenceBits, fence&(1<<fenceBits-1))
+	s.holds[p] = s.wants[p]
+	delete(s.wants, p)
+	w.check(s, p.name, fence)
+}
+
+// check checks a grant that was just told.
+func (w *world) check(s *server, name string, fence uint64) {
+	w.entries++
 	most, exact := 1, w.spec.Name != "k-ricart-agrawala"
 	if !exact {
 		most = 2
 	}
 	if s.lapsed {
-		w.fail("server %d is granted %s although its seat has lapsed", s.id, p.name)
+		w.fail("server %d is granted %s although its seat has lapsed", s.id, name)
 	}
-	s.holds[p] = s.wants[p]
-	delete(s.wants, p)
-	if n := w.holders(p.name); n > most {
-		w.fail("%d hold %s", n, p.name)
+	if n := w.holders(name); n > most {
+		w.fail("%d hold %s", n, name)
 	}
-	for _, f := range w.fences[p.name] {
+	for _, f := range w.fences[name] {
 		if exact && f >= fence || f == fence || f>>fenceBits > fence>>fenceBits {
-			w.fail("%s: fence %d comes after %d", p.name, fence, f)
+			w.fail("%s: fence %d comes after %d", name, fence, f)
 		}
 	}
-	w.fences[p.name] = append(w.fences[p.name], fence)
+	w.fences[name] = append(w.fences[name], fence)
 }
 
 // cut breaks the lane from one server to another: what was sent last may be lost, all of
@@ -530,7 +545,9 @@ func (w *world) expire(i int) {
 func (w *world) lapse(s *server) {
 	w.say("server %d lapses", s.id)
 	s.lapsed = true
-	w.lease(s, 0)
+	if w.lease(s, 0); len(s.near) > 0 {
+		w.fail("the seat of server %d has lapsed, and its own program holds %v", s.id, s.near)
+	}
 	for _, p := range inOrder(s.holds) {
 		w.leave(s, p)
 	}
@@ -607,6 +624,7 @@ func (w *world) run(steps int) {
 			return
 		}
 		w.step()
+		w.stepNear()
 	}
 	w.heal()
 }
@@ -816,6 +834,9 @@ func (w *world) round() (done bool) {
 		for len(s.holds) > 0 && w.bad == "" {
 			w.leaveAny(s)
 		}
+		for len(s.near) > 0 && w.bad == "" {
+			w.unlockNear(s)
+		}
 		if w.bad != "" {
 			return false
 		}
@@ -847,6 +868,9 @@ func ofSeed(seed uint64, tells bool) *world {
 		w.watches = rand.New(rand.NewPCG(seed, 2))
 		w.setWatch()
 		w.settle()
+	}
+	if seed%4 != 0 {
+		w.nearly = rand.New(rand.NewPCG(seed, 6))
 	}
 	return w
 }

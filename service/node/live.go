@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/near"
 	"github.com/conclave-io/conclave/service/host"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
@@ -46,17 +47,18 @@ type live struct {
 	left chan struct{} // is closed when this server has no seat and wants none, and when its host has failed
 	turn chan struct{} // holds a token while a cut is under way
 
-	mu      sync.Mutex
-	host    *host.Host
-	net     *transport.Transport // nil before the start and after the end
-	lanes   map[uint64]*transport.Lane
-	clients map[uint64]Client
-	numbers uint64
-	orders  []seatOrders                  // for this server as the leader
-	cuts    map[uint64]chan<- host.CutEnd // by the number of the host; each takes one
-	busy    bool                          // the host is not idle
-	failed  bool                          // an assertion of it failed
-	over    sync.Once                     // closes left
+	mu       sync.Mutex
+	host     *host.Host
+	net      *transport.Transport // nil before the start and after the end
+	lanes    map[uint64]*transport.Lane
+	clients  map[uint64]Client
+	numbers  uint64
+	orders   []seatOrders                    // for this server as the leader
+	watchers map[*near.Hold]func(near.Event) // of holds of programs within this process
+	cuts     map[uint64]chan<- host.CutEnd   // by the number of the host; each takes one
+	busy     bool                            // the host is not idle
+	failed   bool                            // an assertion of it failed
+	over     sync.Once                       // closes left
 }
 
 func newLive(n *Node) *live {
@@ -65,7 +67,7 @@ func newLive(n *Node) *live {
 	name, _ := os.Hostname()
 	return &live{
 		node: n, wake: make(chan struct{}, 1), mine: make(chan struct{}, 1), left: make(chan struct{}), turn: make(chan struct{}, 1),
-		lanes: make(map[uint64]*transport.Lane), clients: make(map[uint64]Client), cuts: make(map[uint64]chan<- host.CutEnd),
+		lanes: make(map[uint64]*transport.Lane), clients: make(map[uint64]Client), watchers: make(map[*near.Hold]func(near.Event)), cuts: make(map[uint64]chan<- host.CutEnd),
 		host: host.New(host.Config{
 			Server: n.cfg.ID, Seed: binary.NativeEndian.Uint64(seed[:]), Lease: int64(n.cfg.ViewLease),
 			Host: name[:min(len(name), registry.MaxText)], PID: int64(os.Getpid()),
@@ -87,6 +89,7 @@ func (l *live) end() {
 	l.net = nil
 	l.depose()
 	l.failCuts(ErrStopped)
+	l.tellAll(ended)
 }
 
 func (l *live) depose() {
@@ -162,6 +165,12 @@ func (l *live) carryOut() {
 		l.send(out)
 		l.reply(out.Replies)
 		l.endCuts(out.Cuts)
+		for _, n := range out.Near {
+			l.tell(n, n.State)
+		}
+		if out.Moved {
+			l.tellAll(func(n *near.Hold) near.State { return n.State })
+		}
 		if len(out.Seat) > 0 {
 			l.order(ordersOf(slices.Clone(out.Seat), out.Report))
 		}
@@ -248,6 +257,7 @@ func (l *live) fail(err error) {
 	l.node.log.Error("algorithms guard no names at this server any more: an assertion failed; restart it, and report this", "err", err)
 	l.net.CarryFrames(false)
 	l.depose()
+	l.tellAll(ended)
 }
 
 // takeOrders has this server, as the leader, carry out what it orders for its own seat.

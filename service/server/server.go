@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/conclave-io/conclave/internal/near"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
 )
@@ -218,6 +219,9 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
+
+// Near returns this server as the programs of its process call it.
+func (s *Server) Near() near.Server { return s.node.Near(s.local()) }
 
 // report logs why a listener's server ended, if that is news.
 func (s *Server) report(err error) {

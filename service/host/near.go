@@ -1,0 +1,241 @@
+package host
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/internal/near"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// nears are the holds of programs within this process (H6). They stand in the instances of
+// their names, and in no home.
+type nears struct {
+	asks   *near.Hold   // is being asked for
+	held   int          // how many there are
+	leaves []*near.Hold // whose holders were asked to leave, in the order of asking
+	told   []*near.Hold // whose holders are to be told
+	moved  bool         // they are certain for longer
+}
+
+// Lock asks for a name for a program within this process, and reports whether the machine
+// of the name has granted it in this very step (H6). If not, the program holds nothing: it
+// asks as other clients do, and what the machine was asked for meets it.
+func (h *Host) Lock(now int64, n *near.Hold) bool {
+	defer h.guard()
+	if h.output.Err != nil {
+		return false
+	}
+	h.begin(now)
+	if m := &h.member; m.State != view.Open || m.Lapsed || n.Owner.Closed || h.crowded() {
+		return false
+	}
+	in := h.names[n.Name]
+	if in == nil {
+		s := h.spaceOf(n.Name)
+		if s == nil || !h.room(n.Name, s) {
+			return false
+		}
+		in = h.instance(n.Name)
+	}
+	if in.state.Held || in.state.Wanted { // who waits comes first
+		return false
+	}
+	in.state.Wanted, h.near.asks = true, n
+	h.attend(in)
+	h.near.asks = nil
+	if in.near == n {
+		return true
+	}
+	in.state.Wanted = false
+	h.account(in)
+	return false
+}
+
+// admitNear hands a grant on to the program that asks at this moment, if one does.
+func (h *Host) admitNear(in *instance, fence uint64) bool {
+	n := h.near.asks
+	if n == nil {
+		return false
+	}
+	n.Fence, n.Floor, n.Since, n.State = fence, fence, h.wall, near.Held
+	if in.space.units {
+		n.Floor = 0
+	}
+	in.near = n
+	h.near.held++
+	return true
+}
+
+// Unlock gives a near hold up. It returns its state until now.
+func (h *Host) Unlock(now int64, n *near.Hold) (before near.State) {
+	defer h.guard()
+	if h.output.Err != nil {
+		return near.Lost
+	}
+	h.begin(now)
+	if before = n.State; before.Holds() {
+		h.end(h.names[n.Name], near.Given)
+		h.finish()
+	}
+	return before
+}
+
+// Near returns the state of a near hold (H6).
+func (h *Host) Near(now int64, n *near.Hold) near.State {
+	defer h.guard()
+	if h.output.Err != nil {
+		return near.Lost
+	}
+	h.begin(now)
+	return n.State
+}
+
+// NearUntil returns until when a near hold is certain.
+func (h *Host) NearUntil(n *near.Hold) int64 {
+	if n.State.Holds() && h.output.Err == nil {
+		return h.seat.until
+	}
+	return n.Until
+}
+
+// CloseNear gives up all that an owner holds near.
+func (h *Host) CloseNear(now int64, o *near.Owner) {
+	defer h.guard()
+	o.Closed = true
+	if h.output.Err != nil {
+		return
+	}
+	h.begin(now)
+	h.endNear(near.Given, func(n *near.Hold) bool { return n.Owner == o })
+	h.finish()
+}
+
+// end ends the near hold of a name. Who waits for the name comes next.
+func (h *Host) end(in *instance, state near.State) {
+	n := in.near
+	h.forgetNear(in, state)
+	if n.State == near.Lost {
+		h.near.told = append(h.near.told, n)
+	}
+	h.leave(in)
+	if in.state.Wanted {
+		h.attend(in)
+	}
+}
+
+// forgetNear takes a near hold off its name.
+func (h *Host) forgetNear(in *instance, state near.State) {
+	n := in.near
+	if n.State == near.Asked {
+		h.near.leaves = slices.DeleteFunc(h.near.leaves, func(o *near.Hold) bool { return o == n })
+	}
+	n.State, n.Until = state, h.seat.until
+	in.near = nil
+	h.near.held--
+}
+
+// endNear ends the near holds that are meant.
+func (h *Host) endNear(state near.State, meant func(*near.Hold) bool) {
+	var list []*instance
+	for in := h.local.first; in != nil && h.near.held > 0; in = in.next {
+		if in.near != nil && meant(in.near) {
+			list = append(list, in)
+		}
+	}
+	for _, in := range list {
+		h.end(in, state)
+	}
+}
+
+// lapseNear is S4 for near holds: they are lost when the lease of the seat can be relied
+// on no longer. It comes before all else that an input brings about, so that no renewal
+// which is late makes a hold valid again that somebody has seen lost.
+func (h *Host) lapseNear() {
+	if h.near.held > 0 && h.now >= h.seat.until {
+		h.endNear(near.Lost, func(*near.Hold) bool { return true })
+	}
+}
+
+// discardNear is S5 for near holds: their machines are gone.
+func (h *Host) discardNear() {
+	for in := h.local.first; in != nil && h.near.held > 0; in = in.next {
+		if n := in.near; n != nil {
+			h.forgetNear(in, near.Lost)
+			h.near.told = append(h.near.told, n)
+		}
+	}
+}
+
+// askNear asks the near holder of a name to leave, if it has one, and the fence is that of
+// the hold or 0. It reports whether there is one.
+func (h *Host) askNear(in *instance, fence uint64, why, by string) bool {
+	if in == nil || in.near == nil || fence != 0 && fence != in.near.Fence {
+		return false
+	}
+	if n := in.near; n.State == near.Held {
+		n.State, n.Reason, n.By, n.Asked = near.Asked, strings.Clone(why), strings.Clone(by), h.leaseClock()
+		h.near.leaves, h.near.told = append(h.near.leaves, n), append(h.near.told, n)
+	}
+	return true
+}
+
+// askOwner asks a program that holds near to leave all that it holds, by what people see as
+// its session. It returns how much that is.
+func (h *Host) askOwner(c *registry.Command) (holds int) {
+	for in := h.local.first; in != nil && h.near.held > 0; in = in.next {
+		if in.near != nil && in.near.Owner.Session == c.Session && h.askNear(in, 0, c.Value, c.Origin.Actor) {
+			holds++
+		}
+	}
+	return holds
+}
+
+// dropNear drops the near holds whose holders were asked to leave and had a whole lease to
+// do so (H9).
+func (h *Host) dropNear() {
+	for len(h.near.leaves) > 0 && h.leaseClock()-h.near.leaves[0].Asked >= h.cfg.lease() {
+		h.end(h.names[h.near.leaves[0].Name], near.Lost)
+	}
+}
+
+// holderOf is the near holder of a name, for people.
+func (in *instance) holder() registry.Holder {
+	n, o := in.near, in.near.Owner
+	return registry.Holder{
+		Session: o.Session, Owner: o.Principal, Fence: n.Fence, Since: n.Since, Host: o.Host, PID: o.PID, Program: o.Program,
+		Revoked: n.State == near.Asked, Reason: n.Reason,
+	}
+}
+
+// addNear adds the near holders to a page of a list: those of names that the page has, and
+// those of names that are held near and not waited for.
+func (h *Host) addNear(list []registry.Resource, prefix, after string, limit int, more bool) ([]registry.Resource, bool) {
+	if h.near.held == 0 {
+		return list, more
+	}
+	byName := func(r registry.Resource, name string) int { return strings.Compare(r.Name, name) }
+	last := ""
+	if more {
+		last = list[len(list)-1].Name
+	}
+	list = slices.Clone(list)
+	var alone []registry.Resource
+	for in := h.local.first; in != nil; in = in.next {
+		if in.near == nil || !strings.HasPrefix(in.name, prefix) || in.name <= after || more && in.name > last {
+			continue
+		}
+		if at, found := slices.BinarySearchFunc(list, in.name, byName); found {
+			list[at].Holders = []registry.Holder{in.holder()}
+		} else {
+			alone = append(alone, registry.Resource{Name: in.name, Class: registry.Lock, Limit: 1, Holders: []registry.Holder{in.holder()}})
+		}
+	}
+	list = append(list, alone...)
+	slices.SortFunc(list, func(a, b registry.Resource) int { return strings.Compare(a.Name, b.Name) })
+	if len(list) > limit {
+		return list[:limit], true
+	}
+	return list, more
+}

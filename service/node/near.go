@@ -1,0 +1,133 @@
+package node
+
+import (
+	"time"
+
+	"github.com/conclave-io/conclave/internal/near"
+)
+
+// Near returns this server as the programs of its process call it. Of their holds people
+// see the principal.
+func (n *Node) Near(principal string) near.Server { return &nearby{n.live, principal} }
+
+// nearby gives the host of live names what programs within this process ask for. Most of
+// that leaves nothing to be carried out.
+type nearby struct {
+	*live
+	principal string
+}
+
+// Open implements near.Server.
+func (l *nearby) Open(o *near.Owner) { o.Principal = l.principal }
+
+// Lock implements near.Server.
+func (l *nearby) Lock(h *near.Hold) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.net == nil {
+		return false
+	}
+	granted := l.host.Lock(now(), h)
+	l.settle()
+	return granted
+}
+
+// settle carries out what there is.
+func (l *nearby) settle() {
+	if l.host.Owes() {
+		l.carryOut()
+	}
+}
+
+// state returns the state of a hold; mu is held.
+func (l *nearby) state(h *near.Hold) near.State {
+	if l.net == nil {
+		return ended(h)
+	}
+	s := l.host.Near(now(), h)
+	l.settle()
+	return s
+}
+
+// ended is the state of a hold when there is no host any more.
+func ended(h *near.Hold) near.State {
+	if h.State.Holds() {
+		return near.Lost
+	}
+	return h.State
+}
+
+// Unlock implements near.Server.
+func (l *nearby) Unlock(h *near.Hold) near.State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.net == nil {
+		return ended(h)
+	}
+	if l.watchers[h] != nil && l.state(h).Holds() { // its holder hears of it before anyone can be next
+		l.tell(h, near.Given)
+	}
+	before := l.host.Unlock(now(), h)
+	l.settle()
+	return before
+}
+
+// State implements near.Server.
+func (l *nearby) State(h *near.Hold) near.State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state(h)
+}
+
+// Watch implements near.Server.
+func (l *nearby) Watch(h *near.Hold, tell func(near.Event)) near.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.state(h)
+	if s.Holds() {
+		l.watchers[h] = tell
+	}
+	return near.Event{State: s, Reason: h.Reason}
+}
+
+// Deadline implements near.Server.
+func (l *nearby) Deadline(h *near.Hold) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Duration(l.host.NearUntil(h))
+}
+
+// Lease implements near.Server.
+func (l *nearby) Lease() time.Duration { return l.node.cfg.ViewLease }
+
+// Close implements near.Server.
+func (l *nearby) Close(o *near.Owner) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for h := range l.watchers {
+		if h.Owner == o {
+			l.tell(h, near.Given)
+		}
+	}
+	l.host.CloseNear(now(), o)
+	if l.net != nil {
+		l.settle()
+	}
+}
+
+// tell tells the holder of a near hold what has become of it; mu is held.
+func (l *live) tell(h *near.Hold, s near.State) {
+	if tell := l.watchers[h]; tell != nil {
+		tell(near.Event{State: s, Reason: h.Reason})
+	}
+	if !s.Holds() {
+		delete(l.watchers, h)
+	}
+}
+
+// tellAll tells all holders of near holds the same; mu is held.
+func (l *live) tellAll(state func(*near.Hold) near.State) {
+	for h := range l.watchers {
+		l.tell(h, state(h))
+	}
+}
