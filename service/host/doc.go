@@ -42,6 +42,9 @@
 //	    client has sent. So the clock of the home need not be trusted.
 //	H5  a try is withdrawn after a short while. A session ends when the largest promise to
 //	    it is over; the time that the home stood still is added.
+//	H6  a program within the process of this server is granted a name in the very call if
+//	    the machine grants it in that step, and gives it up in another. Such a hold is near:
+//	    it has no session, and is lost when the seat lapses (S4) or ends (S5).
 //	H7  clients are sent away when this server is no member, or could promise nothing for
 //	    a whole lease.
 //	H8  whoever waits for a name that no algorithm guards is told to ask elsewhere.
@@ -78,4 +81,7 @@
 //     long stops: the lease of the seat is waited out then. Successor says at which server
 //     the clients go on: the farewell names it.
 //  9. Welcome clients with Adopted, too: the seats of other servers whose sessions are here.
+//  10. Give Lock, Unlock and Near what programs within this process ask for, and call Output
+//     if Owes says so. Tell the holders that Output names, and before Unlock the one that
+//     gives a hold up.
 package host

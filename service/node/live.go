@@ -56,6 +56,8 @@ type live struct {
 	orders   []seatOrders                    // for this server as the leader
 	watchers map[*near.Hold]func(near.Event) // of holds of programs within this process
 	cuts     map[uint64]chan<- host.CutEnd   // by the number of the host; each takes one
+	ticked   int64                           // the reading of the clock at the last tick, and
+	tick     time.Time                       // that of Go's monotonic clock
 	busy     bool                            // the host is not idle
 	failed   bool                            // an assertion of it failed
 	over     sync.Once                       // closes left
@@ -144,7 +146,10 @@ func (l *live) run(stop <-chan struct{}) {
 		case <-stop:
 			return
 		}
-		l.with(func(h *host.Host, now int64) { h.Tick(now, l.node.cfg.wall()) })
+		l.with(func(h *host.Host, now int64) {
+			l.ticked, l.tick = now, time.Now()
+			h.Tick(now, l.node.cfg.wall())
+		})
 	}
 }
 
@@ -165,12 +170,7 @@ func (l *live) carryOut() {
 		l.send(out)
 		l.reply(out.Replies)
 		l.endCuts(out.Cuts)
-		for _, n := range out.Near {
-			l.tell(n, n.State)
-		}
-		if out.Moved {
-			l.tellAll(func(n *near.Hold) near.State { return n.State })
-		}
+		l.tellNear(out)
 		if len(out.Seat) > 0 {
 			l.order(ordersOf(slices.Clone(out.Seat), out.Report))
 		}

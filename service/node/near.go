@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/internal/near"
+	"github.com/conclave-io/conclave/service/host"
 )
 
 // Near returns this server as the programs of its process call it. Of their holds people
@@ -27,9 +28,20 @@ func (l *nearby) Lock(h *near.Hold) bool {
 	if l.net == nil {
 		return false
 	}
-	granted := l.host.Lock(now(), h)
+	granted := l.host.Lock(l.about(), h)
 	l.settle()
 	return granted
+}
+
+// about returns the reading of the clock of deadlines unless the machine was suspended
+// since the last tick. Go's own clock takes a tenth of the time to read. A program that was
+// suspended in Lock is no better off than one that is right after it: whoever must know
+// asks for the fence, or for the error of the context, and these read the clock itself.
+func (l *nearby) about() int64 {
+	if l.ticked == 0 {
+		return now()
+	}
+	return l.ticked + int64(time.Since(l.tick))
 }
 
 // settle carries out what there is.
@@ -67,7 +79,7 @@ func (l *nearby) Unlock(h *near.Hold) near.State {
 	if l.watchers[h] != nil && l.state(h).Holds() { // its holder hears of it before anyone can be next
 		l.tell(h, near.Given)
 	}
-	before := l.host.Unlock(now(), h)
+	before := l.host.Unlock(l.about(), h)
 	l.settle()
 	return before
 }
@@ -122,6 +134,16 @@ func (l *live) tell(h *near.Hold, s near.State) {
 	}
 	if !s.Holds() {
 		delete(l.watchers, h)
+	}
+}
+
+// tellNear tells the holders of near holds what the host has to say to them; mu is held.
+func (l *live) tellNear(out *host.Output) {
+	for _, h := range out.Near {
+		l.tell(h, h.State)
+	}
+	if out.Moved {
+		l.tellAll(func(h *near.Hold) near.State { return h.State })
 	}
 }
 
