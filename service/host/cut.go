@@ -9,7 +9,6 @@ import (
 
 	"github.com/conclave-io/conclave/algorithm/globalstate"
 	"github.com/conclave-io/conclave/process"
-	"github.com/conclave-io/conclave/service/registry"
 )
 
 // What a cut has at most: names, and for each server bytes of states and, once more, of
@@ -287,7 +286,7 @@ func (h *Host) made(in *instance) bool { return in.machine != nil && in.epoch ==
 
 // holder returns the session that holds a name here, or nothing.
 func (h *Host) holder(name string) []byte {
-	if res, known, _ := h.home.reg.Explain(registry.Lock, name, 0); known && len(res.Holders) > 0 {
+	if res, known, _ := h.Explain(name, 0); known && len(res.Holders) > 0 {
 		return res.Holders[0].Session[:]
 	}
 	return nil

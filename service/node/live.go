@@ -169,8 +169,7 @@ func (l *live) carryOut() {
 		}
 		l.send(out)
 		l.reply(out.Replies)
-		l.endCuts(out.Cuts)
-		l.tellNear(out)
+		l.tell(out)
 		if len(out.Seat) > 0 {
 			l.order(ordersOf(slices.Clone(out.Seat), out.Report))
 		}

@@ -77,7 +77,7 @@ func (l *nearby) Unlock(h *near.Hold) near.State {
 		return ended(h)
 	}
 	if l.watchers[h] != nil && l.state(h).Holds() { // its holder hears of it before anyone can be next
-		l.tell(h, near.Given)
+		l.inform(h, near.Given)
 	}
 	before := l.host.Unlock(l.about(), h)
 	l.settle()
@@ -118,7 +118,7 @@ func (l *nearby) Close(o *near.Owner) {
 	defer l.mu.Unlock()
 	for h := range l.watchers {
 		if h.Owner == o {
-			l.tell(h, near.Given)
+			l.inform(h, near.Given)
 		}
 	}
 	l.host.CloseNear(now(), o)
@@ -127,8 +127,8 @@ func (l *nearby) Close(o *near.Owner) {
 	}
 }
 
-// tell tells the holder of a near hold what has become of it; mu is held.
-func (l *live) tell(h *near.Hold, s near.State) {
+// inform tells the holder of a near hold what has become of it; mu is held.
+func (l *live) inform(h *near.Hold, s near.State) {
 	if tell := l.watchers[h]; tell != nil {
 		tell(near.Event{State: s, Reason: h.Reason})
 	}
@@ -137,10 +137,11 @@ func (l *live) tell(h *near.Hold, s near.State) {
 	}
 }
 
-// tellNear tells the holders of near holds what the host has to say to them; mu is held.
-func (l *live) tellNear(out *host.Output) {
+// tell tells those within this process what the host has to say to them; mu is held.
+func (l *live) tell(out *host.Output) {
+	l.endCuts(out.Cuts)
 	for _, h := range out.Near {
-		l.tell(h, h.State)
+		l.inform(h, h.State)
 	}
 	if out.Moved {
 		l.tellAll(func(h *near.Hold) near.State { return h.State })
@@ -150,6 +151,6 @@ func (l *live) tellNear(out *host.Output) {
 // tellAll tells all holders of near holds the same; mu is held.
 func (l *live) tellAll(state func(*near.Hold) near.State) {
 	for h := range l.watchers {
-		l.tell(h, state(h))
+		l.inform(h, state(h))
 	}
 }
