@@ -23,7 +23,7 @@ var next = vopr.Mutant{
 	Edits: []vopr.Edit{{
 		File: "service/version/version.go", Old: "\tMax = 3\n", New: "\tMax = 4\n",
 	}, {
-		File: "service/version/version.go", Old: "\t{Entry: 5, Snapshot: 5},\n", New: "\t{Entry: 5, Snapshot: 5},\n\t{Entry: 105, Snapshot: 105},\n",
+		File: "service/version/version.go", Old: "\t{Entry: 206, Snapshot: 206},\n", New: "\t{Entry: 105, Snapshot: 105},\n",
 	}, {
 		File: "service/registry/command.go", Old: "// Command is one step of the replicated state.",
 		New: `// OpFuture is OpAcquire of a name that is counted.
@@ -43,8 +43,8 @@ func (c *Command) future() bool {
 	}, {
 		File: "service/registry/version.go", Old: "\tstay    bool\n", New: "\tstay    bool\n\tfuture  uint64\n",
 	}, {
-		File: "service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}}\n",
-		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}, {4, func(v *Version) string {
+		File: "service/registry/version.go", Old: "var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}, {version.Access, (*Version).ruled}}\n",
+		New: `var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}, {version.Access, (*Version).ruled}, {4, func(v *Version) string {
 	list, _ := v.List(Lock, "` + future + `", "", 1, 0)
 	if len(list) == 0 {
 		return ""
@@ -53,8 +53,8 @@ func (c *Command) future() bool {
 }}}
 `,
 	}, {
-		File: "service/registry/registry.go", Old: "\t\t\tr.level, r.stay = c.To, c.Stay\n",
-		New: "\t\t\tr.level, r.stay, r.future = c.To, c.Stay, 0\n",
+		File: "service/registry/registry.go", Old: "\tr.level, r.stay = c.To, c.Stay\n",
+		New: "\tr.level, r.stay, r.future = c.To, c.Stay, 0\n",
 	}, {
 		File: "service/registry/registry.go", Old: "func (r *Registry) apply(term uint64, c *Command, fx *Effects) {\n",
 		New: "func (r *Registry) apply(term uint64, c *Command, fx *Effects) {\n\tif r.level > 3 && c.future() {\n\t\tr.future++\n\t}\n",

@@ -22,8 +22,6 @@ const (
 	DropQuota
 	SetMode
 	SetNames
-
-	kinds
 )
 
 // Edit changes one thing of a state.
@@ -79,6 +77,22 @@ func (s *State) Apply(c *Change) (*State, error) {
 	return next, nil
 }
 
+// Size is about how many bytes a change takes.
+func (c *Change) Size() int {
+	n := 16
+	for i := range c.Edits {
+		e := &c.Edits[i]
+		n += 64 + len(e.Role.Name) + len(e.Binding.Who) + len(e.Token.Name) + len(e.Token.Note) + len(e.Quota.Who) + len(e.Quota.Prefix)
+		for _, rule := range e.Role.Rules {
+			n += 8 + len(rule.Name)
+		}
+		for _, role := range e.Binding.Roles {
+			n += 1 + len(role)
+		}
+	}
+	return n
+}
+
 // Validate reports what is wrong with a change, whatever state it is made in.
 func (c *Change) Validate() error {
 	switch {
@@ -86,6 +100,8 @@ func (c *Change) Validate() error {
 		return invalid("change", "", "must have an edit")
 	case len(c.Edits) > MaxEdits:
 		return &LimitError{"edits", len(c.Edits), MaxEdits}
+	case c.Size() > MaxChange:
+		return &LimitError{"bytes of a change", c.Size(), MaxChange}
 	}
 	for i := range c.Edits {
 		if err := c.Edits[i].validate(); err != nil {

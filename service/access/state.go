@@ -95,6 +95,11 @@ func (s *State) Size() int {
 	return s.size
 }
 
+// Bare reports whether there are no rules, and nothing that one could be made of.
+func (s *State) Bare() bool {
+	return s.Mode() != Closed && (s == nil || len(s.roles)+len(s.bindings)+len(s.tokens)+len(s.quotas) == 0)
+}
+
 // Names returns which names of client certificates count, the first choice first.
 func (s *State) Names() []string {
 	if s == nil {

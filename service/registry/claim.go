@@ -68,7 +68,9 @@ func (r *Registry) enter(c *claim) (before *claim) {
 	r.thawSession(c.session)
 	if before = c.session.claims.put(c); before != nil {
 		r.tally.bytes -= before.bytes()
+		r.countClaims(before, -1, -len(before.value))
 	}
+	r.countClaims(c, 1, len(c.value))
 	r.tally.bytes += c.bytes()
 	return before
 }
@@ -78,6 +80,7 @@ func (r *Registry) exit(c *claim) {
 	r.thawSession(c.session)
 	c.session.claims.remove(c.key())
 	r.tally.bytes -= c.bytes()
+	r.countClaims(c, -1, -len(c.value))
 	if r.tally.counts(c) {
 		c.session.claimed -= c.hash()
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/version"
 )
 
@@ -39,6 +40,9 @@ var entryKeeps = version.At(version.Keeps).Entry
 
 // entryLive is the first format that has operations about seats and guards.
 var entryLive = version.At(version.Live).Entry
+
+// entryAccess is the first format that has operations about rules and acts.
+var entryAccess = version.At(version.Access).Entry
 
 // DecodeBatch reads what Append wrote. The result shares no memory with data.
 func DecodeBatch(data []byte) (batch Batch, err error) {
@@ -87,6 +91,10 @@ func (c *Command) append(b []byte, format byte) []byte {
 		return c.Origin.append(wire.AppendBytes(append(b, c.Session[:]...), c.Value))
 	case OpGuard:
 		return c.appendGuard(b)
+	case OpAccess:
+		return c.Origin.append(c.change().Append(b))
+	case OpNote:
+		return c.Origin.append(wire.AppendBytes(wire.AppendBytes(b, c.Name), c.Value))
 	case OpLevel:
 		b = wire.AppendUint(b, uint64(c.From))
 		b = wire.AppendUint(b, uint64(c.To))
@@ -193,6 +201,13 @@ func readCommand(r *wire.Reader, format byte) Command {
 		return c
 	case OpGuard:
 		readGuard(r, &c)
+		return c
+	case OpAccess:
+		change := access.ReadChange(r)
+		c.Change, c.Origin = &change, readOrigin(r)
+		return c
+	case OpNote:
+		c.Name, c.Value, c.Origin = r.String(), r.String(), readOrigin(r)
 		return c
 	case OpLevel:
 		c.From, c.To, c.Stay = r.Uint32(), r.Uint32(), r.Bool()

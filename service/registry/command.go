@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+
+	"github.com/conclave-io/conclave/service/access"
 )
 
 // SessionID names a session in public. It is derived from the secret that the
@@ -79,8 +81,12 @@ const (
 
 	// OpEnd, of an operator, ends the session of somebody else.
 	OpEnd Op = 15
+	// OpAccess, of an operator, changes the rules.
+	OpAccess Op = 16
+	// OpNote, of a server, puts an act on record that is no entry of its own.
+	OpNote Op = 17
 	// OpLevel changes the level of the formats.
-	OpLevel Op = 18 // 16 and 17 are reserved
+	OpLevel Op = 18
 
 	// OpEnter, of a server, opens the session that is its seat, or renews it.
 	OpEnter Op = 19
@@ -114,7 +120,7 @@ func (op Op) client() bool {
 func (op Op) Live() bool { return op.ofSeat() || op == OpGuard || op == opBequeath }
 
 // Unbound reports whether an operation belongs to no session: an operator asks for it.
-func (op Op) Unbound() bool { return op == OpEnd || op == OpGuard }
+func (op Op) Unbound() bool { return op == OpEnd || op == OpGuard || op.ForAccess() }
 
 // Command is one step of the replicated state. Which fields count depends on
 // Op; the comments name the operations.
@@ -161,7 +167,8 @@ type Command struct {
 	Program string
 	Owner   string
 
-	// Origin is who asked for it (OpRevoke, OpMember, OpEnd, OpLevel, OpGuard). An OpEnd
+	// Origin is who asked for it (OpRevoke, OpMember, OpEnd, OpLevel, OpGuard, OpAccess,
+	// OpNote). An OpEnd
 	// names its session in Session and its reason in Value, and has no sequence.
 	Origin Origin
 
@@ -183,6 +190,10 @@ type Command struct {
 	// has TTL, Host and PID as well, an OpGuard its prefix in Name, or none and the class
 	// View, and an OpGuard or an OpTurn its reason in Value.
 	Live *Live
+
+	// Change is what an OpAccess changes. An OpNote has the kind of the act in Name, and
+	// what is to be known of it in Value.
+	Change *access.Change
 }
 
 // asker is what an answer is routed by that belongs to no session's request: the
@@ -236,10 +247,14 @@ const (
 	Cancelled   Code = 11
 	Revoked     Code = 15
 	NotFound    Code = 16
-	Deadlocked  Code = 20
-	Moved       Code = 21
-	NotMember   Code = 22
-	StateLimit  Code = 23
+	// What the rules and quotas refuse.
+	Unauthenticated Code = 17
+	Denied          Code = 18
+	Quota           Code = 19
+	Deadlocked      Code = 20
+	Moved           Code = 21
+	NotMember       Code = 22
+	StateLimit      Code = 23
 )
 
 // Result is the answer to a request.

@@ -19,7 +19,7 @@ func (r *Registry) Digest() uint64 {
 	if hasLive(r.level) {
 		head += hashText(string(appendLive(nil, r.Live())))
 	}
-	return head + r.tally.digest
+	return head + r.rulesHash + r.trail.hash() + r.tally.digest
 }
 
 // counts reports whether a claim is counted in the digest, if all waiters of its

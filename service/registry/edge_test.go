@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/internal/wire"
 
 	"github.com/conclave-io/conclave/service/version"
@@ -143,7 +144,7 @@ func TestTruncation(t *testing.T) {
 			t.Errorf("the first %d of %d bytes of a snapshot pass", n, len(snapshot))
 		}
 	}
-	entry := (&Batch{Time: 1, Commands: everyCommand()}).Append(nil, version.Max)
+	entry := (&Batch{Time: 1, Commands: everyCommand()}).Append(nil, version.Access)
 	for n := range entry {
 		if _, err := DecodeBatch(entry[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes of an entry pass", n, len(entry))
@@ -205,5 +206,7 @@ func everyCommand() []Command {
 		{Op: OpGuard, Name: "n", Live: &Live{Remove: true}},
 		{Op: OpGuard, Name: "n", Live: &Live{Change: 1 << 40}},
 		{Op: OpGuard, Class: View, Value: "why", Live: &Live{Use: view.Use{Algorithm: "swim+bully", Options: "delay=20000"}}, Origin: Origin{Actor: "cert:ops"}},
+		ruling(1, role("x", "allow hold on prefix x/"), bind("cert:a", "x"), quota("", "x/", access.Amount{Claims: 3})),
+		{Op: OpNote, Name: "backup", Value: "why", Origin: Origin{Actor: "cert:ops", Request: [16]byte{15: 8}}},
 	}
 }

@@ -24,6 +24,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 			continue // named twice
 		}
 		r.tally.removeSession(s)
+		r.countSessions(s, -1)
 		s.ended = true
 		if s.server != 0 {
 			r.thawLive().End(SeatOf(s.server, s.id))
@@ -56,6 +57,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 func (r *Registry) abandon(c *claim, how Ending, fx *Effects) {
 	r.unlist(c)
 	r.tally.bytes -= c.bytes()
+	r.countClaims(c, -1, -len(c.value))
 	if c.held() {
 		r.remember(c, how)
 		return

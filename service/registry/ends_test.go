@@ -26,12 +26,13 @@ var speeds = map[Op]speed{
 	OpExpire: byExpiry, OpSilence: never, OpMember: never,
 	OpRevoke: asks, OpTransfer: asks, OpDrop: afterward, OpOvertake: asks,
 	OpEnd: asks, OpLevel: never, OpEnter: never, OpTurn: never, OpQuiet: never, OpGuard: asks,
+	OpAccess: never, OpNote: never,
 }
 
 // operations returns all there are: those that are written to the log and read again.
 func operations() (ops []Op) {
 	for op := Op(1); op != 0; op++ {
-		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Live)); err == nil {
+		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Access)); err == nil {
 			ops = append(ops, op)
 		}
 	}
@@ -75,7 +76,7 @@ func TestNothingEndsAHoldFasterThanARevocation(t *testing.T) {
 // and the command of an operation that says all it can against a: by a itself, or else
 // by b or by whoever else gives such commands.
 func contested(op Op, own bool) (*Registry, Command) {
-	r := atLevel(version.Live)
+	r := atLevel(version.Access)
 	e := func(who string, priority int64) Command {
 		return Command{Op: OpAcquire, Session: sessionNamed(who), Sequence: 3, Class: Election, Name: "e", Priority: priority, Patience: 1, Value: who}
 	}

@@ -14,14 +14,14 @@ import (
 // FuzzDecodeBatch: what can be read is written and read again without a change,
 // and what was written is written again byte for byte.
 func FuzzDecodeBatch(f *testing.F) {
-	f.Add((&Batch{Time: -1, Wall: -2, Commands: everyCommand()}).Append(nil, version.Live))
-	f.Add((&Batch{}).Append(nil, version.Live))
+	f.Add((&Batch{Time: -1, Wall: -2, Commands: everyCommand()}).Append(nil, version.Access))
+	f.Add((&Batch{}).Append(nil, version.Access))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		batch, err := DecodeBatch(data)
 		if err != nil {
 			return
 		}
-		written := batch.Append(nil, version.Live)
+		written := batch.Append(nil, version.Access)
 		again := Batch{Commands: everyCommand()} // which must all go
 		if err := again.Decode(written); err != nil {
 			t.Fatalf("what was written cannot be read: %v", err)
@@ -29,7 +29,7 @@ func FuzzDecodeBatch(f *testing.F) {
 		if diff := cmp.Diff(batch, again, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
-		if !bytes.Equal(written, again.Append(nil, version.Live)) {
+		if !bytes.Equal(written, again.Append(nil, version.Access)) {
 			t.Fatal("written twice, the entry differs")
 		}
 	})
@@ -41,6 +41,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(New().Encode())
 	f.Add(busy().Encode())
 	f.Add(seated().Encode())
+	f.Add(ruled().Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Decode(data)
 		if err != nil {
@@ -59,16 +60,16 @@ func FuzzDecode(f *testing.F) {
 // FuzzApply: no entry that can be read makes a server panic or breaks an
 // invariant, whatever state it comes upon.
 func FuzzApply(f *testing.F) {
-	f.Add((&Batch{Time: 1, Commands: everyCommand()}).Append(nil, version.Live), uint64(1))
+	f.Add((&Batch{Time: 1, Commands: everyCommand()}).Append(nil, version.Access), uint64(1))
 	f.Add((&Batch{Time: 5, Commands: []Command{
 		open("a"), open("b"), acquire("a", 1, "n"), acquire("b", 1, "n"), release("a", 2, 1), release("b", 2, 1),
-	}}).Append(nil, version.Live), uint64(7))
+	}}).Append(nil, version.Access), uint64(7))
 	f.Fuzz(func(t *testing.T, data []byte, term uint64) {
 		batch, err := DecodeBatch(data)
 		if err != nil {
 			return
 		}
-		for _, r := range []*Registry{New(), atLevel(version.Live), busy(), seated()} {
+		for _, r := range []*Registry{New(), atLevel(version.Access), busy(), seated()} {
 			var fx Effects
 			r.Apply(term, &batch, &fx)
 			r = throughSnapshot(t, r)
@@ -81,7 +82,7 @@ func FuzzApply(f *testing.F) {
 // seated returns one with seats and guards besides, of which some drain.
 func seated() *Registry {
 	r := busy()
-	applyAll(r, Command{Op: OpLevel, From: version.Max, To: version.Live}, Command{Op: OpMember, Member: Member{ID: 2, UID: 98}})
+	applyAll(r, Command{Op: OpLevel, From: version.Max, To: version.Access}, Command{Op: OpMember, Member: Member{ID: 2, UID: 98}})
 	applyAll(r, guard("live/", "central"), guard("n", "maekawa"))
 	applyAll(r, enter("s", 1), enter("t", 2))
 	applyAll(r, enter("u", 2), guard("live/", ""), guard("live/new/", "central"), acquire("b", 5, "n/waits"), acquire("c", 5, "n/waits"))

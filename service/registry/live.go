@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/version"
 )
 
@@ -252,7 +253,11 @@ func (r *Registry) setGuard(c *Command, fx *Effects) Result {
 	if problem := c.Validate(); problem != "" {
 		return Result{Code: Invalid, Message: problem}
 	}
-	if refusal := r.refusesGuard(c); refusal.Code != 0 {
+	refusal := Result{}
+	if r.forbids(c, access.Members, &refusal) {
+		return refusal
+	}
+	if refusal = r.refusesGuard(c); refusal.Code != 0 {
 		return refusal
 	}
 	how := *c.how()
@@ -407,6 +412,7 @@ func (r *Registry) settleLive(fx *Effects) {
 // relevel takes a change of the level: it begins an epoch, so that an epoch has one
 // level, and below that of live names there is nothing left of them (G7).
 func (r *Registry) relevel() {
+	r.relevelAccess()
 	switch {
 	case !hasLive(r.level):
 		r.live = nil
@@ -415,10 +421,10 @@ func (r *Registry) relevel() {
 	}
 }
 
-// pinned reports whether the level cannot come down, as there are seats or guards.
+// pinned reports whether the level cannot come down, as there are seats, guards or rules.
 func (r *Registry) pinned(level uint32) bool {
 	l := r.Live()
-	return !hasLive(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live())
+	return !hasLive(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live()) || !hasAccess(level) && !r.rules.Bare()
 }
 
 // guarded names a prefix with a guard or a seat, or returns "".

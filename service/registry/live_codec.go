@@ -62,7 +62,7 @@ func (c *Command) written() Op {
 
 func readOp(r *wire.Reader, format byte) (c Command) {
 	switch c.Op = Op(r.Byte()); {
-	case c.Op.Live() && format < entryLive:
+	case c.Op.Live() && format < entryLive, c.Op.ForAccess() && format < entryAccess:
 		r.Fail(fmt.Errorf("unknown operation %d", c.Op))
 	case c.Op == opBequeath:
 		c.Op, c.Live = OpClose, new(Live)

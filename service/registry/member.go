@@ -24,6 +24,13 @@ const (
 	standings
 )
 
+func (s Standing) String() string {
+	if s < standings {
+		return [standings]string{"voter", "learner", "removed"}[s]
+	}
+	return "unknown"
+}
+
 // MaxAddress bounds an address of a server, in bytes.
 const MaxAddress = 1024
 
@@ -62,11 +69,13 @@ func readMember(rd *wire.Reader) Member {
 
 // record notes what is known of a server. A removal is for good, whatever was
 // under way when it was decided.
-func (r *Registry) record(m Member, fx *Effects) {
+func (r *Registry) record(c *Command, fx *Effects) {
+	m := c.Member
 	if r.members[m.ID].Standing == Removed {
 		return
 	}
 	r.members = maps.Clone(r.members) // versions share the old one
 	r.members[m.ID] = m
 	fx.Members = true
+	r.put(Record{Origin: c.Origin, Kind: "member", Server: m.ID, Reason: m.Standing.String() + " at " + m.PeerAddress, Result: OK})
 }

@@ -3,6 +3,8 @@ package registry
 import (
 	"fmt"
 	"iter"
+
+	"github.com/conclave-io/conclave/service/access"
 )
 
 // A fence is the epoch, then a counter of grants.
@@ -45,6 +47,11 @@ type Registry struct {
 	graph *sorted[edge]
 	// unsettled says that the present entry has changed seats or guards.
 	unsettled bool
+
+	// usage is nil unless there are rules. rulesHash is what of them is in the digest.
+	usage     *usage
+	rulesHash uint64
+	term      uint64 // of the present entry
 }
 
 // New returns the state before the first entry.
@@ -65,7 +72,7 @@ func New() *Registry {
 // what they brought about to fx.
 func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	r.frozen = nil
-	r.now, r.wall = max(r.now, batch.Time), batch.Wall
+	r.now, r.wall, r.term = max(r.now, batch.Time), batch.Wall, term
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
@@ -86,7 +93,7 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 			r.silence(c.Leases)
 		}
 	case OpMember:
-		r.record(c.Member, fx)
+		r.record(c, fx)
 	case OpDrop:
 		if c.Term == term {
 			r.dropOverdue(c.Claims, fx)
@@ -94,24 +101,57 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 	case OpOvertake:
 		r.overtake(c.Name, fx)
 	case OpLevel:
-		if c.From == r.level && !r.pinned(c.To) {
-			r.level, r.stay = c.To, c.Stay
-			if !hasKeeps(r.level) {
-				r.forgetKeeps()
-			}
-			if c.From != c.To {
-				r.relevel()
-			}
-		}
-	case OpGuard:
-		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.setGuard(c, fx)})
-	case OpEnd:
-		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.dismiss(c, fx)})
+		r.setLevel(c)
+	case OpGuard, OpEnd, OpAccess, OpNote:
+		fx.Outcomes = append(fx.Outcomes, Outcome{Session: c.asker(), Result: r.administer(c, fx)})
 	default:
 		made := Outcome{Session: c.Session, Sequence: c.Sequence}
 		r.request(c, &made.Result, fx)
 		fx.Outcomes = append(fx.Outcomes, made)
 	}
+}
+
+// setLevel changes the level, if it is still what the command says.
+func (r *Registry) setLevel(c *Command) {
+	if c.From != r.level || r.pinned(c.To) {
+		return
+	}
+	if refusal := (Result{}); r.forbids(c, access.Upgrade, &refusal) {
+		r.put(Record{Origin: c.Origin, Kind: "level", Reason: levels(c), Result: refusal.Code})
+		return
+	}
+	r.level, r.stay = c.To, c.Stay
+	if !hasKeeps(r.level) {
+		r.forgetKeeps()
+	}
+	if c.From != c.To {
+		r.relevel()
+	}
+	r.put(Record{Origin: c.Origin, Kind: "level", Reason: levels(c), Result: OK})
+}
+
+// administer carries out what an operator asks for without a session, and puts it on
+// record.
+func (r *Registry) administer(c *Command, fx *Effects) (result Result) {
+	switch c.Op {
+	case OpGuard:
+		result = r.setGuard(c, fx)
+		r.put(Record{Origin: c.Origin, Kind: "guard", Name: c.Name, Reason: c.Value, Result: result.Code})
+	case OpEnd:
+		owner := ""
+		if s := r.sessions[c.Session]; s != nil {
+			owner = s.owner
+		}
+		result = r.dismiss(c, fx)
+		r.put(Record{Origin: c.Origin, Kind: "end-session", Name: c.Session.String(), Owner: owner, Reason: c.Value, Result: result.Code})
+	case OpAccess:
+		before := r.rules
+		result = r.setRules(c, fx)
+		r.putChange(c, before, result)
+	case OpNote:
+		result = r.putNote(c)
+	}
+	return result
 }
 
 // request carries out a client's command once, however often it comes. The result,
@@ -142,6 +182,7 @@ func (r *Registry) request(c *Command, result *Result, fx *Effects) {
 		return
 	}
 	if r.answered(s, c, result) {
+		r.hide(s, result, c.Class, c.Name)
 		return
 	}
 	if len(s.answers) >= MaxAnswers && c.Op != OpClose {
@@ -206,6 +247,10 @@ func (result *Result) granted(c *claim) {
 }
 
 func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects) {
+	if r.refusesRequest(s, c, result) {
+		r.putRevoke(s, c, *result)
+		return
+	}
 	switch c.Op {
 	case OpClose:
 		*result = r.close(s, c, fx)
@@ -215,6 +260,7 @@ func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects)
 			return
 		}
 		r.acquire(s, c, result, fx)
+		r.hide(s, result, c.Class, c.Name)
 	case OpRelease:
 		r.release(s, c.Hold, result, fx)
 	case OpCancel:
@@ -223,6 +269,7 @@ func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects)
 		*result = r.update(s, c, fx)
 	case OpRevoke:
 		*result = r.revoke(c, fx)
+		r.putRevoke(s, c, *result)
 	case OpTransfer:
 		*result = r.transfer(s, c, fx)
 	case OpTurn:
@@ -237,6 +284,7 @@ func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects)
 // begin opens the session of a request that is to, or fills in why not and returns nil.
 func (r *Registry) begin(c *Command, result *Result, fx *Effects) (s *session) {
 	switch {
+	case c.Op == OpOpen && r.refusesOpen(c, result):
 	case c.Op == OpOpen:
 		return r.open(c)
 	case c.Op != OpEnter:
@@ -264,6 +312,7 @@ func (r *Registry) open(c *Command) *session {
 func (r *Registry) keep(s *session) {
 	r.sessions[s.id] = s
 	r.tally.bytes += s.bytes()
+	r.countSessions(s, 1)
 	r.changed.session(s)
 }
 

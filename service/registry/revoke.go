@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/conclave-io/conclave/service/access"
 )
 
 // A hold can be asked back: by an operator, or by a candidate of an election
@@ -53,8 +55,10 @@ func (r *Registry) dismiss(c *Command, fx *Effects) Result {
 	if problem := c.Validate(); problem != "" {
 		return Result{Code: Invalid, Message: problem}
 	}
-	s := r.sessions[c.Session]
+	s, refusal := r.sessions[c.Session], Result{}
 	switch {
+	case r.forbids(c, access.EndSession, &refusal):
+		return refusal
 	case s == nil:
 		return Result{Code: NotFound, Message: fmt.Sprintf("no such session: %v: it may have expired or been closed", c.Session)}
 	case s.server != 0:
@@ -113,6 +117,7 @@ func (r *Registry) leave(s *session, fx *Effects) {
 func (r *Registry) dropOverdue(claims []ClaimID, fx *Effects) {
 	for _, id := range claims {
 		if c := r.revoked[id]; c != nil {
+			r.put(Record{Kind: "drop", Class: c.resource.class, Name: c.resource.name, Fence: c.fence, Owner: c.session.owner, Reason: c.reason, Result: OK})
 			r.drop(c, Stale, Dropped)
 			r.settle(c.resource, fx)
 			r.leave(c.session, fx)

@@ -19,6 +19,9 @@ func (r *Registry) Size() int {
 	if r.live != nil {
 		size += r.live.bytes
 	}
+	if r.rules != nil {
+		size += r.rules.Size() + r.trail.size()
+	}
 	return size
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/version"
 )
 
@@ -52,6 +53,9 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 	if hasLive(v.level) {
 		b = appendLive(b, v.Live())
 	}
+	if hasAccess(v.level) {
+		b = appendTrail(v.rules.Append(b), v.trail)
+	}
 	b = wire.AppendUint(b, uint64(v.names.len()))
 	v.names.scan(func(res *resource) bool {
 		b = res.append(b)
@@ -93,6 +97,11 @@ func Decode(data []byte) (*Registry, error) {
 	if hasLive(r.level) {
 		r.readLive(rd)
 	}
+	if hasAccess(r.level) {
+		r.rules = access.ReadState(rd)
+		r.trail = readTrail(rd)
+		r.hashRules()
+	}
 	var held []*resource
 	each(rd, func() { held = append(held, r.readResource(rd)) })
 	if rd.Err() == nil {
@@ -106,6 +115,7 @@ func Decode(data []byte) (*Registry, error) {
 	if err := rd.Close(); err != nil {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
+	r.recount()
 	if err := r.Check(); err != nil {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
@@ -379,6 +389,9 @@ func (r *Registry) Check() error {
 		return fmt.Errorf("%d wait, %d are counted", waiters, r.waiters)
 	case listed != len(r.revoked)+len(r.eager):
 		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
+	}
+	if err := r.checkUsage(); err != nil {
+		return err
 	}
 	return r.checkLive()
 }

@@ -40,6 +40,10 @@ func (c *Command) Validate() string {
 		return firstProblem(c.validateReason(), c.Origin.validate())
 	case c.Op == OpGuard:
 		return c.validateGuard()
+	case c.Op == OpAccess:
+		return c.validateChange()
+	case c.Op == OpNote:
+		return c.validateNote()
 	}
 	if !c.Op.client() {
 		return fmt.Sprintf("operation %d is not a client's", c.Op)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/version"
 )
 
@@ -42,6 +43,8 @@ type head struct {
 	members  map[uint64]Member // replaced, never changed
 	home     bool              // see NewHome
 	live     *live             // seats and guards, nil if there never were any; changed after thawLive
+	rules    *access.State     // nil below the level that has them; replaced, never changed
+	trail    *trail            // nil if nothing is on record; replaced, never changed
 }
 
 // Freeze returns the state as it is now, for as long as anybody wants it. It takes
@@ -125,7 +128,7 @@ type feature struct {
 }
 
 // featuresOf are the features of all levels above the first.
-var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}}
+var featuresOf = []feature{{version.Keeps, (*Version).keeper}, {version.Live, (*Version).guarded}, {version.Access, (*Version).ruled}}
 
 // Used reports whether a session was ever opened.
 func (h *head) Used() bool { return h.renewals > 0 }

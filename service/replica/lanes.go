@@ -10,7 +10,7 @@ import (
 // for much delays those who ask for little.
 //
 // The first lane has what keeps sessions alive and what makes room: renewals,
-// releases, cancels, closes, revocations, ends, and what is about seats and guards. It goes first and leaves a quarter
+// releases, cancels, closes, revocations, ends, and what is about seats, guards and rules. It goes first and leaves a quarter
 // of an entry to the second lane, which has what takes room. In each lane every
 // session has a queue, first in first out, and the queues are emptied in turns by
 // deficit round robin, quantum bytes in a turn. A queue that is empty is forgotten:
@@ -97,7 +97,7 @@ type waiting struct {
 
 // weight is about the bytes that a command takes in the log, and in memory.
 func weight(c *registry.Command) int {
-	return 64 + c.KeepsSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
+	return 64 + c.KeepsSize() + c.ChangeSize() + len(c.Name) + len(c.Value) + len(c.Host) + len(c.Program) + len(c.Owner) +
 		len(c.Origin.Actor) + len(c.Origin.Via) + len(c.Origin.Remote) + c.LiveSize()
 }
 
@@ -129,7 +129,7 @@ func (l *lanes) inFirst(c *registry.Command, open, unanswered bool) bool {
 	case registry.OpRenew, registry.OpCancel, registry.OpClose, registry.OpRevoke, registry.OpEnd:
 		return true
 	}
-	return c.Op.Live()
+	return c.Op.Live() || c.Op.ForAccess()
 }
 
 // push appends a command to the queue of its session in a lane.

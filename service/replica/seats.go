@@ -331,22 +331,36 @@ func compareBools(a, b bool) int {
 
 // express takes out of the next entry what its level has no form for, and answers it.
 func (r *Replica) express(level uint32) {
-	if level >= version.Live {
+	if level >= version.Access {
 		return
 	}
 	kept := r.entry[:0]
 	for i := range r.entry {
 		c := &r.entry[i]
-		if !c.Op.Live() {
-			kept = append(kept, *c)
+		message := inexpressible(c.Op, level)
+		if message == "" {
+			if kept = kept[:len(kept)+1]; len(kept)-1 != i {
+				kept[len(kept)-1] = *c
+			}
 			continue
 		}
 		at := routeOf(c)
 		if to, awaited := r.routes[at]; awaited {
 			delete(r.routes, at)
-			r.refuse(to.conn, at, registry.Invalid, fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", level, version.Live))
+			r.refuse(to.conn, at, registry.Invalid, message)
 		}
 	}
 	clear(r.entry[len(kept):])
 	r.entry = kept
+}
+
+// inexpressible says why a level has no form for an operation, or "".
+func inexpressible(op registry.Op, level uint32) string {
+	switch {
+	case op.Live() && level < version.Live:
+		return fmt.Sprintf("level %d: algorithms guard locks from level %d on: see conclave upgrade status", level, version.Live)
+	case op.ForAccess() && level < version.Access:
+		return fmt.Sprintf("level %d: there are rules of access from level %d on: see conclave upgrade status", level, version.Access)
+	}
+	return ""
 }

@@ -8,8 +8,8 @@ import (
 
 // Submit takes the requests of the client that the host knows as conn, a number below
 // 1<<63. Each is
-// answered by a Reply, unless Deposed comes first. The answer to an OpEnd or OpGuard has the
-// number of the request, Origin.Request, in the place of the session, and no sequence.
+// answered by a Reply, unless Deposed comes first. The answer to an OpEnd, OpGuard, OpAccess
+// or OpNote has the number of the request, Origin.Request, in the place of the session, and no sequence.
 func (r *Replica) Submit(now int64, conn uint64, commands []registry.Command) {
 	r.now = now
 	for i := range commands {
@@ -21,6 +21,7 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 	at := routeOf(c)
 	_, awaited := r.routes[at]
 	problem := c.Validate()
+	var refusal registry.Result
 	switch {
 	case problem != "":
 		r.refuse(conn, at, registry.Invalid, problem)
@@ -30,6 +31,10 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 		return
 	case !awaited && r.exceeds(c):
 		r.refuse(conn, at, registry.StateLimit, fmt.Sprintf("state limit: %s reached: release locks, close sessions, or raise --state-limit", size(r.cfg.StateLimit)))
+		return
+	case !awaited && r.ready && !r.reg.Admits(c, &refusal):
+		// Applying it would refuse it too: this only keeps it out of the log.
+		r.refuse(conn, at, refusal.Code, refusal.Message)
 		return
 	case !r.ready && r.rounds.renewals() >= r.cfg.MaxPending:
 		r.refuse(conn, at, registry.Exhausted, r.full())

@@ -1,0 +1,271 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// What a command may do is decided while it is applied, by the rules as of its entry: so
+// a change of the rules decides every command behind it, whatever server took it. Whoever
+// holds a lock keeps it, and renewals, releases, cancels and closes ask no rule.
+
+// hasAccess reports whether a level has rules, and a record of acts.
+func hasAccess(level uint32) bool { return level >= version.Access }
+
+// ForAccess reports whether an operation is about rules or the record of acts. Only a
+// level that has those can express it.
+func (op Op) ForAccess() bool { return op == OpAccess || op == OpNote }
+
+// change returns the change of an OpAccess, which has none if it was not validated.
+func (c *Command) change() *access.Change {
+	if c.Change == nil {
+		return new(access.Change)
+	}
+	return c.Change
+}
+
+// ChangeSize is about how many bytes the change of rules takes that a command brings.
+func (c *Command) ChangeSize() int {
+	if c.Change == nil {
+		return 0
+	}
+	return c.Change.Size()
+}
+
+// Rules returns the rules in force, nil below the level that has them. They never change.
+func (h *head) Rules() *access.State { return h.rules }
+
+// closed reports whether what no rule allows is denied, and what principals have counted.
+func (r *Registry) closed() bool { return r.usage != nil }
+
+// Admits reports whether the rules and quotas let a command pass, and fills in why not. A
+// server asks so before it writes a command into the log. Acts of administration always
+// pass: their refusal is put on record by their entry.
+func (r *Registry) Admits(c *Command, refusal *Result) bool {
+	if !r.closed() || c.Op.Unbound() || c.Op == OpRevoke || r.Carried(c.Session, c.Sequence) {
+		return true
+	}
+	s := r.sessions[c.Session]
+	if s == nil {
+		return c.Op != OpOpen || !r.refusesOpen(c, refusal)
+	}
+	return !r.refusesRequest(s, c, refusal)
+}
+
+// refusesOpen refuses a session to a caller that has not proven who it is, or has as many
+// as it may have.
+func (r *Registry) refusesOpen(c *Command, refusal *Result) bool {
+	if !r.closed() {
+		return false
+	}
+	if c.Owner == "" {
+		*refusal = Result{Code: Unauthenticated, Message: "anonymous may not open a session: prove who you are by a client certificate or a token"}
+		return true
+	}
+	return r.exceeds(c.Owner, "", access.Amount{Sessions: 1}, refusal)
+}
+
+// refusesRequest refuses what the rules do not let the owner of a session do, or what is
+// more than it may have.
+func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool {
+	if !r.closed() {
+		return false
+	}
+	switch c.Op {
+	case OpAcquire:
+		more := access.Amount{Claims: 1}
+		if c.Class == Election {
+			more.Bytes = uint64(len(c.Value))
+		}
+		return r.denies(s.owner, access.Hold, c.Class, c.Name, refusal) || r.exceeds(s.owner, c.Name, more, refusal)
+	case OpUpdate, OpTransfer:
+		made := s.claims.get(number(c.Hold))
+		if made == nil {
+			return false
+		}
+		if r.denies(s.owner, access.Hold, made.resource.class, made.resource.name, refusal) {
+			return true
+		}
+		more := access.Amount{Bytes: uint64(max(len(c.Value)-len(made.value), 0))}
+		return c.Op == OpUpdate && r.exceeds(s.owner, made.resource.name, more, refusal)
+	case OpRevoke:
+		return r.denies(s.owner, access.Revoke, c.Class, c.Name, refusal)
+	}
+	return false
+}
+
+// denies reports whether the rules deny a verb to a principal, and fills in why.
+func (r *Registry) denies(principal string, verb access.Verb, class Class, name string, refusal *Result) bool {
+	allowed, why := r.rules.Decide(principal, verb, access.Class(class), name)
+	if !allowed {
+		*refusal = Result{Code: Denied, Message: remembered(why.String())}
+		if principal == "" {
+			refusal.Code = Unauthenticated
+		}
+	}
+	return !allowed
+}
+
+// forbids reports whether the rules deny a verb on the cluster to whoever asked for a
+// command that belongs to no session. The leader asks for what it wants by itself.
+func (r *Registry) forbids(c *Command, verb access.Verb, refusal *Result) bool {
+	return r.closed() && c.Origin != Origin{} && r.denies(c.Origin.Actor, verb, 0, "", refusal)
+}
+
+// remembered cuts a message to the length that may be remembered of an answer.
+func remembered(message string) string {
+	if len(message) <= MaxMessage {
+		return message
+	}
+	cut := 0
+	for i := range message {
+		if i > MaxMessage-3 {
+			break
+		}
+		cut = i
+	}
+	return message[:cut] + "..."
+}
+
+// hide takes out of an answer what its caller may not read: who holds, and the cycle.
+func (r *Registry) hide(s *session, result *Result, class Class, name string) {
+	if !r.closed() {
+		return
+	}
+	may := func(class Class, name string) bool {
+		return r.rules.Allows(s.owner, access.Read, access.Class(class), name)
+	}
+	if result.Holder != nil && !may(class, name) {
+		result.Holder = nil
+	}
+	if d := result.Deadlock; d != nil && slices.ContainsFunc(d.Cycle, func(d Dependency) bool { return !may(d.Class, d.Name) }) {
+		result.Deadlock = nil
+		result.Message = "this would complete a deadlock, with names that its caller may not read"
+	}
+}
+
+// relevelAccess begins the rules, and the record, of a level that has them, and ends those
+// of one that has not. A cluster that was used before goes on as it did, until somebody
+// makes rules.
+func (r *Registry) relevelAccess() {
+	switch {
+	case !hasAccess(r.level):
+		r.rules, r.trail, r.usage = nil, nil, nil
+	case r.rules == nil && r.Used():
+		r.rules = access.New(access.Open)
+	case r.rules == nil:
+		r.rules = access.New(access.Unset)
+	}
+	r.hashRules()
+}
+
+// hashRules works out what of the rules is in the digest.
+func (r *Registry) hashRules() {
+	r.rulesHash = 0
+	if r.rules != nil {
+		r.rulesHash = hashText(string(r.rules.Append(nil)))
+	}
+}
+
+// ruled names what of the state needs the level that has rules, or returns "".
+func (v *Version) ruled() string {
+	if v.rules.Bare() {
+		return ""
+	}
+	return "the rules of access"
+}
+
+// setRules changes the rules. Whoever waits for what it may not hold any more does not get
+// it; whoever holds it keeps it.
+func (r *Registry) setRules(c *Command, fx *Effects) Result {
+	var refusal Result
+	switch problem := c.Validate(); {
+	case problem != "":
+		return Result{Code: Invalid, Message: problem}
+	case !hasAccess(r.level):
+		return Result{Code: Invalid, Message: fmt.Sprintf("level %d: there are rules of access from level %d on: see conclave upgrade status", r.level, version.Access)}
+	case r.forbids(c, access.Access, &refusal):
+		return refusal
+	}
+	next, err := r.rules.Apply(r.signed(c))
+	switch {
+	case err != nil:
+		return Result{Code: Invalid, Message: remembered(err.Error())}
+	case next == r.rules:
+		return Result{Code: OK}
+	}
+	recount := !next.SamePrefixes(r.rules)
+	r.rules = next
+	r.hashRules()
+	if recount {
+		r.recount()
+	}
+	r.withdrawDenied(fx)
+	return Result{Code: OK}
+}
+
+// signed returns the change of a command, in which new tokens say who made them and when.
+func (r *Registry) signed(c *Command) *access.Change {
+	signed := *c.Change
+	signed.Edits = slices.Clone(signed.Edits)
+	for i := range signed.Edits {
+		t := &signed.Edits[i].Token
+		if signed.Edits[i].Kind != access.PutToken {
+			continue
+		}
+		t.Creator, t.Made = c.Origin.Actor, r.wall
+		if before, found := r.rules.Token(t.ID); found {
+			t.Creator, t.Made = before.Creator, before.Made
+		}
+	}
+	return &signed
+}
+
+// withdrawDenied takes out of all queues who may not hold what it waits for.
+func (r *Registry) withdrawDenied(fx *Effects) {
+	if !r.closed() || r.waiters == 0 {
+		return
+	}
+	denied := func(c *claim) bool {
+		return !r.rules.Allows(c.session.owner, access.Hold, access.Class(c.resource.class), c.resource.name)
+	}
+	r.fold()
+	var found []*resource
+	r.names.scan(func(res *resource) bool {
+		if slices.ContainsFunc(res.queue(), denied) {
+			found = append(found, res)
+		}
+		return true
+	})
+	for i, res := range found {
+		res = r.thaw(res)
+		res.countQueue()
+		for _, c := range res.queue() {
+			if denied(c) {
+				r.refuseWaiter(c, fx)
+			}
+		}
+		res.crowd.queue = slices.DeleteFunc(res.crowd.queue, denied)
+		res.crowd.counted = len(res.crowd.queue)
+		res.scatter()
+		found[i] = res
+	}
+	for _, res := range found {
+		r.settle(res, fx)
+	}
+}
+
+// refuseWaiter ends the wait of a claim that may not be granted any more, but leaves it in
+// the queue of its resource, of which all waiters are counted.
+func (r *Registry) refuseWaiter(c *claim, fx *Effects) {
+	var refusal Result
+	r.denies(c.session.owner, access.Hold, c.resource.class, c.resource.name, &refusal)
+	r.unlist(c)
+	r.waits(c, -1)
+	r.exit(c)
+	c.session.remember(c.sequence, &refusal)
+	fx.Outcomes = append(fx.Outcomes, Outcome{c.session.id, c.sequence, refusal})
+}
