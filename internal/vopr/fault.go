@@ -223,6 +223,9 @@ func (w *world) heal() {
 	if w.guards != nil {
 		w.guards.heal()
 	}
+	if w.rules != nil {
+		w.rules.heal()
+	}
 }
 
 // operator changes the members of a cluster, as a person does: asks whoever leads

@@ -82,6 +82,9 @@ func (j *judge) watch(s *server) {
 		if j.tested != nil {
 			j.tested.follow(s, applied)
 		}
+		if w.rules != nil {
+			w.rules.follow(s, applied)
+		}
 		j.applied = s.replica.Registry().Counts().Fence
 		j.lookAt(j.applied, s.w.now)
 		for _, res := range j.resources {

@@ -28,6 +28,9 @@ func (s *server) install() {
 	case s.w.plan.Live:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Live}
 		return
+	case s.w.plan.Access:
+		s.levels = replica.Levels{Min: version.Min, Max: version.Access}
+		return
 	case !s.w.plan.Levels && s.w.plan.Deadlocks:
 		s.levels = replica.Levels{Min: version.Min, Max: version.Max}
 		return

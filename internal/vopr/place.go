@@ -124,6 +124,11 @@ func (p *place) answered(code registry.Code) {
 		if !w.plan.Limits {
 			w.violate("answer", "an acquire of %q is refused because of a limit of the state, and there is none", p.res.name)
 		}
+	case registry.Denied, registry.Quota:
+		if !w.plan.Access {
+			w.violate("answer", "an acquire of %q is denied, and there are no rules", p.res.name)
+		}
+		p.vanish() // an older leader may have refused what came again, and a newer one have granted it
 	case registry.Exhausted:
 		if w.stats.Floods == 0 {
 			w.violate("answer", "an acquire of %q is refused because a queue is full, and nobody floods", p.res.name)

@@ -39,7 +39,10 @@ type Plan struct {
 	// one, and drops idle machines sooner.
 	Steady bool `json:"steady,omitempty"`
 	// Watch lets members run a failure detector and an election. See watching.
-	Watch  bool    `json:"watch,omitempty"`
+	Watch bool `json:"watch,omitempty"`
+	// Access lets an administrator change rules and quotas, and all servers read the level
+	// that has those. See ruling.
+	Access bool    `json:"access,omitempty"`
 	Faults []Fault `json:"faults"`
 }
 
@@ -242,6 +245,9 @@ func (p *Plan) Encode() []byte {
 	}
 	if p.Watch {
 		b.WriteString("\"watch\": true, ")
+	}
+	if p.Access {
+		b.WriteString("\"access\": true, ")
 	}
 	b.WriteString("\"faults\": [")
 	for i, f := range p.Faults {

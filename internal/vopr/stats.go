@@ -68,10 +68,18 @@ type Stats struct {
 	Longest   int64 // ns that one of them waited for an answer then, at most
 	Slowest   int64 // ns from the end of the faults until everyone was served, at most
 
-	Seats SeatStats
-	Hosts HostStats
+	Seats  SeatStats
+	Hosts  HostStats
+	Access AccessStats
 
 	Compared leasemodel.Compared // decisions that the model of the sessions allows
+}
+
+// addParts adds what only some plans have.
+func (s *Stats) addParts(o *Stats) {
+	s.Seats.add(&o.Seats)
+	s.Hosts.add(&o.Hosts)
+	s.Access.add(&o.Access)
 }
 
 func (s *Stats) Add(o *Stats) {
@@ -130,8 +138,7 @@ func (s *Stats) Add(o *Stats) {
 	s.Longest = max(s.Longest, o.Longest)
 	s.Dismissed += o.Dismissed
 	s.Compared.Add(&o.Compared)
-	s.Seats.add(&o.Seats)
-	s.Hosts.add(&o.Hosts)
+	s.addParts(o)
 	s.Slowest = max(s.Slowest, o.Slowest)
 }
 

@@ -41,6 +41,7 @@ type world struct {
 	hosts *hosting // nil unless the plan has hosts
 	// guards is what live and hosts have in common, or nil.
 	guards *guarding
+	rules  *ruling // nil unless the plan has rules
 	stats  Stats
 	found  *Violation
 }
@@ -150,6 +151,9 @@ func newWorld(plan Plan, log io.Writer, checks Checks) *world {
 		w.guards = &w.live.guarding
 	case plan.Hosts:
 		w.judge.live = newLiveResources()
+	}
+	if plan.Access {
+		w.rules = newRuling(w)
 	}
 	w.at(w.end, w.heal)
 	return w

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/conclave-io/conclave/internal/wire"
 	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/version"
 )
@@ -25,6 +26,16 @@ func (c *Command) change() *access.Change {
 		return new(access.Change)
 	}
 	return c.Change
+}
+
+func readForAccess(r *wire.Reader, c *Command) {
+	if c.Op == OpAccess {
+		change := access.ReadChange(r)
+		c.Change = &change
+	} else {
+		c.Name, c.Value = r.String(), r.String()
+	}
+	c.Origin = readOrigin(r)
 }
 
 // ChangeSize is about how many bytes the change of rules takes that a command brings.
@@ -167,6 +178,23 @@ func (r *Registry) hashRules() {
 	r.rulesHash = 0
 	if r.rules != nil {
 		r.rulesHash = hashText(string(r.rules.Append(nil)))
+	}
+}
+
+// appendAccess appends the rules and the record, if the level has them.
+func (v *Version) appendAccess(b []byte) []byte {
+	if !hasAccess(v.level) {
+		return b
+	}
+	return appendTrail(v.rules.Append(b), v.trail)
+}
+
+// readAccess reads the rules and the record, if the level has them.
+func (r *Registry) readAccess(rd *wire.Reader) {
+	if hasAccess(r.level) {
+		r.rules = access.ReadState(rd)
+		r.trail = readTrail(rd)
+		r.hashRules()
 	}
 }
 

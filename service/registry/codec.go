@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/wire"
-	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/version"
 )
 
@@ -202,12 +201,8 @@ func readCommand(r *wire.Reader, format byte) Command {
 	case OpGuard:
 		readGuard(r, &c)
 		return c
-	case OpAccess:
-		change := access.ReadChange(r)
-		c.Change, c.Origin = &change, readOrigin(r)
-		return c
-	case OpNote:
-		c.Name, c.Value, c.Origin = r.String(), r.String(), readOrigin(r)
+	case OpAccess, OpNote:
+		readForAccess(r, &c)
 		return c
 	case OpLevel:
 		c.From, c.To, c.Stay = r.Uint32(), r.Uint32(), r.Bool()

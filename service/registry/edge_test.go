@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/view"
-	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/access"
 
 	"github.com/conclave-io/conclave/service/version"
 )

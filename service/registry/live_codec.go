@@ -146,6 +146,9 @@ func appendLive(b []byte, l *view.Log) []byte {
 }
 
 func (r *Registry) readLive(rd *wire.Reader) {
+	if !hasLive(r.level) {
+		return
+	}
 	l := &live{generation: r.generation}
 	l.Epoch, l.Members, l.Seats = rd.Uint(), readSeats(rd), readSeats(rd)
 	each(rd, func() {

@@ -3,8 +3,6 @@ package registry
 import (
 	"fmt"
 	"iter"
-
-	"github.com/conclave-io/conclave/service/access"
 )
 
 // A fence is the epoch, then a counter of grants.
@@ -109,49 +107,6 @@ func (r *Registry) apply(term uint64, c *Command, fx *Effects) {
 		r.request(c, &made.Result, fx)
 		fx.Outcomes = append(fx.Outcomes, made)
 	}
-}
-
-// setLevel changes the level, if it is still what the command says.
-func (r *Registry) setLevel(c *Command) {
-	if c.From != r.level || r.pinned(c.To) {
-		return
-	}
-	if refusal := (Result{}); r.forbids(c, access.Upgrade, &refusal) {
-		r.put(Record{Origin: c.Origin, Kind: "level", Reason: levels(c), Result: refusal.Code})
-		return
-	}
-	r.level, r.stay = c.To, c.Stay
-	if !hasKeeps(r.level) {
-		r.forgetKeeps()
-	}
-	if c.From != c.To {
-		r.relevel()
-	}
-	r.put(Record{Origin: c.Origin, Kind: "level", Reason: levels(c), Result: OK})
-}
-
-// administer carries out what an operator asks for without a session, and puts it on
-// record.
-func (r *Registry) administer(c *Command, fx *Effects) (result Result) {
-	switch c.Op {
-	case OpGuard:
-		result = r.setGuard(c, fx)
-		r.put(Record{Origin: c.Origin, Kind: "guard", Name: c.Name, Reason: c.Value, Result: result.Code})
-	case OpEnd:
-		owner := ""
-		if s := r.sessions[c.Session]; s != nil {
-			owner = s.owner
-		}
-		result = r.dismiss(c, fx)
-		r.put(Record{Origin: c.Origin, Kind: "end-session", Name: c.Session.String(), Owner: owner, Reason: c.Value, Result: result.Code})
-	case OpAccess:
-		before := r.rules
-		result = r.setRules(c, fx)
-		r.putChange(c, before, result)
-	case OpNote:
-		result = r.putNote(c)
-	}
-	return result
 }
 
 // request carries out a client's command once, however often it comes. The result,

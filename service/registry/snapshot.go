@@ -1,12 +1,12 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/conclave-io/conclave/internal/wire"
-	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/version"
 )
 
@@ -53,9 +53,7 @@ func (v *Version) EncodeInSteps(pause func()) []byte {
 	if hasLive(v.level) {
 		b = appendLive(b, v.Live())
 	}
-	if hasAccess(v.level) {
-		b = appendTrail(v.rules.Append(b), v.trail)
-	}
+	b = v.appendAccess(b)
 	b = wire.AppendUint(b, uint64(v.names.len()))
 	v.names.scan(func(res *resource) bool {
 		b = res.append(b)
@@ -94,14 +92,8 @@ func Decode(data []byte) (*Registry, error) {
 	})
 	r.tally.fence = r.fence()
 	each(rd, func() { r.readSession(rd) })
-	if hasLive(r.level) {
-		r.readLive(rd)
-	}
-	if hasAccess(r.level) {
-		r.rules = access.ReadState(rd)
-		r.trail = readTrail(rd)
-		r.hashRules()
-	}
+	r.readLive(rd)
+	r.readAccess(rd)
 	var held []*resource
 	each(rd, func() { held = append(held, r.readResource(rd)) })
 	if rd.Err() == nil {
@@ -112,10 +104,10 @@ func Decode(data []byte) (*Registry, error) {
 	}
 	r.readPast(rd)
 	r.fold()
+	r.recount()
 	if err := rd.Close(); err != nil {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
-	r.recount()
 	if err := r.Check(); err != nil {
 		return nil, fmt.Errorf("snapshot is damaged: %w", err)
 	}
@@ -390,10 +382,7 @@ func (r *Registry) Check() error {
 	case listed != len(r.revoked)+len(r.eager):
 		return fmt.Errorf("%d claims are revoked and %d eager, %d should be either", len(r.revoked), len(r.eager), listed)
 	}
-	if err := r.checkUsage(); err != nil {
-		return err
-	}
-	return r.checkLive()
+	return cmp.Or(r.checkUsage(), r.checkLive())
 }
 
 func (s *session) check() error {

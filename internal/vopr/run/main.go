@@ -30,6 +30,7 @@ type options struct {
 	checks  string
 	record  string
 	live    bool
+	access  bool
 }
 
 var checks = map[string]vopr.Checks{"promises": vopr.Promises, "traces": vopr.Traces, "all": vopr.Promises | vopr.Traces}
@@ -48,6 +49,7 @@ func main() {
 	flag.StringVar(&o.replay, "replay", "", "play the plan in a `file` instead of seeds")
 	flag.StringVar(&o.mutant, "mutant", "", "build the server with the mistake of this `name`, and play that")
 	flag.StringVar(&o.checks, "check", "all", "`what` to check: promises, traces (that the model of the sessions allows what is decided), or all")
+	flag.BoolVar(&o.access, "access", false, "let an administrator change rules and quotas")
 	flag.BoolVar(&o.live, "live", false, "let algorithms on the servers guard names, which have seats then")
 	flag.Parse()
 	if err := o.do(); err != nil {
@@ -88,6 +90,9 @@ func (o *options) play() error {
 		if o.live {
 			draw = vopr.DrawLive
 		}
+		if o.access {
+			draw = vopr.DrawAccess
+		}
 		plan := draw(o.seed+n, o.seconds*1000)
 		if o.servers > 0 {
 			plan.Servers = o.servers
@@ -99,6 +104,9 @@ func (o *options) play() error {
 	}
 	if o.live {
 		fmt.Printf("%+v\n%+v\n", all.Seats, all.Hosts)
+	}
+	if o.access {
+		fmt.Printf("%+v\n", all.Access)
 	}
 	if err := all.TooHard(); err != nil {
 		return err

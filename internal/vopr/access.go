@@ -1,0 +1,305 @@
+package vopr
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"go.etcd.io/raft/v3/raftpb"
+
+	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+// AccessStats counts what happened in plans with rules.
+type AccessStats struct {
+	Changed   int // changes of the rules that were applied
+	Denied    int // acquires refused by the rules
+	Withdrawn int // waits ended by a change of the rules
+	Quotas    int // acquires refused by a quota
+	Judged    int // decisions looked at
+}
+
+func (s *AccessStats) add(o *AccessStats) {
+	s.Changed += o.Changed
+	s.Denied += o.Denied
+	s.Withdrawn += o.Withdrawn
+	s.Quotas += o.Quotas
+	s.Judged += o.Judged
+}
+
+// DrawAccess is the plan of a seed in which an administrator changes rules and quotas.
+func DrawAccess(seed uint64, millis int64) Plan {
+	p := Draw(seed, millis)
+	p.Access, p.Levels, p.Limits, p.Deadlocks = true, false, false, false
+	return p
+}
+
+// ruling is an administrator who changes the rules, and a judge of what they decide. The
+// judge applies the log by itself, entry by entry, and looks at all rules one by one.
+type ruling struct {
+	w     *world
+	rng   *rand.Rand
+	asked uint64
+	reg   *registry.Registry
+	last  uint64
+	// names are what requests to acquire were about.
+	names map[registry.ClaimID]registry.Command
+}
+
+func newRuling(w *world) *ruling {
+	r := &ruling{w: w, rng: rand.New(rand.NewPCG(w.plan.Seed, 12)), reg: registry.New(), names: make(map[registry.ClaimID]registry.Command)}
+	w.at(300*ms, r.rule)
+	return r
+}
+
+// rule changes the rules now and then.
+func (r *ruling) rule() {
+	if r.w.healed {
+		return
+	}
+	wait := (100 + r.rng.Int64N(2500)) * ms
+	if r.rng.IntN(4) == 0 {
+		wait = 5 * ms // one change right behind the other
+	}
+	r.w.after(wait, r.rule)
+	if r.reg.Rules().Mode() == access.Closed {
+		slot := r.rng.IntN(r.w.plan.Clients)
+		r.change(r.draw(slot)...)
+		if r.rng.IntN(2) == 0 { // it asks while the change is on its way
+			r.w.clients[slot].flood(1 + r.rng.IntN(12))
+		}
+		return
+	}
+	r.change(r.begin()...)
+}
+
+// begin are the first rules: everything is allowed, as far as no other rule says
+// otherwise.
+func (r *ruling) begin() []access.Edit {
+	everything := access.Rule{Verbs: access.Of(access.Read, access.Hold, access.Revoke), Class: access.Any}
+	return []access.Edit{
+		{Kind: access.PutRole, Role: access.Role{Name: "all", Rules: []access.Rule{everything}}},
+		{Kind: access.PutBinding, Binding: access.Binding{Who: "cert:client-*", Roles: []string{"all"}}},
+		{Kind: access.PutBinding, Binding: access.Binding{Who: operatorName, Roles: []string{"operator"}}},
+		{Kind: access.SetMode, Mode: access.Closed},
+	}
+}
+
+// draw is a change: a client may hold less, or as much as before, or has another quota.
+func (r *ruling) draw(slot int) []access.Edit {
+	who, role := fmt.Sprint("cert:client-", slot), fmt.Sprint("less-", slot)
+	quota := access.Edit{Kind: access.PutQuota, Quota: access.Quota{Who: who}}
+	switch r.rng.IntN(9) {
+	case 0, 1, 2, 3:
+		return []access.Edit{
+			{Kind: access.PutRole, Role: access.Role{Name: role, Rules: r.drawRules()}},
+			{Kind: access.PutBinding, Binding: access.Binding{Who: who, Roles: []string{role}}},
+		}
+	case 4, 5:
+		return []access.Edit{{Kind: access.DropBinding, Binding: access.Binding{Who: who}}}
+	case 6:
+		quota.Quota.Most.Claims = 1 + r.rng.Uint64N(2)
+		return []access.Edit{quota}
+	case 7:
+		quota.Kind = access.DropQuota
+		return []access.Edit{quota}
+	}
+	prefix := []string{"a", "r", "se", "flood/"}[r.rng.IntN(4)]
+	quota.Quota = access.Quota{Prefix: prefix, Most: access.Amount{Claims: 1 + r.rng.Uint64N(6)}}
+	if r.rng.IntN(2) == 0 {
+		quota.Kind = access.DropQuota
+	}
+	return []access.Edit{quota}
+}
+
+// drawRules are a few rules that say less than all, and at times more again.
+func (r *ruling) drawRules() (rules []access.Rule) {
+	for range 1 + r.rng.IntN(3) {
+		name := []string{"a", "b", "c", "r", "read", "readers", "s", "semaphore", "e", "f", "flood/", "flood/"}[r.rng.IntN(12)]
+		rules = append(rules, access.Rule{
+			Deny: r.rng.IntN(3) > 0, Verbs: access.Of(access.Hold), Class: access.Class(r.rng.IntN(3)), Exact: r.rng.IntN(2) == 0, Name: name,
+		})
+	}
+	return rules
+}
+
+func (r *ruling) change(edits ...access.Edit) {
+	leader := r.w.leader()
+	if leader == nil {
+		return
+	}
+	r.asked++
+	c := registry.Command{
+		Op: registry.OpAccess, Change: &access.Change{Force: true, Edits: edits},
+		Origin: registry.Origin{Actor: "local:1/0", Via: "local", Request: [16]byte{0: 3, 14: byte(r.asked >> 8), 15: byte(r.asked)}},
+	}
+	if r.reg.Rules().Mode() == access.Closed && r.rng.IntN(4) == 0 {
+		c.Origin.Actor = "cert:client-0" // who may not
+	}
+	leader.receive(func() { leader.replica.Submit(leader.tellTime(), operatorConn, []registry.Command{c}) })
+}
+
+// heal has everything be allowed at the end, until it is.
+func (r *ruling) heal() {
+	rules := r.reg.Rules()
+	var edits []access.Edit
+	for _, b := range rules.Bindings() {
+		if b.Who != operatorName && !strings.HasSuffix(b.Who, "*") {
+			edits = append(edits, access.Edit{Kind: access.DropBinding, Binding: b})
+		}
+	}
+	for _, q := range rules.Quotas() {
+		edits = append(edits, access.Edit{Kind: access.DropQuota, Quota: q})
+	}
+	if len(edits) > 0 {
+		r.change(edits...)
+	}
+	r.w.after(500*ms, r.heal)
+}
+
+// follow applies what a server was the first to apply. What came to it with a snapshot is
+// taken from that server.
+func (r *ruling) follow(s *server, to uint64) {
+	for index := r.last + 1; index <= to; index++ {
+		e := s.log.entry(index)
+		switch {
+		case e != nil:
+			r.apply(e)
+		case index > 1:
+			present, err := registry.Decode(s.replica.Registry().Encode())
+			if err != nil {
+				r.w.violate("state", "a state is not read: %v", err)
+				return
+			}
+			r.reg, r.last = present, to
+			return
+		}
+	}
+	r.last = to
+}
+
+// apply applies an entry command by command, and judges each.
+func (r *ruling) apply(e *raftpb.Entry) {
+	if e.GetType() != raftpb.EntryNormal || len(e.GetData()) == 0 {
+		return
+	}
+	batch, err := registry.DecodeBatch(e.GetData())
+	if err != nil {
+		r.w.violate("log", "a committed entry is not read: %v", err)
+		return
+	}
+	for i := range batch.Commands {
+		c := &batch.Commands[i]
+		before := r.reg.Rules()
+		fresh := c.Op == registry.OpAcquire && !r.reg.Carried(c.Session, c.Sequence)
+		if c.Op == registry.OpAcquire {
+			r.names[registry.ClaimID{Session: c.Session, Sequence: c.Sequence}] = *c
+		}
+		over := fresh && r.over(c)
+		var fx registry.Effects
+		r.reg.Apply(e.GetTerm(), &registry.Batch{Time: batch.Time, Wall: batch.Wall, Commands: batch.Commands[i : i+1]}, &fx)
+		if r.reg.Rules() != before && before != nil {
+			r.w.stats.Access.Changed++
+		}
+		for _, o := range fx.Outcomes {
+			if at := (registry.ClaimID{Session: o.Session, Sequence: o.Sequence}); o.Sequence != 0 {
+				r.judge(c, r.names[at], &o, fresh && o.Session == c.Session && o.Sequence == c.Sequence, over)
+			}
+		}
+	}
+}
+
+// judge looks at an answer to a request to acquire: what it is about, whether it is the
+// first one, and whether a quota has to refuse it.
+func (r *ruling) judge(by *registry.Command, asked registry.Command, o *registry.Outcome, first, over bool) {
+	if r.reg.Rules().Mode() != access.Closed || asked.Name == "" {
+		return
+	}
+	s, open := r.reg.Session(o.Session)
+	if !open {
+		return
+	}
+	may, code := r.may(s.Owner, asked.Class, asked.Name), o.Result.Code
+	granted := code == registry.OK && o.Result.Fence != 0
+	stats := &r.w.stats.Access
+	switch {
+	case by.Op == registry.OpAcquire && !first:
+		return // it was decided before, or is answered as it was
+	case (granted || code == registry.Queued) && !may:
+		r.w.violate("access", "%s is answered with the code %d to its acquire of %q, class %d, which the rules deny it as of this entry", s.Owner, code, asked.Name, asked.Class)
+	case (granted || code == registry.Queued) && over:
+		r.w.violate("quota", "%s gets %q beyond a quota", s.Owner, asked.Name)
+	case code == registry.Denied && may:
+		r.w.violate("access", "%s is denied %q, class %d, which the rules allow", s.Owner, asked.Name, asked.Class)
+	case code == registry.Quota && !over:
+		r.w.violate("quota", "%s is refused %q, and no quota is reached", s.Owner, asked.Name)
+	case code == registry.Denied && first:
+		stats.Denied++
+	case code == registry.Denied:
+		stats.Withdrawn++
+	case code == registry.Quota:
+		stats.Quotas++
+	}
+	stats.Judged++
+}
+
+// may decides by looking at every rule: the longest place counts, the exact name most of
+// all, and at one place a denial.
+func (r *ruling) may(owner string, class registry.Class, name string) bool {
+	bound := make(map[string]bool)
+	for _, b := range r.reg.Rules().Bindings() {
+		if stem, pattern := strings.CutSuffix(b.Who, "*"); b.Who == owner || pattern && strings.HasPrefix(owner, stem) {
+			for _, role := range b.Roles {
+				bound[role] = true
+			}
+		}
+	}
+	best, allowed := -1, false
+	for _, role := range r.reg.Rules().AllRoles() {
+		for _, rule := range role.Rules {
+			if !bound[role.Name] || rule.Class != access.Any && registry.Class(rule.Class) != class || !strings.HasPrefix(name, rule.Name) || rule.Exact && name != rule.Name {
+				continue
+			}
+			place := 2 * len(rule.Name)
+			if rule.Exact {
+				place++
+			}
+			if place > best || place == best && rule.Deny {
+				best, allowed = place, !rule.Deny
+			}
+		}
+	}
+	return allowed
+}
+
+// over reports whether a quota has to refuse a request, by counting what there is.
+func (r *ruling) over(c *registry.Command) bool {
+	s, _ := r.reg.Session(c.Session)
+	owned, under := uint64(0), make(map[string]uint64)
+	quotas := r.reg.Rules().Quotas()
+	r.reg.Each(func(other registry.Session) {
+		if other.Owner == s.Owner {
+			owned += uint64(other.Holds + other.Waits)
+		}
+	})
+	for _, class := range []registry.Class{registry.Lock, registry.Election} {
+		list, _ := r.reg.List(class, "", "", 1<<20, 1<<20)
+		for _, res := range list {
+			for _, q := range quotas {
+				if q.Prefix != "" && strings.HasPrefix(res.Name, q.Prefix) {
+					under[q.Prefix] += uint64(len(res.Holders) + len(res.Waiters))
+				}
+			}
+		}
+	}
+	for _, q := range quotas {
+		switch {
+		case q.Who == s.Owner && owned >= q.Most.Claims:
+			return true
+		case q.Prefix != "" && strings.HasPrefix(c.Name, q.Prefix) && under[q.Prefix] >= q.Most.Claims:
+			return true
+		}
+	}
+	return owned >= access.DefaultAmount.Claims
+}
