@@ -48,7 +48,7 @@ type ruling struct {
 }
 
 func newRuling(w *world) *ruling {
-	r := &ruling{w: w, rng: rand.New(rand.NewPCG(w.plan.Seed, 12)), reg: registry.New(), names: make(map[registry.ClaimID]registry.Command)}
+	r := &ruling{w: w, rng: rand.New(rand.NewPCG(w.plan.Seed, 13)), reg: registry.New(), names: make(map[registry.ClaimID]registry.Command)}
 	w.at(300*ms, r.rule)
 	return r
 }
