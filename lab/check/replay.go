@@ -2,20 +2,32 @@ package check
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/conclave-io/conclave/lab/scenario"
 	"github.com/conclave-io/conclave/process"
 )
 
+// form is how a path is written as a scenario.
+type form uint8
+
+const (
+	turns  form = iota // a schedule, with which the run ends
+	goesOn             // a schedule, after which the run goes on by itself
+	delays             // each message and timer takes as long as on the path
+)
+
 // replay turns a path into a scenario, in which one step happens in each D.
 type replay struct {
 	*Result
+	form form
 	text strings.Builder
 
 	flights  map[int][]flight  // on each link, those that have not come
 	delays   map[int][]transit // of each link, by message in the order of sending
 	timers   map[timerOf][]int // when each was set and runs out, or 0: never
+	turns    []string
 	commands []string
 	faults   []string
 	choices  []int
@@ -25,6 +37,7 @@ type replay struct {
 type flight struct {
 	message uint32
 	sent    int
+	name    string
 	nth     int // of the messages of its name that its step sends to one process, from 0
 	place   int // in the delays of its link
 }
@@ -42,13 +55,37 @@ type timerOf struct {
 
 // Scenario returns the run to what was found as the text of a scenario file, which
 // the simulator runs with the same outcome; nothing if nothing was found, or if
-// machines were forgotten, which the simulator does not do.
+// machines were forgotten, which the simulator does not do. It has the steps as a
+// schedule, or as delays where they cannot be turns.
 func (r *Result) Scenario() []byte {
 	if r.Path == nil || r.Config.Forgets > 0 {
 		return nil
 	}
+	for form := turns; r.written == nil && form < delays; form++ {
+		if text := r.write(form); r.shows(text) {
+			r.written = text
+		}
+	}
+	if r.written == nil {
+		r.written = r.write(delays)
+	}
+	return r.written
+}
+
+// shows reports whether the simulator finds what was found in a scenario.
+func (r *Result) shows(text []byte) bool {
+	s, err := scenario.Parse("check "+r.Config.Spec.Name, text)
+	if err != nil || s.Config().Spec != r.Config.Spec {
+		return false
+	}
+	o, err := s.Run()
+	return err == nil && o.Met()
+}
+
+// write writes the path in a form.
+func (r *Result) write(form form) []byte {
 	p := &replay{
-		Result: r, flights: map[int][]flight{}, delays: map[int][]transit{}, timers: map[timerOf][]int{},
+		Result: r, form: form, flights: map[int][]flight{}, delays: map[int][]transit{}, timers: map[timerOf][]int{},
 	}
 	p.start()
 	for i := range r.Path.Steps {
@@ -83,15 +120,20 @@ func (p *replay) start() {
 	}
 	for q := range process.ID(p.Config.Process.N) {
 		if p.Config.Spec.Needs.Load {
-			p.command("{at: 0, load: %d, by: %s}", p.Config.Loads[q], p.label(q))
+			p.commands = append(p.commands, fmt.Sprintf("{at: 0, load: %d, by: %s}", p.Config.Loads[q], p.label(q)))
 		}
 	}
 }
 
 func (p *replay) label(q process.ID) string { return p.Config.Process.Text(q) }
 
-func (p *replay) command(format string, args ...any) {
-	p.commands = append(p.commands, fmt.Sprintf(format, args...))
+// command is what a client asks, or news, as a turn and as a command at a time.
+func (p *replay) command(at int, turn, item string) {
+	if p.form == delays {
+		p.commands = append(p.commands, fmt.Sprintf("{at: %d, %s}", at, item))
+		return
+	}
+	p.turns = append(p.turns, turn)
 }
 
 func (p *replay) fault(format string, args ...any) {
@@ -106,20 +148,22 @@ func (p *replay) step(at int, s *Step) {
 	}
 	switch s.Kind {
 	case "acquire":
-		p.command("{at: %d, acquire: %s, hold: release}", at, own)
+		p.command(at, "acquire "+own, "acquire: "+own+", hold: release")
 	case "release", "cancel", "campaign":
-		p.command("{at: %d, %s: %s}", at, s.Kind, own)
+		p.command(at, s.Kind+" "+own, s.Kind+": "+own)
 	case "propose":
-		if word := p.Config.Spec.ValueWord(true, s.Value); word != "" {
-			p.command("{at: %d, vote: %s, by: %s}", at, word, own)
-		} else {
-			p.command("{at: %d, propose: %d, by: %s}", at, s.Value, own)
+		verb, value := "vote", p.Config.Spec.ValueWord(true, s.Value)
+		if value == "" {
+			verb, value = "propose", strconv.FormatInt(s.Value, 10)
 		}
+		p.command(at, verb+" "+value+" by "+own, verb+": "+value+", by: "+own)
 	case "fire":
 		times := p.timers[timerOf{s.Process, timerKey(s.Layer, s.Timer)}]
 		times[len(times)-1] = at
+		p.fire(s)
 	case "crash", "restart":
 		p.fault("{at: %d, %s: %s}", at, s.Kind, own)
+		p.turn("wait 1")
 	case "deliver", "duplicate", "drop":
 		p.deliver(at, s)
 	}
@@ -135,7 +179,7 @@ func (p *replay) took(at int, s *Step) {
 	}
 	for i, m := range s.sends {
 		slot := int(m.slot)
-		p.flights[slot] = append(p.flights[slot], flight{m.message, at, p.nth(s.asked, i), len(p.delays[slot])})
+		p.flights[slot] = append(p.flights[slot], flight{m.message, at, p.name(s.asked[i]), p.nth(s.asked, i), len(p.delays[slot])})
 		p.delays[slot] = append(p.delays[slot], transit{sent: at})
 	}
 	for i := len(s.sends); i < len(s.asked); i++ {
@@ -177,7 +221,9 @@ func (p *replay) deliver(at int, s *Step) {
 	}
 	f := flights[i]
 	lost := s.Kind == "drop" || s.Lost
+	p.arrive(lost, flights[:i], s.Message)
 	switch {
+	case lost && p.form != delays:
 	case lost:
 		p.disturb("lose", f.sent, s.Message, f.nth)
 		p.delays[s.slot][f.place].lost = true
@@ -196,7 +242,7 @@ func (p *replay) again(slot int, f flight) {
 	delays := p.delays[slot]
 	delays = append(delays[:f.place+1:f.place+1], append([]transit{{sent: f.sent}}, delays[f.place+1:]...)...)
 	p.delays[slot] = delays
-	copied := flight{f.message, f.sent, f.nth, f.place + 1}
+	copied := flight{f.message, f.sent, f.name, f.nth, f.place + 1}
 	for i := range p.flights[slot] {
 		if p.flights[slot][i].place > f.place {
 			p.flights[slot][i].place++
@@ -205,12 +251,57 @@ func (p *replay) again(slot int, f flight) {
 	p.flights[slot] = append([]flight{copied}, p.flights[slot]...)
 }
 
-func (p *replay) name(m *process.Message) string { return p.Config.Spec.Message(m.Layer, m.Type).Name }
+// name returns the name of a message, or nothing for news.
+func (p *replay) name(m *process.Message) string {
+	if m == nil {
+		return ""
+	}
+	return p.Config.Spec.Message(m.Layer, m.Type).Name
+}
 
 func (p *replay) tell(at int, s *Step) {
+	news, peer, to := s.News.String(), p.label(s.Peer), p.label(s.Process)
+	item := news + ": " + peer + ", to: " + to
 	if s.News == process.Elected {
-		p.command("{at: %d, elected: %s, to: %s, round: %d}", at, p.label(s.Peer), p.label(s.Process), s.Term.Round())
-		return
+		item += fmt.Sprintf(", round: %d", s.Term.Round())
 	}
-	p.command("{at: %d, %s: %s, to: %s}", at, s.News, p.label(s.Peer), p.label(s.Process))
+	p.command(at, news+" "+peer+" to "+to, item)
+}
+
+// turn is a step that is no command.
+func (p *replay) turn(format string, args ...any) {
+	if p.form != delays {
+		p.turns = append(p.turns, fmt.Sprintf(format, args...))
+	}
+}
+
+// fire is the turn in which a timer runs out.
+func (p *replay) fire(s *Step) {
+	text := p.Config.Spec.Layer(s.Layer).Timers[s.Timer.Name()-1] + " " + p.label(s.Process)
+	if about := s.Timer.Peer(); about != process.None {
+		text += " about " + p.label(about)
+	}
+	if p.Config.Spec.Depth() > 1 {
+		text += fmt.Sprintf(" layer %d", s.Layer)
+	}
+	p.turn("fire %s", text)
+}
+
+// arrive is the turn in which a message arrives, or is lost, while older ones are on its
+// link.
+func (p *replay) arrive(lost bool, older []flight, m *process.Message) {
+	text := fmt.Sprintf("%s %s>%s", p.name(m), p.label(m.From), p.label(m.To))
+	if lost {
+		text = "lose " + text
+	}
+	skip := 0
+	for _, f := range older {
+		if f.name == p.name(m) {
+			skip++
+		}
+	}
+	if skip > 0 {
+		text += fmt.Sprintf(" skip %d", skip)
+	}
+	p.turn("%s", text)
 }

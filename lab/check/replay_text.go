@@ -20,11 +20,16 @@ func (p *replay) write() {
 	p.line("about: %q", about)
 	p.line("d: 1ms")
 	p.world()
-	p.links()
+	if p.form == delays {
+		p.links()
+	} else if !p.ordered() {
+		p.line("links: {fifo: false}")
+	}
 	p.line("oracle: {silent: true}")
 	p.decided()
 	p.list("  ", "workload:\n  commands", p.commands)
 	p.list("", "faults", p.faults)
+	p.schedule()
 	if p.Path.Loop >= 0 {
 		p.line("# It goes on for ever: from %d D on all repeats. The simulator runs one round.", p.Path.Loop+1)
 		p.line("limit: {time: %d}", len(p.Path.Steps))
@@ -117,12 +122,29 @@ func (p *replay) labels(ids []process.ID) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
+func (p *replay) ordered() bool { return !p.Config.Unordered && p.Config.Reorders == 0 }
+
+// schedule has the steps one after the other.
+func (p *replay) schedule() {
+	if p.form == delays {
+		return
+	}
+	p.line("schedule:")
+	if len(p.commands)+len(p.Path.start) > 0 { // what happens at the start happens before
+		p.line("  after: 0")
+	}
+	if p.form == goesOn {
+		p.line("  rest: run")
+	}
+	p.list("  ", "  turns", p.turns)
+}
+
 // links gives each message the delay that it has on the path. What has not come by
 // its end comes right after it.
 func (p *replay) links() {
 	layout := newLayout(&p.Config)
 	late := len(p.Path.Steps) + 1
-	ordered := !p.Config.Unordered && p.Config.Reorders == 0
+	ordered := p.ordered()
 	var items []string
 	for _, slot := range slices.Sorted(maps.Keys(p.delays)) {
 		if slot >= layout.n+layout.links {

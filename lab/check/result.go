@@ -50,6 +50,8 @@ type Result struct {
 	Sometimes []Sometimes
 	Locals    int // different local states of processes
 	Messages  int // different messages
+
+	written []byte // the Scenario, once it was asked for
 }
 
 // Rate returns transitions per second.
