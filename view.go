@@ -27,6 +27,22 @@ type Status struct {
 	Fence   uint64
 	Version string
 	Uptime  time.Duration
+	// Clocks are those of other servers, as this one estimates them, by id.
+	Clocks []Clock
+}
+
+// Clock is that of another server beside the one of the server that was asked.
+type Clock struct {
+	Server uint64
+	// Offset is how far its wall clock is ahead. It is wrong by Error at most.
+	Offset, Error time.Duration
+	// Drift is how much faster its clock runs, by which leases are measured: 0.01 is one in a
+	// hundred. It is wrong by DriftError at most, and was measured over a time of Over, which
+	// is 0 if it is not known yet. Leases allow less than 0.1.
+	Drift, DriftError float64
+	Over              time.Duration
+	// Notable says that the clocks certainly drift apart by more than a tenth of that.
+	Notable bool
 }
 
 // Member is one server of the cluster.
@@ -202,6 +218,11 @@ func statusOf(r *api.StatusResponse) Status {
 		Fence: r.GetFence(), Version: r.GetVersion(), Uptime: time.Duration(r.GetUptimeNs()),
 	}
 	s.Members = membersOf(r.GetMembers())
+	for _, c := range r.GetClocks() {
+		s.Clocks = append(s.Clocks, Clock{
+			c.GetServer(), time.Duration(c.GetOffsetNs()), time.Duration(c.GetErrorNs()), c.GetDrift(), c.GetDriftError(), time.Duration(c.GetOverNs()), c.GetNotable(),
+		})
+	}
 	return s
 }
 

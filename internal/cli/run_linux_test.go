@@ -462,4 +462,23 @@ SERVER  ROLE      CLIENTS AT  PEERS AT  CONNECTED  ON DISK
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
+	out.Reset()
+	s.Clocks = []conclave.Clock{
+		{Server: 1, Offset: -1_234_567, Error: 98_765, Drift: 0.0000123, DriftError: 0.000002, Over: time.Minute},
+		{Server: 3, Offset: 2 * time.Second, Error: 45678, Drift: 0.031, DriftError: 0.000002, Over: time.Minute, Notable: true}, {Server: 4},
+	}
+	if err := writeClocks(&out, s); err != nil {
+		t.Fatal(err)
+	}
+	want = `
+clocks beside that of server 2
+SERVER  AHEAD BY         DRIFT
+1       -1.23ms +- 99µs  0.0012 % +- 0.0002 %
+3       2s +- 46µs       3.1000 % +- 0.0002 %
+4       0s +- 0s         -
+WARNING: the clocks of servers 2 and 3 drift apart by 3.10 %; leases allow 10 % and no more
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
 }

@@ -48,6 +48,9 @@ func (a *app) printStatus(s conclave.Status, v conclave.View) error {
 	shown.Seats = seatsJSON(v.Members)
 	return a.print(shown, func(w io.Writer) error {
 		err := statusTable(w, s)
+		if err == nil && len(s.Clocks) > 0 {
+			err = writeClocks(w, s)
+		}
 		if err == nil && len(v.Members) > 0 {
 			fmt.Fprintf(w, "\nalgorithms guard locks in epoch %d\n", v.Epoch)
 			err = writeSeats(w, &v)
@@ -72,6 +75,8 @@ type statusView struct {
 	Version       string       `json:"version"`
 	UptimeMS      int64        `json:"uptime_ms"`
 	Members       []memberView `json:"members"`
+	// Clocks are those of other servers, beside the one that answers.
+	Clocks []clockView `json:"clocks"`
 	// Seats are those of the servers that guard locks by algorithms.
 	Seats []seatView `json:"seats,omitempty"`
 }
@@ -100,6 +105,7 @@ func statusJSON(s conclave.Status) statusView {
 	for _, m := range s.Members {
 		v.Members = append(v.Members, memberView(m))
 	}
+	v.Clocks = clocksJSON(s.Clocks)
 	return v
 }
 

@@ -71,6 +71,7 @@ service/agreement:     internal/wire
 service/founding:
 service/lease:         service/registry
 internal/near:
+service/clocks:        algorithm/clock/ntp process internal/wire
 service/host:          algorithm algorithm/globalstate algorithm/view process process/property service/lease service/registry internal/near internal/wire
 service/replica:       algorithm/view service/agreement service/lease service/registry service/version internal/wire
 service/queue:         service/registry
@@ -78,11 +79,11 @@ service/store:         service/founding internal/wire
 service/peering:       service/founding internal/wire
 service/transport:     service/founding service/peering internal/wire
 service/backup:        service/registry service/store internal/outfile internal/wire
-service/node:          algorithm/view internal/near service/backup service/host service/founding service/replica service/agreement service/registry service/store service/transport service/peering service/queue service/version internal/boottime internal/wire
+service/node:          algorithm/view internal/near service/backup service/clocks service/host service/founding service/replica service/agreement service/registry service/store service/transport service/peering service/queue service/version internal/boottime internal/wire
 service/convert:       service/api service/registry
 service/feed:          service/api service/convert service/registry
 service/stream:        service/api service/convert service/registry
-service/server:        algorithm/view internal/near service/access service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime
+service/server:        algorithm/view internal/near service/access service/clocks service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime
 
 service/server/servertest: service/server # for tests only: no line below may name it
 

@@ -442,7 +442,7 @@ func (x UpgradeRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UpgradeRequest_Action.Descriptor instead.
 func (UpgradeRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{47, 0}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{48, 0}
 }
 
 // ClientFrame carries requests, in order.
@@ -2228,7 +2228,9 @@ type StatusResponse struct {
 	LeaderSinceUnixNs int64    `protobuf:"varint,21,opt,name=leader_since_unix_ns,json=leaderSinceUnixNs,proto3" json:"leader_since_unix_ns,omitempty"`
 	Figures           *Figures `protobuf:"bytes,22,opt,name=figures,proto3" json:"figures,omitempty"`
 	// What this server does about locks that algorithms guard.
-	Home          *Home `protobuf:"bytes,23,opt,name=home,proto3" json:"home,omitempty"`
+	Home *Home `protobuf:"bytes,23,opt,name=home,proto3" json:"home,omitempty"`
+	// The clocks of other servers, as this one estimates them, by id.
+	Clocks        []*Clock `protobuf:"bytes,24,rep,name=clocks,proto3" json:"clocks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2424,6 +2426,110 @@ func (x *StatusResponse) GetHome() *Home {
 	return nil
 }
 
+func (x *StatusResponse) GetClocks() []*Clock {
+	if x != nil {
+		return x.Clocks
+	}
+	return nil
+}
+
+// Clock is that of another server beside the one of the server that answers.
+type Clock struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Server uint64                 `protobuf:"varint,1,opt,name=server,proto3" json:"server,omitempty"`
+	// How far its wall clock is ahead, wrong by error_ns at most.
+	OffsetNs int64 `protobuf:"varint,2,opt,name=offset_ns,json=offsetNs,proto3" json:"offset_ns,omitempty"`
+	ErrorNs  int64 `protobuf:"varint,3,opt,name=error_ns,json=errorNs,proto3" json:"error_ns,omitempty"`
+	// How much faster its clock for leases runs: 0.01 is one in a hundred. That is wrong by
+	// drift_error at most, and measured over so long; over_ns is 0 if it is not known yet.
+	Drift      float64 `protobuf:"fixed64,4,opt,name=drift,proto3" json:"drift,omitempty"`
+	DriftError float64 `protobuf:"fixed64,5,opt,name=drift_error,json=driftError,proto3" json:"drift_error,omitempty"`
+	OverNs     int64   `protobuf:"varint,6,opt,name=over_ns,json=overNs,proto3" json:"over_ns,omitempty"`
+	// The clocks certainly drift apart by more than a tenth of what leases allow.
+	Notable       bool `protobuf:"varint,7,opt,name=notable,proto3" json:"notable,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Clock) Reset() {
+	*x = Clock{}
+	mi := &file_service_api_conclave_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Clock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Clock) ProtoMessage() {}
+
+func (x *Clock) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Clock.ProtoReflect.Descriptor instead.
+func (*Clock) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Clock) GetServer() uint64 {
+	if x != nil {
+		return x.Server
+	}
+	return 0
+}
+
+func (x *Clock) GetOffsetNs() int64 {
+	if x != nil {
+		return x.OffsetNs
+	}
+	return 0
+}
+
+func (x *Clock) GetErrorNs() int64 {
+	if x != nil {
+		return x.ErrorNs
+	}
+	return 0
+}
+
+func (x *Clock) GetDrift() float64 {
+	if x != nil {
+		return x.Drift
+	}
+	return 0
+}
+
+func (x *Clock) GetDriftError() float64 {
+	if x != nil {
+		return x.DriftError
+	}
+	return 0
+}
+
+func (x *Clock) GetOverNs() int64 {
+	if x != nil {
+		return x.OverNs
+	}
+	return 0
+}
+
+func (x *Clock) GetNotable() bool {
+	if x != nil {
+		return x.Notable
+	}
+	return false
+}
+
 // Home is what a server does about locks that algorithms guard.
 type Home struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2450,7 +2556,7 @@ type Home struct {
 
 func (x *Home) Reset() {
 	*x = Home{}
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2568,7 @@ func (x *Home) String() string {
 func (*Home) ProtoMessage() {}
 
 func (x *Home) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[25]
+	mi := &file_service_api_conclave_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2581,7 @@ func (x *Home) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Home.ProtoReflect.Descriptor instead.
 func (*Home) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{25}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Home) GetSeat() []byte {
@@ -2566,7 +2672,7 @@ type Namespace struct {
 
 func (x *Namespace) Reset() {
 	*x = Namespace{}
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2684,7 @@ func (x *Namespace) String() string {
 func (*Namespace) ProtoMessage() {}
 
 func (x *Namespace) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[26]
+	mi := &file_service_api_conclave_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2697,7 @@ func (x *Namespace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Namespace.ProtoReflect.Descriptor instead.
 func (*Namespace) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{26}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Namespace) GetPrefix() string {
@@ -2649,7 +2755,7 @@ type Lane struct {
 
 func (x *Lane) Reset() {
 	*x = Lane{}
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2767,7 @@ func (x *Lane) String() string {
 func (*Lane) ProtoMessage() {}
 
 func (x *Lane) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2780,7 @@ func (x *Lane) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lane.ProtoReflect.Descriptor instead.
 func (*Lane) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Lane) GetServer() uint64 {
@@ -2729,7 +2835,7 @@ type Figures struct {
 
 func (x *Figures) Reset() {
 	*x = Figures{}
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +2847,7 @@ func (x *Figures) String() string {
 func (*Figures) ProtoMessage() {}
 
 func (x *Figures) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +2860,7 @@ func (x *Figures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Figures.ProtoReflect.Descriptor instead.
 func (*Figures) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Figures) GetRequests() uint64 {
@@ -2860,7 +2966,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2872,7 +2978,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2885,7 +2991,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Latency) GetAtMostUs() uint64 {
@@ -2930,7 +3036,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2942,7 +3048,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2955,7 +3061,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Member) GetId() uint64 {
@@ -3070,7 +3176,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +3188,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,7 +3201,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListRequest) GetClass() Class {
@@ -3158,7 +3264,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3170,7 +3276,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3183,7 +3289,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListResponse) GetResources() []*Resource {
@@ -3217,7 +3323,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +3335,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +3348,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Resource) GetName() string {
@@ -3319,7 +3425,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3331,7 +3437,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3344,7 +3450,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Holder) GetSession() []byte {
@@ -3458,7 +3564,7 @@ type Waiter struct {
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3470,7 +3576,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3483,7 +3589,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Waiter) GetSession() []byte {
@@ -3570,7 +3676,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3582,7 +3688,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3595,7 +3701,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExplainRequest) GetClass() Class {
@@ -3643,7 +3749,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3761,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3774,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExplainResponse) GetResource() *Resource {
@@ -3713,7 +3819,7 @@ type AtHome struct {
 
 func (x *AtHome) Reset() {
 	*x = AtHome{}
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3725,7 +3831,7 @@ func (x *AtHome) String() string {
 func (*AtHome) ProtoMessage() {}
 
 func (x *AtHome) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3738,7 +3844,7 @@ func (x *AtHome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtHome.ProtoReflect.Descriptor instead.
 func (*AtHome) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AtHome) GetServer() uint64 {
@@ -3784,7 +3890,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3796,7 +3902,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3809,7 +3915,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Ended) GetFence() uint64 {
@@ -3900,7 +4006,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3912,7 +4018,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3925,7 +4031,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WatchRequest) GetClass() Class {
@@ -3979,7 +4085,7 @@ type Changes struct {
 
 func (x *Changes) Reset() {
 	*x = Changes{}
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4097,7 @@ func (x *Changes) String() string {
 func (*Changes) ProtoMessage() {}
 
 func (x *Changes) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4110,7 @@ func (x *Changes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changes.ProtoReflect.Descriptor instead.
 func (*Changes) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Changes) GetResources() []*Resource {
@@ -4048,7 +4154,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +4166,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4073,7 +4179,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SessionsRequest) GetAfter() []byte {
@@ -4107,7 +4213,7 @@ type SessionsResponse struct {
 
 func (x *SessionsResponse) Reset() {
 	*x = SessionsResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4225,7 @@ func (x *SessionsResponse) String() string {
 func (*SessionsResponse) ProtoMessage() {}
 
 func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4238,7 @@ func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsResponse.ProtoReflect.Descriptor instead.
 func (*SessionsResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SessionsResponse) GetSessions() []*Session {
@@ -4175,7 +4281,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4187,7 +4293,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4200,7 +4306,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Session) GetId() []byte {
@@ -4301,7 +4407,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4313,7 +4419,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4326,7 +4432,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *EndSessionRequest) GetId() []byte {
@@ -4360,7 +4466,7 @@ type EndSessionResponse struct {
 
 func (x *EndSessionResponse) Reset() {
 	*x = EndSessionResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4372,7 +4478,7 @@ func (x *EndSessionResponse) String() string {
 func (*EndSessionResponse) ProtoMessage() {}
 
 func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4385,7 +4491,7 @@ func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
 func (*EndSessionResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *EndSessionResponse) GetHolds() uint32 {
@@ -4406,7 +4512,7 @@ type UpgradeRequest struct {
 
 func (x *UpgradeRequest) Reset() {
 	*x = UpgradeRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4418,7 +4524,7 @@ func (x *UpgradeRequest) String() string {
 func (*UpgradeRequest) ProtoMessage() {}
 
 func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4431,7 +4537,7 @@ func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *UpgradeRequest) GetAction() UpgradeRequest_Action {
@@ -4466,7 +4572,7 @@ type UpgradeResponse struct {
 
 func (x *UpgradeResponse) Reset() {
 	*x = UpgradeResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4478,7 +4584,7 @@ func (x *UpgradeResponse) String() string {
 func (*UpgradeResponse) ProtoMessage() {}
 
 func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4491,7 +4597,7 @@ func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *UpgradeResponse) GetLevel() uint32 {
@@ -4538,7 +4644,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +4656,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +4669,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -4586,7 +4692,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4598,7 +4704,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4611,7 +4717,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Observation) GetName() string {
@@ -4643,7 +4749,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4655,7 +4761,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4668,7 +4774,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
 }
 
 type MembersResponse struct {
@@ -4681,7 +4787,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4693,7 +4799,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4706,7 +4812,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *MembersResponse) GetCluster() string {
@@ -4738,7 +4844,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4750,7 +4856,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4763,7 +4869,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
@@ -4850,7 +4956,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4862,7 +4968,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4875,7 +4981,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *AddMember) GetPeerAddress() string {
@@ -4901,7 +5007,7 @@ type PromoteMember struct {
 
 func (x *PromoteMember) Reset() {
 	*x = PromoteMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[55]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4913,7 +5019,7 @@ func (x *PromoteMember) String() string {
 func (*PromoteMember) ProtoMessage() {}
 
 func (x *PromoteMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[55]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4926,7 +5032,7 @@ func (x *PromoteMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
 func (*PromoteMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PromoteMember) GetId() uint64 {
@@ -4949,7 +5055,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4961,7 +5067,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4974,7 +5080,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RemoveMember) GetId() uint64 {
@@ -5002,7 +5108,7 @@ type LeadMember struct {
 
 func (x *LeadMember) Reset() {
 	*x = LeadMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[57]
+	mi := &file_service_api_conclave_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5014,7 +5120,7 @@ func (x *LeadMember) String() string {
 func (*LeadMember) ProtoMessage() {}
 
 func (x *LeadMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[57]
+	mi := &file_service_api_conclave_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5027,7 +5133,7 @@ func (x *LeadMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadMember.ProtoReflect.Descriptor instead.
 func (*LeadMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LeadMember) GetId() uint64 {
@@ -5047,7 +5153,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[58]
+	mi := &file_service_api_conclave_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5059,7 +5165,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[58]
+	mi := &file_service_api_conclave_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5072,7 +5178,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{58}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -5097,7 +5203,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[59]
+	mi := &file_service_api_conclave_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5109,7 +5215,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[59]
+	mi := &file_service_api_conclave_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5122,7 +5228,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{59}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -5165,7 +5271,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[60]
+	mi := &file_service_api_conclave_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5177,7 +5283,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[60]
+	mi := &file_service_api_conclave_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5190,7 +5296,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{60}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -5224,7 +5330,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[61]
+	mi := &file_service_api_conclave_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5236,7 +5342,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[61]
+	mi := &file_service_api_conclave_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5249,7 +5355,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{61}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *BackupRequest) GetStale() bool {
@@ -5268,7 +5374,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_service_api_conclave_proto_msgTypes[62]
+	mi := &file_service_api_conclave_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5280,7 +5386,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[62]
+	mi := &file_service_api_conclave_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5293,7 +5399,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{62}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -5324,7 +5430,7 @@ type SetGuardRequest struct {
 
 func (x *SetGuardRequest) Reset() {
 	*x = SetGuardRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[63]
+	mi := &file_service_api_conclave_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5336,7 +5442,7 @@ func (x *SetGuardRequest) String() string {
 func (*SetGuardRequest) ProtoMessage() {}
 
 func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[63]
+	mi := &file_service_api_conclave_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5349,7 +5455,7 @@ func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardRequest.ProtoReflect.Descriptor instead.
 func (*SetGuardRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{63}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SetGuardRequest) GetPrefix() string {
@@ -5409,7 +5515,7 @@ type SetGuardResponse struct {
 
 func (x *SetGuardResponse) Reset() {
 	*x = SetGuardResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[64]
+	mi := &file_service_api_conclave_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5421,7 +5527,7 @@ func (x *SetGuardResponse) String() string {
 func (*SetGuardResponse) ProtoMessage() {}
 
 func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[64]
+	mi := &file_service_api_conclave_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5434,7 +5540,7 @@ func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardResponse.ProtoReflect.Descriptor instead.
 func (*SetGuardResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{64}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
 }
 
 // AccessRequest asks for one thing.
@@ -5453,7 +5559,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[65]
+	mi := &file_service_api_conclave_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5465,7 +5571,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[65]
+	mi := &file_service_api_conclave_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5478,7 +5584,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *AccessRequest) GetAsk() isAccessRequest_Ask {
@@ -5561,7 +5667,7 @@ type WhoAmI struct {
 
 func (x *WhoAmI) Reset() {
 	*x = WhoAmI{}
-	mi := &file_service_api_conclave_proto_msgTypes[66]
+	mi := &file_service_api_conclave_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5573,7 +5679,7 @@ func (x *WhoAmI) String() string {
 func (*WhoAmI) ProtoMessage() {}
 
 func (x *WhoAmI) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[66]
+	mi := &file_service_api_conclave_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5586,7 +5692,7 @@ func (x *WhoAmI) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmI.ProtoReflect.Descriptor instead.
 func (*WhoAmI) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{67}
 }
 
 // ShowAccess asks for all rules.
@@ -5598,7 +5704,7 @@ type ShowAccess struct {
 
 func (x *ShowAccess) Reset() {
 	*x = ShowAccess{}
-	mi := &file_service_api_conclave_proto_msgTypes[67]
+	mi := &file_service_api_conclave_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5610,7 +5716,7 @@ func (x *ShowAccess) String() string {
 func (*ShowAccess) ProtoMessage() {}
 
 func (x *ShowAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[67]
+	mi := &file_service_api_conclave_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5623,7 +5729,7 @@ func (x *ShowAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowAccess.ProtoReflect.Descriptor instead.
 func (*ShowAccess) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{67}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{68}
 }
 
 // CheckAccess asks whether somebody may do something. All may ask it of themselves.
@@ -5642,7 +5748,7 @@ type CheckAccess struct {
 
 func (x *CheckAccess) Reset() {
 	*x = CheckAccess{}
-	mi := &file_service_api_conclave_proto_msgTypes[68]
+	mi := &file_service_api_conclave_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5654,7 +5760,7 @@ func (x *CheckAccess) String() string {
 func (*CheckAccess) ProtoMessage() {}
 
 func (x *CheckAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[68]
+	mi := &file_service_api_conclave_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5667,7 +5773,7 @@ func (x *CheckAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckAccess.ProtoReflect.Descriptor instead.
 func (*CheckAccess) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{68}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CheckAccess) GetVerb() string {
@@ -5712,7 +5818,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_service_api_conclave_proto_msgTypes[69]
+	mi := &file_service_api_conclave_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5724,7 +5830,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[69]
+	mi := &file_service_api_conclave_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5737,7 +5843,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{69}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AccessChange) GetEdits() []*AccessEdit {
@@ -5782,7 +5888,7 @@ type AccessEdit struct {
 
 func (x *AccessEdit) Reset() {
 	*x = AccessEdit{}
-	mi := &file_service_api_conclave_proto_msgTypes[70]
+	mi := &file_service_api_conclave_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5794,7 +5900,7 @@ func (x *AccessEdit) String() string {
 func (*AccessEdit) ProtoMessage() {}
 
 func (x *AccessEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[70]
+	mi := &file_service_api_conclave_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5807,7 +5913,7 @@ func (x *AccessEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessEdit.ProtoReflect.Descriptor instead.
 func (*AccessEdit) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{70}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *AccessEdit) GetEdit() isAccessEdit_Edit {
@@ -5984,7 +6090,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_service_api_conclave_proto_msgTypes[71]
+	mi := &file_service_api_conclave_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5996,7 +6102,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[71]
+	mi := &file_service_api_conclave_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6009,7 +6115,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{71}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Role) GetName() string {
@@ -6038,7 +6144,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_service_api_conclave_proto_msgTypes[72]
+	mi := &file_service_api_conclave_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6050,7 +6156,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[72]
+	mi := &file_service_api_conclave_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6063,7 +6169,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{72}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Binding) GetWho() string {
@@ -6099,7 +6205,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_service_api_conclave_proto_msgTypes[73]
+	mi := &file_service_api_conclave_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6111,7 +6217,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[73]
+	mi := &file_service_api_conclave_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6124,7 +6230,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{73}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Token) GetId() string {
@@ -6192,7 +6298,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_service_api_conclave_proto_msgTypes[74]
+	mi := &file_service_api_conclave_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6204,7 +6310,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[74]
+	mi := &file_service_api_conclave_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6217,7 +6323,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{74}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Quota) GetWho() string {
@@ -6266,7 +6372,7 @@ type CertificateNames struct {
 
 func (x *CertificateNames) Reset() {
 	*x = CertificateNames{}
-	mi := &file_service_api_conclave_proto_msgTypes[75]
+	mi := &file_service_api_conclave_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6278,7 +6384,7 @@ func (x *CertificateNames) String() string {
 func (*CertificateNames) ProtoMessage() {}
 
 func (x *CertificateNames) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[75]
+	mi := &file_service_api_conclave_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6291,7 +6397,7 @@ func (x *CertificateNames) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertificateNames.ProtoReflect.Descriptor instead.
 func (*CertificateNames) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{75}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *CertificateNames) GetNames() []string {
@@ -6329,7 +6435,7 @@ type AccessResponse struct {
 
 func (x *AccessResponse) Reset() {
 	*x = AccessResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[76]
+	mi := &file_service_api_conclave_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6341,7 +6447,7 @@ func (x *AccessResponse) String() string {
 func (*AccessResponse) ProtoMessage() {}
 
 func (x *AccessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[76]
+	mi := &file_service_api_conclave_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6354,7 +6460,7 @@ func (x *AccessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessResponse.ProtoReflect.Descriptor instead.
 func (*AccessResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{76}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *AccessResponse) GetPrincipal() string {
@@ -6467,7 +6573,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[77]
+	mi := &file_service_api_conclave_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6479,7 +6585,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[77]
+	mi := &file_service_api_conclave_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6492,7 +6598,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{77}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ViewRequest) GetStale() bool {
@@ -6525,7 +6631,7 @@ type ViewResponse struct {
 
 func (x *ViewResponse) Reset() {
 	*x = ViewResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[78]
+	mi := &file_service_api_conclave_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6537,7 +6643,7 @@ func (x *ViewResponse) String() string {
 func (*ViewResponse) ProtoMessage() {}
 
 func (x *ViewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[78]
+	mi := &file_service_api_conclave_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6550,7 +6656,7 @@ func (x *ViewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
 func (*ViewResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{78}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ViewResponse) GetEpoch() uint64 {
@@ -6597,7 +6703,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[79]
+	mi := &file_service_api_conclave_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6609,7 +6715,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[79]
+	mi := &file_service_api_conclave_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6622,7 +6728,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{79}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CutRequest) GetPrefix() string {
@@ -6645,7 +6751,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[80]
+	mi := &file_service_api_conclave_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6657,7 +6763,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[80]
+	mi := &file_service_api_conclave_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6670,7 +6776,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{80}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CutResponse) GetEpoch() uint64 {
@@ -6715,7 +6821,7 @@ type CutLock struct {
 
 func (x *CutLock) Reset() {
 	*x = CutLock{}
-	mi := &file_service_api_conclave_proto_msgTypes[81]
+	mi := &file_service_api_conclave_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6727,7 +6833,7 @@ func (x *CutLock) String() string {
 func (*CutLock) ProtoMessage() {}
 
 func (x *CutLock) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[81]
+	mi := &file_service_api_conclave_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6740,7 +6846,7 @@ func (x *CutLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutLock.ProtoReflect.Descriptor instead.
 func (*CutLock) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{81}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CutLock) GetName() string {
@@ -6807,7 +6913,7 @@ type CutMachine struct {
 
 func (x *CutMachine) Reset() {
 	*x = CutMachine{}
-	mi := &file_service_api_conclave_proto_msgTypes[82]
+	mi := &file_service_api_conclave_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6819,7 +6925,7 @@ func (x *CutMachine) String() string {
 func (*CutMachine) ProtoMessage() {}
 
 func (x *CutMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[82]
+	mi := &file_service_api_conclave_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6832,7 +6938,7 @@ func (x *CutMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMachine.ProtoReflect.Descriptor instead.
 func (*CutMachine) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{82}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CutMachine) GetServer() uint64 {
@@ -6873,7 +6979,7 @@ type CutField struct {
 
 func (x *CutField) Reset() {
 	*x = CutField{}
-	mi := &file_service_api_conclave_proto_msgTypes[83]
+	mi := &file_service_api_conclave_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6885,7 +6991,7 @@ func (x *CutField) String() string {
 func (*CutField) ProtoMessage() {}
 
 func (x *CutField) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[83]
+	mi := &file_service_api_conclave_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6898,7 +7004,7 @@ func (x *CutField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutField.ProtoReflect.Descriptor instead.
 func (*CutField) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{83}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *CutField) GetName() string {
@@ -6927,7 +7033,7 @@ type CutMessage struct {
 
 func (x *CutMessage) Reset() {
 	*x = CutMessage{}
-	mi := &file_service_api_conclave_proto_msgTypes[84]
+	mi := &file_service_api_conclave_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6939,7 +7045,7 @@ func (x *CutMessage) String() string {
 func (*CutMessage) ProtoMessage() {}
 
 func (x *CutMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[84]
+	mi := &file_service_api_conclave_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6952,7 +7058,7 @@ func (x *CutMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMessage.ProtoReflect.Descriptor instead.
 func (*CutMessage) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{84}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CutMessage) GetFrom() uint64 {
@@ -6994,7 +7100,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_service_api_conclave_proto_msgTypes[85]
+	mi := &file_service_api_conclave_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7006,7 +7112,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[85]
+	mi := &file_service_api_conclave_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7019,7 +7125,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{85}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Seat) GetId() []byte {
@@ -7088,7 +7194,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_service_api_conclave_proto_msgTypes[86]
+	mi := &file_service_api_conclave_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7100,7 +7206,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[86]
+	mi := &file_service_api_conclave_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7113,7 +7219,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{86}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -7313,7 +7419,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x05keeps\x18\x06 \x03(\v2\x11.conclave.v1.KeptR\x05keeps\"\r\n" +
 	"\vPingRequest\"\x0e\n" +
 	"\fPingResponse\"\x0f\n" +
-	"\rStatusRequest\"\xe8\x05\n" +
+	"\rStatusRequest\"\x94\x06\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12\x16\n" +
@@ -7339,7 +7445,17 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x11state_limit_bytes\x18\x14 \x01(\x04R\x0fstateLimitBytes\x12/\n" +
 	"\x14leader_since_unix_ns\x18\x15 \x01(\x03R\x11leaderSinceUnixNs\x12.\n" +
 	"\afigures\x18\x16 \x01(\v2\x14.conclave.v1.FiguresR\afigures\x12%\n" +
-	"\x04home\x18\x17 \x01(\v2\x11.conclave.v1.HomeR\x04home\"\xb3\x02\n" +
+	"\x04home\x18\x17 \x01(\v2\x11.conclave.v1.HomeR\x04home\x12*\n" +
+	"\x06clocks\x18\x18 \x03(\v2\x12.conclave.v1.ClockR\x06clocks\"\xc1\x01\n" +
+	"\x05Clock\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\x04R\x06server\x12\x1b\n" +
+	"\toffset_ns\x18\x02 \x01(\x03R\boffsetNs\x12\x19\n" +
+	"\berror_ns\x18\x03 \x01(\x03R\aerrorNs\x12\x14\n" +
+	"\x05drift\x18\x04 \x01(\x01R\x05drift\x12\x1f\n" +
+	"\vdrift_error\x18\x05 \x01(\x01R\n" +
+	"driftError\x12\x17\n" +
+	"\aover_ns\x18\x06 \x01(\x03R\x06overNs\x12\x18\n" +
+	"\anotable\x18\a \x01(\bR\anotable\"\xb3\x02\n" +
 	"\x04Home\x12\x12\n" +
 	"\x04seat\x18\x01 \x01(\fR\x04seat\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -7798,7 +7914,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -7831,68 +7947,69 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*PingResponse)(nil),          // 28: conclave.v1.PingResponse
 	(*StatusRequest)(nil),         // 29: conclave.v1.StatusRequest
 	(*StatusResponse)(nil),        // 30: conclave.v1.StatusResponse
-	(*Home)(nil),                  // 31: conclave.v1.Home
-	(*Namespace)(nil),             // 32: conclave.v1.Namespace
-	(*Lane)(nil),                  // 33: conclave.v1.Lane
-	(*Figures)(nil),               // 34: conclave.v1.Figures
-	(*Latency)(nil),               // 35: conclave.v1.Latency
-	(*Member)(nil),                // 36: conclave.v1.Member
-	(*ListRequest)(nil),           // 37: conclave.v1.ListRequest
-	(*ListResponse)(nil),          // 38: conclave.v1.ListResponse
-	(*Resource)(nil),              // 39: conclave.v1.Resource
-	(*Holder)(nil),                // 40: conclave.v1.Holder
-	(*Waiter)(nil),                // 41: conclave.v1.Waiter
-	(*ExplainRequest)(nil),        // 42: conclave.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 43: conclave.v1.ExplainResponse
-	(*AtHome)(nil),                // 44: conclave.v1.AtHome
-	(*Ended)(nil),                 // 45: conclave.v1.Ended
-	(*WatchRequest)(nil),          // 46: conclave.v1.WatchRequest
-	(*Changes)(nil),               // 47: conclave.v1.Changes
-	(*SessionsRequest)(nil),       // 48: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil),      // 49: conclave.v1.SessionsResponse
-	(*Session)(nil),               // 50: conclave.v1.Session
-	(*EndSessionRequest)(nil),     // 51: conclave.v1.EndSessionRequest
-	(*EndSessionResponse)(nil),    // 52: conclave.v1.EndSessionResponse
-	(*UpgradeRequest)(nil),        // 53: conclave.v1.UpgradeRequest
-	(*UpgradeResponse)(nil),       // 54: conclave.v1.UpgradeResponse
-	(*ObserveRequest)(nil),        // 55: conclave.v1.ObserveRequest
-	(*Observation)(nil),           // 56: conclave.v1.Observation
-	(*MembersRequest)(nil),        // 57: conclave.v1.MembersRequest
-	(*MembersResponse)(nil),       // 58: conclave.v1.MembersResponse
-	(*ChangeMembersRequest)(nil),  // 59: conclave.v1.ChangeMembersRequest
-	(*AddMember)(nil),             // 60: conclave.v1.AddMember
-	(*PromoteMember)(nil),         // 61: conclave.v1.PromoteMember
-	(*RemoveMember)(nil),          // 62: conclave.v1.RemoveMember
-	(*LeadMember)(nil),            // 63: conclave.v1.LeadMember
-	(*ChangeMembersResponse)(nil), // 64: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 65: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 66: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 67: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 68: conclave.v1.BackupChunk
-	(*SetGuardRequest)(nil),       // 69: conclave.v1.SetGuardRequest
-	(*SetGuardResponse)(nil),      // 70: conclave.v1.SetGuardResponse
-	(*AccessRequest)(nil),         // 71: conclave.v1.AccessRequest
-	(*WhoAmI)(nil),                // 72: conclave.v1.WhoAmI
-	(*ShowAccess)(nil),            // 73: conclave.v1.ShowAccess
-	(*CheckAccess)(nil),           // 74: conclave.v1.CheckAccess
-	(*AccessChange)(nil),          // 75: conclave.v1.AccessChange
-	(*AccessEdit)(nil),            // 76: conclave.v1.AccessEdit
-	(*Role)(nil),                  // 77: conclave.v1.Role
-	(*Binding)(nil),               // 78: conclave.v1.Binding
-	(*Token)(nil),                 // 79: conclave.v1.Token
-	(*Quota)(nil),                 // 80: conclave.v1.Quota
-	(*CertificateNames)(nil),      // 81: conclave.v1.CertificateNames
-	(*AccessResponse)(nil),        // 82: conclave.v1.AccessResponse
-	(*ViewRequest)(nil),           // 83: conclave.v1.ViewRequest
-	(*ViewResponse)(nil),          // 84: conclave.v1.ViewResponse
-	(*CutRequest)(nil),            // 85: conclave.v1.CutRequest
-	(*CutResponse)(nil),           // 86: conclave.v1.CutResponse
-	(*CutLock)(nil),               // 87: conclave.v1.CutLock
-	(*CutMachine)(nil),            // 88: conclave.v1.CutMachine
-	(*CutField)(nil),              // 89: conclave.v1.CutField
-	(*CutMessage)(nil),            // 90: conclave.v1.CutMessage
-	(*Seat)(nil),                  // 91: conclave.v1.Seat
-	(*GuardState)(nil),            // 92: conclave.v1.GuardState
+	(*Clock)(nil),                 // 31: conclave.v1.Clock
+	(*Home)(nil),                  // 32: conclave.v1.Home
+	(*Namespace)(nil),             // 33: conclave.v1.Namespace
+	(*Lane)(nil),                  // 34: conclave.v1.Lane
+	(*Figures)(nil),               // 35: conclave.v1.Figures
+	(*Latency)(nil),               // 36: conclave.v1.Latency
+	(*Member)(nil),                // 37: conclave.v1.Member
+	(*ListRequest)(nil),           // 38: conclave.v1.ListRequest
+	(*ListResponse)(nil),          // 39: conclave.v1.ListResponse
+	(*Resource)(nil),              // 40: conclave.v1.Resource
+	(*Holder)(nil),                // 41: conclave.v1.Holder
+	(*Waiter)(nil),                // 42: conclave.v1.Waiter
+	(*ExplainRequest)(nil),        // 43: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 44: conclave.v1.ExplainResponse
+	(*AtHome)(nil),                // 45: conclave.v1.AtHome
+	(*Ended)(nil),                 // 46: conclave.v1.Ended
+	(*WatchRequest)(nil),          // 47: conclave.v1.WatchRequest
+	(*Changes)(nil),               // 48: conclave.v1.Changes
+	(*SessionsRequest)(nil),       // 49: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil),      // 50: conclave.v1.SessionsResponse
+	(*Session)(nil),               // 51: conclave.v1.Session
+	(*EndSessionRequest)(nil),     // 52: conclave.v1.EndSessionRequest
+	(*EndSessionResponse)(nil),    // 53: conclave.v1.EndSessionResponse
+	(*UpgradeRequest)(nil),        // 54: conclave.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 55: conclave.v1.UpgradeResponse
+	(*ObserveRequest)(nil),        // 56: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 57: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 58: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 59: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 60: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 61: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 62: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 63: conclave.v1.RemoveMember
+	(*LeadMember)(nil),            // 64: conclave.v1.LeadMember
+	(*ChangeMembersResponse)(nil), // 65: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 66: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 67: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 68: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 69: conclave.v1.BackupChunk
+	(*SetGuardRequest)(nil),       // 70: conclave.v1.SetGuardRequest
+	(*SetGuardResponse)(nil),      // 71: conclave.v1.SetGuardResponse
+	(*AccessRequest)(nil),         // 72: conclave.v1.AccessRequest
+	(*WhoAmI)(nil),                // 73: conclave.v1.WhoAmI
+	(*ShowAccess)(nil),            // 74: conclave.v1.ShowAccess
+	(*CheckAccess)(nil),           // 75: conclave.v1.CheckAccess
+	(*AccessChange)(nil),          // 76: conclave.v1.AccessChange
+	(*AccessEdit)(nil),            // 77: conclave.v1.AccessEdit
+	(*Role)(nil),                  // 78: conclave.v1.Role
+	(*Binding)(nil),               // 79: conclave.v1.Binding
+	(*Token)(nil),                 // 80: conclave.v1.Token
+	(*Quota)(nil),                 // 81: conclave.v1.Quota
+	(*CertificateNames)(nil),      // 82: conclave.v1.CertificateNames
+	(*AccessResponse)(nil),        // 83: conclave.v1.AccessResponse
+	(*ViewRequest)(nil),           // 84: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 85: conclave.v1.ViewResponse
+	(*CutRequest)(nil),            // 86: conclave.v1.CutRequest
+	(*CutResponse)(nil),           // 87: conclave.v1.CutResponse
+	(*CutLock)(nil),               // 88: conclave.v1.CutLock
+	(*CutMachine)(nil),            // 89: conclave.v1.CutMachine
+	(*CutField)(nil),              // 90: conclave.v1.CutField
+	(*CutMessage)(nil),            // 91: conclave.v1.CutMessage
+	(*Seat)(nil),                  // 92: conclave.v1.Seat
+	(*GuardState)(nil),            // 93: conclave.v1.GuardState
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	10,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -7914,120 +8031,121 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	1,   // 16: conclave.v1.Kept.class:type_name -> conclave.v1.Class
 	1,   // 17: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
 	0,   // 18: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	40,  // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	41,  // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
 	23,  // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
 	22,  // 21: conclave.v1.Reply.guard:type_name -> conclave.v1.Guard
-	41,  // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
+	42,  // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
 	1,   // 23: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
-	40,  // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
+	41,  // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
 	26,  // 25: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
-	41,  // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
+	42,  // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
 	1,   // 27: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
-	40,  // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
+	41,  // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
 	15,  // 29: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
-	36,  // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	34,  // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
-	31,  // 32: conclave.v1.StatusResponse.home:type_name -> conclave.v1.Home
-	33,  // 33: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
-	32,  // 34: conclave.v1.Home.namespaces:type_name -> conclave.v1.Namespace
-	35,  // 35: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
-	2,   // 36: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
-	1,   // 37: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	3,   // 38: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
-	39,  // 39: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,   // 40: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	40,  // 41: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	41,  // 42: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,   // 43: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	39,  // 44: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	45,  // 45: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	22,  // 46: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
-	44,  // 47: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
-	39,  // 48: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
-	4,   // 49: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,   // 50: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	39,  // 51: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	50,  // 52: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	5,   // 53: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	40,  // 54: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	36,  // 55: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	60,  // 56: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	61,  // 57: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	62,  // 58: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	63,  // 59: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
-	36,  // 60: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	72,  // 61: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
-	73,  // 62: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
-	74,  // 63: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
-	75,  // 64: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
-	1,   // 65: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
-	76,  // 66: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
-	77,  // 67: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
-	78,  // 68: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
-	79,  // 69: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
-	80,  // 70: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
-	80,  // 71: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
-	81,  // 72: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
-	77,  // 73: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
-	78,  // 74: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
-	79,  // 75: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
-	80,  // 76: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
-	81,  // 77: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
-	91,  // 78: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	91,  // 79: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	92,  // 80: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	87,  // 81: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
-	88,  // 82: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
-	90,  // 83: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
-	89,  // 84: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
-	31,  // 85: conclave.v1.Seat.home:type_name -> conclave.v1.Home
-	6,   // 86: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,   // 87: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	27,  // 88: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10,  // 89: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	29,  // 90: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	37,  // 91: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	42,  // 92: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	24,  // 93: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	46,  // 94: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	48,  // 95: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	55,  // 96: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	57,  // 97: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	59,  // 98: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	65,  // 99: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	51,  // 100: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	53,  // 101: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	71,  // 102: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
-	69,  // 103: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	83,  // 104: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	85,  // 105: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
-	67,  // 106: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,   // 107: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,   // 108: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28,  // 109: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21,  // 110: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30,  // 111: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	38,  // 112: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	43,  // 113: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25,  // 114: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	47,  // 115: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	49,  // 116: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	56,  // 117: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	58,  // 118: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	64,  // 119: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	66,  // 120: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	52,  // 121: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	54,  // 122: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	82,  // 123: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
-	70,  // 124: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	84,  // 125: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	86,  // 126: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
-	68,  // 127: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	107, // [107:128] is the sub-list for method output_type
-	86,  // [86:107] is the sub-list for method input_type
-	86,  // [86:86] is the sub-list for extension type_name
-	86,  // [86:86] is the sub-list for extension extendee
-	0,   // [0:86] is the sub-list for field type_name
+	37,  // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	35,  // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
+	32,  // 32: conclave.v1.StatusResponse.home:type_name -> conclave.v1.Home
+	31,  // 33: conclave.v1.StatusResponse.clocks:type_name -> conclave.v1.Clock
+	34,  // 34: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
+	33,  // 35: conclave.v1.Home.namespaces:type_name -> conclave.v1.Namespace
+	36,  // 36: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
+	2,   // 37: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
+	1,   // 38: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	3,   // 39: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
+	40,  // 40: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	1,   // 41: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	41,  // 42: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	42,  // 43: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,   // 44: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	40,  // 45: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	46,  // 46: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	22,  // 47: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
+	45,  // 48: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
+	40,  // 49: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
+	4,   // 50: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,   // 51: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	40,  // 52: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	51,  // 53: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	5,   // 54: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	41,  // 55: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	37,  // 56: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	61,  // 57: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	62,  // 58: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	63,  // 59: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	64,  // 60: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
+	37,  // 61: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	73,  // 62: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
+	74,  // 63: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
+	75,  // 64: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
+	76,  // 65: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
+	1,   // 66: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
+	77,  // 67: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
+	78,  // 68: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
+	79,  // 69: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
+	80,  // 70: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
+	81,  // 71: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
+	81,  // 72: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
+	82,  // 73: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
+	78,  // 74: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
+	79,  // 75: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
+	80,  // 76: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
+	81,  // 77: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
+	82,  // 78: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
+	92,  // 79: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	92,  // 80: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	93,  // 81: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	88,  // 82: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
+	89,  // 83: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
+	91,  // 84: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
+	90,  // 85: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
+	32,  // 86: conclave.v1.Seat.home:type_name -> conclave.v1.Home
+	6,   // 87: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,   // 88: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	27,  // 89: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10,  // 90: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	29,  // 91: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	38,  // 92: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	43,  // 93: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	24,  // 94: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	47,  // 95: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	49,  // 96: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	56,  // 97: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	58,  // 98: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	60,  // 99: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	66,  // 100: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	52,  // 101: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	54,  // 102: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	72,  // 103: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
+	70,  // 104: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	84,  // 105: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	86,  // 106: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
+	68,  // 107: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,   // 108: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,   // 109: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28,  // 110: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21,  // 111: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30,  // 112: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	39,  // 113: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	44,  // 114: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25,  // 115: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	48,  // 116: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	50,  // 117: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	57,  // 118: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	59,  // 119: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	65,  // 120: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	67,  // 121: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	53,  // 122: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	55,  // 123: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	83,  // 124: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
+	71,  // 125: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	85,  // 126: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	87,  // 127: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
+	69,  // 128: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	108, // [108:129] is the sub-list for method output_type
+	87,  // [87:108] is the sub-list for method input_type
+	87,  // [87:87] is the sub-list for extension type_name
+	87,  // [87:87] is the sub-list for extension extendee
+	0,   // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -8046,19 +8164,19 @@ func file_service_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[53].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[54].OneofWrappers = []any{
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
 		(*ChangeMembersRequest_Lead)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[65].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[66].OneofWrappers = []any{
 		(*AccessRequest_WhoAmI)(nil),
 		(*AccessRequest_Show)(nil),
 		(*AccessRequest_Check)(nil),
 		(*AccessRequest_Change)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[70].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[71].OneofWrappers = []any{
 		(*AccessEdit_PutRole)(nil),
 		(*AccessEdit_DropRole)(nil),
 		(*AccessEdit_PutBinding)(nil),
@@ -8076,7 +8194,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   87,
+			NumMessages:   88,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

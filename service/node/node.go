@@ -34,6 +34,7 @@ type Node struct {
 	messages chan *raftpb.Message
 	intake   *intake
 	live     *live
+	clocks   *peerClocks
 	calls    chan func()
 	refused  chan refusal
 	numbers  atomic.Uint64
@@ -81,7 +82,7 @@ func Start(cfg Config) (*Node, error) {
 		stop:     make(chan struct{}),
 		done:     make(chan struct{}),
 	}
-	n.live = newLive(n)
+	n.live, n.clocks = newLive(n), newPeerClocks(n)
 	if err := n.open(); err != nil {
 		if cfg.PeerListener != nil {
 			cfg.PeerListener.Close()
@@ -127,6 +128,7 @@ func (n *Node) open() error {
 		return err
 	}
 	n.live.begin(n.net)
+	n.clocks.begin(n.net)
 	return nil
 }
 
@@ -231,6 +233,7 @@ func (n *Node) run() {
 	n.showView()
 	n.tasks.Go(func() { n.watchers.run(n.stop) })
 	n.tasks.Go(func() { n.live.run(n.stop) })
+	n.tasks.Go(func() { n.clocks.run(n.stop) })
 	n.disk.working.Go(func() { n.disk.run(n.stop) })
 	defer n.leaveDisk()
 	defer n.stopOnce.Do(func() { close(n.stop) })

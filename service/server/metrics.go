@@ -56,7 +56,7 @@ func newMetrics(s *Server) *metrics {
 	for op, name := range opNames {
 		m.byOp[op] = m.requests.WithLabelValues(name)
 	}
-	m.registry.MustRegister(m.requests, m.calls, m.reloads, newGauges(s),
+	m.registry.MustRegister(m.requests, m.calls, m.reloads, newGauges(s), newClockGauges(s),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -38,7 +38,7 @@ func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 	answer := &api.StatusResponse{
 		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
 		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.figures(),
-		Home: homeOf(s.node.Live()),
+		Home: homeOf(s.node.Live()), Clocks: clocksOf(s.node.Clocks()),
 	}
 	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })
 	if errors.Is(err, node.ErrNotLeader) {

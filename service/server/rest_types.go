@@ -219,6 +219,7 @@ type statusJSON struct {
 	Figures       *figuresJSON `json:"figures,omitempty"` // nil of a release that has none
 	Level         uint32       `json:"level"`             // of the formats of the cluster
 	Home          *homeJSON    `json:"home,omitempty"`    // nil if no algorithm guards a lock
+	Clocks        []clockJSON  `json:"clocks"`            // of other servers
 }
 
 func statusToJSON(st *api.StatusResponse) *statusJSON {
@@ -230,7 +231,7 @@ func statusToJSON(st *api.StatusResponse) *statusJSON {
 		Fence: bigNumber(st.GetFence()), Version: st.GetVersion(),
 		Uptime:     spanJSON(time.Duration(st.GetUptimeNs()).Round(time.Millisecond)),
 		StateBytes: st.GetStateBytes(), StateLimit: st.GetStateLimitBytes(),
-		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()), Level: st.GetLevel(), Home: homeToJSON(st.GetHome()),
+		Members: membersJSON(st.GetMembers()), Figures: figuresToJSON(st.GetFigures()), Level: st.GetLevel(), Home: homeToJSON(st.GetHome()), Clocks: clocksToJSON(st.GetClocks()),
 	}
 	if since := st.GetLeaderSinceUnixNs(); since != 0 {
 		body.LeaderSince = wallClock(since)

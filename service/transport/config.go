@@ -39,6 +39,8 @@ type Handler interface {
 	// leader answers. They may keep the slice.
 	Seat(peer uint64, text []byte)
 	Told(peer uint64, text []byte)
+	// Clock hands over what a peer asks or answers about clocks. It may keep the slice.
+	Clock(peer uint64, text []byte)
 	// Lane hands over the lane for frames to a peer, or nil when there is none any more.
 	// The calls for one peer alternate, beginning with a lane.
 	Lane(peer uint64, lane *Lane)

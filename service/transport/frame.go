@@ -30,13 +30,14 @@ const (
 	kindFrames                     // a batch of such frames
 	kindSeat                       // commands of a server for its seat, to the leader
 	kindTold                       // the leader's answers to these
+	kindClock                      // a question after the clock of a server, or the answer
 	kindEnd                        // not a kind
 )
 
 const (
 	prefixBytes = 8 // length and checksum
 	frameBytes  = 2 // version and kind, which length and checksum cover
-	// maxNote bounds a note.
+	// maxNote bounds a note, and what is said about clocks.
 	maxNote = 256
 	// maxSeat bounds what is said about a seat in one frame.
 	maxSeat = 64 << 10

@@ -90,14 +90,18 @@ func (t *Transport) CloseFrames(peer uint64) {
 // SendSeat sends the leader what this server says of its seat, and SendTold a server what
 // the leader answers. Both may get lost, and go to no server that does not know them. The
 // caller leaves text as it is.
-func (t *Transport) SendSeat(server uint64, text []byte) { t.sendAboutSeat(server, kindSeat, text) }
+func (t *Transport) SendSeat(server uint64, text []byte) { t.sendAside(server, kindSeat, text) }
 
 // SendTold is described at SendSeat.
-func (t *Transport) SendTold(server uint64, text []byte) { t.sendAboutSeat(server, kindTold, text) }
+func (t *Transport) SendTold(server uint64, text []byte) { t.sendAside(server, kindTold, text) }
 
-func (t *Transport) sendAboutSeat(server uint64, k kind, text []byte) {
+// SendClock sends a server a question or an answer about clocks, of 256 bytes at most, as
+// SendSeat does.
+func (t *Transport) SendClock(server uint64, text []byte) { t.sendAside(server, kindClock, text) }
+
+func (t *Transport) sendAside(server uint64, k kind, text []byte) {
 	p := t.peer(server)
-	if p == nil || !p.readsFrames() || len(text) > maxSeat {
+	if p == nil || !p.readsFrames() || len(text) > maxSeat || k == kindClock && len(text) > maxNote {
 		return
 	}
 	p.arrange(func(out *outgoing) { out.Note(note{k, text}) })

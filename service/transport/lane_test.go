@@ -153,6 +153,7 @@ func TestFramesOnlyToThoseThatReadThem(t *testing.T) {
 				s.CarryFrames(true)
 				s.SendSeat(3-s.cfg.Self.Server, []byte("lost"))
 				s.SendTold(3-s.cfg.Self.Server, []byte("lost"))
+				s.SendClock(3-s.cfg.Self.Server, []byte("lost"))
 			}
 			a.Note([]byte("after"))
 			b.Note([]byte("after"))
@@ -173,8 +174,10 @@ func TestLanesComeAndGo(t *testing.T) {
 	b.SendTold(1, []byte("entered"))
 	a.SendSeat(2, make([]byte, maxSeat+1))
 	a.SendSeat(9, []byte("nobody"))
+	a.SendClock(2, make([]byte, maxNote+1))
+	a.SendClock(2, []byte("when"))
 	eventually(t, "what is said about seats arrives", func() bool {
-		return slices.Equal(get(b.recorder, &b.notes), []string{"1 seat: enter"}) && slices.Equal(get(a.recorder, &a.notes), []string{"2 told: entered"})
+		return slices.Equal(get(b.recorder, &b.notes), []string{"1 seat: enter", "1 clock: when"}) && slices.Equal(get(a.recorder, &a.notes), []string{"2 told: entered"})
 	})
 	for came := 0; came < 6; came += 2 {
 		b.CarryFrames(true)

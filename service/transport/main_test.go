@@ -82,6 +82,10 @@ func (r *recorder) Told(peer uint64, text []byte) {
 	r.locked(func() { r.notes = append(r.notes, fmt.Sprintf("%d told: %s", peer, text)) })
 }
 
+func (r *recorder) Clock(peer uint64, text []byte) {
+	r.locked(func() { r.notes = append(r.notes, fmt.Sprintf("%d clock: %s", peer, text)) })
+}
+
 func (r *recorder) Lane(_ uint64, lane *Lane) { r.locked(func() { r.lanes = append(r.lanes, lane) }) }
 
 func (r *recorder) Frames(_ uint64, batch []byte) error {

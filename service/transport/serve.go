@@ -61,7 +61,7 @@ func (v *visit) readMessages() error {
 				return fmt.Errorf("a frame holds no message: %w", err)
 			}
 			v.deliver(m)
-		case kindNote, kindSeat, kindTold:
+		case kindNote, kindSeat, kindTold, kindClock:
 			if err := v.note(k, payload); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (v *visit) readMessages() error {
 	}
 }
 
-// note takes a note, or what the peer says about a seat.
+// note takes a note, or what the peer says about a seat or a clock.
 func (v *visit) note(k kind, payload []byte) error {
 	most, take := maxNote, v.peer.t.handler.Noted
 	switch k {
@@ -83,6 +83,8 @@ func (v *visit) note(k kind, payload []byte) error {
 		most, take = maxSeat, v.peer.t.handler.Seat
 	case kindTold:
 		most, take = maxSeat, v.peer.t.handler.Told
+	case kindClock:
+		take = v.peer.t.handler.Clock
 	}
 	if len(payload) > most {
 		return &FrameSizeError{Size: len(payload), Max: most}

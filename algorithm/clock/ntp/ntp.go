@@ -201,3 +201,11 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Int("offset", &m.best.offset)
 	f.Int("delay", &m.best.delay)
 }
+
+// Measured returns what the best exchange of the present round of a machine of this
+// package has found: how far the clock of its parent is ahead, which is wrong by half of
+// the delay at most. Both are 0 before the first exchange.
+func Measured(m process.Machine) (offset, delay process.Duration) {
+	x := m.(*machine).best
+	return process.Duration(x.offset), process.Duration(x.delay)
+}

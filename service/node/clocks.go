@@ -1,0 +1,118 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/conclave-io/conclave/service/clocks"
+	"github.com/conclave-io/conclave/service/transport"
+)
+
+// clockTick is how often it is looked whether a clock is to be asked for.
+const clockTick = 500 * time.Millisecond
+
+// peerClocks are the clocks of the other servers, as this one estimates them. Nothing is
+// decided by them: they are shown, and a drift that leases hardly allow is logged.
+type peerClocks struct {
+	node *Node
+
+	mu     sync.Mutex
+	net    *transport.Transport // nil before the start
+	clocks *clocks.Clocks
+	warned map[uint64]bool // of servers whose drift was notable when it was last looked at
+}
+
+func newPeerClocks(n *Node) *peerClocks {
+	var run [8]byte
+	rand.Read(run[:]) // never fails: crypto/rand ends the program instead
+	return &peerClocks{node: n, clocks: clocks.New(binary.NativeEndian.Uint64(run[:]) | 1), warned: make(map[uint64]bool)}
+}
+
+// begin lets messages go out from now on.
+func (p *peerClocks) begin(net *transport.Transport) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.net = net
+}
+
+// run asks for the clocks of the servers that this one is connected to, until the node stops.
+func (p *peerClocks) run(stop <-chan struct{}) {
+	ticker := time.NewTicker(clockTick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-stop:
+			return
+		}
+		servers := p.node.net.Connected()
+		p.mu.Lock()
+		now := p.node.reading()
+		p.send(p.clocks.Ask(now, servers))
+		p.warn(p.clocks.Estimates(now))
+		p.mu.Unlock()
+	}
+}
+
+// reading reads both clocks together: of several readings the one that took least.
+func (n *Node) reading() (r clocks.Reading) {
+	least := time.Hour
+	for range 3 {
+		before := now()
+		wall := n.cfg.wall()
+		after := now()
+		if took := time.Duration(after - before); took < least {
+			least, r = took, clocks.Reading{Boot: before + (after-before)/2, Wall: wall}
+		}
+	}
+	return r
+}
+
+// send sends messages; mu is held.
+func (p *peerClocks) send(out []clocks.Message) {
+	for _, m := range out {
+		p.net.SendClock(m.Server, m.Data)
+	}
+}
+
+// warn logs it when the drift of a server becomes notable, and when it is so no more; mu
+// is held.
+func (p *peerClocks) warn(all []clocks.Estimate) {
+	for i := range all {
+		e := &all[i]
+		if e.Notable() == p.warned[e.Server] {
+			continue
+		}
+		p.warned[e.Server] = e.Notable()
+		if drift := fmt.Sprintf("%.2f %%", 100*e.Drift); e.Notable() {
+			p.node.log.Warn("the clocks of two servers drift apart: leases allow 10 % and no more; repair the clock of one of the machines",
+				"peer", e.Server, "drift", drift, "over", time.Duration(e.Over).Round(time.Second))
+		} else {
+			p.node.log.Info("the clocks of two servers run alike again", "peer", e.Server, "drift", drift)
+		}
+	}
+}
+
+// Clock implements transport.Handler.
+func (h *handler) Clock(peer uint64, text []byte) {
+	p := h.node.clocks
+	now := h.node.reading()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.net == nil {
+		return
+	}
+	if out, err := p.clocks.Receive(now, peer, text); err == nil { // else it is of a later release
+		p.send(out)
+	}
+}
+
+// Clocks returns what is known of the clocks of other servers, by id.
+func (n *Node) Clocks() []clocks.Estimate {
+	n.clocks.mu.Lock()
+	defer n.clocks.mu.Unlock()
+	return n.clocks.clocks.Estimates(n.reading())
+}
