@@ -117,6 +117,9 @@ func (r *ruling) draw(slot int) []access.Edit {
 func (r *ruling) drawRules() (rules []access.Rule) {
 	for range 1 + r.rng.IntN(3) {
 		name := []string{"a", "b", "c", "r", "read", "readers", "s", "semaphore", "e", "f", "flood/", "flood/"}[r.rng.IntN(12)]
+		if len(rules) > 0 && r.rng.IntN(2) == 0 {
+			name = rules[0].Name
+		}
 		rules = append(rules, access.Rule{
 			Deny: r.rng.IntN(3) > 0, Verbs: access.Of(access.Hold), Class: access.Class(r.rng.IntN(3)), Exact: r.rng.IntN(2) == 0, Name: name,
 		})

@@ -24,6 +24,8 @@ type Mutant struct {
 	Traces bool
 	// Live: plans in which algorithms guard names find it, and no others.
 	Live bool
+	// Access: plans in which rules change find it, and no others.
+	Access bool
 	// Harmless is a mistake that nobody can see by itself.
 	Harmless bool
 }
@@ -32,7 +34,7 @@ type Mutant struct {
 type Edit struct{ File, Old, New string }
 
 // Mutants are mistakes that a server or a client of this kind invites.
-var Mutants = slices.Concat(replicaMutants, registryMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants, seatMutants, hostMutants)
+var Mutants = slices.Concat(replicaMutants, registryMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants, seatMutants, hostMutants, accessMutants)
 
 // Check is what finds the mutant, as the command run names it.
 func (m *Mutant) Check() string {

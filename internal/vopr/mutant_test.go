@@ -84,7 +84,7 @@ func search(t *testing.T, m *Mutant, binary string) {
 	if m.Harmless {
 		seeds, record = 200, ""
 	}
-	out, err := exec.Command(binary, "-check="+m.Check(), fmt.Sprint("-live=", m.Live), "-shrink=0", fmt.Sprint("-seeds=", seeds), "-record="+record).CombinedOutput()
+	out, err := exec.Command(binary, "-check="+m.Check(), fmt.Sprint("-live=", m.Live), fmt.Sprint("-access=", m.Access), "-shrink=0", fmt.Sprint("-seeds=", seeds), "-record="+record).CombinedOutput()
 	if found := err != nil; found == m.Harmless {
 		t.Errorf("%s\nin %d seeds a violation was found: %t\n%s", m.Why, seeds, found, out)
 	}
