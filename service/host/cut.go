@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -259,26 +260,47 @@ func (c *census) Fields(f *process.Fields) {
 	f.Bool("more", &c.more)
 }
 
-// takeCensus counts the names under a prefix.
+// takeCensus counts the names under a prefix. Of too many it looks at none: there may be
+// many more, and the host does nothing else meanwhile.
 func (h *Host) takeCensus(prefix string) {
-	names := slices.Sorted(maps.Keys(h.names))
-	names = slices.DeleteFunc(names, func(name string) bool {
-		return !strings.HasPrefix(name, prefix) || h.spaceOf(name) == nil || !h.made(h.names[name]) && !h.names[name].state.Held && !h.names[name].state.Wanted
-	})
-	c, bytes := census{}, 0
+	found := 0
+	names := slices.Sorted(only(maps.Keys(h.names), func(name string) bool {
+		if found > maxCutNames || !strings.HasPrefix(name, prefix) || !h.belongs(name) {
+			return false
+		}
+		found++
+		return true
+	}))
+	if h.cuts.census = (census{more: found > maxCutNames}); h.cuts.census.more {
+		return
+	}
+	bytes := 0
 	for _, name := range names {
 		in := h.names[name]
 		n := counted{name: []byte(name), holder: h.holder(name), made: h.made(in)}
 		if n.made {
 			n.state = process.AppendState(nil, in.machine)
 		}
-		bytes += len(n.name) + len(n.state)
-		if c.more = len(c.list) >= maxCutNames || bytes > maxCutBytes; c.more {
-			break
+		if bytes += len(n.name) + len(n.state); bytes > maxCutBytes {
+			h.cuts.census = census{more: true}
+			return
 		}
-		c.list = append(c.list, n)
+		h.cuts.census.list = append(h.cuts.census.list, n)
 	}
-	h.cuts.census = c
+}
+
+// only returns those elements of a sequence that are wanted.
+func only[E any](all iter.Seq[E], wanted func(E) bool) iter.Seq[E] {
+	return func(yield func(E) bool) {
+		all(func(e E) bool { return !wanted(e) || yield(e) })
+	}
+}
+
+// belongs reports whether a name belongs to a cut: an algorithm guards it, and it has a
+// machine here, or is held or waited for.
+func (h *Host) belongs(name string) bool {
+	in := h.names[name]
+	return h.spaceOf(name) != nil && (h.made(in) || in.state.Held || in.state.Wanted)
 }
 
 // made reports whether a name has a machine in the present epoch.

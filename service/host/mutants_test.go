@@ -117,7 +117,7 @@ var mutants = []mutant{
 	{"in-flight-not-recorded", "What arrives between the state and the marker of its sender is not recorded.",
 		one(linkFile, "	h.pass(from, data, in.name)\n", "")},
 	{"recorded-once", "The second cut of an epoch has the states of the first.",
-		one(cutFile, "	h.cuts.census = c\n", "	if h.cuts.census.list == nil {\n		h.cuts.census = c\n	}\n")},
+		one(cutFile, "	found := 0\n", "	found := 0\n	if h.cuts.census.list != nil {\n		return\n	}\n")},
 	{"near-outlives-its-lease", "A near hold goes on when the lease of the seat is over.",
 		one(nearFile, "h.near.held > 0 && h.now >= h.seat.until", "h.near.held < 0 && h.now >= h.seat.until")},
 	{"near-handed-over", "A server that stops hands its home over while something is held near.",
