@@ -34,7 +34,7 @@ type Mutant struct {
 type Edit struct{ File, Old, New string }
 
 // Mutants are mistakes that a server or a client of this kind invites.
-var Mutants = slices.Concat(replicaMutants, registryMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants, seatMutants, hostMutants, accessMutants)
+var Mutants = slices.Concat(replicaMutants, registryMutants, deadlockMutants, clientMutants, foundingMutants, streamMutants, peeringMutants, sendingMutants, seatMutants, hostMutants, accessMutants, watchMutants)
 
 // Check is what finds the mutant, as the command run names it.
 func (m *Mutant) Check() string {
