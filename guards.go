@@ -20,6 +20,10 @@ type View struct {
 	// Coordinator is the server that was elected to coordinate, or 0.
 	Coordinator uint64
 	Guards      []Guard
+	// Watch is what all members run to find those that do not answer, and to elect a
+	// coordinator: a detector and an election, such as "swim+bully". Algorithm is empty if
+	// they run none.
+	Watch Use
 }
 
 // Seat is the session of a server that guards locks by algorithms.
@@ -51,6 +55,32 @@ type Home struct {
 	Sessions, Names uint64
 	Lanes           []Lane
 	Namespaces      []Namespace
+	// Watch is what its failure detector and its election say; nil if it runs none.
+	Watch *Watching
+	// Starts are the latest epochs that began there, the newest last.
+	Starts []ViewStart
+}
+
+// Watching is what the failure detector and the election of a home say. Counters grow from
+// the start of the server.
+type Watching struct {
+	// Stack is their names, such as "swim+bully".
+	Stack string
+	// Doubted are the members that do not answer, as far as the detector can tell.
+	Doubted []uint64
+	// Elected was elected in this epoch; 0: nobody was.
+	Elected uint64
+	// Suspicions and Failures are of other members. Trusts takes either back.
+	Suspicions, Failures, Trusts uint64
+	// Elections are results that the home has heard, and Messages what it sent.
+	Elections, Messages uint64
+}
+
+// ViewStart is the beginning of an epoch, as a home saw it.
+type ViewStart struct {
+	Epoch uint64
+	At    time.Time
+	Why   string
 }
 
 // Lane is the connection of a home to another server for messages of algorithms.
@@ -70,6 +100,9 @@ type Namespace struct {
 	// it sent to other servers. Others are messages that its costs do not count, such as
 	// acknowledgements.
 	Entries, Messages, Others uint64
+	// Waited is how long all entries together took, from when the algorithm was asked to the
+	// grant.
+	Waited time.Duration
 }
 
 // Guard is what decides who holds the locks whose names start with a prefix. The longest
@@ -127,7 +160,7 @@ func (c *Client) view(ctx context.Context, homes bool) (v View, err error) {
 		if status.Code(err) == codes.Unimplemented { // of a release in which no algorithm guards a lock
 			err = nil
 		}
-		v = View{Epoch: answer.GetEpoch(), Members: seatsOf(answer.GetMembers()), Others: seatsOf(answer.GetOthers()), Coordinator: answer.GetCoordinator()}
+		v = View{Epoch: answer.GetEpoch(), Members: seatsOf(answer.GetMembers()), Others: seatsOf(answer.GetOthers()), Coordinator: answer.GetCoordinator(), Watch: Use{answer.GetWatch(), answer.GetWatchOptions()}}
 		for _, g := range answer.GetGuards() {
 			v.Guards = append(v.Guards, guardOf(g))
 		}
@@ -155,7 +188,16 @@ func homeOf(h *api.Home) *Home {
 		home.Lanes = append(home.Lanes, Lane{l.GetServer(), l.GetUp(), l.GetUnacknowledged()})
 	}
 	for _, n := range h.GetNamespaces() {
-		home.Namespaces = append(home.Namespaces, Namespace{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages()})
+		home.Namespaces = append(home.Namespaces, Namespace{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages(), time.Duration(n.GetWaitedNs())})
+	}
+	if w := h.GetWatch(); w.GetStack() != "" {
+		home.Watch = &Watching{
+			Stack: w.GetStack(), Doubted: w.GetDoubted(), Elected: w.GetElected(), Suspicions: w.GetSuspicions(), Failures: w.GetFailures(),
+			Trusts: w.GetTrusts(), Elections: w.GetElections(), Messages: w.GetMessages(),
+		}
+	}
+	for _, s := range h.GetStarts() {
+		home.Starts = append(home.Starts, ViewStart{s.GetEpoch(), time.Unix(0, s.GetAtUnixNs()), s.GetWhy()})
 	}
 	return home
 }
@@ -190,4 +232,23 @@ func (c *Client) setGuard(ctx context.Context, req *api.SetGuardRequest, options
 		_, err := server.SetGuard(ctx, req)
 		return err
 	})
+}
+
+// SetWatch changes what all members run to find those that do not answer, and to elect a
+// coordinator: a detector and an election, such as Use{Algorithm: "swim+bully"}, or the zero
+// Use for nothing. When SetWatch returns it has changed, and the next epoch begins with it. The
+// reason is for people to read.
+func (c *Client) SetWatch(ctx context.Context, use Use, reason string) error {
+	return c.setGuard(ctx, &api.SetGuardRequest{Watch: true, Algorithm: use.Algorithm, Options: use.Options, Reason: reason}, nil)
+}
+
+// CallElection has the members elect a coordinator, and returns those that do. It does not
+// wait for the result, which counts from the next epoch on.
+func (c *Client) CallElection(ctx context.Context) (members []uint64, err error) {
+	err = c.ask(ctx, "call election", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+		answer, err := server.CallElection(ctx, &api.CallElectionRequest{})
+		members = answer.GetMembers()
+		return err
+	})
+	return members, err
 }

@@ -21,6 +21,26 @@ type homeView struct {
 	Names      uint64          `json:"names"`
 	Lanes      []laneView      `json:"lanes"`
 	Namespaces []namespaceView `json:"namespaces"`
+	Watch      *watchingView   `json:"watch,omitempty"`
+	Starts     []viewStartView `json:"starts"`
+}
+
+// watchingView is what a failure detector and an election say.
+type watchingView struct {
+	Stack      string   `json:"stack"`
+	Doubted    []uint64 `json:"doubted,omitempty"`
+	Elected    uint64   `json:"elected,omitempty"`
+	Suspicions uint64   `json:"suspicions"`
+	Failures   uint64   `json:"failures"`
+	Trusts     uint64   `json:"trusts"`
+	Elections  uint64   `json:"elections"`
+	Messages   uint64   `json:"messages"`
+}
+
+type viewStartView struct {
+	Epoch uint64    `json:"epoch"`
+	At    time.Time `json:"at"`
+	Why   string    `json:"why"`
 }
 
 type laneView struct {
@@ -36,6 +56,7 @@ type namespaceView struct {
 	Entries   uint64 `json:"entries"`
 	Messages  uint64 `json:"messages"`
 	Others    uint64 `json:"other_messages"`
+	Waited    string `json:"waited"`
 }
 
 func homeJSON(h *conclave.Home) *homeView {
@@ -50,23 +71,33 @@ func homeJSON(h *conclave.Home) *homeView {
 		v.Lanes = append(v.Lanes, laneView(l))
 	}
 	for _, n := range h.Namespaces {
-		v.Namespaces = append(v.Namespaces, namespaceView(n))
+		v.Namespaces = append(v.Namespaces, namespaceView{n.Prefix, n.Algorithm, n.Names, n.Entries, n.Messages, n.Others, n.Waited.String()})
+	}
+	if w := h.Watch; w != nil {
+		v.Watch = &watchingView{w.Stack, w.Doubted, w.Elected, w.Suspicions, w.Failures, w.Trusts, w.Elections, w.Messages}
+	}
+	v.Starts = []viewStartView{}
+	for _, s := range h.Starts {
+		v.Starts = append(v.Starts, viewStartView(s))
 	}
 	return v
 }
 
 // writeSeats shows the servers that take part, or wait to.
 func writeSeats(w io.Writer, v *conclave.View) error {
-	t := newTable(w, "SERVER", "ADDRESS", "SEAT", "LEASE LEFT", "PART", "CLIENTS", "NAMES", "LAST PAUSE", "LANES")
+	t := newTable(w, "SERVER", "ADDRESS", "SEAT", "LEASE LEFT", "PART", "CLIENTS", "NAMES", "LAST PAUSE", "LANES", "DOUBTS")
 	for _, s := range v.Members {
-		part, clients, names, paused, lanes := s.Problem, "-", "-", "-", "-"
+		part, clients, names, paused, lanes, doubts := s.Problem, "-", "-", "-", "-", "-"
 		if h := s.Home; h != nil {
 			part, clients, names, paused, lanes = partOf(h), number(h.Sessions), number(h.Names), h.Paused.Round(10*time.Microsecond).String(), lanesOf(h)
+			if h.Watch != nil && len(h.Watch.Doubted) > 0 {
+				doubts = strings.Trim(fmt.Sprint(h.Watch.Doubted), "[]")
+			}
 		}
-		t.row(number(s.Server), shown(s.Address), shortID(s.ID), s.Remaining.Round(time.Millisecond).String(), shown(part), clients, names, paused, lanes)
+		t.row(number(s.Server), shown(s.Address), shortID(s.ID), s.Remaining.Round(time.Millisecond).String(), shown(part), clients, names, paused, lanes, doubts)
 	}
 	for _, s := range v.Others {
-		t.row(number(s.Server), shown(s.Address), shortID(s.ID), s.Remaining.Round(time.Millisecond).String(), "waits", "-", "-", "-", "-")
+		t.row(number(s.Server), shown(s.Address), shortID(s.ID), s.Remaining.Round(time.Millisecond).String(), "waits", "-", "-", "-", "-", "-")
 	}
 	return t.flush()
 }
@@ -108,6 +139,7 @@ func perNamespace(v *conclave.View) (sums []conclave.Namespace) {
 			sum := &sums[at]
 			sum.Names = max(sum.Names, n.Names)
 			sum.Entries, sum.Messages, sum.Others = sum.Entries+n.Entries, sum.Messages+n.Messages, sum.Others+n.Others
+			sum.Waited += n.Waited
 		}
 	}
 	return sums

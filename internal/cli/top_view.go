@@ -132,22 +132,23 @@ func (v *topView) epoch() string {
 // last two looks. The counters of a server that was started again begin at 0, and then
 // nothing is told.
 func (v *topView) namespaces() [][]string {
-	rows := [][]string{{"NAMESPACE", "GUARD", "NAMES", "ENTRIES/S", "MESSAGES/ENTRY"}}
+	rows := [][]string{{"NAMESPACE", "GUARD", "NAMES", "ENTRIES/S", "MESSAGES/ENTRY", "HAND-OFF"}}
 	var before []conclave.Namespace
 	if v.before != nil {
 		before = perNamespace(&v.before.view)
 	}
 	for _, n := range perNamespace(&v.last.view) {
-		rate, messages := "-", "-"
+		rate, messages, took := "-", "-", "-"
 		at := slices.IndexFunc(before, func(b conclave.Namespace) bool { return b.Prefix == n.Prefix })
 		if at >= 0 && n.Entries >= before[at].Entries && n.Messages >= before[at].Messages {
 			entries := float64(n.Entries - before[at].Entries)
 			rate = fmt.Sprintf("%.0f", entries/v.last.at.Sub(v.before.at).Seconds())
 			if entries > 0 {
 				messages = fmt.Sprintf("%.2f", float64(n.Messages-before[at].Messages)/entries)
+				took = (time.Duration(float64(n.Waited-before[at].Waited) / entries)).Round(time.Microsecond).String()
 			}
 		}
-		rows = append(rows, []string{shown(n.Prefix), n.Algorithm, number(n.Names), rate, messages})
+		rows = append(rows, []string{shown(n.Prefix), n.Algorithm, number(n.Names), rate, messages, took})
 	}
 	return rows
 }

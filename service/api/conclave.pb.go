@@ -442,7 +442,7 @@ func (x UpgradeRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UpgradeRequest_Action.Descriptor instead.
 func (UpgradeRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{48, 0}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{50, 0}
 }
 
 // ClientFrame carries requests, in order.
@@ -2549,7 +2549,11 @@ type Home struct {
 	// How long the members paused at the last change of the epoch, as this one saw it.
 	PausedNs int64 `protobuf:"varint,9,opt,name=paused_ns,json=pausedNs,proto3" json:"paused_ns,omitempty"`
 	// The prefixes that algorithms guard in this epoch.
-	Namespaces    []*Namespace `protobuf:"bytes,10,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	Namespaces []*Namespace `protobuf:"bytes,10,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// What it runs in this epoch to find members that do not answer, and to elect one.
+	Watch *Watching `protobuf:"bytes,11,opt,name=watch,proto3" json:"watch,omitempty"`
+	// The latest epochs that began here, the newest last.
+	Starts        []*ViewStart `protobuf:"bytes,12,rep,name=starts,proto3" json:"starts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2654,6 +2658,189 @@ func (x *Home) GetNamespaces() []*Namespace {
 	return nil
 }
 
+func (x *Home) GetWatch() *Watching {
+	if x != nil {
+		return x.Watch
+	}
+	return nil
+}
+
+func (x *Home) GetStarts() []*ViewStart {
+	if x != nil {
+		return x.Starts
+	}
+	return nil
+}
+
+// Watching is what a server says of its failure detector and its election. Counters grow
+// from its start.
+type Watching struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Such as "swim+bully"; empty if it runs none.
+	Stack string `protobuf:"bytes,1,opt,name=stack,proto3" json:"stack,omitempty"`
+	// The members that do not answer, as far as the detector can tell.
+	Doubted []uint64 `protobuf:"varint,2,rep,packed,name=doubted,proto3" json:"doubted,omitempty"`
+	// Who was elected in this epoch, or 0.
+	Elected uint64 `protobuf:"varint,3,opt,name=elected,proto3" json:"elected,omitempty"`
+	// How often it suspected a member, declared one failed, and took either back.
+	Suspicions uint64 `protobuf:"varint,4,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
+	Failures   uint64 `protobuf:"varint,5,opt,name=failures,proto3" json:"failures,omitempty"`
+	Trusts     uint64 `protobuf:"varint,6,opt,name=trusts,proto3" json:"trusts,omitempty"`
+	// Results of elections, and messages to other servers.
+	Elections     uint64 `protobuf:"varint,7,opt,name=elections,proto3" json:"elections,omitempty"`
+	Messages      uint64 `protobuf:"varint,8,opt,name=messages,proto3" json:"messages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Watching) Reset() {
+	*x = Watching{}
+	mi := &file_service_api_conclave_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Watching) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Watching) ProtoMessage() {}
+
+func (x *Watching) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Watching.ProtoReflect.Descriptor instead.
+func (*Watching) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Watching) GetStack() string {
+	if x != nil {
+		return x.Stack
+	}
+	return ""
+}
+
+func (x *Watching) GetDoubted() []uint64 {
+	if x != nil {
+		return x.Doubted
+	}
+	return nil
+}
+
+func (x *Watching) GetElected() uint64 {
+	if x != nil {
+		return x.Elected
+	}
+	return 0
+}
+
+func (x *Watching) GetSuspicions() uint64 {
+	if x != nil {
+		return x.Suspicions
+	}
+	return 0
+}
+
+func (x *Watching) GetFailures() uint64 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *Watching) GetTrusts() uint64 {
+	if x != nil {
+		return x.Trusts
+	}
+	return 0
+}
+
+func (x *Watching) GetElections() uint64 {
+	if x != nil {
+		return x.Elections
+	}
+	return 0
+}
+
+func (x *Watching) GetMessages() uint64 {
+	if x != nil {
+		return x.Messages
+	}
+	return 0
+}
+
+// ViewStart is the beginning of an epoch, as one server saw it.
+type ViewStart struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Epoch    uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	AtUnixNs int64                  `protobuf:"varint,2,opt,name=at_unix_ns,json=atUnixNs,proto3" json:"at_unix_ns,omitempty"`
+	// For people: what changed.
+	Why           string `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ViewStart) Reset() {
+	*x = ViewStart{}
+	mi := &file_service_api_conclave_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ViewStart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ViewStart) ProtoMessage() {}
+
+func (x *ViewStart) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ViewStart.ProtoReflect.Descriptor instead.
+func (*ViewStart) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ViewStart) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *ViewStart) GetAtUnixNs() int64 {
+	if x != nil {
+		return x.AtUnixNs
+	}
+	return 0
+}
+
+func (x *ViewStart) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 // Namespace is what a server has done for the locks under one prefix, since it started.
 type Namespace struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2666,13 +2853,15 @@ type Namespace struct {
 	Messages uint64 `protobuf:"varint,5,opt,name=messages,proto3" json:"messages,omitempty"`
 	// Messages that its costs do not count, such as acknowledgements.
 	OtherMessages uint64 `protobuf:"varint,6,opt,name=other_messages,json=otherMessages,proto3" json:"other_messages,omitempty"`
+	// How long all entries together took, from when the algorithm was asked to the grant.
+	WaitedNs      int64 `protobuf:"varint,7,opt,name=waited_ns,json=waitedNs,proto3" json:"waited_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Namespace) Reset() {
 	*x = Namespace{}
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +2873,7 @@ func (x *Namespace) String() string {
 func (*Namespace) ProtoMessage() {}
 
 func (x *Namespace) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[27]
+	mi := &file_service_api_conclave_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +2886,7 @@ func (x *Namespace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Namespace.ProtoReflect.Descriptor instead.
 func (*Namespace) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{27}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Namespace) GetPrefix() string {
@@ -2742,6 +2931,13 @@ func (x *Namespace) GetOtherMessages() uint64 {
 	return 0
 }
 
+func (x *Namespace) GetWaitedNs() int64 {
+	if x != nil {
+		return x.WaitedNs
+	}
+	return 0
+}
+
 // Lane is the connection for messages of algorithms to another server.
 type Lane struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -2755,7 +2951,7 @@ type Lane struct {
 
 func (x *Lane) Reset() {
 	*x = Lane{}
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +2963,7 @@ func (x *Lane) String() string {
 func (*Lane) ProtoMessage() {}
 
 func (x *Lane) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[28]
+	mi := &file_service_api_conclave_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +2976,7 @@ func (x *Lane) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lane.ProtoReflect.Descriptor instead.
 func (*Lane) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{28}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Lane) GetServer() uint64 {
@@ -2835,7 +3031,7 @@ type Figures struct {
 
 func (x *Figures) Reset() {
 	*x = Figures{}
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2847,7 +3043,7 @@ func (x *Figures) String() string {
 func (*Figures) ProtoMessage() {}
 
 func (x *Figures) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[29]
+	mi := &file_service_api_conclave_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2860,7 +3056,7 @@ func (x *Figures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Figures.ProtoReflect.Descriptor instead.
 func (*Figures) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{29}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Figures) GetRequests() uint64 {
@@ -2966,7 +3162,7 @@ type Latency struct {
 
 func (x *Latency) Reset() {
 	*x = Latency{}
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2978,7 +3174,7 @@ func (x *Latency) String() string {
 func (*Latency) ProtoMessage() {}
 
 func (x *Latency) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[30]
+	mi := &file_service_api_conclave_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2991,7 +3187,7 @@ func (x *Latency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latency.ProtoReflect.Descriptor instead.
 func (*Latency) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{30}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Latency) GetAtMostUs() uint64 {
@@ -3036,7 +3232,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3048,7 +3244,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[31]
+	mi := &file_service_api_conclave_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3061,7 +3257,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{31}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Member) GetId() uint64 {
@@ -3176,7 +3372,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3384,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[32]
+	mi := &file_service_api_conclave_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3201,7 +3397,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{32}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListRequest) GetClass() Class {
@@ -3264,7 +3460,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +3472,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[33]
+	mi := &file_service_api_conclave_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +3485,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{33}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListResponse) GetResources() []*Resource {
@@ -3323,7 +3519,7 @@ type Resource struct {
 
 func (x *Resource) Reset() {
 	*x = Resource{}
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3335,7 +3531,7 @@ func (x *Resource) String() string {
 func (*Resource) ProtoMessage() {}
 
 func (x *Resource) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[34]
+	mi := &file_service_api_conclave_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3348,7 +3544,7 @@ func (x *Resource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resource.ProtoReflect.Descriptor instead.
 func (*Resource) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{34}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Resource) GetName() string {
@@ -3425,7 +3621,7 @@ type Holder struct {
 
 func (x *Holder) Reset() {
 	*x = Holder{}
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +3633,7 @@ func (x *Holder) String() string {
 func (*Holder) ProtoMessage() {}
 
 func (x *Holder) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[35]
+	mi := &file_service_api_conclave_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3450,7 +3646,7 @@ func (x *Holder) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holder.ProtoReflect.Descriptor instead.
 func (*Holder) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{35}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Holder) GetSession() []byte {
@@ -3564,7 +3760,7 @@ type Waiter struct {
 
 func (x *Waiter) Reset() {
 	*x = Waiter{}
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3576,7 +3772,7 @@ func (x *Waiter) String() string {
 func (*Waiter) ProtoMessage() {}
 
 func (x *Waiter) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[36]
+	mi := &file_service_api_conclave_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3589,7 +3785,7 @@ func (x *Waiter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiter.ProtoReflect.Descriptor instead.
 func (*Waiter) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{36}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Waiter) GetSession() []byte {
@@ -3676,7 +3872,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3688,7 +3884,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[37]
+	mi := &file_service_api_conclave_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3701,7 +3897,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{37}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExplainRequest) GetClass() Class {
@@ -3749,7 +3945,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3761,7 +3957,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[38]
+	mi := &file_service_api_conclave_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3774,7 +3970,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{38}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExplainResponse) GetResource() *Resource {
@@ -3819,7 +4015,7 @@ type AtHome struct {
 
 func (x *AtHome) Reset() {
 	*x = AtHome{}
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3831,7 +4027,7 @@ func (x *AtHome) String() string {
 func (*AtHome) ProtoMessage() {}
 
 func (x *AtHome) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[39]
+	mi := &file_service_api_conclave_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3844,7 +4040,7 @@ func (x *AtHome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AtHome.ProtoReflect.Descriptor instead.
 func (*AtHome) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{39}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AtHome) GetServer() uint64 {
@@ -3890,7 +4086,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3902,7 +4098,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[40]
+	mi := &file_service_api_conclave_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3915,7 +4111,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{40}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Ended) GetFence() uint64 {
@@ -4006,7 +4202,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4018,7 +4214,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[41]
+	mi := &file_service_api_conclave_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4031,7 +4227,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{41}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WatchRequest) GetClass() Class {
@@ -4085,7 +4281,7 @@ type Changes struct {
 
 func (x *Changes) Reset() {
 	*x = Changes{}
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4097,7 +4293,7 @@ func (x *Changes) String() string {
 func (*Changes) ProtoMessage() {}
 
 func (x *Changes) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[42]
+	mi := &file_service_api_conclave_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4110,7 +4306,7 @@ func (x *Changes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Changes.ProtoReflect.Descriptor instead.
 func (*Changes) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{42}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Changes) GetResources() []*Resource {
@@ -4154,7 +4350,7 @@ type SessionsRequest struct {
 
 func (x *SessionsRequest) Reset() {
 	*x = SessionsRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4166,7 +4362,7 @@ func (x *SessionsRequest) String() string {
 func (*SessionsRequest) ProtoMessage() {}
 
 func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[43]
+	mi := &file_service_api_conclave_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4179,7 +4375,7 @@ func (x *SessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsRequest.ProtoReflect.Descriptor instead.
 func (*SessionsRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{43}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SessionsRequest) GetAfter() []byte {
@@ -4213,7 +4409,7 @@ type SessionsResponse struct {
 
 func (x *SessionsResponse) Reset() {
 	*x = SessionsResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4225,7 +4421,7 @@ func (x *SessionsResponse) String() string {
 func (*SessionsResponse) ProtoMessage() {}
 
 func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[44]
+	mi := &file_service_api_conclave_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4238,7 +4434,7 @@ func (x *SessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionsResponse.ProtoReflect.Descriptor instead.
 func (*SessionsResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{44}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SessionsResponse) GetSessions() []*Session {
@@ -4281,7 +4477,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4293,7 +4489,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[45]
+	mi := &file_service_api_conclave_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4306,7 +4502,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{45}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Session) GetId() []byte {
@@ -4407,7 +4603,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4419,7 +4615,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[46]
+	mi := &file_service_api_conclave_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4432,7 +4628,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{46}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *EndSessionRequest) GetId() []byte {
@@ -4466,7 +4662,7 @@ type EndSessionResponse struct {
 
 func (x *EndSessionResponse) Reset() {
 	*x = EndSessionResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4478,7 +4674,7 @@ func (x *EndSessionResponse) String() string {
 func (*EndSessionResponse) ProtoMessage() {}
 
 func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[47]
+	mi := &file_service_api_conclave_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4491,7 +4687,7 @@ func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
 func (*EndSessionResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{47}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *EndSessionResponse) GetHolds() uint32 {
@@ -4512,7 +4708,7 @@ type UpgradeRequest struct {
 
 func (x *UpgradeRequest) Reset() {
 	*x = UpgradeRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4524,7 +4720,7 @@ func (x *UpgradeRequest) String() string {
 func (*UpgradeRequest) ProtoMessage() {}
 
 func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[48]
+	mi := &file_service_api_conclave_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4537,7 +4733,7 @@ func (x *UpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{48}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *UpgradeRequest) GetAction() UpgradeRequest_Action {
@@ -4572,7 +4768,7 @@ type UpgradeResponse struct {
 
 func (x *UpgradeResponse) Reset() {
 	*x = UpgradeResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4584,7 +4780,7 @@ func (x *UpgradeResponse) String() string {
 func (*UpgradeResponse) ProtoMessage() {}
 
 func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[49]
+	mi := &file_service_api_conclave_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4597,7 +4793,7 @@ func (x *UpgradeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{49}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *UpgradeResponse) GetLevel() uint32 {
@@ -4644,7 +4840,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4656,7 +4852,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[50]
+	mi := &file_service_api_conclave_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4669,7 +4865,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{50}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ObserveRequest) GetName() string {
@@ -4692,7 +4888,7 @@ type Observation struct {
 
 func (x *Observation) Reset() {
 	*x = Observation{}
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4704,7 +4900,7 @@ func (x *Observation) String() string {
 func (*Observation) ProtoMessage() {}
 
 func (x *Observation) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[51]
+	mi := &file_service_api_conclave_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4717,7 +4913,7 @@ func (x *Observation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observation.ProtoReflect.Descriptor instead.
 func (*Observation) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{51}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Observation) GetName() string {
@@ -4749,7 +4945,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4761,7 +4957,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[52]
+	mi := &file_service_api_conclave_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4774,7 +4970,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{52}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
 }
 
 type MembersResponse struct {
@@ -4787,7 +4983,7 @@ type MembersResponse struct {
 
 func (x *MembersResponse) Reset() {
 	*x = MembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4799,7 +4995,7 @@ func (x *MembersResponse) String() string {
 func (*MembersResponse) ProtoMessage() {}
 
 func (x *MembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[53]
+	mi := &file_service_api_conclave_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4812,7 +5008,7 @@ func (x *MembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersResponse.ProtoReflect.Descriptor instead.
 func (*MembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{53}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *MembersResponse) GetCluster() string {
@@ -4844,7 +5040,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4856,7 +5052,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[54]
+	mi := &file_service_api_conclave_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4869,7 +5065,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{54}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ChangeMembersRequest) GetChange() isChangeMembersRequest_Change {
@@ -4956,7 +5152,7 @@ type AddMember struct {
 
 func (x *AddMember) Reset() {
 	*x = AddMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[55]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4968,7 +5164,7 @@ func (x *AddMember) String() string {
 func (*AddMember) ProtoMessage() {}
 
 func (x *AddMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[55]
+	mi := &file_service_api_conclave_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4981,7 +5177,7 @@ func (x *AddMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddMember.ProtoReflect.Descriptor instead.
 func (*AddMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{55}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *AddMember) GetPeerAddress() string {
@@ -5007,7 +5203,7 @@ type PromoteMember struct {
 
 func (x *PromoteMember) Reset() {
 	*x = PromoteMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5019,7 +5215,7 @@ func (x *PromoteMember) String() string {
 func (*PromoteMember) ProtoMessage() {}
 
 func (x *PromoteMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[56]
+	mi := &file_service_api_conclave_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5032,7 +5228,7 @@ func (x *PromoteMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteMember.ProtoReflect.Descriptor instead.
 func (*PromoteMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{56}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PromoteMember) GetId() uint64 {
@@ -5055,7 +5251,7 @@ type RemoveMember struct {
 
 func (x *RemoveMember) Reset() {
 	*x = RemoveMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[57]
+	mi := &file_service_api_conclave_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5067,7 +5263,7 @@ func (x *RemoveMember) String() string {
 func (*RemoveMember) ProtoMessage() {}
 
 func (x *RemoveMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[57]
+	mi := &file_service_api_conclave_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5080,7 +5276,7 @@ func (x *RemoveMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveMember.ProtoReflect.Descriptor instead.
 func (*RemoveMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{57}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RemoveMember) GetId() uint64 {
@@ -5108,7 +5304,7 @@ type LeadMember struct {
 
 func (x *LeadMember) Reset() {
 	*x = LeadMember{}
-	mi := &file_service_api_conclave_proto_msgTypes[58]
+	mi := &file_service_api_conclave_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5120,7 +5316,7 @@ func (x *LeadMember) String() string {
 func (*LeadMember) ProtoMessage() {}
 
 func (x *LeadMember) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[58]
+	mi := &file_service_api_conclave_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5133,7 +5329,7 @@ func (x *LeadMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeadMember.ProtoReflect.Descriptor instead.
 func (*LeadMember) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{58}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LeadMember) GetId() uint64 {
@@ -5153,7 +5349,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[59]
+	mi := &file_service_api_conclave_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5165,7 +5361,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[59]
+	mi := &file_service_api_conclave_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5178,7 +5374,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{59}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ChangeMembersResponse) GetId() uint64 {
@@ -5203,7 +5399,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[60]
+	mi := &file_service_api_conclave_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5215,7 +5411,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[60]
+	mi := &file_service_api_conclave_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5228,7 +5424,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{60}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *JoinRequest) GetUid() uint64 {
@@ -5271,7 +5467,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[61]
+	mi := &file_service_api_conclave_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5283,7 +5479,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[61]
+	mi := &file_service_api_conclave_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5296,7 +5492,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{61}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *JoinResponse) GetCluster() string {
@@ -5330,7 +5526,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[62]
+	mi := &file_service_api_conclave_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5342,7 +5538,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[62]
+	mi := &file_service_api_conclave_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5355,7 +5551,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{62}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *BackupRequest) GetStale() bool {
@@ -5374,7 +5570,7 @@ type BackupChunk struct {
 
 func (x *BackupChunk) Reset() {
 	*x = BackupChunk{}
-	mi := &file_service_api_conclave_proto_msgTypes[63]
+	mi := &file_service_api_conclave_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5386,7 +5582,7 @@ func (x *BackupChunk) String() string {
 func (*BackupChunk) ProtoMessage() {}
 
 func (x *BackupChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[63]
+	mi := &file_service_api_conclave_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5399,7 +5595,7 @@ func (x *BackupChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupChunk.ProtoReflect.Descriptor instead.
 func (*BackupChunk) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{63}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *BackupChunk) GetData() []byte {
@@ -5422,15 +5618,19 @@ type SetGuardRequest struct {
 	WaitNs int64 `protobuf:"varint,5,opt,name=wait_ns,json=waitNs,proto3" json:"wait_ns,omitempty"`
 	// Ask those to leave who hold a lock under the prefix. The reason is for them to read,
 	// at most 256 bytes.
-	Force         bool   `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
-	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	Force  bool   `protobuf:"varint,6,opt,name=force,proto3" json:"force,omitempty"`
+	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Change what all members run to find those that do not answer, and to elect a coordinator:
+	// the algorithm is a detector and an election such as "swim+bully", or empty for none. It
+	// changes at once. Of the other fields only options and reason may be there.
+	Watch         bool `protobuf:"varint,8,opt,name=watch,proto3" json:"watch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SetGuardRequest) Reset() {
 	*x = SetGuardRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[64]
+	mi := &file_service_api_conclave_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5442,7 +5642,7 @@ func (x *SetGuardRequest) String() string {
 func (*SetGuardRequest) ProtoMessage() {}
 
 func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[64]
+	mi := &file_service_api_conclave_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5455,7 +5655,7 @@ func (x *SetGuardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardRequest.ProtoReflect.Descriptor instead.
 func (*SetGuardRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{64}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *SetGuardRequest) GetPrefix() string {
@@ -5507,6 +5707,13 @@ func (x *SetGuardRequest) GetReason() string {
 	return ""
 }
 
+func (x *SetGuardRequest) GetWatch() bool {
+	if x != nil {
+		return x.Watch
+	}
+	return false
+}
+
 type SetGuardResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -5515,7 +5722,7 @@ type SetGuardResponse struct {
 
 func (x *SetGuardResponse) Reset() {
 	*x = SetGuardResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[65]
+	mi := &file_service_api_conclave_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5527,7 +5734,7 @@ func (x *SetGuardResponse) String() string {
 func (*SetGuardResponse) ProtoMessage() {}
 
 func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[65]
+	mi := &file_service_api_conclave_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5540,7 +5747,97 @@ func (x *SetGuardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetGuardResponse.ProtoReflect.Descriptor instead.
 func (*SetGuardResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{65}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{67}
+}
+
+type CallElectionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Have this server alone call it.
+	Stale         bool `protobuf:"varint,1,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallElectionRequest) Reset() {
+	*x = CallElectionRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallElectionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallElectionRequest) ProtoMessage() {}
+
+func (x *CallElectionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallElectionRequest.ProtoReflect.Descriptor instead.
+func (*CallElectionRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *CallElectionRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+type CallElectionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The servers that have called it, by id.
+	Members       []uint64 `protobuf:"varint,1,rep,packed,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallElectionResponse) Reset() {
+	*x = CallElectionResponse{}
+	mi := &file_service_api_conclave_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallElectionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallElectionResponse) ProtoMessage() {}
+
+func (x *CallElectionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallElectionResponse.ProtoReflect.Descriptor instead.
+func (*CallElectionResponse) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *CallElectionResponse) GetMembers() []uint64 {
+	if x != nil {
+		return x.Members
+	}
+	return nil
 }
 
 // AccessRequest asks for one thing.
@@ -5559,7 +5856,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[66]
+	mi := &file_service_api_conclave_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5571,7 +5868,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[66]
+	mi := &file_service_api_conclave_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5584,7 +5881,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{66}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AccessRequest) GetAsk() isAccessRequest_Ask {
@@ -5667,7 +5964,7 @@ type WhoAmI struct {
 
 func (x *WhoAmI) Reset() {
 	*x = WhoAmI{}
-	mi := &file_service_api_conclave_proto_msgTypes[67]
+	mi := &file_service_api_conclave_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5679,7 +5976,7 @@ func (x *WhoAmI) String() string {
 func (*WhoAmI) ProtoMessage() {}
 
 func (x *WhoAmI) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[67]
+	mi := &file_service_api_conclave_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5692,7 +5989,7 @@ func (x *WhoAmI) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmI.ProtoReflect.Descriptor instead.
 func (*WhoAmI) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{67}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{71}
 }
 
 // ShowAccess asks for all rules.
@@ -5704,7 +6001,7 @@ type ShowAccess struct {
 
 func (x *ShowAccess) Reset() {
 	*x = ShowAccess{}
-	mi := &file_service_api_conclave_proto_msgTypes[68]
+	mi := &file_service_api_conclave_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5716,7 +6013,7 @@ func (x *ShowAccess) String() string {
 func (*ShowAccess) ProtoMessage() {}
 
 func (x *ShowAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[68]
+	mi := &file_service_api_conclave_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5729,7 +6026,7 @@ func (x *ShowAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowAccess.ProtoReflect.Descriptor instead.
 func (*ShowAccess) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{68}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{72}
 }
 
 // CheckAccess asks whether somebody may do something. All may ask it of themselves.
@@ -5748,7 +6045,7 @@ type CheckAccess struct {
 
 func (x *CheckAccess) Reset() {
 	*x = CheckAccess{}
-	mi := &file_service_api_conclave_proto_msgTypes[69]
+	mi := &file_service_api_conclave_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5760,7 +6057,7 @@ func (x *CheckAccess) String() string {
 func (*CheckAccess) ProtoMessage() {}
 
 func (x *CheckAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[69]
+	mi := &file_service_api_conclave_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5773,7 +6070,7 @@ func (x *CheckAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckAccess.ProtoReflect.Descriptor instead.
 func (*CheckAccess) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{69}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CheckAccess) GetVerb() string {
@@ -5818,7 +6115,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_service_api_conclave_proto_msgTypes[70]
+	mi := &file_service_api_conclave_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5830,7 +6127,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[70]
+	mi := &file_service_api_conclave_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5843,7 +6140,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{70}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *AccessChange) GetEdits() []*AccessEdit {
@@ -5888,7 +6185,7 @@ type AccessEdit struct {
 
 func (x *AccessEdit) Reset() {
 	*x = AccessEdit{}
-	mi := &file_service_api_conclave_proto_msgTypes[71]
+	mi := &file_service_api_conclave_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5900,7 +6197,7 @@ func (x *AccessEdit) String() string {
 func (*AccessEdit) ProtoMessage() {}
 
 func (x *AccessEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[71]
+	mi := &file_service_api_conclave_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5913,7 +6210,7 @@ func (x *AccessEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessEdit.ProtoReflect.Descriptor instead.
 func (*AccessEdit) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{71}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *AccessEdit) GetEdit() isAccessEdit_Edit {
@@ -6090,7 +6387,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_service_api_conclave_proto_msgTypes[72]
+	mi := &file_service_api_conclave_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6102,7 +6399,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[72]
+	mi := &file_service_api_conclave_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6115,7 +6412,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{72}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Role) GetName() string {
@@ -6144,7 +6441,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_service_api_conclave_proto_msgTypes[73]
+	mi := &file_service_api_conclave_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6156,7 +6453,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[73]
+	mi := &file_service_api_conclave_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6169,7 +6466,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{73}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Binding) GetWho() string {
@@ -6205,7 +6502,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_service_api_conclave_proto_msgTypes[74]
+	mi := &file_service_api_conclave_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6217,7 +6514,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[74]
+	mi := &file_service_api_conclave_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6230,7 +6527,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{74}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Token) GetId() string {
@@ -6298,7 +6595,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_service_api_conclave_proto_msgTypes[75]
+	mi := &file_service_api_conclave_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6310,7 +6607,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[75]
+	mi := &file_service_api_conclave_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6323,7 +6620,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{75}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Quota) GetWho() string {
@@ -6372,7 +6669,7 @@ type CertificateNames struct {
 
 func (x *CertificateNames) Reset() {
 	*x = CertificateNames{}
-	mi := &file_service_api_conclave_proto_msgTypes[76]
+	mi := &file_service_api_conclave_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6384,7 +6681,7 @@ func (x *CertificateNames) String() string {
 func (*CertificateNames) ProtoMessage() {}
 
 func (x *CertificateNames) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[76]
+	mi := &file_service_api_conclave_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6397,7 +6694,7 @@ func (x *CertificateNames) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertificateNames.ProtoReflect.Descriptor instead.
 func (*CertificateNames) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{76}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CertificateNames) GetNames() []string {
@@ -6435,7 +6732,7 @@ type AccessResponse struct {
 
 func (x *AccessResponse) Reset() {
 	*x = AccessResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[77]
+	mi := &file_service_api_conclave_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6447,7 +6744,7 @@ func (x *AccessResponse) String() string {
 func (*AccessResponse) ProtoMessage() {}
 
 func (x *AccessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[77]
+	mi := &file_service_api_conclave_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6460,7 +6757,7 @@ func (x *AccessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessResponse.ProtoReflect.Descriptor instead.
 func (*AccessResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{77}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *AccessResponse) GetPrincipal() string {
@@ -6573,7 +6870,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[78]
+	mi := &file_service_api_conclave_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6585,7 +6882,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[78]
+	mi := &file_service_api_conclave_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6598,7 +6895,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{78}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ViewRequest) GetStale() bool {
@@ -6623,15 +6920,19 @@ type ViewResponse struct {
 	// The seats of servers that are not members, or not any more.
 	Others []*Seat `protobuf:"bytes,3,rep,name=others,proto3" json:"others,omitempty"`
 	// The server that was elected to coordinate, or 0.
-	Coordinator   uint64        `protobuf:"varint,4,opt,name=coordinator,proto3" json:"coordinator,omitempty"`
-	Guards        []*GuardState `protobuf:"bytes,5,rep,name=guards,proto3" json:"guards,omitempty"`
+	Coordinator uint64        `protobuf:"varint,4,opt,name=coordinator,proto3" json:"coordinator,omitempty"`
+	Guards      []*GuardState `protobuf:"bytes,5,rep,name=guards,proto3" json:"guards,omitempty"`
+	// What all members run to find those that do not answer, and to elect a coordinator, such
+	// as "swim+bully"; empty for nothing.
+	Watch         string `protobuf:"bytes,6,opt,name=watch,proto3" json:"watch,omitempty"`
+	WatchOptions  string `protobuf:"bytes,7,opt,name=watch_options,json=watchOptions,proto3" json:"watch_options,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ViewResponse) Reset() {
 	*x = ViewResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[79]
+	mi := &file_service_api_conclave_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6643,7 +6944,7 @@ func (x *ViewResponse) String() string {
 func (*ViewResponse) ProtoMessage() {}
 
 func (x *ViewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[79]
+	mi := &file_service_api_conclave_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6656,7 +6957,7 @@ func (x *ViewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
 func (*ViewResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{79}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ViewResponse) GetEpoch() uint64 {
@@ -6694,6 +6995,20 @@ func (x *ViewResponse) GetGuards() []*GuardState {
 	return nil
 }
 
+func (x *ViewResponse) GetWatch() string {
+	if x != nil {
+		return x.Watch
+	}
+	return ""
+}
+
+func (x *ViewResponse) GetWatchOptions() string {
+	if x != nil {
+		return x.WatchOptions
+	}
+	return ""
+}
+
 type CutRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Prefix        string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
@@ -6703,7 +7018,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[80]
+	mi := &file_service_api_conclave_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6715,7 +7030,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[80]
+	mi := &file_service_api_conclave_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6728,7 +7043,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{80}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *CutRequest) GetPrefix() string {
@@ -6751,7 +7066,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[81]
+	mi := &file_service_api_conclave_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6763,7 +7078,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[81]
+	mi := &file_service_api_conclave_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6776,7 +7091,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{81}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CutResponse) GetEpoch() uint64 {
@@ -6821,7 +7136,7 @@ type CutLock struct {
 
 func (x *CutLock) Reset() {
 	*x = CutLock{}
-	mi := &file_service_api_conclave_proto_msgTypes[82]
+	mi := &file_service_api_conclave_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6833,7 +7148,7 @@ func (x *CutLock) String() string {
 func (*CutLock) ProtoMessage() {}
 
 func (x *CutLock) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[82]
+	mi := &file_service_api_conclave_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6846,7 +7161,7 @@ func (x *CutLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutLock.ProtoReflect.Descriptor instead.
 func (*CutLock) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{82}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CutLock) GetName() string {
@@ -6913,7 +7228,7 @@ type CutMachine struct {
 
 func (x *CutMachine) Reset() {
 	*x = CutMachine{}
-	mi := &file_service_api_conclave_proto_msgTypes[83]
+	mi := &file_service_api_conclave_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6925,7 +7240,7 @@ func (x *CutMachine) String() string {
 func (*CutMachine) ProtoMessage() {}
 
 func (x *CutMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[83]
+	mi := &file_service_api_conclave_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6938,7 +7253,7 @@ func (x *CutMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMachine.ProtoReflect.Descriptor instead.
 func (*CutMachine) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{83}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *CutMachine) GetServer() uint64 {
@@ -6979,7 +7294,7 @@ type CutField struct {
 
 func (x *CutField) Reset() {
 	*x = CutField{}
-	mi := &file_service_api_conclave_proto_msgTypes[84]
+	mi := &file_service_api_conclave_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6991,7 +7306,7 @@ func (x *CutField) String() string {
 func (*CutField) ProtoMessage() {}
 
 func (x *CutField) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[84]
+	mi := &file_service_api_conclave_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7004,7 +7319,7 @@ func (x *CutField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutField.ProtoReflect.Descriptor instead.
 func (*CutField) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{84}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *CutField) GetName() string {
@@ -7033,7 +7348,7 @@ type CutMessage struct {
 
 func (x *CutMessage) Reset() {
 	*x = CutMessage{}
-	mi := &file_service_api_conclave_proto_msgTypes[85]
+	mi := &file_service_api_conclave_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7045,7 +7360,7 @@ func (x *CutMessage) String() string {
 func (*CutMessage) ProtoMessage() {}
 
 func (x *CutMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[85]
+	mi := &file_service_api_conclave_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7058,7 +7373,7 @@ func (x *CutMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMessage.ProtoReflect.Descriptor instead.
 func (*CutMessage) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{85}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CutMessage) GetFrom() uint64 {
@@ -7100,7 +7415,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_service_api_conclave_proto_msgTypes[86]
+	mi := &file_service_api_conclave_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7112,7 +7427,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[86]
+	mi := &file_service_api_conclave_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7125,7 +7440,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{86}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Seat) GetId() []byte {
@@ -7194,7 +7509,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_service_api_conclave_proto_msgTypes[87]
+	mi := &file_service_api_conclave_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7206,7 +7521,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[87]
+	mi := &file_service_api_conclave_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7219,7 +7534,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{87}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -7455,7 +7770,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\vdrift_error\x18\x05 \x01(\x01R\n" +
 	"driftError\x12\x17\n" +
 	"\aover_ns\x18\x06 \x01(\x03R\x06overNs\x12\x18\n" +
-	"\anotable\x18\a \x01(\bR\anotable\"\xb3\x02\n" +
+	"\anotable\x18\a \x01(\bR\anotable\"\x90\x03\n" +
 	"\x04Home\x12\x12\n" +
 	"\x04seat\x18\x01 \x01(\fR\x04seat\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -7469,14 +7784,33 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\n" +
 	"namespaces\x18\n" +
 	" \x03(\v2\x16.conclave.v1.NamespaceR\n" +
-	"namespaces\"\xb4\x01\n" +
+	"namespaces\x12+\n" +
+	"\x05watch\x18\v \x01(\v2\x15.conclave.v1.WatchingR\x05watch\x12.\n" +
+	"\x06starts\x18\f \x03(\v2\x16.conclave.v1.ViewStartR\x06starts\"\xe2\x01\n" +
+	"\bWatching\x12\x14\n" +
+	"\x05stack\x18\x01 \x01(\tR\x05stack\x12\x18\n" +
+	"\adoubted\x18\x02 \x03(\x04R\adoubted\x12\x18\n" +
+	"\aelected\x18\x03 \x01(\x04R\aelected\x12\x1e\n" +
+	"\n" +
+	"suspicions\x18\x04 \x01(\x04R\n" +
+	"suspicions\x12\x1a\n" +
+	"\bfailures\x18\x05 \x01(\x04R\bfailures\x12\x16\n" +
+	"\x06trusts\x18\x06 \x01(\x04R\x06trusts\x12\x1c\n" +
+	"\telections\x18\a \x01(\x04R\telections\x12\x1a\n" +
+	"\bmessages\x18\b \x01(\x04R\bmessages\"Q\n" +
+	"\tViewStart\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x1c\n" +
+	"\n" +
+	"at_unix_ns\x18\x02 \x01(\x03R\batUnixNs\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\"\xd1\x01\n" +
 	"\tNamespace\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1c\n" +
 	"\talgorithm\x18\x02 \x01(\tR\talgorithm\x12\x14\n" +
 	"\x05names\x18\x03 \x01(\x04R\x05names\x12\x18\n" +
 	"\aentries\x18\x04 \x01(\x04R\aentries\x12\x1a\n" +
 	"\bmessages\x18\x05 \x01(\x04R\bmessages\x12%\n" +
-	"\x0eother_messages\x18\x06 \x01(\x04R\rotherMessages\"V\n" +
+	"\x0eother_messages\x18\x06 \x01(\x04R\rotherMessages\x12\x1b\n" +
+	"\twaited_ns\x18\a \x01(\x03R\bwaitedNs\"V\n" +
 	"\x04Lane\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\x04R\x06server\x12\x0e\n" +
 	"\x02up\x18\x02 \x01(\bR\x02up\x12&\n" +
@@ -7684,7 +8018,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\rBackupRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"!\n" +
 	"\vBackupChunk\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"\xc0\x01\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"\xd6\x01\n" +
 	"\x0fSetGuardRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x1c\n" +
 	"\talgorithm\x18\x02 \x01(\tR\talgorithm\x12\x18\n" +
@@ -7692,8 +8026,13 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x06remove\x18\x04 \x01(\bR\x06remove\x12\x17\n" +
 	"\await_ns\x18\x05 \x01(\x03R\x06waitNs\x12\x14\n" +
 	"\x05force\x18\x06 \x01(\bR\x05force\x12\x16\n" +
-	"\x06reason\x18\a \x01(\tR\x06reason\"\x12\n" +
-	"\x10SetGuardResponse\"\xdd\x01\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x12\x14\n" +
+	"\x05watch\x18\b \x01(\bR\x05watch\"\x12\n" +
+	"\x10SetGuardResponse\"+\n" +
+	"\x13CallElectionRequest\x12\x14\n" +
+	"\x05stale\x18\x01 \x01(\bR\x05stale\"0\n" +
+	"\x14CallElectionResponse\x12\x18\n" +
+	"\amembers\x18\x01 \x03(\x04R\amembers\"\xdd\x01\n" +
 	"\rAccessRequest\x12/\n" +
 	"\bwho_am_i\x18\x01 \x01(\v2\x13.conclave.v1.WhoAmIH\x00R\x06whoAmI\x12-\n" +
 	"\x04show\x18\x02 \x01(\v2\x17.conclave.v1.ShowAccessH\x00R\x04show\x120\n" +
@@ -7770,13 +8109,15 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\bwarnings\x18\x0e \x03(\tR\bwarnings\"9\n" +
 	"\vViewRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
-	"\x05homes\x18\x02 \x01(\bR\x05homes\"\xcf\x01\n" +
+	"\x05homes\x18\x02 \x01(\bR\x05homes\"\x8a\x02\n" +
 	"\fViewResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12+\n" +
 	"\amembers\x18\x02 \x03(\v2\x11.conclave.v1.SeatR\amembers\x12)\n" +
 	"\x06others\x18\x03 \x03(\v2\x11.conclave.v1.SeatR\x06others\x12 \n" +
 	"\vcoordinator\x18\x04 \x01(\x04R\vcoordinator\x12/\n" +
-	"\x06guards\x18\x05 \x03(\v2\x17.conclave.v1.GuardStateR\x06guards\"$\n" +
+	"\x06guards\x18\x05 \x03(\v2\x17.conclave.v1.GuardStateR\x06guards\x12\x14\n" +
+	"\x05watch\x18\x06 \x01(\tR\x05watch\x12#\n" +
+	"\rwatch_options\x18\a \x01(\tR\fwatchOptions\"$\n" +
 	"\n" +
 	"CutRequest\x12\x16\n" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\"i\n" +
@@ -7875,7 +8216,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\x83\v\n" +
+	"\x0eENDING_DROPPED\x10\x042\xd8\v\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12D\n" +
 	"\n" +
@@ -7897,7 +8238,8 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\aUpgrade\x12\x1b.conclave.v1.UpgradeRequest\x1a\x1c.conclave.v1.UpgradeResponse\x12A\n" +
 	"\x06Access\x12\x1a.conclave.v1.AccessRequest\x1a\x1b.conclave.v1.AccessResponse\x12G\n" +
 	"\bSetGuard\x12\x1c.conclave.v1.SetGuardRequest\x1a\x1d.conclave.v1.SetGuardResponse\x12;\n" +
-	"\x04View\x12\x18.conclave.v1.ViewRequest\x1a\x19.conclave.v1.ViewResponse\x128\n" +
+	"\x04View\x12\x18.conclave.v1.ViewRequest\x1a\x19.conclave.v1.ViewResponse\x12S\n" +
+	"\fCallElection\x12 .conclave.v1.CallElectionRequest\x1a!.conclave.v1.CallElectionResponse\x128\n" +
 	"\x03Cut\x12\x17.conclave.v1.CutRequest\x1a\x18.conclave.v1.CutResponse\x12@\n" +
 	"\x06Backup\x12\x1a.conclave.v1.BackupRequest\x1a\x18.conclave.v1.BackupChunk0\x01B1Z/github.com/conclave-io/conclave/service/api;apib\x06proto3"
 
@@ -7914,7 +8256,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 92)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -7949,67 +8291,71 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*StatusResponse)(nil),        // 30: conclave.v1.StatusResponse
 	(*Clock)(nil),                 // 31: conclave.v1.Clock
 	(*Home)(nil),                  // 32: conclave.v1.Home
-	(*Namespace)(nil),             // 33: conclave.v1.Namespace
-	(*Lane)(nil),                  // 34: conclave.v1.Lane
-	(*Figures)(nil),               // 35: conclave.v1.Figures
-	(*Latency)(nil),               // 36: conclave.v1.Latency
-	(*Member)(nil),                // 37: conclave.v1.Member
-	(*ListRequest)(nil),           // 38: conclave.v1.ListRequest
-	(*ListResponse)(nil),          // 39: conclave.v1.ListResponse
-	(*Resource)(nil),              // 40: conclave.v1.Resource
-	(*Holder)(nil),                // 41: conclave.v1.Holder
-	(*Waiter)(nil),                // 42: conclave.v1.Waiter
-	(*ExplainRequest)(nil),        // 43: conclave.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 44: conclave.v1.ExplainResponse
-	(*AtHome)(nil),                // 45: conclave.v1.AtHome
-	(*Ended)(nil),                 // 46: conclave.v1.Ended
-	(*WatchRequest)(nil),          // 47: conclave.v1.WatchRequest
-	(*Changes)(nil),               // 48: conclave.v1.Changes
-	(*SessionsRequest)(nil),       // 49: conclave.v1.SessionsRequest
-	(*SessionsResponse)(nil),      // 50: conclave.v1.SessionsResponse
-	(*Session)(nil),               // 51: conclave.v1.Session
-	(*EndSessionRequest)(nil),     // 52: conclave.v1.EndSessionRequest
-	(*EndSessionResponse)(nil),    // 53: conclave.v1.EndSessionResponse
-	(*UpgradeRequest)(nil),        // 54: conclave.v1.UpgradeRequest
-	(*UpgradeResponse)(nil),       // 55: conclave.v1.UpgradeResponse
-	(*ObserveRequest)(nil),        // 56: conclave.v1.ObserveRequest
-	(*Observation)(nil),           // 57: conclave.v1.Observation
-	(*MembersRequest)(nil),        // 58: conclave.v1.MembersRequest
-	(*MembersResponse)(nil),       // 59: conclave.v1.MembersResponse
-	(*ChangeMembersRequest)(nil),  // 60: conclave.v1.ChangeMembersRequest
-	(*AddMember)(nil),             // 61: conclave.v1.AddMember
-	(*PromoteMember)(nil),         // 62: conclave.v1.PromoteMember
-	(*RemoveMember)(nil),          // 63: conclave.v1.RemoveMember
-	(*LeadMember)(nil),            // 64: conclave.v1.LeadMember
-	(*ChangeMembersResponse)(nil), // 65: conclave.v1.ChangeMembersResponse
-	(*JoinRequest)(nil),           // 66: conclave.v1.JoinRequest
-	(*JoinResponse)(nil),          // 67: conclave.v1.JoinResponse
-	(*BackupRequest)(nil),         // 68: conclave.v1.BackupRequest
-	(*BackupChunk)(nil),           // 69: conclave.v1.BackupChunk
-	(*SetGuardRequest)(nil),       // 70: conclave.v1.SetGuardRequest
-	(*SetGuardResponse)(nil),      // 71: conclave.v1.SetGuardResponse
-	(*AccessRequest)(nil),         // 72: conclave.v1.AccessRequest
-	(*WhoAmI)(nil),                // 73: conclave.v1.WhoAmI
-	(*ShowAccess)(nil),            // 74: conclave.v1.ShowAccess
-	(*CheckAccess)(nil),           // 75: conclave.v1.CheckAccess
-	(*AccessChange)(nil),          // 76: conclave.v1.AccessChange
-	(*AccessEdit)(nil),            // 77: conclave.v1.AccessEdit
-	(*Role)(nil),                  // 78: conclave.v1.Role
-	(*Binding)(nil),               // 79: conclave.v1.Binding
-	(*Token)(nil),                 // 80: conclave.v1.Token
-	(*Quota)(nil),                 // 81: conclave.v1.Quota
-	(*CertificateNames)(nil),      // 82: conclave.v1.CertificateNames
-	(*AccessResponse)(nil),        // 83: conclave.v1.AccessResponse
-	(*ViewRequest)(nil),           // 84: conclave.v1.ViewRequest
-	(*ViewResponse)(nil),          // 85: conclave.v1.ViewResponse
-	(*CutRequest)(nil),            // 86: conclave.v1.CutRequest
-	(*CutResponse)(nil),           // 87: conclave.v1.CutResponse
-	(*CutLock)(nil),               // 88: conclave.v1.CutLock
-	(*CutMachine)(nil),            // 89: conclave.v1.CutMachine
-	(*CutField)(nil),              // 90: conclave.v1.CutField
-	(*CutMessage)(nil),            // 91: conclave.v1.CutMessage
-	(*Seat)(nil),                  // 92: conclave.v1.Seat
-	(*GuardState)(nil),            // 93: conclave.v1.GuardState
+	(*Watching)(nil),              // 33: conclave.v1.Watching
+	(*ViewStart)(nil),             // 34: conclave.v1.ViewStart
+	(*Namespace)(nil),             // 35: conclave.v1.Namespace
+	(*Lane)(nil),                  // 36: conclave.v1.Lane
+	(*Figures)(nil),               // 37: conclave.v1.Figures
+	(*Latency)(nil),               // 38: conclave.v1.Latency
+	(*Member)(nil),                // 39: conclave.v1.Member
+	(*ListRequest)(nil),           // 40: conclave.v1.ListRequest
+	(*ListResponse)(nil),          // 41: conclave.v1.ListResponse
+	(*Resource)(nil),              // 42: conclave.v1.Resource
+	(*Holder)(nil),                // 43: conclave.v1.Holder
+	(*Waiter)(nil),                // 44: conclave.v1.Waiter
+	(*ExplainRequest)(nil),        // 45: conclave.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 46: conclave.v1.ExplainResponse
+	(*AtHome)(nil),                // 47: conclave.v1.AtHome
+	(*Ended)(nil),                 // 48: conclave.v1.Ended
+	(*WatchRequest)(nil),          // 49: conclave.v1.WatchRequest
+	(*Changes)(nil),               // 50: conclave.v1.Changes
+	(*SessionsRequest)(nil),       // 51: conclave.v1.SessionsRequest
+	(*SessionsResponse)(nil),      // 52: conclave.v1.SessionsResponse
+	(*Session)(nil),               // 53: conclave.v1.Session
+	(*EndSessionRequest)(nil),     // 54: conclave.v1.EndSessionRequest
+	(*EndSessionResponse)(nil),    // 55: conclave.v1.EndSessionResponse
+	(*UpgradeRequest)(nil),        // 56: conclave.v1.UpgradeRequest
+	(*UpgradeResponse)(nil),       // 57: conclave.v1.UpgradeResponse
+	(*ObserveRequest)(nil),        // 58: conclave.v1.ObserveRequest
+	(*Observation)(nil),           // 59: conclave.v1.Observation
+	(*MembersRequest)(nil),        // 60: conclave.v1.MembersRequest
+	(*MembersResponse)(nil),       // 61: conclave.v1.MembersResponse
+	(*ChangeMembersRequest)(nil),  // 62: conclave.v1.ChangeMembersRequest
+	(*AddMember)(nil),             // 63: conclave.v1.AddMember
+	(*PromoteMember)(nil),         // 64: conclave.v1.PromoteMember
+	(*RemoveMember)(nil),          // 65: conclave.v1.RemoveMember
+	(*LeadMember)(nil),            // 66: conclave.v1.LeadMember
+	(*ChangeMembersResponse)(nil), // 67: conclave.v1.ChangeMembersResponse
+	(*JoinRequest)(nil),           // 68: conclave.v1.JoinRequest
+	(*JoinResponse)(nil),          // 69: conclave.v1.JoinResponse
+	(*BackupRequest)(nil),         // 70: conclave.v1.BackupRequest
+	(*BackupChunk)(nil),           // 71: conclave.v1.BackupChunk
+	(*SetGuardRequest)(nil),       // 72: conclave.v1.SetGuardRequest
+	(*SetGuardResponse)(nil),      // 73: conclave.v1.SetGuardResponse
+	(*CallElectionRequest)(nil),   // 74: conclave.v1.CallElectionRequest
+	(*CallElectionResponse)(nil),  // 75: conclave.v1.CallElectionResponse
+	(*AccessRequest)(nil),         // 76: conclave.v1.AccessRequest
+	(*WhoAmI)(nil),                // 77: conclave.v1.WhoAmI
+	(*ShowAccess)(nil),            // 78: conclave.v1.ShowAccess
+	(*CheckAccess)(nil),           // 79: conclave.v1.CheckAccess
+	(*AccessChange)(nil),          // 80: conclave.v1.AccessChange
+	(*AccessEdit)(nil),            // 81: conclave.v1.AccessEdit
+	(*Role)(nil),                  // 82: conclave.v1.Role
+	(*Binding)(nil),               // 83: conclave.v1.Binding
+	(*Token)(nil),                 // 84: conclave.v1.Token
+	(*Quota)(nil),                 // 85: conclave.v1.Quota
+	(*CertificateNames)(nil),      // 86: conclave.v1.CertificateNames
+	(*AccessResponse)(nil),        // 87: conclave.v1.AccessResponse
+	(*ViewRequest)(nil),           // 88: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 89: conclave.v1.ViewResponse
+	(*CutRequest)(nil),            // 90: conclave.v1.CutRequest
+	(*CutResponse)(nil),           // 91: conclave.v1.CutResponse
+	(*CutLock)(nil),               // 92: conclave.v1.CutLock
+	(*CutMachine)(nil),            // 93: conclave.v1.CutMachine
+	(*CutField)(nil),              // 94: conclave.v1.CutField
+	(*CutMessage)(nil),            // 95: conclave.v1.CutMessage
+	(*Seat)(nil),                  // 96: conclave.v1.Seat
+	(*GuardState)(nil),            // 97: conclave.v1.GuardState
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	10,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -8031,121 +8377,125 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	1,   // 16: conclave.v1.Kept.class:type_name -> conclave.v1.Class
 	1,   // 17: conclave.v1.Revoke.class:type_name -> conclave.v1.Class
 	0,   // 18: conclave.v1.Reply.code:type_name -> conclave.v1.Code
-	41,  // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
+	43,  // 19: conclave.v1.Reply.holder:type_name -> conclave.v1.Holder
 	23,  // 20: conclave.v1.Reply.cycle:type_name -> conclave.v1.Dependency
 	22,  // 21: conclave.v1.Reply.guard:type_name -> conclave.v1.Guard
-	42,  // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
+	44,  // 22: conclave.v1.Dependency.waiter:type_name -> conclave.v1.Waiter
 	1,   // 23: conclave.v1.Dependency.class:type_name -> conclave.v1.Class
-	41,  // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
+	43,  // 24: conclave.v1.Dependency.holder:type_name -> conclave.v1.Holder
 	26,  // 25: conclave.v1.WaitsResponse.waits:type_name -> conclave.v1.Waiting
-	42,  // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
+	44,  // 26: conclave.v1.Waiting.waiter:type_name -> conclave.v1.Waiter
 	1,   // 27: conclave.v1.Waiting.class:type_name -> conclave.v1.Class
-	41,  // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
+	43,  // 28: conclave.v1.Waiting.holders:type_name -> conclave.v1.Holder
 	15,  // 29: conclave.v1.Waiting.keeps:type_name -> conclave.v1.Kept
-	37,  // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
-	35,  // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
+	39,  // 30: conclave.v1.StatusResponse.members:type_name -> conclave.v1.Member
+	37,  // 31: conclave.v1.StatusResponse.figures:type_name -> conclave.v1.Figures
 	32,  // 32: conclave.v1.StatusResponse.home:type_name -> conclave.v1.Home
 	31,  // 33: conclave.v1.StatusResponse.clocks:type_name -> conclave.v1.Clock
-	34,  // 34: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
-	33,  // 35: conclave.v1.Home.namespaces:type_name -> conclave.v1.Namespace
-	36,  // 36: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
-	2,   // 37: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
-	1,   // 38: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
-	3,   // 39: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
-	40,  // 40: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
-	1,   // 41: conclave.v1.Resource.class:type_name -> conclave.v1.Class
-	41,  // 42: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
-	42,  // 43: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
-	1,   // 44: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
-	40,  // 45: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
-	46,  // 46: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
-	22,  // 47: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
-	45,  // 48: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
-	40,  // 49: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
-	4,   // 50: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
-	1,   // 51: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
-	40,  // 52: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
-	51,  // 53: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
-	5,   // 54: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
-	41,  // 55: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
-	37,  // 56: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
-	61,  // 57: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
-	62,  // 58: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
-	63,  // 59: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
-	64,  // 60: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
-	37,  // 61: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	73,  // 62: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
-	74,  // 63: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
-	75,  // 64: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
-	76,  // 65: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
-	1,   // 66: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
-	77,  // 67: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
-	78,  // 68: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
-	79,  // 69: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
-	80,  // 70: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
-	81,  // 71: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
-	81,  // 72: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
-	82,  // 73: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
-	78,  // 74: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
-	79,  // 75: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
-	80,  // 76: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
-	81,  // 77: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
-	82,  // 78: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
-	92,  // 79: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	92,  // 80: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	93,  // 81: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	88,  // 82: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
-	89,  // 83: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
-	91,  // 84: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
-	90,  // 85: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
-	32,  // 86: conclave.v1.Seat.home:type_name -> conclave.v1.Home
-	6,   // 87: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,   // 88: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	27,  // 89: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10,  // 90: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	29,  // 91: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	38,  // 92: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	43,  // 93: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	24,  // 94: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	47,  // 95: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	49,  // 96: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	56,  // 97: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	58,  // 98: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	60,  // 99: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	66,  // 100: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	52,  // 101: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	54,  // 102: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	72,  // 103: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
-	70,  // 104: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	84,  // 105: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	86,  // 106: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
-	68,  // 107: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,   // 108: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,   // 109: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28,  // 110: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21,  // 111: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30,  // 112: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	39,  // 113: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	44,  // 114: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25,  // 115: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	48,  // 116: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	50,  // 117: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	57,  // 118: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	59,  // 119: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	65,  // 120: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	67,  // 121: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	53,  // 122: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	55,  // 123: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	83,  // 124: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
-	71,  // 125: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	85,  // 126: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	87,  // 127: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
-	69,  // 128: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	108, // [108:129] is the sub-list for method output_type
-	87,  // [87:108] is the sub-list for method input_type
-	87,  // [87:87] is the sub-list for extension type_name
-	87,  // [87:87] is the sub-list for extension extendee
-	0,   // [0:87] is the sub-list for field type_name
+	36,  // 34: conclave.v1.Home.lanes:type_name -> conclave.v1.Lane
+	35,  // 35: conclave.v1.Home.namespaces:type_name -> conclave.v1.Namespace
+	33,  // 36: conclave.v1.Home.watch:type_name -> conclave.v1.Watching
+	34,  // 37: conclave.v1.Home.starts:type_name -> conclave.v1.ViewStart
+	38,  // 38: conclave.v1.Figures.latencies:type_name -> conclave.v1.Latency
+	2,   // 39: conclave.v1.Member.stage:type_name -> conclave.v1.Stage
+	1,   // 40: conclave.v1.ListRequest.class:type_name -> conclave.v1.Class
+	3,   // 41: conclave.v1.ListRequest.order:type_name -> conclave.v1.Order
+	42,  // 42: conclave.v1.ListResponse.resources:type_name -> conclave.v1.Resource
+	1,   // 43: conclave.v1.Resource.class:type_name -> conclave.v1.Class
+	43,  // 44: conclave.v1.Resource.holders:type_name -> conclave.v1.Holder
+	44,  // 45: conclave.v1.Resource.waiters:type_name -> conclave.v1.Waiter
+	1,   // 46: conclave.v1.ExplainRequest.class:type_name -> conclave.v1.Class
+	42,  // 47: conclave.v1.ExplainResponse.resource:type_name -> conclave.v1.Resource
+	48,  // 48: conclave.v1.ExplainResponse.past:type_name -> conclave.v1.Ended
+	22,  // 49: conclave.v1.ExplainResponse.guard:type_name -> conclave.v1.Guard
+	47,  // 50: conclave.v1.ExplainResponse.homes:type_name -> conclave.v1.AtHome
+	42,  // 51: conclave.v1.AtHome.resource:type_name -> conclave.v1.Resource
+	4,   // 52: conclave.v1.Ended.how:type_name -> conclave.v1.Ending
+	1,   // 53: conclave.v1.WatchRequest.class:type_name -> conclave.v1.Class
+	42,  // 54: conclave.v1.Changes.resources:type_name -> conclave.v1.Resource
+	53,  // 55: conclave.v1.SessionsResponse.sessions:type_name -> conclave.v1.Session
+	5,   // 56: conclave.v1.UpgradeRequest.action:type_name -> conclave.v1.UpgradeRequest.Action
+	43,  // 57: conclave.v1.Observation.leader:type_name -> conclave.v1.Holder
+	39,  // 58: conclave.v1.MembersResponse.members:type_name -> conclave.v1.Member
+	63,  // 59: conclave.v1.ChangeMembersRequest.add:type_name -> conclave.v1.AddMember
+	64,  // 60: conclave.v1.ChangeMembersRequest.promote:type_name -> conclave.v1.PromoteMember
+	65,  // 61: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
+	66,  // 62: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
+	39,  // 63: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
+	77,  // 64: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
+	78,  // 65: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
+	79,  // 66: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
+	80,  // 67: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
+	1,   // 68: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
+	81,  // 69: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
+	82,  // 70: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
+	83,  // 71: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
+	84,  // 72: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
+	85,  // 73: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
+	85,  // 74: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
+	86,  // 75: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
+	82,  // 76: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
+	83,  // 77: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
+	84,  // 78: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
+	85,  // 79: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
+	86,  // 80: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
+	96,  // 81: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	96,  // 82: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	97,  // 83: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	92,  // 84: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
+	93,  // 85: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
+	95,  // 86: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
+	94,  // 87: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
+	32,  // 88: conclave.v1.Seat.home:type_name -> conclave.v1.Home
+	6,   // 89: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,   // 90: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	27,  // 91: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10,  // 92: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	29,  // 93: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	40,  // 94: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	45,  // 95: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	24,  // 96: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	49,  // 97: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	51,  // 98: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	58,  // 99: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	60,  // 100: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	62,  // 101: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	68,  // 102: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	54,  // 103: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	56,  // 104: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	76,  // 105: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
+	72,  // 106: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	88,  // 107: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	74,  // 108: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
+	90,  // 109: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
+	70,  // 110: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,   // 111: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,   // 112: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28,  // 113: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21,  // 114: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30,  // 115: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	41,  // 116: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	46,  // 117: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25,  // 118: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	50,  // 119: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	52,  // 120: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	59,  // 121: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	61,  // 122: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	67,  // 123: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	69,  // 124: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	55,  // 125: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	57,  // 126: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	87,  // 127: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
+	73,  // 128: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	89,  // 129: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	75,  // 130: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
+	91,  // 131: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
+	71,  // 132: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	111, // [111:133] is the sub-list for method output_type
+	89,  // [89:111] is the sub-list for method input_type
+	89,  // [89:89] is the sub-list for extension type_name
+	89,  // [89:89] is the sub-list for extension extendee
+	0,   // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -8164,19 +8514,19 @@ func file_service_api_conclave_proto_init() {
 		(*Request_Revoke)(nil),
 		(*Request_Transfer)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[54].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[56].OneofWrappers = []any{
 		(*ChangeMembersRequest_Add)(nil),
 		(*ChangeMembersRequest_Promote)(nil),
 		(*ChangeMembersRequest_Remove)(nil),
 		(*ChangeMembersRequest_Lead)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[66].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[70].OneofWrappers = []any{
 		(*AccessRequest_WhoAmI)(nil),
 		(*AccessRequest_Show)(nil),
 		(*AccessRequest_Check)(nil),
 		(*AccessRequest_Change)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[71].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[75].OneofWrappers = []any{
 		(*AccessEdit_PutRole)(nil),
 		(*AccessEdit_DropRole)(nil),
 		(*AccessEdit_PutBinding)(nil),
@@ -8194,7 +8544,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   88,
+			NumMessages:   92,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -43,6 +43,7 @@ const (
 	Conclave_Access_FullMethodName        = "/conclave.v1.Conclave/Access"
 	Conclave_SetGuard_FullMethodName      = "/conclave.v1.Conclave/SetGuard"
 	Conclave_View_FullMethodName          = "/conclave.v1.Conclave/View"
+	Conclave_CallElection_FullMethodName  = "/conclave.v1.Conclave/CallElection"
 	Conclave_Cut_FullMethodName           = "/conclave.v1.Conclave/Cut"
 	Conclave_Backup_FullMethodName        = "/conclave.v1.Conclave/Backup"
 )
@@ -128,6 +129,10 @@ type ConclaveClient interface {
 	SetGuard(ctx context.Context, in *SetGuardRequest, opts ...grpc.CallOption) (*SetGuardResponse, error)
 	// View returns which servers guard locks by algorithms, and what guards which prefix.
 	View(ctx context.Context, in *ViewRequest, opts ...grpc.CallOption) (*ViewResponse, error)
+	// CallElection has the members of the view elect a coordinator. It does not wait for the
+	// result, which counts from the next epoch on. It fails with NOT_FOUND if they run
+	// no election.
+	CallElection(ctx context.Context, in *CallElectionRequest, opts ...grpc.CallOption) (*CallElectionResponse, error)
 	// Cut returns a consistent cut through the locks whose names start with a prefix and that
 	// algorithms guard: the state of each machine, and the messages between them. A member of
 	// the view records it; any server takes the call. It fails with ABORTED if the members
@@ -362,6 +367,16 @@ func (c *conclaveClient) View(ctx context.Context, in *ViewRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *conclaveClient) CallElection(ctx context.Context, in *CallElectionRequest, opts ...grpc.CallOption) (*CallElectionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CallElectionResponse)
+	err := c.cc.Invoke(ctx, Conclave_CallElection_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *conclaveClient) Cut(ctx context.Context, in *CutRequest, opts ...grpc.CallOption) (*CutResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CutResponse)
@@ -472,6 +487,10 @@ type ConclaveServer interface {
 	SetGuard(context.Context, *SetGuardRequest) (*SetGuardResponse, error)
 	// View returns which servers guard locks by algorithms, and what guards which prefix.
 	View(context.Context, *ViewRequest) (*ViewResponse, error)
+	// CallElection has the members of the view elect a coordinator. It does not wait for the
+	// result, which counts from the next epoch on. It fails with NOT_FOUND if they run
+	// no election.
+	CallElection(context.Context, *CallElectionRequest) (*CallElectionResponse, error)
 	// Cut returns a consistent cut through the locks whose names start with a prefix and that
 	// algorithms guard: the state of each machine, and the messages between them. A member of
 	// the view records it; any server takes the call. It fails with ABORTED if the members
@@ -548,6 +567,9 @@ func (UnimplementedConclaveServer) SetGuard(context.Context, *SetGuardRequest) (
 }
 func (UnimplementedConclaveServer) View(context.Context, *ViewRequest) (*ViewResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method View not implemented")
+}
+func (UnimplementedConclaveServer) CallElection(context.Context, *CallElectionRequest) (*CallElectionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CallElection not implemented")
 }
 func (UnimplementedConclaveServer) Cut(context.Context, *CutRequest) (*CutResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cut not implemented")
@@ -882,6 +904,24 @@ func _Conclave_View_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Conclave_CallElection_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CallElectionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ConclaveServer).CallElection(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Conclave_CallElection_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ConclaveServer).CallElection(ctx, req.(*CallElectionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Conclave_Cut_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CutRequest)
 	if err := dec(in); err != nil {
@@ -977,6 +1017,10 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "View",
 			Handler:    _Conclave_View_Handler,
+		},
+		{
+			MethodName: "CallElection",
+			Handler:    _Conclave_CallElection_Handler,
 		},
 		{
 			MethodName: "Cut",

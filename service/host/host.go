@@ -130,6 +130,7 @@ type Host struct {
 	turned   bool // another epoch was asked for in this one
 	watch    watch
 	observed observed
+	starts   starts
 	replies  []Reply
 	bad      []uint64
 	gone     string

@@ -29,6 +29,7 @@ type instance struct {
 	home       *list
 	prev, next *instance
 	since      int64 // when it became idle
+	asked      int64 // when the machine was asked for the name
 }
 
 // list is a list of instances. An instance is in one at most.
@@ -174,6 +175,9 @@ var commands = [...]process.Kind{view.Acquire: process.Acquire, view.Release: pr
 // feed gives an event to the machine of a name, and what follows from it.
 func (h *Host) feed(in *instance, f view.Feed) {
 	for f != view.Nothing {
+		if f == view.Acquire {
+			in.asked = h.now
+		}
 		if f == view.Acquire && in.machine == nil {
 			h.make(in)
 			h.wake(in)
@@ -295,6 +299,7 @@ func (h *Host) grant(in *instance, f process.Fence) {
 	if h.next = next; tell {
 		h.entries++
 		in.space.counts.Entries++
+		in.space.counts.Waited += h.now - in.asked
 		h.admit(in, h.member.Epoch<<fenceBits|uint64(f))
 	}
 }

@@ -124,6 +124,7 @@ func (h *Host) start(s *view.Log) {
 	for in := h.local.first; in != nil; in = in.next {
 		h.names[in.name] = in
 	}
+	h.starts.add(s, h.wall)
 	h.observe(s)
 	h.inherit(s)
 	for i := range h.guards {

@@ -27,6 +27,8 @@ type Status struct {
 	Opened     uint64
 	Namespaces []Namespace // those of the epoch that algorithms guard
 	Watch      Watch
+	Starts     []Start // the latest, the newest last
+	StartsFor  [len(Reasons)]uint64
 }
 
 // Watch is what a host says of the detector and the election that it runs.
@@ -49,6 +51,7 @@ type Counts struct {
 	Entries  uint64 // grants that clients were told
 	Messages uint64 // of the algorithm, for other members
 	Others   uint64 // messages of it that its costs do not count, such as acknowledgements
+	Waited   int64  // ns from when a machine was asked to a grant, for all Entries together
 }
 
 // Link is what is known of the frames to a server.
@@ -78,6 +81,7 @@ func (h *Host) Status() Status {
 			s.Namespaces = append(s.Namespaces, Namespace{n.prefix, n.spec.Name, n.names, *n.counts})
 		}
 	}
+	s.Starts, s.StartsFor = slices.Clone(h.starts.latest), h.starts.counts
 	s.Watch = Watch{Doubted: h.doubts(), WatchCounts: h.observed.WatchCounts}
 	if w := &h.watch; w.in != nil {
 		s.Watch.Stack = w.in.space.spec.Name

@@ -41,6 +41,7 @@ type watch struct {
 type observed struct {
 	WatchCounts
 	use      view.Use // of the last epoch
+	knows    bool     // there was one
 	requests uint64   // of clients
 	sampled  uint64   // how many of them there were when the load was last told
 	at       int64    // and when that was
@@ -87,8 +88,8 @@ func configureWatch(u view.Use, n int) (*namespace, error) {
 // observe starts the watch of an epoch (E1). An election is to be called if nobody that takes
 // part coordinates, or if another stack elects from now on (E2).
 func (h *Host) observe(l *view.Log) {
-	before := h.observed.use
-	h.observed.use = l.Watch
+	before, known := h.observed.use, h.observed.knows
+	h.observed.use, h.observed.knows = l.Watch, true
 	h.watch = watch{leader: process.None, coordinator: h.member.RankOf(l.Coordinator)}
 	if !l.Watch.Live() {
 		return
@@ -97,21 +98,21 @@ func (h *Host) observe(l *view.Log) {
 	process.Assert(err == nil, "a watch stack was checked")
 	h.watch.in = &instance{epoch: h.member.Epoch, space: s}
 	h.watch.byLoad = s.spec.Layer(uint8(s.spec.Depth() - 1)).Needs.Load
-	h.watch.call = h.watch.coordinator == process.None || before != l.Watch
+	h.watch.call = h.watch.coordinator == process.None || known && before != l.Watch
 	h.make(h.watch.in)
 }
 
-// Campaign has this member call an election, if it runs one. The result counts as any other.
-func (h *Host) Campaign(now int64) {
+// Campaign has this member call an election as soon as its epoch is open, and reports whether
+// it runs one. The result counts as any other.
+func (h *Host) Campaign(now int64) (runs bool) {
 	defer h.guard()
-	if h.output.Err != nil {
-		return
+	if h.output.Err != nil || h.watch.in == nil {
+		return false
 	}
 	h.begin(now)
-	if h.member.State == view.Open {
-		h.watch.call = true
-	}
+	h.watch.call = true
 	h.finish()
+	return true
 }
 
 // tendWatch calls an election if it is time to.

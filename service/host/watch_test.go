@@ -106,6 +106,7 @@ func TestTheCoordinatorCrashes(t *testing.T) {
 	if len(w.fences["c"]) != 1 {
 		t.Error("nobody is served by the new coordinator")
 	}
+	w.now += 10e9
 	w.servers = append(w.servers, down) // it starts again, and takes no office back
 	w.let(t, 3000)
 	if w.log.Coordinator != 2 || len(w.log.Members) != 3 {

@@ -385,6 +385,13 @@ func (n *Node) Live() host.Status {
 	return n.live.host.Status()
 }
 
+// Campaign has this server call an election among the members of the view, and reports whether
+// they run one.
+func (n *Node) Campaign() (called bool) {
+	n.live.with(func(h *host.Host, now int64) { called = h.Campaign(now) })
+	return called
+}
+
 // RevokeLive asks those to leave that hold a lock here, as their home, which an algorithm
 // guards. It answers with the fence of a hold, or that there is none.
 func (n *Node) RevokeLive(c *registry.Command) (result registry.Result) {

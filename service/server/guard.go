@@ -35,7 +35,11 @@ func (s *Server) setGuard(ctx context.Context, req *api.SetGuardRequest) (*api.S
 			Remove: req.GetRemove(), Wait: req.GetWaitNs(), Force: req.GetForce(),
 		},
 	}
-	if err := host.Check(command.Live.Use); err != nil {
+	check := host.Check
+	if req.GetWatch() {
+		command.Class, check = registry.View, host.CheckWatch
+	}
+	if err := check(command.Live.Use); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	command.Origin.Request = requestOf(ctx, who)
@@ -60,6 +64,7 @@ func (s *Server) view(ctx context.Context, req *api.ViewRequest) (*api.ViewRespo
 	look := func(state node.State) {
 		l := state.Live()
 		answer.Epoch, answer.Coordinator = l.Epoch, l.Coordinator
+		answer.Watch, answer.WatchOptions = l.Watch.Algorithm, l.Watch.Options
 		answer.Members = s.seats(ctx, l.Members)
 		for _, seat := range s.seats(ctx, l.Seats) {
 			if !member(answer.Members, seat) {
@@ -142,8 +147,15 @@ func homeOf(h host.Status) *api.Home {
 	}
 	for _, n := range h.Namespaces {
 		home.Namespaces = append(home.Namespaces, &api.Namespace{
-			Prefix: n.Prefix, Algorithm: n.Algorithm, Names: uint64(n.Names), Entries: n.Entries, Messages: n.Messages, OtherMessages: n.Others,
+			Prefix: n.Prefix, Algorithm: n.Algorithm, Names: uint64(n.Names), Entries: n.Entries, Messages: n.Messages, OtherMessages: n.Others, WaitedNs: n.Waited,
 		})
+	}
+	home.Watch = &api.Watching{
+		Stack: h.Watch.Stack, Doubted: h.Watch.Doubted, Elected: h.Watch.Elected,
+		Suspicions: h.Watch.Suspicions, Failures: h.Watch.Failures, Trusts: h.Watch.Trusts, Elections: h.Watch.Elections, Messages: h.Watch.Messages,
+	}
+	for _, start := range h.Starts {
+		home.Starts = append(home.Starts, &api.ViewStart{Epoch: start.Epoch, AtUnixNs: start.At, Why: start.Why})
 	}
 	return home
 }
@@ -161,6 +173,9 @@ type homeJSON struct {
 	// Paused is how long the members paused at the last change of the epoch.
 	Paused     spanJSON            `json:"paused"`
 	Namespaces []homeNamespaceJSON `json:"namespaces"`
+	Watch      *watchingJSON       `json:"watch,omitempty"`
+	// Starts are the latest epochs that began there, the newest last.
+	Starts []viewStartJSON `json:"starts"`
 }
 
 // homeNamespaceJSON is what a server has done for the locks under one prefix, since it started.
@@ -171,6 +186,8 @@ type homeNamespaceJSON struct {
 	Entries   uint64 `json:"entries"`
 	Messages  uint64 `json:"messages"`
 	Others    uint64 `json:"other_messages"`
+	// Waited is how long all entries together took.
+	Waited spanJSON `json:"waited"`
 }
 
 // laneJSON is the connection for messages of algorithms to another server.
@@ -188,12 +205,13 @@ func homeToJSON(h *api.Home) *homeJSON {
 		Seat: h.GetSeat(), Epoch: h.GetEpoch(), State: h.GetState(), Remaining: spanJSON(h.GetRemainingNs()),
 		Missing: h.GetMissing(), Sessions: h.GetSessions(), Names: h.GetNames(), Lanes: []laneJSON{},
 		Paused: spanJSON(h.GetPausedNs()), Namespaces: []homeNamespaceJSON{},
+		Watch: watchingToJSON(h.GetWatch()), Starts: viewStartsJSON(h.GetStarts()),
 	}
 	for _, l := range h.GetLanes() {
 		body.Lanes = append(body.Lanes, laneJSON{l.GetServer(), l.GetUp(), l.GetUnacknowledged()})
 	}
 	for _, n := range h.GetNamespaces() {
-		body.Namespaces = append(body.Namespaces, homeNamespaceJSON{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages()})
+		body.Namespaces = append(body.Namespaces, homeNamespaceJSON{n.GetPrefix(), n.GetAlgorithm(), n.GetNames(), n.GetEntries(), n.GetMessages(), n.GetOtherMessages(), spanJSON(n.GetWaitedNs())})
 	}
 	return body
 }
@@ -260,7 +278,12 @@ func (s *Server) getView(r *http.Request) (any, error) {
 		Members     []seatJSON  `json:"members"`
 		Others      []seatJSON  `json:"others"`
 		Guards      []guardJSON `json:"guards"`
-	}{answer.GetEpoch(), answer.GetCoordinator(), seatsJSON(answer.GetMembers()), seatsJSON(answer.GetOthers()), guards}, nil
+		Watch       string      `json:"watch,omitempty"`
+		Options     string      `json:"watch_options,omitempty"`
+	}{
+		answer.GetEpoch(), answer.GetCoordinator(), seatsJSON(answer.GetMembers()), seatsJSON(answer.GetOthers()), guards,
+		answer.GetWatch(), answer.GetWatchOptions(),
+	}, nil
 }
 
 // agreement is what JSON calls the guard of names that the log of the servers decides.

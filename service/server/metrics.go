@@ -123,10 +123,21 @@ func newGauges(s *Server) *gauges {
 	g.gauge("conclave_live_names", "Locks that an algorithm guards and that have a machine at this server.", func(v *snapshot) float64 { return float64(v.live.Names) })
 	g.gauge("conclave_view_pause_seconds", "How long the locks that algorithms guard paused at the last change of the epoch, as this server saw it.", func(v *snapshot) float64 { return time.Duration(v.live.Paused).Seconds() })
 	g.counter("conclave_view_changes_total", "Changes of the epoch after which this server let clients have locks again.", func(v *snapshot) float64 { return float64(v.live.Opened) })
+	g.watch()
 	g.counter("conclave_live_entries_total", "Grants of locks that algorithms guard, to clients of this server.", func(v *snapshot) float64 { return float64(v.live.Entries) })
 	g.counter("conclave_live_messages_total", "Messages of algorithms that this server sent to others.", func(v *snapshot) float64 { return float64(v.live.Messages) })
 	g.gauge("conclave_peers_connected", "Other servers that this one has a connection to.", func(v *snapshot) float64 { return float64(len(v.server.node.Connected())) })
 	return g
+}
+
+// watch adds what this server's failure detector and election said.
+func (g *gauges) watch() {
+	g.gauge("conclave_watch_doubted", "Members of the view that the failure detector of this server suspects, or has declared failed.", func(v *snapshot) float64 { return float64(len(v.live.Watch.Doubted)) })
+	g.counter("conclave_watch_suspicions_total", "How often the failure detector of this server suspected a member of the view.", func(v *snapshot) float64 { return float64(v.live.Watch.Suspicions) })
+	g.counter("conclave_watch_failures_total", "How often it declared one failed.", func(v *snapshot) float64 { return float64(v.live.Watch.Failures) })
+	g.counter("conclave_watch_trusts_total", "How often it took a suspicion or a failure back.", func(v *snapshot) float64 { return float64(v.live.Watch.Trusts) })
+	g.counter("conclave_watch_elections_total", "Results of elections in the view that this server has heard.", func(v *snapshot) float64 { return float64(v.live.Watch.Elections) })
+	g.counter("conclave_watch_messages_total", "Messages of detector and election that this server sent to others.", func(v *snapshot) float64 { return float64(v.live.Watch.Messages) })
 }
 
 // stalled is how long something has not ended that has to do with the disk, or not.

@@ -60,6 +60,7 @@ var methods = map[string]need{
 	"Access":        anyProven,             // what it asks for decides
 	"SetGuard":      needs(access.Members),
 	"View":          needs(access.Status),
+	"CallElection":  needs(access.Members),
 	"Cut":           needs(access.Members), // it has names that the caller may not read
 	"Backup":        needs(access.Backup),
 }
@@ -92,6 +93,8 @@ var routes = map[string]need{
 	"GET /v1/upgrade":                needs(access.Status),
 	"POST /v1/upgrade":               needs(access.Upgrade),
 	"GET /v1/view":                   needs(access.Status),
+	"POST /v1/view/watch":            needs(access.Members),
+	"POST /v1/view/elect":            needs(access.Members),
 	"GET /v1/cut":                    needs(access.Members),
 	"POST /v1/guards":                needs(access.Members),
 	"GET /v1/members":                needs(access.Status),

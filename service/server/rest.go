@@ -74,6 +74,8 @@ func (s *Server) routeServers(mux *router) {
 	mux.HandleFunc("GET /v1/upgrade", s.timed("upgrade", s.getUpgrade))
 	mux.HandleFunc("POST /v1/upgrade", s.timed("upgrade", s.postUpgrade))
 	mux.HandleFunc("GET /v1/view", s.timed("view", s.getView))
+	mux.HandleFunc("POST /v1/view/watch", s.timed("set_watch", s.postWatch))
+	mux.HandleFunc("POST /v1/view/elect", s.timed("call_election", s.postElect))
 	mux.HandleFunc("GET /v1/cut", s.timed("cut", s.getCut))
 	mux.HandleFunc("POST /v1/guards", s.timed("set_guard", s.postGuards))
 	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// CallElection has the members of the view elect a coordinator.
+func (s service) CallElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
+	defer s.metrics.call("call_election", time.Now())
+	return s.callElection(ctx, req)
+}
+
+func (s *Server) callElection(ctx context.Context, req *api.CallElectionRequest) (*api.CallElectionResponse, error) {
+	if req.GetStale() {
+		return s.callElectionHere(ctx)
+	}
+	all, answer := atMembers(ctx, s, s.callElectionHere, func(ctx context.Context, member api.ConclaveClient) (*api.CallElectionResponse, error) {
+		return member.CallElection(ctx, &api.CallElectionRequest{Stale: true})
+	}), new(api.CallElectionResponse)
+	err := status.Error(codes.NotFound, "elect: no server takes part in a view: no algorithm guards any lock")
+	for _, m := range all {
+		if answer.Members = append(answer.Members, m.answer.GetMembers()...); m.err != nil {
+			err = m.err
+		}
+	}
+	if len(answer.Members) == 0 {
+		return nil, err
+	}
+	slices.Sort(answer.Members)
+	return answer, nil
+}
+
+// callElectionHere has this server call one.
+func (s *Server) callElectionHere(context.Context) (*api.CallElectionResponse, error) {
+	if !s.node.Campaign() {
+		return nil, status.Error(codes.NotFound, "elect: the members run no election; set one with conclave view set swim+bully")
+	}
+	return &api.CallElectionResponse{Members: []uint64{s.cfg.ID}}, nil
+}
+
+// postElect serves POST /v1/view/elect.
+func (s *Server) postElect(r *http.Request) (any, error) {
+	if err := newParameters(r).check(); err != nil {
+		return nil, err
+	}
+	answer, err := s.callElection(r.Context(), new(api.CallElectionRequest))
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Members []uint64 `json:"members"`
+	}{answer.GetMembers()}, nil
+}
+
+// noWatch is what JSON calls the absence of a watch stack.
+const noWatch = "none"
+
+// postWatch serves POST /v1/view/watch.
+func (s *Server) postWatch(r *http.Request) (any, error) {
+	var body struct {
+		Stack   string `json:"stack"`
+		Options string `json:"options"`
+		Reason  string `json:"reason"`
+	}
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	if body.Stack == "" {
+		return nil, malformed("stack: name a detector and an election, such as swim+bully, or none")
+	}
+	req := &api.SetGuardRequest{Watch: true, Options: body.Options, Reason: body.Reason}
+	if body.Stack != noWatch {
+		req.Algorithm = body.Stack
+	}
+	_, err := s.setGuard(r.Context(), req)
+	return body, err
+}
+
+// watchingJSON is what a server says of its failure detector and its election.
+type watchingJSON struct {
+	Stack      string   `json:"stack"`
+	Doubted    []uint64 `json:"doubted,omitempty"`
+	Elected    uint64   `json:"elected,omitempty"`
+	Suspicions uint64   `json:"suspicions"`
+	Failures   uint64   `json:"failures"`
+	Trusts     uint64   `json:"trusts"`
+	Elections  uint64   `json:"elections"`
+	Messages   uint64   `json:"messages"`
+}
+
+// viewStartJSON is the beginning of an epoch, as a server saw it.
+type viewStartJSON struct {
+	Epoch uint64    `json:"epoch"`
+	At    time.Time `json:"at"`
+	Why   string    `json:"why"`
+}
+
+func watchingToJSON(w *api.Watching) *watchingJSON {
+	if w.GetStack() == "" {
+		return nil
+	}
+	return &watchingJSON{
+		w.GetStack(), w.GetDoubted(), w.GetElected(),
+		w.GetSuspicions(), w.GetFailures(), w.GetTrusts(), w.GetElections(), w.GetMessages(),
+	}
+}
+
+func viewStartsJSON(starts []*api.ViewStart) []viewStartJSON {
+	list := []viewStartJSON{}
+	for _, one := range starts {
+		list = append(list, viewStartJSON{one.GetEpoch(), time.Unix(0, one.GetAtUnixNs()).UTC(), one.GetWhy()})
+	}
+	return list
+}
