@@ -72,7 +72,7 @@ func Live(ctx context.Context, cfg LiveConfig) (report LiveReport, err error) {
 	if err := l.begin(ctx); err != nil {
 		return LiveReport{}, err
 	}
-	if l.report.PingMS, err = measureRPC(ctx, conclave.Config{Servers: l.cluster.Addresses()}, time.Second); err != nil {
+	if l.report.PingMS, err = RoundTrip(ctx, conclave.Config{Servers: l.cluster.Addresses()}, time.Second); err != nil {
 		return LiveReport{}, err
 	}
 	if err := l.measureAgreement(ctx); err != nil {

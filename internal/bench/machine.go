@@ -35,7 +35,7 @@ func measureMachine(ctx context.Context, cfg Config) (machine, error) {
 	if err != nil {
 		return machine{}, fmt.Errorf("measuring the disk: %w", err)
 	}
-	rpc, err := measureRPC(ctx, cfg.Client, cfg.glance)
+	rpc, err := RoundTrip(ctx, cfg.Client, cfg.glance)
 	if err != nil {
 		return machine{}, fmt.Errorf("measuring the round trip: %w", err)
 	}
@@ -88,9 +88,9 @@ func Disk(dir string, d time.Duration) (float64, error) {
 	})
 }
 
-// measureRPC measures the round trip to the leader. One that dies meanwhile is
-// followed by the next, once.
-func measureRPC(ctx context.Context, cfg conclave.Config, glance time.Duration) (float64, error) {
+// RoundTrip returns the median time of an empty call to the leader, in ms. It calls for a
+// while. A leader that dies meanwhile is followed by the next, once.
+func RoundTrip(ctx context.Context, cfg conclave.Config, glance time.Duration) (float64, error) {
 	took, err := pingLeader(ctx, cfg, glance)
 	if err != nil && ctx.Err() == nil {
 		took, err = pingLeader(ctx, cfg, glance)

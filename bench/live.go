@@ -1,0 +1,456 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/conclave-io/conclave"
+	load "github.com/conclave-io/conclave/internal/bench"
+
+	"github.com/conclave-io/conclave/bench/peer"
+)
+
+// liveReport is what locks that algorithms guard take and cost, beside agreement.
+type liveReport struct {
+	Rounds []liveRound `json:"rounds"`
+	Near   nearReport  `json:"near"`
+	Pauses []pauses    `json:"pauses"`
+	Idle   []idleSpell `json:"idle"`
+	Names  idleNames   `json:"names"`
+}
+
+// liveRound are turns one after another on one cluster. Times are medians in ms, rates in
+// operations per second, an acquire and a release each.
+type liveRound struct {
+	EmptyCall  float64 `json:"empty_call_ms"`
+	Agreement  float64 `json:"agreement_ms"`
+	AtHome     float64 `json:"token_at_home_ms"`
+	Permission float64 `json:"ricart_agrawala_ms"`
+	// Fsyncs are the writes of all logs while ricart-agrawala was measured.
+	Fsyncs        int     `json:"ricart_agrawala_fsyncs"`
+	AgreementRate float64 `json:"agreement_128_per_s"`
+	LiveRate      float64 `json:"suzuki_kasami_128_per_s"`
+	AgreementHand float64 `json:"agreement_64_handoff_ms"`
+	LiveHand      float64 `json:"suzuki_kasami_64_handoff_ms"`
+}
+
+// pauses are how long locks paused at changes of the epoch, while so many were held.
+type pauses struct {
+	Held int       `json:"held"`
+	MS   []float64 `json:"ms"` // the longest of the servers each time
+}
+
+// idleSpell is what servers do while nobody asks for anything.
+type idleSpell struct {
+	What     string  `json:"what"`
+	CPU      float64 `json:"cpu_percent_of_a_core"` // of all servers together
+	Entries  int     `json:"entries"`               // of the log
+	Messages int     `json:"messages"`              // of algorithms
+	Seconds  float64 `json:"seconds"`
+}
+
+// idleNames is what names cost that were used once, under suzuki-kasami.
+type idleNames struct {
+	Names  int     `json:"names"`
+	Before int64   `json:"before_bytes"` // of all servers, in RAM
+	After  int64   `json:"after_bytes"`
+	Each   float64 `json:"mb_a_member"`
+}
+
+// The prefixes of the measurement.
+const (
+	underToken      = "token/"
+	underPermission = "permission/"
+	underCentral    = "central/"
+)
+
+// liveBench is a cluster with clients that have their homes at each of the servers.
+type liveBench struct {
+	*bench
+	cluster *peer.Conclave
+	control *conclave.Client
+	homes   []*conclave.Client // one for each server
+}
+
+// live measures locks that algorithms guard: on one cluster of three servers, beside
+// agreement in the same minutes.
+func live(ctx context.Context, b *bench) (section, error) {
+	c, _, err := b.startConclave(ctx)
+	if err != nil {
+		return section{}, err
+	}
+	defer c.Stop()
+	l := &liveBench{bench: b, cluster: c}
+	defer l.close()
+	if err := l.dial(ctx); err != nil {
+		return section{}, err
+	}
+	var r liveReport
+	for _, part := range []func(context.Context, *liveReport) error{l.quiet("before an algorithm guards any lock"), l.rounds, l.quiet("while algorithms guard locks"), l.pauses, l.idleNames, l.remove, l.quiet("after the last guard was removed"), l.near} {
+		if err := part(ctx, &r); err != nil {
+			return section{}, errors.Join(err, c.Died())
+		}
+	}
+	return section{r.text(), r}, nil
+}
+
+func (l *liveBench) dial(ctx context.Context) (err error) {
+	if l.control, err = conclave.Dial(ctx, l.cluster.Config()); err != nil {
+		return err
+	}
+	for _, home := range l.cluster.Addresses {
+		cfg := l.cluster.Config()
+		cfg.Home = home
+		client, err := conclave.Dial(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		l.homes = append(l.homes, client)
+	}
+	return nil
+}
+
+func (l *liveBench) close() {
+	for _, c := range append(l.homes, l.control) {
+		if c != nil {
+			c.Close()
+		}
+	}
+}
+
+// guard has an algorithm guard a prefix, and waits until all servers do.
+func (l *liveBench) guard(ctx context.Context, prefix, algorithm string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		// The level of a new cluster rises in its first seconds.
+		err := l.control.SetGuard(ctx, prefix, conclave.Use{Algorithm: algorithm})
+		if err == nil {
+			return l.open(ctx)
+		}
+		if pause(ctx, 100*time.Millisecond) != nil {
+			return err
+		}
+	}
+}
+
+// open waits until all servers guard locks in one epoch and no guard changes.
+func (l *liveBench) open(ctx context.Context) error {
+	for {
+		v, err := l.control.Homes(ctx)
+		open := err == nil && len(v.Members) == len(l.cluster.Addresses)
+		for _, m := range v.Members {
+			open = open && m.Home != nil && m.Home.State == "OPEN" && m.Home.Epoch == v.Epoch
+		}
+		for _, g := range v.Guards {
+			open = open && g.Change == nil
+		}
+		if open {
+			return nil
+		}
+		if pause(ctx, 10*time.Millisecond) != nil {
+			return errors.Join(errors.New("the servers do not guard locks in one epoch"), err)
+		}
+	}
+}
+
+// remove removes the guards again.
+func (l *liveBench) remove(ctx context.Context, _ *liveReport) error {
+	v, err := l.control.View(ctx)
+	for _, g := range v.Guards {
+		err = errors.Join(err, l.control.RemoveGuard(ctx, g.Prefix))
+	}
+	return errors.Join(err, pause(ctx, 5*time.Second)) // until the seats are closed
+}
+
+// turn has so many clients acquire and release under a prefix, spread over the homes.
+func (l *liveBench) turn(ctx context.Context, prefix, workload string, clients int, homes []*conclave.Client) (load.Figures, error) {
+	var lockers []load.Locker
+	for i := range clients {
+		client := homes[i%len(homes)]
+		lockers = append(lockers, func(ctx context.Context, name string) (load.Release, error) {
+			held, err := client.Lock(ctx, prefix+name)
+			if err != nil {
+				return nil, err
+			}
+			return held.Unlock, nil
+		})
+	}
+	return load.Load{Workload: workload, Clients: lockers, Duration: time.Duration(l.seconds) * time.Second}.Run(ctx)
+}
+
+// rounds has all take turns.
+func (l *liveBench) rounds(ctx context.Context, r *liveReport) error {
+	for prefix, algorithm := range map[string]string{underToken: "suzuki-kasami", underPermission: "ricart-agrawala", underCentral: "central"} {
+		if err := l.guard(ctx, prefix, algorithm); err != nil {
+			return err
+		}
+	}
+	for range l.bench.rounds {
+		one, err := l.round(ctx)
+		if err != nil {
+			return err
+		}
+		r.Rounds = append(r.Rounds, one)
+		fmt.Fprintf(os.Stderr, "  round %d: %+v\n", len(r.Rounds), one)
+	}
+	return nil
+}
+
+func (l *liveBench) round(ctx context.Context) (r liveRound, err error) {
+	if r.EmptyCall, err = load.RoundTrip(ctx, l.cluster.Config(), time.Second); err != nil {
+		return r, err
+	}
+	alone := l.homes[:1]
+	for _, t := range []struct {
+		prefix string
+		p50    *float64
+	}{{"", &r.Agreement}, {underToken, &r.AtHome}, {underPermission, &r.Permission}} {
+		// The first lock under a prefix may open a session, which is an entry of the log.
+		if _, err := pairs(ctx, alone[0], t.prefix+"first", time.Millisecond); err != nil {
+			return r, err
+		}
+		before, err := l.sum(ctx, "conclave_fsyncs_total")
+		if err != nil {
+			return r, err
+		}
+		f, err := l.turn(ctx, t.prefix, load.Uncontended, 1, alone)
+		if err != nil {
+			return r, err
+		}
+		after, err := l.sum(ctx, "conclave_fsyncs_total")
+		if err != nil {
+			return r, err
+		}
+		*t.p50, r.Fsyncs = *f.Acquire(50), after-before
+	}
+	for prefix, into := range map[string][2]*float64{"": {&r.AgreementRate, &r.AgreementHand}, underToken: {&r.LiveRate, &r.LiveHand}} {
+		f, err := l.turn(ctx, prefix, load.Uncontended, 128, l.homes)
+		if err != nil {
+			return r, err
+		}
+		*into[0] = f.Rate()
+		if f, err = l.turn(ctx, prefix, load.Contended, 64, l.homes); err != nil {
+			return r, err
+		}
+		*into[1] = *f.Handoff(50)
+	}
+	return r, nil
+}
+
+// sum adds up a figure of all servers.
+func (l *liveBench) sum(ctx context.Context, name string) (sum int, err error) {
+	of := &reading{}
+	for _, address := range l.cluster.Addresses {
+		n, err := of.metric(ctx, address, name)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// quiet measures what the servers do while nobody asks for anything.
+func (l *liveBench) quiet(what string) func(context.Context, *liveReport) error {
+	return func(ctx context.Context, r *liveReport) error {
+		if err := pause(ctx, 12*time.Second); err != nil { // until idle sessions at homes are closed
+			return err
+		}
+		look := func() (cpu float64, entries, messages int, err error) {
+			if cpu, err = usedByAll(l.cluster.PIDs()); err != nil {
+				return 0, 0, 0, err
+			}
+			if entries, err = (&reading{}).metric(ctx, l.cluster.Addresses[0], "conclave_commit_index"); err != nil {
+				return 0, 0, 0, err
+			}
+			messages, err = l.sum(ctx, "conclave_live_messages_total")
+			return cpu, entries, messages, err
+		}
+		began := time.Now()
+		cpu, entries, messages, err := look()
+		if err != nil {
+			return err
+		}
+		if err := pause(ctx, time.Duration(l.span)*time.Second); err != nil {
+			return err
+		}
+		cpuThen, entriesThen, messagesThen, err := look()
+		if err != nil {
+			return err
+		}
+		took := time.Since(began).Seconds()
+		r.Idle = append(r.Idle, idleSpell{what, 100 * (cpuThen - cpu) / took, entriesThen - entries, messagesThen - messages, took})
+		fmt.Fprintf(os.Stderr, "  idle %+v\n", r.Idle[len(r.Idle)-1])
+		return nil
+	}
+}
+
+// pauses measures how long locks pause when an epoch begins while many are held.
+func (l *liveBench) pauses(ctx context.Context, r *liveReport) error {
+	var held []*conclave.Lock
+	for _, n := range []int{1000, l.locks} {
+		more, err := l.hold(ctx, underCentral, len(held), n)
+		if err != nil {
+			return err
+		}
+		held = append(held, more...)
+		p := pauses{Held: len(held)}
+		for range l.count {
+			ms, err := l.pauseOnce(ctx)
+			if err != nil {
+				return err
+			}
+			p.MS = append(p.MS, ms)
+		}
+		r.Pauses = append(r.Pauses, p)
+		fmt.Fprintf(os.Stderr, "  %d held: pauses of %.1f ms\n", p.Held, p.MS)
+	}
+	return l.eachHeld(held, func(h *conclave.Lock) error { return h.Unlock(ctx) })
+}
+
+// pauseOnce begins an epoch by a guard of names that nobody uses, and returns the longest
+// pause of the servers in ms.
+func (l *liveBench) pauseOnce(ctx context.Context) (ms float64, err error) {
+	if err := l.guard(ctx, "turn/", "central"); err != nil {
+		return 0, err
+	}
+	v, err := l.control.Homes(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range v.Members {
+		ms = max(ms, m.Home.Paused.Seconds()*1e3)
+	}
+	if err := l.control.RemoveGuard(ctx, "turn/"); err != nil {
+		return 0, err
+	}
+	for { // else it would be set again, which cancels the change
+		v, err := l.control.View(ctx)
+		if err == nil && !slices.ContainsFunc(v.Guards, func(g conclave.Guard) bool { return g.Prefix == "turn/" }) {
+			return ms, nil
+		}
+		if pause(ctx, 10*time.Millisecond) != nil {
+			return 0, errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// hold acquires names from one number to another, spread over the homes.
+func (l *liveBench) hold(ctx context.Context, prefix string, from, to int) ([]*conclave.Lock, error) {
+	held := make([]*conclave.Lock, to-from)
+	var group errgroup.Group
+	for worker := range 3 * 64 {
+		group.Go(func() (err error) {
+			for i := from + worker; i < to && err == nil; i += 3 * 64 {
+				held[i-from], err = l.homes[worker%len(l.homes)].Lock(ctx, prefix+lockName(i))
+			}
+			return err
+		})
+	}
+	return held, group.Wait()
+}
+
+// eachHeld does something to each lock that is still held, many at a time.
+func (l *liveBench) eachHeld(held []*conclave.Lock, do func(*conclave.Lock) error) error {
+	var group errgroup.Group
+	group.SetLimit(256)
+	for _, h := range held {
+		group.Go(func() error { return do(h) })
+	}
+	return group.Wait()
+}
+
+// idleNames measures the memory of names that were used and are not any more. Half of
+// them have one prefix and half another, so that they are not too many for one.
+func (l *liveBench) idleNames(ctx context.Context, r *liveReport) error {
+	n := &r.Names
+	prefixes := []string{"idle1/", "idle2/"}
+	for _, prefix := range prefixes {
+		if err := l.guard(ctx, prefix, "suzuki-kasami"); err != nil {
+			return err
+		}
+	}
+	var err error
+	rest := time.Duration(l.rest) * time.Second
+	if err := pause(ctx, rest); err != nil {
+		return err
+	}
+	if n.Before, err = residentBytes(l.cluster.PIDs()); err != nil {
+		return err
+	}
+	for _, prefix := range prefixes {
+		held, err := l.hold(ctx, prefix, 0, l.locks/len(prefixes))
+		if err != nil {
+			return err
+		}
+		if err := l.eachHeld(held, func(h *conclave.Lock) error { return h.Unlock(ctx) }); err != nil {
+			return err
+		}
+		n.Names += len(held)
+	}
+	if err := pause(ctx, rest); err != nil {
+		return err
+	}
+	if n.After, err = residentBytes(l.cluster.PIDs()); err != nil {
+		return err
+	}
+	n.Each = float64(n.After-n.Before) / 1e6 / float64(len(l.cluster.Addresses))
+	fmt.Fprintf(os.Stderr, "  %+v\n", *n)
+	return nil
+}
+
+// of returns one figure of all rounds.
+func (r *liveReport) of(figure func(*liveRound) float64) *spread {
+	var all []float64
+	for i := range r.Rounds {
+		all = append(all, figure(&r.Rounds[i]))
+	}
+	return spreadOf(all)
+}
+
+// text is the section. A ratio is taken within a round.
+func (r *liveReport) text() string {
+	row := func(what, wanted string, figures ...*spread) []string {
+		cells := []string{what}
+		for _, f := range figures {
+			cells = append(cells, f.String())
+		}
+		return append(cells, wanted)
+	}
+	fsyncs := 0
+	for _, one := range r.Rounds {
+		fsyncs += one.Fsyncs
+	}
+	var b strings.Builder
+	b.WriteString(table([]string{"", "algorithm", "beside it", "ratio", "wanted"}, [][]string{
+		row("near re-entry, pairs/s; agreement's", "at least 1,000,000", r.Near.near(), r.Near.agreement(), r.Near.ratio()),
+		row("acquire with the token at the home, p50 in ms; an empty call", "at most 1.5", r.of(func(o *liveRound) float64 { return o.AtHome }), r.of(func(o *liveRound) float64 { return o.EmptyCall }), r.of(func(o *liveRound) float64 { return o.AtHome / o.EmptyCall })),
+		row("acquire under ricart-agrawala, p50 in ms; an empty call", "at most 3", r.of(func(o *liveRound) float64 { return o.Permission }), r.of(func(o *liveRound) float64 { return o.EmptyCall }), r.of(func(o *liveRound) float64 { return o.Permission / o.EmptyCall })),
+		row("the same; acquire under agreement", "-", r.of(func(o *liveRound) float64 { return o.Permission }), r.of(func(o *liveRound) float64 { return o.Agreement }), r.of(func(o *liveRound) float64 { return o.Permission / o.Agreement })),
+		row("128 clients at three homes, own names, pairs/s; agreement", "at least 2", r.of(func(o *liveRound) float64 { return o.LiveRate }), r.of(func(o *liveRound) float64 { return o.AgreementRate }), r.of(func(o *liveRound) float64 { return o.LiveRate / o.AgreementRate })),
+		row("64 clients at three homes, one name, hand-off p50 in ms; agreement", "at most 0.5", r.of(func(o *liveRound) float64 { return o.LiveHand }), r.of(func(o *liveRound) float64 { return o.AgreementHand }), r.of(func(o *liveRound) float64 { return o.LiveHand / o.AgreementHand })),
+	}))
+	fmt.Fprintf(&b, "\nWhile ricart-agrawala was measured the logs were written %d times.\n\n", fsyncs)
+	fmt.Fprintf(&b, "A near pair allocated %.2f times and %.0f bytes, and the servers sent %d messages of algorithms during %d pairs.\n\n", r.Near.Allocations, r.Near.Bytes, r.Near.Messages, r.Near.Pairs)
+	var rows [][]string
+	for _, p := range r.Pauses {
+		ms := slices.Sorted(slices.Values(p.MS))
+		rows = append(rows, []string{fmt.Sprint(p.Held), fmt.Sprint(len(ms)), digits(ms[len(ms)/2]), digits(ms[len(ms)-1])})
+	}
+	b.WriteString(table([]string{"pause when an epoch begins: locks held", "epochs", "median, ms", "longest, ms"}, rows))
+	rows = nil
+	for _, i := range r.Idle {
+		rows = append(rows, []string{i.What, digits(i.CPU), fmt.Sprintf("%.1f", float64(i.Entries)/i.Seconds), fmt.Sprint(i.Messages)})
+	}
+	b.WriteString("\n" + table([]string{"three servers that nobody asks for anything", "% of a core", "log entries/s", "messages of algorithms"}, rows))
+	fmt.Fprintf(&b, "\n%d names under suzuki-kasami that were used once take %s MB of RAM at each server (wanted: at most 50 for 100,000).\n", r.Names.Names, digits(r.Names.Each))
+	return b.String()
+}
