@@ -93,7 +93,7 @@ func live(ctx context.Context, b *bench) (section, error) {
 		return section{}, err
 	}
 	var r liveReport
-	for _, part := range []func(context.Context, *liveReport) error{l.quiet("before an algorithm guards any lock"), l.rounds, l.quiet("while algorithms guard locks"), l.pauses, l.idleNames, l.remove, l.quiet("after the last guard was removed"), l.near} {
+	for _, part := range []func(context.Context, *liveReport) error{l.quiet("before an algorithm guards any lock"), l.idleNames, l.rounds, l.quiet("while algorithms guard locks"), l.pauses, l.remove, l.quiet("after the last guard was removed"), l.near} {
 		if err := part(ctx, &r); err != nil {
 			return section{}, errors.Join(err, c.Died())
 		}

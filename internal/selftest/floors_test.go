@@ -105,7 +105,7 @@ cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
 internal/longrun/run:  internal/longrun
-internal/vopr:         algorithm algorithm/view service/access service/host service/feed service/peering service/stream service/queue service/founding service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/leasemodel internal/longrun internal/mutation # the server in a simulated world
+internal/vopr:         algorithm algorithm/view internal/near service/access service/host service/feed service/peering service/stream service/queue service/founding service/replica service/agreement service/registry service/version service/convert service/api internal/line internal/leasemodel internal/longrun internal/mutation # the server in a simulated world
 internal/vopr/run:     internal/vopr internal/longrun
 internal/e2e:
 internal/attack:

@@ -74,6 +74,13 @@ func DrawHosts(seed uint64, millis int64) Plan {
 		p.Faults = append(p.Faults, drawLapses(seed, millis)...)
 	}
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	if p.Near = seed%4 == 1; p.Near {
+		for i := range p.Faults {
+			if f := &p.Faults[i]; f.Kind == Freeze {
+				f.Kind = Pause
+			}
+		}
+	}
 	return p
 }
 

@@ -18,6 +18,7 @@ type hosting struct {
 	lanes   map[[2]uint64]*track                      // from, to
 	heirs   map[registry.SessionID]registry.SessionID // of seats that have ended
 	watches *watching                                 // nil: the plan has no watch stack
+	near    *nearby                                   // nil but in plans with them
 	seldom  int64                                     // how many ms pass at most, about, between two turns
 }
 
@@ -34,6 +35,7 @@ type HostStats struct {
 	Asked     int // requests of the operator to leave
 	Heirs     int // homes that another server has taken over
 	Handed    int // holds that clients went on with there
+	Near      int // grants to programs within the processes of servers
 	Doubts    int // reports of seats that doubted a member
 	Elected   int // coordinators that were elected
 
@@ -52,6 +54,7 @@ func (s *HostStats) add(o *HostStats) {
 	s.Asked += o.Asked
 	s.Heirs += o.Heirs
 	s.Handed += o.Handed
+	s.Near += o.Near
 	s.Doubts += o.Doubts
 	s.Elected += o.Elected
 	s.Longest = max(s.Longest, o.Longest)
@@ -65,6 +68,9 @@ func newHosting(w *world) *hosting {
 	l.over, l.seatless, l.often = l.end, l.mayHaveNone, 9000
 	if l.seldom = 1500; w.plan.Steady {
 		l.seldom = []int64{6000, 30_000}[l.rng.IntN(2)]
+	}
+	if w.plan.Near {
+		l.near = newNearby(l)
 	}
 	w.after(laneBeat, l.connect)
 	w.after(1000*ms, l.operate)
@@ -118,6 +124,7 @@ func (l *hosting) at(seat registry.SessionID) registry.SessionID {
 // end requires of a seat that ends that no client of it believes to hold anything, unless
 // another has taken it over (N4).
 func (l *hosting) end(seat view.Seat, log *view.Log) {
+	l.near.end(seat)
 	heir, known := log.HeirOf(seat)
 	if known {
 		l.w.stats.Hosts.Heirs++

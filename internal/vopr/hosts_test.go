@@ -18,7 +18,7 @@ func TestHosts(t *testing.T) {
 	t.Logf("%+v, %d epochs, %d changes of guards, slowest recovery %d ms", s, all.Seats.Epochs, all.Seats.Switched, all.Slowest/ms)
 	for what, n := range map[string]int{
 		"grants by algorithms": s.Grants, "grants by agreement": s.Agreed, "requests that moved": s.Moved, "batches": s.Batches, "lanes that broke": s.Breaks,
-		"seats that ended": s.Gone, "farewells": s.Farewells, "holds that were lost": s.Lost, "holders asked to leave": s.Asked, "homes taken over": s.Heirs, "holds of clients that went on there": s.Handed, "reports with doubts": s.Doubts, "elected coordinators": s.Elected, "changes of guards": all.Seats.Switched,
+		"seats that ended": s.Gone, "farewells": s.Farewells, "holds that were lost": s.Lost, "holders asked to leave": s.Asked, "homes taken over": s.Heirs, "holds of clients that went on there": s.Handed, "grants to programs within servers": s.Near, "reports with doubts": s.Doubts, "elected coordinators": s.Elected, "changes of guards": all.Seats.Switched,
 	} {
 		if n == 0 && *liveSeeds >= 5 {
 			t.Errorf("no %s in %d runs", what, *liveSeeds)

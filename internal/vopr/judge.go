@@ -218,6 +218,9 @@ func (j *judge) handOut(w *world, h *hold) {
 	h.known = j.frontier
 	others := 0
 	w.atHome(h)
+	if w.hosts != nil {
+		w.hosts.near.beside(h)
+	}
 	for _, other := range res.holds {
 		if !other.counts() {
 			continue

@@ -192,6 +192,30 @@ var hostMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "near-outlives-its-lease",
+		Why:  "A program in the process of a server holds on when the lease of the seat is over.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/near.go", "h.near.held > 0 && h.now >= h.seat.until", "h.near.held < 0 && h.now >= h.seat.until",
+		}},
+	},
+	{
+		Name: "near-handed-over",
+		Why:  "A server that stops hands its home over while a program in its process holds something.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/leave.go", "return in.near != nil || in.space", "return in.space",
+		}},
+	},
+	{
+		Name: "near-not-known-to-the-home",
+		Why:  "What a program in the process of a server holds is given up when a client asks for it.",
+		Live: true,
+		Edits: []Edit{{
+			"service/host/home.go", "&& !held && in.near == nil {", "&& !held {",
+		}},
+	},
+	{
 		Name: "waits-for-a-home",
 		Why:  "A call waits for a home though no server takes part any more.",
 		Live: true,

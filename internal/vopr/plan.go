@@ -38,6 +38,9 @@ type Plan struct {
 	// Steady lets epochs and guards of these last longer, so that more happens within
 	// one, and drops idle machines sooner.
 	Steady bool `json:"steady,omitempty"`
+	// Near lets programs within the processes of servers hold these names: see nearby.
+	// Then the clock of no server stands still, as deadlines rely on it.
+	Near bool `json:"near,omitempty"`
 	// Watch lets members run a failure detector and an election. See watching.
 	Watch bool `json:"watch,omitempty"`
 	// Access lets an administrator change rules and quotas, and all servers read the level
@@ -242,6 +245,9 @@ func (p *Plan) Encode() []byte {
 	}
 	if p.Steady {
 		b.WriteString("\"steady\": true, ")
+	}
+	if p.Near {
+		b.WriteString("\"near\": true, ")
 	}
 	if p.Watch {
 		b.WriteString("\"watch\": true, ")

@@ -134,6 +134,7 @@ func (l *hosting) unheld(log *view.Log) {
 		if before == nil || !before.Use.Live() || after != nil && before.Use == after.Use {
 			continue
 		}
+		l.near.unheld(res)
 		for _, h := range res.holds {
 			if h.session.home() && h.counts() {
 				l.w.violate("quiet", "the guard of %q changes, and a client holds it for another %d ms", res.name, (h.session.endsAt-l.w.now)/ms)
