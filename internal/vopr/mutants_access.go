@@ -7,7 +7,7 @@ var accessMutants = []Mutant{
 		Why:    "The leader asks the rules before it writes a request into the log, and applying it does not: a change of the rules does not decide what stands behind it.",
 		Access: true,
 		Edits: []Edit{{
-			"service/registry/registry.go", "\tif r.refusesRequest(s, c, result) {\n", "\tif c.Op == OpRevoke && r.refusesRequest(s, c, result) {\n",
+			"service/registry/registry.go", "\tif r.closed() && r.refusesRequest(s, c, result) {\n", "\tif r.closed() && c.Op == OpRevoke && r.refusesRequest(s, c, result) {\n",
 		}},
 	},
 	{

@@ -79,12 +79,9 @@ func (r *Registry) refusesOpen(c *Command, refusal *Result) bool {
 	return r.exceeds(c.Owner, "", access.Amount{Sessions: 1}, refusal)
 }
 
-// refusesRequest refuses what the rules do not let the owner of a session do, or what is
-// more than it may have.
+// refusesRequest refuses what the rules, of which there are some, do not let the owner of a
+// session do, or what is more than it may have.
 func (r *Registry) refusesRequest(s *session, c *Command, refusal *Result) bool {
-	if !r.closed() {
-		return false
-	}
 	switch c.Op {
 	case OpAcquire:
 		more := access.Amount{Claims: 1}
@@ -143,7 +140,7 @@ func remembered(message string) string {
 
 // hide takes out of an answer what its caller may not read: who holds, and the cycle.
 func (r *Registry) hide(s *session, result *Result, class Class, name string) {
-	if !r.closed() {
+	if !r.closed() || result.Holder == nil && result.Deadlock == nil {
 		return
 	}
 	may := func(class Class, name string) bool {

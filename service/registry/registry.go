@@ -202,7 +202,7 @@ func (result *Result) granted(c *claim) {
 }
 
 func (r *Registry) carryOut(s *session, c *Command, result *Result, fx *Effects) {
-	if r.refusesRequest(s, c, result) {
+	if r.closed() && r.refusesRequest(s, c, result) {
 		r.putRevoke(s, c, *result)
 		return
 	}

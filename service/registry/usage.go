@@ -35,9 +35,12 @@ func (r *Registry) countSessions(s *session, more int) {
 
 // countClaims counts a claim that was made or has ended, and bytes of its value.
 func (r *Registry) countClaims(c *claim, more, bytes int) {
-	if r.usage == nil {
-		return
+	if r.usage != nil { // apart, so that it costs nothing without rules
+		r.countClaim(c, more, bytes)
 	}
+}
+
+func (r *Registry) countClaim(c *claim, more, bytes int) {
 	if c.session.owner != "" {
 		add(r.usage.owners, c.session.owner, 0, more, bytes)
 	}
@@ -95,8 +98,11 @@ func (r *Registry) exceeds(owner, name string, more access.Amount, refusal *Resu
 	if name != "" {
 		more.Sessions = 0
 		for _, q := range r.rules.Prefixes(name) {
-			if over == nil {
-				over = q.Most.More(access.PrefixQuota(q.Prefix), r.usage.prefixes[q.Prefix], more)
+			if over != nil {
+				break
+			}
+			if over = q.Most.More("", r.usage.prefixes[q.Prefix], more); over != nil {
+				over.Who = access.PrefixQuota(q.Prefix)
 			}
 		}
 	}
