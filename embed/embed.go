@@ -38,6 +38,7 @@
 // or permissions where they were used last, and at the coordinator of a name. Such a hold
 // lasts as long as the server can rely on its seat: TTL says for how long it does if it can
 // renew it no longer. It is lost with the process, and asked back when the server stops.
+// Rules about who may hold what are not asked for it: the process is the server.
 //
 // # As a member
 //

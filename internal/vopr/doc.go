@@ -65,7 +65,8 @@
 // In plans that are live servers have seats, and an operator changes what guards which
 // names. In those with hosts each server runs the algorithms (service/host) beside its
 // replica, frames travel on lanes that keep their order and break, and clients have their
-// second line, to a home: see hosting. In the others a stand-in takes the place of the
+// second line, to a home: see hosting. In a third of those programs within the processes of
+// servers hold names near: see nearby. In the others a stand-in takes the place of the
 // algorithms, with homes that leave and have an heir: see seating. Clients in it believe as
 // long as any may: to the end of what they were told, less the margin, by a clock that is
 // as slow as allowed.
