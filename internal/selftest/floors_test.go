@@ -79,7 +79,7 @@ service/store:         service/founding internal/wire
 service/peering:       service/founding internal/wire
 service/transport:     service/founding service/peering internal/wire
 service/backup:        service/registry service/store internal/outfile internal/wire
-service/node:          algorithm/view internal/near service/backup service/clocks service/host service/founding service/replica service/agreement service/registry service/store service/transport service/peering service/queue service/version internal/boottime internal/wire
+service/node:          algorithm/view internal/near service/access service/backup service/clocks service/host service/founding service/replica service/agreement service/registry service/store service/transport service/peering service/queue service/version internal/boottime internal/wire
 service/convert:       service/api service/registry
 service/feed:          service/api service/convert service/registry
 service/stream:        service/api service/convert service/registry

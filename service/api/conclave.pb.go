@@ -6719,13 +6719,11 @@ type AccessResponse struct {
 	Allowed bool   `protobuf:"varint,7,opt,name=allowed,proto3" json:"allowed,omitempty"`
 	Why     string `protobuf:"bytes,8,opt,name=why,proto3" json:"why,omitempty"`
 	// All rules (ShowAccess).
-	RoleList []*Role           `protobuf:"bytes,9,rep,name=role_list,json=roleList,proto3" json:"role_list,omitempty"`
-	Bindings []*Binding        `protobuf:"bytes,10,rep,name=bindings,proto3" json:"bindings,omitempty"`
-	Tokens   []*Token          `protobuf:"bytes,11,rep,name=tokens,proto3" json:"tokens,omitempty"`
-	Quotas   []*Quota          `protobuf:"bytes,12,rep,name=quotas,proto3" json:"quotas,omitempty"`
-	Names    *CertificateNames `protobuf:"bytes,13,opt,name=names,proto3" json:"names,omitempty"`
-	// What the change may lead to that was not meant, one line each (AccessChange).
-	Warnings      []string `protobuf:"bytes,14,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	RoleList      []*Role           `protobuf:"bytes,9,rep,name=role_list,json=roleList,proto3" json:"role_list,omitempty"`
+	Bindings      []*Binding        `protobuf:"bytes,10,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Tokens        []*Token          `protobuf:"bytes,11,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	Quotas        []*Quota          `protobuf:"bytes,12,rep,name=quotas,proto3" json:"quotas,omitempty"`
+	Names         *CertificateNames `protobuf:"bytes,13,opt,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6847,13 +6845,6 @@ func (x *AccessResponse) GetQuotas() []*Quota {
 func (x *AccessResponse) GetNames() *CertificateNames {
 	if x != nil {
 		return x.Names
-	}
-	return nil
-}
-
-func (x *AccessResponse) GetWarnings() []string {
-	if x != nil {
-		return x.Warnings
 	}
 	return nil
 }
@@ -8090,7 +8081,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x06claims\x18\x04 \x01(\x04R\x06claims\x12\x14\n" +
 	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\"(\n" +
 	"\x10CertificateNames\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"\xd5\x03\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\xb9\x03\n" +
 	"\x0eAccessResponse\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x10\n" +
 	"\x03via\x18\x02 \x01(\tR\x03via\x12\x16\n" +
@@ -8105,8 +8096,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	" \x03(\v2\x14.conclave.v1.BindingR\bbindings\x12*\n" +
 	"\x06tokens\x18\v \x03(\v2\x12.conclave.v1.TokenR\x06tokens\x12*\n" +
 	"\x06quotas\x18\f \x03(\v2\x12.conclave.v1.QuotaR\x06quotas\x123\n" +
-	"\x05names\x18\r \x01(\v2\x1d.conclave.v1.CertificateNamesR\x05names\x12\x1a\n" +
-	"\bwarnings\x18\x0e \x03(\tR\bwarnings\"9\n" +
+	"\x05names\x18\r \x01(\v2\x1d.conclave.v1.CertificateNamesR\x05names\"9\n" +
 	"\vViewRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
 	"\x05homes\x18\x02 \x01(\bR\x05homes\"\x8a\x02\n" +

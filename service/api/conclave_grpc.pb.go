@@ -119,8 +119,8 @@ type ConclaveClient interface {
 	// Upgrade shows the level of the cluster's formats, or changes it.
 	Upgrade(ctx context.Context, in *UpgradeRequest, opts ...grpc.CallOption) (*UpgradeResponse, error)
 	// Access says who the caller is, and who may do what, or changes that. Any server takes
-	// it, and passes it to the leader. What is only read and changed from level 4 on fails
-	// with FAILED_PRECONDITION below, and names the servers that hold the level back.
+	// it, and passes it to the leader. Below level 4 there are no rules, and a change fails
+	// with INVALID_ARGUMENT.
 	Access(ctx context.Context, in *AccessRequest, opts ...grpc.CallOption) (*AccessResponse, error)
 	// SetGuard begins to change what guards the locks whose names begin with a prefix. It
 	// returns when the change has begun: it is made once nothing is held under the prefix,
@@ -477,8 +477,8 @@ type ConclaveServer interface {
 	// Upgrade shows the level of the cluster's formats, or changes it.
 	Upgrade(context.Context, *UpgradeRequest) (*UpgradeResponse, error)
 	// Access says who the caller is, and who may do what, or changes that. Any server takes
-	// it, and passes it to the leader. What is only read and changed from level 4 on fails
-	// with FAILED_PRECONDITION below, and names the servers that hold the level back.
+	// it, and passes it to the leader. Below level 4 there are no rules, and a change fails
+	// with INVALID_ARGUMENT.
 	Access(context.Context, *AccessRequest) (*AccessResponse, error)
 	// SetGuard begins to change what guards the locks whose names begin with a prefix. It
 	// returns when the change has begun: it is made once nothing is held under the prefix,

@@ -60,8 +60,12 @@ type Watch struct {
 	Prefix string
 	// Waiters is how many waiters of each are told.
 	Waiters int
+	// Readable, if not nil, returns which names are told by the rules of a version; nil for
+	// all.
+	Readable func(*registry.Version) func(name string) bool
 
-	known map[string]bool // those that were told and are not gone
+	revision uint64          // of the rules that the last version was told by
+	known    map[string]bool // those that were told and are not gone
 	// While everything is told, after is the name that was told last, and gone those known
 	// that have not turned up.
 	after string
@@ -82,9 +86,12 @@ func (w *Watch) Begin() {
 func (w *Watch) Page(state *registry.Version) (changes *api.Changes, more bool) {
 	changes = &api.Changes{Reset_: w.after == "" && len(w.known) == 0}
 	page, more := state.List(w.Class, w.Prefix, w.after, PageSize, w.Waiters)
+	may := w.readable(state)
 	for i := range page {
+		if w.after = page[i].Name; !may(w.after) {
+			continue
+		}
 		changes.Resources = append(changes.Resources, convert.Resource(&page[i]))
-		w.after = page[i].Name
 		w.known[w.after] = true
 		delete(w.gone, w.after)
 	}
@@ -97,13 +104,31 @@ func (w *Watch) Page(state *registry.Version) (changes *api.Changes, more bool) 
 	return changes, more
 }
 
+// readable returns which names are told as of a version.
+func (w *Watch) readable(state *registry.Version) func(name string) bool {
+	w.revision = state.Rules().Revision()
+	if w.Readable != nil {
+		if may := w.Readable(state); may != nil {
+			return may
+		}
+	}
+	return func(string) bool { return true }
+}
+
+// Reruled reports whether the rules have changed since a version was told last: then
+// everything is to be told again, and what may not be read any more is gone.
+func (w *Watch) Reruled(state *registry.Version) bool {
+	return w.Readable != nil && state.Rules().Revision() != w.revision
+}
+
 // Changed returns the resources of the given names as of a version, or nil if there is
 // nothing to tell.
 func (w *Watch) Changed(state *registry.Version, names []string) *api.Changes {
 	changes := new(api.Changes)
+	may := w.readable(state)
 	for _, name := range names {
 		res, held, _ := state.Explain(w.Class, name, w.Waiters)
-		if held {
+		if held && may(name) {
 			w.known[name] = true
 			changes.Resources = append(changes.Resources, convert.Resource(&res))
 		} else if w.known[name] {

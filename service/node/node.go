@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"github.com/conclave-io/conclave/internal/boottime"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/peering"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
@@ -58,7 +59,8 @@ type Node struct {
 	records  records
 	metrics  Metrics
 	level    atomic.Uint32 // that of the cluster, as far as it is known
-	ready    atomic.Bool   // what the disk has of the cluster is known
+	rules    atomic.Pointer[access.State]
+	ready    atomic.Bool // what the disk has of the cluster is known
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -430,7 +432,15 @@ func (n *Node) observe() {
 	}
 }
 
-func (n *Node) noteLevel() { n.level.Store(n.replica.Level()) }
+// noteLevel notes the level of the cluster and the rules in force.
+func (n *Node) noteLevel() {
+	n.level.Store(n.replica.Level())
+	n.rules.Store(n.replica.Registry().Rules())
+}
+
+// Rules returns the rules that are in force as far as this server has applied the log,
+// nil if there are none.
+func (n *Node) Rules() *access.State { return n.rules.Load() }
 
 // close releases everything and tells whoever waits.
 func (n *Node) close() {

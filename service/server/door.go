@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/registry"
 )
 
 // admit finds out who makes a call that clients make here. A bearer counts before a
@@ -75,7 +78,8 @@ func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	if err != nil {
 		return err
 	}
-	return serve(srv, provenStream{stream, ctx})
+	ctx, because := s.whileProven(ctx, metadata.ValueFromIncomingContext(ctx, "authorization"))
+	return because(serve(srv, provenStream{stream, ctx}))
 }
 
 // enter lets a call of a client in.
@@ -85,10 +89,11 @@ func (s *Server) enter(ctx context.Context, method string, req any) (context.Con
 	if err != nil {
 		return nil, err
 	}
-	if err := s.permit(who, needOf(path.Base(method), req)); err != nil {
+	wanted := needOf(path.Base(method), req)
+	if err := s.permit(who, wanted); err != nil {
 		return nil, err
 	}
-	return withCaller(ctx, who), nil
+	return withCaller(context.WithValue(ctx, needKey{}, wanted), who), nil
 }
 
 // provenStream is a stream with the caller in its context.
@@ -118,15 +123,53 @@ func (s *Server) guard(mux *router) http.Handler {
 			writeError(w, err)
 			return
 		}
-		mux.ServeHTTP(w, r.WithContext(withCaller(r.Context(), who)))
+		ctx, because := s.whileProven(context.WithValue(r.Context(), needKey{}, wanted), r.Header.Values("Authorization"))
+		mux.ServeHTTP(w, r.WithContext(withCaller(ctx, who)))
+		_ = because(nil) // a stream of events has told what it could
 	})
 }
 
 // rules are those that this server knows, which may lag behind the cluster.
-func (s *Server) rules() *access.State { return nil }
+func (s *Server) rules() *access.State { return s.node.Rules() }
 
-// tokenPrefix begins every token, so that scanners for secrets find them.
-const tokenPrefix = "cvt1_"
+type needKey struct{}
+
+// recheck reports why a caller may not read what it has read: the rules may have changed
+// since it was let in. A read is linearizable only if it goes by the rules that hold then.
+func (s *Server) recheck(ctx context.Context) error {
+	wanted, _ := ctx.Value(needKey{}).(need)
+	if wanted.kind != onCluster || !slices.Contains(onlyReads, wanted.verb) {
+		return nil
+	}
+	who, err := callerOf(ctx)
+	if err != nil {
+		return err
+	}
+	return s.permit(who, wanted)
+}
+
+// onlyReads are the verbs on the cluster that change nothing.
+var onlyReads = []access.Verb{access.Status, access.Sessions, access.Backup, access.AccessRead, access.Audit}
+
+// reader returns which names of a class the caller of a call may read by the rules of a
+// state; nil for all.
+func reader(ctx context.Context, rules *access.State, class registry.Class) func(name string) bool {
+	if rules.Mode() != access.Closed {
+		return nil
+	}
+	who, err := callerOf(ctx)
+	rights := rules.Rights(who.Principal)
+	return func(name string) bool { return err == nil && rights.Allows(access.Read, access.Class(class), name) }
+}
+
+// mayRead reports why the caller of a call may not read a name.
+func mayRead(ctx context.Context, rules *access.State, class registry.Class, name string) error {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return err
+	}
+	return denied(rules, who, access.Read, access.Class(class), name)
+}
 
 // bearer returns whom a bearer proves, if one is given.
 func (s *Server) bearer(authorization []string) (principal string, given bool, err error) {
@@ -148,16 +191,63 @@ func (s *Server) bearer(authorization []string) (principal string, given bool, e
 
 // provenBy returns whom a token proves.
 func (s *Server) provenBy(token string) (string, error) {
-	if s.rules() == nil {
+	rules := s.rules()
+	if rules == nil {
 		return "", errors.New("authorization: this cluster has no tokens: leave the bearer out")
 	}
 	rest, is := strings.CutPrefix(token, tokenPrefix)
-	id, secret, parted := strings.Cut(rest, "_")
-	if !is || !parted || len(id) != tokenIDLength || secret == "" {
-		return "", errors.New("authorization: not a token: expected " + tokenPrefix + "ID_SECRET, as conclave access token create prints it")
+	id, encoded, _ := strings.Cut(rest, "_")
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
+	if !is || err != nil || len(secret) != tokenSecretSize {
+		return "", errors.New("authorization: not a token: expected " + tokenPrefix + "ID_SECRET")
 	}
-	return "", fmt.Errorf("the token %s%.4s... is unknown or revoked: make one with conclave access token create", tokenPrefix, id)
+	record, found := rules.Token(id)
+	switch {
+	case !found || !record.Proves(secret): // one answer for both: ids are public, whether they are good is not
+		return "", fmt.Errorf("the token %s%.4s... is unknown or revoked", tokenPrefix, id)
+	case record.Expired(time.Now().UnixNano()):
+		return "", fmt.Errorf("the token %s%.4s... expired on %s", tokenPrefix, id, time.Unix(0, record.Expires).UTC().Format(time.DateOnly))
+	}
+	return record.Principal(), nil
 }
 
-// tokenIDLength is how many characters the public id of a token has.
-const tokenIDLength = 16
+const (
+	// tokenPrefix begins every token, so that scanners for secrets find them.
+	tokenPrefix = "cvt1_"
+	// tokenSecretSize is how many bytes the secret of a token has.
+	tokenSecretSize = 32
+	// tokenEvery is how often a stream makes sure that its token is still good.
+	tokenEvery = 500 * time.Millisecond
+)
+
+// whileProven ends a stream that was let in by a bearer, soon after the bearer proves
+// nobody any more. It returns the context of the stream, and what gives its error the
+// reason.
+func (s *Server) whileProven(ctx context.Context, authorization []string) (context.Context, func(error) error) {
+	if _, given, _ := s.bearer(authorization); !given {
+		return ctx, func(err error) error { return err }
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	s.tasks.Go(func() {
+		ticker := time.NewTicker(tokenEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				if _, _, err := s.bearer(authorization); err != nil {
+					cancel(status.Error(codes.Unauthenticated, err.Error()))
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return ctx, func(err error) error {
+		defer cancel(nil)
+		if cause := context.Cause(ctx); status.Code(cause) == codes.Unauthenticated {
+			return cause
+		}
+		return err
+	}
+}

@@ -261,8 +261,12 @@ func (s *Server) lists(ctx context.Context, prefix string) (live bool) {
 func (s *Server) listHere(ctx context.Context, req *api.ListRequest) *api.ListResponse {
 	page, more := s.node.ListLive(req.GetPrefix(), req.GetAfter(), limited(req.GetLimit()), waiters(req.GetWaiters()))
 	answer := &api.ListResponse{More: more}
+	may := reader(ctx, s.rules(), registry.Lock)
 	_ = s.node.View(ctx, func(r *replica.Replica) {
 		for i := range page {
+			if may != nil && !may(page[i].Name) {
+				continue
+			}
 			res := convert.Resource(&page[i])
 			if g := r.Registry().Live().GuardOf(res.GetName()); g != nil {
 				res.Guard = g.Use.Algorithm

@@ -45,7 +45,7 @@ func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) 
 		begun := time.Now()
 		result, err := attempt(ctx, s, here, there)
 		if !again(err) || passedOn(ctx) {
-			return result, s.spoken(ctx, err)
+			return unlessDenied(result, err), s.spoken(ctx, err)
 		}
 		if time.Since(begun) > time.Second {
 			lost = time.Now()
@@ -61,10 +61,22 @@ func onLeader[T any](ctx context.Context, s *Server, here func(context.Context) 
 	}
 }
 
+// unlessDenied returns nothing of a result that the caller may not have.
+func unlessDenied[T any](result T, err error) T {
+	if code := status.Code(err); code == codes.PermissionDenied || code == codes.Unauthenticated {
+		var none T
+		return none
+	}
+	return result
+}
+
 func attempt[T any](ctx context.Context, s *Server, here func(context.Context) (T, error), there func(context.Context, api.ConclaveClient) (T, error)) (result T, err error) {
 	leader := s.node.Metrics().Leader.Load()
 	if leader == s.cfg.ID || passedOn(ctx) {
-		return here(ctx)
+		if result, err = here(ctx); err == nil {
+			err = s.recheck(ctx)
+		}
+		return result, err
 	}
 	if leader == 0 {
 		return result, fmt.Errorf("%w: server %d knows no leader", errMoved, s.cfg.ID)

@@ -22,8 +22,8 @@ const (
 	nothing
 	// proof: to have proven who it is.
 	proof
-	// byName: proof, and the verb on each name, which is asked for where the names are
-	// known: by the registry, or in an answer name by name.
+	// byName: proof, and the verb, which is asked for later: by the registry, where it
+	// applies the log, or in an answer name by name.
 	byName
 	// onCluster: proof, and the verb.
 	onCluster
@@ -52,13 +52,13 @@ var methods = map[string]need{
 	"Watch":         reading,
 	"Observe":       reading,
 	"Sessions":      needs(access.Sessions),
-	"EndSession":    needs(access.EndSession),
+	"EndSession":    {byName, access.EndSession}, // decided, and recorded, where the log is applied
 	"Members":       needs(access.Status),
 	"ChangeMembers": needs(access.Members),
 	"Join":          needs(access.Members),
 	"Upgrade":       needs(access.Upgrade), // to show the level, status
 	"Access":        anyProven,             // what it asks for decides
-	"SetGuard":      needs(access.Members),
+	"SetGuard":      {byName, access.Members},
 	"View":          needs(access.Status),
 	"CallElection":  needs(access.Members),
 	"Cut":           needs(access.Members), // it has names that the caller may not read
@@ -89,14 +89,14 @@ var routes = map[string]need{
 	"GET /v1/watch/locks":            reading,
 	"GET /v1/watch/elections":        reading,
 	"GET /v1/sessions":               needs(access.Sessions),
-	"POST /v1/sessions/{id}/end":     needs(access.EndSession),
+	"POST /v1/sessions/{id}/end":     {byName, access.EndSession},
 	"GET /v1/upgrade":                needs(access.Status),
 	"POST /v1/upgrade":               needs(access.Upgrade),
 	"GET /v1/view":                   needs(access.Status),
 	"POST /v1/view/watch":            needs(access.Members),
 	"POST /v1/view/elect":            needs(access.Members),
 	"GET /v1/cut":                    needs(access.Members),
-	"POST /v1/guards":                needs(access.Members),
+	"POST /v1/guards":                {byName, access.Members},
 	"GET /v1/members":                needs(access.Status),
 	"POST /v1/leader":                needs(access.Members),
 	"GET /v1/access/whoami":          anyProven,
@@ -114,6 +114,10 @@ func needOf(method string, req any) need {
 	case *api.UpgradeRequest:
 		if req.GetAction() == api.UpgradeRequest_ACTION_STATUS {
 			return needs(access.Status)
+		}
+	case *api.AccessRequest:
+		if req.GetShow() != nil || req.GetCheck().GetPrincipal() != "" {
+			return needs(access.AccessRead)
 		}
 	}
 	return methods[method]

@@ -68,6 +68,9 @@ func (s *Server) observe(ctx context.Context, name string, send func(*api.Observ
 		if err != nil {
 			return err
 		}
+		if err := mayRead(ctx, state.Rules(), registry.Election, name); err != nil {
+			return err
+		}
 		if news := told.News(state.Version); news != nil {
 			if err := send(news); err != nil {
 				return err

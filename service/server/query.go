@@ -3,11 +3,13 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/feed"
@@ -31,7 +33,20 @@ func (s service) Status(ctx context.Context, _ *api.StatusRequest) (*api.StatusR
 	defer s.metrics.call("status", time.Now())
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
-	return s.status(ctx)
+	return s.statusFor(ctx)
+}
+
+// statusFor is status for a caller. Without the verb it gets only what clients need.
+func (s *Server) statusFor(ctx context.Context) (*api.StatusResponse, error) {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.status(ctx)
+	if err == nil && s.permit(who, needs(access.Status)) != nil {
+		answer = &api.StatusResponse{Cluster: answer.GetCluster(), Server: answer.GetServer(), Leader: answer.GetLeader(), Version: answer.GetVersion()}
+	}
+	return answer, err
 }
 
 func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
@@ -86,7 +101,8 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	complete := true
 	look := func(state node.State) {
 		var page []registry.Resource
-		page, answer.More, complete = rank(state, class, limited(req.GetLimit()), waiters(req.GetWaiters()))
+		may := reader(ctx, state.Rules(), class)
+		page, answer.More, complete = rank(state, class, may, limited(req.GetLimit()), waiters(req.GetWaiters()))
 		for i := range page {
 			answer.Resources = append(answer.Resources, convert.Resource(&page[i]))
 		}
@@ -107,26 +123,6 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	return answer, err
 }
 
-// rankOf returns what reads a list in the order that a request asks for, and reports
-// ok = false if there is too much to put in order.
-func rankOf(req *api.ListRequest) (func(state node.State, class registry.Class, limit, waiters int) (page []registry.Resource, more, ok bool), error) {
-	order := registry.Order(req.GetOrder())
-	switch {
-	case req.GetOrder() == api.Order_ORDER_NAME:
-		return func(state node.State, class registry.Class, limit, waiters int) ([]registry.Resource, bool, bool) {
-			page, more := state.List(class, req.GetPrefix(), req.GetAfter(), limit, waiters)
-			return page, more, true
-		}, nil
-	case req.GetOrder() < 0 || !order.Valid():
-		return nil, status.Errorf(codes.InvalidArgument, "order: %d: must be 0 (name), 1 (queue) or 2 (age)", req.GetOrder())
-	case req.GetAfter() != "":
-		return nil, status.Errorf(codes.InvalidArgument, "after: %.100q: only a list in the order of names has further pages", req.GetAfter())
-	}
-	return func(state node.State, class registry.Class, limit, waiters int) ([]registry.Resource, bool, bool) {
-		return state.Rank(class, req.GetPrefix(), order, limit, waiters)
-	}, nil
-}
-
 // Explain tells who holds a resource, who waits, and how its last holds ended.
 func (s service) Explain(ctx context.Context, req *api.ExplainRequest) (*api.ExplainResponse, error) {
 	defer s.metrics.call("explain", time.Now())
@@ -142,7 +138,11 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 		return nil, status.Error(codes.InvalidArgument, problem)
 	}
 	answer := new(api.ExplainResponse)
+	var hidden error
 	look := func(state node.State) {
+		if hidden = mayRead(ctx, state.Rules(), class, req.GetName()); hidden != nil {
+			return
+		}
 		res, held, past := state.Explain(class, req.GetName(), waiters(req.GetWaiters()))
 		if held {
 			answer.Resource = convert.Resource(&res)
@@ -157,6 +157,9 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ExplainResponse, error) {
 		return leader.Explain(ctx, req)
 	})
+	if err == nil && hidden != nil {
+		return nil, hidden
+	}
 	switch {
 	case err != nil || answer.GetGuard() == nil:
 	case !passedOn(ctx):
@@ -180,8 +183,15 @@ func (s *Server) waits(ctx context.Context, req *api.WaitsRequest) (*api.WaitsRe
 	look := func(state node.State) {
 		page, more := state.Waits(limited(req.GetLimit()))
 		answer.More = more
+		locks, elections := reader(ctx, state.Rules(), registry.Lock), reader(ctx, state.Rules(), registry.Election)
+		may := func(class registry.Class, name string) bool {
+			return locks == nil || class == registry.Lock && locks(name) || class == registry.Election && elections(name)
+		}
 		for i := range page {
-			answer.Waits = append(answer.Waits, convert.Waiting(&page[i]))
+			if w := &page[i]; may(w.Class, w.Name) {
+				w.Keeps = slices.DeleteFunc(w.Keeps, func(k registry.Kept) bool { return !may(k.Class, k.Name) })
+				answer.Waits = append(answer.Waits, convert.Waiting(w))
+			}
 		}
 	}
 	return read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.WaitsResponse, error) {

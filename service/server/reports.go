@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
 )
 
@@ -55,6 +56,13 @@ type reportJSON struct {
 func (s *Server) sample(ctx context.Context) (*sampleJSON, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
+	who, err := callerOf(ctx)
+	if err == nil {
+		err = s.permit(who, needs(access.Status))
+	}
+	if err != nil {
+		return nil, err
+	}
 	own, err := s.status(ctx)
 	if err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func (s *Server) getSessions(r *http.Request) (any, error) {
 func (s *Server) getStatus(r *http.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), defaultDeadline)
 	defer cancel()
-	st, err := s.status(ctx)
+	st, err := s.statusFor(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,8 @@ func (s *Server) enterVouched(ctx context.Context, method string, req any) (cont
 		return nil, err
 	}
 	who, _ := callerOf(ctx)
-	return ctx, s.permit(who, needOf(path.Base(method), req))
+	wanted := needOf(path.Base(method), req)
+	return context.WithValue(ctx, needKey{}, wanted), s.permit(who, wanted)
 }
 
 // passedOn reports whether a call came from another server. It goes no further.

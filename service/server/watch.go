@@ -12,6 +12,7 @@ import (
 	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/feed"
 	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
 )
 
 // Watch streams the resources under a prefix. It ends as Observe does when this
@@ -42,6 +43,7 @@ func (s *Server) watch(ctx context.Context, req *api.WatchRequest, send func(*ap
 	defer watch.Close()
 	s.metrics.watching.Add(1)
 	defer s.metrics.watching.Add(-1)
+	told.Readable = func(state *registry.Version) func(string) bool { return reader(ctx, state.Rules(), told.Class) }
 	send = atMost(int(req.GetMost()), &told, send)
 	err = s.sendAll(ctx, &told, send)
 	for err == nil {
@@ -128,6 +130,9 @@ func (s *Server) sendChanged(ctx context.Context, told *feed.Watch, names []stri
 	state, err := s.node.Read(ctx)
 	if err != nil {
 		return err
+	}
+	if told.Reruled(state.Version) {
+		return s.sendAll(ctx, told, send)
 	}
 	if changes := told.Changed(state.Version, names); changes != nil {
 		return send(changes)
