@@ -140,18 +140,8 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 	answer := new(api.ExplainResponse)
 	var hidden error
 	look := func(state node.State) {
-		if hidden = mayRead(ctx, state.Rules(), class, req.GetName()); hidden != nil {
-			return
-		}
-		res, held, past := state.Explain(class, req.GetName(), waiters(req.GetWaiters()))
-		if held {
-			answer.Resource = convert.Resource(&res)
-		}
-		for i := range past {
-			answer.Past = append(answer.Past, convert.Ended(&past[i]))
-		}
-		if g := state.Live().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Live() {
-			answer.Guard = &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm}
+		if hidden = mayRead(ctx, state.Rules(), class, req.GetName()); hidden == nil {
+			explainFrom(state, class, req, answer)
 		}
 	}
 	answer, err := read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ExplainResponse, error) {
@@ -170,6 +160,20 @@ func (s *Server) explain(ctx context.Context, req *api.ExplainRequest) (*api.Exp
 		answer.Guard = guard
 	}
 	return answer, err
+}
+
+// explainFrom fills in what a state has of a resource.
+func explainFrom(state node.State, class registry.Class, req *api.ExplainRequest, answer *api.ExplainResponse) {
+	res, held, past := state.Explain(class, req.GetName(), waiters(req.GetWaiters()))
+	if held {
+		answer.Resource = convert.Resource(&res)
+	}
+	for i := range past {
+		answer.Past = append(answer.Past, convert.Ended(&past[i]))
+	}
+	if g := state.Live().GuardOf(req.GetName()); class == registry.Lock && g != nil && g.Use.Live() {
+		answer.Guard = &api.Guard{Prefix: g.Prefix, Algorithm: g.Use.Algorithm}
+	}
 }
 
 // Waits tells who waits and keeps something meanwhile.
