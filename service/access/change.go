@@ -2,7 +2,6 @@ package access
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -128,7 +127,7 @@ func (e *Edit) validate() error {
 	case PutQuota:
 		return e.Quota.validate()
 	case DropQuota:
-		return e.Quota.key().validate()
+		return e.Quota.validateKey()
 	case SetMode:
 		if e.Mode != Open && e.Mode != Closed {
 			return invalid("mode", e.Mode.String(), "must be open or closed")
@@ -155,49 +154,45 @@ func validateNames(names []string) error {
 // edited returns a copy in which the edits are made. It is not compiled.
 func (s *State) edited(edits []Edit) *State {
 	next := *s
-	// A map is copied before it changes for the first time.
-	var roles, bindings, tokens, quotas bool
+	// What is put by its key, and dropped if it is nil. The last edit of a key counts.
+	roles, bindings, tokens, quotas := map[string]*Role{}, map[string]*Binding{}, map[string]*Token{}, map[string]*Quota{}
 	for i := range edits {
 		switch e := &edits[i]; e.Kind {
 		case PutRole:
-			own(&next.roles, &roles)[e.Role.Name] = e.Role
+			roles[e.Role.key()] = &e.Role
 		case DropRole:
-			delete(own(&next.roles, &roles), e.Role.Name)
+			roles[e.Role.key()] = nil
 		case PutBinding:
-			own(&next.bindings, &bindings)[e.Binding.Who] = e.Binding
+			bindings[e.Binding.key()] = &e.Binding
 		case DropBinding:
-			delete(own(&next.bindings, &bindings), e.Binding.Who)
+			bindings[e.Binding.key()] = nil
 		case PutToken:
-			own(&next.tokens, &tokens)[e.Token.ID] = e.Token
+			tokens[e.Token.key()] = &e.Token
 		case DropToken:
-			delete(own(&next.tokens, &tokens), e.Token.ID)
+			tokens[e.Token.key()] = nil
 		case PutQuota:
-			own(&next.quotas, &quotas)[e.Quota.key()] = e.Quota
+			quotas[e.Quota.key()] = &e.Quota
 		case DropQuota:
-			delete(own(&next.quotas, &quotas), e.Quota.key())
+			quotas[e.Quota.key()] = nil
 		case SetMode:
 			next.mode = e.Mode
 		case SetNames:
 			next.names = e.Names
 		}
 	}
+	next.roles = merged(s.roles, Role.key, roles)
+	next.bindings = merged(s.bindings, Binding.key, bindings)
+	next.tokens = merged(s.tokens, Token.key, tokens)
+	next.quotas = merged(s.quotas, Quota.key, quotas)
 	return &next
-}
-
-// own copies a map once.
-func own[K comparable, V any](m *map[K]V, is *bool) map[K]V {
-	if !*is {
-		*m, *is = maps.Clone(*m), true
-	}
-	return *m
 }
 
 // same reports whether two states say the same.
 func (s *State) same(other *State) bool {
 	return s.mode == other.mode && slices.Equal(s.names, other.names) &&
-		maps.EqualFunc(s.roles, other.roles, Role.equal) &&
-		maps.EqualFunc(s.bindings, other.bindings, func(a, b Binding) bool { return slices.Equal(a.Roles, b.Roles) }) &&
-		maps.Equal(s.tokens, other.tokens) && maps.Equal(s.quotas, other.quotas)
+		slices.EqualFunc(s.roles, other.roles, Role.equal) &&
+		slices.EqualFunc(s.bindings, other.bindings, func(a, b Binding) bool { return a.Who == b.Who && slices.Equal(a.Roles, b.Roles) }) &&
+		slices.Equal(s.tokens, other.tokens) && slices.Equal(s.quotas, other.quotas)
 }
 
 // locksOut reports whether nobody may change access any more in the next state, though
@@ -210,7 +205,7 @@ func (s *State) locksOut(next *State) bool {
 func (s *State) check() error {
 	s.size = len(s.Append(nil))
 	rules := 0
-	for _, r := range s.AllRoles() {
+	for _, r := range s.roles {
 		rules += len(r.Rules)
 	}
 	for _, bound := range []LimitError{
@@ -225,7 +220,7 @@ func (s *State) check() error {
 			return &bound
 		}
 	}
-	for _, b := range s.Bindings() {
+	for _, b := range s.bindings {
 		for _, name := range b.Roles {
 			if _, found := s.Role(name); !found {
 				return invalid("role", name, "no such role, and "+head(b.Who)+" has it; make the role first, or drop the binding")
@@ -252,9 +247,9 @@ func (e *Edit) String() string {
 		return "token " + e.Token.ID + ": removed"
 	case PutQuota:
 		most := e.Quota.Most
-		return fmt.Sprintf("quota of %v: %d sessions, %d claims, %d bytes", e.Quota.key(), most.Sessions, most.Claims, most.Bytes)
+		return fmt.Sprintf("quota of %s: %d sessions, %d claims, %d bytes", e.Quota.of(), most.Sessions, most.Claims, most.Bytes)
 	case DropQuota:
-		return fmt.Sprintf("quota of %v: removed", e.Quota.key())
+		return fmt.Sprintf("quota of %s: removed", e.Quota.of())
 	case SetMode:
 		return "mode: " + e.Mode.String()
 	case SetNames:

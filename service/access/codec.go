@@ -14,10 +14,10 @@ func (s *State) Append(b []byte) []byte {
 	b = append(b, format, byte(s.mode))
 	b = wire.AppendUint(b, s.revision)
 	b = appendTexts(b, s.names)
-	b = appendList(b, s.AllRoles(), appendRole)
-	b = appendList(b, s.Bindings(), appendBinding)
-	b = appendList(b, s.Tokens(), appendToken)
-	return appendList(b, s.Quotas(), appendQuota)
+	b = appendList(b, s.roles, appendRole)
+	b = appendList(b, s.bindings, appendBinding)
+	b = appendList(b, s.tokens, appendToken)
+	return appendList(b, s.quotas, appendQuota)
 }
 
 // ReadState reads what Append wrote. It fails if that is no sound state.

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -30,7 +29,7 @@ func (s *State) compile(before *State) error {
 	c := &compiler{State: s, before: before}
 	s.compiled = compiled{sets: map[string]*Rights{}, own: map[string]*Rights{}, patterns: &tree[group]{}, owners: &tree[Amount]{}, prefixes: &tree[[]Quota]{}}
 	var named []Binding
-	for _, b := range s.Bindings() {
+	for _, b := range s.bindings {
 		switch stem, pattern := strings.CutSuffix(b.Who, "*"); {
 		case b.Who == Everyone:
 			s.compiled.patterns.value.roles = b.Roles
@@ -101,7 +100,7 @@ func (c *compiler) unchanged(roles []Role) bool {
 
 // compileQuotas gives every pattern and prefix what those that enclose it have.
 func (s *State) compileQuotas() {
-	for _, q := range s.Quotas() {
+	for _, q := range s.quotas {
 		switch stem, pattern := strings.CutSuffix(q.Who, "*"); {
 		case q.Who == "":
 			s.compiled.prefixes.at(q.Prefix).value = []Quota{q}
@@ -121,7 +120,10 @@ func (s *State) compileQuotas() {
 
 // union returns the names of two sorted lists, sorted, each once.
 func union(a, b []string) []string {
-	if len(b) == 0 {
+	switch {
+	case len(a) == 0:
+		return b
+	case len(b) == 0:
 		return a
 	}
 	all := slices.Concat(a, b)
@@ -132,7 +134,8 @@ func union(a, b []string) []string {
 // administered reports whether anybody but those who come in through a socket may change
 // access: a principal that a binding names, or some that a pattern stands for.
 func (s *State) administered() bool {
-	for _, who := range slices.Sorted(maps.Keys(s.bindings)) {
+	for _, b := range s.bindings {
+		who := b.Who
 		stem, _ := strings.CutSuffix(who, "*")
 		if who == Everyone {
 			stem = ""

@@ -3,7 +3,6 @@ package access
 import (
 	"cmp"
 	"fmt"
-	"strings"
 )
 
 // Amount is how much somebody has, or may have: sessions, claims (holds and waits), and
@@ -24,44 +23,39 @@ type Quota struct {
 	Most        Amount
 }
 
-// key is what a quota is put and dropped by.
-func (q Quota) key() quotaKey { return quotaKey{q.Who, q.Prefix} }
+// key is what a quota is put and dropped by. Neither part has a 0 in it.
+func (q Quota) key() string { return q.Who + "\x00" + q.Prefix }
 
-type quotaKey struct{ who, prefix string }
-
-func (k quotaKey) compare(other quotaKey) int {
-	return cmp.Or(strings.Compare(k.who, other.who), strings.Compare(k.prefix, other.prefix))
-}
-
-// String names whose quota it is.
-func (k quotaKey) String() string {
-	if k.who == "" {
-		return "prefix " + quoted(k.prefix)
+// of names whose quota it is.
+func (q Quota) of() string {
+	if q.Who == "" {
+		return PrefixQuota(q.Prefix)
 	}
-	return k.who
+	return q.Who
 }
 
-func (k quotaKey) validate() error {
+// validateKey looks at whose quota it is.
+func (q Quota) validateKey() error {
 	switch {
-	case k.who == "" && k.prefix == "":
+	case q.Who == "" && q.Prefix == "":
 		return invalid("quota", "", "must name a principal or a prefix")
-	case k.who != "" && k.prefix != "":
-		return invalid("quota", k.who, "must name a principal or a prefix, not both")
-	case k.who == "":
-		return validateText("prefix", k.prefix, maxName)
+	case q.Who != "" && q.Prefix != "":
+		return invalid("quota", q.Who, "must name a principal or a prefix, not both")
+	case q.Who == "":
+		return validateText("prefix", q.Prefix, maxName)
 	}
-	return validatePattern(k.who)
+	return validatePattern(q.Who)
 }
 
 func (q Quota) validate() error {
-	if err := q.key().validate(); err != nil {
+	if err := q.validateKey(); err != nil {
 		return err
 	}
 	if q.Who == "" && q.Most.Sessions != 0 {
 		return invalid("quota", q.Prefix, "a prefix has no sessions; bound claims or bytes")
 	}
 	if q.Most == (Amount{}) {
-		return invalid("quota", q.key().String(), "must bound sessions, claims or bytes")
+		return invalid("quota", q.of(), "must bound sessions, claims or bytes")
 	}
 	return nil
 }
@@ -106,4 +100,4 @@ func (most Amount) More(who string, have, more Amount) *QuotaError {
 }
 
 // PrefixQuota names the holder of a quota for a prefix, in a QuotaError.
-func PrefixQuota(prefix string) string { return quotaKey{prefix: prefix}.String() }
+func PrefixQuota(prefix string) string { return "prefix " + quoted(prefix) }

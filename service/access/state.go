@@ -1,10 +1,6 @@
 package access
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Bounds of a state.
 const (
@@ -51,10 +47,11 @@ type State struct {
 	mode     Mode
 	revision uint64
 	names    []string
-	roles    map[string]Role
-	bindings map[string]Binding
-	tokens   map[string]Token
-	quotas   map[quotaKey]Quota
+	// Each list is in the order of its keys.
+	roles    []Role
+	bindings []Binding
+	tokens   []Token
+	quotas   []Quota
 	size     int // of the encoding
 
 	compiled compiled
@@ -62,10 +59,7 @@ type State struct {
 
 // New returns the state before the first change, of revision 1.
 func New(mode Mode) *State {
-	s := &State{
-		mode: mode, revision: 1, names: []string{"uri", "cn"},
-		roles: map[string]Role{}, bindings: map[string]Binding{}, tokens: map[string]Token{}, quotas: map[quotaKey]Quota{},
-	}
+	s := &State{mode: mode, revision: 1, names: []string{"uri", "cn"}}
 	s.size = len(s.Append(nil))
 	_ = s.compile(nil) // nothing is in it that could be too large
 	return s
@@ -113,8 +107,7 @@ func (s *State) Role(name string) (Role, bool) {
 	if r, is := fixed(name); is || s == nil {
 		return r, is
 	}
-	r, found := s.roles[name]
-	return r, found
+	return find(s.roles, Role.key, name)
 }
 
 // AllRoles returns the roles that are not fixed, by name.
@@ -122,7 +115,7 @@ func (s *State) AllRoles() []Role {
 	if s == nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Values(s.roles), func(a, b Role) int { return strings.Compare(a.Name, b.Name) })
+	return slices.Clone(s.roles)
 }
 
 // Bindings returns all bindings, by whom they are for.
@@ -130,7 +123,7 @@ func (s *State) Bindings() []Binding {
 	if s == nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Values(s.bindings), func(a, b Binding) int { return strings.Compare(a.Who, b.Who) })
+	return slices.Clone(s.bindings)
 }
 
 // Tokens returns the records of all tokens, by id.
@@ -138,7 +131,7 @@ func (s *State) Tokens() []Token {
 	if s == nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Values(s.tokens), func(a, b Token) int { return strings.Compare(a.ID, b.ID) })
+	return slices.Clone(s.tokens)
 }
 
 // Token returns the record of a token.
@@ -146,8 +139,7 @@ func (s *State) Token(id string) (Token, bool) {
 	if s == nil {
 		return Token{}, false
 	}
-	t, found := s.tokens[id]
-	return t, found
+	return find(s.tokens, Token.key, id)
 }
 
 // Quotas returns all quotas, those of prefixes first.
@@ -155,7 +147,7 @@ func (s *State) Quotas() []Quota {
 	if s == nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Values(s.quotas), func(a, b Quota) int { return a.key().compare(b.key()) })
+	return slices.Clone(s.quotas)
 }
 
 // Most returns what a principal may have. Without rules there are no bounds.
@@ -163,7 +155,7 @@ func (s *State) Most(principal string) Amount {
 	if s.Mode() != Closed || principal == "" || Source(principal) == Local {
 		return Amount{}
 	}
-	if q, found := s.quotas[quotaKey{who: principal}]; found {
+	if q, found := find(s.quotas, Quota.key, Quota{Who: principal}.key()); found {
 		return q.Most.or(DefaultAmount)
 	}
 	n, _ := s.compiled.owners.find(principal)

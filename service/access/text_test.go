@@ -205,3 +205,25 @@ func BenchmarkAllows(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkChange binds one more principal where 65,535 are bound.
+func BenchmarkChange(b *testing.B) {
+	s := New(Closed)
+	for at := 0; at < MaxBindings-1; {
+		c := Change{Force: true}
+		for ; at < MaxBindings-1 && len(c.Edits) < MaxEdits; at++ {
+			c.Edits = append(c.Edits, Edit{Kind: PutBinding, Binding: Binding{fmt.Sprintf("k8s:system:serviceaccount:prod:%05d", at), []string{"viewer"}}})
+		}
+		var err error
+		if s, err = s.Apply(&c); err != nil {
+			b.Fatal(err)
+		}
+	}
+	c := Change{Force: true, Edits: []Edit{{Kind: PutBinding, Binding: Binding{"cert:bob", []string{"admin"}}}}}
+	for b.Loop() {
+		if _, err := s.Apply(&c); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(s.Size()), "B/state")
+}
