@@ -33,6 +33,12 @@
 //	    for one.
 //	I7  a fence is the epoch and, within it, the fence of the machine.
 //	I9  a failed assertion of a machine ends the live part of this server, not the server.
+//	E1  in each epoch a member runs the watch stack of that epoch: a failure detector and an
+//	    election over it. Its frames go over the links.
+//	E2  the member that was elected asks for the next epoch as its coordinator, if it does not
+//	    coordinate and doubts nobody. An election is called when an epoch opens whose
+//	    coordinator takes no part, or whose stack is new; by load, every 30 s.
+//	E3  whom the detector doubts stands in the report (S7). Nothing else comes of it.
 //	S5  when the seat has ended all of it is thrown away, and the server pauses before the
 //	    next, each time longer.
 //	S7  the commands of the seat go with a report on the peers that hold this member up.

@@ -169,6 +169,37 @@ func TestShunnedSeatExpires(t *testing.T) {
 	}
 }
 
+// A failure detector that doubts a member again and again costs it its seat each time. The
+// pauses between its seats bound how many epochs begin because of that (S5).
+func TestAFlappingDetector(t *testing.T) {
+	c := live(t, 3, 84)
+	doubt, life := false, byte(0)
+	seat, epochs, seats := c.servers[3].seat, c.view().Epoch, 1
+	for until := c.now + 70_000*ms; c.now < until; {
+		c.run(50 * ms)
+		doubt = !doubt
+		for _, id := range []uint64{1, 2} {
+			if c.servers[id].seat.report.Doubts = nil; doubt {
+				c.servers[id].seat.report.Doubts = []uint64{3}
+			}
+		}
+		if slices.ContainsFunc(seat.refusals, func(o registry.Outcome) bool { return o.Result.Code == registry.SessionGone }) || c.now > seat.lives && seat.lives != 0 {
+			life++
+			seat = c.newSeat(c.servers[3], life)
+			seats++
+		}
+	}
+	begun := c.view().Epoch - epochs
+	t.Logf("%d epochs, %d seats", begun, seats)
+	// Pauses of 1, 2, 4, 8, 16 and 32 s fit into the time: six seats, which come and go.
+	if begun > 14 || begun < 6 {
+		t.Errorf("%d epochs began in 70 s", begun)
+	}
+	if _, seated := c.seatOf(1); !seated {
+		t.Error("who doubts has lost its seat")
+	}
+}
+
 // The worst is in most complaints; complaints are about pairs, whoever makes them.
 func TestWhoIsShunned(t *testing.T) {
 	members := func(n uint64) map[uint64]view.Seat {
