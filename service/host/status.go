@@ -1,6 +1,7 @@
 package host
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/conclave-io/conclave/algorithm/view"
@@ -20,6 +21,8 @@ type Status struct {
 	Names     int      // that have a machine here, or are waited for
 	Entries   uint64   // grants that clients were told, since the start
 	Messages  uint64   // frames for other members, since the start
+	Busy      int      // of Names, those that clients here hold or wait for
+	All       Counts   // of all prefixes together, since the start
 	Links     []Link
 	// Paused is how long the last epoch took to open here, in ns, and Opened how often one
 	// has.
@@ -80,6 +83,11 @@ func (h *Host) Status() Status {
 		if n.spec != nil {
 			s.Namespaces = append(s.Namespaces, Namespace{n.prefix, n.spec.Name, n.names, *n.counts})
 		}
+	}
+	s.Busy = h.local.length
+	for _, prefix := range slices.Sorted(maps.Keys(h.counts)) {
+		c := h.counts[prefix]
+		s.All.Entries, s.All.Messages, s.All.Others, s.All.Waited = s.All.Entries+c.Entries, s.All.Messages+c.Messages, s.All.Others+c.Others, s.All.Waited+c.Waited
 	}
 	s.Starts, s.StartsFor = slices.Clone(h.starts.latest), h.starts.counts
 	s.Watch = Watch{Doubted: h.doubts(), WatchCounts: h.observed.WatchCounts}

@@ -44,6 +44,16 @@ const (
 	sweepEvery, electEvery = 60e9, 10e9
 )
 
+// Whys are why the leader renews a seat no more, as figures name them: another member complains
+// of it, most others doubt it, or its server has no vote.
+var Whys = [...]string{"complaint", "doubt", "no vote"}
+
+const (
+	whyComplaint = iota
+	whyDoubt
+	whyNoVote
+)
+
 // seats is what a server knows of seats beside the log. It is lost when the server stops;
 // no promise depends on it.
 type seats struct {
@@ -57,6 +67,8 @@ type seats struct {
 	waiting map[uint64]int64             // since when changes of guards have been under way
 	swept   int64                        // when the last epoch began that was asked for to sweep
 	elected int64                        // and to elect
+
+	counts [len(Whys)]uint64 // how often a seat was chosen to be renewed no more
 }
 
 // pause is until when a server has no other seat, and how long that is next time.
@@ -234,8 +246,9 @@ func (r *Replica) shunOutsiders(l *view.Log) {
 		since, known := r.seats.outside[id]
 		if !known {
 			r.seats.outside[id] = r.now
-		} else if of, _ := r.reg.Session(id); r.now-since > 2*of.TTL {
+		} else if of, _ := r.reg.Session(id); r.now-since > 2*of.TTL && !r.seats.shunned[id] {
 			r.seats.shunned[id] = true
+			r.seats.counts[whyNoVote]++
 		}
 	}
 }
@@ -277,8 +290,8 @@ func (r *Replica) freshReports(l *view.Log) map[uint64]Report {
 	return fresh
 }
 
-// worst returns the member to shun first, or 0: the one in most pairs, then whose own
-// report has the older epoch, then one that does not lead, then the one with the higher
+// worst returns the member to shun first, or 0, and counts it: the one in most pairs, then whose
+// own report has the older epoch, then one that does not lead, then the one with the higher
 // id. Without pairs it is the one that most doubt, if they are more than half.
 func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report) uint64 {
 	pairs, doubts := make(map[[2]uint64]bool), make(map[uint64]int)
@@ -302,6 +315,7 @@ func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report)
 		inPairs[pair[1]]++
 	}
 	if len(pairs) > 0 {
+		r.seats.counts[whyComplaint]++
 		return slices.MaxFunc(servers, func(a, b uint64) int {
 			return cmp.Or(
 				cmp.Compare(inPairs[a], inPairs[b]),
@@ -315,6 +329,9 @@ func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report)
 		if 2*doubts[server] > len(servers)-1 && doubts[server] >= doubts[worst] {
 			worst = server
 		}
+	}
+	if worst != 0 {
+		r.seats.counts[whyDoubt]++
 	}
 	return worst
 }

@@ -156,12 +156,15 @@ type Stats struct {
 	// StateBytes is about the size of the state, encoded, and StateLimit where this
 	// server, as the leader, takes nothing more that makes it larger.
 	StateBytes, StateLimit int
+	// Shunned is how often this server, as the leader, chose a seat to be renewed no more,
+	// by Whys.
+	Shunned [len(Whys)]uint64
 }
 
 // Stats returns the present figures, at no more expense than reading them.
 func (r *Replica) Stats() Stats {
 	return Stats{
 		Counts: r.reg.Counts(), Commit: r.core.Commit(), Term: r.term,
-		Pending: r.pending.count, StateBytes: r.reg.Size(), StateLimit: r.cfg.StateLimit,
+		Pending: r.pending.count, StateBytes: r.reg.Size(), StateLimit: r.cfg.StateLimit, Shunned: r.seats.counts,
 	}
 }

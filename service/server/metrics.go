@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -81,6 +82,7 @@ type gauge struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	read func(*snapshot) float64
+	each func(*snapshot, func(label string, value float64)) // in place of read, if there is a label
 }
 
 // snapshot is what the figures are read from.
@@ -120,12 +122,11 @@ func newGauges(s *Server) *gauges {
 	g.gauge("conclave_view_members", "Servers that guard locks by algorithms, as this one knows them.", func(v *snapshot) float64 { return float64(len(v.live.View.Members)) })
 	g.gauge("conclave_seat_remaining_seconds", "What is left of the lease of this server's seat, or 0.", func(v *snapshot) float64 { return time.Duration(v.live.Remaining).Seconds() })
 	g.gauge("conclave_home_sessions", "Sessions that this server keeps for locks that algorithms guard.", func(v *snapshot) float64 { return float64(v.live.Sessions) })
-	g.gauge("conclave_live_names", "Locks that an algorithm guards and that have a machine at this server.", func(v *snapshot) float64 { return float64(v.live.Names) })
 	g.gauge("conclave_view_pause_seconds", "How long the locks that algorithms guard paused at the last change of the epoch, as this server saw it.", func(v *snapshot) float64 { return time.Duration(v.live.Paused).Seconds() })
-	g.counter("conclave_view_changes_total", "Changes of the epoch after which this server let clients have locks again.", func(v *snapshot) float64 { return float64(v.live.Opened) })
 	g.watch()
+	g.labelled()
+	g.counter("conclave_live_wait_seconds_total", "How long all of these grants together took, from when the algorithm was asked.", func(v *snapshot) float64 { return time.Duration(v.live.All.Waited).Seconds() })
 	g.counter("conclave_live_entries_total", "Grants of locks that algorithms guard, to clients of this server.", func(v *snapshot) float64 { return float64(v.live.Entries) })
-	g.counter("conclave_live_messages_total", "Messages of algorithms that this server sent to others.", func(v *snapshot) float64 { return float64(v.live.Messages) })
 	g.gauge("conclave_peers_connected", "Other servers that this one has a connection to.", func(v *snapshot) float64 { return float64(len(v.server.node.Connected())) })
 	return g
 }
@@ -138,6 +139,39 @@ func (g *gauges) watch() {
 	g.counter("conclave_watch_trusts_total", "How often it took a suspicion or a failure back.", func(v *snapshot) float64 { return float64(v.live.Watch.Trusts) })
 	g.counter("conclave_watch_elections_total", "Results of elections in the view that this server has heard.", func(v *snapshot) float64 { return float64(v.live.Watch.Elections) })
 	g.counter("conclave_watch_messages_total", "Messages of detector and election that this server sent to others.", func(v *snapshot) float64 { return float64(v.live.Watch.Messages) })
+}
+
+// labelled adds the figures that have a label each.
+func (g *gauges) labelled() {
+	add := func(name, label, help string, kind prometheus.ValueType, each func(*snapshot, func(string, float64))) {
+		g.all = append(g.all, gauge{desc: prometheus.NewDesc(name, help, []string{label}, nil), kind: kind, each: each})
+	}
+	add("conclave_view_changes_total", "reason", "Epochs that began at this server, by what changed; one with two reasons counts twice.", prometheus.CounterValue, func(v *snapshot, emit func(string, float64)) {
+		for i, reason := range host.Reasons {
+			emit(reason, float64(v.live.StartsFor[i]))
+		}
+	})
+	add("conclave_live_messages_total", "class", "Messages that this server sent to others for locks that algorithms guard: those that the costs of an algorithm count, others of it, those of the watch stack, and those of the view.", prometheus.CounterValue, func(v *snapshot, emit func(string, float64)) {
+		l := &v.live
+		emit("protocol", float64(l.All.Messages))
+		emit("other", float64(l.All.Others))
+		emit("watch", float64(l.Watch.Messages))
+		emit("view", float64(l.Messages-l.All.Messages-l.All.Others-l.Watch.Messages))
+	})
+	add("conclave_live_names", "state", "Locks that an algorithm guards and that have a machine at this server: busy if its clients hold or wait for them.", prometheus.GaugeValue, func(v *snapshot, emit func(string, float64)) {
+		emit("busy", float64(v.live.Busy))
+		emit("idle", float64(v.live.Names-v.live.Busy))
+	})
+	add("conclave_link_unacked", "peer", "Messages for another server that it has not acknowledged.", prometheus.GaugeValue, func(v *snapshot, emit func(string, float64)) {
+		for _, l := range v.live.Links {
+			emit(strconv.FormatUint(l.Server, 10), float64(l.Unacked))
+		}
+	})
+	add("conclave_shunned_total", "why", "How often this server, as the leader, chose a seat to be renewed no more.", prometheus.CounterValue, func(v *snapshot, emit func(string, float64)) {
+		for i, why := range replica.Whys {
+			emit(why, float64(v.Shunned[i]))
+		}
+	})
 }
 
 // stalled is how long something has not ended that has to do with the disk, or not.
@@ -156,11 +190,11 @@ func truth(b bool) float64 {
 }
 
 func (g *gauges) counter(name, help string, read func(*snapshot) float64) {
-	g.all = append(g.all, gauge{prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, read})
+	g.all = append(g.all, gauge{desc: prometheus.NewDesc(name, help, nil, nil), kind: prometheus.CounterValue, read: read})
 }
 
 func (g *gauges) gauge(name, help string, read func(*snapshot) float64) {
-	g.all = append(g.all, gauge{prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, read})
+	g.all = append(g.all, gauge{desc: prometheus.NewDesc(name, help, nil, nil), kind: prometheus.GaugeValue, read: read})
 }
 
 // Describe implements prometheus.Collector.
@@ -176,7 +210,13 @@ func (g *gauges) Collect(values chan<- prometheus.Metric) {
 	figures := g.server.node.Metrics()
 	v := snapshot{server: g.server, node: figures, Stats: figures.Stats(), live: g.server.node.Live()}
 	for _, one := range g.all {
-		values <- prometheus.MustNewConstMetric(one.desc, one.kind, one.read(&v))
+		if one.each == nil {
+			values <- prometheus.MustNewConstMetric(one.desc, one.kind, one.read(&v))
+			continue
+		}
+		one.each(&v, func(label string, value float64) {
+			values <- prometheus.MustNewConstMetric(one.desc, one.kind, value, label)
+		})
 	}
 }
 
