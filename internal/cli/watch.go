@@ -25,8 +25,12 @@ changes: who holds it, who is asked to leave, how many wait. With --elections, t
 same for elections. What changes faster than it can be printed is merged into the
 newest state. Ends with Ctrl-C, or when nobody reads any more.
 
+Locks that an algorithm guards are looked at once a second, and each epoch of the servers that
+do has a line, with the reason why it began.
+
 With --json each line is an object with "at" (when it was seen), "name", and "held",
-which is as in the output of conclave locks, and absent when nobody holds.`,
+which is as in the output of conclave locks, and absent when nobody holds; or with "at", "epoch"
+and "why".`,
 		Example: `  conclave watch
   conclave watch reports/ --json
   conclave watch --elections`,
@@ -34,11 +38,7 @@ which is as in the output of conclave locks, and absent when nobody holds.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := strings.Join(args, "")
 			return a.follow(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				changes, err := of.watch(ctx, client, prefix)
-				if err != nil {
-					return err
-				}
-				return a.printChanges(of, changes)
+				return a.watch(ctx, client, of, prefix)
 			})
 		},
 	}
@@ -46,6 +46,20 @@ which is as in the output of conclave locks, and absent when nobody holds.`,
 	a.addJSON(cmd)
 	cmd.Flags().Lookup("json").Usage = "print an object of JSON on a line for each change"
 	return cmd
+}
+
+func (a *app) watch(ctx context.Context, client *conclave.Client, of resourceKind, prefix string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changes, err := of.watch(ctx, client, prefix)
+	if err != nil {
+		return err
+	}
+	var live <-chan look
+	if !of.election {
+		live = looks(ctx, client, prefix)
+	}
+	return a.printChanges(of, changes, live)
 }
 
 func (k resourceKind) watch(ctx context.Context, client *conclave.Client, prefix string) (<-chan conclave.Changes, error) {
@@ -86,22 +100,42 @@ type changeView struct {
 	Held *resourceView `json:"held,omitempty"`
 }
 
-func (a *app) printChanges(of resourceKind, changes <-chan conclave.Changes) error {
-	news := newNews()
-	for c := range changes {
-		if c.Reset && news.begun {
-			a.say("the server that was watched is gone; going on with another")
-		}
-		for _, r := range news.take(c) {
-			at := time.Now()
-			view := changeView{At: at, Name: r.Name}
-			if len(r.Holders) > 0 {
-				held := resourceJSON(&r)
-				view.Held = &held
+func (a *app) printChanges(of resourceKind, changes <-chan conclave.Changes, live <-chan look) error {
+	agreed, guarded := newNews(), liveNews{locks: newNews()}
+	for {
+		var fresh []conclave.Resource
+		select {
+		case c, more := <-changes:
+			if !more {
+				return nil
 			}
-			if err := a.line(view, at.Format(time.TimeOnly)+"  "+of.sentence(r)); err != nil {
+			if c.Reset && agreed.begun {
+				a.say("the server that was watched is gone; going on with another")
+			}
+			fresh = agreed.take(c)
+		case l := <-live:
+			if err := a.printStarts(guarded.starts(l)); err != nil {
 				return err
 			}
+			fresh = guarded.locks.take(conclave.Changes{Resources: l.locks, Reset: true})
+		}
+		if err := a.printResources(of, fresh); err != nil {
+			return err
+		}
+	}
+}
+
+// printResources prints a line for each lock, or election.
+func (a *app) printResources(of resourceKind, fresh []conclave.Resource) error {
+	for _, r := range fresh {
+		at := time.Now()
+		view := changeView{At: at, Name: r.Name}
+		if len(r.Holders) > 0 {
+			held := resourceJSON(&r)
+			view.Held = &held
+		}
+		if err := a.line(view, at.Format(time.TimeOnly)+"  "+of.sentence(r)); err != nil {
+			return err
 		}
 	}
 	return nil

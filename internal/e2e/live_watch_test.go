@@ -36,6 +36,16 @@ func TestAnElectedCoordinator(t *testing.T) {
 		}
 	}
 	until(t, "server 3 coordinates", elected(3, 3))
+	text := attend(t, c.Addresses()[0], "watch", "a/")
+	held, err := client.Lock(within(t), "a/y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text.await(t, "a/y: held by process ")
+	if err := held.Unlock(within(t)); err != nil {
+		t.Error(err)
+	}
+	text.await(t, "a/y: free")
 	all := newEntries()
 	enter := func() {
 		l, err := client.Lock(within(t), "a/x")
@@ -53,6 +63,8 @@ func TestAnElectedCoordinator(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "server 2 coordinates when server 3 has crashed", elected(2, 2))
+	text.await(t, "begins: the seat of server 3 has ended")
+	text.await(t, "begins: server 2 was elected")
 	enter()
 	if err := c.Restart(3); err != nil {
 		t.Fatal(err)

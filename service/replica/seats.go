@@ -324,16 +324,22 @@ func (r *Replica) worst(members map[uint64]view.Seat, reports map[uint64]Report)
 				cmp.Compare(a, b))
 		})
 	}
-	worst := uint64(0)
-	for _, server := range servers {
-		if 2*doubts[server] > len(servers)-1 && doubts[server] >= doubts[worst] {
-			worst = server
-		}
-	}
+	worst := mostDoubted(servers, doubts)
 	if worst != 0 {
 		r.seats.counts[whyDoubt]++
 	}
 	return worst
+}
+
+// mostDoubted returns the one of the servers that most of the others doubt, if they are more
+// than half, or 0.
+func mostDoubted(servers []uint64, doubts map[uint64]int) (most uint64) {
+	for _, server := range servers {
+		if 2*doubts[server] > len(servers)-1 && doubts[server] >= doubts[most] {
+			most = server
+		}
+	}
+	return most
 }
 
 func compareBools(a, b bool) int {

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/conclave-io/conclave"
+)
+
+// lookEvery is how often a watch asks for what no stream tells: locks that algorithms guard,
+// and epochs.
+const lookEvery = time.Second
+
+// look is what the servers that guard locks by algorithms said.
+type look struct {
+	locks  []conclave.Resource // that algorithms guard
+	starts []conclave.ViewStart
+}
+
+// looks asks again and again until ctx ends. When nobody can tell it waits for the next time.
+func looks(ctx context.Context, client *conclave.Client, prefix string) <-chan look {
+	out := make(chan look)
+	go func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			if l, ok := lookOnce(ctx, client, prefix); ok {
+				select {
+				case out <- l:
+				case <-ctx.Done():
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+func lookOnce(ctx context.Context, client *conclave.Client, prefix string) (l look, ok bool) {
+	v, err := client.Homes(ctx)
+	if err != nil {
+		return look{}, false
+	}
+	l.starts = startsOf(&v)
+	if len(v.Guards) > 0 {
+		if l.locks, err = client.List(ctx, prefix); err != nil {
+			return look{}, false
+		}
+	}
+	l.locks = slices.DeleteFunc(l.locks, func(r conclave.Resource) bool { return r.Guard == "" })
+	return l, true
+}
+
+type startView struct {
+	At    time.Time `json:"at"`
+	Epoch uint64    `json:"epoch"`
+	Why   string    `json:"why"`
+}
+
+// liveNews tells what is new from one look to the next. Epochs that had begun before the
+// first look are none.
+type liveNews struct {
+	locks *news
+	begun bool
+	epoch uint64
+}
+
+// starts returns those that were not returned before.
+func (n *liveNews) starts(l look) (fresh []conclave.ViewStart) {
+	for _, s := range l.starts {
+		if s.Epoch > n.epoch {
+			n.epoch = s.Epoch
+			fresh = append(fresh, s)
+		}
+	}
+	if !n.begun {
+		n.begun, fresh = true, nil
+	}
+	return fresh
+}
+
+// printStarts prints a line for each epoch.
+func (a *app) printStarts(starts []conclave.ViewStart) error {
+	for _, s := range starts {
+		if err := a.line(startView{s.At, s.Epoch, s.Why}, fmt.Sprintf("%s  epoch %d begins: %s", s.At.Local().Format(time.TimeOnly), s.Epoch, shown(s.Why))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
