@@ -26,6 +26,8 @@ type Mutant struct {
 	Live bool
 	// Access: plans in which rules change find it, and no others.
 	Access bool
+	// Written: a plan that was written for it finds it. Seeds seldom do.
+	Written bool
 	// Harmless is a mistake that nobody can see by itself.
 	Harmless bool
 }

@@ -158,6 +158,16 @@ var hostMutants = []Mutant{
 		}},
 	},
 	{
+		Name: "heir-closes-early",
+		Why:  "A member that has set a home aside closes its seat before it knows whether it is the heir.",
+		Live: true, Written: true,
+		Edits: []Edit{{
+			"service/host/leave.go", "	case h.inherits():\n", "",
+		}, {
+			"service/host/member.go", "&& !h.inherits()", "",
+		}},
+	},
+	{
 		Name: "home-kept-over-seats",
 		Why:  "The sessions of clients, and what they hold, outlive the seat.",
 		Live: true,
