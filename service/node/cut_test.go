@@ -3,6 +3,7 @@ package node
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/service/registry"
@@ -29,11 +30,16 @@ func TestCutsUnderLoad(t *testing.T) {
 		for id := range uint64(3) {
 			x := c.tenant(id + 1)
 			all.Go(func() {
+				renewed := time.Now()
 				for {
 					select {
 					case <-stop:
 						return
 					default:
+					}
+					if time.Since(renewed) > 100*time.Millisecond { // do renews only while it waits
+						renewed = time.Now()
+						x.renew()
 					}
 					hold, _ := x.lock(name + "/lock")
 					x.release(hold)
