@@ -30,8 +30,8 @@ func newTop(a *app) *cobra.Command {
 		Long: `Show the cluster in the terminal, anew in each --interval: the servers with role and
 lag (entries of the log that are committed and not yet on their disk), totals,
 grants and log entries per second, the prefixes that algorithms guard with entries per
-second and messages per entry, and the locks with the longest queues, with
-holder, age of the hold and fence. With --elections, elections instead of locks.
+second, messages per entry and the hand-off, which is the mean time from asking the algorithm to
+the entry, and the locks with the longest queues, with holder, age of the hold and fence. With --elections, elections instead of locks.
 
 q quits. With --once one screen is printed, wherever the output goes; the rates are
 those of one --interval.`,
