@@ -133,9 +133,10 @@ long-model: go-version ## the registry beside its naive twin, 100,000 steps
 	$(PART) -part model -title "Registry against its model" $(GO) test -count 1 -timeout 1h ./service/registry -run TestModel -steps 100000
 
 .PHONY: long-vopr
-long-vopr: go-version ## 24 simulated hours of the server under catastrophe, and 24 of algorithms that guard locks
+long-vopr: go-version ## 24 simulated hours of the server under catastrophe, 24 of algorithms that guard locks, and 8 of rules that change
 	$(PART) -part vopr -title "The server under catastrophe" $(GO) run ./internal/vopr/run -hours 24
 	$(PART) -part vopr-live -title "Algorithms on the servers under catastrophe" $(GO) run ./internal/vopr/run -live -hours 24
+	$(PART) -part vopr-access -title "Rules that change under catastrophe" $(GO) run ./internal/vopr/run -access -hours 8
 	$(GO) test -count 1 ./internal/vopr -run TestReport -update
 
 .PHONY: long-lease

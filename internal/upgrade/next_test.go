@@ -53,7 +53,7 @@ func (c *Command) future() bool {
 }}}
 `,
 	}, {
-		File: "service/registry/registry.go", Old: "\tr.level, r.stay = c.To, c.Stay\n",
+		File: "service/registry/administer.go", Old: "\tr.level, r.stay = c.To, c.Stay\n",
 		New: "\tr.level, r.stay, r.future = c.To, c.Stay, 0\n",
 	}, {
 		File: "service/registry/registry.go", Old: "func (r *Registry) apply(term uint64, c *Command, fx *Effects) {\n",
