@@ -166,6 +166,8 @@ func (p *replay) step(at int, s *Step) {
 		p.turn("wait 1")
 	case "deliver", "duplicate", "drop":
 		p.deliver(at, s)
+	default: // nobody notices it
+		p.turn("wait 1")
 	}
 	p.took(at, s)
 }
@@ -261,11 +263,12 @@ func (p *replay) name(m *process.Message) string {
 
 func (p *replay) tell(at int, s *Step) {
 	news, peer, to := s.News.String(), p.label(s.Peer), p.label(s.Process)
-	item := news + ": " + peer + ", to: " + to
+	turn, item := news+" "+peer+" to "+to, news+": "+peer+", to: "+to
 	if s.News == process.Elected {
+		turn += fmt.Sprintf(" round %d", s.Term.Round())
 		item += fmt.Sprintf(", round: %d", s.Term.Round())
 	}
-	p.command(at, news+" "+peer+" to "+to, item)
+	p.command(at, turn, item)
 }
 
 // turn is a step that is no command.

@@ -89,7 +89,7 @@
 //	lose REQ 1>2         it is lost
 //	fire retry 2         the timer of 2 runs out; about 3: that which is about 3; layer 0
 //	acquire 1            a command: also cancel, release, campaign, resign, leave and record
-//	suspect 3 to 1       1 is told of 3: also trust, fail, rejoin, neighbor and elected
+//	suspect 3 to 1       1 is told of 3: also trust, fail, rejoin, neighbor and elected (round 2)
 //	propose 7 by 1       a command with a value: also load, and vote yes or no
 //	wait 5               so much time passes
 //

@@ -194,6 +194,9 @@ func (w *words) command(verb string, m *sim.Command) {
 			w.complain()
 		}
 		m.Process = w.label(w.next())
+		if verb == "elected" && w.after("round") {
+			m.Term = process.MakeTerm(uint64(min(w.number(1), maxRound)), m.Peer)
+		}
 	case slices.Contains(valueVerbs, verb):
 		value, err := strconv.ParseInt(first, 10, 64)
 		if verb == "vote" {
@@ -241,7 +244,11 @@ func (s *Scenario) TurnText(t *sim.Turn) string {
 	verb := m.Kind.String()
 	switch {
 	case verb == "elected" || slices.Contains(peerVerbs, verb):
-		return verb + " " + c.Text(m.Peer) + " to " + c.Text(m.Process)
+		text := verb + " " + c.Text(m.Peer) + " to " + c.Text(m.Process)
+		if round := m.Term.Round(); round > 0 {
+			text += fmt.Sprintf(" round %d", round)
+		}
+		return text
 	case slices.Contains(valueVerbs, verb):
 		return fmt.Sprintf("%s %d by %s", verb, m.Value, c.Text(m.Process))
 	}
