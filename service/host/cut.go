@@ -208,6 +208,9 @@ func (h *Host) onCut(from process.ID, f *frame) error {
 	}
 	prefix := string(f.name)
 	if m.Type == cutMarker && !slices.ContainsFunc(r.open, func(x recording) bool { return x.asker == m.Subject && x.number == m.Seq }) {
+		if m.Subject == process.None || m.Subject == h.member.Rank() {
+			return fmt.Errorf("host: a marker of cut %d that rank %d has not asked for", m.Seq, m.Subject)
+		}
 		h.takeCensus(prefix)
 	}
 	h.record(&process.Event{Kind: process.Deliver, Message: m}, prefix)

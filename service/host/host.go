@@ -185,12 +185,12 @@ func (h *Host) finish() {
 	}
 }
 
-// guard notes a failed assertion: it ends the live part of this server (I9). It is to be
-// deferred.
+// guard notes a failed assertion, or that a machine could not go on with what a member has
+// sent: it ends the live part of this server (I9). It is to be deferred.
 func (h *Host) guard() {
 	switch v := recover().(type) {
 	case nil:
-	case process.Violation:
+	case error: // a process.Violation, or an error of the runtime
 		h.output = Output{Err: v}
 	default:
 		panic(v)

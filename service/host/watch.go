@@ -157,6 +157,10 @@ func (h *Host) note(e *process.Effect) {
 	w, counts := &h.watch, &h.observed.WatchCounts
 	at, doubted := slices.BinarySearch(w.doubted, e.Peer)
 	switch e.Kind {
+	case process.EffectElect, process.EffectSuspect, process.EffectFail:
+		process.Assert(0 <= e.Peer && int(e.Peer) < len(h.member.Members), "a layer of a watch stack names a member")
+	}
+	switch e.Kind {
 	case process.EffectElect:
 		counts.Elections++
 		w.leader = e.Peer
