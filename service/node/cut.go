@@ -23,21 +23,26 @@ func (n *Node) Cut(ctx context.Context, prefix string) (*host.Cut, error) {
 	l := n.live
 	select {
 	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	for range cutTries {
-		cut, err := l.cut(ctx, prefix)
-		if !errors.Is(err, host.ErrEpochOver) {
+		cut, ended, err := l.cut(ctx, prefix)
+		switch {
+		case ended != nil: // nobody waits for it any more, but it is under way until then
+			go func() { <-ended; <-l.turn }()
+			return nil, err
+		case !errors.Is(err, host.ErrEpochOver):
+			<-l.turn
 			return cut, err
 		}
 	}
+	<-l.turn
 	return nil, ErrCutAborted
 }
 
-// cut is one try.
-func (l *live) cut(ctx context.Context, prefix string) (*host.Cut, error) {
+// cut is one try. If ctx is done before it has ended, it returns what tells when it has.
+func (l *live) cut(ctx context.Context, prefix string) (*host.Cut, <-chan host.CutEnd, error) {
 	ended := make(chan host.CutEnd, 1)
 	var number uint64
 	err := ErrStopped
@@ -47,19 +52,16 @@ func (l *live) cut(ctx context.Context, prefix string) (*host.Cut, error) {
 		}
 	})
 	if errors.Is(err, ErrStopped) {
-		return nil, err
+		return nil, nil, err
 	}
 	if err != nil {
-		return nil, ErrNotMember
+		return nil, nil, ErrNotMember
 	}
 	select {
 	case end := <-ended:
-		return end.Cut, end.Err
+		return end.Cut, nil, end.Err
 	case <-ctx.Done():
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.cuts, number)
-		return nil, ctx.Err()
+		return nil, ended, ctx.Err()
 	}
 }
 

@@ -1,11 +1,13 @@
 package node
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/host"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -71,5 +73,29 @@ func TestCutsUnderLoad(t *testing.T) {
 	t.Logf("%d cuts with %d locks and %d messages on their way", cuts, locks, moving)
 	if locks < 2*cuts || moving == 0 {
 		t.Errorf("%d cuts have %d locks and %d messages: they do not test much", cuts, locks, moving)
+	}
+}
+
+// TestOneCutAtATime: while a member does not answer, those who ask for cuts and do not wait
+// let no second one begin. They would pile up at all members.
+func TestOneCutAtATime(t *testing.T) {
+	t.Parallel()
+	c := liveCluster(t, 3)
+	c.guard("a/", view.Use{Algorithm: "suzuki-kasami"})
+	c.members(3)
+	stands := c.nodes[2].live
+	stands.mu.Lock()
+	for range 20 {
+		ctx, cancel := context.WithTimeout(c.ctx, 5*time.Millisecond)
+		if cut, err := c.nodes[1].Cut(ctx, "a/"); err == nil {
+			t.Errorf("a member stands still, and there is %+v", cut)
+		}
+		cancel()
+	}
+	var number uint64
+	c.nodes[1].live.with(func(h *host.Host, now int64) { number, _ = h.Cut(now, "a/") })
+	stands.mu.Unlock()
+	if number != 2 {
+		t.Errorf("%d cuts were begun while the first was under way", number-2)
 	}
 }
