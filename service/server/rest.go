@@ -181,7 +181,7 @@ func codeOf(err error) api.Code {
 		return api.Code_CODE_UNAUTHENTICATED
 	case codes.PermissionDenied:
 		return api.Code_CODE_DENIED
-	case codes.Unavailable, codes.FailedPrecondition, codes.Canceled, codes.DeadlineExceeded:
+	case codes.Unavailable, codes.FailedPrecondition, codes.Aborted, codes.Canceled, codes.DeadlineExceeded:
 		return api.Code_CODE_UNAVAILABLE
 	}
 	return api.Code_CODE_INTERNAL
