@@ -17,7 +17,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/stream"
 )
 
 // admit finds out who makes a call that clients make here. A bearer counts before a
@@ -133,6 +135,23 @@ func (s *Server) guard(mux *router) http.Handler {
 func (s *Server) rules() *access.State { return s.node.Rules() }
 
 type needKey struct{}
+
+// refusedAtHome returns the refusal of a request that the rules do not let its caller make
+// of a lock that an algorithm guards, or nil. No entry decides there: a change of the rules
+// counts at a server once that has applied it.
+func (s *Server) refusedAtHome(who caller, req *api.Request) *api.Reply {
+	var err error
+	switch op := req.GetOp().(type) {
+	case *api.Request_Acquire:
+		err = denied(s.rules(), who, access.Hold, access.Lock, op.Acquire.GetName())
+	case *api.Request_Revoke:
+		err = denied(s.rules(), who, access.Revoke, access.Lock, op.Revoke.GetName())
+	}
+	if err == nil {
+		return nil
+	}
+	return stream.Refusal(req, codeOf(err), reason(err))
+}
 
 // recheck reports why a caller may not read what it has read: the rules may have changed
 // since it was let in. A read is linearizable only if it goes by the rules that hold then.

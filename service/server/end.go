@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
@@ -39,7 +40,10 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 		Op: registry.OpEnd, Session: registry.SessionID(req.GetId()), Value: req.GetReason(), Origin: who.Origin(),
 	}
 	command.Origin.Request = requestOf(ctx, who)
-	if req.GetHome() {
+	if req.GetHome() { // no entry decides it
+		if err := s.permit(who, needs(access.EndSession)); err != nil {
+			return nil, err
+		}
 		return s.endSessionHere(&command)
 	}
 	ctx, cancel := deadlineFor(ctx, false)

@@ -64,10 +64,17 @@ func (s *Server) turnAway(frames attachStream) error {
 
 // divert takes those requests out of a frame that ask for locks back which algorithms
 // guard: whoever is the home of a holder has to hear of it, whether this server leads or
-// not. They are answered by a refusal or its opposite, when all homes have been asked.
+// not. They are answered by a refusal or its opposite, when all homes have been asked. On the
+// stream of a home it also takes out what the rules refuse.
 func (s *Server) divert(ctx context.Context, frame *api.ClientFrame, out *outbox) {
 	kept := frame.Requests[:0]
 	for _, req := range frame.Requests {
+		if out.home {
+			if refusal := s.refusedAtHome(out.sessions.caller, req); refusal != nil {
+				out.refuse([]*api.Reply{refusal})
+				continue
+			}
+		}
 		if req.GetRevoke() == nil || !s.revokesLive(ctx, req) {
 			kept = append(kept, req)
 			continue
@@ -92,6 +99,9 @@ func (s *Server) revokesLive(ctx context.Context, req *api.Request) (live bool) 
 // revokeLive asks those to leave who hold a lock at any home (H9).
 func (s *Server) revokeLive(ctx context.Context, who caller, req *api.Request) *api.Reply {
 	command, _ := who.Command(req) // it was looked at before
+	if refusal := s.refusedAtHome(who, req); refusal != nil {
+		return refusal
+	}
 	if passedOn(ctx) {
 		return s.revokeHere(req, command)
 	}

@@ -61,13 +61,16 @@ func (s *Server) passToHome(ctx context.Context, req *api.Request) (*api.Reply, 
 
 // doAsHome carries out a request in a session that this server keeps by itself.
 func (s *Server) doAsHome(ctx context.Context, req *api.Request) (*api.Reply, error) {
+	who, _ := callerOf(ctx)
+	if refusal := s.refusedAtHome(who, req); refusal != nil {
+		return refusal, nil
+	}
 	c := newCall()
 	conn, err := s.node.ConnectHome(c)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	who, _ := callerOf(ctx)
 	command, _ := who.Command(req) // it was looked at before
 	if err := conn.Submit(ctx, []registry.Command{command}); err != nil {
 		return nil, err
