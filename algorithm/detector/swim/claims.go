@@ -12,6 +12,9 @@ func check(c *process.Config) error {
 	if wait >= period {
 		return fmt.Errorf("process: swim-wait is %d, it must be less than swim-period, which is %d", wait, period)
 	}
+	if s := suspicionPeriods(c); float64(s)*float64(period)*float64(c.D()) > 1<<62 {
+		return fmt.Errorf("process: swim-suspicion is %d: with swim-period=%d that is over a hundred years; take a smaller one", s, period)
+	}
 	return nil
 }
 
