@@ -12,6 +12,7 @@ import (
 
 	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -95,17 +96,19 @@ func answerCheck(check *api.CheckAccess) (func(*access.State, caller, *api.Acces
 			return nil, err
 		}
 	}
-	if verb.OnNames() {
-		if problem := registry.ValidateName(check.GetName()); problem != "" {
-			return nil, errors.New(problem)
-		}
+	class, problem := convert.Class(check.GetClass())
+	if verb.OnNames() && problem == "" {
+		problem = registry.ValidateName(check.GetName())
+	}
+	if problem != "" {
+		return nil, errors.New(problem)
 	}
 	return func(rules *access.State, who caller, answer *api.AccessResponse) {
 		principal := check.GetPrincipal()
 		if principal == "" {
 			principal = who.Principal
 		}
-		why := rules.Explain(principal, verb, access.Class(check.GetClass()), check.GetName())
+		why := rules.Explain(principal, verb, access.Class(class), check.GetName())
 		answer.Roles, answer.Allowed, answer.Why = rules.Roles(principal), why.Allowed, why.String()
 	}, nil
 }
