@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,9 @@ const (
 	socketName = "admin.sock"
 	// longestSocket is how many bytes the path of a socket may have on all systems.
 	longestSocket = 100
+	// longestPlace is how many the path of its directory may have: a socket is made in one
+	// below, with up to 14 bytes more.
+	longestPlace = longestSocket - 1 - len(socketName)
 )
 
 // socketPath is where the admin socket is, or "" if there is none.
@@ -31,6 +35,9 @@ func (c Config) socketPath() string {
 func (c Config) checkSocket() error {
 	if n := len(c.AdminSocket); n > longestSocket {
 		return fmt.Errorf("admin-socket: %.40q...: %d bytes: must have at most %d", c.AdminSocket, n, longestSocket)
+	}
+	if n := len(filepath.Dir(c.AdminSocket)); n > longestPlace {
+		return fmt.Errorf("admin-socket: %.40q...: its directory has %d bytes: must have at most %d", c.AdminSocket, n, longestPlace)
 	}
 	return nil
 }
@@ -49,15 +56,45 @@ func (c Config) listenAdmin() (net.Listener, error) {
 	if err := clearSocket(path); err != nil {
 		return nil, fmt.Errorf("admin-socket: %w", err)
 	}
-	l, err := net.Listen("unix", path)
+	l, err := bind(path)
 	if err != nil {
 		return nil, fmt.Errorf("admin-socket: %w", err)
 	}
-	// Until then whoever the umask lets in may connect; the door looks at who it is.
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("admin-socket: %w", err), l.Close())
-	}
 	return l, nil
+}
+
+// bind listens on a socket that nobody else can open at any time, also where the door cannot
+// ask who it is: it gets its mode in a directory of its own, and then its place.
+func bind(path string) (net.Listener, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	made := filepath.Join(dir, "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	if err := cmp.Or(os.Chmod(made, 0o600), os.Rename(made, path)); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &placed{l, path}, nil
+}
+
+// placed is a socket that was moved to a path, and is removed from there with it.
+type placed struct {
+	*net.UnixListener
+	path string
+}
+
+func (p *placed) Close() error {
+	err := p.UnixListener.Close()
+	if err == nil {
+		err = os.Remove(p.path)
+	}
+	return err
 }
 
 // clearSocket removes the socket of a server that was killed. What is not a socket, or
