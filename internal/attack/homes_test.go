@@ -11,7 +11,7 @@ import (
 
 func init() {
 	attacks = append(attacks, attack{
-		number: 40, what: "hold, revoke and end a session at the home of locks that algorithms guard, without the verb", expected: "DENIED; same", apart: true, run: homesWithoutVerb,
+		number: 41, what: "hold, revoke and end a session at the home of locks that algorithms guard, without the verb", expected: "DENIED; same", apart: true, run: homesWithoutVerb,
 	})
 }
 

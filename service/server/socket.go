@@ -16,9 +16,6 @@ const (
 	socketName = "admin.sock"
 	// longestSocket is how many bytes the path of a socket may have on all systems.
 	longestSocket = 100
-	// longestPlace is how many the path of its directory may have: a socket is made in one
-	// below, with up to 14 bytes more.
-	longestPlace = longestSocket - 1 - len(socketName)
 )
 
 // socketPath is where the admin socket is, or "" if there is none.
@@ -35,9 +32,6 @@ func (c Config) socketPath() string {
 func (c Config) checkSocket() error {
 	if n := len(c.AdminSocket); n > longestSocket {
 		return fmt.Errorf("admin-socket: %.40q...: %d bytes: must have at most %d", c.AdminSocket, n, longestSocket)
-	}
-	if n := len(filepath.Dir(c.AdminSocket)); n > longestPlace {
-		return fmt.Errorf("admin-socket: %.40q...: its directory has %d bytes: must have at most %d", c.AdminSocket, n, longestPlace)
 	}
 	return nil
 }
@@ -66,12 +60,14 @@ func (c Config) listenAdmin() (net.Listener, error) {
 // bind listens on a socket that nobody else can open at any time, also where the door cannot
 // ask who it is: it gets its mode in a directory of its own, and then its place.
 func bind(path string) (net.Listener, error) {
-	dir, err := os.MkdirTemp(filepath.Dir(path), ".")
-	if err != nil {
+	dir := path + ".tmp"
+	made := filepath.Join(dir, "s")
+	remove := func() { _, _ = os.Remove(made), os.Remove(dir) }
+	remove() // what a server has left that was killed here
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	made := filepath.Join(dir, "s")
+	defer remove()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
 	if err != nil {
 		return nil, err

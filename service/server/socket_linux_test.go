@@ -107,11 +107,10 @@ func TestWhereTheAdminSocketIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, says := range map[string]string{
-		left:                           "another process listens on it",
-		file:                           "is not a socket",
-		filepath.Join(dir, "n/n"):      "no such file",
-		strings.Repeat("x", 101):       "101 bytes: must have at most 100",
-		strings.Repeat("x", 95) + "/s": "its directory has 95 bytes: must have at most 89",
+		left:                      "another process listens on it",
+		file:                      "is not a socket",
+		filepath.Join(dir, "n/n"): "no such file",
+		strings.Repeat("x", 101):  "101 bytes: must have at most 100",
 	} {
 		if s, err := start(filepath.Join(dir, "b"), path); err == nil {
 			t.Errorf("a server has the socket %s", path)

@@ -175,7 +175,7 @@ func (s *Store) create(id Identity) (meta, error) {
 
 // own are the names that a data directory may have before it is complete; a file
 // system of its own has lost+found as well.
-var own = []string{"LOCK", "wal", "wal.tmp", "snap", "lost+found", metaName + ".tmp", joinName, joinName + ".tmp", reachedName, "admin.sock"}
+var own = []string{"LOCK", "wal", "wal.tmp", "snap", "lost+found", metaName + ".tmp", joinName, joinName + ".tmp", reachedName, "admin.sock", "admin.sock.tmp"}
 
 // checkOurs refuses a directory that has things of others in it and nothing
 // complete of ours: a slip of the pen must not strew files into it.
