@@ -38,16 +38,6 @@ var seatMutants = []Mutant{
 		}},
 	},
 	{
-		Name: "quiet-of-any-epoch",
-		Why:  "That nothing is held under a prefix counts whenever it arrives: it was said before the home got what another held.",
-		Live: true,
-		Edits: []Edit{{
-			"algorithm/view/log.go", "if epoch != l.Epoch && !l.flaw.QuietInAny || !slices.Contains(l.Members, s) {", "if !slices.Contains(l.Members, s) {",
-		}, {
-			"service/registry/live.go", "case c.how().Epoch != l.Epoch:", "case c.how().Epoch != l.Epoch && c.Op != OpQuiet:",
-		}},
-	},
-	{
 		Name: "guard-changes-while-held",
 		Why:  "What guards a prefix changes although agreement has granted locks under it: an algorithm grants them again.",
 		Live: true,
