@@ -43,6 +43,9 @@ func (c *Client) open(o line.Output) *stream {
 	c.tasks.Go(func() {
 		err := st.converse(ctx)
 		cancel(nil)
+		if c.ctx.Err() != nil {
+			return // nobody wants to know, and it would hide what became of the servers
+		}
 		var secrecy *TLSError
 		c.mail.post(line.Input{Kind: line.Ended, Stream: st.id, Err: err, Permanent: errors.As(err, &secrecy)})
 	})

@@ -87,7 +87,7 @@ func homeJSON(h *conclave.Home) *homeView {
 func writeSeats(w io.Writer, v *conclave.View) error {
 	t := newTable(w, "SERVER", "ADDRESS", "SEAT", "LEASE LEFT", "PART", "CLIENTS", "NAMES", "LAST PAUSE", "LANES", "DOUBTS")
 	for _, s := range v.Members {
-		part, clients, names, paused, lanes, doubts := s.Problem, "-", "-", "-", "-", "-"
+		part, clients, names, paused, lanes, doubts := "no answer", "-", "-", "-", "-", "-"
 		if h := s.Home; h != nil {
 			part, clients, names, paused, lanes = partOf(h), number(h.Sessions), number(h.Names), h.Paused.Round(10*time.Microsecond).String(), lanesOf(h)
 			if h.Watch != nil && len(h.Watch.Doubted) > 0 {

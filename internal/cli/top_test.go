@@ -76,7 +76,7 @@ func TestTopTellsWhatItCannotKnow(t *testing.T) {
 	}
 	v = busyCluster(2)
 	s := *v.last
-	s.status.Term, s.status.Fence, s.at = 3, 2<<40, s.at.Add(time.Second)
+	s.status.Fence, s.at = 2<<40, s.at.Add(time.Second)
 	s.resources[0].Holders = nil
 	s.resources[1].Holders = append(s.resources[1].Holders, conclave.Holder{})
 	s.resources[1].Holders[0].Revoked, s.resources[1].Holders[0].Host = true, "a\x1b[2J"

@@ -79,9 +79,12 @@ func (v *topView) totals() string {
 		s.Sessions, s.Locks, s.Elections, s.Waiters, grants, entries)
 }
 
-// rates returns how fast fences and the log grew between the last two looks. In
-// another term fences begin at another number, and no rate can be told; another
-// server may be a little behind the one that was asked before.
+// epochBits are the lower bits of a fence, which count grants. With those above them it begins
+// anew in another term, and when the servers change that guard locks by algorithms.
+const epochBits = 40
+
+// rates returns how fast fences and the log grew between the last two looks, if that can be
+// told. Another server may be a little behind the one that was asked before.
 func (v *topView) rates() (grants, entries string) {
 	if v.before == nil {
 		return "-", "-"
@@ -93,7 +96,7 @@ func (v *topView) rates() (grants, entries string) {
 		}
 		return fmt.Sprintf("%.0f", float64(to-from)/took)
 	}
-	if grants = "-"; old.Term == now.Term {
+	if grants = "-"; old.Fence>>epochBits == now.Fence>>epochBits {
 		grants = rate(old.Fence, now.Fence)
 	}
 	return grants, rate(old.CommitIndex, now.CommitIndex)

@@ -109,7 +109,7 @@ counts from the next epoch on, which begins if another member is elected: see co
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(a.stdout, "servers %s elect\n", strings.Trim(fmt.Sprint(members), "[]"))
+				_, err = fmt.Fprintf(a.stdout, "servers %s elect a coordinator; conclave view shows it\n", strings.Trim(fmt.Sprint(members), "[]"))
 				return err
 			})
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func newWhy(a *app) *cobra.Command {
 		Short: "Explain a lock: who holds it, who waits, how the last holds ended",
 		Long: `Explain why a lock, or with --election an election, is as it is: who holds it, since
 when, and whether they are asked to leave; who waits, in the order in which they
-will get it; what its holders wait for while they keep it, if they say so; and how the
+will get it, or at each server in that order if an algorithm guards it; what its holders wait for while they keep it, if they say so; and how the
 last 16 holds ended, the newest first.
 
 A name that nobody holds, and of which no hold is remembered, is as good as any
@@ -80,7 +81,7 @@ func (k resourceKind) listAll(ctx context.Context, client *conclave.Client, pref
 
 type explanationView struct {
 	Name string `json:"name"`
-	// Held is absent if nobody holds.
+	// Held is absent if nobody holds, as far as those of Homes know that answer.
 	Held *resourceView `json:"held,omitempty"`
 	Past []endedView   `json:"past"`
 	// Waits are its holders that wait for something else while they keep it.
@@ -118,7 +119,9 @@ func explanationJSON(name string, x conclave.Explanation, waits []waitingView) e
 
 // tell writes an explanation for people.
 func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation, g waitGraph) error {
-	if !x.Held {
+	if away := silent(x.Homes); !x.Held && away != "" {
+		fmt.Fprintf(w, "whether somebody %s %s %q is not known: %s not answer, and a client there may hold it until the lease of that server is over\n", k.has(), k, name, away)
+	} else if !x.Held {
 		memory := "; its last holds:"
 		if len(x.Past) == 0 {
 			memory = ", and no hold of it is remembered"
@@ -142,6 +145,23 @@ func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation, g w
 		t.row(number(p.Fence), shown(p.Owner), shown(p.Host), number(p.PID), shown(p.Program), since(p.Until), span(p.Since, p.Until), howEnded(p))
 	}
 	return t.flush()
+}
+
+// silent names the servers that say nothing, with "does" or "do", or returns nothing.
+func silent(homes []conclave.AtHome) string {
+	var names []string
+	for _, h := range homes {
+		if h.Problem != "" {
+			names = append(names, number(h.Server))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "server " + names[0] + " does"
+	}
+	return "servers " + strings.Join(names, " and ") + " do"
 }
 
 // tellHomes says what guards a lock that is not agreement, and where its clients are.

@@ -54,6 +54,23 @@ PAST FENCE  HOST  PID  PROGRAM  ENDED   HELD FOR  HOW
 `)
 }
 
+// As long as a server does not answer, a client of it may hold the lock.
+func TestWhyWithASilentServer(t *testing.T) {
+	x := conclave.Explanation{Algorithm: "raymond", Prefix: "r/", Homes: []conclave.AtHome{
+		{Server: 1, QueueLength: 2}, {Server: 2, Problem: "connection refused"}, {Server: 3, Problem: "connection refused"},
+	}}
+	var out strings.Builder
+	if err := (resourceKind{}).tell(&out, "r/a", x, waitGraph{}); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, out.String(), `whether somebody holds lock "r/a" is not known: servers 2 and 3 do not answer, and a client there may hold it until the lease of that server is over
+guarded by raymond, as are all locks that start with "r/"; each server says what it knows
+  server 1: 2 wait there
+  server 2 does not answer: connection refused
+  server 3 does not answer: connection refused
+`)
+}
+
 func TestWhyTellsOfAnElection(t *testing.T) {
 	now := time.Now()
 	election := resourceKind{election: true}

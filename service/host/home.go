@@ -285,7 +285,7 @@ func (h *Host) admit(in *instance, fence uint64) {
 	if h.admitNear(in, fence) {
 		return
 	}
-	any := h.home.reg.Admit(in.name, fence, in.space.units, &h.home.fx)
+	any := h.home.reg.Admit(in.name, fence, in.space.units, h.wall, &h.home.fx)
 	process.Assert(any, "a grant that is told has a client")
 }
 

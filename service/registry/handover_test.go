@@ -29,7 +29,7 @@ func crowdedHome(random *rand.Rand, first byte, name func(n int) string) *Regist
 		do(c)
 		switch at := name(random.IntN(12)); random.IntN(3) {
 		case 0:
-			r.Admit(at, uint64(n+1)<<counterBits|uint64(first), random.IntN(5) == 0, fx)
+			r.Admit(at, uint64(n+1)<<counterBits|uint64(first), random.IntN(5) == 0, r.wall, fx)
 		case 1:
 			r.Revoke(&Command{Op: OpRevoke, Name: at, Value: "why"}, fx)
 		}

@@ -31,16 +31,16 @@ func (r *Registry) HeldBy(name string) string {
 }
 
 // Admit grants a lock that nobody holds to the first that waits for it, with the given
-// fence. If it is one of several units, which others may hold elsewhere, the grant has the
-// floor 0. It reports whether anybody waits.
-func (r *Registry) Admit(name string, fence uint64, units bool, fx *Effects) bool {
+// fence, at a time of the wall clock. If it is one of several units, which others may hold
+// elsewhere, the grant has the floor 0. It reports whether anybody waits.
+func (r *Registry) Admit(name string, fence uint64, units bool, wall int64, fx *Effects) bool {
 	res := r.find(Lock, name)
 	if res == nil || len(res.queue()) == 0 || len(res.holders()) > 0 {
 		return false
 	}
 	r.frozen = nil
 	res = r.thaw(res)
-	res.units = units
+	res.units, r.wall = units, wall
 	next := r.promote(res)
 	r.hold(next, fence, fx)
 	fx.granted(next)

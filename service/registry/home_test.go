@@ -88,7 +88,7 @@ func TestHome(t *testing.T) {
 				fences++
 				_, holds := n.holder[name]
 				can, units := !holds && len(n.queue[name]) > 0, random.IntN(4) == 0
-				if r.Admit(name, fences, units, fx) != can {
+				if r.Admit(name, fences, units, int64(fences), fx) != can {
 					t.Fatalf("seed %d: Admit of %s, want %t", seed, name, can)
 				}
 				if can {
@@ -100,6 +100,9 @@ func TestHome(t *testing.T) {
 					}
 					if len(fx.Outcomes) != 1 || !reflect.DeepEqual(fx.Outcomes[0], want) {
 						t.Fatalf("seed %d: %+v, want %+v", seed, fx.Outcomes, want)
+					}
+					if res, _, _ := r.Explain(Lock, name, 0); res.Holders[0].Since != int64(fences) {
+						t.Fatalf("seed %d: %s is held since %d, and not since the grant, %d", seed, name, res.Holders[0].Since, fences)
 					}
 				}
 			case 4:
