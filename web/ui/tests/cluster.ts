@@ -99,6 +99,11 @@ export class Cluster {
     return (await this.#get<{ sessions: Session[] }>("sessions?limit=1000")).sessions;
   }
 
+  /** level is that of the formats, which rises by itself in a cluster that is new. */
+  async level(): Promise<number> {
+    return Number((await this.#get<{ level: number }>("upgrade")).level);
+  }
+
   async #get<T>(path: string): Promise<T> {
     const [id] = this.#running.keys();
     return (await (await fetch(`${this.origin(id ?? 1)}/v1/${path}`)).json()) as T;

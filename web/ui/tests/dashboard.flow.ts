@@ -35,6 +35,7 @@ const marked = (page: Page) => page.evaluate(() => (globalThis as { marked?: boo
 
 describe("an empty cluster", () => {
   flow("shows no tab for namespaces at a level that has none, and their address says why", origin, async (page) => {
+    await expect.poll(() => cluster.level(), { timeout: 10_000 }).toBe(3);
     await cluster.post("upgrade", { action: "lower", level: 2 });
     await open(page, "cluster");
     await page.locator(".servers tbody tr").first().waitFor();
