@@ -400,7 +400,7 @@ func (r *reading) snapshots(ctx context.Context) (sum int, err error) {
 	return sum, nil
 }
 
-// metric reads one of the figures of a server.
+// metric reads one of the figures of a server, and adds up those that have labels.
 func (r *reading) metric(ctx context.Context, address, name string) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/metrics", nil)
 	if err != nil {
@@ -415,13 +415,22 @@ func (r *reading) metric(ctx context.Context, address, name string) (int, error)
 	if err != nil {
 		return 0, err
 	}
+	sum, found := 0.0, false
 	for line := range strings.Lines(string(text)) {
-		if value, found := strings.CutPrefix(line, name+" "); found {
-			v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			return int(v), err
+		rest, is := strings.CutPrefix(line, name)
+		if !is || rest[0] != ' ' && rest[0] != '{' {
+			continue
 		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(rest[strings.LastIndexByte(rest, ' '):]), 64)
+		if err != nil {
+			return 0, err
+		}
+		sum, found = sum+v, true
 	}
-	return 0, fmt.Errorf("server at %s has no figure %s", address, name)
+	if !found {
+		return 0, fmt.Errorf("server at %s has no figure %s", address, name)
+	}
+	return int(sum), nil
 }
 
 // table compares all spells beside nothing with all beside readers, and beside programs
