@@ -120,7 +120,7 @@ func explanationJSON(name string, x conclave.Explanation, waits []waitingView) e
 // tell writes an explanation for people.
 func (k resourceKind) tell(w io.Writer, name string, x conclave.Explanation, g waitGraph) error {
 	if away := silent(x.Homes); !x.Held && away != "" {
-		fmt.Fprintf(w, "whether somebody %s %s %q is not known: %s not answer, and a client there may hold it until the lease of that server is over\n", k.has(), k, name, away)
+		fmt.Fprintf(w, "%s %q: unknown whether it is free: %s not answer; a client there may hold it until the lease of its server ends\n", k, name, away)
 	} else if !x.Held {
 		memory := "; its last holds:"
 		if len(x.Past) == 0 {

@@ -63,7 +63,7 @@ func TestWhyWithASilentServer(t *testing.T) {
 	if err := (resourceKind{}).tell(&out, "r/a", x, waitGraph{}); err != nil {
 		t.Fatal(err)
 	}
-	wantText(t, out.String(), `whether somebody holds lock "r/a" is not known: servers 2 and 3 do not answer, and a client there may hold it until the lease of that server is over
+	wantText(t, out.String(), `lock "r/a": unknown whether it is free: servers 2 and 3 do not answer; a client there may hold it until the lease of its server ends
 guarded by raymond, as are all locks that start with "r/"; each server says what it knows
   server 1: 2 wait there
   server 2 does not answer: connection refused

@@ -200,7 +200,7 @@ func (h *Host) dropNear() {
 	}
 }
 
-// holderOf is the near holder of a name, for people.
+// holder returns the near holder of a name, for lists.
 func (in *instance) holder() registry.Holder {
 	n, o := in.near, in.near.Owner
 	return registry.Holder{
