@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -32,6 +33,9 @@ type ruled struct {
 	tokens map[string]string  // by name
 }
 
+// pageText is what the servers give as each file of the page.
+const pageText = "the page"
+
 // withRules returns a cluster of its own with rules. Token bob has the role batch, carol
 // looks at all but "secret/", victor is a viewer, and dave has no role.
 func (w *world) withRules(servers int) *ruled {
@@ -39,6 +43,7 @@ func (w *world) withRules(servers int) *ruled {
 	g := &ground{log: new(journal)}
 	g.cluster = servertest.Start(w.T, servers, func(cfg *server.Config) {
 		cfg.Limits.Levels.Min, cfg.Limits.Levels.Max = version.Min, version.Access
+		cfg.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, pageText) })
 	})
 	r := &ruled{world: &world{T: w.T, ground: g, prefix: w.prefix}, tokens: make(map[string]string)}
 	r.admin = api.NewConclaveClient(r.connect("unix:" + filepath.Join(g.cluster.Config(1).Data, "admin.sock")))
@@ -234,6 +239,7 @@ func callWithoutProof(w *world) {
 				r.expectCode(fmt.Sprintf("%s with %s at server %d", m.StreamName, what, id), err, codes.Unauthenticated)
 			}
 			r.pagesWithoutProof(id, what, token)
+			r.onlyThePage(id, what, token)
 		}
 	}
 }
@@ -261,6 +267,27 @@ func (r *ruled) pagesWithoutProof(id int, what, token string) {
 		}
 		if code, text := r.send(nil, req); code != want {
 			r.Errorf("%s with %s at server %d: %d %s; want %d", route, what, id, code, text, want)
+		}
+	}
+}
+
+// onlyThePage asks as a browser does, which has no token before it has the page.
+func (r *ruled) onlyThePage(id int, what, token string) {
+	r.Helper()
+	for path, free := range map[string]bool{
+		"/": true, "/lab/": true, "/assets/main.js": true, "/metric": true,
+		"/v1/": false, "/v1/none": false, "/v1/status": false, "/metrics": false, "//metrics": false, "/x/../v1/locks": false,
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			req := r.request(id, method, path, "")
+			req.Header.Set("Accept", "text/html,*/*;q=0.8")
+			if token != "" {
+				req.Header.Set("Authorization", "Bearer "+token)
+			}
+			code, text := r.send(nil, req)
+			if page := code == http.StatusOK && text == pageText; page != (free && method == "GET") || !page && code != http.StatusUnauthorized {
+				r.Errorf("%s %s with %s at server %d: %d %s", method, path, what, id, code, text)
+			}
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (s provenStream) Context() context.Context { return s.ctx }
 func (s *Server) guard(mux *router) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		wanted := mux.needOf(r)
-		if wanted.kind == nothing {
+		if wanted.kind == nothing || wanted.kind == proofUnlessPage && s.forPage(r) {
 			mux.ServeHTTP(w, r)
 			return
 		}

@@ -49,11 +49,23 @@ var front = template.Must(template.New("front").Parse(`<!doctype html>
 // frontPage gives the page to browsers, and to all others the list of calls.
 func (s *Server) frontPage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
-	if s.cfg.Page != nil && acceptsHTML(r) {
+	if s.forPage(r) {
 		s.cfg.Page.ServeHTTP(w, r)
 		return
 	}
 	s.listCalls(w, r)
+}
+
+// forPage reports whether a request that no call takes is for a file of the page.
+func (s *Server) forPage(r *http.Request) bool {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch {
+	case s.cfg.Page == nil || !reads || strings.HasPrefix(r.URL.Path, "/v1/"):
+		return false
+	case r.URL.Path == "/":
+		return acceptsHTML(r)
+	}
+	return true
 }
 
 // acceptsHTML reports whether a client names HTML among what it wants, as browsers do.
@@ -69,8 +81,7 @@ func acceptsHTML(r *http.Request) bool {
 
 // elsewhere gives what the page consists of, and refuses all else that is not there.
 func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if s.cfg.Page != nil && reads && !strings.HasPrefix(r.URL.Path, "/v1/") {
+	if s.forPage(r) {
 		s.cfg.Page.ServeHTTP(w, r)
 		return
 	}

@@ -22,6 +22,9 @@ const (
 	nothing
 	// proof: to have proven who it is.
 	proof
+	// proofUnlessPage: nothing for the files of the page, which tell nothing of the cluster.
+	// A browser cannot send a token before it has the page. Otherwise proof.
+	proofUnlessPage
 	// byName: proof, and the verb, which is asked for later: by the registry, where it
 	// applies the log, or in an answer name by name.
 	byName
@@ -104,8 +107,8 @@ var routes = map[string]need{
 	"GET /readyz":                    anybody,
 	"GET /metrics":                   needs(access.Status),
 	"GET /v1/{$}":                    anyProven,
-	"GET /{$}":                       anyProven,
-	"/":                              anyProven,
+	"GET /{$}":                       {kind: proofUnlessPage},
+	"/":                              {kind: proofUnlessPage},
 }
 
 // needOf returns what a call over gRPC needs. Of a stream there is no request yet.
