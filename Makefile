@@ -253,6 +253,10 @@ NEW ?=
 pages: go-version ## write docs/algorithms from the Specs; new pages for all, or those in NEW
 	$(GO) run ./internal/pages/cmd $(NEW)
 
+.PHONY: ops
+ops: go-version ## write docs/metrics.md, the dashboard and the alerts from internal/ops
+	$(GO) run ./internal/ops/run .
+
 .PHONY: model
 LIMIT ?= 2m
 model: go-version ## the model checker on every algorithm, each search for LIMIT (2m) at most; writes docs/verification.md

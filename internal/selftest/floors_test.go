@@ -18,6 +18,8 @@ internal/boottime:
 internal/wire:
 internal/longrun:
 internal/outfile:
+internal/ops: # the list of metrics, panels and alerts
+internal/ops/run:      internal/ops
 internal/authority: # certificates for tests and small clusters
 internal/mutation: # for tests
 internal/golden: # for tests only
@@ -83,7 +85,7 @@ service/node:          algorithm/view internal/near service/access service/backu
 service/convert:       service/api service/registry
 service/feed:          service/api service/convert service/registry
 service/stream:        service/api service/convert service/registry
-service/server:        algorithm/view internal/near service/access service/clocks service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime
+service/server:        algorithm/view internal/near service/access service/clocks service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime internal/ops
 
 service/server/servertest: service/server # for tests only: no line below may name it
 

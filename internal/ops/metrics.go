@@ -1,0 +1,95 @@
+package ops
+
+// Metrics are all of them but those of the Go runtime (go_*) and of the process
+// (process_*), in the order of docs/metrics.md.
+var Metrics = slicesOf(cluster, clients, names, servers, disks, algorithms, clocks, security)
+
+func slicesOf(groups ...[]Metric) (all []Metric) {
+	for _, group := range groups {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// cluster is about the agreement of the servers.
+var cluster = []Metric{
+	{Name: "conclave_leader", Type: Gauge, Unit: Number, Panel: "Cluster/Leader", Help: "Id of the leader that this server knows, or 0."},
+	{Name: "conclave_is_leader", Type: Gauge, Unit: One, Panel: "Cluster/Who leads", Help: "1 if this server leads."},
+	{Name: "conclave_leader_changes_total", Type: Counter, Unit: Count, Panel: "Cluster/Changes of the leader", Help: "How often another leader, or none, came to be known to this server."},
+	{Name: "conclave_term", Type: Gauge, Unit: Number, Panel: "Cluster/Term", Help: "Term of the agreement."},
+	{Name: "conclave_commit_index", Type: Gauge, Unit: Number, Panel: "Cluster/Log", Help: "Index of the newest log entry known to be committed.", Expr: rateOf("conclave_commit_index", "deriv")},
+	{Name: "conclave_applied_index", Type: Gauge, Unit: Number, Panel: "Cluster/Log", Help: "Index of the newest log entry that this server has applied.", Expr: rateOf("conclave_applied_index", "deriv")},
+	{Name: "conclave_peers_connected", Type: Gauge, Unit: Count, Panel: "Cluster/Connections between servers", Help: "Other servers that this server has a connection to."},
+}
+
+// clients is about requests and the programs that send them.
+var clients = []Metric{
+	{Name: "conclave_requests_total", Type: Counter, Unit: Count, Panel: "Clients/Requests and replies", Help: "Requests of clients that reached the node."},
+	{Name: "conclave_replies_total", Type: Counter, Unit: Count, Panel: "Clients/Requests and replies", Help: "Replies that the node gave."},
+	{Name: "conclave_exhausted_total", Type: Counter, Unit: Count, Panel: "Clients/Refused requests", Help: "Replies EXHAUSTED: a bounded queue was full."},
+	{Name: "conclave_request_seconds", Type: Histogram, Labels: []string{"op"}, Unit: Seconds, Panel: "Clients/Time to the first reply", Help: "Time from the arrival of a request on a stream to its first reply, by operation. A place in a queue is a reply."},
+	{Name: "conclave_call_seconds", Type: Histogram, Labels: []string{"method"}, Unit: Seconds, Panel: "Clients/Time of single calls", Help: "Duration of single calls by method, including the time that they waited in queues.", Absent: "until there was a call"},
+	{Name: "conclave_streams", Type: Gauge, Unit: Count, Panel: "Clients/Attached programs", Help: "Programs attached to this server."},
+	{Name: "conclave_watches", Type: Gauge, Unit: Count, Panel: "Clients/Attached programs", Help: "Elections and prefixes that are watched through this server."},
+	{Name: "conclave_relayed_streams", Type: Gauge, Unit: Count, Panel: "Clients/Attached programs", Help: "Programs that cannot reach the leader, whose streams this server passes on to it."},
+	{Name: "conclave_pending_requests", Type: Gauge, Unit: Count, Panel: "Clients/Requests that wait for the log", Help: "Requests that wait to get into the log. Only the leader has any."},
+}
+
+// names is about sessions, locks and elections.
+var names = []Metric{
+	{Name: "conclave_sessions", Type: Gauge, Unit: Count, Panel: "Locks and elections/Sessions", Help: "Live sessions."},
+	{Name: "conclave_locks", Type: Gauge, Unit: Count, Panel: "Locks and elections/Held names", Help: "Locks that are held."},
+	{Name: "conclave_elections", Type: Gauge, Unit: Count, Panel: "Locks and elections/Held names", Help: "Elections that somebody leads."},
+	{Name: "conclave_waiters", Type: Gauge, Unit: Count, Panel: "Locks and elections/Waiters", Help: "Requests that wait in queues."},
+	{Name: "conclave_state_bytes", Type: Gauge, Unit: Bytes, Panel: "Locks and elections/Size of the state", Help: "Estimated size of the replicated state."},
+	{Name: "conclave_state_limit_bytes", Type: Gauge, Unit: Bytes, Panel: "Locks and elections/Size of the state", Help: "Setting state-limit: from this size on this server, as the leader, refuses what makes the state larger."},
+}
+
+// servers is about what a server is and whether it works.
+var servers = []Metric{
+	{Name: "conclave_disk_stalled_seconds", Type: Gauge, Unit: Seconds, Panel: "Servers/Stalls", Help: "How long a write to the data directory has been under way that does not end, or 0."},
+	{Name: "conclave_apply_stalled_seconds", Type: Gauge, Unit: Seconds, Panel: "Servers/Stalls", Help: "How long log entries have waited to be applied although the disk of this server works, or 0."},
+}
+
+// disks is about the data directory.
+var disks = []Metric{
+	{Name: "conclave_fsyncs_total", Type: Counter, Unit: Count, Panel: "Disk/Writes", Help: "Writes of the log to the disk. Requests per write shows how many share one."},
+	{Name: "conclave_snapshots_total", Type: Counter, Unit: Count, Panel: "Disk/Snapshots", Help: "Snapshots that this server made."},
+}
+
+// algorithms is about locks that algorithms guard.
+var algorithms = []Metric{
+	{Name: "conclave_view_epoch", Type: Gauge, Unit: Number, Panel: "Algorithms/Epoch", Help: "Newest epoch that this server is in or has seen, as a guard of locks by algorithms."},
+	{Name: "conclave_view_members", Type: Gauge, Unit: Count, Panel: "Algorithms/Members of the view", Help: "Servers that guard locks by algorithms, as this server knows them."},
+	{Name: "conclave_view_changes_total", Type: Counter, Labels: []string{"reason"}, Unit: Count, Panel: "Algorithms/Changes of the epoch", Help: "Epochs that began at this server, by what changed. An epoch with two reasons counts twice."},
+	{Name: "conclave_view_pause_seconds", Type: Gauge, Unit: Seconds, Panel: "Algorithms/Pause at a change of the epoch", Help: "How long the locks that algorithms guard paused at the last change of the epoch, as this server saw it."},
+	{Name: "conclave_seat_remaining_seconds", Type: Gauge, Unit: Seconds, Panel: "Algorithms/Leases of seats", Help: "What remains of the lease of this server's seat, or 0."},
+	{Name: "conclave_home_sessions", Type: Gauge, Unit: Count, Panel: "Algorithms/Sessions at homes", Help: "Sessions that this server keeps for locks that algorithms guard."},
+	{Name: "conclave_live_names", Type: Gauge, Labels: []string{"state"}, Unit: Count, Panel: "Algorithms/Names", Help: "Locks that an algorithm guards and that have a machine at this server: busy if its clients hold or wait for them, else idle."},
+	{Name: "conclave_live_entries_total", Type: Counter, Unit: Count, Panel: "Algorithms/Grants", Help: "Grants of locks that algorithms guard, to clients of this server."},
+	{Name: "conclave_live_wait_seconds_total", Type: Counter, Unit: Seconds, Panel: "Algorithms/Time per grant", Help: "How long all grants of conclave_live_entries_total took together, from when the algorithm was asked.", Expr: `sum by (instance) (rate(conclave_live_wait_seconds_total{job="$job"}[$__rate_interval])) / sum by (instance) (rate(conclave_live_entries_total{job="$job"}[$__rate_interval]))`},
+	{Name: "conclave_live_messages_total", Type: Counter, Labels: []string{"class"}, Unit: Count, Panel: "Algorithms/Messages", Help: "Messages that this server sent to others for locks that algorithms guard: of the protocol (those that the costs of an algorithm count), others of the algorithm, of the watch stack, and of the view."},
+	{Name: "conclave_link_unacked", Type: Gauge, Labels: []string{"peer"}, Unit: Count, Panel: "Algorithms/Unacknowledged messages", Help: "Messages for another server that it has not acknowledged.", Absent: "while the server is in no view with others"},
+	{Name: "conclave_shunned_total", Type: Counter, Labels: []string{"why"}, Unit: Count, Panel: "Algorithms/Seats given up", Help: "How often this server, as the leader, chose a seat that is renewed no more."},
+	{Name: "conclave_watch_doubted", Type: Gauge, Unit: Count, Panel: "Algorithms/Suspected servers", Help: "Members of the view that the failure detector of this server suspects, or has declared failed."},
+	{Name: "conclave_watch_suspicions_total", Type: Counter, Unit: Count, Panel: "Algorithms/Verdicts of the failure detector", Help: "How often the failure detector of this server suspected a member of the view."},
+	{Name: "conclave_watch_failures_total", Type: Counter, Unit: Count, Panel: "Algorithms/Verdicts of the failure detector", Help: "How often the failure detector of this server declared a member of the view failed."},
+	{Name: "conclave_watch_trusts_total", Type: Counter, Unit: Count, Panel: "Algorithms/Verdicts of the failure detector", Help: "How often the failure detector of this server took a suspicion or a failure back."},
+	{Name: "conclave_watch_elections_total", Type: Counter, Unit: Count, Panel: "Algorithms/Elections in the view", Help: "Results of elections in the view that this server has heard."},
+	{Name: "conclave_watch_messages_total", Type: Counter, Unit: Count, Panel: "Algorithms/Messages of the watch stack", Help: "Messages of failure detector and election that this server sent to others."},
+}
+
+// clocks is about the clocks of other servers.
+var clocks = []Metric{
+	{Name: "conclave_clock_offset_seconds", Type: Gauge, Labels: []string{"peer"}, Unit: Seconds, Panel: "Clocks/Offset of other servers", Help: "How far the wall clock of another server is ahead of that of this server.", Absent: unmeasured},
+	{Name: "conclave_clock_error_seconds", Type: Gauge, Labels: []string{"peer"}, Unit: Seconds, Panel: "Clocks/Error of the offset", Help: "Upper bound of the error of conclave_clock_offset_seconds.", Absent: unmeasured},
+	{Name: "conclave_clock_drift_ratio", Type: Gauge, Labels: []string{"peer"}, Unit: Ratio, Panel: "Clocks/Drift of other servers", Help: "How much faster the clock of another server runs by which leases are measured. Leases allow less than 0.1.", Absent: unmeasured},
+	{Name: "conclave_clock_drift_error_ratio", Type: Gauge, Labels: []string{"peer"}, Unit: Ratio, Panel: "Clocks/Error of the drift", Help: "Upper bound of the error of conclave_clock_drift_ratio.", Absent: unmeasured},
+}
+
+const unmeasured = "until the clock of another server was measured"
+
+// security is about proofs, rules and certificates.
+var security = []Metric{
+	{Name: "conclave_certificate_reloads_total", Type: Counter, Labels: []string{"result"}, Unit: Count, Panel: "Security/Reloads of certificates", Help: "How often the TLS files were read again, by result. After failed, the certificates before stay in use."},
+}

@@ -1,0 +1,89 @@
+// Package ops is the list of what operators see: the metrics of a server, the panels of
+// the dashboard that draw them, and the alerts that watch them. The server registers its
+// metrics by this list. docs/metrics.md and the files in deploy are written from it by
+// "make ops".
+package ops
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Type is the type of a metric, in the words of Prometheus.
+type Type string
+
+// The types.
+const (
+	Counter   Type = "counter"
+	Gauge     Type = "gauge"
+	Histogram Type = "histogram"
+)
+
+// A Unit is what the value of a metric, or an observation of a histogram, counts.
+type Unit string
+
+// The units.
+const (
+	Seconds   Unit = "seconds"
+	Timestamp Unit = "seconds since 1970"
+	Bytes     Unit = "bytes"
+	Ratio     Unit = "ratio"
+	One       Unit = "1 or 0"
+	Count     Unit = "count"
+	Number    Unit = "number" // an id, an index or a term
+)
+
+// A Metric is one that servers serve at /metrics.
+type Metric struct {
+	Name   string
+	Type   Type
+	Labels []string
+	Unit   Unit
+	Help   string // one sentence or two
+	// Absent says when a server has no series of the metric; "" means never.
+	Absent string
+	// Panel is "Row/Title" of the panel of the dashboard that draws the metric.
+	Panel string
+	// Expr is what the panel draws; "" means what suits the type: see Exprs.
+	Expr string
+}
+
+// Find returns the metric with a name.
+func Find(name string) (Metric, bool) {
+	i := slices.IndexFunc(Metrics, func(m Metric) bool { return m.Name == name })
+	if i < 0 {
+		return Metric{}, false
+	}
+	return Metrics[i], true
+}
+
+// Must returns the metric with a name, which is in the list.
+func Must(name string) Metric {
+	m, found := Find(name)
+	if !found {
+		panic(fmt.Sprintf("ops: metric %q: not in Metrics", name))
+	}
+	return m
+}
+
+// Tick is the buckets of histograms of what takes milliseconds: 100 us to 13 s, in seconds.
+func Tick() []float64 { return doubling(0.0001, 18) }
+
+// Long is the buckets of histograms of what takes up to an hour: 1 ms to 35 min, in seconds.
+func Long() []float64 { return doubling(0.001, 22) }
+
+func doubling(first float64, n int) []float64 {
+	buckets := make([]float64, n)
+	for i := range buckets {
+		buckets[i] = first * float64(uint64(1)<<i)
+	}
+	return buckets
+}
+
+// Files are those that are written from the lists, by their path in the repository.
+func Files() map[string][]byte {
+	return map[string][]byte{
+		"docs/metrics.md":     Page(),
+		"deploy/grafana.json": Dashboard(),
+	}
+}

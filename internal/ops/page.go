@@ -1,0 +1,46 @@
+package ops
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Page returns docs/metrics.md.
+func Page() []byte {
+	var b strings.Builder
+	b.WriteString(`# Metrics
+
+<!-- Written by "make ops" from internal/ops. Do not edit. -->
+
+Every server serves these metrics at ` + "`/metrics`" + `. It also serves the metrics of the Go runtime
+(` + "`go_*`" + `) and of the process (` + "`process_*`" + `). No label has a name of a lock, or of whoever
+holds it.
+
+Give each cluster a job of its own whose name begins with ` + "`conclave`" + `. The dashboard
+[deploy/grafana.json](../deploy/grafana.json) shows one job at a time:
+
+` + "```yaml" + `
+scrape_configs:
+  - job_name: conclave
+    static_configs:
+      - targets: ["10.0.0.1:7400", "10.0.0.2:7400", "10.0.0.3:7400"]
+` + "```" + `
+`)
+	row := ""
+	for _, m := range Metrics {
+		if section, _, _ := strings.Cut(m.Panel, "/"); section != row {
+			row = section
+			fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | unit | meaning |\n|---|---|---|---|---|\n", row)
+		}
+		help := m.Help
+		if m.Absent != "" {
+			help += " Absent " + m.Absent + "."
+		}
+		labels := ""
+		if len(m.Labels) > 0 {
+			labels = "`" + strings.Join(m.Labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.Name, m.Type, labels, m.Unit, help)
+	}
+	return []byte(b.String())
+}

@@ -1,0 +1,110 @@
+package server_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/internal/ops"
+	"github.com/conclave-io/conclave/service/server/servertest"
+)
+
+// family is what a scrape says of a metric.
+type family struct {
+	kind, help string
+	labels     []string // of its series, sorted; without le
+	series     int
+}
+
+// TestScrapeIsTheList: a server serves what internal/ops lists, and nothing else of its
+// own.
+func TestScrapeIsTheList(t *testing.T) {
+	t.Parallel()
+	c := servertest.Start(t, 3)
+	listed := make(map[string]ops.Metric)
+	for _, m := range ops.Metrics {
+		listed[m.Name] = m
+	}
+	var missing []string
+	for id := 1; id <= 3; id++ {
+		for name, f := range scrape(t, c.Address(id)) {
+			m, known := listed[name]
+			switch {
+			case !strings.HasPrefix(name, "conclave_"):
+			case !known:
+				t.Errorf("%s is served and not in ops.Metrics", name)
+			case f.kind != string(m.Type) || f.help != m.Help:
+				t.Errorf("%s is served as a %s: %q", name, f.kind, f.help)
+			case f.series > 0 && !slices.Equal(f.labels, slices.Sorted(slices.Values(m.Labels))):
+				t.Errorf("%s is served with the labels %q, want %q", name, f.labels, m.Labels)
+			}
+		}
+	}
+	seen := scrape(t, c.Address(1))
+	for _, m := range ops.Metrics {
+		if f := seen[m.Name]; (f == nil || f.series == 0) && m.Absent == "" {
+			missing = append(missing, m.Name)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("server 1 does not serve %q", missing)
+	}
+}
+
+// scrape reads the metrics of a server.
+func scrape(t *testing.T, address string) map[string]*family {
+	t.Helper()
+	resp, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	families := make(map[string]*family)
+	var last *family
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		if comment, is := strings.CutPrefix(line, "# "); is {
+			words := strings.SplitN(comment, " ", 3)
+			if families[words[1]] == nil {
+				families[words[1]] = new(family)
+			}
+			last = families[words[1]]
+			if words[0] == "HELP" {
+				last.help = words[2]
+			} else {
+				last.kind = words[2]
+			}
+			continue
+		}
+		last.series++
+		last.labels = slices.Sorted(maps.Keys(labelsOf(t, line)))
+	}
+	return families
+}
+
+// labelsOf returns the labels of a series, without le.
+func labelsOf(t *testing.T, line string) map[string]string {
+	t.Helper()
+	labels := make(map[string]string)
+	_, rest, has := strings.Cut(line, "{")
+	for has && !strings.HasPrefix(rest, "}") {
+		var value string
+		name, after, _ := strings.Cut(rest, "=")
+		if _, err := fmt.Sscanf(after, "%q", &value); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if name != "le" {
+			labels[name] = value
+		}
+		rest = strings.TrimPrefix(after[len(fmt.Sprintf("%q", value)):], ",")
+	}
+	return labels
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/conclave-io/conclave/service/clocks"
+	"github.com/conclave-io/conclave/service/host"
+	"github.com/conclave-io/conclave/service/replica"
+)
+
+// readings are where the values of metrics come from, by name. Each name is in
+// ops.Metrics.
+var readings = map[string]probe{
+	"conclave_leader":                 one(func(v *snapshot) uint64 { return v.node.Leader.Load() }),
+	"conclave_is_leader":              truth(func(v *snapshot) bool { return v.node.Leader.Load() == v.server.cfg.ID }),
+	"conclave_leader_changes_total":   one(func(v *snapshot) uint64 { return v.node.LeaderChanges.Load() }),
+	"conclave_term":                   one(func(v *snapshot) uint64 { return v.Term }),
+	"conclave_commit_index":           one(func(v *snapshot) uint64 { return v.Commit }),
+	"conclave_applied_index":          one(func(v *snapshot) uint64 { return v.node.Applied.Load() }),
+	"conclave_peers_connected":        one(func(v *snapshot) int { return len(v.server.node.Connected()) }),
+	"conclave_requests_total":         one(func(v *snapshot) uint64 { return v.node.Requests.Load() }),
+	"conclave_replies_total":          one(func(v *snapshot) uint64 { return v.node.Replies.Load() }),
+	"conclave_exhausted_total":        one(func(v *snapshot) uint64 { return v.node.Exhausted.Load() }),
+	"conclave_streams":                one(func(v *snapshot) int64 { return v.server.metrics.attached.Load() }),
+	"conclave_watches":                one(func(v *snapshot) int64 { return v.server.metrics.watching.Load() }),
+	"conclave_relayed_streams":        one(func(v *snapshot) int64 { return v.server.relayed.Load() }),
+	"conclave_pending_requests":       one(func(v *snapshot) int { return v.Pending }),
+	"conclave_sessions":               one(func(v *snapshot) int { return v.Sessions }),
+	"conclave_locks":                  one(func(v *snapshot) int { return v.Locks }),
+	"conclave_elections":              one(func(v *snapshot) int { return v.Elections }),
+	"conclave_waiters":                one(func(v *snapshot) int { return v.Waiters }),
+	"conclave_state_bytes":            one(func(v *snapshot) int { return v.StateBytes }),
+	"conclave_state_limit_bytes":      one(func(v *snapshot) int { return v.StateLimit }),
+	"conclave_disk_stalled_seconds":   one(func(v *snapshot) float64 { return stalled(v, true) }),
+	"conclave_apply_stalled_seconds":  one(func(v *snapshot) float64 { return stalled(v, false) }),
+	"conclave_fsyncs_total":           one(func(v *snapshot) uint64 { return v.node.Fsyncs.Load() }),
+	"conclave_snapshots_total":        one(func(v *snapshot) uint64 { return v.node.Snapshots.Load() }),
+	"conclave_view_epoch":             one(func(v *snapshot) uint64 { return v.live.View.Epoch }),
+	"conclave_view_members":           one(func(v *snapshot) int { return len(v.live.View.Members) }),
+	"conclave_view_changes_total":     viewChanges,
+	"conclave_view_pause_seconds":     one(func(v *snapshot) float64 { return seconds(v.live.Paused) }),
+	"conclave_seat_remaining_seconds": one(func(v *snapshot) float64 { return seconds(v.live.Remaining) }),
+	"conclave_home_sessions":          one(func(v *snapshot) int { return v.live.Sessions }),
+	"conclave_live_names":             liveNames,
+	"conclave_live_entries_total":     one(func(v *snapshot) uint64 { return v.live.Entries }),
+	"conclave_live_wait_seconds_total": one(func(v *snapshot) float64 {
+		return seconds(v.live.All.Waited)
+	}),
+	"conclave_live_messages_total":     liveMessages,
+	"conclave_link_unacked":            unacknowledged,
+	"conclave_shunned_total":           shunned,
+	"conclave_watch_doubted":           one(func(v *snapshot) int { return len(v.live.Watch.Doubted) }),
+	"conclave_watch_suspicions_total":  one(func(v *snapshot) uint64 { return v.live.Watch.Suspicions }),
+	"conclave_watch_failures_total":    one(func(v *snapshot) uint64 { return v.live.Watch.Failures }),
+	"conclave_watch_trusts_total":      one(func(v *snapshot) uint64 { return v.live.Watch.Trusts }),
+	"conclave_watch_elections_total":   one(func(v *snapshot) uint64 { return v.live.Watch.Elections }),
+	"conclave_watch_messages_total":    one(func(v *snapshot) uint64 { return v.live.Watch.Messages }),
+	"conclave_clock_offset_seconds":    ofClocks(false, func(e *clocks.Estimate) float64 { return seconds(e.Offset) }),
+	"conclave_clock_error_seconds":     ofClocks(false, func(e *clocks.Estimate) float64 { return seconds(e.Error) }),
+	"conclave_clock_drift_ratio":       ofClocks(true, func(e *clocks.Estimate) float64 { return e.Drift }),
+	"conclave_clock_drift_error_ratio": ofClocks(true, func(e *clocks.Estimate) float64 { return e.DriftError }),
+}
+
+// one reads a metric without labels.
+func one[T int | int64 | uint64 | float64](read func(*snapshot) T) probe {
+	return func(v *snapshot, emit func(float64, ...string)) { emit(float64(read(v))) }
+}
+
+// truth reads a metric without labels that is 1 or 0.
+func truth(read func(*snapshot) bool) probe {
+	return func(v *snapshot, emit func(float64, ...string)) {
+		if read(v) {
+			emit(1)
+		} else {
+			emit(0)
+		}
+	}
+}
+
+// seconds are those of a duration in ns.
+func seconds[T int64 | time.Duration](ns T) float64 { return time.Duration(ns).Seconds() }
+
+// idLabel writes the id of a server as a label.
+func idLabel(id uint64) string { return strconv.FormatUint(id, 10) }
+
+// stalled is how long something has not ended that has to do with the disk, or not.
+func stalled(v *snapshot, disk bool) float64 {
+	if stall := v.server.node.Stall(); stall.Disk == disk {
+		return stall.Took.Seconds()
+	}
+	return 0
+}
+
+func viewChanges(v *snapshot, emit func(float64, ...string)) {
+	for i, reason := range host.Reasons {
+		emit(float64(v.live.StartsFor[i]), reason)
+	}
+}
+
+func liveNames(v *snapshot, emit func(float64, ...string)) {
+	emit(float64(v.live.Busy), "busy")
+	emit(float64(v.live.Names-v.live.Busy), "idle")
+}
+
+func liveMessages(v *snapshot, emit func(float64, ...string)) {
+	l := &v.live
+	emit(float64(l.All.Messages), "protocol")
+	emit(float64(l.All.Others), "other")
+	emit(float64(l.Watch.Messages), "watch")
+	emit(float64(l.Messages-l.All.Messages-l.All.Others-l.Watch.Messages), "view")
+}
+
+func unacknowledged(v *snapshot, emit func(float64, ...string)) {
+	for _, l := range v.live.Links {
+		emit(float64(l.Unacked), idLabel(l.Server))
+	}
+}
+
+func shunned(v *snapshot, emit func(float64, ...string)) {
+	for i, why := range replica.Whys {
+		emit(float64(v.Shunned[i]), why)
+	}
+}
+
+// ofClocks reads what is known of the clocks of other servers. The drift takes longer to
+// be known.
+func ofClocks(drift bool, read func(*clocks.Estimate) float64) probe {
+	return func(v *snapshot, emit func(float64, ...string)) {
+		for i := range v.clocks {
+			if e := &v.clocks[i]; !drift || e.Over > 0 {
+				emit(read(e), idLabel(e.Server))
+			}
+		}
+	}
+}
