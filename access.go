@@ -1,7 +1,13 @@
 package conclave
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
 )
@@ -21,10 +27,188 @@ type Caller struct {
 
 // WhoAmI returns whom this program has proven to be to the servers.
 func (c *Client) WhoAmI(ctx context.Context) (who Caller, err error) {
-	err = c.ask(ctx, "whoami", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
-		answer, err := server.Access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
-		who = Caller{answer.GetPrincipal(), answer.GetVia(), answer.GetRemote(), answer.GetRoles()}
+	answer, err := c.access(ctx, "whoami", &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
+	return Caller{answer.GetPrincipal(), answer.GetVia(), answer.GetRemote(), answer.GetRoles()}, err
+}
+
+// Access is who may do what in a cluster, and how much.
+type Access struct {
+	// Mode is "closed" if there are rules: what no rule allows is denied. It is "unset" if
+	// nobody has made rules yet, and "open" if there are to be none.
+	Mode string `json:"mode"`
+	// Revision grows with each change.
+	Revision uint64 `json:"revision"`
+	// Names are which names in a client's certificate name it, the first choice first:
+	// "uri", "cn", "dns".
+	Names    []string  `json:"names"`
+	Roles    []Role    `json:"roles"`
+	Bindings []Binding `json:"bindings"`
+	Tokens   []Token   `json:"tokens"`
+	Quotas   []Quota   `json:"quotas"`
+}
+
+// Role is a set of rules with a name. The roles "admin", "operator", "viewer" and
+// "metrics" are there always.
+type Role struct {
+	Name string `json:"name"`
+	// Rules are written as people read them: `allow read,hold on lock prefix "reports/"`,
+	// `deny hold on name "reports/frozen"`, `allow status`.
+	Rules []string `json:"rules"`
+}
+
+// Binding gives roles to a principal, such as "cert:alice"; to all that begin with what
+// comes before a trailing *; or to "everyone", which is all who have proven who they are.
+type Binding struct {
+	Who   string   `json:"who"`
+	Roles []string `json:"roles"`
+}
+
+// Quota bounds what each principal may have that Who stands for, as in a Binding, or what
+// all together may have under a Prefix. One of both is set. 0 stands for the default of
+// principals, and for no bound under a prefix.
+type Quota struct {
+	Who      string `json:"who,omitempty"`
+	Prefix   string `json:"prefix,omitempty"`
+	Sessions uint64 `json:"sessions,omitempty"`
+	Claims   uint64 `json:"claims,omitempty"` // holds and waits
+	Bytes    uint64 `json:"bytes,omitempty"`  // of the values of elections
+}
+
+// Access returns the rules of the cluster.
+func (c *Client) Access(ctx context.Context) (Access, error) {
+	answer, err := c.access(ctx, "access", &api.AccessRequest{Ask: &api.AccessRequest_Show{Show: &api.ShowAccess{}}})
+	if err != nil {
+		return Access{}, err
+	}
+	rules := Access{
+		Mode: answer.GetMode(), Revision: answer.GetRevision(), Names: answer.GetNames().GetNames(),
+		Roles: []Role{}, Bindings: []Binding{}, Tokens: []Token{}, Quotas: []Quota{},
+	}
+	for _, r := range answer.GetRoleList() {
+		rules.Roles = append(rules.Roles, Role{r.GetName(), append([]string{}, r.GetRules()...)})
+	}
+	for _, b := range answer.GetBindings() {
+		rules.Bindings = append(rules.Bindings, Binding{b.GetWho(), b.GetRoles()})
+	}
+	for _, t := range answer.GetTokens() {
+		rules.Tokens = append(rules.Tokens, tokenOf(t))
+	}
+	for _, q := range answer.GetQuotas() {
+		rules.Quotas = append(rules.Quotas, Quota{q.GetWho(), q.GetPrefix(), q.GetSessions(), q.GetClaims(), q.GetBytes()})
+	}
+	return rules, nil
+}
+
+// AccessCheck asks whether somebody may do something.
+type AccessCheck struct {
+	// Verb is what, as rules name it: "hold", "read", "members".
+	Verb string
+	// Name is the lock that a verb on names is about, or, with Election, the election.
+	Name     string
+	Election bool
+	// Principal is who; empty for this program itself.
+	Principal string
+}
+
+// Verdict says whether somebody may do something.
+type Verdict struct {
+	Allowed bool `json:"allowed"`
+	// Why is one line that names the rule which decides.
+	Why string `json:"why"`
+	// Roles are those of the principal.
+	Roles []string `json:"roles"`
+}
+
+// CheckAccess returns whether the rules let somebody do something, and by which rule.
+func (c *Client) CheckAccess(ctx context.Context, check AccessCheck) (Verdict, error) {
+	ask := &api.CheckAccess{Verb: check.Verb, Name: check.Name, Principal: check.Principal}
+	if check.Election {
+		ask.Class = api.Class_CLASS_ELECTION
+	}
+	answer, err := c.access(ctx, "check access", &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: ask}})
+	return Verdict{answer.GetAllowed(), answer.GetWhy(), answer.GetRoles()}, err
+}
+
+// AccessChange changes the rules: all its edits are made, or none.
+type AccessChange struct {
+	Edits []AccessEdit
+	// Expected is the revision for which the edits were made; 0 stands for any. If the
+	// rules have another one, the change fails with ErrConflict.
+	Expected uint64
+	// Force makes the change even if it leaves nobody who may change the rules, other than
+	// through the admin socket of a server.
+	Force bool
+	// DryRun makes no change, and only says what it would come to.
+	DryRun bool
+}
+
+// AccessChanged is what a change has come to.
+type AccessChanged struct {
+	// Revision is that of the rules now.
+	Revision uint64
+	// Denied is how many holds there are that the new rules would not grant. Their holders
+	// keep them: to end them, revoke them. Locks that an algorithm guards are not counted.
+	Denied uint64
+	// Holds are the first 1,000 of them that this program may read.
+	Holds []DeniedHold
+}
+
+// DeniedHold is a hold that the rules would not grant now.
+type DeniedHold struct {
+	Name     string `json:"name"`
+	Election bool   `json:"election,omitempty"`
+	Fence    uint64 `json:"fence"`
+	Owner    string `json:"owner"`
+	// Session is the public id of its session.
+	Session string `json:"session"`
+}
+
+// ChangeAccess changes the rules of the cluster. Once it has returned, they decide
+// whatever is asked for. A change that is sent twice is made once.
+func (c *Client) ChangeAccess(ctx context.Context, change AccessChange) (AccessChanged, error) {
+	sent := &api.AccessChange{Expected: change.Expected, Force: change.Force, DryRun: change.DryRun}
+	for _, e := range change.Edits {
+		sent.Edits = append(sent.Edits, e.edit)
+	}
+	answer, err := c.access(ctx, "change access", &api.AccessRequest{Ask: &api.AccessRequest_Change{Change: sent}})
+	changed := AccessChanged{Revision: answer.GetRevision(), Denied: answer.GetDenied()}
+	for _, h := range answer.GetDeniedHolds() {
+		changed.Holds = append(changed.Holds, DeniedHold{h.GetName(), h.GetClass() == api.Class_CLASS_ELECTION, h.GetFence(), h.GetOwner(), publicID(h.GetSession())})
+	}
+	return changed, err
+}
+
+// access puts a question about the rules to the servers.
+func (c *Client) access(ctx context.Context, op string, req *api.AccessRequest) (answer *api.AccessResponse, err error) {
+	var conflict error
+	err = c.ask(ctx, op, func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) (err error) {
+		answer, err = server.Access(ctx, req)
+		if status.Code(err) == codes.Aborted {
+			conflict = fmt.Errorf("conclave: %s: %w", op, &callError{status.Convert(err).Message(), ErrConflict})
+			return nil
+		}
 		return err
 	})
-	return who, err
+	return answer, cmp.Or(err, conflict)
+}
+
+// Token is the record of a token. The token itself is nowhere but with its holder.
+type Token struct {
+	// ID is public: 16 characters.
+	ID string `json:"id"`
+	// Name is whom it proves: the principal "token:NAME".
+	Name    string    `json:"name"`
+	Creator string    `json:"creator"`
+	Made    time.Time `json:"made"`
+	// Expires is when it ends, by the clock of the leader; zero: never.
+	Expires time.Time `json:"expires,omitzero"`
+	Note    string    `json:"note,omitempty"`
+}
+
+func tokenOf(t *api.Token) Token {
+	token := Token{ID: t.GetId(), Name: t.GetName(), Creator: t.GetCreator(), Made: time.Unix(0, t.GetMadeNs()).UTC(), Note: t.GetNote()}
+	if t.GetExpiresNs() != 0 {
+		token.Expires = time.Unix(0, t.GetExpiresNs()).UTC()
+	}
+	return token
 }

@@ -48,6 +48,12 @@ type Config struct {
 	// TLS makes connections use TLS; nil means plain text.
 	TLS *tls.Config
 
+	// Token returns a token that proves who this program is: cvt1_ID_SECRET, as NewToken and
+	// conclave access token create make it. It is asked for each stream and each call, so
+	// that it can return another token before the first one expires. A token goes only over
+	// TLS or to this machine, and through no admin socket. nil means that there is none.
+	Token func(ctx context.Context) (string, error)
+
 	// Cluster is the expected identity of the cluster, 16 hexadecimal digits.
 	// If empty, the first server that answers decides it. A server of another
 	// cluster is never used.

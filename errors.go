@@ -65,6 +65,9 @@ var (
 	// or have refused the one that it gave.
 	ErrUnauthenticated = errors.New("the servers do not know who this program is")
 
+	// ErrConflict says that the rules of the cluster have changed since they were read.
+	ErrConflict = errors.New("the rules have changed meanwhile")
+
 	// ErrDenied says that the rules of the cluster do not allow this.
 	ErrDenied = errors.New("denied by the rules of the cluster")
 )
@@ -202,6 +205,9 @@ const (
 	ClientRefused
 	// NoTLS means that what listens there does not speak TLS.
 	NoTLS
+	// TokenInClear means that a token would go to another machine without TLS, where others
+	// could read it.
+	TokenInClear
 )
 
 func (e *TLSError) Error() string { return "TLS: " + e.text }

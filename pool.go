@@ -45,11 +45,19 @@ func newPool(cfg *Config) *pool {
 	if cfg.TLS != nil {
 		secrecy = credentials.NewTLS(cfg.TLS)
 	}
+	dial := cfg.Dialer
+	var proof []grpc.DialOption
+	if _, local := cfg.socket(); cfg.Token != nil && !local {
+		proof = append(proof, grpc.WithPerRPCCredentials(bearer(cfg.Token)))
+		if cfg.TLS == nil {
+			dial = onlyHere(dial)
+		}
+	}
 	return &pool{
 		conns: make(map[string]*grpc.ClientConn),
-		options: []grpc.DialOption{
+		options: append(proof,
 			grpc.WithTransportCredentials(secrecy),
-			grpc.WithContextDialer(cfg.Dialer),
+			grpc.WithContextDialer(dial),
 			grpc.WithNoProxy(),
 			grpc.WithDisableServiceConfig(),
 			// Windows of a fixed size save the pings by which gRPC finds a better one.
@@ -60,7 +68,7 @@ func newPool(cfg *Config) *pool {
 				MinConnectTimeout: connectTimeout, // a slow handshake goes on while others are tried
 			}),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestMessage)),
-		},
+		),
 	}
 }
 
@@ -133,6 +141,8 @@ func plain(err error) error {
 	}
 	text := state.Message()
 	switch {
+	case strings.Contains(text, inClear):
+		return &TLSError{TokenInClear, inClear}
 	case strings.Contains(text, "connection refused"):
 		return errors.New("connection refused")
 	case strings.Contains(text, "first record does not look like a TLS handshake"):

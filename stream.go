@@ -47,7 +47,7 @@ func (c *Client) open(o line.Output) *stream {
 			return // nobody wants to know, and it would hide what became of the servers
 		}
 		var secrecy *TLSError
-		c.mail.post(line.Input{Kind: line.Ended, Stream: st.id, Err: err, Permanent: errors.As(err, &secrecy)})
+		c.mail.post(line.Input{Kind: line.Ended, Stream: st.id, Err: err, Permanent: errors.As(err, &secrecy) || errors.Is(err, ErrUnauthenticated)})
 	})
 	return st
 }
@@ -90,10 +90,14 @@ func (st *stream) failure(ctx context.Context, err error) error {
 		return cause
 	case errors.Is(err, io.EOF):
 		return errors.New("the server ended the stream")
-	default:
-		st.client.pool.failed(st.address)
-		return plain(err)
 	}
+	st.client.pool.failed(st.address)
+	err = plain(err)
+	if errors.Is(err, ErrUnauthenticated) && st.client.cfg.TLS != nil {
+		// The next connection makes another handshake, with a certificate that may be new.
+		st.client.pool.silent(st.address)
+	}
+	return err
 }
 
 // write sends one frame after the other.

@@ -59,6 +59,7 @@ var attacks = []attack{
 	{number: 35, what: "cut the log of a single server, or overwrite its end with zeros", expected: "refused, or whole; never a smaller fence beyond the last second", apart: true, run: lostEnd},
 	{number: 36, what: "an older release on newer data, a newer one on too old data, an old one joins, raise while one is down, an old one after raising", expected: "78, or a refusal that names the release; not raised", elsewhere: "internal/upgrade TestUpgrade"},
 	{number: 37, what: "--wait 1s against nothing, a held lock, servers that are stopped, a minority", expected: "125, 124, 125, 125", apart: true, run: waitWithoutAnswer},
+	{number: 38, what: "a command under conclave lock and conclave elect looks for the token in environments, open files and arguments of all processes", expected: "none", apart: true, run: searchUnderALock},
 }
 
 func TestAttacks(t *testing.T) {

@@ -18,10 +18,7 @@ import (
 // for one that is held. Only the cluster can say that a lock was not got in time: a
 // script that takes 124 for "somebody else has it" must not be told so by nobody.
 func waitWithoutAnswer(w *world) {
-	binary := filepath.Join(w.TempDir(), "conclave")
-	if said, err := exec.Command("go", "build", "-o", binary, "github.com/conclave-io/conclave/cmd/conclave").CombinedOutput(); err != nil {
-		w.Fatalf("%v: %s", err, said)
-	}
+	binary := w.binary()
 	lock := func(what string, servers []string, status int, words ...string) {
 		w.Helper()
 		cmd := exec.CommandContext(w.within(), binary, "lock", "x", "--servers", strings.Join(servers, ","), "--wait", "1s", "--", "true")
@@ -86,4 +83,14 @@ func waitWithoutAnswer(w *world) {
 		}
 	}
 	lock("a minority", servers, 125, unknown...)
+}
+
+// binary builds conclave.
+func (w *world) binary() string {
+	w.Helper()
+	binary := filepath.Join(w.TempDir(), "conclave")
+	if said, err := exec.Command("go", "build", "-o", binary, "github.com/conclave-io/conclave/cmd/conclave").CombinedOutput(); err != nil {
+		w.Fatalf("%v: %s", err, said)
+	}
+	return binary
 }

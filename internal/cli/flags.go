@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -41,6 +40,7 @@ func (d *duration) Set(text string) error {
 type clientFlags struct {
 	servers           []string
 	cacert, cert, key string
+	tokenFile, token  string
 	cluster           string
 	timeout           duration
 }
@@ -61,6 +61,8 @@ func (f *clientFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cacert, "cacert", os.Getenv("CONCLAVE_CACERT"), "file with the certificates that vouch for servers; makes connections use TLS (CONCLAVE_CACERT)")
 	flags.StringVar(&f.cert, "cert", os.Getenv("CONCLAVE_CERT"), "file with the client's certificate (CONCLAVE_CERT)")
 	flags.StringVar(&f.key, "key", os.Getenv("CONCLAVE_KEY"), "file with the client's private key (CONCLAVE_KEY)")
+	flags.StringVar(&f.tokenFile, "token-file", os.Getenv(tokenFileVar), "file with a token that proves who this program is, read again for each connection (CONCLAVE_TOKEN_FILE, or CONCLAVE_TOKEN for the token itself)")
+	f.token = os.Getenv(tokenVar)
 	flags.StringVar(&f.cluster, "cluster", os.Getenv("CONCLAVE_CLUSTER"), "refuse servers of any other cluster than this, 16 hexadecimal digits (CONCLAVE_CLUSTER)")
 	flags.Var(&f.timeout, "timeout", "how long to wait for an answer of the cluster")
 }
@@ -76,6 +78,9 @@ func (f *clientFlags) config() (cfg conclave.Config, err error) {
 		}
 	}
 	cfg.Cluster = f.cluster
+	if cfg.Token, err = f.proof(); err != nil {
+		return cfg, err
+	}
 	if cfg.TLS, err = f.tls(); err != nil {
 		return cfg, err
 	}
@@ -99,26 +104,15 @@ func (f *clientFlags) tls() (*tls.Config, error) {
 	if f.cacert == "" && f.cert == "" && f.key == "" {
 		return nil, nil
 	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-	if f.cacert != "" {
-		pem, err := os.ReadFile(f.cacert)
-		if err != nil {
-			return nil, fmt.Errorf("--cacert: %w", err)
-		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--cacert: %s has no PEM certificate", f.cacert)
-		}
-	}
 	if (f.cert == "") != (f.key == "") {
 		return nil, errors.New("--cert and --key: give both or none")
 	}
-	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-		if err != nil {
-			return nil, fmt.Errorf("--cert %s, --key %s: %w", f.cert, f.key, err)
-		}
-		cfg.Certificates = []tls.Certificate{pair}
+	if _, err := conclave.TLSFiles("", "", f.cacert); err != nil {
+		return nil, fmt.Errorf("--cacert: %w", err)
+	}
+	cfg, err := conclave.TLSFiles(f.cert, f.key, f.cacert)
+	if err != nil {
+		return nil, fmt.Errorf("--cert and --key: %w", err)
 	}
 	return cfg, nil
 }
@@ -135,6 +129,8 @@ func (a *app) dial(ctx context.Context, cfg conclave.Config) (*conclave.Client, 
 		return nil, fmt.Errorf("%s; %s", attempts(failed.Attempts), remedies[secrecy.Problem])
 	case errors.Is(err, conclave.ErrUnavailable):
 		return nil, silence(err, a.client.timeout)
+	case errors.As(err, &failed) && errors.Is(err, conclave.ErrUnauthenticated):
+		return nil, errors.New(attempts(failed.Attempts))
 	case errors.As(err, &failed):
 		return nil, fmt.Errorf("%w (%s)", failed.Err, attempts(failed.Attempts))
 	}
@@ -161,6 +157,7 @@ func (a *app) dialReady(ctx context.Context, cfg conclave.Config) (*conclave.Cli
 var remedies = map[conclave.TLSProblem]string{
 	conclave.UnknownAuthority: "set --cacert to the certificate of the authority that signed it",
 	conclave.ClientRefused:    "set --cert and --key to a certificate that the server trusts",
+	conclave.TokenInClear:     "set --cacert to the certificate of the authority that signed the servers' certificates, or leave the token out",
 	conclave.NoTLS:            "leave --cacert, --cert and --key out, or give a port that speaks TLS",
 }
 

@@ -54,6 +54,7 @@ func (s *seeker) main(cmd *cobra.Command, args []string) error {
 	if !guard.Complete {
 		s.app.say("on this system only the command's own process group is ended if the %s is lost", s.kind)
 	}
+	hideToken()
 	s.app.inherit()
 	result, err := s.seek(cmd.Context(), cfg)
 	var gaveUp *interruption

@@ -6108,7 +6108,9 @@ type AccessChange struct {
 	// The revision that the edits were made for; 0 for any.
 	Expected uint64 `protobuf:"varint,2,opt,name=expected,proto3" json:"expected,omitempty"`
 	// Make it even if nobody is left who may change rules, but through a server's socket.
-	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	Force bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	// Only say what the change would come to.
+	DryRun        bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6160,6 +6162,13 @@ func (x *AccessChange) GetExpected() uint64 {
 func (x *AccessChange) GetForce() bool {
 	if x != nil {
 		return x.Force
+	}
+	return false
+}
+
+func (x *AccessChange) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
 	}
 	return false
 }
@@ -6719,11 +6728,16 @@ type AccessResponse struct {
 	Allowed bool   `protobuf:"varint,7,opt,name=allowed,proto3" json:"allowed,omitempty"`
 	Why     string `protobuf:"bytes,8,opt,name=why,proto3" json:"why,omitempty"`
 	// All rules (ShowAccess).
-	RoleList      []*Role           `protobuf:"bytes,9,rep,name=role_list,json=roleList,proto3" json:"role_list,omitempty"`
-	Bindings      []*Binding        `protobuf:"bytes,10,rep,name=bindings,proto3" json:"bindings,omitempty"`
-	Tokens        []*Token          `protobuf:"bytes,11,rep,name=tokens,proto3" json:"tokens,omitempty"`
-	Quotas        []*Quota          `protobuf:"bytes,12,rep,name=quotas,proto3" json:"quotas,omitempty"`
-	Names         *CertificateNames `protobuf:"bytes,13,opt,name=names,proto3" json:"names,omitempty"`
+	RoleList []*Role           `protobuf:"bytes,9,rep,name=role_list,json=roleList,proto3" json:"role_list,omitempty"`
+	Bindings []*Binding        `protobuf:"bytes,10,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Tokens   []*Token          `protobuf:"bytes,11,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	Quotas   []*Quota          `protobuf:"bytes,12,rep,name=quotas,proto3" json:"quotas,omitempty"`
+	Names    *CertificateNames `protobuf:"bytes,13,opt,name=names,proto3" json:"names,omitempty"`
+	// What is held of which the rules after the change would not grant it (AccessChange): how
+	// many holds, and the first 1,000 of those that the caller may read. Holders keep them.
+	// Locks that an algorithm guards are not among them.
+	Denied        uint64        `protobuf:"varint,14,opt,name=denied,proto3" json:"denied,omitempty"`
+	DeniedHolds   []*DeniedHold `protobuf:"bytes,15,rep,name=denied_holds,json=deniedHolds,proto3" json:"denied_holds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6849,6 +6863,98 @@ func (x *AccessResponse) GetNames() *CertificateNames {
 	return nil
 }
 
+func (x *AccessResponse) GetDenied() uint64 {
+	if x != nil {
+		return x.Denied
+	}
+	return 0
+}
+
+func (x *AccessResponse) GetDeniedHolds() []*DeniedHold {
+	if x != nil {
+		return x.DeniedHolds
+	}
+	return nil
+}
+
+// DeniedHold is a hold that would not be granted now.
+type DeniedHold struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Class Class                  `protobuf:"varint,1,opt,name=class,proto3,enum=conclave.v1.Class" json:"class,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Fence uint64                 `protobuf:"varint,3,opt,name=fence,proto3" json:"fence,omitempty"`
+	// The principal that holds, and the public id of its session.
+	Owner         string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
+	Session       []byte `protobuf:"bytes,5,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeniedHold) Reset() {
+	*x = DeniedHold{}
+	mi := &file_service_api_conclave_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeniedHold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeniedHold) ProtoMessage() {}
+
+func (x *DeniedHold) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeniedHold.ProtoReflect.Descriptor instead.
+func (*DeniedHold) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{82}
+}
+
+func (x *DeniedHold) GetClass() Class {
+	if x != nil {
+		return x.Class
+	}
+	return Class_CLASS_LOCK
+}
+
+func (x *DeniedHold) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeniedHold) GetFence() uint64 {
+	if x != nil {
+		return x.Fence
+	}
+	return 0
+}
+
+func (x *DeniedHold) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *DeniedHold) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
 type ViewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Answer from the server's own state, which may lag.
@@ -6861,7 +6967,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[82]
+	mi := &file_service_api_conclave_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6873,7 +6979,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[82]
+	mi := &file_service_api_conclave_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6886,7 +6992,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{82}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ViewRequest) GetStale() bool {
@@ -6923,7 +7029,7 @@ type ViewResponse struct {
 
 func (x *ViewResponse) Reset() {
 	*x = ViewResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[83]
+	mi := &file_service_api_conclave_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6935,7 +7041,7 @@ func (x *ViewResponse) String() string {
 func (*ViewResponse) ProtoMessage() {}
 
 func (x *ViewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[83]
+	mi := &file_service_api_conclave_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6948,7 +7054,7 @@ func (x *ViewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
 func (*ViewResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{83}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ViewResponse) GetEpoch() uint64 {
@@ -7009,7 +7115,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[84]
+	mi := &file_service_api_conclave_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7021,7 +7127,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[84]
+	mi := &file_service_api_conclave_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7034,7 +7140,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{84}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *CutRequest) GetPrefix() string {
@@ -7057,7 +7163,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[85]
+	mi := &file_service_api_conclave_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7069,7 +7175,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[85]
+	mi := &file_service_api_conclave_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7082,7 +7188,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{85}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CutResponse) GetEpoch() uint64 {
@@ -7127,7 +7233,7 @@ type CutLock struct {
 
 func (x *CutLock) Reset() {
 	*x = CutLock{}
-	mi := &file_service_api_conclave_proto_msgTypes[86]
+	mi := &file_service_api_conclave_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7139,7 +7245,7 @@ func (x *CutLock) String() string {
 func (*CutLock) ProtoMessage() {}
 
 func (x *CutLock) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[86]
+	mi := &file_service_api_conclave_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7152,7 +7258,7 @@ func (x *CutLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutLock.ProtoReflect.Descriptor instead.
 func (*CutLock) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{86}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *CutLock) GetName() string {
@@ -7219,7 +7325,7 @@ type CutMachine struct {
 
 func (x *CutMachine) Reset() {
 	*x = CutMachine{}
-	mi := &file_service_api_conclave_proto_msgTypes[87]
+	mi := &file_service_api_conclave_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7231,7 +7337,7 @@ func (x *CutMachine) String() string {
 func (*CutMachine) ProtoMessage() {}
 
 func (x *CutMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[87]
+	mi := &file_service_api_conclave_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7244,7 +7350,7 @@ func (x *CutMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMachine.ProtoReflect.Descriptor instead.
 func (*CutMachine) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{87}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *CutMachine) GetServer() uint64 {
@@ -7285,7 +7391,7 @@ type CutField struct {
 
 func (x *CutField) Reset() {
 	*x = CutField{}
-	mi := &file_service_api_conclave_proto_msgTypes[88]
+	mi := &file_service_api_conclave_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7297,7 +7403,7 @@ func (x *CutField) String() string {
 func (*CutField) ProtoMessage() {}
 
 func (x *CutField) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[88]
+	mi := &file_service_api_conclave_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7310,7 +7416,7 @@ func (x *CutField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutField.ProtoReflect.Descriptor instead.
 func (*CutField) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{88}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CutField) GetName() string {
@@ -7339,7 +7445,7 @@ type CutMessage struct {
 
 func (x *CutMessage) Reset() {
 	*x = CutMessage{}
-	mi := &file_service_api_conclave_proto_msgTypes[89]
+	mi := &file_service_api_conclave_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7351,7 +7457,7 @@ func (x *CutMessage) String() string {
 func (*CutMessage) ProtoMessage() {}
 
 func (x *CutMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[89]
+	mi := &file_service_api_conclave_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7364,7 +7470,7 @@ func (x *CutMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMessage.ProtoReflect.Descriptor instead.
 func (*CutMessage) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{89}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *CutMessage) GetFrom() uint64 {
@@ -7406,7 +7512,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_service_api_conclave_proto_msgTypes[90]
+	mi := &file_service_api_conclave_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7418,7 +7524,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[90]
+	mi := &file_service_api_conclave_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7431,7 +7537,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{90}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Seat) GetId() []byte {
@@ -7500,7 +7606,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_service_api_conclave_proto_msgTypes[91]
+	mi := &file_service_api_conclave_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7512,7 +7618,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[91]
+	mi := &file_service_api_conclave_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7525,7 +7631,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{91}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -8037,11 +8143,12 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1c\n" +
-	"\tprincipal\x18\x04 \x01(\tR\tprincipal\"o\n" +
+	"\tprincipal\x18\x04 \x01(\tR\tprincipal\"\x88\x01\n" +
 	"\fAccessChange\x12-\n" +
 	"\x05edits\x18\x01 \x03(\v2\x17.conclave.v1.AccessEditR\x05edits\x12\x1a\n" +
 	"\bexpected\x18\x02 \x01(\x04R\bexpected\x12\x14\n" +
-	"\x05force\x18\x03 \x01(\bR\x05force\"\xca\x03\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\x12\x17\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\xca\x03\n" +
 	"\n" +
 	"AccessEdit\x12.\n" +
 	"\bput_role\x18\x01 \x01(\v2\x11.conclave.v1.RoleH\x00R\aputRole\x12\x1d\n" +
@@ -8081,7 +8188,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x06claims\x18\x04 \x01(\x04R\x06claims\x12\x14\n" +
 	"\x05bytes\x18\x05 \x01(\x04R\x05bytes\"(\n" +
 	"\x10CertificateNames\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"\xb9\x03\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\x8d\x04\n" +
 	"\x0eAccessResponse\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x10\n" +
 	"\x03via\x18\x02 \x01(\tR\x03via\x12\x16\n" +
@@ -8096,7 +8203,16 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	" \x03(\v2\x14.conclave.v1.BindingR\bbindings\x12*\n" +
 	"\x06tokens\x18\v \x03(\v2\x12.conclave.v1.TokenR\x06tokens\x12*\n" +
 	"\x06quotas\x18\f \x03(\v2\x12.conclave.v1.QuotaR\x06quotas\x123\n" +
-	"\x05names\x18\r \x01(\v2\x1d.conclave.v1.CertificateNamesR\x05names\"9\n" +
+	"\x05names\x18\r \x01(\v2\x1d.conclave.v1.CertificateNamesR\x05names\x12\x16\n" +
+	"\x06denied\x18\x0e \x01(\x04R\x06denied\x12:\n" +
+	"\fdenied_holds\x18\x0f \x03(\v2\x17.conclave.v1.DeniedHoldR\vdeniedHolds\"\x90\x01\n" +
+	"\n" +
+	"DeniedHold\x12(\n" +
+	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05fence\x18\x03 \x01(\x04R\x05fence\x12\x14\n" +
+	"\x05owner\x18\x04 \x01(\tR\x05owner\x12\x18\n" +
+	"\asession\x18\x05 \x01(\fR\asession\"9\n" +
 	"\vViewRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\x12\x14\n" +
 	"\x05homes\x18\x02 \x01(\bR\x05homes\"\x8a\x02\n" +
@@ -8246,7 +8362,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 92)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -8336,16 +8452,17 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*Quota)(nil),                 // 85: conclave.v1.Quota
 	(*CertificateNames)(nil),      // 86: conclave.v1.CertificateNames
 	(*AccessResponse)(nil),        // 87: conclave.v1.AccessResponse
-	(*ViewRequest)(nil),           // 88: conclave.v1.ViewRequest
-	(*ViewResponse)(nil),          // 89: conclave.v1.ViewResponse
-	(*CutRequest)(nil),            // 90: conclave.v1.CutRequest
-	(*CutResponse)(nil),           // 91: conclave.v1.CutResponse
-	(*CutLock)(nil),               // 92: conclave.v1.CutLock
-	(*CutMachine)(nil),            // 93: conclave.v1.CutMachine
-	(*CutField)(nil),              // 94: conclave.v1.CutField
-	(*CutMessage)(nil),            // 95: conclave.v1.CutMessage
-	(*Seat)(nil),                  // 96: conclave.v1.Seat
-	(*GuardState)(nil),            // 97: conclave.v1.GuardState
+	(*DeniedHold)(nil),            // 88: conclave.v1.DeniedHold
+	(*ViewRequest)(nil),           // 89: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 90: conclave.v1.ViewResponse
+	(*CutRequest)(nil),            // 91: conclave.v1.CutRequest
+	(*CutResponse)(nil),           // 92: conclave.v1.CutResponse
+	(*CutLock)(nil),               // 93: conclave.v1.CutLock
+	(*CutMachine)(nil),            // 94: conclave.v1.CutMachine
+	(*CutField)(nil),              // 95: conclave.v1.CutField
+	(*CutMessage)(nil),            // 96: conclave.v1.CutMessage
+	(*Seat)(nil),                  // 97: conclave.v1.Seat
+	(*GuardState)(nil),            // 98: conclave.v1.GuardState
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	10,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -8429,63 +8546,65 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	84,  // 78: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
 	85,  // 79: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
 	86,  // 80: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
-	96,  // 81: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	96,  // 82: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	97,  // 83: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	92,  // 84: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
-	93,  // 85: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
-	95,  // 86: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
-	94,  // 87: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
-	32,  // 88: conclave.v1.Seat.home:type_name -> conclave.v1.Home
-	6,   // 89: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
-	6,   // 90: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
-	27,  // 91: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
-	10,  // 92: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
-	29,  // 93: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
-	40,  // 94: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
-	45,  // 95: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
-	24,  // 96: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
-	49,  // 97: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
-	51,  // 98: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
-	58,  // 99: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
-	60,  // 100: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
-	62,  // 101: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
-	68,  // 102: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
-	54,  // 103: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
-	56,  // 104: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	76,  // 105: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
-	72,  // 106: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	88,  // 107: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	74,  // 108: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
-	90,  // 109: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
-	70,  // 110: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,   // 111: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,   // 112: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28,  // 113: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21,  // 114: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30,  // 115: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	41,  // 116: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	46,  // 117: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25,  // 118: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	50,  // 119: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	52,  // 120: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	59,  // 121: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	61,  // 122: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	67,  // 123: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	69,  // 124: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	55,  // 125: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	57,  // 126: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	87,  // 127: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
-	73,  // 128: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	89,  // 129: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	75,  // 130: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
-	91,  // 131: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
-	71,  // 132: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	111, // [111:133] is the sub-list for method output_type
-	89,  // [89:111] is the sub-list for method input_type
-	89,  // [89:89] is the sub-list for extension type_name
-	89,  // [89:89] is the sub-list for extension extendee
-	0,   // [0:89] is the sub-list for field type_name
+	88,  // 81: conclave.v1.AccessResponse.denied_holds:type_name -> conclave.v1.DeniedHold
+	1,   // 82: conclave.v1.DeniedHold.class:type_name -> conclave.v1.Class
+	97,  // 83: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	97,  // 84: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	98,  // 85: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	93,  // 86: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
+	94,  // 87: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
+	96,  // 88: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
+	95,  // 89: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
+	32,  // 90: conclave.v1.Seat.home:type_name -> conclave.v1.Home
+	6,   // 91: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
+	6,   // 92: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
+	27,  // 93: conclave.v1.Conclave.Ping:input_type -> conclave.v1.PingRequest
+	10,  // 94: conclave.v1.Conclave.Do:input_type -> conclave.v1.Request
+	29,  // 95: conclave.v1.Conclave.Status:input_type -> conclave.v1.StatusRequest
+	40,  // 96: conclave.v1.Conclave.List:input_type -> conclave.v1.ListRequest
+	45,  // 97: conclave.v1.Conclave.Explain:input_type -> conclave.v1.ExplainRequest
+	24,  // 98: conclave.v1.Conclave.Waits:input_type -> conclave.v1.WaitsRequest
+	49,  // 99: conclave.v1.Conclave.Watch:input_type -> conclave.v1.WatchRequest
+	51,  // 100: conclave.v1.Conclave.Sessions:input_type -> conclave.v1.SessionsRequest
+	58,  // 101: conclave.v1.Conclave.Observe:input_type -> conclave.v1.ObserveRequest
+	60,  // 102: conclave.v1.Conclave.Members:input_type -> conclave.v1.MembersRequest
+	62,  // 103: conclave.v1.Conclave.ChangeMembers:input_type -> conclave.v1.ChangeMembersRequest
+	68,  // 104: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
+	54,  // 105: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
+	56,  // 106: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
+	76,  // 107: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
+	72,  // 108: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	89,  // 109: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	74,  // 110: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
+	91,  // 111: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
+	70,  // 112: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,   // 113: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,   // 114: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28,  // 115: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21,  // 116: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30,  // 117: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	41,  // 118: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	46,  // 119: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25,  // 120: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	50,  // 121: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	52,  // 122: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	59,  // 123: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	61,  // 124: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	67,  // 125: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	69,  // 126: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	55,  // 127: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	57,  // 128: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	87,  // 129: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
+	73,  // 130: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	90,  // 131: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	75,  // 132: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
+	92,  // 133: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
+	71,  // 134: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	113, // [113:135] is the sub-list for method output_type
+	91,  // [91:113] is the sub-list for method input_type
+	91,  // [91:91] is the sub-list for extension type_name
+	91,  // [91:91] is the sub-list for extension extendee
+	0,   // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_service_api_conclave_proto_init() }
@@ -8534,7 +8653,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   92,
+			NumMessages:   93,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/convert"
+	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -30,24 +31,23 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 	if req.GetWhoAmI() != nil {
 		return s.whoAmI(who), nil
 	}
-	answerTo, err := answerOf(req)
+	answerTo, err := s.answerOf(req)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	command := registry.Command{Op: registry.OpAccess, Origin: who.Origin()}
-	if change := req.GetChange(); change != nil {
-		if command.Change, err = changeOfRules(change); err != nil {
+	var command *registry.Command
+	if change := req.GetChange(); change != nil && !change.GetDryRun() {
+		if command, err = s.changeCommand(ctx, who, change); err != nil {
 			return nil, status.Error(codes.InvalidArgument, err.Error())
 		}
-		command.Origin.Request = requestOf(ctx, who)
 		ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(command.Origin.Request[:]))
 	}
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	return onLeader(ctx, s, func(ctx context.Context) (*api.AccessResponse, error) {
-		if command.Change != nil {
-			if err := s.carryOutAlone(ctx, command); err != nil {
-				return nil, err
+		if command != nil {
+			if err := s.carryOutAlone(ctx, *command); err != nil {
+				return nil, s.conflicting(ctx, command.Change, err)
 			}
 		}
 		state, err := s.node.Read(ctx)
@@ -55,8 +55,7 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 			return nil, err
 		}
 		answer := describeRules(state.Rules(), who)
-		answerTo(state.Rules(), who, answer)
-		return answer, nil
+		return answer, answerTo(state, who, answer)
 	}, func(ctx context.Context, leader api.ConclaveClient) (*api.AccessResponse, error) {
 		return leader.Access(ctx, req)
 	})
@@ -72,13 +71,19 @@ func describeRules(rules *access.State, who caller) *api.AccessResponse {
 	}
 }
 
+// answering fills in the answer to a request.
+type answering func(state node.State, who caller, answer *api.AccessResponse) error
+
 // answerOf returns what fills in the answer to a request.
-func answerOf(req *api.AccessRequest) (func(*access.State, caller, *api.AccessResponse), error) {
+func (s *Server) answerOf(req *api.AccessRequest) (answering, error) {
 	switch ask := req.GetAsk().(type) {
 	case *api.AccessRequest_Show:
-		return func(rules *access.State, _ caller, answer *api.AccessResponse) { listRules(rules, answer) }, nil
+		return func(state node.State, _ caller, answer *api.AccessResponse) error {
+			listRules(state.Rules(), answer)
+			return nil
+		}, nil
 	case *api.AccessRequest_Change:
-		return func(*access.State, caller, *api.AccessResponse) {}, nil
+		return s.answerChange(ask.Change)
 	case *api.AccessRequest_Check:
 		return answerCheck(ask.Check)
 	}
@@ -86,7 +91,7 @@ func answerOf(req *api.AccessRequest) (func(*access.State, caller, *api.AccessRe
 }
 
 // answerCheck returns what says whether somebody may do something.
-func answerCheck(check *api.CheckAccess) (func(*access.State, caller, *api.AccessResponse), error) {
+func answerCheck(check *api.CheckAccess) (answering, error) {
 	verb, err := access.ParseVerb(check.GetVerb())
 	if err != nil {
 		return nil, err
@@ -103,13 +108,14 @@ func answerCheck(check *api.CheckAccess) (func(*access.State, caller, *api.Acces
 	if problem != "" {
 		return nil, errors.New(problem)
 	}
-	return func(rules *access.State, who caller, answer *api.AccessResponse) {
-		principal := check.GetPrincipal()
+	return func(state node.State, who caller, answer *api.AccessResponse) error {
+		principal, rules := check.GetPrincipal(), state.Rules()
 		if principal == "" {
 			principal = who.Principal
 		}
 		why := rules.Explain(principal, verb, access.Class(class), check.GetName())
 		answer.Roles, answer.Allowed, answer.Why = rules.Roles(principal), why.Allowed, why.String()
+		return nil
 	}, nil
 }
 
@@ -132,71 +138,6 @@ func listRules(rules *access.State, answer *api.AccessResponse) {
 		answer.Quotas = append(answer.Quotas, &api.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: q.Most.Sessions, Claims: q.Most.Claims, Bytes: q.Most.Bytes})
 	}
 	answer.Names = &api.CertificateNames{Names: rules.Names()}
-}
-
-// changeOfRules translates a change.
-func changeOfRules(sent *api.AccessChange) (*access.Change, error) {
-	change := &access.Change{Expected: sent.GetExpected(), Force: sent.GetForce()}
-	for _, edit := range sent.GetEdits() {
-		e, err := editOf(edit)
-		if err != nil {
-			return nil, err
-		}
-		change.Edits = append(change.Edits, e)
-	}
-	return change, change.Validate()
-}
-
-func editOf(edit *api.AccessEdit) (access.Edit, error) {
-	switch e := edit.GetEdit().(type) {
-	case *api.AccessEdit_PutRole:
-		role := access.Role{Name: e.PutRole.GetName()}
-		for _, text := range e.PutRole.GetRules() {
-			rule, err := access.ParseRule(text)
-			if err != nil {
-				return access.Edit{}, err
-			}
-			role.Rules = append(role.Rules, rule)
-		}
-		return access.Edit{Kind: access.PutRole, Role: role}, nil
-	case *api.AccessEdit_DropRole:
-		return access.Edit{Kind: access.DropRole, Role: access.Role{Name: e.DropRole}}, nil
-	case *api.AccessEdit_PutBinding:
-		return access.Edit{Kind: access.PutBinding, Binding: access.Binding{Who: e.PutBinding.GetWho(), Roles: e.PutBinding.GetRoles()}}, nil
-	case *api.AccessEdit_DropBinding:
-		return access.Edit{Kind: access.DropBinding, Binding: access.Binding{Who: e.DropBinding}}, nil
-	case *api.AccessEdit_PutToken:
-		return tokenEdit(e.PutToken)
-	case *api.AccessEdit_DropToken:
-		return access.Edit{Kind: access.DropToken, Token: access.Token{ID: e.DropToken}}, nil
-	case *api.AccessEdit_PutQuota:
-		return access.Edit{Kind: access.PutQuota, Quota: quotaOf(e.PutQuota)}, nil
-	case *api.AccessEdit_DropQuota:
-		return access.Edit{Kind: access.DropQuota, Quota: quotaOf(e.DropQuota)}, nil
-	case *api.AccessEdit_Mode:
-		for _, mode := range []access.Mode{access.Open, access.Closed} {
-			if mode.String() == e.Mode {
-				return access.Edit{Kind: access.SetMode, Mode: mode}, nil
-			}
-		}
-		return access.Edit{}, &access.InvalidError{What: "mode", Value: e.Mode, Expected: "must be open or closed"}
-	case *api.AccessEdit_Names:
-		return access.Edit{Kind: access.SetNames, Names: e.Names.GetNames()}, nil
-	}
-	return access.Edit{}, errors.New("edits: one of them is of a kind that this server does not know")
-}
-
-func tokenEdit(t *api.Token) (access.Edit, error) {
-	token := access.Token{ID: t.GetId(), Name: t.GetName(), Expires: t.GetExpiresNs(), Note: t.GetNote()}
-	if len(t.GetHash()) != len(token.Hash) {
-		return access.Edit{}, &access.InvalidError{What: "token", Value: t.GetId(), Expected: "must have the SHA-256 of its secret"}
-	}
-	copy(token.Hash[:], t.GetHash())
-	return access.Edit{Kind: access.PutToken, Token: token}, nil
-}
-
-func quotaOf(q *api.Quota) access.Quota {
-	return access.Quota{Who: q.GetWho(), Prefix: q.GetPrefix(), Most: access.Amount{Sessions: q.GetSessions(), Claims: q.GetClaims(), Bytes: q.GetBytes()}}
 }
 
 // whoAmIJSON is the caller as the servers know it.

@@ -119,8 +119,11 @@ func needOf(method string, req any) need {
 			return needs(access.Status)
 		}
 	case *api.AccessRequest:
-		if req.GetShow() != nil || req.GetCheck().GetPrincipal() != "" {
+		switch {
+		case req.GetShow() != nil || req.GetCheck().GetPrincipal() != "":
 			return needs(access.AccessRead)
+		case req.GetChange().GetDryRun():
+			return needs(access.Access)
 		}
 	}
 	return methods[method]

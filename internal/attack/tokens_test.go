@@ -1,0 +1,64 @@
+package attack
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// lookForTokens is what a command does that runs under a lock: it prints its environment and
+// its arguments, then those of all processes that it may look at, and what files they have
+// open.
+const lookForTokens = `echo "own environment"
+env
+echo "all processes"
+for p in /proc/[0-9]*; do
+  echo "process $p"
+  tr '\0' '\n' < $p/environ
+  tr '\0' ' ' < $p/cmdline
+  for f in $p/fd/*; do readlink $f; done
+done 2> /dev/null
+true
+`
+
+// searchUnderALock has a command look for the token by which the lock was acquired, which
+// conclave has out of a variable, or out of a file.
+func searchUnderALock(w *world) {
+	r := w.withRules(1)
+	binary, script := w.binary(), filepath.Join(w.TempDir(), "look.sh")
+	if err := os.WriteFile(script, []byte(lookForTokens), 0o600); err != nil {
+		w.Fatal(err)
+	}
+	file := filepath.Join(w.TempDir(), "token-of-bob")
+	if err := os.WriteFile(file, []byte(r.tokens["bob"]+"\n"), 0o600); err != nil {
+		w.Fatal(err)
+	}
+	secret := r.tokens["bob"][22:]
+	for _, kind := range []string{"lock", "elect"} {
+		for variable, value := range map[string]string{"CONCLAVE_TOKEN": r.tokens["bob"], "CONCLAVE_TOKEN_FILE": file} {
+			cmd := exec.CommandContext(w.within(), binary, kind, "reports/a", "--servers", r.cluster.Address(1), "--", "sh", script)
+			cmd.Env = append(os.Environ(), variable+"="+value)
+			said, err := cmd.CombinedOutput()
+			out := string(said)
+			if err != nil {
+				w.Errorf("%s by %s: %v\n%s", kind, variable, err, out)
+				continue
+			}
+			own, all, _ := strings.Cut(out, "all processes\n")
+			if strings.Contains(own, "CONCLAVE_TOKEN") {
+				w.Errorf("%s: the command has %s in its environment:\n%s", kind, variable, own)
+			}
+			if strings.Contains(out, secret) {
+				w.Errorf("%s by %s: the command finds the token", kind, variable)
+			}
+			if at := strings.Index(all, "\n"+file+"\n"); at >= 0 {
+				w.Errorf("%s: the file with the token is open", kind)
+			}
+			// It has looked where the token was: the search would prove nothing otherwise.
+			if !strings.Contains(own, "CONCLAVE_FENCE=") || !strings.Contains(all, variable+"=") {
+				w.Errorf("%s by %s: the command has not found where the token was:\n%s", kind, variable, own)
+			}
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package conclave
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// elsewhereConn is a connection to another machine.
+type elsewhereConn struct {
+	net.Conn
+	to string
+}
+
+func (c elsewhereConn) RemoteAddr() net.Addr {
+	to, err := net.ResolveTCPAddr("tcp", c.to)
+	if err != nil {
+		panic(err)
+	}
+	return to
+}
+
+// Without TLS no byte of a call with a token goes to another machine, and that is said at
+// once.
+func TestTokensStayHereInTheClear(t *testing.T) {
+	for to, refused := range map[string]bool{"10.0.0.1:7400": true, "[2001:db8::1]:7400": true, "127.0.0.1:7400": false, "127.3.2.1:7400": false, "[::1]:7400": false, "[::ffff:127.0.0.1]:7400": false} {
+		asked, sent := 0, make(chan int, 1)
+		dial := func(context.Context, string) (net.Conn, error) {
+			client, server := net.Pipe()
+			go func() {
+				n, _ := server.Read(make([]byte, 1<<10))
+				server.Close()
+				select {
+				case sent <- n:
+				default:
+				}
+			}()
+			return elsewhereConn{client, to}, nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		if !refused { // what listens there is no server
+			cancel()
+			ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+		}
+		_, err := Dial(ctx, Config{Servers: []string{to}, Dialer: dial, Token: func(context.Context) (string, error) {
+			asked++
+			return "cvt1_x", nil
+		}})
+		var secrecy *TLSError
+		if errors.As(err, &secrecy) != refused || refused && secrecy.Problem != TokenInClear {
+			t.Errorf("%s: %v", to, err)
+		}
+		if n := <-sent; refused && (n > 0 || asked > 0 || ctx.Err() != nil) {
+			t.Errorf("%s: %d bytes were sent, the token was asked for %d times, and the context ended with %v", to, n, asked, ctx.Err())
+		}
+		cancel()
+	}
+}
+
+// What cannot be a token is not sent, and whoever asks is told at once.
+func TestTokensThatAreNone(t *testing.T) {
+	for _, c := range []struct {
+		token, want string
+		err         error
+	}{
+		{"", "it is empty", nil},
+		{"a\nb", "characters that no token has", nil},
+		{"", "no such file", errors.New("no such file")},
+	} {
+		_, err := bearer(func(context.Context) (string, error) { return c.token, c.err }).GetRequestMetadata(t.Context())
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v; want %q", c.token, err, c.want)
+		}
+	}
+}

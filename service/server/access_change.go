@@ -1,0 +1,186 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// maxDenied is how many holds the answer to a change names.
+const maxDenied = 1000
+
+// changeCommand returns the command that makes a change for a caller.
+func (s *Server) changeCommand(ctx context.Context, who caller, sent *api.AccessChange) (*registry.Command, error) {
+	change, err := changeOfRules(s.rules(), sent)
+	command := &registry.Command{Op: registry.OpAccess, Origin: who.Origin(), Change: change}
+	command.Origin.Request = requestOf(ctx, who)
+	return command, err
+}
+
+// conflicting returns the error of a change that was refused. A revision that is gone has a
+// code of its own, so that a program can tell that it has to read the rules again.
+func (s *Server) conflicting(ctx context.Context, change *access.Change, err error) error {
+	if status.Code(err) != codes.InvalidArgument || change.Expected == 0 {
+		return err
+	}
+	if state, unread := s.node.Read(ctx); unread == nil && state.Rules() != nil && state.Rules().Revision() != change.Expected {
+		return status.Error(codes.Aborted, status.Convert(err).Message())
+	}
+	return err
+}
+
+// answerChange returns what says what a change has come to, or would come to.
+func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
+	if !sent.GetDryRun() {
+		return func(state node.State, who caller, answer *api.AccessResponse) error {
+			listDenied(state, state.Rules(), who, answer)
+			return nil
+		}, nil
+	}
+	change, err := changeOfRules(s.rules(), sent)
+	if err != nil {
+		return nil, err
+	}
+	return func(state node.State, who caller, answer *api.AccessResponse) error {
+		rules := state.Rules()
+		if rules == nil {
+			level, _ := state.Level()
+			return status.Errorf(codes.InvalidArgument, "level %d: there are rules of access from level %d on: see conclave upgrade status", level, version.Access)
+		}
+		if err := denied(rules, who, access.Access, access.Any, ""); err != nil {
+			return err
+		}
+		next, err := rules.Apply(change)
+		var conflict *access.ConflictError
+		switch {
+		case errors.As(err, &conflict):
+			return status.Error(codes.Aborted, err.Error())
+		case err != nil:
+			return status.Error(codes.InvalidArgument, err.Error())
+		}
+		listDenied(state, next, who, answer)
+		return nil
+	}, nil
+}
+
+// listDenied puts into an answer what is held that some rules would not grant.
+func listDenied(state node.State, rules *access.State, who caller, answer *api.AccessResponse) {
+	if rules.Mode() != access.Closed {
+		return
+	}
+	for _, class := range []registry.Class{registry.Lock, registry.Election} {
+		for after, more := "", true; more; {
+			var page []registry.Resource
+			page, more = state.List(class, "", after, pageSize, 0)
+			for i := range page {
+				after = page[i].Name
+				addDenied(&page[i], rules, who, answer)
+			}
+		}
+	}
+}
+
+func addDenied(res *registry.Resource, rules *access.State, who caller, answer *api.AccessResponse) {
+	for i := range res.Holders {
+		h := &res.Holders[i]
+		if rules.Allows(h.Owner, access.Hold, access.Class(res.Class), res.Name) {
+			continue
+		}
+		answer.Denied++
+		if len(answer.DeniedHolds) < maxDenied && rules.Allows(who.Principal, access.Read, access.Class(res.Class), res.Name) {
+			answer.DeniedHolds = append(answer.DeniedHolds, &api.DeniedHold{
+				Class: api.Class(res.Class), Name: res.Name, Fence: h.Fence, Owner: h.Owner, Session: h.Session[:],
+			})
+		}
+	}
+}
+
+// changeOfRules translates a change of the rules that are known here.
+func changeOfRules(rules *access.State, sent *api.AccessChange) (*access.Change, error) {
+	change := &access.Change{Expected: sent.GetExpected(), Force: sent.GetForce()}
+	for _, edit := range sent.GetEdits() {
+		e, err := editOf(edit)
+		if put := edit.GetPutToken(); put != nil && len(put.GetHash()) == 0 {
+			e, err = redated(rules, sent.GetExpected(), put)
+		}
+		if err != nil {
+			return nil, err
+		}
+		change.Edits = append(change.Edits, e)
+	}
+	return change, change.Validate()
+}
+
+func editOf(edit *api.AccessEdit) (access.Edit, error) {
+	switch e := edit.GetEdit().(type) {
+	case *api.AccessEdit_PutRole:
+		role := access.Role{Name: e.PutRole.GetName()}
+		for _, text := range e.PutRole.GetRules() {
+			rule, err := access.ParseRule(text)
+			if err != nil {
+				return access.Edit{}, err
+			}
+			role.Rules = append(role.Rules, rule)
+		}
+		return access.Edit{Kind: access.PutRole, Role: role}, nil
+	case *api.AccessEdit_DropRole:
+		return access.Edit{Kind: access.DropRole, Role: access.Role{Name: e.DropRole}}, nil
+	case *api.AccessEdit_PutBinding:
+		return access.Edit{Kind: access.PutBinding, Binding: access.Binding{Who: e.PutBinding.GetWho(), Roles: e.PutBinding.GetRoles()}}, nil
+	case *api.AccessEdit_DropBinding:
+		return access.Edit{Kind: access.DropBinding, Binding: access.Binding{Who: e.DropBinding}}, nil
+	case *api.AccessEdit_PutToken:
+		return tokenEdit(e.PutToken)
+	case *api.AccessEdit_DropToken:
+		return access.Edit{Kind: access.DropToken, Token: access.Token{ID: e.DropToken}}, nil
+	case *api.AccessEdit_PutQuota:
+		return access.Edit{Kind: access.PutQuota, Quota: quotaOf(e.PutQuota)}, nil
+	case *api.AccessEdit_DropQuota:
+		return access.Edit{Kind: access.DropQuota, Quota: quotaOf(e.DropQuota)}, nil
+	case *api.AccessEdit_Mode:
+		for _, mode := range []access.Mode{access.Open, access.Closed} {
+			if mode.String() == e.Mode {
+				return access.Edit{Kind: access.SetMode, Mode: mode}, nil
+			}
+		}
+		return access.Edit{}, &access.InvalidError{What: "mode", Value: e.Mode, Expected: "must be open or closed"}
+	case *api.AccessEdit_Names:
+		return access.Edit{Kind: access.SetNames, Names: e.Names.GetNames()}, nil
+	}
+	return access.Edit{}, errors.New("edits: one of them is of a kind that this server does not know")
+}
+
+func tokenEdit(t *api.Token) (access.Edit, error) {
+	token := access.Token{ID: t.GetId(), Name: t.GetName(), Expires: t.GetExpiresNs(), Note: t.GetNote()}
+	if len(t.GetHash()) != len(token.Hash) {
+		return access.Edit{}, &access.InvalidError{What: "token", Value: t.GetId(), Expected: "must have the SHA-256 of its secret"}
+	}
+	copy(token.Hash[:], t.GetHash())
+	return access.Edit{Kind: access.PutToken, Token: token}, nil
+}
+
+// redated returns the edit that changes all of a token but its secret. It must be made for
+// the revision at which the token was read: a token that was revoked does not come back.
+func redated(rules *access.State, expected uint64, t *api.Token) (access.Edit, error) {
+	record, found := rules.Token(t.GetId())
+	switch {
+	case expected == 0:
+		return access.Edit{}, errors.New("expected: missing: a token without its hash is changed for the revision at which it was read")
+	case !found:
+		return access.Edit{}, &access.InvalidError{What: "token", Value: t.GetId(), Expected: "must be the id of a token, or have the SHA-256 of its secret"}
+	}
+	record.Name, record.Expires, record.Note = t.GetName(), t.GetExpiresNs(), t.GetNote()
+	return access.Edit{Kind: access.PutToken, Token: record}, nil
+}
+
+func quotaOf(q *api.Quota) access.Quota {
+	return access.Quota{Who: q.GetWho(), Prefix: q.GetPrefix(), Most: access.Amount{Sessions: q.GetSessions(), Claims: q.GetClaims(), Bytes: q.GetBytes()}}
+}
