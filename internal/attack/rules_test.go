@@ -26,7 +26,7 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// ruled is a world whose cluster has rules, at a level that no release comes to yet.
+// ruled is a world whose cluster has rules.
 type ruled struct {
 	*world
 	admin  api.ConclaveClient // through the socket of the first server
@@ -42,7 +42,6 @@ func (w *world) withRules(servers int) *ruled {
 	w.Helper()
 	g := &ground{log: new(journal)}
 	g.cluster = servertest.Start(w.T, servers, func(cfg *server.Config) {
-		cfg.Limits.Levels.Min, cfg.Limits.Levels.Max = version.Min, version.Access
 		cfg.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, pageText) })
 	})
 	r := &ruled{world: &world{T: w.T, ground: g, prefix: w.prefix}, tokens: make(map[string]string)}

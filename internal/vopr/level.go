@@ -32,7 +32,7 @@ func (s *server) install() {
 		s.levels = replica.Levels{Min: version.Min, Max: version.Access}
 		return
 	case !s.w.plan.Levels && s.w.plan.Deadlocks:
-		s.levels = replica.Levels{Min: version.Min, Max: version.Max}
+		s.levels = replica.Levels{Min: version.Min, Max: version.Live}
 		return
 	case !s.w.plan.Levels:
 		s.levels = replica.Levels{Min: 1, Max: 1}

@@ -1,6 +1,9 @@
 package access
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Bounds of a state.
 const (
@@ -42,6 +45,9 @@ func (m Mode) String() string {
 // certNames are what of a client certificate can be the name of a principal.
 var certNames = []string{"uri", "cn", "dns"}
 
+// defaultNames are those that count until somebody says otherwise.
+var defaultNames = []string{"uri", "cn"}
+
 // State is the rules of a cluster. It never changes. A nil *State has no rules.
 type State struct {
 	mode     Mode
@@ -59,7 +65,7 @@ type State struct {
 
 // New returns the state before the first change, of revision 1.
 func New(mode Mode) *State {
-	s := &State{mode: mode, revision: 1, names: []string{"uri", "cn"}}
+	s := &State{mode: mode, revision: 1, names: defaultNames}
 	s.size = len(s.Append(nil))
 	_ = s.compile(nil) // nothing is in it that could be too large
 	return s
@@ -89,15 +95,32 @@ func (s *State) Size() int {
 	return s.size
 }
 
-// Bare reports whether there are no rules, and nothing that one could be made of.
-func (s *State) Bare() bool {
-	return s.Mode() != Closed && (s == nil || len(s.roles)+len(s.bindings)+len(s.tokens)+len(s.quotas) == 0)
+// Rest names something that has to go before a cluster can do without rules, such as a role,
+// or returns "".
+func (s *State) Rest() string {
+	switch {
+	case s == nil:
+		return ""
+	case s.mode == Closed:
+		return "the rules of access"
+	case len(s.bindings) > 0:
+		return "the roles of " + head(s.bindings[0].Who)
+	case len(s.roles) > 0:
+		return "the role " + s.roles[0].Name
+	case len(s.tokens) > 0:
+		return "the token " + s.tokens[0].ID
+	case len(s.quotas) > 0:
+		return "the quota of " + s.quotas[0].of()
+	case !slices.Equal(s.names, defaultNames):
+		return "certificate names other than " + strings.Join(defaultNames, ",")
+	}
+	return ""
 }
 
 // Names returns which names of client certificates count, the first choice first.
 func (s *State) Names() []string {
 	if s == nil {
-		return []string{"uri", "cn"}
+		return slices.Clone(defaultNames)
 	}
 	return slices.Clone(s.names)
 }

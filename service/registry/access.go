@@ -196,12 +196,7 @@ func (r *Registry) readAccess(rd *wire.Reader) {
 }
 
 // ruled names what of the state needs the level that has rules, or returns "".
-func (v *Version) ruled() string {
-	if v.rules.Bare() {
-		return ""
-	}
-	return "the rules of access"
-}
+func (v *Version) ruled() string { return v.rules.Rest() }
 
 // setRules changes the rules. Whoever waits for what it may not hold any more does not get
 // it; whoever holds it keeps it.

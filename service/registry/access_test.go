@@ -211,7 +211,24 @@ func TestNoRules(t *testing.T) {
 	if level, _ := low.Level(); level != version.Access || len(low.Freeze().Uses(version.Access)) != 1 {
 		t.Errorf("level %d under rules", level)
 	}
-	applyAll(low, ruling(2, mode(access.Open)), Command{Op: OpLevel, From: version.Access, To: version.Live})
+	applyAll(low, ruling(2, mode(access.Open)))
+	for i, put := range []struct {
+		edit, drop access.Edit
+		rest       string
+	}{
+		{role("x", "allow status"), access.Edit{Kind: access.DropRole, Role: access.Role{Name: "x"}}, "the role x"},
+		{bind("cert:a", "admin"), access.Edit{Kind: access.DropBinding, Binding: access.Binding{Who: "cert:a"}}, "the roles of cert:a"},
+		{quota("", "x/", access.Amount{Claims: 1}), access.Edit{Kind: access.DropQuota, Quota: access.Quota{Prefix: "x/"}}, `the quota of prefix "x/"`},
+		{access.Edit{Kind: access.PutToken, Token: access.Token{ID: "abcdefghijklmnop", Hash: [32]byte{1}, Name: "b"}}, access.Edit{Kind: access.DropToken, Token: access.Token{ID: "abcdefghijklmnop"}}, "the token abcdefghijklmnop"},
+		{access.Edit{Kind: access.SetNames, Names: []string{"dns"}}, access.Edit{Kind: access.SetNames, Names: []string{"uri", "cn"}}, "certificate names other than uri,cn"},
+	} {
+		applyAll(low, ruling(byte(10+i), put.edit), Command{Op: OpLevel, From: version.Access, To: version.Live})
+		if level, _ := low.Level(); level != version.Access || !slices.Equal(low.Freeze().Uses(version.Access), []string{put.rest}) {
+			t.Errorf("level %d: %q is in the way, want %q", level, low.Freeze().Uses(version.Access), put.rest)
+		}
+		applyAll(low, ruling(byte(20+i), put.drop))
+	}
+	applyAll(low, Command{Op: OpLevel, From: version.Access, To: version.Live})
 	if level, _ := low.Level(); level != version.Live || low.Rules() != nil || low.Records(0) != nil {
 		t.Errorf("level %d without rules", level)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/conclave-io/conclave/algorithm/view"
 	"github.com/conclave-io/conclave/internal/golden"
 	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/version"
 )
 
@@ -125,6 +126,42 @@ func history3() []Batch {
 	return batches
 }
 
+// history4 is more entries, of the level that has rules: each kind of edit, what is refused, and
+// acts that are no entry of their own.
+func history4() []Batch {
+	by := func(actor string, request byte) Origin {
+		return Origin{Actor: actor, Via: "grpc", Remote: "10.0.0.9:40000", Request: [16]byte{14: 4, 15: request}}
+	}
+	change := func(actor string, request byte, force bool, edits ...access.Edit) Command {
+		return Command{Op: OpAccess, Origin: by(actor, request), Change: &access.Change{Expected: uint64(request), Force: force, Edits: edits}}
+	}
+	token := access.Token{ID: "abcdefghijklmnop", Hash: [32]byte{1, 31: 2}, Name: "batch-7", Expires: 1795245295451414000, Note: "for the nightly batch"}
+	ask := func(owner byte, sequence uint64, name string) Command {
+		return Command{Op: OpAcquire, Session: SessionID{owner}, Sequence: sequence, Low: 2, Name: name}
+	}
+	var batches []Batch
+	for i, commands := range [][]Command{
+		{{Op: OpLevel, From: 3, To: 4, Origin: by("cert:operator", 9)}},
+		{change("local:1/0", 1, false,
+			role("batch", "allow read,hold on prefix reports/", "deny hold on election prefix reports/frozen/", "allow revoke on lock name nightly"), role("spare", "allow status"),
+			bind("cert:alice", "admin"), bind("token:batch-*", "batch"), bind(access.Everyone, "viewer"), bind("cert:gone", "spare"),
+			access.Edit{Kind: access.PutToken, Token: token}, access.Edit{Kind: access.PutToken, Token: access.Token{ID: "ponmlkjihgfedcba", Hash: [32]byte{3}, Name: "gone"}},
+			quota("cert:alice", "", access.Amount{Sessions: 9, Claims: 1 << 20, Bytes: 1 << 30}), quota("", "reports/", access.Amount{Claims: 5000}), quota("cert:gone", "", access.Amount{Sessions: 1}),
+			access.Edit{Kind: access.SetNames, Names: []string{"uri", "dns"}}, mode(access.Closed))},
+		{change("cert:alice", 2, true,
+			access.Edit{Kind: access.DropBinding, Binding: access.Binding{Who: "cert:gone"}}, access.Edit{Kind: access.DropRole, Role: access.Role{Name: "spare"}},
+			access.Edit{Kind: access.DropToken, Token: access.Token{ID: "ponmlkjihgfedcba"}}, access.Edit{Kind: access.DropQuota, Quota: access.Quota{Who: "cert:gone"}})},
+		{change("token:batch-7", 3, false, mode(access.Open)), change("token:batch-7", 4, false, mode(access.Open)), change("", 5, false, mode(access.Open))},
+		{{Op: OpNote, Name: "backup", Value: "at index 812", Origin: by("cert:alice", 6)}, {Op: OpNote, Name: "start", Value: "v0.2.0", Origin: Origin{Actor: "local:2/998", Via: "local"}}},
+		{{Op: OpMember, Member: Member{ID: 6, UID: 66, PeerAddress: "10.0.0.6:7500", ClientAddress: "10.0.0.6:7400"}, Origin: by("cert:alice", 7)}},
+		{{Op: OpOpen, Session: SessionID{30}, Sequence: 1, TTL: 10e9, Host: "a7", PID: 43, Program: "report", Owner: "token:batch-7"}, ask(30, 2, "reports/a"), ask(30, 3, "pay/a")},
+		{{Op: OpEnd, Session: SessionID{30}, Value: "too old", Origin: by("token:batch-7", 8)}},
+	} {
+		batches = append(batches, Batch{Time: 70e9 + int64(i)*1e9, Wall: 1795245295451414000, Commands: commands})
+	}
+	return batches
+}
+
 // requireGolden requires of a history that the golden files of a level have what this
 // release writes, and that it makes the same of what it reads there.
 func requireGolden(t *testing.T, level uint32, r *Registry, history []Batch, seen map[Op]bool) {
@@ -172,8 +209,10 @@ func TestGoldenRegistry(t *testing.T) {
 	requireWaits(t, r)
 	requireGolden(t, version.Live, r, history3(), seen)
 	requireLive(t, r)
+	requireGolden(t, version.Access, r, history4(), seen)
+	requireRules(t, r)
 	for op := range Op(255) {
-		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Live)); err == nil && !seen[op] {
+		if _, err := DecodeBatch((&Batch{Commands: []Command{{Op: op}}}).Append(nil, version.Max)); err == nil && !seen[op] {
 			t.Errorf("operation %d is known and not in the golden log", op)
 		}
 	}
@@ -205,6 +244,25 @@ func requireLive(t *testing.T, r *Registry) {
 		if !has[what] {
 			t.Errorf("no guard is %s: %+v", what, l.Guards)
 		}
+	}
+}
+
+// requireRules requires of a state that it has something of everything that rules bring.
+func requireRules(t *testing.T, r *Registry) {
+	t.Helper()
+	rules := r.Rules()
+	token, found := rules.Token("abcdefghijklmnop")
+	if rules.Mode() != access.Closed || rules.Revision() != 3 || len(rules.AllRoles()) != 1 || len(rules.Bindings()) != 3 || len(rules.Quotas()) != 2 ||
+		!found || token.Creator != "local:1/0" || !slices.Equal(rules.Names(), []string{"uri", "dns"}) {
+		t.Errorf("the rules are %+v, with the token %+v", rules, token)
+	}
+	acts, refusals := r.trail.acts.records, r.trail.refusals.records
+	if len(acts) != 6 || len(refusals) != 3 || refusals[0].Count != 2 || refusals[1].Result != Unauthenticated || refusals[2].Owner != "token:batch-7" {
+		t.Errorf("%d acts and %d refusals are on record", len(acts), len(refusals))
+	}
+	answers := r.sessions[SessionID{30}].answers
+	if len(answers) == 0 || answers[len(answers)-1].code != Denied {
+		t.Errorf("the state of level 4 has no refusal: %+v", answers)
 	}
 }
 

@@ -424,7 +424,7 @@ func (r *Registry) relevel() {
 // pinned reports whether the level cannot come down, as there are seats, guards or rules.
 func (r *Registry) pinned(level uint32) bool {
 	l := r.Live()
-	return !hasLive(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live()) || !hasAccess(level) && !r.rules.Bare()
+	return !hasLive(level) && (len(l.Guards)+len(l.Seats) > 0 || l.Watch.Live()) || !hasAccess(level) && r.rules.Rest() != ""
 }
 
 // guarded names a prefix with a guard or a seat, or returns "".

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave"
-	"github.com/conclave-io/conclave/service/server"
 	"github.com/conclave-io/conclave/service/server/servertest"
 	"github.com/conclave-io/conclave/service/version"
 )
@@ -19,9 +18,7 @@ import (
 // socket of its first server.
 func ruled(t *testing.T, servers int) (*servertest.Cluster, *conclave.Client) {
 	t.Helper()
-	c := servertest.Start(t, servers, func(cfg *server.Config) {
-		cfg.Limits.Levels.Min, cfg.Limits.Levels.Max = version.Min, version.Access
-	})
+	c := servertest.Start(t, servers)
 	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
 	servertest.Eventually(t, "the cluster comes to the level of rules", func() bool {
 		u, err := admin.Upgrade(t.Context())

@@ -22,7 +22,7 @@ import (
 // release before, so that each release can follow the one before it.
 const (
 	Min = 1
-	Max = 3
+	Max = 4
 )
 
 // Formats are the versions of what servers write at a level.
@@ -30,14 +30,12 @@ type Formats struct {
 	Entry, Snapshot byte
 }
 
-// levels has the formats of each level, from level 1 on. One above Max is being built: no
-// release comes to it, and its formats may still change. They get the next numbers when
-// it is done, so that until then a release does not misread what later ones write.
+// levels has the formats of each level, from level 1 on.
 var levels = [...]Formats{
 	{Entry: 3, Snapshot: 3},
 	{Entry: 4, Snapshot: 4},
 	{Entry: 5, Snapshot: 5},
-	{Entry: 206, Snapshot: 206},
+	{Entry: 6, Snapshot: 6},
 }
 
 // Keeps is the level from which requests to acquire say what their callers keep while
@@ -47,8 +45,7 @@ const Keeps = 2
 // Live is the level from which algorithms on the servers may guard names.
 const Live = 3
 
-// Access is the level from which there are rules of access, quotas, and a record of acts. It
-// is above Max until servers ask for proofs: only tests and simulations come to it.
+// Access is the level from which there are rules of access, quotas, and a record of acts.
 const Access = 4
 
 // machines are the algorithms that may guard names, by name: those of level Live. What
