@@ -84,8 +84,9 @@ service/backup:        service/registry service/store internal/outfile internal/
 service/node:          algorithm/view internal/near service/access service/backup service/clocks service/host service/founding service/replica service/agreement service/registry service/store service/transport service/peering service/queue service/version internal/boottime internal/wire
 service/convert:       service/api service/registry
 service/feed:          service/api service/convert service/registry
+service/audit:         service/api service/registry # what an audit log has, for servers and for people who check it
 service/stream:        service/api service/convert service/registry
-service/server:        algorithm/view internal/near service/access service/clocks service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime internal/ops
+service/server:        algorithm/view internal/near service/access service/audit service/clocks service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime internal/ops
 
 service/server/servertest: service/server # for tests only: no line below may name it
 
@@ -102,7 +103,7 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime lab/measure process service/api service/server service/version
 internal/demo:         . internal/local internal/boottime service/server service/version
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile internal/authority service/server service/backup web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile internal/authority service/server service/audit service/backup web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.

@@ -266,7 +266,7 @@ func TestRecords(t *testing.T) {
 	}
 	for _, g := range []ring{acts, refusals} {
 		for before := g.before; len(g.records) > 0; g.records = g.records[1:] {
-			if g.records[0].Hash != g.records[0].hash(before) {
+			if g.records[0].Hash != g.records[0].Chained(before) {
 				t.Fatalf("record %d is not behind the one before", g.records[0].Number)
 			}
 			before = g.records[0].Hash
@@ -278,7 +278,7 @@ func TestRecords(t *testing.T) {
 		applyAll(r, same)
 	}
 	last := r.trail.refusals.records[mostRefusals-1]
-	if last.Count != 10 || last.Hash != last.hash(r.trail.refusals.records[mostRefusals-2].Hash) {
+	if last.Count != 10 || last.Hash != last.Chained(r.trail.refusals.records[mostRefusals-2].Hash) {
 		t.Errorf("the refusal that was repeated is %+v", last)
 	}
 	requireSound(t, throughSnapshot(t, r))

@@ -80,8 +80,45 @@ func (h *head) Records(after uint64) []*Record {
 	return all
 }
 
-// hash is that of the record, behind the one with the given hash.
-func (rec *Record) hash(before [sha256.Size]byte) [sha256.Size]byte {
+// Trail is what is on record at one moment. Nobody may change it.
+type Trail struct {
+	// Numbered is the number of the newest record.
+	Numbered uint64
+	// Acts are what was done, Refusals what was refused.
+	Acts, Refusals Chain
+}
+
+// Chain is the newest records of acts, or of refusals, the oldest first. Before is the hash
+// of the newest record that is no longer kept, or zeros.
+type Chain struct {
+	Before  [sha256.Size]byte
+	Records []*Record
+}
+
+// Trail returns what is on record.
+func (h *head) Trail() Trail {
+	if h.trail == nil {
+		return Trail{}
+	}
+	return Trail{h.trail.numbered, h.trail.acts.chain(), h.trail.refusals.chain()}
+}
+
+func (g ring) chain() Chain { return Chain{g.before, g.records} }
+
+// Same reports whether two trails have the same records.
+func (t Trail) Same(other Trail) bool {
+	return t.Numbered == other.Numbered && t.Acts.newest() == other.Acts.newest() && t.Refusals.newest() == other.Refusals.newest()
+}
+
+func (c Chain) newest() *Record {
+	if len(c.Records) == 0 {
+		return nil
+	}
+	return c.Records[len(c.Records)-1]
+}
+
+// Chained is the hash of the record if the hash of the one before is the given one.
+func (rec *Record) Chained(before [sha256.Size]byte) [sha256.Size]byte {
 	return sha256.Sum256(rec.append(before[:]))
 }
 
@@ -107,7 +144,7 @@ func (rec *Record) bytes() int { return len(rec.append(nil)) }
 // with returns the ring with one record more, whose hash is set, and without the oldest if
 // there are too many.
 func (g ring) with(rec *Record, most, mostBytes int) ring {
-	rec.Hash = rec.hash(g.newest())
+	rec.Hash = rec.Chained(g.newest())
 	g.records = append(g.records, rec)
 	g.bytes += rec.bytes()
 	for len(g.records) > most || g.bytes > mostBytes {
@@ -148,7 +185,7 @@ func (g ring) again(rec *Record) (ring, bool) {
 		before = g.records[n-2].Hash
 	}
 	g.bytes += last.bytes() - g.records[n-1].bytes()
-	last.Hash = last.hash(before)
+	last.Hash = last.Chained(before)
 	g.records = append(slices.Clone(g.records[:n-1]), &last)
 	return g, true
 }
@@ -269,7 +306,7 @@ func readTrail(rd *wire.Reader) *trail {
 				rd.Fail(fmt.Errorf("record %d comes after %d of %d, with the count %d", rec.Number, last, t.numbered, rec.Count))
 				return
 			}
-			last, rec.Hash = rec.Number, rec.hash(g.newest())
+			last, rec.Hash = rec.Number, rec.Chained(g.newest())
 			g.records, g.bytes = append(g.records, rec), g.bytes+rec.bytes()
 		})
 	}

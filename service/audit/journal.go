@@ -1,0 +1,159 @@
+package audit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/conclave-io/conclave/service/registry"
+)
+
+const (
+	// MostWaiting bounds the records of its own that wait until a server can write them.
+	MostWaiting = 4096
+	// mostTallied bounds the refusals that are counted.
+	mostTallied = 1024
+	// tallyFor is how long the same refusals are counted before they are put on record, in ns.
+	tallyFor = int64(time.Minute)
+)
+
+// Journal says which line the audit log of a server gets next. What is replicated it takes
+// from the trail, so that nothing of it is lost while the log cannot be written; what the
+// server puts on record by itself waits in a queue.
+type Journal struct {
+	server  uint64
+	cursor  Cursor
+	own     mark
+	waiting []registry.Record
+	lost    uint64 // of its own that found no room
+	tally   map[Refusal]*tallied
+}
+
+// Refusal is what refusals have in common that are counted together.
+type Refusal struct {
+	// Actor is the principal, or, if it has not proven that, empty; Remote is then the
+	// host that it calls from.
+	Actor, Via, Remote string
+	// Call is the method or route, and Reason the answer.
+	Call, Reason string
+	Result       registry.Code
+}
+
+// tallied is how many there were since a moment that are not on record.
+type tallied struct {
+	since int64
+	more  uint64
+}
+
+// NewJournal returns that of a server whose log is empty.
+func NewJournal(server uint64) *Journal {
+	return &Journal{server: server, tally: make(map[Refusal]*tallied)}
+}
+
+// Resume continues behind a line of a log that the server has written before. It is given
+// the last of each chain.
+func (j *Journal) Resume(l Line) error {
+	rec, _, err := l.record()
+	if err != nil {
+		return err
+	}
+	switch l.Chain {
+	case Acts:
+		j.cursor.acts = marked(&rec, 0)
+	case Refusals:
+		j.cursor.refusals = marked(&rec, 0)
+	case Own:
+		if l.Server == j.server {
+			j.own = marked(&rec, 0)
+		}
+	default:
+		return fmt.Errorf("chain: %.64q: must be %s, %s or %s", l.Chain, Acts, Refusals, Own)
+	}
+	return nil
+}
+
+// Note puts something on record that only this server has.
+func (j *Journal) Note(rec registry.Record) {
+	if len(j.waiting) == MostWaiting {
+		j.lost++
+		return
+	}
+	rec.Count = max(rec.Count, 1)
+	j.waiting = append(j.waiting, rec)
+}
+
+// Refused puts a refusal on record: the first at once, those that follow with their count
+// when the time is over.
+func (j *Journal) Refused(now int64, r Refusal) {
+	if t := j.tally[r]; t != nil {
+		t.more++
+		return
+	}
+	if len(j.tally) >= mostTallied {
+		r = Refusal{Call: "others", Result: r.Result} // of strangers without number
+		if t := j.tally[r]; t != nil {
+			t.more++
+			return
+		}
+	}
+	j.tally[r] = &tallied{since: now}
+	j.Note(r.record(now, 1))
+}
+
+func (r Refusal) record(now int64, count uint64) registry.Record {
+	return registry.Record{
+		Time: now, Origin: registry.Origin{Actor: r.Actor, Via: r.Via, Remote: r.Remote},
+		Kind: "refused", Name: r.Call, Reason: r.Reason, Result: r.Result, Count: count,
+	}
+}
+
+// settle puts refusals on record that have been counted long enough.
+func (j *Journal) settle(now int64) {
+	for r, t := range j.tally {
+		if now-t.since < tallyFor {
+			continue
+		}
+		if t.more == 0 {
+			delete(j.tally, r)
+			continue
+		}
+		j.Note(r.record(now, t.more))
+		t.since, t.more = now, 0
+	}
+}
+
+// Next returns the lines that come next at a time, in ns since 1970. They are the caller's
+// to write, all of them and in order. What current means is said at Cursor.Next.
+func (j *Journal) Next(now int64, trail registry.Trail, current bool) (lines []Line) {
+	j.settle(now)
+	if j.lost > 0 {
+		lost := registry.Record{Time: now, Kind: KindGap, Name: Own, Reason: fmt.Sprintf("%d records of this server found no room", j.lost), Count: 1}
+		j.waiting, j.lost = append(j.waiting, lost), 0
+	}
+	for i := range j.waiting {
+		lines = append(lines, j.line(&j.waiting[i]))
+	}
+	j.waiting = nil
+	for _, e := range j.cursor.Next(now, trail, current) {
+		if e.Record == nil {
+			lines = append(lines, j.line(&registry.Record{Time: now, Kind: KindGap, Name: e.Chain, Reason: "records are missing here that the cluster does not keep any more", Count: 1}))
+			continue
+		}
+		l := LineOf(e.Chain, e.Previous, e.Record)
+		l.Server = j.server
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// line chains a record of this server's own.
+func (j *Journal) line(rec *registry.Record) Line {
+	rec.Number = j.own.number + 1
+	if rec.Result == 0 {
+		rec.Result = registry.OK
+	}
+	rec.Hash = rec.Chained(j.own.hash)
+	l := LineOf(Own, j.own.hash, rec)
+	l.Server = j.server
+	j.own = marked(rec, 0)
+	return l
+}

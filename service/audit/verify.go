@@ -1,0 +1,195 @@
+package audit
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Verifier checks lines of audit logs: those of one server in the order in which it wrote
+// them, one file after the other, and any number of servers.
+type Verifier struct {
+	// Lines counts all that were read, and Gaps those that say that others are missing.
+	Lines, Gaps int
+	// Problems are what was found, in order.
+	Problems []Problem
+
+	chains map[chainOf]*checked
+	seen   map[chainOf]map[written]string // hashes
+}
+
+// Problem is something that is wrong with a line, or with all of them.
+type Problem struct {
+	// Where is the file and the line, or empty.
+	Where string
+	What  string
+}
+
+func (p Problem) String() string {
+	if p.Where == "" {
+		return p.What
+	}
+	return p.Where + ": " + p.What
+}
+
+type chainOf struct {
+	server uint64
+	name   string
+}
+
+// written is a record as it was with a count.
+type written struct{ number, count uint64 }
+
+// checked is what of a chain was read.
+type checked struct {
+	first, last uint64 // numbers
+	count       uint64
+	hash        string
+	previous    string
+	gap         bool // was announced
+}
+
+// NewVerifier returns one that has read nothing.
+func NewVerifier() *Verifier {
+	return &Verifier{chains: make(map[chainOf]*checked), seen: make(map[chainOf]map[written]string)}
+}
+
+// Line checks the next line of a server.
+func (v *Verifier) Line(where string, text []byte) {
+	v.Lines++
+	l, err := ParseLine(text)
+	if err != nil {
+		v.problem(where, "%v", err)
+		return
+	}
+	rec, previous, err := l.record()
+	if err != nil {
+		v.problem(where, "%v", err)
+		return
+	}
+	if hash := rec.Chained(previous); hash != rec.Hash {
+		v.problem(where, "record %d of %s: its hash is %.16s..., but that of what it says is %.16s...: it was altered", l.Number, l.Chain, l.Hash, hex.EncodeToString(hash[:]))
+		return
+	}
+	v.follow(where, &l)
+	v.keep(&l)
+}
+
+// follow checks that a line continues its chain.
+func (v *Verifier) follow(where string, l *Line) {
+	at := chainOf{l.Server, l.Chain}
+	before := v.chains[at]
+	if before != nil && l.Chain == Own && l.Number == 1 {
+		v.anew(l.Server)
+	}
+	now := checked{first: l.Number, last: l.Number, count: l.Count, hash: l.Hash, previous: l.Previous}
+	if before != nil {
+		now.first = min(before.first, l.Number)
+		repeated := l.Number == before.last && l.Count > before.count && l.Previous == before.previous
+		switch {
+		case repeated || l.Previous == before.hash:
+		case before.gap && l.Number <= before.last: // records of another history
+			now.first, v.seen[at] = l.Number, nil
+		case !before.gap:
+			v.problem(where, "record %d of %s does not follow record %d: lines between them were removed, added or moved", l.Number, l.Chain, before.last)
+		}
+	}
+	v.chains[at] = &now
+	if l.Kind != KindGap {
+		return
+	}
+	v.Gaps++
+	if l.Target != nil {
+		if announced := v.chains[chainOf{l.Server, l.Target.Name}]; announced != nil && l.Target.Name != Own {
+			announced.gap = true
+		}
+	}
+}
+
+// anew says that a server found no file when it began to write.
+func (v *Verifier) anew(server uint64) {
+	v.Gaps++
+	for at, c := range v.chains {
+		c.gap = c.gap || at.server == server
+	}
+}
+
+// keep remembers what the lines of a server say of a record.
+func (v *Verifier) keep(l *Line) {
+	at := chainOf{l.Server, l.Chain}
+	if v.seen[at] == nil {
+		v.seen[at] = make(map[written]string)
+	}
+	v.seen[at][written{l.Number, l.Count}] = l.Hash
+}
+
+func (v *Verifier) problem(where, format string, args ...any) {
+	v.Problems = append(v.Problems, Problem{where, fmt.Sprintf(format, args...)})
+}
+
+// Compare checks the replicated records of all servers that were read against each other,
+// and against those of the cluster in their order, unless there are none.
+func (v *Verifier) Compare(cluster []Line) {
+	servers := slices.SortedFunc(maps.Keys(v.seen), func(a, b chainOf) int {
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.server, b.server))
+	})
+	for i, at := range servers {
+		if at.name == Own {
+			continue
+		}
+		for _, before := range servers[:i] {
+			if before.name == at.name {
+				v.between(before, at)
+			}
+		}
+		var of []Line
+		for _, l := range cluster {
+			if l.Chain == at.name {
+				of = append(of, l)
+			}
+		}
+		v.against(at, of)
+	}
+}
+
+// between checks that two servers say the same of a chain.
+func (v *Verifier) between(a, b chainOf) {
+	for _, rec := range slices.SortedFunc(maps.Keys(v.seen[a]), written.compare) {
+		if other, both := v.seen[b][rec]; both && other != v.seen[a][rec] {
+			v.problem("", "record %d of %s differs between the lines of server %d and those of server %d", rec.number, a.name, a.server, b.server)
+			return
+		}
+	}
+}
+
+func (w written) compare(other written) int {
+	return cmp.Or(cmp.Compare(w.number, other.number), cmp.Compare(w.count, other.count))
+}
+
+// against checks a chain of a server against the same one of the cluster.
+func (v *Verifier) against(at chainOf, cluster []Line) {
+	if len(cluster) == 0 {
+		return
+	}
+	read, newest := v.chains[at], cluster[len(cluster)-1].Number
+	whose := fmt.Sprintf("the lines of server %d", at.server)
+	for _, l := range cluster {
+		hash, there := v.seen[at][written{l.Number, l.Count}]
+		switch {
+		case there && hash != l.Hash:
+			v.problem("", "%s: record %d of %s is not the one that the cluster has", whose, l.Number, l.Chain)
+		case there || l.Number < read.first || l.Number == newest && newest == read.last:
+		case l.Number > read.last:
+			v.problem("", "%s end with record %d of %s, and the cluster has record %d", whose, read.last, l.Chain, newest)
+			return
+		default:
+			v.problem("", "%s lack record %d of %s", whose, l.Number, l.Chain)
+		}
+	}
+	if newest < read.last {
+		v.problem("", "%s have record %d of %s, and the cluster ends with record %d", whose, read.last, at.name, newest)
+	}
+}
