@@ -369,6 +369,7 @@ func readWithoutRight(w *world) {
 	if reply := bob.expect(bob.send(try), api.Code_CODE_HELD); reply.GetHolder() != nil {
 		r.Errorf("HELD names %v", reply.GetHolder())
 	}
+	recordWithoutRight(w)
 }
 
 // watchWithoutRight watches while names that may not be read come and go, and while the

@@ -27,6 +27,7 @@ small bounds it proves each, or shows how many steps break it; where a lesser pr
 breaks, it also tells whether the core promise holds: mutual exclusion, or agreement on
 the leader. What the checker cannot judge is not audited, and why is told. Without
 names it audits all, which takes some minutes; docs/assumptions.md has the outcome.
+This is about algorithms. conclave audit-log prints who did what to a cluster.
 
 "proved 3x2" is for 3 processes that ask twice each, with all smaller bounds of the
 ladder; "safe" leaves open whether somebody may wait for ever, and "in 3 timeouts" also

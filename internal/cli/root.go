@@ -25,6 +25,7 @@ var commands = []func(*app) *cobra.Command{
 	newMember,
 	newUpgrade,
 	newAccess,
+	newAuditLog,
 	newNamespace,
 	newView,
 	newCut,

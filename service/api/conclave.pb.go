@@ -5841,6 +5841,146 @@ func (x *CallElectionResponse) GetMembers() []uint64 {
 }
 
 // AccessRequest asks for one thing.
+type AuditLogRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only records with numbers above this one.
+	After  uint64 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"`
+	Follow bool   `protobuf:"varint,2,opt,name=follow,proto3" json:"follow,omitempty"`
+	// What the answering server has, which may lag behind the cluster.
+	Stale bool `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"`
+	// Only records since a moment, of a principal, of a kind, about names with a prefix.
+	SinceUnixNs   int64  `protobuf:"varint,4,opt,name=since_unix_ns,json=sinceUnixNs,proto3" json:"since_unix_ns,omitempty"`
+	Actor         string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
+	Kind          string `protobuf:"bytes,6,opt,name=kind,proto3" json:"kind,omitempty"`
+	NamePrefix    string `protobuf:"bytes,7,opt,name=name_prefix,json=namePrefix,proto3" json:"name_prefix,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditLogRequest) Reset() {
+	*x = AuditLogRequest{}
+	mi := &file_service_api_conclave_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditLogRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditLogRequest) ProtoMessage() {}
+
+func (x *AuditLogRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditLogRequest.ProtoReflect.Descriptor instead.
+func (*AuditLogRequest) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *AuditLogRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *AuditLogRequest) GetFollow() bool {
+	if x != nil {
+		return x.Follow
+	}
+	return false
+}
+
+func (x *AuditLogRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+func (x *AuditLogRequest) GetSinceUnixNs() int64 {
+	if x != nil {
+		return x.SinceUnixNs
+	}
+	return 0
+}
+
+func (x *AuditLogRequest) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *AuditLogRequest) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *AuditLogRequest) GetNamePrefix() string {
+	if x != nil {
+		return x.NamePrefix
+	}
+	return ""
+}
+
+// AuditRecords are records as lines of an audit log: each is an object of JSON.
+type AuditRecords struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lines         []string               `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditRecords) Reset() {
+	*x = AuditRecords{}
+	mi := &file_service_api_conclave_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditRecords) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditRecords) ProtoMessage() {}
+
+func (x *AuditRecords) ProtoReflect() protoreflect.Message {
+	mi := &file_service_api_conclave_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditRecords.ProtoReflect.Descriptor instead.
+func (*AuditRecords) Descriptor() ([]byte, []int) {
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *AuditRecords) GetLines() []string {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
 type AccessRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Ask:
@@ -5856,7 +5996,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[70]
+	mi := &file_service_api_conclave_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5868,7 +6008,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[70]
+	mi := &file_service_api_conclave_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5881,7 +6021,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{70}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *AccessRequest) GetAsk() isAccessRequest_Ask {
@@ -5964,7 +6104,7 @@ type WhoAmI struct {
 
 func (x *WhoAmI) Reset() {
 	*x = WhoAmI{}
-	mi := &file_service_api_conclave_proto_msgTypes[71]
+	mi := &file_service_api_conclave_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5976,7 +6116,7 @@ func (x *WhoAmI) String() string {
 func (*WhoAmI) ProtoMessage() {}
 
 func (x *WhoAmI) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[71]
+	mi := &file_service_api_conclave_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5989,7 +6129,7 @@ func (x *WhoAmI) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmI.ProtoReflect.Descriptor instead.
 func (*WhoAmI) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{71}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{73}
 }
 
 // ShowAccess asks for all rules.
@@ -6001,7 +6141,7 @@ type ShowAccess struct {
 
 func (x *ShowAccess) Reset() {
 	*x = ShowAccess{}
-	mi := &file_service_api_conclave_proto_msgTypes[72]
+	mi := &file_service_api_conclave_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6013,7 +6153,7 @@ func (x *ShowAccess) String() string {
 func (*ShowAccess) ProtoMessage() {}
 
 func (x *ShowAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[72]
+	mi := &file_service_api_conclave_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6026,7 +6166,7 @@ func (x *ShowAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowAccess.ProtoReflect.Descriptor instead.
 func (*ShowAccess) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{72}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{74}
 }
 
 // CheckAccess asks whether somebody may do something. All may ask it of themselves.
@@ -6045,7 +6185,7 @@ type CheckAccess struct {
 
 func (x *CheckAccess) Reset() {
 	*x = CheckAccess{}
-	mi := &file_service_api_conclave_proto_msgTypes[73]
+	mi := &file_service_api_conclave_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6057,7 +6197,7 @@ func (x *CheckAccess) String() string {
 func (*CheckAccess) ProtoMessage() {}
 
 func (x *CheckAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[73]
+	mi := &file_service_api_conclave_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6070,7 +6210,7 @@ func (x *CheckAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckAccess.ProtoReflect.Descriptor instead.
 func (*CheckAccess) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{73}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *CheckAccess) GetVerb() string {
@@ -6117,7 +6257,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_service_api_conclave_proto_msgTypes[74]
+	mi := &file_service_api_conclave_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6129,7 +6269,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[74]
+	mi := &file_service_api_conclave_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6142,7 +6282,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{74}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *AccessChange) GetEdits() []*AccessEdit {
@@ -6194,7 +6334,7 @@ type AccessEdit struct {
 
 func (x *AccessEdit) Reset() {
 	*x = AccessEdit{}
-	mi := &file_service_api_conclave_proto_msgTypes[75]
+	mi := &file_service_api_conclave_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6206,7 +6346,7 @@ func (x *AccessEdit) String() string {
 func (*AccessEdit) ProtoMessage() {}
 
 func (x *AccessEdit) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[75]
+	mi := &file_service_api_conclave_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6219,7 +6359,7 @@ func (x *AccessEdit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessEdit.ProtoReflect.Descriptor instead.
 func (*AccessEdit) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{75}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *AccessEdit) GetEdit() isAccessEdit_Edit {
@@ -6396,7 +6536,7 @@ type Role struct {
 
 func (x *Role) Reset() {
 	*x = Role{}
-	mi := &file_service_api_conclave_proto_msgTypes[76]
+	mi := &file_service_api_conclave_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6408,7 +6548,7 @@ func (x *Role) String() string {
 func (*Role) ProtoMessage() {}
 
 func (x *Role) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[76]
+	mi := &file_service_api_conclave_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6421,7 +6561,7 @@ func (x *Role) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Role.ProtoReflect.Descriptor instead.
 func (*Role) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{76}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Role) GetName() string {
@@ -6450,7 +6590,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_service_api_conclave_proto_msgTypes[77]
+	mi := &file_service_api_conclave_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6462,7 +6602,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[77]
+	mi := &file_service_api_conclave_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6475,7 +6615,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{77}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Binding) GetWho() string {
@@ -6511,7 +6651,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_service_api_conclave_proto_msgTypes[78]
+	mi := &file_service_api_conclave_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6523,7 +6663,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[78]
+	mi := &file_service_api_conclave_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6536,7 +6676,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{78}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Token) GetId() string {
@@ -6604,7 +6744,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_service_api_conclave_proto_msgTypes[79]
+	mi := &file_service_api_conclave_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6616,7 +6756,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[79]
+	mi := &file_service_api_conclave_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6629,7 +6769,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{79}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Quota) GetWho() string {
@@ -6678,7 +6818,7 @@ type CertificateNames struct {
 
 func (x *CertificateNames) Reset() {
 	*x = CertificateNames{}
-	mi := &file_service_api_conclave_proto_msgTypes[80]
+	mi := &file_service_api_conclave_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6690,7 +6830,7 @@ func (x *CertificateNames) String() string {
 func (*CertificateNames) ProtoMessage() {}
 
 func (x *CertificateNames) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[80]
+	mi := &file_service_api_conclave_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6703,7 +6843,7 @@ func (x *CertificateNames) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CertificateNames.ProtoReflect.Descriptor instead.
 func (*CertificateNames) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{80}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CertificateNames) GetNames() []string {
@@ -6744,7 +6884,7 @@ type AccessResponse struct {
 
 func (x *AccessResponse) Reset() {
 	*x = AccessResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[81]
+	mi := &file_service_api_conclave_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6756,7 +6896,7 @@ func (x *AccessResponse) String() string {
 func (*AccessResponse) ProtoMessage() {}
 
 func (x *AccessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[81]
+	mi := &file_service_api_conclave_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6769,7 +6909,7 @@ func (x *AccessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessResponse.ProtoReflect.Descriptor instead.
 func (*AccessResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{81}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *AccessResponse) GetPrincipal() string {
@@ -6892,7 +7032,7 @@ type DeniedHold struct {
 
 func (x *DeniedHold) Reset() {
 	*x = DeniedHold{}
-	mi := &file_service_api_conclave_proto_msgTypes[82]
+	mi := &file_service_api_conclave_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6904,7 +7044,7 @@ func (x *DeniedHold) String() string {
 func (*DeniedHold) ProtoMessage() {}
 
 func (x *DeniedHold) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[82]
+	mi := &file_service_api_conclave_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6917,7 +7057,7 @@ func (x *DeniedHold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeniedHold.ProtoReflect.Descriptor instead.
 func (*DeniedHold) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{82}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *DeniedHold) GetClass() Class {
@@ -6967,7 +7107,7 @@ type ViewRequest struct {
 
 func (x *ViewRequest) Reset() {
 	*x = ViewRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[83]
+	mi := &file_service_api_conclave_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6979,7 +7119,7 @@ func (x *ViewRequest) String() string {
 func (*ViewRequest) ProtoMessage() {}
 
 func (x *ViewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[83]
+	mi := &file_service_api_conclave_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6992,7 +7132,7 @@ func (x *ViewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewRequest.ProtoReflect.Descriptor instead.
 func (*ViewRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{83}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ViewRequest) GetStale() bool {
@@ -7029,7 +7169,7 @@ type ViewResponse struct {
 
 func (x *ViewResponse) Reset() {
 	*x = ViewResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[84]
+	mi := &file_service_api_conclave_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7041,7 +7181,7 @@ func (x *ViewResponse) String() string {
 func (*ViewResponse) ProtoMessage() {}
 
 func (x *ViewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[84]
+	mi := &file_service_api_conclave_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7054,7 +7194,7 @@ func (x *ViewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewResponse.ProtoReflect.Descriptor instead.
 func (*ViewResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{84}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ViewResponse) GetEpoch() uint64 {
@@ -7115,7 +7255,7 @@ type CutRequest struct {
 
 func (x *CutRequest) Reset() {
 	*x = CutRequest{}
-	mi := &file_service_api_conclave_proto_msgTypes[85]
+	mi := &file_service_api_conclave_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7127,7 +7267,7 @@ func (x *CutRequest) String() string {
 func (*CutRequest) ProtoMessage() {}
 
 func (x *CutRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[85]
+	mi := &file_service_api_conclave_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7140,7 +7280,7 @@ func (x *CutRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRequest.ProtoReflect.Descriptor instead.
 func (*CutRequest) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{85}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *CutRequest) GetPrefix() string {
@@ -7163,7 +7303,7 @@ type CutResponse struct {
 
 func (x *CutResponse) Reset() {
 	*x = CutResponse{}
-	mi := &file_service_api_conclave_proto_msgTypes[86]
+	mi := &file_service_api_conclave_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7175,7 +7315,7 @@ func (x *CutResponse) String() string {
 func (*CutResponse) ProtoMessage() {}
 
 func (x *CutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[86]
+	mi := &file_service_api_conclave_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7188,7 +7328,7 @@ func (x *CutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutResponse.ProtoReflect.Descriptor instead.
 func (*CutResponse) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{86}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *CutResponse) GetEpoch() uint64 {
@@ -7233,7 +7373,7 @@ type CutLock struct {
 
 func (x *CutLock) Reset() {
 	*x = CutLock{}
-	mi := &file_service_api_conclave_proto_msgTypes[87]
+	mi := &file_service_api_conclave_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7245,7 +7385,7 @@ func (x *CutLock) String() string {
 func (*CutLock) ProtoMessage() {}
 
 func (x *CutLock) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[87]
+	mi := &file_service_api_conclave_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7258,7 +7398,7 @@ func (x *CutLock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutLock.ProtoReflect.Descriptor instead.
 func (*CutLock) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{87}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *CutLock) GetName() string {
@@ -7325,7 +7465,7 @@ type CutMachine struct {
 
 func (x *CutMachine) Reset() {
 	*x = CutMachine{}
-	mi := &file_service_api_conclave_proto_msgTypes[88]
+	mi := &file_service_api_conclave_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7337,7 +7477,7 @@ func (x *CutMachine) String() string {
 func (*CutMachine) ProtoMessage() {}
 
 func (x *CutMachine) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[88]
+	mi := &file_service_api_conclave_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7350,7 +7490,7 @@ func (x *CutMachine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMachine.ProtoReflect.Descriptor instead.
 func (*CutMachine) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{88}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *CutMachine) GetServer() uint64 {
@@ -7391,7 +7531,7 @@ type CutField struct {
 
 func (x *CutField) Reset() {
 	*x = CutField{}
-	mi := &file_service_api_conclave_proto_msgTypes[89]
+	mi := &file_service_api_conclave_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7403,7 +7543,7 @@ func (x *CutField) String() string {
 func (*CutField) ProtoMessage() {}
 
 func (x *CutField) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[89]
+	mi := &file_service_api_conclave_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7416,7 +7556,7 @@ func (x *CutField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutField.ProtoReflect.Descriptor instead.
 func (*CutField) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{89}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *CutField) GetName() string {
@@ -7445,7 +7585,7 @@ type CutMessage struct {
 
 func (x *CutMessage) Reset() {
 	*x = CutMessage{}
-	mi := &file_service_api_conclave_proto_msgTypes[90]
+	mi := &file_service_api_conclave_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7457,7 +7597,7 @@ func (x *CutMessage) String() string {
 func (*CutMessage) ProtoMessage() {}
 
 func (x *CutMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[90]
+	mi := &file_service_api_conclave_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7470,7 +7610,7 @@ func (x *CutMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutMessage.ProtoReflect.Descriptor instead.
 func (*CutMessage) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{90}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *CutMessage) GetFrom() uint64 {
@@ -7512,7 +7652,7 @@ type Seat struct {
 
 func (x *Seat) Reset() {
 	*x = Seat{}
-	mi := &file_service_api_conclave_proto_msgTypes[91]
+	mi := &file_service_api_conclave_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7524,7 +7664,7 @@ func (x *Seat) String() string {
 func (*Seat) ProtoMessage() {}
 
 func (x *Seat) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[91]
+	mi := &file_service_api_conclave_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7537,7 +7677,7 @@ func (x *Seat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seat.ProtoReflect.Descriptor instead.
 func (*Seat) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{91}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Seat) GetId() []byte {
@@ -7606,7 +7746,7 @@ type GuardState struct {
 
 func (x *GuardState) Reset() {
 	*x = GuardState{}
-	mi := &file_service_api_conclave_proto_msgTypes[92]
+	mi := &file_service_api_conclave_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7618,7 +7758,7 @@ func (x *GuardState) String() string {
 func (*GuardState) ProtoMessage() {}
 
 func (x *GuardState) ProtoReflect() protoreflect.Message {
-	mi := &file_service_api_conclave_proto_msgTypes[92]
+	mi := &file_service_api_conclave_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7631,7 +7771,7 @@ func (x *GuardState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardState.ProtoReflect.Descriptor instead.
 func (*GuardState) Descriptor() ([]byte, []int) {
-	return file_service_api_conclave_proto_rawDescGZIP(), []int{92}
+	return file_service_api_conclave_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *GuardState) GetPrefix() string {
@@ -8129,7 +8269,18 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x13CallElectionRequest\x12\x14\n" +
 	"\x05stale\x18\x01 \x01(\bR\x05stale\"0\n" +
 	"\x14CallElectionResponse\x12\x18\n" +
-	"\amembers\x18\x01 \x03(\x04R\amembers\"\xdd\x01\n" +
+	"\amembers\x18\x01 \x03(\x04R\amembers\"\xc4\x01\n" +
+	"\x0fAuditLogRequest\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x16\n" +
+	"\x06follow\x18\x02 \x01(\bR\x06follow\x12\x14\n" +
+	"\x05stale\x18\x03 \x01(\bR\x05stale\x12\"\n" +
+	"\rsince_unix_ns\x18\x04 \x01(\x03R\vsinceUnixNs\x12\x14\n" +
+	"\x05actor\x18\x05 \x01(\tR\x05actor\x12\x12\n" +
+	"\x04kind\x18\x06 \x01(\tR\x04kind\x12\x1f\n" +
+	"\vname_prefix\x18\a \x01(\tR\n" +
+	"namePrefix\"$\n" +
+	"\fAuditRecords\x12\x14\n" +
+	"\x05lines\x18\x01 \x03(\tR\x05lines\"\xdd\x01\n" +
 	"\rAccessRequest\x12/\n" +
 	"\bwho_am_i\x18\x01 \x01(\v2\x13.conclave.v1.WhoAmIH\x00R\x06whoAmI\x12-\n" +
 	"\x04show\x18\x02 \x01(\v2\x17.conclave.v1.ShowAccessH\x00R\x04show\x120\n" +
@@ -8322,7 +8473,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x0fENDING_RELEASED\x10\x01\x12\x11\n" +
 	"\rENDING_CLOSED\x10\x02\x12\x12\n" +
 	"\x0eENDING_EXPIRED\x10\x03\x12\x12\n" +
-	"\x0eENDING_DROPPED\x10\x042\xd8\v\n" +
+	"\x0eENDING_DROPPED\x10\x042\x9f\f\n" +
 	"\bConclave\x12@\n" +
 	"\x06Attach\x12\x18.conclave.v1.ClientFrame\x1a\x18.conclave.v1.ServerFrame(\x010\x01\x12D\n" +
 	"\n" +
@@ -8342,7 +8493,8 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\n" +
 	"EndSession\x12\x1e.conclave.v1.EndSessionRequest\x1a\x1f.conclave.v1.EndSessionResponse\x12D\n" +
 	"\aUpgrade\x12\x1b.conclave.v1.UpgradeRequest\x1a\x1c.conclave.v1.UpgradeResponse\x12A\n" +
-	"\x06Access\x12\x1a.conclave.v1.AccessRequest\x1a\x1b.conclave.v1.AccessResponse\x12G\n" +
+	"\x06Access\x12\x1a.conclave.v1.AccessRequest\x1a\x1b.conclave.v1.AccessResponse\x12E\n" +
+	"\bAuditLog\x12\x1c.conclave.v1.AuditLogRequest\x1a\x19.conclave.v1.AuditRecords0\x01\x12G\n" +
 	"\bSetGuard\x12\x1c.conclave.v1.SetGuardRequest\x1a\x1d.conclave.v1.SetGuardResponse\x12;\n" +
 	"\x04View\x12\x18.conclave.v1.ViewRequest\x1a\x19.conclave.v1.ViewResponse\x12S\n" +
 	"\fCallElection\x12 .conclave.v1.CallElectionRequest\x1a!.conclave.v1.CallElectionResponse\x128\n" +
@@ -8362,7 +8514,7 @@ func file_service_api_conclave_proto_rawDescGZIP() []byte {
 }
 
 var file_service_api_conclave_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
+var file_service_api_conclave_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
 var file_service_api_conclave_proto_goTypes = []any{
 	(Code)(0),                     // 0: conclave.v1.Code
 	(Class)(0),                    // 1: conclave.v1.Class
@@ -8440,29 +8592,31 @@ var file_service_api_conclave_proto_goTypes = []any{
 	(*SetGuardResponse)(nil),      // 73: conclave.v1.SetGuardResponse
 	(*CallElectionRequest)(nil),   // 74: conclave.v1.CallElectionRequest
 	(*CallElectionResponse)(nil),  // 75: conclave.v1.CallElectionResponse
-	(*AccessRequest)(nil),         // 76: conclave.v1.AccessRequest
-	(*WhoAmI)(nil),                // 77: conclave.v1.WhoAmI
-	(*ShowAccess)(nil),            // 78: conclave.v1.ShowAccess
-	(*CheckAccess)(nil),           // 79: conclave.v1.CheckAccess
-	(*AccessChange)(nil),          // 80: conclave.v1.AccessChange
-	(*AccessEdit)(nil),            // 81: conclave.v1.AccessEdit
-	(*Role)(nil),                  // 82: conclave.v1.Role
-	(*Binding)(nil),               // 83: conclave.v1.Binding
-	(*Token)(nil),                 // 84: conclave.v1.Token
-	(*Quota)(nil),                 // 85: conclave.v1.Quota
-	(*CertificateNames)(nil),      // 86: conclave.v1.CertificateNames
-	(*AccessResponse)(nil),        // 87: conclave.v1.AccessResponse
-	(*DeniedHold)(nil),            // 88: conclave.v1.DeniedHold
-	(*ViewRequest)(nil),           // 89: conclave.v1.ViewRequest
-	(*ViewResponse)(nil),          // 90: conclave.v1.ViewResponse
-	(*CutRequest)(nil),            // 91: conclave.v1.CutRequest
-	(*CutResponse)(nil),           // 92: conclave.v1.CutResponse
-	(*CutLock)(nil),               // 93: conclave.v1.CutLock
-	(*CutMachine)(nil),            // 94: conclave.v1.CutMachine
-	(*CutField)(nil),              // 95: conclave.v1.CutField
-	(*CutMessage)(nil),            // 96: conclave.v1.CutMessage
-	(*Seat)(nil),                  // 97: conclave.v1.Seat
-	(*GuardState)(nil),            // 98: conclave.v1.GuardState
+	(*AuditLogRequest)(nil),       // 76: conclave.v1.AuditLogRequest
+	(*AuditRecords)(nil),          // 77: conclave.v1.AuditRecords
+	(*AccessRequest)(nil),         // 78: conclave.v1.AccessRequest
+	(*WhoAmI)(nil),                // 79: conclave.v1.WhoAmI
+	(*ShowAccess)(nil),            // 80: conclave.v1.ShowAccess
+	(*CheckAccess)(nil),           // 81: conclave.v1.CheckAccess
+	(*AccessChange)(nil),          // 82: conclave.v1.AccessChange
+	(*AccessEdit)(nil),            // 83: conclave.v1.AccessEdit
+	(*Role)(nil),                  // 84: conclave.v1.Role
+	(*Binding)(nil),               // 85: conclave.v1.Binding
+	(*Token)(nil),                 // 86: conclave.v1.Token
+	(*Quota)(nil),                 // 87: conclave.v1.Quota
+	(*CertificateNames)(nil),      // 88: conclave.v1.CertificateNames
+	(*AccessResponse)(nil),        // 89: conclave.v1.AccessResponse
+	(*DeniedHold)(nil),            // 90: conclave.v1.DeniedHold
+	(*ViewRequest)(nil),           // 91: conclave.v1.ViewRequest
+	(*ViewResponse)(nil),          // 92: conclave.v1.ViewResponse
+	(*CutRequest)(nil),            // 93: conclave.v1.CutRequest
+	(*CutResponse)(nil),           // 94: conclave.v1.CutResponse
+	(*CutLock)(nil),               // 95: conclave.v1.CutLock
+	(*CutMachine)(nil),            // 96: conclave.v1.CutMachine
+	(*CutField)(nil),              // 97: conclave.v1.CutField
+	(*CutMessage)(nil),            // 98: conclave.v1.CutMessage
+	(*Seat)(nil),                  // 99: conclave.v1.Seat
+	(*GuardState)(nil),            // 100: conclave.v1.GuardState
 }
 var file_service_api_conclave_proto_depIdxs = []int32{
 	10,  // 0: conclave.v1.ClientFrame.requests:type_name -> conclave.v1.Request
@@ -8529,32 +8683,32 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	65,  // 61: conclave.v1.ChangeMembersRequest.remove:type_name -> conclave.v1.RemoveMember
 	66,  // 62: conclave.v1.ChangeMembersRequest.lead:type_name -> conclave.v1.LeadMember
 	39,  // 63: conclave.v1.JoinResponse.members:type_name -> conclave.v1.Member
-	77,  // 64: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
-	78,  // 65: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
-	79,  // 66: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
-	80,  // 67: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
+	79,  // 64: conclave.v1.AccessRequest.who_am_i:type_name -> conclave.v1.WhoAmI
+	80,  // 65: conclave.v1.AccessRequest.show:type_name -> conclave.v1.ShowAccess
+	81,  // 66: conclave.v1.AccessRequest.check:type_name -> conclave.v1.CheckAccess
+	82,  // 67: conclave.v1.AccessRequest.change:type_name -> conclave.v1.AccessChange
 	1,   // 68: conclave.v1.CheckAccess.class:type_name -> conclave.v1.Class
-	81,  // 69: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
-	82,  // 70: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
-	83,  // 71: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
-	84,  // 72: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
-	85,  // 73: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
-	85,  // 74: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
-	86,  // 75: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
-	82,  // 76: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
-	83,  // 77: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
-	84,  // 78: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
-	85,  // 79: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
-	86,  // 80: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
-	88,  // 81: conclave.v1.AccessResponse.denied_holds:type_name -> conclave.v1.DeniedHold
+	83,  // 69: conclave.v1.AccessChange.edits:type_name -> conclave.v1.AccessEdit
+	84,  // 70: conclave.v1.AccessEdit.put_role:type_name -> conclave.v1.Role
+	85,  // 71: conclave.v1.AccessEdit.put_binding:type_name -> conclave.v1.Binding
+	86,  // 72: conclave.v1.AccessEdit.put_token:type_name -> conclave.v1.Token
+	87,  // 73: conclave.v1.AccessEdit.put_quota:type_name -> conclave.v1.Quota
+	87,  // 74: conclave.v1.AccessEdit.drop_quota:type_name -> conclave.v1.Quota
+	88,  // 75: conclave.v1.AccessEdit.names:type_name -> conclave.v1.CertificateNames
+	84,  // 76: conclave.v1.AccessResponse.role_list:type_name -> conclave.v1.Role
+	85,  // 77: conclave.v1.AccessResponse.bindings:type_name -> conclave.v1.Binding
+	86,  // 78: conclave.v1.AccessResponse.tokens:type_name -> conclave.v1.Token
+	87,  // 79: conclave.v1.AccessResponse.quotas:type_name -> conclave.v1.Quota
+	88,  // 80: conclave.v1.AccessResponse.names:type_name -> conclave.v1.CertificateNames
+	90,  // 81: conclave.v1.AccessResponse.denied_holds:type_name -> conclave.v1.DeniedHold
 	1,   // 82: conclave.v1.DeniedHold.class:type_name -> conclave.v1.Class
-	97,  // 83: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
-	97,  // 84: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
-	98,  // 85: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
-	93,  // 86: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
-	94,  // 87: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
-	96,  // 88: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
-	95,  // 89: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
+	99,  // 83: conclave.v1.ViewResponse.members:type_name -> conclave.v1.Seat
+	99,  // 84: conclave.v1.ViewResponse.others:type_name -> conclave.v1.Seat
+	100, // 85: conclave.v1.ViewResponse.guards:type_name -> conclave.v1.GuardState
+	95,  // 86: conclave.v1.CutResponse.locks:type_name -> conclave.v1.CutLock
+	96,  // 87: conclave.v1.CutLock.machines:type_name -> conclave.v1.CutMachine
+	98,  // 88: conclave.v1.CutLock.messages:type_name -> conclave.v1.CutMessage
+	97,  // 89: conclave.v1.CutMachine.state:type_name -> conclave.v1.CutField
 	32,  // 90: conclave.v1.Seat.home:type_name -> conclave.v1.Home
 	6,   // 91: conclave.v1.Conclave.Attach:input_type -> conclave.v1.ClientFrame
 	6,   // 92: conclave.v1.Conclave.AttachHome:input_type -> conclave.v1.ClientFrame
@@ -8572,36 +8726,38 @@ var file_service_api_conclave_proto_depIdxs = []int32{
 	68,  // 104: conclave.v1.Conclave.Join:input_type -> conclave.v1.JoinRequest
 	54,  // 105: conclave.v1.Conclave.EndSession:input_type -> conclave.v1.EndSessionRequest
 	56,  // 106: conclave.v1.Conclave.Upgrade:input_type -> conclave.v1.UpgradeRequest
-	76,  // 107: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
-	72,  // 108: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
-	89,  // 109: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
-	74,  // 110: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
-	91,  // 111: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
-	70,  // 112: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
-	7,   // 113: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
-	7,   // 114: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
-	28,  // 115: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
-	21,  // 116: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
-	30,  // 117: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
-	41,  // 118: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
-	46,  // 119: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
-	25,  // 120: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
-	50,  // 121: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
-	52,  // 122: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
-	59,  // 123: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
-	61,  // 124: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
-	67,  // 125: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
-	69,  // 126: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
-	55,  // 127: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
-	57,  // 128: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
-	87,  // 129: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
-	73,  // 130: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
-	90,  // 131: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
-	75,  // 132: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
-	92,  // 133: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
-	71,  // 134: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
-	113, // [113:135] is the sub-list for method output_type
-	91,  // [91:113] is the sub-list for method input_type
+	78,  // 107: conclave.v1.Conclave.Access:input_type -> conclave.v1.AccessRequest
+	76,  // 108: conclave.v1.Conclave.AuditLog:input_type -> conclave.v1.AuditLogRequest
+	72,  // 109: conclave.v1.Conclave.SetGuard:input_type -> conclave.v1.SetGuardRequest
+	91,  // 110: conclave.v1.Conclave.View:input_type -> conclave.v1.ViewRequest
+	74,  // 111: conclave.v1.Conclave.CallElection:input_type -> conclave.v1.CallElectionRequest
+	93,  // 112: conclave.v1.Conclave.Cut:input_type -> conclave.v1.CutRequest
+	70,  // 113: conclave.v1.Conclave.Backup:input_type -> conclave.v1.BackupRequest
+	7,   // 114: conclave.v1.Conclave.Attach:output_type -> conclave.v1.ServerFrame
+	7,   // 115: conclave.v1.Conclave.AttachHome:output_type -> conclave.v1.ServerFrame
+	28,  // 116: conclave.v1.Conclave.Ping:output_type -> conclave.v1.PingResponse
+	21,  // 117: conclave.v1.Conclave.Do:output_type -> conclave.v1.Reply
+	30,  // 118: conclave.v1.Conclave.Status:output_type -> conclave.v1.StatusResponse
+	41,  // 119: conclave.v1.Conclave.List:output_type -> conclave.v1.ListResponse
+	46,  // 120: conclave.v1.Conclave.Explain:output_type -> conclave.v1.ExplainResponse
+	25,  // 121: conclave.v1.Conclave.Waits:output_type -> conclave.v1.WaitsResponse
+	50,  // 122: conclave.v1.Conclave.Watch:output_type -> conclave.v1.Changes
+	52,  // 123: conclave.v1.Conclave.Sessions:output_type -> conclave.v1.SessionsResponse
+	59,  // 124: conclave.v1.Conclave.Observe:output_type -> conclave.v1.Observation
+	61,  // 125: conclave.v1.Conclave.Members:output_type -> conclave.v1.MembersResponse
+	67,  // 126: conclave.v1.Conclave.ChangeMembers:output_type -> conclave.v1.ChangeMembersResponse
+	69,  // 127: conclave.v1.Conclave.Join:output_type -> conclave.v1.JoinResponse
+	55,  // 128: conclave.v1.Conclave.EndSession:output_type -> conclave.v1.EndSessionResponse
+	57,  // 129: conclave.v1.Conclave.Upgrade:output_type -> conclave.v1.UpgradeResponse
+	89,  // 130: conclave.v1.Conclave.Access:output_type -> conclave.v1.AccessResponse
+	77,  // 131: conclave.v1.Conclave.AuditLog:output_type -> conclave.v1.AuditRecords
+	73,  // 132: conclave.v1.Conclave.SetGuard:output_type -> conclave.v1.SetGuardResponse
+	92,  // 133: conclave.v1.Conclave.View:output_type -> conclave.v1.ViewResponse
+	75,  // 134: conclave.v1.Conclave.CallElection:output_type -> conclave.v1.CallElectionResponse
+	94,  // 135: conclave.v1.Conclave.Cut:output_type -> conclave.v1.CutResponse
+	71,  // 136: conclave.v1.Conclave.Backup:output_type -> conclave.v1.BackupChunk
+	114, // [114:137] is the sub-list for method output_type
+	91,  // [91:114] is the sub-list for method input_type
 	91,  // [91:91] is the sub-list for extension type_name
 	91,  // [91:91] is the sub-list for extension extendee
 	0,   // [0:91] is the sub-list for field type_name
@@ -8629,13 +8785,13 @@ func file_service_api_conclave_proto_init() {
 		(*ChangeMembersRequest_Remove)(nil),
 		(*ChangeMembersRequest_Lead)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[70].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[72].OneofWrappers = []any{
 		(*AccessRequest_WhoAmI)(nil),
 		(*AccessRequest_Show)(nil),
 		(*AccessRequest_Check)(nil),
 		(*AccessRequest_Change)(nil),
 	}
-	file_service_api_conclave_proto_msgTypes[75].OneofWrappers = []any{
+	file_service_api_conclave_proto_msgTypes[77].OneofWrappers = []any{
 		(*AccessEdit_PutRole)(nil),
 		(*AccessEdit_DropRole)(nil),
 		(*AccessEdit_PutBinding)(nil),
@@ -8653,7 +8809,7 @@ func file_service_api_conclave_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_service_api_conclave_proto_rawDesc), len(file_service_api_conclave_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   93,
+			NumMessages:   95,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -41,6 +41,7 @@ const (
 	Conclave_EndSession_FullMethodName    = "/conclave.v1.Conclave/EndSession"
 	Conclave_Upgrade_FullMethodName       = "/conclave.v1.Conclave/Upgrade"
 	Conclave_Access_FullMethodName        = "/conclave.v1.Conclave/Access"
+	Conclave_AuditLog_FullMethodName      = "/conclave.v1.Conclave/AuditLog"
 	Conclave_SetGuard_FullMethodName      = "/conclave.v1.Conclave/SetGuard"
 	Conclave_View_FullMethodName          = "/conclave.v1.Conclave/View"
 	Conclave_CallElection_FullMethodName  = "/conclave.v1.Conclave/CallElection"
@@ -122,6 +123,10 @@ type ConclaveClient interface {
 	// it, and passes it to the leader. Below level 4 there are no rules, and a change fails
 	// with INVALID_ARGUMENT.
 	Access(ctx context.Context, in *AccessRequest, opts ...grpc.CallOption) (*AccessResponse, error)
+	// AuditLog streams what is on record: acts of administration, and refused ones, in the
+	// order of their numbers. With follow set it goes on with what comes on record later.
+	// Records about locks and elections that the caller may not read are left out.
+	AuditLog(ctx context.Context, in *AuditLogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AuditRecords], error)
 	// SetGuard begins to change what guards the locks whose names begin with a prefix. It
 	// returns when the change has begun: it is made once nothing is held under the prefix,
 	// and until then nothing more is granted there. To set what guards the prefix already
@@ -347,6 +352,25 @@ func (c *conclaveClient) Access(ctx context.Context, in *AccessRequest, opts ...
 	return out, nil
 }
 
+func (c *conclaveClient) AuditLog(ctx context.Context, in *AuditLogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AuditRecords], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[4], Conclave_AuditLog_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[AuditLogRequest, AuditRecords]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Conclave_AuditLogClient = grpc.ServerStreamingClient[AuditRecords]
+
 func (c *conclaveClient) SetGuard(ctx context.Context, in *SetGuardRequest, opts ...grpc.CallOption) (*SetGuardResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SetGuardResponse)
@@ -389,7 +413,7 @@ func (c *conclaveClient) Cut(ctx context.Context, in *CutRequest, opts ...grpc.C
 
 func (c *conclaveClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[4], Conclave_Backup_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Conclave_ServiceDesc.Streams[5], Conclave_Backup_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -480,6 +504,10 @@ type ConclaveServer interface {
 	// it, and passes it to the leader. Below level 4 there are no rules, and a change fails
 	// with INVALID_ARGUMENT.
 	Access(context.Context, *AccessRequest) (*AccessResponse, error)
+	// AuditLog streams what is on record: acts of administration, and refused ones, in the
+	// order of their numbers. With follow set it goes on with what comes on record later.
+	// Records about locks and elections that the caller may not read are left out.
+	AuditLog(*AuditLogRequest, grpc.ServerStreamingServer[AuditRecords]) error
 	// SetGuard begins to change what guards the locks whose names begin with a prefix. It
 	// returns when the change has begun: it is made once nothing is held under the prefix,
 	// and until then nothing more is granted there. To set what guards the prefix already
@@ -561,6 +589,9 @@ func (UnimplementedConclaveServer) Upgrade(context.Context, *UpgradeRequest) (*U
 }
 func (UnimplementedConclaveServer) Access(context.Context, *AccessRequest) (*AccessResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Access not implemented")
+}
+func (UnimplementedConclaveServer) AuditLog(*AuditLogRequest, grpc.ServerStreamingServer[AuditRecords]) error {
+	return status.Error(codes.Unimplemented, "method AuditLog not implemented")
 }
 func (UnimplementedConclaveServer) SetGuard(context.Context, *SetGuardRequest) (*SetGuardResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetGuard not implemented")
@@ -868,6 +899,17 @@ func _Conclave_Access_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Conclave_AuditLog_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(AuditLogRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ConclaveServer).AuditLog(m, &grpc.GenericServerStream[AuditLogRequest, AuditRecords]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Conclave_AuditLogServer = grpc.ServerStreamingServer[AuditRecords]
+
 func _Conclave_SetGuard_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SetGuardRequest)
 	if err := dec(in); err != nil {
@@ -1048,6 +1090,11 @@ var Conclave_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Observe",
 			Handler:       _Conclave_Observe_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "AuditLog",
+			Handler:       _Conclave_AuditLog_Handler,
 			ServerStreams: true,
 		},
 		{

@@ -60,6 +60,7 @@ type Node struct {
 	metrics  Metrics
 	level    atomic.Uint32 // that of the cluster, as far as it is known
 	rules    atomic.Pointer[access.State]
+	recorded atomic.Pointer[recorded]
 	ready    atomic.Bool // what the disk has of the cluster is known
 
 	stop     chan struct{}
@@ -84,6 +85,7 @@ func Start(cfg Config) (*Node, error) {
 		stop:     make(chan struct{}),
 		done:     make(chan struct{}),
 	}
+	n.recorded.Store(&recorded{changed: make(chan struct{})})
 	n.live, n.clocks = newLive(n), newPeerClocks(n)
 	if err := n.open(); err != nil {
 		if cfg.PeerListener != nil {
@@ -436,6 +438,7 @@ func (n *Node) observe() {
 func (n *Node) noteLevel() {
 	n.level.Store(n.replica.Level())
 	n.rules.Store(n.replica.Registry().Rules())
+	n.noteTrail()
 }
 
 // Rules returns the rules that are in force as far as this server has applied the log,

@@ -61,6 +61,7 @@ var methods = map[string]need{
 	"Join":          needs(access.Members),
 	"Upgrade":       needs(access.Upgrade), // to show the level, status
 	"Access":        anyProven,             // what it asks for decides
+	"AuditLog":      needs(access.Audit),
 	"SetGuard":      {byName, access.Members},
 	"View":          needs(access.Status),
 	"CallElection":  needs(access.Members),
@@ -103,6 +104,7 @@ var routes = map[string]need{
 	"GET /v1/members":                needs(access.Status),
 	"POST /v1/leader":                needs(access.Members),
 	"GET /v1/access/whoami":          anyProven,
+	"GET /v1/audit":                  needs(access.Audit),
 	"GET /healthz":                   anybody,
 	"GET /readyz":                    anybody,
 	"GET /metrics":                   needs(access.Status),

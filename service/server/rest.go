@@ -81,6 +81,7 @@ func (s *Server) routeServers(mux *router) {
 	mux.HandleFunc("GET /v1/members", s.timed("members", s.getMembers))
 	mux.HandleFunc("POST /v1/leader", s.timed("leader", s.postLeader))
 	mux.HandleFunc("GET /v1/access/whoami", s.timed("whoami", s.getWhoAmI))
+	mux.HandleFunc("GET /v1/audit", s.timed("audit", s.getAudit))
 }
 
 // problem is the body of a response that is not a success.

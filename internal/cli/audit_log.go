@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/audit"
+)
+
+const auditLogHelp = `Print the acts of administration that the cluster has on record, and the refused ones: who did
+what, when, from where and why. The cluster keeps the newest 3,072 acts and 1,024 refusals.
+Servers write all of them to a file with --audit-log; see conclave serve --help.
+
+With --json each record is an object on a line, as in the file of a server.
+
+With --verify it checks files that servers wrote: the hash of each line, and that no line was
+removed, added or moved. Give the files of one server in the order in which it wrote them. If
+--servers is given, it also compares them with what the cluster has on record.
+
+Exit status: 0  done
+    1  with --verify: the files are not as servers wrote them
+  125  conclave itself failed, or was called wrongly`
+
+func newAuditLog(a *app) *cobra.Command {
+	c := auditLog{app: a}
+	cmd := &cobra.Command{
+		Use:   "audit-log",
+		Short: "Print who did what: acts of administration, and refused ones",
+		Long:  auditLogHelp,
+		Example: `  conclave audit-log
+  conclave audit-log --since 1h --actor cert:alice
+  conclave audit-log --follow --json
+  conclave audit-log --verify audit.log.1 audit.log
+  conclave audit-log --verify audit.log --servers 10.0.0.1:7400`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given := cmd.Flags().Changed("servers") || os.Getenv("CONCLAVE_SERVERS") != ""
+			switch {
+			case c.verify && len(args) == 0:
+				return failure(StatusError, "--verify: no file; name the audit logs to check")
+			case c.verify:
+				return c.check(cmd.Context(), args, given)
+			case len(args) > 0:
+				return noArguments(cmd, args)
+			case c.follow:
+				return a.follow(cmd.Context(), c.printNew)
+			}
+			return a.ask(cmd.Context(), c.printAll)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&c.follow, "follow", false, "go on with what comes on record later, until Ctrl-C")
+	flags.Var(&c.since, "since", "only records of the last so long, such as 1h")
+	flags.StringVar(&c.query.Actor, "actor", "", "only acts of this principal, such as cert:alice")
+	flags.StringVar(&c.query.Kind, "kind", "", "only records of this kind, such as revoke or access")
+	flags.StringVar(&c.query.Prefix, "name", "", "only records about names that start with this `prefix`")
+	flags.BoolVar(&c.query.Stale, "stale", false, "ask any server, which needs no leader but may lag behind")
+	flags.BoolVar(&c.verify, "verify", false, "check the files that are named as arguments")
+	a.addJSON(cmd)
+	flags.Lookup("json").Usage = "print an object of JSON on a line for each record"
+	for _, other := range []string{"follow", "since", "actor", "kind", "name", "stale"} {
+		cmd.MarkFlagsMutuallyExclusive("verify", other)
+	}
+	return cmd
+}
+
+type auditLog struct {
+	*app
+	query          conclave.AuditQuery
+	since          duration
+	follow, verify bool
+}
+
+func (c *auditLog) asked() conclave.AuditQuery {
+	if c.since != 0 {
+		c.query.Since = time.Now().Add(-time.Duration(c.since))
+	}
+	return c.query
+}
+
+func (c *auditLog) printAll(ctx context.Context, client *conclave.Client) error {
+	records, err := client.AuditLog(ctx, c.asked())
+	for i := range records {
+		if err := c.line(&records[i], recordLine(&records[i])); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (c *auditLog) printNew(ctx context.Context, client *conclave.Client) error {
+	records, err := client.FollowAuditLog(ctx, c.asked())
+	if err != nil {
+		return err
+	}
+	for r := range records {
+		if err := c.line(&r, recordLine(&r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordLine tells of a record in one line.
+func recordLine(r *conclave.AuditRecord) string {
+	actor := shown(r.Actor)
+	if r.Actor == "" {
+		actor = "anonymous"
+		if r.Via == "" {
+			actor = "the servers"
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %d  %s  %s", r.Time.UTC().Format("2006-01-02T15:04:05Z"), r.Number, actor, shown(r.Kind))
+	if t := r.Target; t != nil {
+		for _, part := range []struct{ what, text string }{{"", t.Name}, {"of ", t.Owner}} {
+			if part.text != "" {
+				fmt.Fprintf(&b, " %s%s", part.what, shown(part.text))
+			}
+		}
+		if t.Fence != 0 {
+			fmt.Fprintf(&b, " with fence %d", t.Fence)
+		}
+		if t.Server != 0 {
+			fmt.Fprintf(&b, " server %d", t.Server)
+		}
+	}
+	if r.Result != "OK" {
+		fmt.Fprintf(&b, ": refused, %s", r.Result)
+	}
+	if r.Count > 1 {
+		fmt.Fprintf(&b, ", %d times", r.Count)
+	}
+	if r.Reason != "" {
+		fmt.Fprintf(&b, ": %s", shown(r.Reason))
+	}
+	return b.String()
+}
+
+// verifiedView is what a check has found.
+type verifiedView struct {
+	Lines    int      `json:"lines"`
+	Gaps     int      `json:"gaps"`
+	Compared bool     `json:"compared"`
+	Problems []string `json:"problems"`
+}
+
+// check checks files, also against the cluster if servers are given.
+func (c *auditLog) check(ctx context.Context, files []string, given bool) error {
+	v := audit.NewVerifier()
+	for _, name := range files {
+		if err := readLines(name, v); err != nil {
+			return err
+		}
+	}
+	var cluster []audit.Line
+	if given {
+		err := c.ask(ctx, func(ctx context.Context, client *conclave.Client) (err error) {
+			cluster, err = clusterLines(ctx, client)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	v.Compare(cluster)
+	view := verifiedView{v.Lines, v.Gaps, given, []string{}}
+	for _, p := range v.Problems {
+		view.Problems = append(view.Problems, p.String())
+	}
+	if err := c.print(view, func(w io.Writer) error { return view.text(w) }); err != nil {
+		return err
+	}
+	if n := len(view.Problems); n > 0 {
+		return failure(StatusNo, "%d problems in %d lines", n, v.Lines)
+	}
+	return nil
+}
+
+func (v *verifiedView) text(w io.Writer) error {
+	for _, p := range v.Problems {
+		fmt.Fprintln(w, p)
+	}
+	if len(v.Problems) > 0 {
+		return nil
+	}
+	with := ""
+	if v.Compared {
+		with = ", as the cluster has them"
+	}
+	_, err := fmt.Fprintf(w, "%d lines as servers wrote them%s; %d places where a server says that records are missing\n", v.Lines, with, v.Gaps)
+	return err
+}
+
+// readLines has the lines of a file checked.
+func readLines(name string, v *audit.Verifier) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("--verify: %w", err)
+	}
+	defer file.Close()
+	lines := bufio.NewReader(file)
+	for n := 1; ; n++ {
+		text, err := lines.ReadBytes('\n')
+		if len(text) > 0 {
+			v.Line(fmt.Sprintf("%s:%d", name, n), text)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("--verify: %w", err)
+		}
+	}
+}
+
+// clusterLines returns what the cluster has on record.
+func clusterLines(ctx context.Context, client *conclave.Client) ([]audit.Line, error) {
+	records, err := client.AuditLog(ctx, conclave.AuditQuery{})
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]audit.Line, len(records))
+	for i := range records {
+		text, err := json.Marshal(&records[i])
+		if err != nil {
+			return nil, err
+		}
+		if lines[i], err = audit.ParseLine(text); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
