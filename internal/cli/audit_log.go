@@ -24,8 +24,8 @@ Servers write all of them to a file with --audit-log; see conclave serve --help.
 With --json each record is an object on a line, as in the file of a server.
 
 With --verify it checks files that servers wrote: the hash of each line, and that no line was
-removed, added or moved. Give the files of one server in the order in which it wrote them. If
---servers is given, it also compares them with what the cluster has on record.
+removed, added or moved. Give the files of one server in the order in which it wrote them. With
+--servers it also compares them with what the cluster has on record.
 
 Exit status: 0  done
     1  with --verify: the files are not as servers wrote them
@@ -43,12 +43,11 @@ func newAuditLog(a *app) *cobra.Command {
   conclave audit-log --verify audit.log.1 audit.log
   conclave audit-log --verify audit.log --servers 10.0.0.1:7400`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			given := cmd.Flags().Changed("servers") || os.Getenv("CONCLAVE_SERVERS") != ""
 			switch {
 			case c.verify && len(args) == 0:
 				return failure(StatusError, "--verify: no file; name the audit logs to check")
 			case c.verify:
-				return c.check(cmd.Context(), args, given)
+				return c.check(cmd.Context(), args, cmd.Flags().Changed("servers"))
 			case len(args) > 0:
 				return noArguments(cmd, args)
 			case c.follow:

@@ -84,7 +84,7 @@ func complaint(flag, value, said string) bool {
 // TestAloneOrNot wants it known of each command whether it asks a cluster. Those
 // that do not, refuse the flags about one, and do not show them.
 func TestAloneOrNot(t *testing.T) {
-	asking := strings.Fields("__demo-deadlock __demo-worker __fdatasync access bench cut deadlocks elect elections leader lock locks member namespace release sessions snapshot status top upgrade view watch why")
+	asking := strings.Fields("__demo-deadlock __demo-worker __fdatasync access audit-log bench cut deadlocks elect elections leader lock locks member namespace release sessions snapshot status top upgrade view watch why")
 	root := newRoot(&app{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}})
 	for _, cmd := range root.Commands() {
 		asks := false
