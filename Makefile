@@ -114,7 +114,7 @@ fuzz: go-version ## every fuzz target for FUZZTIME (10s)
 PART      = $(GO) run ./internal/longrun/run
 
 .PHONY: long
-long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-lease long-founding long-live long-mutants long-disk long-large long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
+long: long-schedules long-costs long-sim long-model model long-audit long-vopr long-attacks long-lease long-founding long-live long-mutants long-disk long-large long-race long-repeat long-fuzz ## what takes longer, and its report docs/long-runs.md; each part also alone:
 
 .PHONY: long-schedules
 long-schedules: go-version ## SEEDS (10000) random schedules of every algorithm
@@ -157,6 +157,10 @@ long-live: go-version ## under each algorithm: 20 kills of the holder's home, th
 long-mutants: go-version ## every mistake of internal/vopr and service/host is found
 	LONG=1 $(GO) test -count 1 -timeout 1h ./service/host -run TestMutants
 	LONG=1 $(GO) test -count 1 -timeout 1h ./internal/vopr -run TestMutants
+
+.PHONY: long-attacks
+long-attacks: go-version ## every attack of internal/attack against the program without its defence
+	LONG=1 $(GO) test -count 1 -v -timeout 3h ./internal/attack -run TestDefences
 
 .PHONY: mutants
 mutants: go-version ## every mistake of internal/vopr with its recorded plan, and another plan where it finds nothing any more

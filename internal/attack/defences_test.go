@@ -1,0 +1,195 @@
+package attack
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/internal/mutation"
+)
+
+// root is the folder of the repository.
+const root = "../.."
+
+// defence is one that attacks meet. Each of them succeeds against a program without it.
+type defence struct {
+	name    string
+	attacks []int
+	// without says what the program does without it.
+	without string
+	edits   []mutation.Edit
+}
+
+func without(file, old, new string) []mutation.Edit {
+	return []mutation.Edit{{File: file, Old: old, New: new}}
+}
+
+var defences = []defence{
+	{
+		"ids-are-no-secrets", []int{1, 2, 3, 4, 7}, "the public id of a session is its secret",
+		without("service/registry/command.go", "sum := sha256.Sum256(b)\n\treturn SessionID(sum[:len(SessionID{})])", "_ = sha256.Sum256(b)\n\treturn SessionID(secret)"),
+	},
+	{
+		"ids-have-a-principal", []int{5, 6}, "the id of a session depends on its secret alone",
+		without("service/registry/command.go", `append([]byte("conclave-session-1\x00"), principal...)`, `append([]byte("conclave-session-1\x00"), principal[:0]...)`),
+	},
+	{
+		"an-end-is-told-first", []int{8}, "the end of a session takes its holds at once",
+		without("service/registry/revoke.go", "r.leave(s, fx)\n\treturn Result{Code: OK}", "r.end([]*session{s}, Dropped, fx)\n\treturn Result{Code: OK}"),
+	},
+	{
+		"an-ended-session-acquires-nothing", []int{9}, "a session that is being ended acquires",
+		without("service/registry/registry.go", "if s.leaving {\n\t\t\t*result = Result{Code: Revoked", "if s.leaving && s.ended {\n\t\t\t*result = Result{Code: Revoked"),
+	},
+	{
+		"copies-are-told", []int{10}, "a copy of a program learns at its next renewal that the other one has closed the session",
+		without("service/replica/apply.go", "if _, alive := r.reg.Session(id); alive {\n\t\treturn", "if _, alive := r.reg.Session(id); alive || id != (registry.SessionID{}) {\n\t\treturn"),
+	},
+	{
+		"verbs-on-the-cluster", []int{11}, "a server asks no rule for a call about the cluster",
+		without("service/server/door.go", "return denied(rules, who, wanted.verb, access.Any, \"\")", "return nil"),
+	},
+	{
+		"a-proof-first", []int{12}, "a server lets callers in who have proven nothing",
+		without("service/server/door.go", `case who.Principal == "":`, `case who.Principal == "" && who.Via == "":`),
+	},
+	{
+		"the-registry-asks-the-rules", []int{13, 15}, "the registry grants whatever the rules say",
+		without("service/registry/access.go", "if !allowed {\n\t\t*refusal", "allowed = allowed || verb == access.Hold\n\tif !allowed {\n\t\t*refusal"),
+	},
+	{
+		"who-waits-loses-its-place", []int{15}, "a change of the rules leaves those in the queues that may not hold any more",
+		without("service/registry/access.go", "if !r.closed() || r.waiters == 0 {", "if r.waiters >= 0 {"),
+	},
+	{
+		"answers-are-filtered", []int{14}, "lists have names that their reader may not read",
+		without("service/server/door.go", "return err == nil && rights.Allows(access.Read, access.Class(class), name)", "return err == nil && (rights.Allows(access.Read, access.Class(class), name) || name != \"\")"),
+	},
+	{
+		"clients-vouch-for-nobody", []int{17}, "a server believes a client that says, as servers do, who has called",
+		without("service/server/door.go", "\tfound, err := callerOf(ctx)\n\twho, err := s.admit(identity{found, err}, metadata", "\tif said, err := believe(ctx); err == nil {\n\t\tctx = said\n\t}\n\tfound, err := callerOf(ctx)\n\twho, err := s.admit(identity{found, err}, metadata"),
+	},
+	{
+		"servers-are-known-by-host", []int{18, 19}, "any certificate of the authority for servers is that of any server",
+		without("service/transport/identity.go", "if t.certify(cert, id, address) == nil {", "if t.certify(cert, id, address) == nil || cert != nil {"),
+	},
+	{
+		"names-are-checked", []int{20}, "whatever a certificate has as its name is the name of a principal",
+		without("service/server/caller.go", "case len(name) > maxPrincipal:", "case name != \"\":\n\t\treturn nil\n\tcase len(name) > maxPrincipal:"),
+	},
+	{
+		"streams-end-with-their-proof", []int{22}, "a stream that a token has opened goes on without it",
+		without("service/server/door.go", "if _, given, _ := s.bearer(authorization); !given {", "if _, given, _ := s.bearer(authorization); !given || given {"),
+	},
+	{
+		"a-bad-bearer-is-refused", []int{25}, "a bearer that proves nobody leaves the certificate beside it",
+		without("service/server/door.go", "principal, proven, err := s.bearer(authorization)\n\tif err != nil {", "principal, proven, err := s.bearer(authorization)\n\tif err != nil {\n\t\treturn who.caller, nil\n\t}\n\tif err != nil {"),
+	},
+	{
+		"this-machine-only", []int{26}, "a server on this machine answers to any Host",
+		without("service/server/host.go", "if slices.Contains(names, hostOf(r)) {", "if slices.Contains(names, hostOf(r)) || len(names) > 0 {"),
+	},
+	{
+		"one-origin", []int{26}, "a server carries out what pages of other origins send",
+		without("service/server/rest.go", "http.NewCrossOriginProtection().Handler(s.guard(mux))", "s.guard(mux)"),
+	},
+	{
+		"texts-are-plain", []int{27}, "programs, hosts and reasons may have control characters",
+		without("service/registry/validate.go", "if unicode.IsControl(char) {\n\t\t\treturn fmt.Sprintf(\"%s: %s: has", "if unicode.IsControl(char) && char == utf8.MaxRune {\n\t\t\treturn fmt.Sprintf(\"%s: %s: has"),
+	},
+	{
+		"a-cut-log-is-damaged", []int{35}, "a server takes a log that was cut for one that ends with a save that was not finished",
+		without("service/store/scan.go", "case int64(len(s.b)) < wal.SegmentSizeBytes:", "case int64(len(s.b)) < 0:"),
+	},
+	{
+		"levels-are-read-or-refused", []int{36}, "a server goes on with data of a level that it does not read",
+		without("service/version/version.go", "if least <= level && level <= most {", "if least <= level || level > most {"),
+	},
+	{
+		"no-answer-is-no-refusal", []int{37}, "a command takes silence of the cluster for a lock that somebody else has",
+		without("internal/cli/seek.go", "return nil, s.unknown(silence(err, s.limit()))", "return nil, failure(StatusNotAcquired, \"%v\", silence(err, s.limit()))"),
+	},
+	{
+		"the-socket-has-one-user", []int{39}, "the admin socket takes whoever can open it",
+		without("service/server/socket.go", "if uid != 0 && uid != os.Geteuid() {", "if uid < 0 {"),
+	},
+	{
+		"homes-ask-the-rules", []int{41}, "a home grants whatever the rules say",
+		without("service/server/door.go", "if err == nil {\n\t\treturn nil\n\t}\n\treturn stream.Refusal", "if err == nil || who.Via != \"\" {\n\t\treturn nil\n\t}\n\treturn stream.Refusal"),
+	},
+}
+
+// TestDefences takes each defence out, and requires that the attacks that meet it
+// succeed. It takes a while: only a long run makes them.
+func TestDefences(t *testing.T) {
+	for _, d := range defences {
+		t.Run(d.name, func(t *testing.T) {
+			repository, err := filepath.Abs(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			overlay, err := mutation.Overlay(repository, t.TempDir(), d.name, d.edits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if os.Getenv("LONG") == "" {
+				t.Skip("the program without it is built in a long run only")
+			}
+			for _, number := range d.attacks {
+				d.falls(t, overlay, number)
+			}
+		})
+	}
+}
+
+// falls requires that an attack succeeds against the program of an overlay.
+func (d *defence) falls(t *testing.T, overlay string, number int) {
+	t.Helper()
+	i := slices.IndexFunc(attacks, func(a attack) bool { return a.number == number })
+	if i < 0 {
+		t.Fatalf("there is no attack %d", number)
+	}
+	a := &attacks[i]
+	folder, test, run := "internal/attack", "TestAttacks/"+a.name(), "^TestAttacks$/^"+a.name()+"$"
+	if a.run == nil {
+		folder, test, _ = strings.Cut(a.elsewhere, " ")
+		run = "^" + test + "$"
+	}
+	cmd := exec.Command("go", "test", "-count", "1", "-timeout", "10m", "-run", run, "./"+folder)
+	cmd.Dir = root
+	// The variable also reaches the programs that an attack builds.
+	cmd.Env = append(os.Environ(), "LONG=", "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
+	said, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "--- FAIL: "+test) {
+		t.Errorf("attack %d (%s) does not succeed: %v\n%s", number, a.what, err, said)
+	}
+}
+
+// TestEveryAttackHasADefence requires a defence for every attack.
+func TestEveryAttackHasADefence(t *testing.T) {
+	names := make(map[string]bool)
+	met := make(map[int]bool)
+	for _, d := range defences {
+		if names[d.name] {
+			t.Errorf("two defences are called %s", d.name)
+		}
+		names[d.name] = true
+		for _, number := range d.attacks {
+			met[number] = true
+		}
+	}
+	var missing []string
+	for _, a := range attacks {
+		if !met[a.number] {
+			missing = append(missing, fmt.Sprint(a.number))
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		t.Errorf("no defence for attack %s: add the edit that takes it out to defences", strings.Join(missing, ", "))
+	}
+}

@@ -1,0 +1,62 @@
+package attack
+
+import (
+	"bytes"
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/internal/longrun"
+)
+
+var update = flag.Bool("update", false, "write the attacks into docs/security.md")
+
+// TestPage requires docs/security.md to list the attacks and their defences.
+func TestPage(t *testing.T) {
+	const page = "../../docs/security.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := longrun.Replace(text, "attacks", listed())
+	if err != nil {
+		t.Fatalf("%s: %v", page, err)
+	}
+	switch {
+	case bytes.Equal(text, written):
+	case *update:
+		if err := os.WriteFile(page, written, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s lists other attacks: go test ./internal/attack -run TestPage -update", page)
+	}
+}
+
+// listed returns the attacks as a table.
+func listed() []byte {
+	sorted := slices.SortedFunc(slices.Values(attacks), func(a, b attack) int { return cmp.Compare(a.number, b.number) })
+	var out bytes.Buffer
+	out.WriteString("| # | attack | what must happen | it succeeds if |\n|---:|---|---|---|\n")
+	for _, a := range sorted {
+		var falls []string
+		for _, d := range defences {
+			if slices.Contains(d.attacks, a.number) {
+				falls = append(falls, d.without)
+			}
+		}
+		what := a.what
+		if a.elsewhere != "" {
+			what += " (`" + a.elsewhere + "`)"
+		}
+		fmt.Fprintf(&out, "| %d | %s | %s | %s |\n", a.number, cell(what), cell(a.expected), cell(strings.Join(falls, "; ")))
+	}
+	return out.Bytes()
+}
+
+// cell keeps a text from ending its cell of a table.
+func cell(text string) string { return strings.NewReplacer("|", `\|`, "*", `\*`).Replace(text) }
