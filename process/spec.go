@@ -39,7 +39,7 @@ type Spec struct {
 	Name      string   // on the command line: lower case, words joined by hyphens
 	Title     string   // as in a heading
 	Paper     string   // authors, title, year
-	Documents []string // lecture documents that describe or name it
+	Documents []string // lecture documents that describe or name it, such as "[D4]": see docs/references.md
 	Family    Family
 
 	Messages []MessageSpec // by Type, from 1

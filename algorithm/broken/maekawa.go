@@ -11,7 +11,7 @@ var ofMaekawa = []Variant{
 		Name:     "maekawa-slides",
 		Of:       maekawa.Spec,
 		Spec:     maekawaslides.Spec,
-		Mistake:  "A voter queues the requests that come later without a word, as in 001_7cbd60020dad965f.txt.",
+		Mistake:  "A voter queues the requests that come later without a word, as in [D1].",
 		Tempting: "Every two sets have a common member, so it is safe, and the votes come back in the end.",
 		Wrong:    "Processes that ask at once each get a part of their votes and wait for the rest for ever.",
 		Breaks:   process.Progress,

@@ -10,7 +10,7 @@ var ofMajority = []Variant{
 		Name:     "majority-half",
 		Of:       majority.Spec,
 		New:      majority.Flaw{Half: true}.New,
-		Mistake:  "Half of the votes are enough: m = n/2, as 003_8fa077ede16d71a0.txt prints it without the sign >.",
+		Mistake:  "Half of the votes are enough: m = n/2, as [D3] prints it without the sign >.",
 		Tempting: "Nobody else can have more.",
 		Wrong:    "Somebody else can have as many.",
 		Breaks:   process.MutualExclusion,

@@ -10,7 +10,7 @@ var ofRicartAgrawala = []Variant{
 		Name:     "ricart-agrawala-no-tie-break",
 		Of:       ricartagrawala.Spec,
 		New:      ricartagrawala.Flaw{NoTieBreak: true}.New,
-		Mistake:  "Requests are compared by their times alone, as in 000_a21c1074769cc713.txt; one of the same time as the own is answered.",
+		Mistake:  "Requests are compared by their times alone, as in [D0]; one of the same time as the own is answered.",
 		Tempting: "The rule speaks of the lower time stamp, and ties seem to be rare.",
 		Wrong:    "Two that ask at once have equal times and permit each other.",
 		Breaks:   process.MutualExclusion,

@@ -10,7 +10,7 @@ var ofRicartAgrawalaToken = []Variant{
 		Name:     "ricart-agrawala-token-no-tick",
 		Of:       ricartagrawalatoken.Spec,
 		New:      ricartagrawalatoken.Flaw{NoTick: true}.New,
-		Mistake:  "A request is stamped with the clock as it stands, as in 004_cdcb4f7ac3f80204.txt.",
+		Mistake:  "A request is stamped with the clock as it stands, as in [D4].",
 		Tempting: "It carries the value of the clock; nothing says that the clock must tick first.",
 		Wrong:    "The first request carries 0, which is not later than the 0 in the token, and is never served.",
 		Breaks:   process.Progress,

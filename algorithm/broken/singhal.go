@@ -53,7 +53,7 @@ var ofSinghal = []Variant{
 // cost is that of singhal, in runs that lose nothing.
 //
 // Sources: M. Singhal, A heuristically-aided algorithm for mutual exclusion in
-// distributed systems, 1989. The lecture document 004_cdcb4f7ac3f80204.txt names
+// distributed systems, 1989. [D4] names
 // it and gives no rules.
 var SinghalPrinted = &process.Spec{
 	Name:      "singhal-printed",

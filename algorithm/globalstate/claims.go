@@ -2,7 +2,7 @@ package globalstate
 
 import "github.com/conclave-io/conclave/process"
 
-const doc004 = "004_cdcb4f7ac3f80204.txt"
+const doc004 = "[D4]"
 
 var claims = process.Claims{
 	Properties: []process.Claim{

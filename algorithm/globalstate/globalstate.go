@@ -59,12 +59,12 @@
 // need not be consistent. (Lai and Yang color the messages instead of sending
 // markers.) Nobody crashes: a recording that lacks somebody never ends, but a new
 // one may be begun. Every process may send to every other, so there is a marker on
-// every link whether the algorithm above uses it or not. 004_cdcb4f7ac3f80204.txt
+// every link whether the algorithm above uses it or not. [D4]
 // names global state and state recording only.
 //
 // Sources: K. M. Chandy, L. Lamport: Distributed Snapshots: Determining Global States
 // of Distributed Systems, ACM Transactions on Computer Systems 3(1), 1985;
-// 004_cdcb4f7ac3f80204.txt (outline).
+// [D4] (outline).
 package globalstate
 
 import (
@@ -77,7 +77,7 @@ import (
 var Spec = &process.Spec{
 	Name:      "chandy-lamport",
 	Title:     "Recording of a global state",
-	Paper:     "K. M. Chandy, L. Lamport: Distributed Snapshots: Determining Global States of Distributed Systems, ACM Transactions on Computer Systems 3(1), 1985",
+	Paper:     "K. M. Chandy, L. Lamport: Distributed Snapshots: Determining Global States of Distributed Systems, ACM Transactions on Computer Systems 3(1), 1985, doi:10.1145/214451.214456",
 	Documents: []string{doc004},
 	Family:    process.GlobalState,
 	Messages: []process.MessageSpec{

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/conclave-io/conclave/internal/describe"
@@ -109,7 +110,7 @@ func survives(spec *process.Spec) string {
 func sources(spec *process.Spec) string {
 	text := "- " + escaped(spec.Paper)
 	for _, document := range spec.Documents {
-		text += "\n- lecture document `" + document + "`"
+		text += "\n- " + document + "(../references.md#lecture-documents)"
 	}
 	return text
 }
@@ -166,8 +167,13 @@ func table(head []string, rows [][]string, none string) string {
 
 var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "[", `\[`, "]", `\]`, "`", "\\`")
 
+// cited is a lecture document such as [D4], which is no link in Markdown either.
+var cited = regexp.MustCompile(`\\\[(D[0-4])\\\]`)
+
 // escaped returns a text that means itself in Markdown.
-func escaped(text string) string { return markdown.Replace(text) }
+func escaped(text string) string {
+	return cited.ReplaceAllString(markdown.Replace(text), "[$1]")
+}
 
 func escapedAll(texts ...string) []string {
 	for i, text := range texts {

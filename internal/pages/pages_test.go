@@ -19,15 +19,11 @@ func TestPagesAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mistaken, err := CheckBroken("../..")
+	others, err := CheckSingles("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	costs, err := CheckGuards("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range slices.Concat(wrong, mistaken, costs) {
+	for _, line := range slices.Concat(wrong, others) {
 		t.Error(line)
 	}
 }
@@ -274,18 +270,20 @@ func TestTextMeansItself(t *testing.T) {
 	}
 }
 
-// The page of the broken variants is mended where it has drifted, and nothing that
-// people wrote is touched.
-func TestBrokenPage(t *testing.T) {
+// A page of its own is updated where it has drifted, and nothing that people wrote is
+// touched.
+func TestSinglePages(t *testing.T) {
 	r := &repository{t: t, root: t.TempDir()}
+	r.write(guardsPage, "Prose.\n")
+	r.write(referencesPage, "<!-- generated: papers -->\n<!-- end -->\n")
 	r.write(brokenPage, "# Title\n\n<!-- generated: mutex -->\nold\n<!-- end -->\n\nProse.\n")
-	if wrong, err := CheckBroken(r.root); err != nil || len(wrong) != 1 {
+	if wrong, err := CheckSingles(r.root); err != nil || len(wrong) != 2 {
 		t.Errorf("a drifted page: %q, %v", wrong, err)
 	}
-	if err := WriteBroken(r.root); err != nil {
+	if err := WriteSingles(r.root); err != nil {
 		t.Fatal(err)
 	}
-	if wrong, err := CheckBroken(r.root); err != nil || len(wrong) != 0 {
+	if wrong, err := CheckSingles(r.root); err != nil || len(wrong) != 0 {
 		t.Errorf("after mending: %q, %v", wrong, err)
 	}
 	page := r.read(brokenPage)
@@ -297,8 +295,11 @@ func TestBrokenPage(t *testing.T) {
 	if strings.Contains(page, "bully") {
 		t.Error("an election is among the others")
 	}
+	if page := r.read(referencesPage); !strings.Contains(page, "[doi:10.1145/359545.359563](https://doi.org/10.1145/359545.359563)") || !strings.Contains(page, "[lamport](algorithms/lamport.md)") || strings.Contains(page, "folklore") {
+		t.Errorf("the references:\n%s", page)
+	}
 	r.write(brokenPage, "<!-- generated: index -->\n<!-- end -->\n")
-	if _, err := CheckBroken(r.root); err == nil {
+	if _, err := CheckSingles(r.root); err == nil {
 		t.Error("an unknown block passes")
 	}
 }

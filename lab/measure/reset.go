@@ -60,7 +60,7 @@ func choose(n, k int) float64 {
 const ResetTrials = 1000
 
 // Votes are the pairs of n and m that [Resets] goes through: the least majority, one
-// of three quarters, and the example of 003_8fa077ede16d71a0.txt.
+// of three quarters, and the example of [D3].
 var Votes = [][2]int{{3, 2}, {8, 5}, {8, 6}, {10, 7}}
 
 // Chances are the probabilities of a reset that it goes through. Real ones are so

@@ -2,7 +2,7 @@ package measure
 
 const resetsHead = `# Votes that are forgotten
 
-In the voting of 003_8fa077ede16d71a0.txt a resource has n replicas, each with a
+In the voting of [D3] a resource has n replicas, each with a
 coordinator that has one vote, and who has m votes, more than half, may enter. A
 coordinator that crashes is back soon but has forgotten to whom it gave its vote. So,
 the document says, mutual exclusion cannot be guaranteed. It does not say how likely it

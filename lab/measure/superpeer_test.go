@@ -90,7 +90,7 @@ func within(t *testing.T, what string, c *process.Cost, p process.Params, got fl
 
 // The number of super-peers is that of segments which are not empty, about
 // 2^k (1 - (1 - 2^-k)^M) for M nodes, and not the 2^(k-m) M that
-// 003_8fa077ede16d71a0.txt gives.
+// [D3] gives.
 func TestSuperPeerNumber(t *testing.T) {
 	for _, c := range []struct{ n, prefix, least, most int }{
 		{1000, 5, 32, 32}, // 2^5; the formula of the document: 2^(5-30) * 1000, which is none

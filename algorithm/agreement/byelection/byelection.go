@@ -33,10 +33,10 @@
 // # Assumptions and deviations
 //
 // A leader that proposes nothing decides nothing; here everybody proposes.
-// 000_a21c1074769cc713.txt says that consensus can be solved with leader election, and
+// [D0] says that consensus can be solved with leader election, and
 // does not mention crashes.
 //
-// Sources: 000_a21c1074769cc713.txt; T. Chandra, S. Toueg: Unreliable failure detectors
+// Sources: [D0]; T. Chandra, S. Toueg: Unreliable failure detectors
 // for reliable distributed systems, 1996.
 package byelection
 
@@ -48,7 +48,7 @@ var Spec = &process.Spec{
 	Name:      "consensus-by-election",
 	Title:     "Consensus by an election",
 	Paper:     "T. Chandra, S. Toueg: Unreliable failure detectors for reliable distributed systems, Journal of the ACM 43(2), 1996, doi:10.1145/226643.226647",
-	Documents: []string{"000_a21c1074769cc713.txt"},
+	Documents: []string{"[D0]"},
 	Family:    process.Agreement,
 	Messages:  []process.MessageSpec{{Name: "VALUE", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "v"}}}},
 	Rules: []process.RuleSpec{

@@ -37,11 +37,11 @@
 //
 // # Assumptions and deviations
 //
-// 000_a21c1074769cc713.txt says that consensus can be solved with mutual exclusion, and
+// [D0] says that consensus can be solved with mutual exclusion, and
 // does not mention crashes. The shared memory that it takes for granted is a process
 // here.
 //
-// Sources: 000_a21c1074769cc713.txt.
+// Sources: [D0].
 package bymutex
 
 import "github.com/conclave-io/conclave/process"
@@ -51,7 +51,7 @@ var Spec = &process.Spec{
 	Name:      "consensus-by-mutex",
 	Title:     "Consensus by mutual exclusion",
 	Paper:     "R. Sisto: Coordination Algorithms, lecture notes, Politecnico di Torino",
-	Documents: []string{"000_a21c1074769cc713.txt"},
+	Documents: []string{"[D0]"},
 	Family:    process.Agreement,
 	Messages: []process.MessageSpec{
 		{Name: "READ"},

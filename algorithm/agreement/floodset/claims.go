@@ -3,9 +3,9 @@ package floodset
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc000 = "000_a21c1074769cc713.txt"
-	doc001 = "001_7cbd60020dad965f.txt"
-	doc002 = "002_fe17e557ba27646f.txt"
+	doc000 = "[D0]"
+	doc001 = "[D1]"
+	doc002 = "[D2]"
 )
 
 const calm = "all propose different values at the same moment, nobody crashes"

@@ -57,7 +57,7 @@
 //
 // Sources: N. Lynch: Distributed Algorithms, 1996, chapter 6; D. Dolev, R. Reischuk,
 // H. R. Strong: Early stopping in Byzantine agreement, 1990; M. Raynal: Consensus in
-// synchronous systems: a concise guided tour, 2002; 000_a21c1074769cc713.txt.
+// synchronous systems: a concise guided tour, 2002; [D0].
 package floodset
 
 import (

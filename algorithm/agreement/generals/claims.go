@@ -2,7 +2,7 @@ package generals
 
 import "github.com/conclave-io/conclave/process"
 
-const doc001 = "001_7cbd60020dad965f.txt"
+const doc001 = "[D1]"
 
 const (
 	few      = "N > 3m, at most m processes are Byzantine or crash"

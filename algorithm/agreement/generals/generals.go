@@ -76,7 +76,7 @@
 //
 // Sources: L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, 1982; M.
 // Pease, R. Shostak, L. Lamport: Reaching agreement in the presence of faults, 1980;
-// 001_7cbd60020dad965f.txt.
+// [D1].
 package generals
 
 import (
@@ -90,7 +90,7 @@ import (
 var Spec = &process.Spec{
 	Name:      "generals",
 	Title:     "Byzantine generals with oral messages",
-	Paper:     "L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, ACM Transactions on Programming Languages and Systems 4(3), 1982",
+	Paper:     "L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, ACM Transactions on Programming Languages and Systems 4(3), 1982, doi:10.1145/357172.357176",
 	Documents: []string{doc001},
 	Family:    process.Agreement,
 	Messages:  []process.MessageSpec{{Name: "ORDER", Fields: content(orders)}},
@@ -108,7 +108,7 @@ var Spec = &process.Spec{
 var Consistency = &process.Spec{
 	Name:      "interactive-consistency",
 	Title:     "Interactive consistency",
-	Paper:     "M. Pease, R. Shostak, L. Lamport: Reaching agreement in the presence of faults, Journal of the ACM 27(2), 1980",
+	Paper:     "M. Pease, R. Shostak, L. Lamport: Reaching agreement in the presence of faults, Journal of the ACM 27(2), 1980, doi:10.1145/322186.322188",
 	Documents: []string{doc001},
 	Family:    process.Agreement,
 	Messages:  []process.MessageSpec{{Name: "VALUE", Fields: content(nil)}},

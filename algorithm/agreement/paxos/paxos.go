@@ -73,7 +73,7 @@
 //
 // Sources: L. Lamport: The part-time parliament, 1998; L. Lamport: Paxos made simple,
 // 2001; M. Fischer, N. Lynch, M. Paterson: Impossibility of distributed consensus with
-// one faulty process, 1985; 000_a21c1074769cc713.txt states the problem.
+// one faulty process, 1985; [D0] states the problem.
 package paxos
 
 import "github.com/conclave-io/conclave/process"

@@ -47,7 +47,7 @@
 //
 // Sources: P. Berman, J. A. Garay, K. J. Perry: Towards optimal distributed consensus,
 // 1989; H. Attiya, J. Welch: Distributed Computing, 2004, section 5.2.5;
-// 001_7cbd60020dad965f.txt.
+// [D1].
 package phaseking
 
 import (
@@ -60,7 +60,7 @@ import (
 var Spec = &process.Spec{
 	Name:      "phase-king",
 	Title:     "Phase king: consensus among Byzantine processes",
-	Paper:     "P. Berman, J. A. Garay, K. J. Perry: Towards optimal distributed consensus, 30th Symposium on Foundations of Computer Science, 1989",
+	Paper:     "P. Berman, J. A. Garay, K. J. Perry: Towards optimal distributed consensus, 30th Symposium on Foundations of Computer Science, 1989, doi:10.1109/SFCS.1989.63511",
 	Documents: []string{doc001},
 	Family:    process.Agreement,
 	Messages: []process.MessageSpec{

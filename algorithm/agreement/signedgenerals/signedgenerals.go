@@ -56,7 +56,7 @@
 //
 // Sources: L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, 1982; D.
 // Dolev, H. R. Strong: Authenticated algorithms for Byzantine agreement, 1983, for passing
-// on two orders only; 001_7cbd60020dad965f.txt.
+// on two orders only; [D1].
 package signedgenerals
 
 import (
@@ -69,7 +69,7 @@ import (
 var Spec = &process.Spec{
 	Name:      "signed-generals",
 	Title:     "Byzantine generals with signed messages",
-	Paper:     "L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, ACM Transactions on Programming Languages and Systems 4(3), 1982",
+	Paper:     "L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, ACM Transactions on Programming Languages and Systems 4(3), 1982, doi:10.1145/357172.357176",
 	Documents: []string{doc001},
 	Family:    process.Agreement,
 	Messages: []process.MessageSpec{{Name: "ORDER", Fields: []process.FieldUse{

@@ -19,7 +19,7 @@
 //
 // # What is wrong
 //
-// In 001_7cbd60020dad965f.txt the higher receiver passes the lower label on (P2),
+// In [D1] the higher receiver passes the lower label on (P2),
 // and the lower receiver, which should pass the higher one on always, does so only
 // once (P3). What should put the own label in the place of a lower one passes the
 // other's on instead. So the label of a lone starter comes round whatever it is, and
@@ -34,19 +34,19 @@
 //
 // 2N messages for a lone starter, wherever it stands: there is no way to the maximum.
 //
-// Rounds are ours, so that one election can follow another. Sources: the lecture
-// document 001_7cbd60020dad965f.txt; E. Chang and R. Roberts, 1979, who have it right.
+// Rounds are ours, so that one election can follow another. Sources:
+// [D1]; E. Chang and R. Roberts, 1979, who have it right.
 package changrobertsprinted
 
 import "github.com/conclave-io/conclave/process"
 
-const doc001 = "001_7cbd60020dad965f.txt"
+const doc001 = "[D1]"
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
 	Name:      "chang-roberts-printed",
 	Title:     "Ring election of Chang and Roberts as misprinted, which elects its starter",
-	Paper:     "E. Chang, R. Roberts: An improved algorithm for decentralized extrema-finding in circular configurations of processes, CACM 22(5), 1979",
+	Paper:     "E. Chang, R. Roberts: An improved algorithm for decentralized extrema-finding in circular configurations of processes, CACM 22(5), 1979, doi:10.1145/359104.359108",
 	Documents: []string{doc001},
 	Family:    process.Election,
 	Messages:  []process.MessageSpec{{Name: "ELECTION", Fields: named}, {Name: "ELECTED", Fields: named}},

@@ -36,7 +36,7 @@
 // carry the highest F that the voter knows, an entry has 1 + the largest, and REL
 // brings it to the voters.
 //
-// Sources: the lecture document 001_7cbd60020dad965f.txt; M. Maekawa, A sqrt(N)
+// Sources: [D1]; M. Maekawa, A sqrt(N)
 // algorithm for mutual exclusion in decentralized systems, 1985. The document does
 // not mention the deadlock, and counts 3 sqrt(N) messages, which is right only if K
 // is sqrt(N)+1.
@@ -48,13 +48,13 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-const doc001 = "001_7cbd60020dad965f.txt"
+const doc001 = "[D1]"
 
 // Spec describes the algorithm.
 var Spec = &process.Spec{
 	Name:      "maekawa-slides",
 	Title:     "Maekawa's voting as on the slides, which deadlocks",
-	Paper:     "M. Maekawa: A sqrt(N) algorithm for mutual exclusion in decentralized systems, ACM TOCS 3(2), 1985",
+	Paper:     "M. Maekawa: A sqrt(N) algorithm for mutual exclusion in decentralized systems, ACM TOCS 3(2), 1985, doi:10.1145/214438.214445",
 	Documents: []string{doc001},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{

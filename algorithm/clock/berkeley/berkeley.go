@@ -42,12 +42,12 @@
 //
 // Delays are bounded, and a reliable detector tells of crashes; the election is a
 // layer below. An answer that takes longer than the limit is left out of the round,
-// and its clock gets no correction. 004_cdcb4f7ac3f80204.txt names the algorithm as
+// and its clock gets no correction. [D4] names the algorithm as
 // one that needs an election.
 //
 // Sources: R. Gusella, S. Zatti: The Accuracy of the Clock Synchronization Achieved by
 // TEMPO in Berkeley UNIX 4.3BSD, IEEE Transactions on Software Engineering 15(7),
-// 1989; 004_cdcb4f7ac3f80204.txt (outline, and as a use of elections).
+// 1989; [D4] (outline, and as a use of elections).
 package berkeley
 
 import (
@@ -60,8 +60,8 @@ import (
 var Spec = &process.Spec{
 	Name:      "berkeley",
 	Title:     "Berkeley clock synchronization",
-	Paper:     "R. Gusella, S. Zatti: The Accuracy of the Clock Synchronization Achieved by TEMPO in Berkeley UNIX 4.3BSD, IEEE Transactions on Software Engineering 15(7), 1989",
-	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Paper:     "R. Gusella, S. Zatti: The Accuracy of the Clock Synchronization Achieved by TEMPO in Berkeley UNIX 4.3BSD, IEEE Transactions on Software Engineering 15(7), 1989, doi:10.1109/32.29484",
+	Documents: []string{"[D4]"},
 	Family:    process.ClockSync,
 	Messages: []process.MessageSpec{
 		{Name: "POLL", Fields: []process.FieldUse{number}},

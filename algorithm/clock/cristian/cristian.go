@@ -34,10 +34,10 @@
 //
 // The server's clock is right by definition, and does not crash; no one replaces
 // it. Drift is small against the rate at which the host works in a correction.
-// A lost message costs one round. 004_cdcb4f7ac3f80204.txt only names the method.
+// A lost message costs one round. [D4] only names the method.
 //
 // Sources: F. Cristian: Probabilistic clock synchronization, Distributed Computing
-// 3, 1989; 004_cdcb4f7ac3f80204.txt (outline).
+// 3, 1989; [D4] (outline).
 package cristian
 
 import "github.com/conclave-io/conclave/process"
@@ -46,8 +46,8 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:      "cristian",
 	Title:     "Cristian's clock synchronization",
-	Paper:     "F. Cristian: Probabilistic clock synchronization, Distributed Computing 3, 1989",
-	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Paper:     "F. Cristian: Probabilistic clock synchronization, Distributed Computing 3, 1989, doi:10.1007/BF01784024",
+	Documents: []string{"[D4]"},
 	Family:    process.ClockSync,
 	Messages: []process.MessageSpec{
 		{Name: "TIMEREQ", Fields: []process.FieldUse{number}},

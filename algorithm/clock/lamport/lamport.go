@@ -38,7 +38,7 @@
 //
 // # Deviations
 //
-// 004_cdcb4f7ac3f80204.txt only names the clock; the lectures on mutual exclusion
+// [D4] only names the clock; the lectures on mutual exclusion
 // use it. Some of these algorithms do not count the receipt as an event, and take
 // only the maximum. For them that is enough, because what they compare are
 // requests. A process that restarts without its count begins again below what it
@@ -46,7 +46,7 @@
 // process is ahead of another says only that it has heard of more.
 //
 // Sources: L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed
-// System, Communications of the ACM 21(7), 1978; 004_cdcb4f7ac3f80204.txt (outline).
+// System, Communications of the ACM 21(7), 1978; [D4] (outline).
 package lamport
 
 import "github.com/conclave-io/conclave/process"
@@ -55,7 +55,7 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:      "lamport-clock",
 	Title:     "Lamport's logical clock",
-	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978",
+	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
 	Documents: []string{doc000, doc001, doc002, doc003, doc004},
 	Family:    process.ClockSync,
 	Messages: []process.MessageSpec{

@@ -36,7 +36,7 @@
 //
 // # Assumptions and deviations
 //
-// 004_cdcb4f7ac3f80204.txt only names the protocol. What is here is its heart: the
+// [D4] only names the protocol. What is here is its heart: the
 // client/server mode, the offset and the delay, the choice among exchanges, and the
 // strata. NTP keeps the last eight exchanges, which must then be corrected for what
 // the clock was adjusted since; here they are a burst at the beginning of each
@@ -45,7 +45,7 @@
 // without the time. A server here takes no time to answer, so T2 = T3.
 //
 // Sources: D. L. Mills: Internet Time Synchronization: The Network Time Protocol,
-// IEEE Transactions on Communications 39(10), 1991; 004_cdcb4f7ac3f80204.txt (outline).
+// IEEE Transactions on Communications 39(10), 1991; [D4] (outline).
 package ntp
 
 import "github.com/conclave-io/conclave/process"
@@ -54,8 +54,8 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:      "ntp",
 	Title:     "Network Time Protocol",
-	Paper:     "D. L. Mills: Internet Time Synchronization: The Network Time Protocol, IEEE Transactions on Communications 39(10), 1991",
-	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Paper:     "D. L. Mills: Internet Time Synchronization: The Network Time Protocol, IEEE Transactions on Communications 39(10), 1991, doi:10.1109/26.103043",
+	Documents: []string{"[D4]"},
 	Family:    process.ClockSync,
 	Messages: []process.MessageSpec{
 		{Name: "REQUEST", Fields: []process.FieldUse{number}},

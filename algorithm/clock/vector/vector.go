@@ -41,14 +41,14 @@
 //
 // # Deviations
 //
-// 004_cdcb4f7ac3f80204.txt only names the clock. The processes are a closed set; a
+// [D4] only names the clock. The processes are a closed set; a
 // growing one would need a list of members in place of the ranks. A process that
 // restarts without its count repeats numbers, which then mean two events: a restart
 // is not survived.
 //
 // Sources: C. J. Fidge: Timestamps in Message-Passing Systems That Preserve the
 // Partial Ordering, 1988; F. Mattern: Virtual Time and Global States of Distributed
-// Systems, 1989; 004_cdcb4f7ac3f80204.txt (outline).
+// Systems, 1989; [D4] (outline).
 package vector
 
 import "github.com/conclave-io/conclave/process"
@@ -58,7 +58,7 @@ var Spec = &process.Spec{
 	Name:      "vector-clock",
 	Title:     "Vector clock",
 	Paper:     "C. J. Fidge: Timestamps in Message-Passing Systems That Preserve the Partial Ordering, 1988; F. Mattern: Virtual Time and Global States of Distributed Systems, 1989",
-	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Documents: []string{"[D4]"},
 	Family:    process.ClockSync,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{times}},

@@ -62,7 +62,7 @@
 //
 // Sources: K. M. Chandy, J. Misra, L. M. Haas: Distributed deadlock detection, ACM
 // Transactions on Computer Systems 1(2), 1983; D. P. Mitchell, M. J. Merritt: A distributed
-// algorithm for deadlock detection and resolution, 1984; 002_fe17e557ba27646f.txt.
+// algorithm for deadlock detection and resolution, 1984; [D2].
 package edgechasing
 
 import (
@@ -75,7 +75,7 @@ var Spec = &process.Spec{
 	Name:      "probes",
 	Title:     "Detection of deadlocks by edge chasing",
 	Paper:     "K. M. Chandy, J. Misra, L. M. Haas: Distributed deadlock detection, ACM Transactions on Computer Systems 1(2), 1983, doi:10.1145/357360.357365",
-	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Documents: []string{"[D2]"},
 	Family:    process.Deadlock,
 	Messages: []process.MessageSpec{
 		{Name: "PROBE", Fields: content}, {Name: "HELD", Fields: content},

@@ -57,13 +57,13 @@
 //
 // # Assumptions and deviations
 //
-// 002_fe17e557ba27646f.txt names the maintainer of a global wait-for graph that is elected.
+// [D2] names the maintainer of a global wait-for graph that is elected.
 // The second round with versions and debts is ours; another way is to look for the cycle
 // in a recorded global state. The victim could be the youngest request as well. If the
 // maintainer crashes, another is elected, and everybody reports again. A process that
 // waits for one that has crashed waits forever; that is no deadlock.
 //
-// Sources: 002_fe17e557ba27646f.txt; E. Knapp: Deadlock detection in distributed databases,
+// Sources: [D2]; E. Knapp: Deadlock detection in distributed databases,
 // ACM Computing Surveys 19(4), 1987.
 package waitforgraph
 
@@ -77,7 +77,7 @@ var Spec = &process.Spec{
 	Name:      "maintainer",
 	Title:     "Detection of deadlocks by the maintainer of a wait-for graph",
 	Paper:     "E. Knapp: Deadlock detection in distributed databases, ACM Computing Surveys 19(4), 1987, doi:10.1145/45075.46163",
-	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Documents: []string{"[D2]"},
 	Family:    process.Deadlock,
 	Messages: []process.MessageSpec{
 		{Name: "EDGES", Fields: []process.FieldUse{version, missing}},

@@ -46,7 +46,7 @@
 //
 // Doubt (R3) is ours. A process that was itself stopped for longer than the
 // timeout would otherwise suspect everyone the moment it goes on, before it has
-// looked at what they sent meanwhile. 001_7cbd60020dad965f.txt does not say what a
+// looked at what they sent meanwhile. [D1] does not say what a
 // restart is for a detector (R2b), nor that patience grows (R2c); without the
 // latter an unreliable detector has no accuracy of any kind.
 //
@@ -56,8 +56,8 @@
 // than a wrong suspicion now and then.
 //
 // Sources: T. D. Chandra, S. Toueg: Unreliable failure detectors for reliable
-// distributed systems, 1996; 001_7cbd60020dad965f.txt (both kinds) and
-// 004_cdcb4f7ac3f80204.txt (timeouts).
+// distributed systems, 1996; [D1] (both kinds) and
+// [D4] (timeouts).
 package heartbeat
 
 import "github.com/conclave-io/conclave/process"
@@ -96,9 +96,9 @@ var Reliable = &process.Spec{
 	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, true) },
 }
 
-const paper = "T. D. Chandra, S. Toueg: Unreliable failure detectors for reliable distributed systems, 1996"
+const paper = "T. Chandra, S. Toueg: Unreliable failure detectors for reliable distributed systems, Journal of the ACM 43(2), 1996, doi:10.1145/226643.226647"
 
-var documents = []string{"001_7cbd60020dad965f.txt", "004_cdcb4f7ac3f80204.txt"}
+var documents = []string{"[D1]", "[D4]"}
 
 var messages = []process.MessageSpec{
 	{Name: "ALIVE", Class: process.Heartbeat, Fields: []process.FieldUse{

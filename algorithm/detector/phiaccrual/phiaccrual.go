@@ -84,7 +84,7 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:   "phi-accrual",
 	Title:  "Phi-accrual failure detector",
-	Paper:  "N. Hayashibara, X. Defago, R. Yared, T. Katayama: The phi accrual failure detector, 2004",
+	Paper:  "N. Hayashibara, X. Defago, R. Yared, T. Katayama: The phi accrual failure detector, 2004, doi:10.1109/RELDIS.2004.1353004",
 	Family: process.Detector,
 	Messages: []process.MessageSpec{
 		{Name: "ALIVE", Class: process.Heartbeat, Fields: []process.FieldUse{

@@ -75,7 +75,7 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:   "swim",
 	Title:  "SWIM failure detector",
-	Paper:  "A. Das, I. Gupta, A. Motivala: SWIM: scalable weakly-consistent infection-style process group membership protocol, 2002",
+	Paper:  "A. Das, I. Gupta, A. Motivala: SWIM: scalable weakly-consistent infection-style process group membership protocol, 2002, doi:10.1109/DSN.2002.1028914",
 	Family: process.Detector,
 	Messages: []process.MessageSpec{
 		{Name: "PING", Class: process.Heartbeat, Fields: probeFields},

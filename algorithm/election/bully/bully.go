@@ -52,16 +52,16 @@
 //
 // # Deviations
 //
-// The documents give N-2 as the best case (001_7cbd60020dad965f.txt and
-// 002_fe17e557ba27646f.txt), which leaves out the ELECTION to the dead leader; it
+// The documents give N-2 as the best case ([D1] and
+// [D2]), which leaves out the ELECTION to the dead leader; it
 // is exact if a reliable detector below has reported the crash. Rounds, and HELLO
 // for the round, are ours; without them a restarted process does not know how
-// late it is. 000_a21c1074769cc713.txt and 003_8fa077ede16d71a0.txt have no T', so
+// late it is. [D0] and [D3] have no T', so
 // that a helper that dies after its OK blocks the starter for ever. Two rules are
-// misprinted: in 004_cdcb4f7ac3f80204.txt the process that started an election must
-// be the lower one, and in 003_8fa077ede16d71a0.txt it is not the answering
-// process that contests no more but the asking one. 001_7cbd60020dad965f.txt accepts
-// an announcement from below; B7 is that of 004_cdcb4f7ac3f80204.txt.
+// misprinted: in [D4] the process that started an election must
+// be the lower one, and in [D3] it is not the answering
+// process that contests no more but the asking one. [D1] accepts
+// an announcement from below; B7 is that of [D4].
 //
 // Not survived: if delays exceed D, a process that is slow to answer is passed
 // over, and there are two leaders, of different terms, until B6a, B7 or B9a brings
@@ -81,7 +81,7 @@ import (
 var Spec = &process.Spec{
 	Name:      "bully",
 	Title:     "Bully election",
-	Paper:     "H. Garcia-Molina: Elections in a distributed computing system, 1982",
+	Paper:     "H. Garcia-Molina: Elections in a distributed computing system, 1982, doi:10.1109/TC.1982.1675885",
 	Documents: []string{doc000, doc001, doc002, doc003, doc004},
 	Family:    process.Election,
 	Messages: []process.MessageSpec{

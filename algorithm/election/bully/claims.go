@@ -3,11 +3,11 @@ package bully
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc000 = "000_a21c1074769cc713.txt"
-	doc001 = "001_7cbd60020dad965f.txt"
-	doc002 = "002_fe17e557ba27646f.txt"
-	doc003 = "003_8fa077ede16d71a0.txt"
-	doc004 = "004_cdcb4f7ac3f80204.txt"
+	doc000 = "[D0]"
+	doc001 = "[D1]"
+	doc002 = "[D2]"
+	doc003 = "[D3]"
+	doc004 = "[D4]"
 )
 
 const (

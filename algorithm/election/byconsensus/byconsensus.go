@@ -33,10 +33,10 @@
 // # Assumptions and deviations
 //
 // The winner is who proposes first, not the highest label: consensus promises that it
-// was proposed and no more. 000_a21c1074769cc713.txt says that leader election is a
+// was proposed and no more. [D0] says that leader election is a
 // special case of consensus.
 //
-// Sources: 000_a21c1074769cc713.txt.
+// Sources: [D0].
 package byconsensus
 
 import "github.com/conclave-io/conclave/process"
@@ -46,7 +46,7 @@ var Spec = &process.Spec{
 	Name:      "election-by-consensus",
 	Title:     "Election by consensus",
 	Paper:     "R. Sisto: Coordination Algorithms, lecture notes, Politecnico di Torino",
-	Documents: []string{"000_a21c1074769cc713.txt"},
+	Documents: []string{"[D0]"},
 	Family:    process.Election,
 	Rules: []process.RuleSpec{
 		{Name: "L1", Text: "start: propose oneself for the next round"},

@@ -36,7 +36,7 @@
 //
 // # Deviations
 //
-// 003_8fa077ede16d71a0.txt elects the process with the highest 1/load, printed as
+// [D3] elects the process with the highest 1/load, printed as
 // l/load. The reciprocal is never computed here: a load of 0 has none, and two loads
 // that differ may have the same one in numbers of finite length. It breaks ties "by
 // sorting process ID" and does not say in which direction; here the higher label
@@ -44,7 +44,7 @@
 //
 // Not survived: what the carrier does not survive.
 //
-// Sources: the lecture document 003_8fa077ede16d71a0.txt; those of the carriers.
+// Sources: [D3]; those of the carriers.
 package byload
 
 import (
@@ -56,7 +56,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-const doc003 = "003_8fa077ede16d71a0.txt"
+const doc003 = "[D3]"
 
 // List describes the election by load on a ring with a list of senders.
 var List = over(ringlist.Spec, ringlist.New, &process.Spec{

@@ -50,11 +50,11 @@
 //
 // # Deviations
 //
-// The figures of the documents, 2N to 3N-1 (001_7cbd60020dad965f.txt) and 3N-1 at
-// worst (002_fe17e557ba27646f.txt), are of a single starter. The pseudo-code of
-// 001_7cbd60020dad965f.txt has its comparison the wrong way round; see
-// chang-roberts-printed for what that does. 002_fe17e557ba27646f.txt does not say
-// who stops ELECTED; 004_cdcb4f7ac3f80204.txt does (C4a). Rounds are ours.
+// The figures of the documents, 2N to 3N-1 ([D1]) and 3N-1 at
+// worst ([D2]), are of a single starter. The pseudo-code of
+// [D1] has its comparison the wrong way round; see
+// chang-roberts-printed for what that does. [D2] does not say
+// who stops ELECTED; [D4] does (C4a). Rounds are ours.
 //
 // Not survived: without the repairs nothing. If the maximum crashes after its label
 // has passed, nobody takes that off the ring: it is lost in the gap, and where the
@@ -63,9 +63,9 @@
 // The repaired variant needs synchrony.
 //
 // Sources: E. Chang and R. Roberts: An improved algorithm for decentralized
-// extrema-finding in circular configurations of processes, CACM 22(5), 1979; the
-// lecture documents 001_7cbd60020dad965f.txt, 002_fe17e557ba27646f.txt and
-// 004_cdcb4f7ac3f80204.txt.
+// extrema-finding in circular configurations of processes, CACM 22(5), 1979;
+// [D1], [D2] and
+// [D4].
 package changroberts
 
 import (
@@ -108,7 +108,7 @@ var Repaired = &process.Spec{
 	},
 }
 
-const paper = "E. Chang, R. Roberts: An improved algorithm for decentralized extrema-finding in circular configurations of processes, CACM 22(5), 1979"
+const paper = "E. Chang, R. Roberts: An improved algorithm for decentralized extrema-finding in circular configurations of processes, CACM 22(5), 1979, doi:10.1145/359104.359108"
 
 var named = []process.FieldUse{{Field: process.FieldSubject, Symbol: "id"}, {Field: process.FieldTerm, Symbol: "round"}}
 

@@ -3,9 +3,9 @@ package changroberts
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc001 = "001_7cbd60020dad965f.txt"
-	doc002 = "002_fe17e557ba27646f.txt"
-	doc004 = "004_cdcb4f7ac3f80204.txt"
+	doc001 = "[D1]"
+	doc002 = "[D2]"
+	doc004 = "[D4]"
 )
 
 const (

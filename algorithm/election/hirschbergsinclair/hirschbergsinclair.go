@@ -67,7 +67,7 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:   "hirschberg-sinclair",
 	Title:  "Bidirectional ring election of Hirschberg and Sinclair",
-	Paper:  "D. S. Hirschberg, J. B. Sinclair: Decentralized extrema-finding in circular configurations of processors, CACM 23(11), 1980",
+	Paper:  "D. S. Hirschberg, J. B. Sinclair: Decentralized extrema-finding in circular configurations of processors, CACM 23(11), 1980, doi:10.1145/359024.359029",
 	Family: process.Election,
 	Messages: []process.MessageSpec{
 		{Name: "PROBE", Fields: []process.FieldUse{id, round, {Field: process.FieldSeq, Symbol: "h"}, direction}},

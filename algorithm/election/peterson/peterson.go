@@ -75,7 +75,7 @@ import (
 var Spec = &process.Spec{
 	Name:   "peterson",
 	Title:  "Unidirectional ring election of Peterson, and of Dolev, Klawe and Rodeh",
-	Paper:  "G. L. Peterson: An O(n log n) unidirectional algorithm for the circular extrema problem, ACM TOPLAS 4(4), 1982; D. Dolev, M. Klawe, M. Rodeh: An O(n log n) unidirectional distributed algorithm for extrema finding in a circle, Journal of Algorithms 3(3), 1982",
+	Paper:  "G. L. Peterson: An O(n log n) unidirectional algorithm for the circular extrema problem, ACM TOPLAS 4(4), 1982, doi:10.1145/69622.357194; D. Dolev, M. Klawe, M. Rodeh: An O(n log n) unidirectional distributed algorithm for extrema finding in a circle, Journal of Algorithms 3(3), 1982, doi:10.1016/0196-6774(82)90023-2",
 	Family: process.Election,
 	Messages: []process.MessageSpec{
 		{Name: "FIRST", Fields: named},

@@ -4,8 +4,8 @@
 // The order of the ring is that of process.Topology. A message goes to the next
 // process and is acknowledged; whoever does not acknowledge in time is passed
 // over, and so on until somebody does. This is what the documents mean by "if no
-// response is received, to the next successor" (000_a21c1074769cc713.txt) and
-// "finds the next alive node" (003_8fa077ede16d71a0.txt).
+// response is received, to the next successor" ([D0]) and
+// "finds the next alive node" ([D3]).
 //
 // A message on a ring has an end, the process that takes it off: the starter of an
 // election, or the owner of an identifier. If a sender would have to pass over the

@@ -3,8 +3,8 @@ package ringactivelist
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc003 = "003_8fa077ede16d71a0.txt"
-	doc004 = "004_cdcb4f7ac3f80204.txt"
+	doc003 = "[D3]"
+	doc004 = "[D4]"
 )
 
 const allUp = "n processes are up, N >= 2; those that are down cost a few messages more"

@@ -36,7 +36,7 @@
 //
 // # Deviations
 //
-// The rules of 004_cdcb4f7ac3f80204.txt have lost A3: for a label that is not its
+// The rules of [D4] have lost A3: for a label that is not its
 // own a process is to take the list for complete at once. Its example passes on
 // ELECT(3), as here; without that 2 and 3 would still agree there, but a third
 // process would decide on half a list. The example announces the result with ELECTED
@@ -49,7 +49,7 @@
 // differ by a process that crashed. Links that do not keep order: the list may be
 // complete too early.
 //
-// Sources: the lecture document 004_cdcb4f7ac3f80204.txt; in substance G. Le Lann:
+// Sources: [D4]; in substance G. Le Lann:
 // Distributed systems, towards a formal approach, 1977.
 package ringactivelist
 

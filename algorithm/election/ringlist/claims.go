@@ -3,9 +3,9 @@ package ringlist
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc000 = "000_a21c1074769cc713.txt"
-	doc003 = "003_8fa077ede16d71a0.txt"
-	doc004 = "004_cdcb4f7ac3f80204.txt"
+	doc000 = "[D0]"
+	doc003 = "[D3]"
+	doc004 = "[D4]"
 )
 
 const allUp = "n processes are up; each that is down costs one message more in each election; merge=no; N >= 2"

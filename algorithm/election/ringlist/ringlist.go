@@ -45,19 +45,19 @@
 //
 // # Deviations
 //
-// 000_a21c1074769cc713.txt, 003_8fa077ede16d71a0.txt and 004_cdcb4f7ac3f80204.txt
+// [D0], [D3] and [D4]
 // stop both messages only at the starter, so that they circulate for ever when it
 // has crashed; L2b and L4a are ours, and so are rounds, L4b, L4c, L6 and L7. How a
 // process finds out that its successor is down they leave open; here an ACK is
 // missing. The list that COORDINATOR carries names whom it has passed. The worked
-// example of 004_cdcb4f7ac3f80204.txt leaves out that the last process passes the
+// example of [D4] leaves out that the last process passes the
 // COORDINATOR on.
 //
 // Not survived: lost messages and delays beyond D. A process that is slow to
 // acknowledge is passed over, and if it was the best, another leads beside it.
 //
-// Sources: the lecture documents 000_a21c1074769cc713.txt, 003_8fa077ede16d71a0.txt
-// and 004_cdcb4f7ac3f80204.txt, which name no author; E. G. Chang and R. Roberts,
+// Sources: [D0], [D3]
+// and [D4], which name no author; E. G. Chang and R. Roberts,
 // 1979, and G. Le Lann, 1977, are its ancestors.
 package ringlist
 

@@ -71,7 +71,7 @@
 //
 // # Deviations
 //
-// 003_8fa077ede16d71a0.txt gives k = log2 of the wanted number, rounded up, and
+// [D3] gives k = log2 of the wanted number, rounded up, and
 // 2^(k-m) M super-peers among M nodes. That is the expected number of nodes whose
 // last m-k bits are all zero. By the lookup there is one for each segment that is
 // not empty: 2^k (1 - (1 - 2^-k)^M) for independent identifiers, so about 2^k, and
@@ -83,7 +83,7 @@
 // lived are found, which it wants, too; hashing does not find them. The number k
 // stays as configured: only single segments become narrower, and wider again.
 //
-// Sources: 003_8fa077ede16d71a0.txt; M. van Steen, A. S. Tanenbaum, Distributed
+// Sources: [D3]; M. van Steen, A. S. Tanenbaum, Distributed
 // Systems; I. Stoica and others, Chord: a scalable peer-to-peer lookup service for
 // internet applications, 2001.
 package superpeer

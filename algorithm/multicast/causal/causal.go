@@ -43,7 +43,7 @@
 // In mode plain a sender that crashes in the middle of a multicast has told only
 // some. If one of these answers, the others hold the answer for ever: a crash costs
 // not only the multicast of the dead but also those of the living (see the script
-// crash). Mode echo has none of this. The outline of 004_cdcb4f7ac3f80204.txt names
+// crash). Mode echo has none of this. The outline of [D4] names
 // causal order and gives no rules; these are those of Birman, Schiper and
 // Stephenson.
 //
@@ -51,7 +51,7 @@
 // process, its own included. What it sends to one process is multicast too, and
 // handed up by that process alone.
 //
-// Sources: K. Birman, A. Schiper, P. Stephenson (1991); 004_cdcb4f7ac3f80204.txt.
+// Sources: K. Birman, A. Schiper, P. Stephenson (1991); [D4].
 package causal
 
 import (
@@ -64,8 +64,8 @@ import (
 var Spec = &process.Spec{
 	Name:      "causal-multicast",
 	Title:     "Causal multicast with vector clocks",
-	Paper:     "K. Birman, A. Schiper, P. Stephenson: Lightweight Causal and Atomic Group Multicast, ACM Transactions on Computer Systems 9(3), 1991",
-	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Paper:     "K. Birman, A. Schiper, P. Stephenson: Lightweight Causal and Atomic Group Multicast, ACM Transactions on Computer Systems 9(3), 1991, doi:10.1145/128738.128742",
+	Documents: []string{"[D4]"},
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{from, vector, {Field: process.FieldValue, Symbol: "value"}, data}},

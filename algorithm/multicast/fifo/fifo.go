@@ -41,8 +41,8 @@
 // process, its own included. What it sends to one process is multicast too, and
 // handed up by that process alone.
 //
-// Sources: V. Hadzilacos, S. Toueg (1994); 001_7cbd60020dad965f.txt and
-// 004_cdcb4f7ac3f80204.txt (names only).
+// Sources: V. Hadzilacos, S. Toueg (1994); [D1] and
+// [D4] (names only).
 package fifo
 
 import (
@@ -56,7 +56,7 @@ var Spec = &process.Spec{
 	Name:      "fifo-multicast",
 	Title:     "FIFO multicast",
 	Paper:     "V. Hadzilacos, S. Toueg: A Modular Approach to Fault-Tolerant Broadcasts and Related Problems, Cornell University, 1994",
-	Documents: []string{"001_7cbd60020dad965f.txt", "004_cdcb4f7ac3f80204.txt"},
+	Documents: []string{"[D1]", "[D4]"},
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{
 		{Name: "MSG", Fields: []process.FieldUse{from, number, {Field: process.FieldValue, Symbol: "value"}, data}},

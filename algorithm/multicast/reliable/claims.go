@@ -2,7 +2,7 @@ package reliable
 
 import "github.com/conclave-io/conclave/process"
 
-const doc001 = "001_7cbd60020dad965f.txt"
+const doc001 = "[D1]"
 
 var claims = process.Claims{
 	Properties: []process.Claim{

@@ -41,7 +41,7 @@
 // process, its own included. What it sends to one process is multicast too, and
 // handed up by that process alone.
 //
-// Sources: V. Hadzilacos, S. Toueg (1994); 001_7cbd60020dad965f.txt.
+// Sources: V. Hadzilacos, S. Toueg (1994); [D1].
 package reliable
 
 import (

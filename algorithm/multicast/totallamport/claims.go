@@ -3,8 +3,8 @@ package totallamport
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc000 = "000_a21c1074769cc713.txt"
-	doc004 = "004_cdcb4f7ac3f80204.txt"
+	doc000 = "[D0]"
+	doc004 = "[D4]"
 )
 
 var claims = process.Claims{

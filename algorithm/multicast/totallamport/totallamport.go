@@ -55,7 +55,7 @@
 // multicast, and the order breaks (see the script unordered). Crashes need a
 // reliable detector; who was declared crashed stays out for good.
 //
-// 000_a21c1074769cc713.txt calls an algorithm of permissions "totally ordered
+// [D0] calls an algorithm of permissions "totally ordered
 // multicast"; that one puts requests in order and delivers nothing. Here is the
 // multicast; the mutual exclusion that it makes is package totalorder. The usual
 // textbook form has no crashes, and ACKs without content; the content costs size,
@@ -66,8 +66,8 @@
 // handed up by that process alone. Each is handed up with its place in the sequence
 // as its Fence: the number of its stamp.
 //
-// Sources: L. Lamport (1978); 000_a21c1074769cc713.txt and
-// 004_cdcb4f7ac3f80204.txt (names only).
+// Sources: L. Lamport (1978); [D0] and
+// [D4] (names only).
 package totallamport
 
 import (
@@ -80,7 +80,7 @@ import (
 var Spec = &process.Spec{
 	Name:      "total-lamport",
 	Title:     "Total order by Lamport's clocks and acknowledgements",
-	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978",
+	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
 	Documents: []string{doc000, doc004},
 	Family:    process.Multicast,
 	Messages: []process.MessageSpec{

@@ -77,8 +77,8 @@
 // as its Fence: its number, and the round of the term that gave it. After a takeover
 // places are larger than all before, also than those that only the dead have seen.
 //
-// Sources: M. F. Kaashoek, A. S. Tanenbaum (1991); 000_a21c1074769cc713.txt and
-// 004_cdcb4f7ac3f80204.txt (names only).
+// Sources: M. F. Kaashoek, A. S. Tanenbaum (1991); [D0] and
+// [D4] (names only).
 package totalsequencer
 
 import "github.com/conclave-io/conclave/process"

@@ -39,11 +39,11 @@
 // # Assumptions and deviations
 //
 // The consensus decides each value once, and a process that comes back sees all
-// decisions again, from the first. 000_a21c1074769cc713.txt says that mutual exclusion is
+// decisions again, from the first. [D0] says that mutual exclusion is
 // a special case of consensus, and does not mention the release.
 //
 // Sources: F. B. Schneider: Implementing fault-tolerant services using the state machine
-// approach, 1990; 000_a21c1074769cc713.txt.
+// approach, 1990; [D0].
 package byconsensus
 
 import "github.com/conclave-io/conclave/process"
@@ -53,7 +53,7 @@ var Spec = &process.Spec{
 	Name:      "mutex-by-consensus",
 	Title:     "Mutual exclusion by consensus",
 	Paper:     "F. B. Schneider: Implementing fault-tolerant services using the state machine approach, ACM Computing Surveys 22(4), 1990, doi:10.1145/98163.98167",
-	Documents: []string{"000_a21c1074769cc713.txt"},
+	Documents: []string{"[D0]"},
 	Family:    process.Mutex,
 	Rules: []process.RuleSpec{
 		{Name: "S1", Text: "request: propose REQUEST"},

@@ -55,7 +55,7 @@
 //
 // # Deviations
 //
-// 004_cdcb4f7ac3f80204.txt states three messages beside pseudo-code that also
+// [D4] states three messages beside pseudo-code that also
 // sends DENIED to every queued client, and its pseudo-code does not free the
 // resource on a RELEASE with an empty queue; here it does. Request numbers and
 // their duties (R2a to R2c, R3) are ours: without them links that reorder or
@@ -63,8 +63,8 @@
 // T3 lets those go first that have asked less often. A process that restarts
 // starts an election, because the takeover tells it all that it forgot.
 //
-// Sources: the lecture documents 000_a21c1074769cc713.txt, 003_8fa077ede16d71a0.txt
-// (queueing without an answer, and polling) and 004_cdcb4f7ac3f80204.txt (DENIED,
+// Sources: [D0], [D3]
+// (queueing without an answer, and polling) and [D4] (DENIED,
 // and the election when the coordinator fails).
 package central
 
@@ -76,7 +76,7 @@ var Spec = &process.Spec{
 	Title: "Central coordinator",
 	Paper: "folklore; A. S. Tanenbaum, M. van Steen: Distributed Systems: Principles and Paradigms, 2nd edition, 2007, section 6.3.2",
 	Documents: []string{
-		doc000, "001_7cbd60020dad965f.txt", "002_fe17e557ba27646f.txt", doc003, doc004,
+		doc000, "[D1]", "[D2]", doc003, doc004,
 	},
 	Family: process.Mutex,
 	Messages: []process.MessageSpec{

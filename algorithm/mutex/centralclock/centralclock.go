@@ -58,13 +58,13 @@
 // reading would give a stamp twice. Two requests, one because of the other, are
 // served in their order only if they reach the clock in it.
 //
-// 002_fe17e557ba27646f.txt only names the method, and this is our reading of it. A
+// [D2] only names the method, and this is our reading of it. A
 // clock that also grants and queues is the central coordinator, with its stamps as
 // the order of the queue. Processes that stamp their requests by clocks of their own
 // are safe only if none gives a stamp below one that it has seen, and then this is
 // Ricart and Agrawala's algorithm.
 //
-// Sources: 002_fe17e557ba27646f.txt (central physical clock).
+// Sources: [D2] (central physical clock).
 package centralclock
 
 import "github.com/conclave-io/conclave/process"
@@ -73,8 +73,8 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:      "central-clock",
 	Title:     "Central physical clock",
-	Paper:     "folklore, with the permissions of G. Ricart, A. K. Agrawala: An Optimal Algorithm for Mutual Exclusion in Computer Networks, Communications of the ACM 24(1), 1981",
-	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Paper:     "folklore; G. Ricart, A. K. Agrawala: An Optimal Algorithm for Mutual Exclusion in Computer Networks, Communications of the ACM 24(1), 1981, doi:10.1145/358527.358537",
+	Documents: []string{"[D2]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "ASK", Fields: []process.FieldUse{number}},

@@ -73,7 +73,7 @@ var Spec = &process.Spec{
 	Name:      "dijkstra",
 	Title:     "Dijkstra's self-stabilizing ring",
 	Paper:     "E. W. Dijkstra: Self-stabilizing Systems in Spite of Distributed Control, Communications of the ACM 17(11), 1974, doi:10.1145/361179.361202",
-	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Documents: []string{"[D2]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "VAL", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "S"}}},

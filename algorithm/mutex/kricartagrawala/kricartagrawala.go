@@ -53,7 +53,7 @@
 // ours.
 //
 // Sources: K. Raymond (1989), an extension of G. Ricart and A. K. Agrawala (1981);
-// named in 002_fe17e557ba27646f.txt.
+// named in [D2].
 package kricartagrawala
 
 import "github.com/conclave-io/conclave/process"
@@ -63,7 +63,7 @@ var Spec = &process.Spec{
 	Name:      "k-ricart-agrawala",
 	Title:     "Ricart-Agrawala for k units",
 	Paper:     "K. Raymond: A Distributed Algorithm for Multiple Entries to a Critical Section, Information Processing Letters 30(4), 1989",
-	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Documents: []string{"[D2]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldClock, Symbol: "t"}, highest}},

@@ -3,8 +3,8 @@ package lamport
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc001 = "001_7cbd60020dad965f.txt"
-	doc004 = "004_cdcb4f7ac3f80204.txt"
+	doc001 = "[D1]"
+	doc004 = "[D4]"
 )
 
 const several = "N >= 2"

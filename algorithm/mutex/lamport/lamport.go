@@ -59,10 +59,10 @@
 // good. A restart without memory is not survived.
 //
 // REL needs no number of its request, because a process has one at a time and links
-// are FIFO. 001_7cbd60020dad965f.txt prints the cost of this algorithm beside the
+// are FIFO. [D1] prints the cost of this algorithm beside the
 // rules of Ricart and Agrawala's.
 //
-// Sources: L. Lamport (1978); 004_cdcb4f7ac3f80204.txt.
+// Sources: L. Lamport (1978); [D4].
 package lamport
 
 import (
@@ -75,8 +75,8 @@ import (
 var Spec = &process.Spec{
 	Name:      "lamport",
 	Title:     "Lamport",
-	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978",
-	Documents: []string{doc001, "002_fe17e557ba27646f.txt", doc004},
+	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
+	Documents: []string{doc001, "[D2]", doc004},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{sent}},

@@ -81,8 +81,8 @@
 // systems, 1985; B. Sanders, The information structure of distributed mutual
 // exclusion algorithms, 1987, for R2d; D. Agrawal and A. El Abbadi, An efficient and
 // fault-tolerant solution for distributed mutual exclusion, ACM TOCS 9(1), 1991, for the
-// sets of a tree. The lecture document
-// 001_7cbd60020dad965f.txt has the votes, but none of the rules against deadlock,
+// sets of a tree.
+// [D1] has the votes, but none of the rules against deadlock,
 // and counts 3 sqrt(N) messages, as if K were sqrt(N)+1; in a grid K is 2 sqrt(N)-1.
 package maekawa
 
@@ -92,7 +92,7 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:      "maekawa",
 	Title:     "Maekawa's voting without deadlock",
-	Paper:     "M. Maekawa: A sqrt(N) algorithm for mutual exclusion in decentralized systems, ACM TOCS 3(2), 1985; B. A. Sanders: The information structure of distributed mutual exclusion algorithms, ACM TOCS 5(3), 1987",
+	Paper:     "M. Maekawa: A sqrt(N) algorithm for mutual exclusion in decentralized systems, ACM TOCS 3(2), 1985, doi:10.1145/214438.214445; B. A. Sanders: The information structure of distributed mutual exclusion algorithms, ACM TOCS 5(3), 1987, doi:10.1145/24068.28052",
 	Documents: []string{doc001},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
@@ -127,7 +127,7 @@ var Spec = &process.Spec{
 	New:     newMachine,
 }
 
-const doc001 = "001_7cbd60020dad965f.txt"
+const doc001 = "[D1]"
 
 var stamp = process.FieldUse{Field: process.FieldClock, Symbol: "T"}
 

@@ -6,7 +6,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-const doc003 = "003_8fa077ede16d71a0.txt"
+const doc003 = "[D3]"
 
 const fewDown = "at most n-m coordinators are down"
 

@@ -72,7 +72,7 @@
 // paused; the fence protects the resource from those, and from forgetful
 // coordinators, for it is on most coordinators' disks before the entry.
 //
-// 003_8fa077ede16d71a0.txt asks "m n/2" coordinators, having lost the sign >, and
+// [D3] asks "m n/2" coordinators, having lost the sign >, and
 // counts 2mk+m messages for k attempts, as if only m were asked, all answered, and
 // no vote came back. Leases and fences are ours. The queue at each replica,
 // and clients that hand votes to the first in it (Sigma), which the paper has
@@ -80,7 +80,7 @@
 //
 // Sources: S. Lin, Q. Lian, M. Chen, Z. Zhang, A practical distributed mutual
 // exclusion protocol in dynamic peer-to-peer systems, 2004;
-// 003_8fa077ede16d71a0.txt.
+// [D3].
 package majority
 
 import "github.com/conclave-io/conclave/process"

@@ -78,7 +78,7 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:   "naimi-trehel",
 	Title:  "Naimi-Trehel's path reversal",
-	Paper:  "M. Naimi, M. Trehel, A. Arnold: A log(N) distributed mutual exclusion algorithm based on path reversal, Journal of Parallel and Distributed Computing 34(1), 1996",
+	Paper:  "M. Naimi, M. Trehel, A. Arnold: A log(N) distributed mutual exclusion algorithm based on path reversal, Journal of Parallel and Distributed Computing 34(1), 1996, doi:10.1006/jpdc.1996.0041",
 	Family: process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldSubject, Symbol: "k"}}},

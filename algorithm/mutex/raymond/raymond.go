@@ -52,8 +52,8 @@
 // is; a token that is lost is not brought back. Raymond's recovery, in which a
 // restarted process asks its neighbours what it knew, is not here.
 //
-// The lecture documents only name the algorithm: 002_fe17e557ba27646f.txt and
-// 004_cdcb4f7ac3f80204.txt.
+// The lecture documents only name the algorithm: [D2] and
+// [D4].
 //
 // Source: K. Raymond: A tree-based algorithm for distributed mutual exclusion,
 // 1989.
@@ -69,8 +69,8 @@ import (
 var Spec = &process.Spec{
 	Name:      "raymond",
 	Title:     "Raymond's tree",
-	Paper:     "K. Raymond: A tree-based algorithm for distributed mutual exclusion, ACM Transactions on Computer Systems 7(1), 1989",
-	Documents: []string{"002_fe17e557ba27646f.txt", "004_cdcb4f7ac3f80204.txt"},
+	Paper:     "K. Raymond: A tree-based algorithm for distributed mutual exclusion, ACM Transactions on Computer Systems 7(1), 1989, doi:10.1145/58564.59295",
+	Documents: []string{"[D2]", "[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ"},

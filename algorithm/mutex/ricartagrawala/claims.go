@@ -3,9 +3,9 @@ package ricartagrawala
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc000 = "000_a21c1074769cc713.txt"
-	doc001 = "001_7cbd60020dad965f.txt"
-	doc004 = "004_cdcb4f7ac3f80204.txt"
+	doc000 = "[D0]"
+	doc001 = "[D1]"
+	doc004 = "[D4]"
 )
 
 const (

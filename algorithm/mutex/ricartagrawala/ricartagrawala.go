@@ -63,14 +63,14 @@
 // REPLY from counting for a later request. The clock c in REPLY is ours too: REQ
 // alone does not carry it to a process that hears of a request from a third one,
 // and then entries could contradict happened-before. Two documents cost or state
-// the algorithm otherwise: 001_7cbd60020dad965f.txt prints 3(N-1), which is
-// Lamport's; 000_a21c1074769cc713.txt also asks itself, breaks no ties, and its
+// the algorithm otherwise: [D1] prints 3(N-1), which is
+// Lamport's; [D0] also asks itself, breaks no ties, and its
 // first rule alone, to defer only when inside, lets two in.
 //
 // Sources: G. Ricart and A. K. Agrawala (1981); O. S. F. Carvalho and G. Roucairol
-// (1983) for mode keep; 004_cdcb4f7ac3f80204.txt, by name;
-// 001_7cbd60020dad965f.txt (multicast and logical clocks) and
-// 000_a21c1074769cc713.txt (decentralized).
+// (1983) for mode keep; [D4], by name;
+// [D1] (multicast and logical clocks) and
+// [D0] (decentralized).
 package ricartagrawala
 
 import "github.com/conclave-io/conclave/process"
@@ -79,9 +79,9 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:  "ricart-agrawala",
 	Title: "Ricart-Agrawala",
-	Paper: "G. Ricart, A. K. Agrawala: An Optimal Algorithm for Mutual Exclusion in Computer Networks, Communications of the ACM 24(1), 1981; " +
-		"mode keep: O. S. F. Carvalho, G. Roucairol: On Mutual Exclusion in Computer Networks, Communications of the ACM 26(2), 1983",
-	Documents: []string{doc000, doc001, "002_fe17e557ba27646f.txt", doc004},
+	Paper: "G. Ricart, A. K. Agrawala: An Optimal Algorithm for Mutual Exclusion in Computer Networks, Communications of the ACM 24(1), 1981, doi:10.1145/358527.358537; " +
+		"O. S. F. Carvalho, G. Roucairol: On Mutual Exclusion in Computer Networks, Communications of the ACM 26(2), 1983 (mode keep)",
+	Documents: []string{doc000, doc001, "[D2]", doc004},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldClock, Symbol: "t"}, number}},

@@ -40,7 +40,7 @@
 //
 // Links lose nothing; order and copies do not matter. Only the crash of a
 // process that neither waits nor has the token is survived in full.
-// 004_cdcb4f7ac3f80204.txt says that only the holder's crash matters, but a
+// [D4] says that only the holder's crash matters, but a
 // process that crashes while it waits is sent the token and the token is lost.
 // R7, where a detector tells the truth, keeps the token from being sent to a
 // process known to be dead. Nothing brings back a token that was lost with its
@@ -52,8 +52,8 @@
 // rules and its summary call one state TOKEN-HELD and TOKEN-HOLD.
 //
 // Source: G. Ricart, A. K. Agrawala, author's response to "On mutual exclusion in
-// computer networks" by Carvalho and Roucairol, 1983, as told in the lecture
-// document 004_cdcb4f7ac3f80204.txt.
+// computer networks" by Carvalho and Roucairol, 1983, as told in
+// [D4].
 package ricartagrawalatoken
 
 import (

@@ -62,7 +62,7 @@
 // after an exit.
 //
 // Sources: M. Singhal, A heuristically-aided algorithm for mutual exclusion in
-// distributed systems, 1989. The lecture document 004_cdcb4f7ac3f80204.txt names
+// distributed systems, 1989. [D4] names
 // it among the token algorithms and gives no rules.
 package singhal
 
@@ -72,8 +72,8 @@ import "github.com/conclave-io/conclave/process"
 var Spec = &process.Spec{
 	Name:      "singhal",
 	Title:     "Singhal's heuristic",
-	Paper:     "M. Singhal: A heuristically-aided algorithm for mutual exclusion in distributed systems, IEEE Transactions on Computers 38(5), 1989",
-	Documents: []string{"004_cdcb4f7ac3f80204.txt"},
+	Paper:     "M. Singhal: A heuristically-aided algorithm for mutual exclusion in distributed systems, IEEE Transactions on Computers 38(5), 1989, doi:10.1109/12.24268",
+	Documents: []string{"[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldSeq, Symbol: "sn"}}},

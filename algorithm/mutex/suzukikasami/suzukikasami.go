@@ -49,8 +49,8 @@
 // is the same while numbers go up by one, and does not starve a process for ever
 // if one of its numbers is skipped. Copies of the token are told by the fence.
 //
-// The lecture documents only name the algorithm: 002_fe17e557ba27646f.txt, which
-// files it under time-based event ordering, and 004_cdcb4f7ac3f80204.txt.
+// The lecture documents only name the algorithm: [D2], which
+// files it under time-based event ordering, and [D4].
 //
 // Source: I. Suzuki, T. Kasami: A distributed mutual exclusion algorithm, 1985.
 package suzukikasami
@@ -65,8 +65,8 @@ import (
 var Spec = &process.Spec{
 	Name:      "suzuki-kasami",
 	Title:     "Suzuki-Kasami",
-	Paper:     "I. Suzuki, T. Kasami: A distributed mutual exclusion algorithm, ACM Transactions on Computer Systems 3(4), 1985",
-	Documents: []string{"002_fe17e557ba27646f.txt", "004_cdcb4f7ac3f80204.txt"},
+	Paper:     "I. Suzuki, T. Kasami: A distributed mutual exclusion algorithm, ACM Transactions on Computer Systems 3(4), 1985, doi:10.1145/6110.214406",
+	Documents: []string{"[D2]", "[D4]"},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldSeq, Symbol: "n"}}},

@@ -67,15 +67,15 @@
 // wrong two may be inside; then the fence of the first stops it.
 //
 // A loss timer never makes a token, since two that ran out would make two; no
-// time bounds how long the others are inside (003_8fa077ede16d71a0.txt and
-// 004_cdcb4f7ac3f80204.txt). It runs only while a client waits. There is no message
+// time bounds how long the others are inside ([D3] and
+// [D4]). It runs only while a client waits. There is no message
 // that announces a purge: each process hears from its own detector, and hops need
 // no agreement on who is on the ring. A process comes back by the election that
 // it calls, for it has forgotten which hops it has seen.
 //
-// Sources: G. Le Lann: Distributed systems, towards a formal approach, 1977; the
-// lecture documents 000_a21c1074769cc713.txt, 003_8fa077ede16d71a0.txt (ACKs, purge
-// of dead members) and 004_cdcb4f7ac3f80204.txt (a unique process, found by an
+// Sources: G. Le Lann: Distributed systems, towards a formal approach, 1977;
+// [D0], [D3] (ACKs, purge
+// of dead members) and [D4] (a unique process, found by an
 // election, makes the lost token anew).
 package tokenring
 
@@ -90,7 +90,7 @@ var Spec = &process.Spec{
 	Name:      "token-ring",
 	Title:     "Token ring",
 	Paper:     "G. Le Lann: Distributed systems, towards a formal approach, IFIP Congress 1977",
-	Documents: []string{doc000, doc001, "002_fe17e557ba27646f.txt", doc003, doc004},
+	Documents: []string{doc000, doc001, "[D2]", doc003, doc004},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{
 		{Name: "TOKEN", Fields: []process.FieldUse{hop, fence, epoch}},

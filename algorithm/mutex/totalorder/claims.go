@@ -3,8 +3,8 @@ package totalorder
 import "github.com/conclave-io/conclave/process"
 
 const (
-	doc000 = "000_a21c1074769cc713.txt"
-	doc001 = "001_7cbd60020dad965f.txt"
+	doc000 = "[D0]"
+	doc001 = "[D1]"
 )
 
 // claims hold above any layer that delivers in total order.

@@ -52,14 +52,14 @@
 // process that is only slow but declared crashed may be inside together with
 // another, and only the fence stops it.
 //
-// 000_a21c1074769cc713.txt heads its algorithm of permissions "based on Lamport
-// clocks (totally ordered multicast)", and 001_7cbd60020dad965f.txt "using multicast
+// [D0] heads its algorithm of permissions "based on Lamport
+// clocks (totally ordered multicast)", and [D1] "using multicast
 // and logical clocks". Those compare the stamps of requests and deliver nothing in
 // order; they are Ricart and Agrawala's. Here is what the words say.
 //
 // Sources: L. Lamport (1978), whose state machines these are; F. B. Schneider:
 // Implementing Fault-Tolerant Services Using the State Machine Approach (1990);
-// 000_a21c1074769cc713.txt; 001_7cbd60020dad965f.txt.
+// [D0]; [D1].
 package totalorder
 
 import (
@@ -72,7 +72,7 @@ import (
 var Spec = &process.Spec{
 	Name:      "request-queue",
 	Title:     "Mutual exclusion by a replicated queue",
-	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978",
+	Paper:     "L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed System, Communications of the ACM 21(7), 1978, doi:10.1145/359545.359563",
 	Documents: []string{doc000, doc001},
 	Family:    process.Mutex,
 	Messages: []process.MessageSpec{

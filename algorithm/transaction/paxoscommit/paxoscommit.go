@@ -71,7 +71,7 @@ var Spec = &process.Spec{
 	Name:      "paxos-commit",
 	Title:     "Paxos Commit",
 	Paper:     "J. Gray, L. Lamport: Consensus on transaction commit, ACM Transactions on Database Systems 31(1), 2006, doi:10.1145/1132863.1132867",
-	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Documents: []string{"[D2]"},
 	Family:    process.Transaction,
 	Messages: []process.MessageSpec{
 		{Name: "PREPARE"},

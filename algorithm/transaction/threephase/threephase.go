@@ -80,7 +80,7 @@ var Spec = &process.Spec{
 	Name:      "three-phase-commit",
 	Title:     "Three-phase commit",
 	Paper:     "D. Skeen: Nonblocking commit protocols, Proceedings of the ACM SIGMOD International Conference on Management of Data, 1981, doi:10.1145/582318.582339",
-	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Documents: []string{"[D2]"},
 	Family:    process.Transaction,
 	Messages: []process.MessageSpec{
 		{Name: "PREPARE"},

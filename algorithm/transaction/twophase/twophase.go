@@ -83,7 +83,7 @@ var Spec = &process.Spec{
 	Name:      "two-phase-commit",
 	Title:     "Two-phase commit with presumed abort",
 	Paper:     "C. Mohan, B. Lindsay, R. Obermarck: Transaction management in the R* distributed database management system, ACM Transactions on Database Systems 11(4), 1986, doi:10.1145/7239.7266",
-	Documents: []string{"002_fe17e557ba27646f.txt"},
+	Documents: []string{"[D2]"},
 	Family:    process.Transaction,
 	Messages: []process.MessageSpec{
 		{Name: "PREPARE"},

@@ -1,10 +1,9 @@
-// Command cmd writes docs/algorithms, docs/broken.md and docs/guards.md from the Specs and scenarios of
-// this repository, in which it is started. It is what "make pages" runs. Arguments are the
+// Command cmd writes docs/algorithms, docs/broken.md, docs/guards.md and docs/references.md from the Specs
+// and scenarios of this repository, in which it is started. It is what "make pages" runs. Arguments are the
 // names of the algorithms that get new pages; without any, all do that have none.
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
@@ -15,7 +14,7 @@ import (
 func main() {
 	left, err := pages.Write(".", algorithm.All, os.Args[1:]...)
 	if err == nil {
-		err = errors.Join(pages.WriteBroken("."), pages.WriteGuards("."))
+		err = pages.WriteSingles(".")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pages:", err)
