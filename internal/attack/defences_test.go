@@ -102,6 +102,10 @@ var defences = []defence{
 		without("service/registry/validate.go", "if unicode.IsControl(char) {\n\t\t\treturn fmt.Sprintf(\"%s: %s: has", "if unicode.IsControl(char) && char == utf8.MaxRune {\n\t\t\treturn fmt.Sprintf(\"%s: %s: has"),
 	},
 	{
+		"refusals-have-a-ring-of-their-own", []int{32}, "refusals are in one ring with the acts",
+		without("service/registry/trail.go", "if refused {\n\t\tt.refusals = t.refusals.with", "if refused && rec.Number == 0 {\n\t\tt.refusals = t.refusals.with"),
+	},
+	{
 		"a-cut-log-is-damaged", []int{35}, "a server takes a log that was cut for one that ends with a save that was not finished",
 		without("service/store/scan.go", "case int64(len(s.b)) < wal.SegmentSizeBytes:", "case int64(len(s.b)) < 0:"),
 	},
@@ -112,6 +116,10 @@ var defences = []defence{
 	{
 		"no-answer-is-no-refusal", []int{37}, "a command takes silence of the cluster for a lock that somebody else has",
 		without("internal/cli/seek.go", "return nil, s.unknown(silence(err, s.limit()))", "return nil, failure(StatusNotAcquired, \"%v\", silence(err, s.limit()))"),
+	},
+	{
+		"commands-inherit-no-token", []int{38}, "the command under a lock inherits the token",
+		without("internal/cli/token.go", "\tos.Unsetenv(tokenVar)\n", ""),
 	},
 	{
 		"the-socket-has-one-user", []int{39}, "the admin socket takes whoever can open it",
