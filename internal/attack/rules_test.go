@@ -26,15 +26,17 @@ import (
 	"github.com/conclave-io/conclave/service/version"
 )
 
-// ruled is a world whose cluster has rules.
+// ruled is a world whose cluster has rules, at a level that no release comes to yet.
 type ruled struct {
 	*world
 	admin  api.ConclaveClient // through the socket of the first server
 	tokens map[string]string  // by name
 }
 
-// pageText is what the servers give as each file of the page.
+// page stands for the page, which gives pageText as each of its files.
 const pageText = "the page"
+
+var page http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, pageText) })
 
 // withRules returns a cluster of its own with rules. Token bob has the role batch, carol
 // looks at all but "secret/", victor is a viewer, and dave has no role.
@@ -42,7 +44,7 @@ func (w *world) withRules(servers int) *ruled {
 	w.Helper()
 	g := &ground{log: new(journal)}
 	g.cluster = servertest.Start(w.T, servers, func(cfg *server.Config) {
-		cfg.Page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, pageText) })
+		cfg.Page = page
 	})
 	r := &ruled{world: &world{T: w.T, ground: g, prefix: w.prefix}, tokens: make(map[string]string)}
 	r.admin = api.NewConclaveClient(r.connect("unix:" + filepath.Join(g.cluster.Config(1).Data, "admin.sock")))
@@ -284,11 +286,19 @@ func (r *ruled) onlyThePage(id int, what, token string) {
 				req.Header.Set("Authorization", "Bearer "+token)
 			}
 			code, text := r.send(nil, req)
-			if page := code == http.StatusOK && text == pageText; page != (free && method == "GET") || !page && code != http.StatusUnauthorized {
+			if given := code == http.StatusOK && text == pageText; given != (free && method == "GET") || !given && code != http.StatusUnauthorized {
 				r.Errorf("%s %s with %s at server %d: %d %s", method, path, what, id, code, text)
 			}
 		}
 	}
+}
+
+// check asks over HTTP whether a rule allows something.
+func (r *ruled) check(name, query string) (int, string) {
+	r.Helper()
+	req := r.request(1, "GET", "/v1/access/check?"+query, "")
+	req.Header.Set("Authorization", "Bearer "+r.tokens[name])
+	return r.send(nil, req)
 }
 
 func acquireWithoutRight(w *world) {
@@ -315,6 +325,17 @@ func acquireWithoutRight(w *world) {
 	} {
 		if reply := bob.expect(bob.send(c.request), c.want); c.want == api.Code_CODE_DENIED && !strings.HasPrefix(reply.GetMessage(), "token:bob may not hold ") {
 			r.Errorf("%v is denied with %q", c.request, reply.GetMessage())
+		}
+		acquire := c.request.GetAcquire()
+		kind := map[api.Class]string{api.Class_CLASS_ELECTION: "election", api.Class_CLASS_LOCK: "lock"}[acquire.GetClass()]
+		code, text := r.check("bob", "verb=hold&"+kind+"="+acquire.GetName())
+		if said := strings.Contains(text, `"allowed":true`); code != http.StatusOK || said != (c.want == api.Code_CODE_OK) {
+			r.Errorf("asked whether bob may do %v, the server answers %d %s", c.request, code, text)
+		}
+	}
+	for _, of := range []string{"cert:alice", "token:bob"} {
+		if code, text := r.check("bob", "verb=members&principal="+of); code != http.StatusForbidden || strings.Contains(text, "allowed\"") {
+			r.Errorf("bob asks about the rights of %s: %d %s", of, code, text)
 		}
 	}
 	anonymous := newSecret()

@@ -105,6 +105,7 @@ var routes = map[string]need{
 	"POST /v1/leader":                needs(access.Members),
 	"GET /v1/access/whoami":          anyProven,
 	"GET /v1/audit":                  needs(access.Audit),
+	"GET /v1/access/check":           anyProven, // of somebody else, access-read
 	"GET /healthz":                   anybody,
 	"GET /readyz":                    anybody,
 	"GET /metrics":                   needs(access.Status),

@@ -234,6 +234,20 @@ func TestJSONListsInOrder(t *testing.T) {
 	b.refused("GET", "/v1/locks?order=age&after=x", "", 400, "INVALID")
 }
 
+// Without rules everybody may do everything. What nobody could ask for is refused.
+func TestCheckOverHTTP(t *testing.T) {
+	t.Parallel()
+	b := browse(t, servertest.Start(t, 1).Address(1))
+	for _, query := range []string{"verb=members", "verb=hold&lock=a", "verb=revoke&election=a/b"} {
+		if answer := b.get("/v1/access/check?" + query); answer["allowed"] != true || answer["why"] == "" {
+			t.Errorf("%s: %v", query, answer)
+		}
+	}
+	for _, query := range []string{"", "verb=dance", "verb=hold", "verb=hold&lock=a&election=a", "verb=hold&name=a", "verb=members&principal=a*b"} {
+		b.refused("GET", "/v1/access/check?"+query, "", 400, "INVALID")
+	}
+}
+
 // Browsers get the page, programs the list of calls, and /v1/ belongs to the server.
 func TestThePageIsForBrowsers(t *testing.T) {
 	t.Parallel()

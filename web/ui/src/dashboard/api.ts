@@ -184,6 +184,26 @@ export interface Lack {
 /** The two classes of names, as paths and parameters call them. */
 export type Class = "locks" | "elections";
 
+/** kindOf is what one name of a class is called. */
+const kindOf = (of: Class): "lock" | "election" => (of === "locks" ? "lock" : "election");
+
+/** Whom the servers take the caller for. The principal is empty if nothing proves it. */
+export interface WhoAmI {
+  principal: string;
+  via: string;
+  remote: string;
+  roles: string[];
+}
+
+/** The verbs of rules that the page has an action for. */
+export type Verb = "revoke" | "end-session" | "members";
+
+/** Whether the rules allow something, and the line that says why. */
+export interface Right {
+  allowed: boolean;
+  why: string;
+}
+
 /** Refused is an answer that is no success. */
 export class Refused extends Error {
   constructor(
@@ -216,19 +236,43 @@ export async function refusal(response: Response): Promise<Refused> {
   }
 }
 
+/** The token that each call shows, or "". It is kept here, and nowhere that outlives the page. */
+let token = "";
+
+/** show sets the token that each call shows from now on; "" for none. */
+export function show(next: string): void {
+  token = next;
+}
+
+/** headersOf returns the headers of a call that accepts a type of answer. */
+export const headersOf = (accept: string, proof = token): Record<string, string> => ({ Accept: accept, ...(proof && { Authorization: `Bearer ${proof}` }) });
+
+/** unproven tells whether an error says that the server does not know who asks. */
+export const unproven = (error: unknown): error is Refused => error instanceof Refused && (error.status === 401 || error.code === "UNAUTHENTICATED");
+
+/** forbidden tells whether an error says that the server knows who asks, and does not allow it. */
+export const forbidden = (error: unknown): error is Refused => error instanceof Refused && (error.status === 403 || error.code === "DENIED");
+
 /** call makes one call and returns its answer. It fails with Refused, or as fetch does. */
-async function call<T>(at: string, signal: AbortSignal): Promise<T> {
-  const response = await fetch(at, { signal, headers: { Accept: "application/json" } });
+async function call<T>(at: string, signal: AbortSignal, proof?: string): Promise<T> {
+  const response = await fetch(at, { signal, headers: headersOf("application/json", proof) });
   if (!response.ok) throw await refusal(response);
   return (await response.json()) as T;
 }
 
 /** post makes one call that changes something. It fails as call does. */
 async function post<T>(path: string, body: object): Promise<T> {
-  const response = await fetch(url(path), { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
+  const response = await fetch(url(path), { method: "POST", body: JSON.stringify(body), headers: { ...headersOf("application/json"), "Content-Type": "application/json" } });
   if (!response.ok) throw await refusal(response);
   return (await response.json()) as T;
 }
+
+/** whoAmI asks whom the server takes this page for, with the token that it shows or another one. */
+export const whoAmI = (signal: AbortSignal, proof?: string): Promise<WhoAmI> => call(url("v1/access/whoami"), signal, proof);
+
+/** right asks whether this page may do something, to a name or to the cluster. */
+export const right = (verb: Verb, of: Class | undefined, name: string | undefined, signal: AbortSignal): Promise<Right> =>
+  call(url("v1/access/check", { verb, ...(of && { [kindOf(of)]: name }) }), signal);
 
 /** handOver makes a voter the leader, and returns once it leads. */
 export const handOver = (to: number): Promise<unknown> => post("v1/leader", { to });
@@ -240,7 +284,7 @@ export const endSession = async (id: string, reason: string): Promise<number> =>
 export async function askToLeave(of: Class, name: string, fence: string, reason: string): Promise<void> {
   const { session } = await post<{ session: string }>("v1/open", { ttl: "5s", program: "dashboard" });
   try {
-    await post("v1/revoke", { session, [of === "locks" ? "lock" : "election"]: name, fence, reason });
+    await post("v1/revoke", { session, [kindOf(of)]: name, fence, reason });
   } finally {
     await post("v1/close", { session }).catch(() => undefined); // it would end by itself
   }

@@ -21,11 +21,13 @@ export class Cluster {
   now: number = $state(Date.now());
   /** Why there is no connection, once one was lost or refused. */
   lost: Error | undefined = $state.raw();
+  /** Why the state of the servers is not told, if the rules do not let this page see it. */
+  hidden: string | undefined = $state();
   prefixes: Record<Class, string> = $state({ locks: "", elections: "" });
   /** Rows of a class that are too many to be watched: the first of them. */
   first: Record<Class, Resource[]> = $state.raw({ locks: [], elections: [] });
 
-  readonly history = new History();
+  history = new History();
   #names: Record<Class, Names> = { locks: new Names(), elections: new Names() };
   #versions: Record<Class, number> = $state({ locks: 0, elections: 0 });
   #came: number = $state(0); // when the newest sample came
@@ -52,7 +54,7 @@ export class Cluster {
   /** state tells whether what is shown is of now. */
   get state(): "connecting" | "live" | "stale" {
     if (this.lost) return "stale";
-    if (this.sample === undefined) return "connecting";
+    if (this.#came === 0) return "connecting";
     return this.old > staleAfter ? "stale" : "live";
   }
 
@@ -71,7 +73,8 @@ export class Cluster {
   /** current tells whether the names of a class are told by a leader now. */
   current(of: Class): boolean {
     const { sample } = this;
-    if (this.state !== "live" || !sample || this.names(of).lack) return false;
+    if (this.state !== "live" || this.names(of).lack) return false;
+    if (!sample) return this.hidden !== undefined; // a leader told them, or there would be a lack
     return sample.leader !== 0 && leaderOf(sample)?.problem === undefined;
   }
 
@@ -109,6 +112,22 @@ export class Cluster {
   /** retry connects at once. */
   retry(): void {
     this.#stream?.retry();
+  }
+
+  /** restart forgets everything, and follows the cluster as somebody else. */
+  restart(): void {
+    this.#close();
+    this.sample = this.lost = this.hidden = undefined;
+    this.history = new History();
+    this.first = { locks: [], elections: [] };
+    this.#came = 0;
+    for (const of of ["locks", "elections"] as const) {
+      this.#names[of] = new Names();
+      this.#told[of] = 0;
+      this.#versions[of]++;
+    }
+    for (const known of [this.#usual, this.#full, this.#exhausted]) known.clear();
+    this.#look();
   }
 
   /** see sets which names are watched, and in which order those that are too many come. */
@@ -171,7 +190,10 @@ export class Cluster {
         break;
       case "lack": {
         const lack = data as Lack;
-        if (lack.part === "status") break; // no sample comes: it grows old
+        if (lack.part === "status") {
+          if (lack.code === "DENIED") this.#hide(lack.message);
+          break; // otherwise no sample comes: it grows old
+        }
         this.#names[lack.part].lack = lack;
         this.#versions[lack.part]++;
         void this.#rank();
@@ -180,9 +202,16 @@ export class Cluster {
     }
   }
 
+  /** hide forgets the servers: the rules do not let this page see them. */
+  #hide(why: string): void {
+    this.now = this.#came = Date.now();
+    this.lost = this.sample = undefined;
+    this.hidden = why;
+  }
+
   #takeSample(sample: Sample): void {
     const now = Date.now();
-    this.lost = undefined;
+    this.lost = this.hidden = undefined;
     this.now = this.#came = now;
     this.#offset = Date.parse(sample.time) - now;
     for (const { id, status } of sample.servers) {

@@ -1,4 +1,4 @@
-import { Refused, refusal, url } from "./api";
+import { headersOf, Refused, refusal, url } from "./api";
 import { SentEvents } from "./sse";
 
 /** How long nothing may come before what is shown counts as old, in ms. */
@@ -78,7 +78,7 @@ async function once(parameters: Record<string, string | undefined>, ended: Abort
   const alarm = () => setTimeout(() => silence.abort(new Error(`nothing came for ${silentAfter / 1000} s`)), silentAfter);
   let timer = alarm();
   try {
-    const response = await fetch(url("v1/watch", parameters), { signal, headers: { Accept: "text/event-stream" }, cache: "no-store" });
+    const response = await fetch(url("v1/watch", parameters), { signal, headers: headersOf("text/event-stream"), cache: "no-store" });
     if (!response.ok || !response.body) throw await refusal(response);
     listener.open();
     const parser = new SentEvents();

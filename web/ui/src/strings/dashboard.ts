@@ -9,6 +9,8 @@ export const words = {
   connecting: "connecting…",
   live: "live",
   stale: (ms: number) => `${age(ms)} old`,
+  unconnected: "not connected",
+  notSignedIn: "not signed in",
   reconnecting: (ms: number, why: string) =>
     `Connection lost. What is shown is ${age(ms)} old; this page tries again by itself. (${why})`,
   never: (why: string) => `No connection to the server. This page tries again by itself. (${why})`,
@@ -196,6 +198,7 @@ export const words = {
   leaveNext: (holder: Holder, tab: Class) => `${who(holder)} ${tab === "locks" ? "holds it" : "leads"} now, with the fence ${holder.fence}.`,
   leaveFree: (tab: Class) => (tab === "locks" ? "Nobody holds it now." : "Nobody leads now."),
 
+  notEnding: (why: string) => `You may not end sessions: ${shown(why)}`,
   endSession: "End…",
   endSessionOf: (what: string) => `End the session of ${what}`,
   endTitle: (what: string) => `End the session of ${what}`,
@@ -242,5 +245,25 @@ export const words = {
     ["g n", "namespaces, if the cluster has them"],
     ["?", "this list"],
   ],
-  signIn: (message: string) => `The server refuses to answer: ${shown(message)}. Use a client certificate that it accepts.`,
+
+  identity: "Who you are to the cluster",
+  signIn: (message: string) => `The server refuses to answer: ${shown(message)}.`,
+  signInButton: "Sign in…",
+  signInFirst: "Sign in to see the cluster.",
+  nobody: "nobody",
+  whoIs: { name: "name", by: "proven by", roles: "roles" },
+  noRoles: "none",
+  proof: (principal: string, token: boolean) =>
+    token ? "the token that you gave" : principal.startsWith("cert:") ? "the client certificate of your browser" : principal ? "the connection" : "nothing",
+  token: "Token",
+  tokenKept: "This page keeps the token in its memory, and nowhere else. When you reload or close the page, it is gone.",
+  tokenRefused: (message: string) => `The server refuses this token: ${shown(message)}.`,
+  tokenUnsent: (message: string) => `The token was not checked: ${shown(message)}.`,
+  tokenMake: "An administrator makes a token in a terminal:",
+  tokenCommand: "conclave access token create NAME",
+  proveVerb: "Sign in",
+  forget: "Forget the token",
+  noTokenHere: "This page was loaded without TLS from another machine. A token that is sent from here could be read on the way. Open the page over https, or on the machine of the server.",
+  certificate: "A client certificate that your browser sends proves who you are as well.",
+  hidden: (message: string) => `The server does not show you this: ${shown(message)}`,
 } as const;
