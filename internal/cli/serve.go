@@ -162,22 +162,34 @@ func (a *app) serve(cfg server.Config, settings func() (server.Config, error)) (
 	cfg = s.Config()
 	fmt.Fprintf(a.stdout, "server %d of cluster %s takes clients at %s and servers at %s, data in %s\n",
 		cfg.ID, s.Cluster(), s.Addr(), s.PeerAddr(), cfg.Data)
-	for ctx.Err() == nil {
-		select {
-		case <-hangups:
-			reload(s, &given, settings, level)
-		case <-ctx.Done():
-		case <-s.Done():
-			if server.Removed(s.Err()) {
-				return s.Err()
-			}
-			return fmt.Errorf("server %d stopped: %w", cfg.ID, s.Err())
-		}
+	stopping := supervise(s, cfg.Log)
+	err = attendUntil(ctx, s, hangups, func() { reload(s, &given, settings, level) })
+	stopping()
+	if err != nil {
+		return err
 	}
 	stop() // a second signal ends the process at once
 	patience, cancel := context.WithTimeout(context.Background(), stopPatience)
 	defer cancel()
 	return s.Stop(patience)
+}
+
+// attendUntil has a server reload whenever it is asked to, until ctx ends or the server
+// does by itself; it returns why the server ended.
+func attendUntil(ctx context.Context, s *server.Server, hangups <-chan os.Signal, reload func()) error {
+	for {
+		select {
+		case <-hangups:
+			reload()
+		case <-ctx.Done():
+			return nil
+		case <-s.Done():
+			if server.Removed(s.Err()) {
+				return s.Err()
+			}
+			return fmt.Errorf("server %d stopped: %w", s.Config().ID, s.Err())
+		}
+	}
 }
 
 // reload takes over what can change while a server runs: its certificates and its log

@@ -20,6 +20,11 @@ var cluster = []Metric{
 	{Name: "conclave_commit_index", Type: Gauge, Unit: Number, Panel: "Cluster/Log", Help: "Index of the newest log entry known to be committed.", Expr: rateOf("conclave_commit_index", "deriv")},
 	{Name: "conclave_applied_index", Type: Gauge, Unit: Number, Panel: "Cluster/Log", Help: "Index of the newest log entry that this server has applied.", Expr: rateOf("conclave_applied_index", "deriv")},
 	{Name: "conclave_peers_connected", Type: Gauge, Unit: Count, Panel: "Cluster/Connections between servers", Help: "Other servers that this server has a connection to."},
+	{Name: "conclave_peer_up", Type: Gauge, Labels: []string{"peer"}, Unit: One, Panel: "Cluster/Connections between servers", Help: "1 if messages get through from this server to another one.", Absent: alone},
+	{Name: "conclave_peer_lag_entries", Type: Gauge, Labels: []string{"peer"}, Unit: Count, Panel: "Cluster/Lag of followers", Help: "Log entries that another server does not have on its disk, as the leader knows.", Absent: "at servers that do not lead, and in a cluster of one"},
+	{Name: "conclave_peer_messages_dropped_total", Type: Counter, Labels: []string{"peer"}, Unit: Count, Panel: "Cluster/Dropped messages", Help: "Messages of the agreement for another server that were dropped, because it cannot be reached or takes them too slowly. They are sent again.", Absent: alone},
+	{Name: "conclave_commit_seconds", Type: Histogram, Unit: Seconds, Panel: "Cluster/Time to commit", Help: "Time from the proposal of a log entry to its application by the leader." + leaders},
+	{Name: "conclave_pauses_forgiven_seconds_total", Type: Counter, Unit: Seconds, Panel: "Cluster/Pauses of the leader", Help: "How long this server stood still as the leader, for longer than an election timeout each. It moved the deadlines of sessions by as much."},
 }
 
 // clients is about requests and the programs that send them.
@@ -27,6 +32,7 @@ var clients = []Metric{
 	{Name: "conclave_requests_total", Type: Counter, Unit: Count, Panel: "Clients/Requests and replies", Help: "Requests of clients that reached the node."},
 	{Name: "conclave_replies_total", Type: Counter, Unit: Count, Panel: "Clients/Requests and replies", Help: "Replies that the node gave."},
 	{Name: "conclave_exhausted_total", Type: Counter, Unit: Count, Panel: "Clients/Refused requests", Help: "Replies EXHAUSTED: a bounded queue was full."},
+	{Name: "conclave_responses_total", Type: Counter, Labels: []string{"op", "code"}, Unit: Count, Panel: "Clients/First replies", Help: "First replies to requests on streams, by operation and code.", Absent: "until there was a reply"},
 	{Name: "conclave_request_seconds", Type: Histogram, Labels: []string{"op"}, Unit: Seconds, Panel: "Clients/Time to the first reply", Help: "Time from the arrival of a request on a stream to its first reply, by operation. A place in a queue is a reply."},
 	{Name: "conclave_call_seconds", Type: Histogram, Labels: []string{"method"}, Unit: Seconds, Panel: "Clients/Time of single calls", Help: "Duration of single calls by method, including the time that they waited in queues.", Absent: "until there was a call"},
 	{Name: "conclave_streams", Type: Gauge, Unit: Count, Panel: "Clients/Attached programs", Help: "Programs attached to this server."},
@@ -38,15 +44,28 @@ var clients = []Metric{
 // names is about sessions, locks and elections.
 var names = []Metric{
 	{Name: "conclave_sessions", Type: Gauge, Unit: Count, Panel: "Locks and elections/Sessions", Help: "Live sessions."},
+	{Name: "conclave_sessions_opened_total", Type: Counter, Unit: Count, Panel: "Locks and elections/Sessions that began and ended", Help: "Sessions that were opened." + leaders},
+	{Name: "conclave_sessions_closed_total", Type: Counter, Labels: []string{"how"}, Unit: Count, Panel: "Locks and elections/Sessions that began and ended", Help: "Sessions that were closed by their programs (closed) or ended by somebody else (ended)." + leaders},
+	{Name: "conclave_sessions_expired_total", Type: Counter, Unit: Count, Panel: "Locks and elections/Sessions that began and ended", Help: "Sessions that expired for want of renewals." + leaders},
 	{Name: "conclave_locks", Type: Gauge, Unit: Count, Panel: "Locks and elections/Held names", Help: "Locks that are held."},
 	{Name: "conclave_elections", Type: Gauge, Unit: Count, Panel: "Locks and elections/Held names", Help: "Elections that somebody leads."},
 	{Name: "conclave_waiters", Type: Gauge, Unit: Count, Panel: "Locks and elections/Waiters", Help: "Requests that wait in queues."},
+	{Name: "conclave_grants_total", Type: Counter, Labels: []string{"class"}, Unit: Count, Panel: "Locks and elections/Grants", Help: "Locks and leaderships that were granted." + leaders},
+	{Name: "conclave_holds_ended_total", Type: Counter, Labels: []string{"how"}, Unit: Count, Panel: "Locks and elections/Holds that ended", Help: "Holds that their holders released, or gave up by closing the session." + leaders},
+	{Name: "conclave_holds_lost_total", Type: Counter, Labels: []string{"how"}, Unit: Count, Panel: "Locks and elections/Holds that ended", Help: "Holds that ended without their holders: the session expired, or the hold was dropped after a revocation." + leaders},
+	{Name: "conclave_revocations_total", Type: Counter, Labels: []string{"by"}, Unit: Count, Panel: "Locks and elections/Revocations", Help: "Holders that were asked to leave: by an operator, by a candidate with more patience, for a transfer, because the session is ended, or because something else is to guard the name." + leaders},
+	{Name: "conclave_wait_seconds", Type: Histogram, Labels: []string{"class"}, Unit: Seconds, Panel: "Locks and elections/Time in queues", Help: "Time from the queue to the grant, of requests that had to wait." + leaders},
+	{Name: "conclave_hold_seconds", Type: Histogram, Labels: []string{"class"}, Unit: Seconds, Panel: "Locks and elections/Time of holds", Help: "Time from the grant to the end of a hold." + leaders},
 	{Name: "conclave_state_bytes", Type: Gauge, Unit: Bytes, Panel: "Locks and elections/Size of the state", Help: "Estimated size of the replicated state."},
 	{Name: "conclave_state_limit_bytes", Type: Gauge, Unit: Bytes, Panel: "Locks and elections/Size of the state", Help: "Setting state-limit: from this size on this server, as the leader, refuses what makes the state larger."},
 }
 
 // servers is about what a server is and whether it works.
 var servers = []Metric{
+	{Name: "conclave_build_info", Type: Gauge, Labels: []string{"version", "go_version"}, Unit: One, Panel: "Servers/Versions", Help: "1, with the release of the server and of Go."},
+	{Name: "conclave_ready", Type: Gauge, Unit: One, Panel: "Servers/Ready", Help: "1 if this server can serve calls: it knows a leader, has a state, and nothing stalls."},
+	{Name: "conclave_level", Type: Gauge, Unit: Number, Panel: "Servers/Level", Help: "Level of the formats of the cluster, or 0 if this server does not know it yet."},
+	{Name: "conclave_level_max", Type: Gauge, Unit: Number, Panel: "Servers/Level", Help: "Newest level that this server can read and write."},
 	{Name: "conclave_disk_stalled_seconds", Type: Gauge, Unit: Seconds, Panel: "Servers/Stalls", Help: "How long a write to the data directory has been under way that does not end, or 0."},
 	{Name: "conclave_apply_stalled_seconds", Type: Gauge, Unit: Seconds, Panel: "Servers/Stalls", Help: "How long log entries have waited to be applied although the disk of this server works, or 0."},
 }
@@ -55,6 +74,13 @@ var servers = []Metric{
 var disks = []Metric{
 	{Name: "conclave_fsyncs_total", Type: Counter, Unit: Count, Panel: "Disk/Writes", Help: "Writes of the log to the disk. Requests per write shows how many share one."},
 	{Name: "conclave_snapshots_total", Type: Counter, Unit: Count, Panel: "Disk/Snapshots", Help: "Snapshots that this server made."},
+	{Name: "conclave_fsync_seconds", Type: Histogram, Unit: Seconds, Panel: "Disk/Time of writes", Help: "Duration of the writes of conclave_fsyncs_total."},
+	{Name: "conclave_snapshot_seconds", Type: Histogram, Unit: Seconds, Panel: "Disk/Time of snapshots", Help: "Duration of the writes of snapshot files."},
+	{Name: "conclave_log_bytes", Type: Gauge, Unit: Bytes, Panel: "Disk/Data directory", Help: "Size of the log in the data directory.", Absent: withoutDisk},
+	{Name: "conclave_snapshot_bytes", Type: Gauge, Unit: Bytes, Panel: "Disk/Data directory", Help: "Size of the snapshots in the data directory.", Absent: withoutDisk},
+	{Name: "conclave_disk_free_bytes", Type: Gauge, Unit: Bytes, Panel: "Disk/File system", Help: "Free bytes of the file system of the data directory, for a process without privileges.", Absent: withoutDisk + ", and on other systems than Linux"},
+	{Name: "conclave_disk_size_bytes", Type: Gauge, Unit: Bytes, Panel: "Disk/File system", Help: "Size of the file system of the data directory.", Absent: withoutDisk + ", and on other systems than Linux"},
+	{Name: "conclave_backup_last_timestamp_seconds", Type: Gauge, Unit: Timestamp, Panel: "Disk/Age of the last backup", Expr: `time() - conclave_backup_last_timestamp_seconds{job="$job"}`, Help: "When a client took a backup through this server last.", Absent: "until a client took one since the start of the server"},
 }
 
 // algorithms is about locks that algorithms guard.
@@ -92,4 +118,14 @@ const unmeasured = "until the clock of another server was measured"
 // security is about proofs, rules and certificates.
 var security = []Metric{
 	{Name: "conclave_certificate_reloads_total", Type: Counter, Labels: []string{"result"}, Unit: Count, Panel: "Security/Reloads of certificates", Help: "How often the TLS files were read again, by result. After failed, the certificates before stay in use."},
+	{Name: "conclave_certificate_expiry_timestamp_seconds", Type: Gauge, Labels: []string{"use"}, Unit: Timestamp, Panel: "Security/Time until certificates expire", Expr: `conclave_certificate_expiry_timestamp_seconds{job="$job"} - time()`, Help: "When the certificate expires that this server shows to clients, or to its peers, the other servers.", Absent: "without TLS"},
+	{Name: "conclave_auth_failures_total", Type: Counter, Labels: []string{"source"}, Unit: Count, Panel: "Security/Failed proofs", Help: "Calls whose certificate or token proved nobody.", Absent: "until there was one"},
+	{Name: "conclave_denied_total", Type: Counter, Labels: []string{"verb"}, Unit: Count, Panel: "Security/Denied calls", Help: "Calls and requests that the rules of access refused, by the verb that their caller lacks.", Absent: "until there was one"},
 }
+
+const (
+	alone       = "in a cluster of one"
+	withoutDisk = "without a data directory"
+	// leaders follows what only leaders count, each the entries of its own term.
+	leaders = " Counted by the leader: add the servers up."
+)

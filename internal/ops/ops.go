@@ -66,20 +66,6 @@ func Must(name string) Metric {
 	return m
 }
 
-// Tick is the buckets of histograms of what takes milliseconds: 100 us to 13 s, in seconds.
-func Tick() []float64 { return doubling(0.0001, 18) }
-
-// Long is the buckets of histograms of what takes up to an hour: 1 ms to 35 min, in seconds.
-func Long() []float64 { return doubling(0.001, 22) }
-
-func doubling(first float64, n int) []float64 {
-	buckets := make([]float64, n)
-	for i := range buckets {
-		buckets[i] = first * float64(uint64(1)<<i)
-	}
-	return buckets
-}
-
 // Files are those that are written from the lists, by their path in the repository.
 func Files() map[string][]byte {
 	return map[string][]byte{

@@ -12,7 +12,8 @@ func Page() []byte {
 
 <!-- Written by "make ops" from internal/ops. Do not edit. -->
 
-Every server serves these metrics at ` + "`/metrics`" + `. It also serves the metrics of the Go runtime
+Every server serves these metrics at ` + "`/metrics`" + ` and at the address that ` + "`--health-listen`" + `
+names. It also serves the metrics of the Go runtime
 (` + "`go_*`" + `) and of the process (` + "`process_*`" + `). No label has a name of a lock, or of whoever
 holds it.
 
@@ -23,7 +24,7 @@ Give each cluster a job of its own whose name begins with ` + "`conclave`" + `. 
 scrape_configs:
   - job_name: conclave
     static_configs:
-      - targets: ["10.0.0.1:7400", "10.0.0.2:7400", "10.0.0.3:7400"]
+      - targets: ["10.0.0.1:7410", "10.0.0.2:7410", "10.0.0.3:7410"] # --health-listen
 ` + "```" + `
 `)
 	row := ""

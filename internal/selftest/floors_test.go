@@ -18,6 +18,7 @@ internal/boottime:
 internal/wire:
 internal/longrun:
 internal/outfile:
+internal/histogram:
 internal/ops: # the list of metrics, panels and alerts
 internal/ops/run:      internal/ops
 internal/authority: # certificates for tests and small clusters
@@ -68,25 +69,25 @@ web/wasm:              lab/engine # and this in a worker of a browser
 service/api:
 service/version:
 service/access:        internal/wire
-service/registry:      algorithm/view internal/wire service/access service/version
+service/registry:      algorithm/view internal/histogram internal/wire service/access service/version
 service/agreement:     internal/wire
 service/founding:
 service/lease:         service/registry
 internal/near:
 service/clocks:        algorithm/clock/ntp process internal/wire
 service/host:          algorithm algorithm/globalstate algorithm/view process process/property service/lease service/registry internal/near internal/wire
-service/replica:       algorithm/view service/agreement service/lease service/registry service/version internal/wire
+service/replica:       algorithm/view internal/histogram service/agreement service/lease service/registry service/version internal/wire
 service/queue:         service/registry
 service/store:         service/founding internal/wire
 service/peering:       service/founding internal/wire
 service/transport:     service/founding service/peering internal/wire
 service/backup:        service/registry service/store internal/outfile internal/wire
-service/node:          algorithm/view internal/near service/access service/backup service/clocks service/host service/founding service/replica service/agreement service/registry service/store service/transport service/peering service/queue service/version internal/boottime internal/wire
+service/node:          algorithm/view internal/near internal/histogram service/access service/backup service/clocks service/host service/founding service/replica service/agreement service/registry service/store service/transport service/peering service/queue service/version internal/boottime internal/wire
 service/convert:       service/api service/registry
 service/feed:          service/api service/convert service/registry
 service/audit:         service/api service/registry # what an audit log has, for servers and for people who check it
 service/stream:        service/api service/convert service/registry
-service/server:        algorithm/view internal/near service/access service/audit service/clocks service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime internal/ops
+service/server:        algorithm/view internal/near internal/histogram service/access service/audit service/clocks service/host service/api service/backup service/convert service/feed service/node service/registry service/replica service/store service/stream service/transport service/peering service/version internal/boottime internal/ops
 
 service/server/servertest: service/server # for tests only: no line below may name it
 
@@ -134,6 +135,7 @@ github.com/andybalholm/brotli:         web
 go.yaml.in/yaml/v3:                    lab/scenario lab/course
 
 github.com/spf13/...:                  internal/cli cmd/conclave
+github.com/coreos/go-systemd/v22/...:  internal/cli
 github.com/HdrHistogram/...:           internal/bench internal/demo
 
 golang.org/x/sys/...:                  internal/boottime internal/guard internal/cli internal/demo internal/local internal/bench service/store service/server

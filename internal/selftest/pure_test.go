@@ -11,7 +11,7 @@ var (
 	// decisions are the parts of a server that must come to the same state on
 	// every server and in every repetition.
 	decisions = Pure{
-		Packages: []string{"internal/line", "service/access", "service/clocks", "service/feed", "service/founding", "service/host", "service/lease", "service/peering", "service/queue", "service/registry", "service/replica", "service/stream", "service/version"},
+		Packages: []string{"internal/line", "internal/histogram", "service/access", "service/clocks", "service/feed", "service/founding", "service/host", "service/lease", "service/peering", "service/queue", "service/registry", "service/replica", "service/stream", "service/version"},
 		Standard: append([]string{"container/heap", "crypto/sha256", "crypto/subtle", "encoding/hex", "maps", "unicode"}, machines.Standard...),
 		Maps:     true,
 	}

@@ -161,7 +161,7 @@ func (a *attached) pump() {
 		return
 	}
 	for a.served && !a.left && !a.call.down.full() {
-		frame, last := a.box.Take(a.s.now(), a.names, func(registry.Op, int64) {})
+		frame, last := a.box.Take(a.s.now(), a.names, func(registry.Op, registry.Code, int64) {})
 		if frame != nil {
 			a.owed -= len(frame.Replies)
 			a.news(frame)

@@ -93,7 +93,7 @@ func (g *visit) pump() {
 		g.leave()
 	}
 	for !g.left && !g.call.down.full() {
-		frame, last := g.box.Take(g.s.now(), g.names, func(registry.Op, int64) {})
+		frame, last := g.box.Take(g.s.now(), g.names, func(registry.Op, registry.Code, int64) {})
 		if frame != nil {
 			g.call.hear(frame)
 		}

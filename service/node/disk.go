@@ -75,12 +75,14 @@ func (a activity) late(now, limit int64) int64 {
 type write struct {
 	save     *agreement.Save
 	snapshot *raftpb.Snapshot
-	err      error // why the file of the snapshot is not
+	took     int64 // the writing of the file of the snapshot, ns
+	err      error // why it is not written
 }
 
 // written is what one fsync made durable, or why it did not.
 type written struct {
 	writes []write
+	took   int64 // ns
 	err    error
 }
 
@@ -105,10 +107,11 @@ func (d *disk) add(writes ...write) {
 // The next one must not come before that is done.
 func (d *disk) addSnapshot(s *raftpb.Snapshot) {
 	d.working.Go(func() {
-		d.note(&d.file, activity{now(), len(s.GetData())})
+		begun := now()
+		d.note(&d.file, activity{begun, len(s.GetData())})
 		err := d.store.WriteSnapshot(s)
 		d.note(&d.file, activity{})
-		d.add(write{snapshot: s, err: err})
+		d.add(write{snapshot: s, took: now() - begun, err: err})
 	})
 }
 
@@ -153,7 +156,9 @@ func (d *disk) run(stop <-chan struct{}) {
 		if writes == nil {
 			return
 		}
+		begun := now()
 		result := written{writes: writes, err: d.write(writes)}
+		result.took = now() - begun
 		d.note(&d.log, activity{})
 		select {
 		case d.done <- result:

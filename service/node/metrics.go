@@ -3,6 +3,7 @@ package node
 import (
 	"sync/atomic"
 
+	"github.com/conclave-io/conclave/internal/histogram"
 	"github.com/conclave-io/conclave/service/replica"
 )
 
@@ -28,6 +29,25 @@ type Metrics struct {
 	LeaderSince atomic.Int64
 
 	stats atomic.Pointer[replica.Stats]
+	times atomic.Pointer[Times]
+}
+
+// Times are figures of a node that are renewed with each tick.
+type Times struct {
+	replica.Deeds
+	// Lags are those of the other servers, if this one leads.
+	Lags []replica.Lag
+	// Fsyncs are how long the writes of Metrics.Fsyncs took, and Snapshots those of the
+	// files of snapshots.
+	Fsyncs, Snapshots histogram.Durations
+}
+
+// Times returns them as they were at the last tick.
+func (m *Metrics) Times() Times {
+	if times := m.times.Load(); times != nil {
+		return *times
+	}
+	return Times{}
 }
 
 // Stats returns the figures of the replica after its newest output. They are those

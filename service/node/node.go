@@ -51,6 +51,7 @@ type Node struct {
 	tidiness   tidiness
 	ticked     int64 // when the last tick was
 	stall      Stall // as it was logged last
+	times      Times
 	tasks      sync.WaitGroup
 
 	watchers watchers
@@ -219,6 +220,12 @@ func (n *Node) Dial(ctx context.Context, server uint64) (net.Conn, error) {
 // Connected returns the servers that this one has a connection to.
 func (n *Node) Connected() []uint64 { return n.net.Connected() }
 
+// Standings returns how the other servers are reached.
+func (n *Node) Standings() []transport.Standing { return n.net.Standings() }
+
+// Level returns the level of the cluster, as far as it is known; 0 if it is not.
+func (n *Node) Level() uint32 { return n.level.Load() }
+
 // Metrics returns the figures of this node. They may be read at any time.
 func (n *Node) Metrics() *Metrics { return &n.metrics }
 
@@ -290,6 +297,9 @@ func (n *Node) tick() {
 	n.checkWall()
 	n.checkStall()
 	n.tidy()
+	times := n.times
+	times.Deeds, times.Lags = n.replica.Deeds(), n.replica.Lags()
+	n.metrics.times.Store(&times)
 }
 
 // takeMore takes what else has arrived, within bounds, so that one output
@@ -319,8 +329,10 @@ func (n *Node) saved(w written) error {
 		return w.err
 	}
 	n.metrics.Fsyncs.Add(1)
+	n.times.Fsyncs.Note(w.took)
 	for _, write := range w.writes {
 		if write.snapshot != nil {
+			n.times.Snapshots.Note(write.took)
 			n.replica.SnapshotStored()
 			continue
 		}

@@ -20,6 +20,8 @@ type Effects struct {
 	Members bool
 	// View says that what Live returns has changed.
 	View bool
+	// Deeds, if not nil, counts what is brought about.
+	Deeds *Deeds
 }
 
 // Reset empties fx and keeps its memory.

@@ -26,6 +26,7 @@ func (r *Registry) end(sessions []*session, how Ending, fx *Effects) {
 		r.tally.removeSession(s)
 		r.countSessions(s, -1)
 		s.ended = true
+		r.deeds.over(s, how)
 		if s.server != 0 {
 			r.thawLive().End(SeatOf(s.server, s.id))
 			fx.View = true

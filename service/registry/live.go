@@ -318,7 +318,7 @@ func (r *Registry) askAll(c *Command, fx *Effects) {
 		}
 		res = r.thaw(res)
 		for i := range res.holders() {
-			r.ask(res, i, c.Value, c.Origin.Actor, fx)
+			r.ask(res, i, ByGuard, c.Value, c.Origin.Actor, fx)
 		}
 	}
 }

@@ -50,6 +50,7 @@ type Registry struct {
 	usage     *usage
 	rulesHash uint64
 	term      uint64 // of the present entry
+	deeds     *Deeds // counts what the present entry brings about, if not nil
 }
 
 // New returns the state before the first entry.
@@ -70,7 +71,7 @@ func New() *Registry {
 // what they brought about to fx.
 func (r *Registry) Apply(term uint64, batch *Batch, fx *Effects) {
 	r.frozen = nil
-	r.now, r.wall, r.term = max(r.now, batch.Time), batch.Wall, term
+	r.now, r.wall, r.term, r.deeds = max(r.now, batch.Time), batch.Wall, term, fx.Deeds
 	for i := range batch.Commands {
 		r.apply(term, &batch.Commands[i], fx)
 	}
@@ -241,6 +242,7 @@ func (r *Registry) begin(c *Command, result *Result, fx *Effects) (s *session) {
 	switch {
 	case c.Op == OpOpen && r.refusesOpen(c, result):
 	case c.Op == OpOpen:
+		r.deeds.opened()
 		return r.open(c)
 	case c.Op != OpEnter:
 		*result = NoSession(c.Session)
@@ -343,6 +345,7 @@ func (r *Registry) hold(c *claim, fence uint64, fx *Effects) {
 	c.resource.admit(c)
 	r.enter(c)
 	c.session.holds++
+	r.deeds.granted(c)
 	fx.changed(c.resource)
 }
 
@@ -463,6 +466,7 @@ func (r *Registry) unlist(c *claim) {
 func (r *Registry) settle(res *resource, fx *Effects) {
 	for !r.drains(res) && len(res.queue()) > 0 && res.fits(res.queue()[0].terms) {
 		next := r.promote(res)
+		r.deeds.waited(next, r.wall)
 		r.grant(next, fx)
 		fx.granted(next)
 	}

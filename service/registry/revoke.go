@@ -26,7 +26,7 @@ func (r *Registry) revoke(c *Command, fx *Effects) Result {
 	for i, holder := range res.holders() {
 		if c.Fence == 0 || c.Fence == holder.fence {
 			fence = holder.fence
-			r.ask(res, i, c.Value, c.Origin.Actor, fx)
+			r.ask(res, i, ByOperator, c.Value, c.Origin.Actor, fx)
 		}
 	}
 	if fence == 0 {
@@ -36,10 +36,11 @@ func (r *Registry) revoke(c *Command, fx *Effects) Result {
 }
 
 // ask asks a holder of a thawed resource to leave, unless it was asked before.
-func (r *Registry) ask(res *resource, holder int, reason, by string, fx *Effects) {
+func (r *Registry) ask(res *resource, holder int, why Motive, reason, by string, fx *Effects) {
 	if res.holders()[holder].revoked {
 		return
 	}
+	r.deeds.asked(why)
 	c := r.amend(res, holder, func(t *terms) { t.revoked, t.reason, t.by = true, reason, by })
 	r.thawSession(c.session)
 	c.session.revocations++
@@ -70,7 +71,7 @@ func (r *Registry) dismiss(c *Command, fx *Effects) Result {
 	r.withdraw(s, c.Value, fx)
 	for _, held := range s.sortedClaims(nil) {
 		res := r.thaw(held.resource)
-		r.ask(res, slices.Index(res.holders(), held), c.Value, c.Origin.Actor, fx)
+		r.ask(res, slices.Index(res.holders(), held), ByEnd, c.Value, c.Origin.Actor, fx)
 	}
 	r.leave(s, fx)
 	return Result{Code: OK}
@@ -170,7 +171,7 @@ func (r *Registry) transfer(s *session, c *Command, fx *Effects) Result {
 	heir := res.queue()[at].amended(func(t *terms) { t.named = true })
 	r.replace(heir)
 	res.prefer(at, heir)
-	r.ask(res, 0, "it hands over to "+quoted(c.Value), s.owner, fx)
+	r.ask(res, 0, ByTransfer, "it hands over to "+quoted(c.Value), s.owner, fx)
 	return Result{Code: OK, Fence: made.fence}
 }
 
@@ -182,7 +183,7 @@ func (r *Registry) overtake(name string, fx *Effects) {
 	if c := r.overtaker(name, r.now); c != nil {
 		res := r.thaw(c.resource)
 		leader := res.holders()[0]
-		r.ask(res, 0, fmt.Sprintf("a candidate of priority %d has waited, this leader has %d", c.priority, leader.priority), "", fx)
+		r.ask(res, 0, ByPatience, fmt.Sprintf("a candidate of priority %d has waited, this leader has %d", c.priority, leader.priority), "", fx)
 	}
 }
 

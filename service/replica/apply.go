@@ -45,6 +45,7 @@ func (r *Replica) propose(wall int64) {
 		clear(r.entry)
 		r.entry = r.entry[:0]
 		r.inflight++
+		r.sent = append(r.sent, r.now)
 		r.proposed += len(data)
 	}
 }
@@ -135,6 +136,9 @@ func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 		return fmt.Errorf("log index %d: %w", entry.GetIndex(), err)
 	}
 	before, _ := r.reg.Level()
+	if r.fx.Deeds = nil; own {
+		r.fx.Deeds = &r.deeds.Deeds
+	}
 	r.reg.Apply(entry.GetTerm(), batch, &r.fx)
 	if err := r.checkLevel(); err != nil {
 		return err
@@ -144,6 +148,8 @@ func (r *Replica) applyBatch(entry *raftpb.Entry, own bool) error {
 	}
 	if own {
 		r.inflight--
+		r.deeds.Commits.Note(r.now - r.sent[0])
+		r.sent = r.sent[1:]
 		r.proposed -= len(entry.GetData())
 		r.recorded(batch)
 	}

@@ -168,6 +168,7 @@ type Replica struct {
 	now    int64 // the newest reading of the host's clock, ns
 	ticked int64 // the reading at the last tick
 	gaps   int64 // the time that this server stood still, in all
+	deeds  Deeds
 
 	role    agreement.Role
 	term    uint64
@@ -183,6 +184,7 @@ type Replica struct {
 	verdicts []registry.Command
 	entry    []registry.Command // the next, if it was drawn and could not be proposed
 	inflight int
+	sent     []int64                              // when the entries in flight were proposed
 	proposed int                                  // bytes of the entries in flight
 	routes   map[routeKey]route                   // who awaits the answer
 	homes    map[registry.SessionID]lease.Streams // who renewed the session last
@@ -286,6 +288,9 @@ func (r *Replica) leaseClock() int64 { return r.now - r.gaps }
 func (r *Replica) Tick(now int64) {
 	if gap := now - r.ticked; r.ticked != 0 && gap > r.electionTimeout() {
 		r.gaps += gap
+		if r.Leading() {
+			r.deeds.Forgiven += gap
+		}
 	}
 	r.now, r.ticked = now, now
 	r.tickCore()
@@ -422,6 +427,7 @@ func (r *Replica) depose() {
 	r.ready = false
 	r.pending, r.entry = newLanes(), nil
 	r.verdicts, r.inflight, r.proposed = nil, 0, 0
+	r.sent = nil
 	r.leases = lease.NewTable()
 	r.rounds.abandon(func(a asked) {
 		if a.read != 0 {

@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 
+	"github.com/conclave-io/conclave/internal/histogram"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -159,6 +160,38 @@ type Stats struct {
 	// Shunned is how often this server, as the leader, chose a seat to be renewed no more,
 	// by Whys.
 	Shunned [len(Whys)]uint64
+}
+
+// Deeds counts what the entries did that this server wrote as the leader and applied in the
+// same term. So no entry counts at two servers. The entries that a leader left behind count
+// at none.
+type Deeds struct {
+	registry.Deeds
+	// Commits are the times from the proposal of an entry to its application.
+	Commits histogram.Durations
+	// Forgiven is for how long, in ns, this server stood still as the leader. It moved the
+	// deadlines of sessions by as much.
+	Forgiven int64
+}
+
+// Deeds returns them. They are large: ask seldom.
+func (r *Replica) Deeds() Deeds { return r.deeds }
+
+// Lag is how many entries a server lacks that the leader has.
+type Lag struct{ Server, Entries uint64 }
+
+// Lags returns those of the other servers, by id, if this one leads.
+func (r *Replica) Lags() (lags []Lag) {
+	if !r.Leading() {
+		return nil
+	}
+	status := r.core.Status()
+	for _, p := range status.Peers {
+		if p.ID != r.cfg.ID {
+			lags = append(lags, Lag{p.ID, max(status.Last, p.Match) - p.Match})
+		}
+	}
+	return lags
 }
 
 // Stats returns the present figures, at no more expense than reading them.

@@ -31,6 +31,7 @@ func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServe
 			return err
 		}
 	}
+	s.metrics.backup.Store(time.Now().UnixNano())
 	return nil
 }
 

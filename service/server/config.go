@@ -79,6 +79,9 @@ type Config struct {
 	// root, may call it, and is proven to be local:ID/UID [admin.sock in Data; none with
 	// Memory].
 	AdminSocket string
+	// HealthListen is an address that serves /healthz, /readyz and /metrics in the clear, and
+	// nothing else, for probes that have no certificate [none].
+	HealthListen string
 	// Pprof is an address on this machine that serves net/http/pprof [none].
 	Pprof string
 

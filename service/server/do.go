@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/convert"
 	"github.com/conclave-io/conclave/service/node"
@@ -32,7 +33,18 @@ func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	begun := time.Now()
 	reply := s.do(ctx, req)
 	s.metrics.call("do", begun)
+	if reply.GetCode() == api.Code_CODE_DENIED {
+		s.metrics.denied(verbOfRequest(req))
+	}
 	return reply, nil
+}
+
+// verbOfRequest returns the verb that a request needs.
+func verbOfRequest(req *api.Request) access.Verb {
+	if req.GetRevoke() != nil {
+		return access.Revoke
+	}
+	return access.Hold
 }
 
 // do carries out one request on the leader. Whatever happens, it is told by the

@@ -27,10 +27,12 @@ import (
 // certificate beside it, or for an anonymous caller.
 func (s *Server) admit(who identity, authorization []string) (caller, error) {
 	if who.err != nil {
+		s.metrics.imposters.WithLabelValues("certificate").Inc()
 		return who.caller, status.Error(codes.Unauthenticated, who.err.Error())
 	}
 	principal, proven, err := s.bearer(authorization)
 	if err != nil {
+		s.metrics.imposters.WithLabelValues("token").Inc()
 		return who.caller, status.Error(codes.Unauthenticated, err.Error())
 	}
 	if proven {
@@ -72,7 +74,11 @@ func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerI
 	if err != nil {
 		return nil, err
 	}
-	return serve(ctx, req)
+	answer, err := serve(ctx, req)
+	if wanted, _ := ctx.Value(needKey{}).(need); wanted.kind == byName { // else it was permitted
+		s.metrics.answered(wanted, err)
+	}
+	return answer, err
 }
 
 func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
@@ -93,6 +99,7 @@ func (s *Server) enter(ctx context.Context, method string, req any) (context.Con
 	}
 	wanted := needOf(path.Base(method), req)
 	if err := s.permit(who, wanted); err != nil {
+		s.metrics.answered(wanted, err)
 		return nil, err
 	}
 	return withCaller(context.WithValue(ctx, needKey{}, wanted), who), nil
@@ -120,6 +127,7 @@ func (s *Server) guard(mux *router) http.Handler {
 			err = s.permit(who, wanted)
 		}
 		if err != nil {
+			s.metrics.answered(wanted, err)
 			// What is left of the body is read until then.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.patience))
 			writeError(w, err)

@@ -3,12 +3,10 @@ package server
 import (
 	"fmt"
 	"math/bits"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/conclave-io/conclave/service/api"
-	"github.com/conclave-io/conclave/service/store"
 )
 
 // figures returns those of this server. It waits for nobody: what is of the replica is
@@ -21,35 +19,13 @@ func (s *Server) figures() *api.Figures {
 		Pending: uint64(known.Stats().Pending), Streams: uint64(s.metrics.attached.Load()), Watches: uint64(s.metrics.watching.Load()),
 		Latencies: s.metrics.latencies.counts(),
 	}
-	f.DiskBytes, f.LogBytes = s.usage.of(s.cfg)
+	if u := s.usage.of(s.cfg); u != nil {
+		f.DiskBytes, f.LogBytes = uint64(u.all), uint64(u.log)
+	}
 	if stall := s.node.Stall(); stall.What != "" {
 		f.Stalled = fmt.Sprint(stall)
 	}
 	return f
-}
-
-// usage is how much of the disk the data directory takes.
-type usage struct {
-	mu       sync.Mutex
-	looked   time.Time
-	all, log int64
-}
-
-// usageAge is how old what is said of the data directory may be.
-const usageAge = 5 * time.Second
-
-// of returns the sizes of the data directory and of the log in it, in bytes.
-func (u *usage) of(cfg Config) (all, log uint64) {
-	if cfg.Memory {
-		return 0, 0
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if now := time.Now(); u.looked.IsZero() || now.Sub(u.looked) > usageAge {
-		u.looked = now
-		u.all, u.log = store.Usage(cfg.Data)
-	}
-	return uint64(u.all), uint64(u.log)
 }
 
 // latencies counts durations in classes that are an eighth wide at most: eight for each

@@ -55,6 +55,38 @@ func (s *Server) ready(ctx context.Context) error {
 	return nil
 }
 
+// Alive reports why the loop of this server does not take a call, if that is so. It takes
+// calls also while its disk hangs, while no leader is known, and while it waits for others
+// to tell it what they know of it.
+func (s *Server) Alive(ctx context.Context) error {
+	if err := s.node.View(ctx, func(*replica.Replica) {}); err != nil && !errors.Is(err, node.ErrNotLeader) {
+		return err
+	}
+	return nil
+}
+
+// State is what this server does, for people.
+func (s *Server) State() string {
+	known := s.node.Metrics()
+	leader, term := known.Leader.Load(), known.Stats().Term
+	switch {
+	case s.node.Stall().What != "":
+		return s.node.Stall().What + " does not end"
+	case leader == 0:
+		return "no leader is known"
+	case leader == s.cfg.ID:
+		return fmt.Sprintf("leader in term %d", term)
+	}
+	return fmt.Sprintf("follows server %d in term %d", leader, term)
+}
+
+// probablyReady is ready as far as the node says without being asked: it does not wait for
+// a node that is busy.
+func (s *Server) probablyReady() bool {
+	known := s.node.Metrics()
+	return !s.stopping() && s.node.Stall().What == "" && known.Leader.Load() != 0 && known.Applied.Load() != 0
+}
+
 func (s *Server) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{})
 }

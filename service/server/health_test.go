@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/server"
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
@@ -112,5 +115,39 @@ func TestProfilesAreServedOnlyOnTheirOwnAddress(t *testing.T) {
 	defer resp.Body.Close()
 	if text, err := io.ReadAll(resp.Body); resp.StatusCode != 200 || len(text) == 0 || err != nil {
 		t.Errorf("got %d %q %v", resp.StatusCode, text, err)
+	}
+}
+
+// TestProbes: at the address for probes nobody proves anything, and there is nothing but
+// what probes need.
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	authority := servertest.NewAuthority(t)
+	c := servertest.Start(t, 1, authority.Secure, func(cfg *server.Config) { cfg.HealthListen = "127.0.0.1:0" })
+	address := c.Server(1).HealthAddr().String()
+	b := browse(t, address)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if a := b.do("GET", path, ""); a.status != 200 || a.text != "ok\n" {
+			t.Errorf("%s: %d %s", path, a.status, a.text)
+		}
+	}
+	if a := b.do("GET", "/metrics", ""); a.status != 200 || figure(t, a.text, "conclave_ready") != 1 {
+		t.Errorf("/metrics: %d", a.status)
+	}
+	for _, path := range []string{"/", "/v1/", "/v1/status", "/v1/locks", "/v1/access/whoami", "/debug/pprof/", "/index.html"} {
+		if a := b.do("GET", path, ""); a.status != 404 {
+			t.Errorf("%s: %d %s", path, a.status, a.text)
+		}
+	}
+	if a := b.do("POST", "/healthz", "{}"); a.status != 405 {
+		t.Errorf("POST /healthz: %d %s", a.status, a.text)
+	}
+	if a := b.do("POST", "/v1/open", `{"ttl":"30s"}`); a.status != 404 {
+		t.Errorf("POST /v1/open: %d %s", a.status, a.text)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := dial(t, address, nil).Ping(ctx, &api.PingRequest{}); err == nil {
+		t.Error("the address for probes takes gRPC")
 	}
 }

@@ -7,7 +7,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/conclave-io/conclave/internal/ops"
+	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
 )
 
@@ -22,6 +27,11 @@ type metrics struct {
 	requests *prometheus.HistogramVec
 	calls    *prometheus.HistogramVec
 	reloads  *prometheus.CounterVec
+	// responses are first replies, denials the refusals of the rules, and imposters the
+	// callers whose proof was none.
+	responses, denials, imposters *prometheus.CounterVec
+	// backup is when a client got the last of a backup from this server, ns since 1970.
+	backup atomic.Int64
 	// latencies are those of requests, once more, in narrower classes.
 	latencies latencies
 	// attached counts the programs with a stream, watching the elections and prefixes
@@ -34,9 +44,10 @@ type metrics struct {
 func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		requests: histogram("conclave_request_seconds"),
-		calls:    histogram("conclave_call_seconds"),
+		requests: durations("conclave_request_seconds"),
+		calls:    durations("conclave_call_seconds"),
 		reloads:  counter("conclave_certificate_reloads_total"),
+		responses: counter("conclave_responses_total"), denials: counter("conclave_denied_total"), imposters: counter("conclave_auth_failures_total"),
 		byOp:     make(map[registry.Op]prometheus.Observer),
 	}
 	for _, result := range []string{"ok", "failed"} {
@@ -45,15 +56,15 @@ func newMetrics(s *Server) *metrics {
 	for op, name := range opNames {
 		m.byOp[op] = m.requests.WithLabelValues(name)
 	}
-	m.registry.MustRegister(m.requests, m.calls, m.reloads, newScraped(s),
+	m.registry.MustRegister(m.requests, m.calls, m.reloads, m.responses, m.denials, m.imposters, newScraped(s),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// histogram makes a metric of the list.
-func histogram(name string) *prometheus.HistogramVec {
+// durations makes a metric of the list, with buckets from 100 us to 13 s.
+func durations(name string) *prometheus.HistogramVec {
 	m := ops.Must(name)
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: ops.Tick()}, m.Labels)
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18)}, m.Labels)
 }
 
 // counter makes a metric of the list.
@@ -62,9 +73,31 @@ func counter(name string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
 }
 
-func (m *metrics) observe(op registry.Op, took time.Duration) {
+// observe notes the first reply to a request on a stream.
+func (m *metrics) observe(op registry.Op, code registry.Code, took time.Duration) {
 	m.byOp[op].Observe(took.Seconds())
+	m.responses.WithLabelValues(opNames[op], api.MeaningOf(api.Code(code)).Name).Inc()
 	m.latencies.note(took)
+	if code == registry.Denied {
+		m.denied(verbOf[op])
+	}
+}
+
+// denied counts a refusal by the rules of access.
+func (m *metrics) denied(verb access.Verb) { m.denials.WithLabelValues(verb.String()).Inc() }
+
+// answered counts the refusal of a call, if err is one by the rules of access.
+func (m *metrics) answered(wanted need, err error) {
+	if status.Code(err) == codes.PermissionDenied && wanted.verb != 0 {
+		m.denied(wanted.verb)
+	}
+}
+
+// verbOf is the verb that a request on a stream needs.
+var verbOf = map[registry.Op]access.Verb{
+	registry.OpOpen: access.Hold, registry.OpRenew: access.Hold, registry.OpClose: access.Hold, registry.OpAcquire: access.Hold, registry.OpRelease: access.Hold,
+	registry.OpCancel: access.Hold, registry.OpUpdate: access.Hold, registry.OpTransfer: access.Hold,
+	registry.OpRevoke: access.Revoke,
 }
 
 func (m *metrics) call(method string, begun time.Time) {

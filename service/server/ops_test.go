@@ -5,11 +5,14 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/conclave-io/conclave/internal/ops"
+	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
@@ -58,18 +61,9 @@ func TestScrapeIsTheList(t *testing.T) {
 // scrape reads the metrics of a server.
 func scrape(t *testing.T, address string) map[string]*family {
 	t.Helper()
-	resp, err := http.Get("http://" + address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
 	families := make(map[string]*family)
 	var last *family
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(page(t, "http://"+address+"/metrics")) {
 		line = strings.TrimSuffix(line, "\n")
 		if comment, is := strings.CutPrefix(line, "# "); is {
 			words := strings.SplitN(comment, " ", 3)
@@ -90,6 +84,21 @@ func scrape(t *testing.T, address string) map[string]*family {
 	return families
 }
 
+// page returns the body of a response.
+func page(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // labelsOf returns the labels of a series, without le.
 func labelsOf(t *testing.T, line string) map[string]string {
 	t.Helper()
@@ -107,4 +116,32 @@ func labelsOf(t *testing.T, line string) map[string]string {
 		rest = strings.TrimPrefix(after[len(fmt.Sprintf("%q", value)):], ",")
 	}
 	return labels
+}
+
+// TestFiguresOfALife: what programs do shows in the metrics of the leader, once.
+func TestFiguresOfALife(t *testing.T) {
+	t.Parallel()
+	c := servertest.Start(t, 1)
+	client := dial(t, c.Address(1), nil)
+	first, second := attach(t, client), attach(t, client)
+	for _, s := range []*stream{first, second} {
+		s.do(open(time.Minute), api.Code_CODE_OK)
+	}
+	first.do(acquire("x"), api.Code_CODE_OK)
+	second.do(acquire("x"), api.Code_CODE_QUEUED)
+	first.do(release(2), api.Code_CODE_OK)
+	second.expect(2, api.Code_CODE_OK)
+	second.do(closing(), api.Code_CODE_OK)
+	want := []string{
+		"conclave_sessions_opened_total 2", `conclave_sessions_closed_total{how="closed"} 1`, `conclave_sessions_closed_total{how="ended"} 0`,
+		`conclave_grants_total{class="lock"} 2`, `conclave_grants_total{class="election"} 0`,
+		`conclave_holds_ended_total{how="released"} 1`, `conclave_holds_ended_total{how="closed"} 1`, `conclave_holds_lost_total{how="expired"} 0`,
+		`conclave_wait_seconds_count{class="lock"} 1`, `conclave_hold_seconds_count{class="lock"} 2`,
+		`conclave_responses_total{code="QUEUED",op="acquire"} 1`, `conclave_responses_total{code="OK",op="acquire"} 1`,
+		"conclave_ready 1", `conclave_build_info{go_version="` + runtime.Version() + `",version="test"} 1`,
+	}
+	servertest.Eventually(t, "the metrics tell what was done", func() bool {
+		text := page(t, "http://"+c.Address(1)+"/metrics")
+		return !slices.ContainsFunc(want, func(line string) bool { return !strings.Contains(text, "\n"+line+"\n") })
+	})
 }

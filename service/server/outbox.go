@@ -102,12 +102,12 @@ func (o *outbox) admit(ctx context.Context) error {
 
 // take returns the next frame, or nil if nothing is to be sent; and whether the
 // stream ends after it.
-func (o *outbox) take(timed func(registry.Op, time.Duration)) (frame *api.ServerFrame, last bool) {
+func (o *outbox) take(timed func(registry.Op, registry.Code, time.Duration)) (frame *api.ServerFrame, last bool) {
 	now := monotonic()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer signal(o.room)
-	return o.box.Take(now, o.sessions, func(op registry.Op, waited int64) { timed(op, time.Duration(waited)) })
+	return o.box.Take(now, o.sessions, func(op registry.Op, code registry.Code, waited int64) { timed(op, code, time.Duration(waited)) })
 }
 
 // parting returns the farewell that was set, and whether the node deposed.

@@ -15,7 +15,7 @@ import (
 	"github.com/conclave-io/conclave/service/stream"
 )
 
-func untimed(registry.Op, time.Duration) {}
+func untimed(registry.Op, registry.Code, time.Duration) {}
 
 func TestOutboxOverflowsOnce(t *testing.T) {
 	overflows := 0

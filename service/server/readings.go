@@ -4,9 +4,13 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/conclave-io/conclave/internal/histogram"
 	"github.com/conclave-io/conclave/service/clocks"
 	"github.com/conclave-io/conclave/service/host"
+	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/transport"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // readings are where the values of metrics come from, by name. Each name is in
@@ -60,22 +64,54 @@ var readings = map[string]probe{
 	"conclave_clock_error_seconds":     ofClocks(false, func(e *clocks.Estimate) float64 { return seconds(e.Error) }),
 	"conclave_clock_drift_ratio":       ofClocks(true, func(e *clocks.Estimate) float64 { return e.Drift }),
 	"conclave_clock_drift_error_ratio": ofClocks(true, func(e *clocks.Estimate) float64 { return e.DriftError }),
+
+	"conclave_sessions_opened_total":                one(func(v *snapshot) uint64 { return v.times.Opened }),
+	"conclave_sessions_expired_total":               one(func(v *snapshot) uint64 { return v.times.Over[registry.Expired] }),
+	"conclave_sessions_closed_total":                sessionsClosed,
+	"conclave_grants_total":                         byClass(func(v *snapshot, class registry.Class) uint64 { return v.times.Grants[class] }),
+	"conclave_holds_ended_total":                    holdsEnded,
+	"conclave_holds_lost_total":                     holdsLost,
+	"conclave_revocations_total":                    revocations,
+	"conclave_pauses_forgiven_seconds_total":        one(func(v *snapshot) float64 { return seconds(v.times.Forgiven) }),
+	"conclave_peer_messages_dropped_total":          ofPeers(func(p transport.Standing) float64 { return float64(p.Dropped) }),
+	"conclave_peer_up":                              ofPeers(func(p transport.Standing) float64 { return zeroOrOne(p.Up) }),
+	"conclave_peer_lag_entries":                     lags,
+	"conclave_build_info":                           buildInfo,
+	"conclave_level":                                one(func(v *snapshot) uint32 { return v.server.node.Level() }),
+	"conclave_level_max":                            one(func(*snapshot) uint32 { return version.Max }),
+	"conclave_ready":                                truth(func(v *snapshot) bool { return v.server.probablyReady() }),
+	"conclave_certificate_expiry_timestamp_seconds": expiries,
+	"conclave_log_bytes":                            ofDisk(func(r *room) int64 { return r.log }),
+	"conclave_snapshot_bytes":                       ofDisk(func(r *room) int64 { return r.snapshots }),
+	"conclave_disk_free_bytes":                      ofFileSystem(func(r *room) int64 { return r.free }),
+	"conclave_disk_size_bytes":                      ofFileSystem(func(r *room) int64 { return r.size }),
+	"conclave_backup_last_timestamp_seconds":        lastBackup,
+}
+
+// timeReadings are where the values of histograms come from, by name.
+var timeReadings = map[string]timeProbe{
+	"conclave_wait_seconds":     timesByClass(func(v *snapshot, class registry.Class) *histogram.Durations { return &v.times.Waits[class] }),
+	"conclave_hold_seconds":     timesByClass(func(v *snapshot, class registry.Class) *histogram.Durations { return &v.times.Holds[class] }),
+	"conclave_commit_seconds":   times(func(v *snapshot) *histogram.Durations { return &v.times.Commits }),
+	"conclave_fsync_seconds":    times(func(v *snapshot) *histogram.Durations { return &v.times.Fsyncs }),
+	"conclave_snapshot_seconds": times(func(v *snapshot) *histogram.Durations { return &v.times.Snapshots }),
 }
 
 // one reads a metric without labels.
-func one[T int | int64 | uint64 | float64](read func(*snapshot) T) probe {
+func one[T int | int64 | uint32 | uint64 | float64](read func(*snapshot) T) probe {
 	return func(v *snapshot, emit func(float64, ...string)) { emit(float64(read(v))) }
 }
 
 // truth reads a metric without labels that is 1 or 0.
 func truth(read func(*snapshot) bool) probe {
-	return func(v *snapshot, emit func(float64, ...string)) {
-		if read(v) {
-			emit(1)
-		} else {
-			emit(0)
-		}
+	return func(v *snapshot, emit func(float64, ...string)) { emit(zeroOrOne(read(v))) }
+}
+
+func zeroOrOne(is bool) float64 {
+	if is {
+		return 1
 	}
+	return 0
 }
 
 // seconds are those of a duration in ns.

@@ -109,6 +109,8 @@ func (s *Server) timed(method string, serve func(*http.Request) (any, error)) ht
 		}
 		_ = control.SetWriteDeadline(time.Now().Add(s.cfg.patience)) // fails if the client is gone
 		if err != nil {
+			wanted, _ := r.Context().Value(needKey{}).(need)
+			s.metrics.answered(wanted, err)
 			writeError(w, err)
 			return
 		}

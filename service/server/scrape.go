@@ -3,11 +3,13 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/conclave-io/conclave/internal/histogram"
 	"github.com/conclave-io/conclave/internal/ops"
 	"github.com/conclave-io/conclave/service/clocks"
 	"github.com/conclave-io/conclave/service/host"
 	"github.com/conclave-io/conclave/service/node"
 	"github.com/conclave-io/conclave/service/replica"
+	"github.com/conclave-io/conclave/service/transport"
 )
 
 // scraped are the metrics of the list that are read when somebody asks for them.
@@ -20,32 +22,39 @@ type scrapedMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	read probe
+	time timeProbe // in place of read
 }
 
 // probe passes on the values of a metric, each with those of its labels.
 type probe func(v *snapshot, emit func(value float64, labels ...string))
 
+// timeProbe passes on the durations of a histogram, with the values of its labels.
+type timeProbe func(v *snapshot, emit func(d *histogram.Durations, labels ...string))
+
 // snapshot is what is read.
 type snapshot struct {
 	server *Server
 	node   *node.Metrics
+	times  node.Times
 	live   host.Status
 	clocks []clocks.Estimate
+	others []transport.Standing
+	disk   *room // nil if it is not known
 	replica.Stats
 }
 
 func newScraped(s *Server) *scraped {
 	c := &scraped{server: s}
 	for _, m := range ops.Metrics {
-		read, ok := readings[m.Name]
-		if !ok {
-			continue
+		read, time := readings[m.Name], timeReadings[m.Name]
+		if read == nil && time == nil {
+			continue // the server counts it itself
 		}
 		kind := prometheus.GaugeValue
 		if m.Type == ops.Counter {
 			kind = prometheus.CounterValue
 		}
-		c.all = append(c.all, scrapedMetric{prometheus.NewDesc(m.Name, m.Help, m.Labels, nil), kind, read})
+		c.all = append(c.all, scrapedMetric{prometheus.NewDesc(m.Name, m.Help, m.Labels, nil), kind, read, time})
 	}
 	return c
 }
@@ -61,8 +70,18 @@ func (c *scraped) Describe(descs chan<- *prometheus.Desc) {
 // replica are those after its newest output, however busy the node is since.
 func (c *scraped) Collect(values chan<- prometheus.Metric) {
 	n := c.server.node
-	v := snapshot{server: c.server, node: n.Metrics(), Stats: n.Metrics().Stats(), live: n.Live(), clocks: n.Clocks()}
+	v := snapshot{
+		server: c.server, node: n.Metrics(), times: n.Metrics().Times(), Stats: n.Metrics().Stats(), live: n.Live(),
+		clocks: n.Clocks(), others: n.Standings(), disk: c.server.usage.of(c.server.cfg),
+	}
 	for _, one := range c.all {
+		if one.time != nil {
+			one.time(&v, func(d *histogram.Durations, labels ...string) {
+				all, atMost := d.Buckets()
+				values <- prometheus.MustNewConstHistogram(one.desc, all, seconds(d.Sum), atMost, labels...)
+			})
+			continue
+		}
 		one.read(&v, func(value float64, labels ...string) {
 			values <- prometheus.MustNewConstMetric(one.desc, one.kind, value, labels...)
 		})

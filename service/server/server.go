@@ -48,6 +48,8 @@ type Server struct {
 	http     *http.Server
 	pprof    *http.Server
 	profiles net.Listener // nil if no profiles are served
+	probes   *http.Server
+	probed   net.Listener // nil if probes have no address of their own
 
 	ctx    context.Context // ends when the server stops
 	cancel context.CancelFunc
@@ -157,15 +159,9 @@ func (s *Server) startNode(secrets *secrets, from origin) (err error) {
 
 // serve opens the door to clients.
 func (s *Server) serve(secrets *secrets) error {
-	if s.cfg.Pprof != "" {
-		var err error
-		if s.profiles, err = listen("pprof", s.cfg.Pprof); err != nil {
-			return err
-		}
-	}
-	admin, err := s.cfg.listenAdmin()
+	admin, err := s.listenAside()
 	if err != nil {
-		closeAll(s.profiles)
+		closeAll(s.profiles, s.probed)
 		return err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -180,11 +176,39 @@ func (s *Server) serve(secrets *secrets) error {
 	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
 	s.serving.Go(s.watchSecrets)
+	s.serveAside()
+	return nil
+}
+
+// listenAside listens where neither clients nor servers are taken, as far as that is asked
+// for, and returns the listener for administration.
+func (s *Server) listenAside() (admin net.Listener, err error) {
+	if s.profiles, err = listenIfAsked("pprof", s.cfg.Pprof); err != nil {
+		return nil, err
+	}
+	if s.probed, err = listenIfAsked("health-listen", s.cfg.HealthListen); err != nil {
+		return nil, err
+	}
+	return s.cfg.listenAdmin()
+}
+
+func listenIfAsked(key, address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
+	return listen(key, address)
+}
+
+// serveAside serves profiles and probes.
+func (s *Server) serveAside() {
 	if s.profiles != nil {
 		s.pprof = s.newHTTP(profiles())
 		s.serving.Go(func() { s.report(s.pprof.Serve(s.profiles)) })
 	}
-	return nil
+	if s.probed != nil {
+		s.probes = s.newHTTP(s.probePages())
+		s.serving.Go(func() { s.report(s.probes.Serve(s.probed)) })
+	}
 }
 
 // newGRPC returns a server for gRPC with all calls, whose interceptors find out who
@@ -242,6 +266,14 @@ func (s *Server) PprofAddr() net.Addr {
 		return nil
 	}
 	return s.profiles.Addr()
+}
+
+// HealthAddr returns the address for probes, or nil.
+func (s *Server) HealthAddr() net.Addr {
+	if s.probed == nil {
+		return nil
+	}
+	return s.probed.Addr()
 }
 
 // Cluster returns the identity of the cluster, 16 hexadecimal digits.
@@ -322,6 +354,9 @@ func (s *Server) end() {
 	ending.Go(func() { _ = s.http.Shutdown(ctx) })
 	if s.pprof != nil {
 		ending.Go(func() { s.pprof.Close() })
+	}
+	if s.probes != nil {
+		ending.Go(func() { s.probes.Close() })
 	}
 	ending.Wait()
 }

@@ -54,6 +54,7 @@ var Settings = []Setting{
 	text("log-level", "debug, info, warn or error (default info)", func(c *Config) *string { return &c.LogLevel }),
 	text("log-format", "text or json (default text)", func(c *Config) *string { return &c.LogFormat }),
 	text("admin-socket", "path of the Unix socket for administration (default admin.sock in --data)", func(c *Config) *string { return &c.AdminSocket }),
+	text("health-listen", "address that serves /healthz, /readyz and /metrics without TLS and proof, and nothing else (default none)", func(c *Config) *string { return &c.HealthListen }),
 	text("pprof", "address on this machine that serves net/http/pprof (default none)", func(c *Config) *string { return &c.Pprof }),
 }
 

@@ -55,6 +55,7 @@ insecure = true
 state-limit = "64MiB"
 log-level = "warn"
 log-format = "json"
+health-listen = "0.0.0.0:7410"
 pprof = "127.0.0.1:6060"
 `))
 	if err != nil {
@@ -65,7 +66,7 @@ pprof = "127.0.0.1:6060"
 		Peers: "1=127.0.0.1:3,2=127.0.0.1:4", PeerListen: "127.0.0.1:5", PeerAdvertise: "127.0.0.1:4",
 		Preset: "wan", Heartbeat: 70 * time.Millisecond, Election: time.Second, ViewLease: 9 * time.Second,
 		TLSCert: "a", TLSKey: "b", TLSCA: "c", PeerCert: "e", PeerKey: "f", PeerCA: "g",
-		Insecure: true, StateLimit: 64 << 20, LogLevel: "warn", LogFormat: "json", Pprof: "127.0.0.1:6060",
+		Insecure: true, StateLimit: 64 << 20, LogLevel: "warn", LogFormat: "json", HealthListen: "0.0.0.0:7410", Pprof: "127.0.0.1:6060",
 	}
 	if diff := cmp.Diff(want, cfg, cmpopts.IgnoreFields(Config{}, "Limits"), cmpopts.IgnoreUnexported(Config{})); diff != "" {
 		t.Error(diff)
@@ -180,6 +181,7 @@ func TestWrongConfigurationsAreRefused(t *testing.T) {
 		{Config{Listen: ":7400", Insecure: true}, "advertise: :7400 is no address to connect to"},
 		{Config{PeerListen: "0.0.0.0:7500", Insecure: true}, "peer-advertise: 0.0.0.0:7500 is no address to connect to"},
 		{Config{Pprof: "10.0.0.1:6060"}, "pprof: 10.0.0.1:6060 is not on this machine"},
+		{Config{HealthListen: "7410"}, `health-listen: "7410" is not "host:port"`},
 		{Config{Pprof: "6060"}, `pprof: "6060" is not "host:port"`},
 		{Config{Preset: "moon"}, `preset: "moon" is none`},
 		{Config{Heartbeat: time.Millisecond}, "heartbeat: 1ms is out of range"},

@@ -64,6 +64,9 @@ func (c Config) checkAddresses() error {
 			return fmt.Errorf("%s: %w", a.key, err)
 		}
 	}
+	if err := checkAddress(c.HealthListen); c.HealthListen != "" && err != nil && !listensEverywhere(c.HealthListen) {
+		return fmt.Errorf("health-listen: %w", err)
+	}
 	if c.Pprof == "" {
 		return nil
 	}

@@ -91,8 +91,9 @@ func (o *Outbox) Note(now int64, commands []registry.Command) {
 }
 
 // Take returns the next frame, or nil if nothing is to be sent; and whether the stream
-// ends after it. It tells how long each request has waited for its first reply, in ns.
-func (o *Outbox) Take(now int64, names Names, timed func(op registry.Op, waited int64)) (frame *api.ServerFrame, last bool) {
+// ends after it. It tells the code of each first reply, and how long the request
+// has waited for it, in ns.
+func (o *Outbox) Take(now int64, names Names, timed func(op registry.Op, code registry.Code, waited int64)) (frame *api.ServerFrame, last bool) {
 	n := min(len(o.outcomes), o.limits.Frame)
 	refused := min(len(o.refusals), o.limits.Frame-n)
 	if n+refused > 0 {
@@ -116,12 +117,12 @@ func (o *Outbox) Take(now int64, names Names, timed func(op registry.Op, waited 
 }
 
 // answered ends the wait for first replies.
-func (o *Outbox) answered(now int64, outcomes []registry.Outcome, timed func(registry.Op, int64)) {
+func (o *Outbox) answered(now int64, outcomes []registry.Outcome, timed func(registry.Op, registry.Code, int64)) {
 	for i := range outcomes {
 		q := question{outcomes[i].Session, outcomes[i].Sequence}
 		if a, waits := o.asked[q]; waits {
 			delete(o.asked, q)
-			timed(a.op, now-a.at)
+			timed(a.op, outcomes[i].Result.Code, now-a.at)
 		}
 	}
 }

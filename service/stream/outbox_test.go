@@ -52,7 +52,7 @@ func TestOutboxEndsOnceAllIsAnswered(t *testing.T) {
 	}
 	o.Deliver([]registry.Outcome{{Sequence: 1}})
 	waited := int64(0)
-	if _, last := o.Take(9, names, func(_ registry.Op, d int64) { waited += d }); !last || waited != 4 {
+	if _, last := o.Take(9, names, func(_ registry.Op, _ registry.Code, d int64) { waited += d }); !last || waited != 4 {
 		t.Errorf("after the answer: last %v, waited %d ns", last, waited)
 	}
 }

@@ -13,7 +13,7 @@ func secret(n int) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, 1), uint64(n))
 }
 
-func untimed(registry.Op, int64) {}
+func untimed(registry.Op, registry.Code, int64) {}
 
 func opening(session []byte, sequence uint64) *api.Request {
 	return &api.Request{Session: session, Sequence: sequence, Op: &api.Request_Open{Open: &api.Open{TtlNs: 1e9}}}

@@ -29,6 +29,10 @@ type peer struct {
 	redial  chan struct{} // holds a token when it is worth trying again at once
 	refused atomic.Uint32 // the Code last told to the handler
 
+	// dropped counts the messages that did not fit into the queue, or came while no
+	// connection was up.
+	dropped atomic.Uint64
+
 	// heard counts the frames that arrived on all links with this peer.
 	heard atomic.Uint64
 
@@ -76,6 +80,7 @@ func (p *peer) offer(m *raftpb.Message) {
 	if taken {
 		signal(p.waits)
 	} else {
+		p.dropped.Add(1)
 		signal(p.lost)
 	}
 }

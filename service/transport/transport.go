@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -159,6 +160,25 @@ func (t *Transport) Connected() []uint64 {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// Standing is how a peer is reached.
+type Standing struct {
+	ID      uint64
+	Up      bool   // messages get through to it
+	Dropped uint64 // messages for it that were dropped
+}
+
+// Standings returns that of every peer, in ascending order.
+func (t *Transport) Standings() []Standing {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := make([]Standing, 0, len(t.peers))
+	for id, p := range t.peers {
+		all = append(all, Standing{id, p.up(), p.dropped.Load()})
+	}
+	slices.SortFunc(all, func(a, b Standing) int { return cmp.Compare(a.ID, b.ID) })
+	return all
 }
 
 // Close closes the listener and all connections, and waits until the last call
