@@ -104,7 +104,7 @@ internal/guard:        internal/boottime
 internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime lab/measure process service/api service/server service/version
 internal/demo:         . internal/local internal/boottime service/server service/version
-internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile internal/authority service/server service/audit service/backup web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
+internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile internal/authority service/server service/access service/audit service/backup service/version web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.

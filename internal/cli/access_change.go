@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// reform is a command that changes the rules.
+type reform struct {
+	*app
+	force, dryRun, revokeHolds bool
+}
+
+// register adds the flags of commands that may take rights away.
+func (r *reform) register(cmd *cobra.Command) {
+	r.registerForce(cmd)
+	cmd.Flags().BoolVar(&r.revokeHolds, "revoke-holds", false, "ask those to leave who hold what the new rules would not grant them")
+}
+
+func (r *reform) registerForce(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&r.force, "force", false, "change the rules even if nobody is left who may change them, except through an admin socket")
+	r.addJSON(cmd)
+}
+
+// edits are changes for some rules, and a line that says what they come to.
+type edits struct {
+	list []conclave.AccessEdit
+	done string
+}
+
+// reformed is what a change has come to.
+type reformed struct {
+	Done     string `json:"done"`
+	Revision uint64 `json:"revision"`
+	// Denied are the holds that the new rules would not grant. Revoked says how many of their
+	// holders were asked to leave.
+	Denied  uint64                `json:"denied"`
+	Holds   []conclave.DeniedHold `json:"denied_holds"`
+	Revoked int                   `json:"revoked"`
+}
+
+// reformAttempts bounds how often a change is made again because somebody else changed the rules.
+const reformAttempts = 5
+
+// change reads the rules, changes them, and says what that has come to.
+func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, error)) error {
+	return r.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+		done, err := r.make(ctx, client, of)
+		if err != nil {
+			return err
+		}
+		if r.dryRun {
+			r.say("dry run: nothing is changed")
+		}
+		return r.print(done, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, done.Done)
+			return err
+		})
+	})
+}
+
+// make changes the rules. If somebody else changes them meanwhile, it begins again.
+func (r *reform) make(ctx context.Context, client *conclave.Client, of func(conclave.Access) (edits, error)) (done reformed, err error) {
+	for attempt, again := 1, true; again; attempt++ {
+		done, err = r.once(ctx, client, of)
+		again = errors.Is(err, conclave.ErrConflict) && attempt < reformAttempts
+		if err != nil && !again {
+			again, err = levelToo(ctx, client, err)
+		}
+	}
+	return done, err
+}
+
+// once changes the rules if nobody else does meanwhile.
+func (r *reform) once(ctx context.Context, client *conclave.Client, of func(conclave.Access) (edits, error)) (reformed, error) {
+	rules, err := client.Access(ctx)
+	if err != nil {
+		return reformed{}, err
+	}
+	e, err := of(rules)
+	if err != nil {
+		return reformed{}, err
+	}
+	done := reformed{Done: e.done, Revision: rules.Revision, Holds: []conclave.DeniedHold{}}
+	if len(e.list) == 0 {
+		return done, nil
+	}
+	changed, err := client.ChangeAccess(ctx, conclave.AccessChange{Edits: e.list, Expected: rules.Revision, Force: r.force, DryRun: r.dryRun})
+	if err != nil {
+		return done, err
+	}
+	done.Revision, done.Denied = changed.Revision, changed.Denied
+	done.Holds = append(done.Holds, changed.Holds...)
+	return done, r.dealWith(ctx, client, &done)
+}
+
+// dealWith says which holds the new rules would not grant, and revokes them if that is asked
+// for.
+func (r *reform) dealWith(ctx context.Context, client *conclave.Client, done *reformed) error {
+	if done.Denied == 0 {
+		return nil
+	}
+	what := "their holders keep them; --revoke-holds asks them to leave"
+	if r.revokeHolds && !r.dryRun {
+		what = "their holders are asked to leave"
+	}
+	r.say("holds that these rules would not grant: %d (%s): %s", done.Denied, someOf(done), what)
+	if !r.revokeHolds || r.dryRun {
+		return nil
+	}
+	for _, h := range done.Holds {
+		revoke := client.Revoke
+		if h.Election {
+			revoke = client.RevokeElection
+		}
+		_, err := revoke(ctx, h.Name, "the rules of access do not allow it any more", conclave.OnlyFence(h.Fence))
+		switch {
+		case err == nil:
+			done.Revoked++
+		case !errors.Is(err, conclave.ErrNotFound): // released meanwhile
+			return fmt.Errorf("the rules are changed; %w", err)
+		}
+	}
+	return nil
+}
+
+// someOf names the first holds that the new rules would not grant.
+func someOf(done *reformed) string {
+	const named = 3
+	var some []string
+	for _, h := range done.Holds[:min(named, len(done.Holds))] {
+		kind, owner := "lock", "anonymous"
+		if h.Election {
+			kind = "election"
+		}
+		if h.Owner != "" {
+			owner = shown(h.Owner)
+		}
+		some = append(some, fmt.Sprintf("%s %s of %s", kind, shown(h.Name), owner))
+	}
+	if done.Denied > uint64(len(some)) {
+		some = append(some, "...")
+	}
+	return strings.Join(some, ", ")
+}
+
+// soon is how far away the rise of the level may be for a change to wait for it: a new
+// cluster comes to the newest level in its first seconds.
+const soon = 5 * time.Second
+
+// levelToo looks whether the level of the cluster is what keeps it from having rules. If so,
+// it returns why the level is not higher, or waits if it is about to rise.
+func levelToo(ctx context.Context, client *conclave.Client, err error) (again bool, why error) {
+	now, unknown := client.Upgrade(ctx)
+	switch {
+	case unknown != nil || now.Level >= version.Access:
+		return false, err
+	case len(now.Obstacles) > 0:
+		return false, fmt.Errorf("level %d: rules of access need level %d: %s", now.Level, version.Access, strings.Join(now.Obstacles, "; "))
+	case now.Target < version.Access:
+		return false, fmt.Errorf("level %d: rules of access need level %d: install a release that has it", now.Level, version.Access)
+	case now.Held || now.RisesIn > soon:
+		return false, fmt.Errorf("level %d: rules of access need level %d: raise it with conclave upgrade finish", now.Level, version.Access)
+	}
+	select {
+	case <-time.After(20 * time.Millisecond):
+		return true, nil
+	case <-ctx.Done():
+		return false, err
+	}
+}
+
+// warn says which rules of a role may match more than is meant.
+func (r *reform) warn(rules []access.Rule) {
+	for _, rule := range rules {
+		if text := rule.Warning(); text != "" {
+			r.say("warning: %s", text)
+		}
+	}
+}
+
+// rolesOf returns the roles that a binding has now.
+func rolesOf(rules conclave.Access, who string) []string {
+	for _, b := range rules.Bindings {
+		if b.Who == who {
+			return b.Roles
+		}
+	}
+	return nil
+}

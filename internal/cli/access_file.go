@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/access"
+)
+
+// ruleFile is a file of rules: the roles, bindings and quotas of a cluster.
+type ruleFile struct {
+	// Names are which names of a client's certificate count; the cluster's stay if there are
+	// none here.
+	Names []string    `toml:"names"`
+	Roles []roleEntry `toml:"role"`
+	Binds []struct {
+		Who   string   `toml:"who"`
+		Roles []string `toml:"roles"`
+	} `toml:"bind"`
+	Quotas []struct {
+		Who      string `toml:"who"`
+		Prefix   string `toml:"prefix"`
+		Sessions uint64 `toml:"sessions"`
+		Claims   uint64 `toml:"claims"`
+		Bytes    uint64 `toml:"bytes"`
+	} `toml:"quota"`
+}
+
+type roleEntry struct {
+	Name  string      `toml:"name"`
+	Rules []ruleEntry `toml:"rules"`
+}
+
+// ruleEntry is a rule: one of Allow and Deny, and at most one of Prefix and Name.
+type ruleEntry struct {
+	Allow  []string `toml:"allow"`
+	Deny   []string `toml:"deny"`
+	Class  string   `toml:"class"`
+	Prefix *string  `toml:"prefix"`
+	Name   *string  `toml:"name"`
+}
+
+// rule checks what an entry says.
+func (e *ruleEntry) rule() (r access.Rule, err error) {
+	r.Class = access.Any
+	verbs := e.Allow
+	switch {
+	case (len(e.Allow) == 0) == (len(e.Deny) == 0):
+		return r, errors.New("a rule has either allow or deny, with a list of verbs")
+	case e.Prefix != nil && e.Name != nil:
+		return r, errors.New("a rule has a prefix or a name, not both")
+	case len(e.Deny) > 0:
+		r.Deny, verbs = true, e.Deny
+	}
+	if r.Verbs, err = access.ParseVerbs(strings.Join(verbs, ",")); err != nil {
+		return r, err
+	}
+	if e.Class != "" {
+		if r.Class, err = access.ParseClass(e.Class); err != nil {
+			return r, err
+		}
+	}
+	switch {
+	case e.Prefix != nil:
+		r.Name = *e.Prefix
+	case e.Name != nil:
+		r.Exact, r.Name = true, *e.Name
+	}
+	return access.ParseRule(r.String())
+}
+
+// readRules reads a file of rules, or standard input for "-". It returns what the file says
+// as the cluster would show it, and all rules in it.
+func readRules(path string, stdin io.Reader) (wanted conclave.Access, all []access.Rule, err error) {
+	var content []byte
+	if path == "-" {
+		content, err = io.ReadAll(stdin)
+	} else {
+		content, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return wanted, nil, err
+	}
+	var file ruleFile
+	meta, err := toml.Decode(string(content), &file)
+	if err != nil {
+		return wanted, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if unknown := meta.Undecoded(); len(unknown) > 0 {
+		return wanted, nil, fmt.Errorf("%s: %q: unknown key; see conclave access apply --help", path, unknown[0].String())
+	}
+	wanted.Names = file.Names
+	for _, entry := range file.Roles {
+		role := conclave.Role{Name: entry.Name, Rules: []string{}}
+		for i := range entry.Rules {
+			rule, err := entry.Rules[i].rule()
+			if err != nil {
+				return wanted, nil, fmt.Errorf("%s: role %q: rule %d: %w", path, entry.Name, i+1, err)
+			}
+			role.Rules, all = append(role.Rules, rule.String()), append(all, rule)
+		}
+		wanted.Roles = append(wanted.Roles, role)
+	}
+	for _, b := range file.Binds {
+		slices.Sort(b.Roles)
+		wanted.Bindings = append(wanted.Bindings, conclave.Binding{Who: b.Who, Roles: b.Roles})
+	}
+	for _, q := range file.Quotas {
+		wanted.Quotas = append(wanted.Quotas, conclave.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: q.Sessions, Claims: q.Claims, Bytes: q.Bytes})
+	}
+	return wanted, all, twice(path, wanted)
+}
+
+// twice reports what is in a file twice, where one of both would be lost.
+func twice(path string, wanted conclave.Access) error {
+	seen := make(map[string]bool)
+	for _, key := range keysOf(wanted) {
+		if seen[key] {
+			return fmt.Errorf("%s: %s: given twice", path, key)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+func keysOf(rules conclave.Access) (keys []string) {
+	for _, r := range rules.Roles {
+		keys = append(keys, roleKey(r))
+	}
+	for _, b := range rules.Bindings {
+		keys = append(keys, bindingKey(b))
+	}
+	for _, q := range rules.Quotas {
+		keys = append(keys, quotaKeyOf(q))
+	}
+	return keys
+}
+
+func roleKey(r conclave.Role) string       { return fmt.Sprintf("role %q", r.Name) }
+func bindingKey(b conclave.Binding) string { return fmt.Sprintf("bind %q", b.Who) }
+func quotaKeyOf(q conclave.Quota) string   { return "quota of " + ofQuota(q) }
+
+// writeRules writes rules as a file that readRules reads.
+func writeRules(w io.Writer, rules conclave.Access) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# mode %s, revision %d\nnames = %s\n", rules.Mode, rules.Revision, tomlList(rules.Names))
+	for _, role := range rules.Roles {
+		fmt.Fprintf(&b, "\n[[role]]\nname = %s\nrules = [\n", tomlText(role.Name))
+		for _, text := range role.Rules {
+			rule, err := access.ParseRule(text)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "  {%s},\n", ruleText(rule))
+		}
+		b.WriteString("]\n")
+	}
+	for _, bind := range rules.Bindings {
+		fmt.Fprintf(&b, "\n[[bind]]\nwho = %s\nroles = %s\n", tomlText(bind.Who), tomlList(bind.Roles))
+	}
+	for _, q := range rules.Quotas {
+		b.WriteString("\n[[quota]]\n")
+		if q.Who != "" {
+			fmt.Fprintf(&b, "who = %s\n", tomlText(q.Who))
+		} else {
+			fmt.Fprintf(&b, "prefix = %s\n", tomlText(q.Prefix))
+		}
+		for _, amount := range amountsOf(q) {
+			fmt.Fprintf(&b, "%s = %d\n", amount.name, amount.n)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// ruleText returns the inside of the table of a rule.
+func ruleText(rule access.Rule) string {
+	key := "allow"
+	if rule.Deny {
+		key = "deny"
+	}
+	text := key + " = " + tomlList(strings.Split(rule.Verbs.String(), ","))
+	if rule.Class != access.Any {
+		text += ", class = " + tomlText(rule.Class.String())
+	}
+	switch {
+	case rule.Exact:
+		text += ", name = " + tomlText(rule.Name)
+	case rule.Name != "":
+		text += ", prefix = " + tomlText(rule.Name)
+	}
+	return text
+}
+
+// tomlText quotes a text without control characters.
+func tomlText(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}
+
+func tomlList(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = tomlText(text)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
