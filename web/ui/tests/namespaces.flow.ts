@@ -11,7 +11,7 @@ let cluster: Cluster;
 
 beforeAll(async () => {
   cluster = await Cluster.start();
-  await eventually("level 3", async () => ((await cluster.status(1)).level >= 3 ? true : undefined));
+  await eventually("level 3", async () => (((await cluster.status(1)).level ?? 0) >= 3 ? true : undefined));
 });
 afterAll(async () => cluster?.stop());
 
@@ -30,7 +30,7 @@ flow("a cluster that could have namespaces shows the tab, and how to make one", 
   await accessible(page);
 });
 
-flow("namespaces, the servers that guard, what is held, why, and a change that waits", origin, async (page) => {
+flow("namespaces, the servers that guard, what is held, why, a change that waits, and how the servers watch each other", origin, async (page) => {
   await cluster.post("guards", { prefix: "reports/", algorithm: "suzuki-kasami" });
   await cluster.post("guards", { prefix: "units/", algorithm: "k-ricart-agrawala", options: "k=3" });
   for (const [prefix, algorithm] of [["reports/", "suzuki-kasami"], ["units/", "k-ricart-agrawala"]] as const) await guarded(prefix, algorithm);
@@ -70,7 +70,30 @@ flow("namespaces, the servers that guard, what is held, why, and a change that w
     await page.goto(`${origin()}/#namespaces?name=reports/`);
     await spaces.getByRole("row", { name: /reports\/ the log \(agreement\)/ }).waitFor();
     await page.getByText("No lock is held here.").waitFor();
+
+    // The servers watch each other, and elect who coordinates. One that falls silent is suspected, and loses its seat.
+    await page.getByText(words.unwatched).waitFor();
+    await cluster.post("view/watch", { stack: "swim+bully", reason: "to see them work" });
+    await page.getByText(/watch each other with swim, and elect their coordinator with bully/).waitFor();
+    const watching = page.getByRole("group", { name: words.watch });
+    const epochs = page.getByRole("group", { name: words.epochs });
+    for (const id of [1, 2, 3]) await watching.getByRole("row", { name: new RegExp(`^${id} nobody `) }).waitFor();
+    await epochs.getByRole("row", { name: /the watch stack changed/ }).waitFor();
+    await epochs.getByRole("row", { name: /server 3 was elected/ }).waitFor();
+    await page.getByText(/, 3 servers, server 3 coordinates/).waitFor();
+    await page.emulateMedia({ colorScheme: "light" });
+    await epochs.scrollIntoViewIfNeeded();
+    await accessible(page);
+    await picture(page, "docs/dashboard/watch-light.png");
+    const silent = (await cluster.followers()).find((id) => id !== 1) ?? 0;
+    cluster.signal(silent, "SIGSTOP");
+    await epochs.getByRole("row", { name: `the seat of server ${silent} has ended` }).waitFor();
+    await watching.getByRole("row", { name: /^1 (nobody|server \d) (–|server \d) [1-9]/ }).waitFor();
+    cluster.signal(silent, "SIGCONT");
+    await epochs.getByRole("row", { name: `server ${silent} takes part` }).waitFor();
+    await page.getByText(/, 3 servers/).waitFor();
   } finally {
+    await cluster.restore();
     for (const command of commands) await ended(command, "SIGTERM");
   }
 });

@@ -134,6 +134,28 @@ export interface Seat {
   server: number;
   client_address: string;
   remaining?: string;
+  /** What the server says of itself, or why it says nothing. */
+  home?: { watch?: Watching; starts: ViewStart[] };
+  problem?: string;
+}
+
+/** What a server says of its failure detector and its election. */
+export interface Watching {
+  stack: string;
+  doubted?: number[];
+  elected?: number;
+  suspicions: number;
+  failures: number;
+  trusts: number;
+  elections: number;
+  messages: number;
+}
+
+/** The beginning of an epoch, as a server saw it. */
+export interface ViewStart {
+  epoch: number;
+  at: string;
+  why: string;
 }
 
 /** What guards the locks whose names start with a prefix, and what is to. */
@@ -150,6 +172,9 @@ export interface View {
   members: Seat[];
   others: Seat[];
   guards: Guard[];
+  /** A failure detector and an election, such as swim+bully. */
+  watch?: string;
+  watch_options?: string;
 }
 
 /** What one server said of itself. */
@@ -296,7 +321,7 @@ export const why = (of: Class, name: string, signal: AbortSignal): Promise<Why> 
 export const sessions = (after: string, limit: number, signal: AbortSignal): Promise<{ sessions: Session[]; more: boolean }> =>
   call(url("v1/sessions", { limit, after: after || undefined }), signal);
 
-export const view = (signal: AbortSignal): Promise<View> => call(url("v1/view"), signal);
+export const view = (signal: AbortSignal): Promise<View> => call(url("v1/view", { homes: "true" }), signal);
 
 /** heldUnder lists the first held locks whose names start with a prefix, by name. */
 export const heldUnder = (prefix: string, limit: number, signal: AbortSignal): Promise<{ locks: Resource[]; more: boolean }> =>

@@ -167,6 +167,18 @@ export const words = {
   guards: "Servers that guard",
   guardNote: "Each server that guards has a seat with a lease. When the members change, an epoch ends and all of these locks pause for a moment.",
   seatColumns: { server: "Server", part: "Part", state: "State", epoch: "Epoch", lease: "Lease left", clients: "Clients", names: "Names", lanes: "Lanes to the others" },
+  watch: "Failure detector and election",
+  watchedBy: (stack: string, options: string | undefined) => {
+    const [detector = "", election = ""] = stack.split("+");
+    return `These servers watch each other with ${detector}, and elect their coordinator with ${election}${options ? ` (${shown(options)})` : ""}. Doubts and results are proposals: a wrong one costs a pause, and no two clients ever hold a lock.`;
+  },
+  unwatched: "No failure detector and no election run between these servers. A server that fails is noticed when its lease ends. Try this in a terminal:",
+  watchCommands: ["conclave view set swim+bully", "conclave view elect"],
+  watchColumns: { server: "Server", doubts: "Doubts now", elected: "Elected in this epoch", suspicions: "Suspicions", failures: "Failures", trusts: "Trusts again", elections: "Results of elections", messages: "Messages" },
+  nobodyDoubted: "nobody",
+  serversOf: (ids: readonly number[]) => ids.map((id) => `server ${id}`).join(", "),
+  epochs: "Last epochs",
+  epochColumns: { epoch: "Epoch", began: "Began", why: "Why" },
   parts: { member: "member", other: "waits to be one" },
   states: { OUT: "out", RESUMING: "resuming", OPEN: "open" },
   resuming: (missing: number[]) => `resuming, waits for ${missing.map((id) => `server ${id}`).join(", ")}`,
