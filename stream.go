@@ -47,7 +47,7 @@ func (c *Client) open(o line.Output) *stream {
 			return // nobody wants to know, and it would hide what became of the servers
 		}
 		var secrecy *TLSError
-		c.mail.post(line.Input{Kind: line.Ended, Stream: st.id, Err: err, Permanent: errors.As(err, &secrecy) || errors.Is(err, ErrUnauthenticated)})
+		c.mail.post(line.Input{Kind: line.Ended, Stream: st.id, Err: err, Permanent: errors.As(err, &secrecy) || errors.Is(err, ErrUnauthenticated) || errors.Is(err, ErrDenied)})
 	})
 	return st
 }

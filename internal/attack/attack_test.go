@@ -48,6 +48,7 @@ var attacks = []attack{
 	{number: 13, what: "acquire outside a prefix, at its edge, below a deny, beside an exact name, in the other class", expected: "DENIED", apart: true, run: acquireWithoutRight},
 	{number: 14, what: "list, page, watch, observe, explain and try names without the verb read, and read who did what to them", expected: "absent", apart: true, run: readWithoutRight},
 	{number: 15, what: "go on waiting and acquiring after the right was withdrawn", expected: "nothing behind the entry is granted; holds stay", apart: true, run: withdrawARight},
+	{number: 16, what: "servers that other machines reach and that are started with --access open, in a cluster with rules", expected: "rules hold", apart: true, run: openAgainstRules},
 	{number: 17, what: "say on the client port what servers say of a caller", expected: "ignored", secure: true, run: vouchForOneself},
 	{number: 18, what: "gRPC on the peer port with a client's certificate", expected: "handshake refused", secure: true, run: callAsAServer},
 	{number: 19, what: "introduce oneself as a server, with a certificate for another host, of another server, or of a client", expected: "refused, and logged; raft never meets it", elsewhere: "service/transport TestWhoseCertificateIsThat"},

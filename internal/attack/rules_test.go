@@ -40,12 +40,10 @@ var page http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Req
 
 // withRules returns a cluster of its own with rules. Token bob has the role batch, carol
 // looks at all but "secret/", victor is a viewer, and dave has no role.
-func (w *world) withRules(servers int) *ruled {
+func (w *world) withRules(servers int, adjust ...func(*server.Config)) *ruled {
 	w.Helper()
 	g := &ground{log: new(journal)}
-	g.cluster = servertest.Start(w.T, servers, func(cfg *server.Config) {
-		cfg.Page = page
-	})
+	g.cluster = servertest.Start(w.T, servers, append(adjust, func(cfg *server.Config) { cfg.Page = page })...)
 	r := &ruled{world: &world{T: w.T, ground: g, prefix: w.prefix}, tokens: make(map[string]string)}
 	r.admin = api.NewConclaveClient(r.connect("unix:" + filepath.Join(g.cluster.Config(1).Data, "admin.sock")))
 	servertest.Eventually(w.T, "the cluster comes to the level of rules", func() bool {
@@ -217,6 +215,23 @@ func first(stream grpc.ServerStreamingClient[api.BackupChunk], err error) error 
 		_, err = stream.Recv()
 	}
 	return err
+}
+
+func openAgainstRules(w *world) {
+	r := w.withRules(3, servertest.Exposed, func(cfg *server.Config) { cfg.Access = "open" })
+	for id := 1; id <= r.cluster.Servers(); id++ {
+		r.cluster.Stop(id)
+		r.cluster.Restart(id)
+		anonymous := api.NewConclaveClient(r.with(id, ""))
+		_, err := anonymous.List(r.within(), &api.ListRequest{})
+		r.expectCode(fmt.Sprintf("a list of server %d", id), err, codes.Unauthenticated)
+		open := opening(time.Minute)
+		open.Session = newSecret()
+		_, err = anonymous.Do(r.within(), open)
+		r.expectCode(fmt.Sprintf("an anonymous session at server %d", id), err, codes.Unauthenticated)
+		_, err = api.NewConclaveClient(r.with(id, r.tokens["dave"])).Sessions(r.within(), &api.SessionsRequest{})
+		r.expectCode(fmt.Sprintf("the sessions at server %d without a role", id), err, codes.PermissionDenied)
+	}
 }
 
 func callWithoutProof(w *world) {

@@ -87,7 +87,7 @@ func (c *cutting) some() (err error) {
 		return err
 	}
 	c.cluster, err = local.Start(local.Config{
-		Binary: c.play.Binary, Dir: dir, Hosts: []string{host(1), host(2), host(3)}, Flags: []string{"--insecure"},
+		Binary: c.play.Binary, Dir: dir, Hosts: []string{host(1), host(2), host(3)}, Flags: []string{"--insecure", "--access", "open"},
 		Via: at,
 	})
 	if err != nil {

@@ -71,7 +71,7 @@ func (s *scene) open(ctx context.Context) error {
 		}
 	}
 	if s.cluster, err = local.Start(local.Config{
-		Binary: s.play.Binary, Dir: said, Hosts: places, Via: s.via, Flags: []string{"--insecure"},
+		Binary: s.play.Binary, Dir: said, Hosts: places, Via: s.via, Flags: []string{"--insecure", "--access", "open"},
 	}); err != nil {
 		return err
 	}

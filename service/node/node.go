@@ -62,7 +62,8 @@ type Node struct {
 	level    atomic.Uint32 // that of the cluster, as far as it is known
 	rules    atomic.Pointer[access.State]
 	recorded atomic.Pointer[recorded]
-	ready    atomic.Bool // what the disk has of the cluster is known
+	mode     atomic.Uint32 // an access.Mode
+	ready    atomic.Bool   // what the disk has of the cluster is known
 
 	stop     chan struct{}
 	stopOnce sync.Once
@@ -451,11 +452,15 @@ func (n *Node) noteLevel() {
 	n.level.Store(n.replica.Level())
 	n.rules.Store(n.replica.Registry().Rules())
 	n.noteTrail()
+	n.mode.Store(uint32(n.replica.Registry().Mode()))
 }
 
 // Rules returns the rules that are in force as far as this server has applied the log,
 // nil if there are none.
 func (n *Node) Rules() *access.State { return n.rules.Load() }
+
+// AccessMode says whether there are rules, as far as this server has applied the log.
+func (n *Node) AccessMode() access.Mode { return access.Mode(n.mode.Load()) }
 
 // close releases everything and tells whoever waits.
 func (n *Node) close() {

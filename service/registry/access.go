@@ -49,6 +49,22 @@ func (c *Command) ChangeSize() int {
 // Rules returns the rules in force, nil below the level that has them. They never change.
 func (h *head) Rules() *access.State { return h.rules }
 
+// infancy is how long a cluster counts as new after it was founded, in ns of replicated time.
+// Its level rises at once until then, also if somebody has opened a session already.
+const infancy = 2e9
+
+// Mode says whether there are rules, also below the level that has them: there a cluster that
+// was used allows everything, as before there could be rules.
+func (h *head) Mode() access.Mode {
+	switch {
+	case h.rules != nil:
+		return h.rules.Mode()
+	case h.Used() && h.now >= infancy:
+		return access.Open
+	}
+	return access.Unset
+}
+
 // closed reports whether what no rule allows is denied, and what principals have counted.
 func (r *Registry) closed() bool { return r.usage != nil }
 
@@ -162,10 +178,8 @@ func (r *Registry) relevelAccess() {
 	switch {
 	case !hasAccess(r.level):
 		r.rules, r.trail, r.usage = nil, nil, nil
-	case r.rules == nil && r.Used():
-		r.rules = access.New(access.Open)
 	case r.rules == nil:
-		r.rules = access.New(access.Unset)
+		r.rules = access.New(r.Mode())
 	}
 	r.hashRules()
 }

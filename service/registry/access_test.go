@@ -197,12 +197,10 @@ func TestNoRules(t *testing.T) {
 			t.Errorf("level %d: %+v", version.Live, got)
 		}
 	}
-	applyAll(low, openBy("a", "cert:a"), Command{Op: OpLevel, From: version.Live, To: version.Access})
+	low.Apply(1, &Batch{Time: infancy, Commands: []Command{openBy("a", "cert:a")}}, new(Effects))
+	applyAll(low, Command{Op: OpLevel, From: version.Live, To: version.Access})
 	if m := low.Rules().Mode(); m != access.Open {
 		t.Errorf("a cluster that was used is %v", m)
-	}
-	if m := atLevel(version.Access).Rules().Mode(); m != access.Unset {
-		t.Errorf("a new cluster is %v", m)
 	}
 	if got := answerTo(t, low, acquire("a", 2, "n")); got.Code != OK || low.usage != nil {
 		t.Errorf("%+v, counted %+v", got, low.usage)
@@ -233,6 +231,33 @@ func TestNoRules(t *testing.T) {
 		t.Errorf("level %d without rules", level)
 	}
 	throughSnapshot(t, low)
+}
+
+// TestModeFromBefore: a cluster that was used before there could be rules allows everything, at
+// the level of rules and below it. One that is new, or was not used, begins without.
+func TestModeFromBefore(t *testing.T) {
+	for _, c := range []struct {
+		used bool
+		time int64
+		want access.Mode
+	}{
+		{false, 0, access.Unset}, {false, 100 * infancy, access.Unset}, {true, infancy - 1, access.Unset}, {true, infancy, access.Open},
+	} {
+		r := atLevel(version.Live)
+		batch := Batch{Time: c.time}
+		if c.used {
+			batch.Commands = []Command{openBy("a", "")}
+		}
+		r.Apply(1, &batch, new(Effects))
+		below := r.Mode()
+		applyAll(r, Command{Op: OpLevel, From: version.Live, To: version.Access}, Command{Op: OpClose, Session: sessionNamed("a"), Sequence: 2})
+		at := r.Mode()
+		throughSnapshot(t, r)
+		applyAll(r, Command{Op: OpLevel, From: version.Access, To: version.Live})
+		if after := r.Mode(); below != c.want || at != c.want || after != c.want || r.Rules() != nil {
+			t.Errorf("used %v at %d ns: %v below the level of rules, %v at it, %v after it was lowered; want %v", c.used, c.time, below, at, after, c.want)
+		}
+	}
 }
 
 // TestRecords: an act has a record, a request has one, and no number of refusals displaces

@@ -54,20 +54,22 @@ func (s *Server) access(ctx context.Context, req *api.AccessRequest) (*api.Acces
 		if err != nil {
 			return nil, err
 		}
-		answer := describeRules(state.Rules(), who)
+		answer := describeRules(state.Rules(), state.Mode(), who)
 		return answer, answerTo(state, who, answer)
 	}, func(ctx context.Context, leader api.ConclaveClient) (*api.AccessResponse, error) {
 		return leader.Access(ctx, req)
 	})
 }
 
-func (s *Server) whoAmI(who caller) *api.AccessResponse { return describeRules(s.rules(), who) }
+func (s *Server) whoAmI(who caller) *api.AccessResponse {
+	return describeRules(s.rules(), s.node.AccessMode(), who)
+}
 
 // describeRules returns what every answer has.
-func describeRules(rules *access.State, who caller) *api.AccessResponse {
+func describeRules(rules *access.State, mode access.Mode, who caller) *api.AccessResponse {
 	return &api.AccessResponse{
 		Principal: who.Principal, Via: who.Via, Remote: who.Remote,
-		Roles: rules.Roles(who.Principal), Mode: rules.Mode().String(), Revision: rules.Revision(),
+		Roles: rules.Roles(who.Principal), Mode: mode.String(), Revision: rules.Revision(),
 	}
 }
 

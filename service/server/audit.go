@@ -112,7 +112,7 @@ func (s *Server) followAuditLog(ctx context.Context, req *api.AuditLogRequest, s
 			cursor = &at
 		}
 		if cursor != nil {
-			if err := s.permit(who, needs(access.Audit)); err != nil {
+			if err := s.permit(ctx, who, needs(access.Audit)); err != nil {
 				return err
 			}
 			if err := send(chosen(ctx, req, s.rules(), cursor.Next(time.Now().UnixNano(), trail, true))); err != nil {

@@ -66,6 +66,10 @@ type Config struct {
 	PeerCert, PeerKey, PeerCA string
 	// Insecure allows addresses beyond this machine without TLS.
 	Insecure bool
+	// Access is "closed" or "open" ["closed"]. It counts while the cluster has no rules of
+	// access, and Listen can be reached from other machines: open lets everybody do everything
+	// there, closed nobody anything.
+	Access string
 
 	// StateLimit is how large the replicated state may be, in bytes, about as a
 	// snapshot has them: 16 to 768 MiB [512 MiB]. As the leader this server refuses
@@ -115,6 +119,8 @@ const (
 	DefaultListen     = "127.0.0.1:7400"
 	DefaultPeerListen = "127.0.0.1:7500"
 
+	accessClosed, accessOpen = "closed", "open"
+
 	defaultHeartbeat = 50 * time.Millisecond
 	defaultPatience  = 10 * time.Second
 
@@ -129,6 +135,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.Listen, DefaultListen)
 	set(&c.Advertise, c.Listen)
 	set(&c.Preset, "lan")
+	set(&c.Access, accessClosed)
 	set(&c.StateLimit, defaultStateLimit)
 	set(&c.LogLevel, "info")
 	set(&c.LogFormat, "text")

@@ -42,16 +42,18 @@ func (s *Server) admit(who identity, authorization []string) (caller, error) {
 }
 
 // permit reports why a caller may not make a call that needs something.
-func (s *Server) permit(who caller, wanted need) error {
+func (s *Server) permit(ctx context.Context, who caller, wanted need) error {
 	switch {
 	case wanted.kind == unmapped:
 		return status.Error(codes.PermissionDenied, "this call has no verb: nobody may make it")
 	case wanted.kind == nothing:
 		return nil
 	}
+	mode := s.node.AccessMode() // before the rules, which are noted first
 	rules := s.rules()
 	switch {
 	case rules.Mode() != access.Closed:
+		return s.withoutRules(ctx, who, mode)
 	case who.Principal == "":
 		return status.Error(codes.Unauthenticated, "anonymous: prove who you are by a client certificate or a token")
 	case wanted.kind == onCluster:
@@ -98,7 +100,7 @@ func (s *Server) enter(ctx context.Context, method string, req any) (context.Con
 		return nil, err
 	}
 	wanted := needOf(path.Base(method), req)
-	if err := s.permit(who, wanted); err != nil {
+	if err := s.permit(ctx, who, wanted); err != nil {
 		s.metrics.answered(wanted, err)
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func (s *Server) guard(mux *router) http.Handler {
 		found, err := callerOf(r.Context())
 		who, err := s.admit(identity{found, err}, r.Header.Values("Authorization"))
 		if err == nil {
-			err = s.permit(who, wanted)
+			err = s.permit(r.Context(), who, wanted)
 		}
 		if err != nil {
 			s.metrics.answered(wanted, err)
@@ -172,7 +174,7 @@ func (s *Server) recheck(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.permit(who, wanted)
+	return s.permit(ctx, who, wanted)
 }
 
 // onlyReads are the verbs on the cluster that change nothing.

@@ -41,7 +41,7 @@ func (s *Server) endSession(ctx context.Context, req *api.EndSessionRequest) (*a
 	}
 	command.Origin.Request = requestOf(ctx, who)
 	if req.GetHome() { // no entry decides it
-		if err := s.permit(who, needs(access.EndSession)); err != nil {
+		if err := s.permit(ctx, who, needs(access.EndSession)); err != nil {
 			return nil, err
 		}
 		return s.endSessionHere(&command)

@@ -43,12 +43,12 @@ type metrics struct {
 
 func newMetrics(s *Server) *metrics {
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
-		requests: durations("conclave_request_seconds"),
-		calls:    durations("conclave_call_seconds"),
-		reloads:  counter("conclave_certificate_reloads_total"),
+		registry:  prometheus.NewRegistry(),
+		requests:  durations("conclave_request_seconds"),
+		calls:     durations("conclave_call_seconds"),
+		reloads:   counter("conclave_certificate_reloads_total"),
 		responses: counter("conclave_responses_total"), denials: counter("conclave_denied_total"), imposters: counter("conclave_auth_failures_total"),
-		byOp:     make(map[registry.Op]prometheus.Observer),
+		byOp: make(map[registry.Op]prometheus.Observer),
 	}
 	for _, result := range []string{"ok", "failed"} {
 		m.reloads.WithLabelValues(result) // from 0 on

@@ -43,7 +43,7 @@ func TestEveryCallHasANeed(t *testing.T) {
 			t.Errorf("%s needs %v", name, wanted)
 		}
 	}
-	if err := s.permit(caller{Principal: "cert:alice"}, needOf("Dance", nil)); err == nil {
+	if err := s.permit(t.Context(), caller{Principal: "cert:alice"}, needOf("Dance", nil)); err == nil {
 		t.Error("a call that is not in the table is permitted")
 	}
 }

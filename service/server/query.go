@@ -43,7 +43,7 @@ func (s *Server) statusFor(ctx context.Context) (*api.StatusResponse, error) {
 		return nil, err
 	}
 	answer, err := s.status(ctx)
-	if err == nil && s.permit(who, needs(access.Status)) != nil {
+	if err == nil && s.permit(ctx, who, needs(access.Status)) != nil {
 		answer = &api.StatusResponse{Cluster: answer.GetCluster(), Server: answer.GetServer(), Leader: answer.GetLeader(), Version: answer.GetVersion()}
 	}
 	return answer, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/conclave-io/conclave/internal/histogram"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/clocks"
 	"github.com/conclave-io/conclave/service/host"
 	"github.com/conclave-io/conclave/service/registry"
@@ -22,6 +23,7 @@ var readings = map[string]probe{
 	"conclave_term":                   one(func(v *snapshot) uint64 { return v.Term }),
 	"conclave_commit_index":           one(func(v *snapshot) uint64 { return v.Commit }),
 	"conclave_applied_index":          one(func(v *snapshot) uint64 { return v.node.Applied.Load() }),
+	"conclave_access_mode":            accessModes,
 	"conclave_peers_connected":        one(func(v *snapshot) int { return len(v.server.node.Connected()) }),
 	"conclave_requests_total":         one(func(v *snapshot) uint64 { return v.node.Requests.Load() }),
 	"conclave_replies_total":          one(func(v *snapshot) uint64 { return v.node.Replies.Load() }),
@@ -95,6 +97,17 @@ var timeReadings = map[string]timeProbe{
 	"conclave_commit_seconds":   times(func(v *snapshot) *histogram.Durations { return &v.times.Commits }),
 	"conclave_fsync_seconds":    times(func(v *snapshot) *histogram.Durations { return &v.times.Fsyncs }),
 	"conclave_snapshot_seconds": times(func(v *snapshot) *histogram.Durations { return &v.times.Snapshots }),
+}
+
+// accessModes has 1 for the mode that counts at a server.
+func accessModes(v *snapshot, emit func(float64, ...string)) {
+	for _, mode := range []access.Mode{access.Unset, access.Open, access.Closed} {
+		value := 0.0
+		if v.server.accessMode() == mode {
+			value = 1
+		}
+		emit(value, mode.String())
+	}
 }
 
 // one reads a metric without labels.

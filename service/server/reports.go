@@ -58,7 +58,7 @@ func (s *Server) sample(ctx context.Context) (*sampleJSON, error) {
 	defer cancel()
 	who, err := callerOf(ctx)
 	if err == nil {
-		err = s.permit(who, needs(access.Status))
+		err = s.permit(ctx, who, needs(access.Status))
 	}
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (s *Server) getCheck(r *http.Request) (any, error) {
 	if check.GetPrincipal() != "" {
 		who, err := callerOf(r.Context())
 		if err == nil {
-			err = s.permit(who, needs(access.AccessRead))
+			err = s.permit(r.Context(), who, needs(access.AccessRead))
 		}
 		if err != nil {
 			return nil, err

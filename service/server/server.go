@@ -55,6 +55,7 @@ type Server struct {
 	cancel context.CancelFunc
 	// serving are the listeners' goroutines, tasks those of calls.
 	serving, tasks sync.WaitGroup
+	unruled        atomic.Int64 // when a leader said last that there are no rules yet, in ns since 1970
 
 	stopOnce sync.Once
 	leaving  chan struct{} // closed when Stop begins
@@ -176,6 +177,9 @@ func (s *Server) serve(secrets *secrets) error {
 	s.serving.Go(func() { s.report(s.vouched.Serve(s.calls)) })
 	s.serving.Go(func() { s.report(s.http.Serve(s.splitter.http)) })
 	s.serving.Go(s.watchSecrets)
+	if s.exposed() {
+		s.serving.Go(s.remind)
+	}
 	s.serveAside()
 	return nil
 }

@@ -50,6 +50,7 @@ var Settings = []Setting{
 	text("peer-key", "file with the private key of --peer-cert", func(c *Config) *string { return &c.PeerKey }),
 	text("peer-ca", "file with the certificates that must vouch for the other servers", func(c *Config) *string { return &c.PeerCA }),
 	toggle("insecure", "allow addresses beyond this machine without TLS", func(c *Config) *bool { return &c.Insecure }),
+	text("access", "open lets everybody in while the cluster has no rules of access; closed only callers on this machine (default closed)", func(c *Config) *string { return &c.Access }),
 	quantity("state-limit", "how large the replicated state may be, 16MiB to 768MiB (default 512MiB); beyond it the leader takes no new locks and sessions", func(c *Config) *int { return &c.StateLimit }),
 	text("log-level", "debug, info, warn or error (default info)", func(c *Config) *string { return &c.LogLevel }),
 	text("log-format", "text or json (default text)", func(c *Config) *string { return &c.LogFormat }),

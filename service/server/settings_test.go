@@ -57,6 +57,7 @@ log-level = "warn"
 log-format = "json"
 health-listen = "0.0.0.0:7410"
 pprof = "127.0.0.1:6060"
+access = "open"
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ pprof = "127.0.0.1:6060"
 		Peers: "1=127.0.0.1:3,2=127.0.0.1:4", PeerListen: "127.0.0.1:5", PeerAdvertise: "127.0.0.1:4",
 		Preset: "wan", Heartbeat: 70 * time.Millisecond, Election: time.Second, ViewLease: 9 * time.Second,
 		TLSCert: "a", TLSKey: "b", TLSCA: "c", PeerCert: "e", PeerKey: "f", PeerCA: "g",
-		Insecure: true, StateLimit: 64 << 20, LogLevel: "warn", LogFormat: "json", HealthListen: "0.0.0.0:7410", Pprof: "127.0.0.1:6060",
+		Insecure: true, StateLimit: 64 << 20, LogLevel: "warn", LogFormat: "json", HealthListen: "0.0.0.0:7410", Pprof: "127.0.0.1:6060", Access: "open",
 	}
 	if diff := cmp.Diff(want, cfg, cmpopts.IgnoreFields(Config{}, "Limits"), cmpopts.IgnoreUnexported(Config{})); diff != "" {
 		t.Error(diff)
@@ -199,6 +200,7 @@ func TestWrongConfigurationsAreRefused(t *testing.T) {
 		{Config{StateLimit: 16<<20 - 1}, "state-limit: 16777215 bytes: must be between 16MiB and 768MiB"},
 		{Config{StateLimit: 1 << 30}, "state-limit: 1073741824 bytes: must be between 16MiB and 768MiB"},
 		{Config{LogLevel: "loud"}, `log-level: "loud" is none`},
+		{Config{Access: "half"}, `access: "half": must be closed or open`},
 		{Config{LogFormat: "xml"}, `log-format: "xml" is none`},
 	} {
 		err := test.cfg.WithDefaults().Validate()

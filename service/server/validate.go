@@ -16,7 +16,7 @@ import (
 // Validate reports the first thing that is wrong with a configuration that has
 // its defaults, in the terms of its keys.
 func (c Config) Validate() error {
-	checks := []func() error{c.checkIdentity, c.checkAddresses, c.checkTimes, c.checkTLS, c.checkExposure, c.checkSocket, c.checkStateLimit, c.checkLog}
+	checks := []func() error{c.checkIdentity, c.checkAddresses, c.checkTimes, c.checkTLS, c.checkExposure, c.checkAccess, c.checkSocket, c.checkStateLimit, c.checkLog}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -159,6 +159,13 @@ func (c Config) checkExposure() error {
 		return fmt.Errorf("listen: %s can be reached from other machines, and without TLS: give --tls-cert and --tls-key, or --insecure to do without", c.Listen)
 	case c.PeerCert == "" && !loopback(c.PeerListen):
 		return fmt.Errorf("peer-listen: %s can be reached from other machines, and without TLS: give --peer-cert, --peer-key and --peer-ca, or --insecure to do without", c.PeerListen)
+	}
+	return nil
+}
+
+func (c Config) checkAccess() error {
+	if c.Access != accessClosed && c.Access != accessOpen {
+		return fmt.Errorf("access: %q: must be closed or open", c.Access)
 	}
 	return nil
 }

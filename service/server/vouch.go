@@ -78,7 +78,7 @@ func (s *Server) enterVouched(ctx context.Context, method string, req any) (cont
 	}
 	who, _ := callerOf(ctx)
 	wanted := needOf(path.Base(method), req)
-	return context.WithValue(ctx, needKey{}, wanted), s.permit(who, wanted)
+	return context.WithValue(ctx, needKey{}, wanted), s.permit(ctx, who, wanted)
 }
 
 // passedOn reports whether a call came from another server. It goes no further.

@@ -94,6 +94,12 @@ func (c *Cluster) Config(id int) server.Config {
 	return cfg
 }
 
+// Exposed has the servers listen for clients where other machines reach them.
+func Exposed(cfg *server.Config) {
+	_, port, _ := net.SplitHostPort(cfg.Listen)
+	cfg.Advertise, cfg.Listen, cfg.Insecure = cfg.Listen, "0.0.0.0:"+port, true
+}
+
 // Join starts one more server, which joins the cluster by the addresses of all that
 // were there before, and returns its id. Each adjust may change its configuration.
 func (c *Cluster) Join(adjust ...func(*server.Config)) int {
@@ -142,6 +148,10 @@ func (c *Cluster) start(id int, client, other net.Listener) {
 	c.t.Helper()
 	cfg := c.Config(id)
 	cfg.Listener, cfg.PeerListener = client, other
+	if cfg.Listen != c.clients[id-1] { // the server opens it itself
+		client.Close()
+		cfg.Listener = nil
+	}
 	s, err := server.Start(cfg)
 	if err != nil {
 		c.t.Fatalf("server %d does not start: %v", id, err)

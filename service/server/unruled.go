@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/access"
+	"github.com/conclave-io/conclave/service/api"
+)
+
+const (
+	// remindEvery is how often a server that other machines can reach says that there are no
+	// rules of access, and lookEvery how often it looks.
+	remindEvery = time.Minute
+	lookEvery   = time.Second
+	// confirmedFor is how long a server believes the leader that there are no rules.
+	confirmedFor = time.Second
+)
+
+// noRulesYet is what callers from elsewhere are told while there are no rules.
+const noRulesYet = "this cluster has no rules of access yet, and answers callers on its own machines only: run conclave access init on the host of a server, or start the servers with --access open"
+
+// exposed reports whether other machines can reach the door for clients.
+func (s *Server) exposed() bool { return !loopback(s.Addr().String()) }
+
+// accessMode says whether there are rules, or whether everybody is let in without.
+func (s *Server) accessMode() access.Mode {
+	if mode := s.node.AccessMode(); mode != access.Unset || s.cfg.Access != accessOpen {
+		return mode
+	}
+	return access.Open
+}
+
+// withoutRules reports why a caller may not make a call in a cluster without rules. Whoever
+// comes from this machine may do everything, others nothing until somebody has made rules
+// or has opened the cluster.
+func (s *Server) withoutRules(ctx context.Context, who caller, mode access.Mode) error {
+	if mode != access.Unset || s.cfg.Access == accessOpen || who.Vouched || who.Via == "local" || !s.exposed() {
+		return nil
+	}
+	// This server may lag behind, and a caller that is refused does not come again: so the
+	// leader has to say it.
+	if time.Since(time.Unix(0, s.unruled.Load())) > confirmedFor {
+		ctx = context.WithValue(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), needKey{}, need{})
+		answer, err := s.access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
+		switch {
+		case err != nil:
+			return err
+		case answer.GetMode() != access.Unset.String():
+			return unavailable("this server does not know the rules of access yet; try again")
+		}
+		s.unruled.Store(time.Now().UnixNano())
+	}
+	return status.Error(codes.PermissionDenied, noRulesYet)
+}
+
+// remind says again and again that a server that other machines can reach has no rules.
+func (s *Server) remind() {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	said, last := access.Closed, time.Time{}
+	for {
+		mode := s.accessMode()
+		if s.Leader() != 0 && (mode != said || time.Since(last) >= remindEvery) {
+			said, last = mode, time.Now()
+			switch mode {
+			case access.Open:
+				s.log.Warn("everybody who reaches this server may do everything: the cluster has no rules of access; make some with conclave access init", "listen", s.Addr())
+			case access.Unset:
+				s.log.Warn("only callers on this machine are let in, through the admin socket: the cluster has no rules of access; make some with conclave access init, or start the servers with --access open", "listen", s.Addr())
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}

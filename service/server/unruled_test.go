@@ -1,0 +1,183 @@
+package server_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/service/server/servertest"
+	"github.com/conclave-io/conclave/service/version"
+)
+
+// callUnproven fails unless every kind of call of somebody without a proof has the code.
+func callUnproven(t *testing.T, c *servertest.Cluster, id int, want codes.Code, page int) {
+	t.Helper()
+	client := dial(t, c.Address(id), nil)
+	calls := map[string]func() error{
+		"ping":   func() error { _, err := client.Ping(within(t), &api.PingRequest{}); return err },
+		"status": func() error { _, err := client.Status(within(t), &api.StatusRequest{}); return err },
+		"list":   func() error { _, err := client.List(within(t), &api.ListRequest{Stale: true}); return err },
+		"whoami": func() error {
+			_, err := client.Access(within(t), &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
+			return err
+		},
+		"attach": func() error {
+			stream, err := client.Attach(within(t))
+			if err == nil {
+				_, err = stream.Recv()
+			}
+			return err
+		},
+	}
+	for what, call := range calls {
+		if err := call(); status.Code(err) != want || want == codes.PermissionDenied && !strings.Contains(err.Error(), "conclave access init") {
+			t.Errorf("%s at server %d: %v; want %v", what, id, err, want)
+		}
+	}
+	b := browse(t, c.Address(id))
+	for path, code := range map[string]int{"/v1/locks": page, "/metrics": page, "/healthz": 200} {
+		if got := b.do("GET", path, ""); got.status != code {
+			t.Errorf("%s at server %d: %d %s; want %d", path, id, got.status, got.text, code)
+		}
+	}
+}
+
+// TestClosedByDefault: until there are rules, a server that other machines can reach lets
+// nobody in but through its socket, and says so. With rules, proofs count.
+func TestClosedByDefault(t *testing.T) {
+	t.Parallel()
+	log := new(lines)
+	c := servertest.Start(t, 3, servertest.Exposed, func(cfg *server.Config) {
+		if cfg.ID == 2 {
+			cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+		}
+	})
+	for id := 1; id <= 3; id++ {
+		callUnproven(t, c, id, codes.PermissionDenied, 403)
+	}
+	if _, err := dialWith(t, c.Address(1), ""); !errors.Is(err, conclave.ErrDenied) {
+		t.Errorf("a program is let in: %v", err)
+	}
+	servertest.Eventually(t, "the server says that nobody is let in", func() bool { return strings.Contains(log.String(), "only callers on this machine are let in") })
+	for id := 1; id <= 3; id++ {
+		at := program(t, "unix:"+filepath.Join(c.Config(id).Data, "admin.sock"), "")
+		if who, err := at.WhoAmI(t.Context()); err != nil || !strings.HasPrefix(who.Principal, "local:") {
+			t.Errorf("through the socket of server %d: %+v, %v", id, who, err)
+		}
+	}
+	admin := program(t, "unix:"+filepath.Join(c.Config(2).Data, "admin.sock"), "")
+	servertest.Eventually(t, "the level of rules", func() bool {
+		u, err := admin.Upgrade(t.Context())
+		return err == nil && u.Level == version.Max
+	})
+	changeRules(t, admin, conclave.PutBinding(conclave.Binding{Who: "cert:alice", Roles: []string{"admin"}}), conclave.SetMode("closed"))
+	for id := 1; id <= 3; id++ {
+		servertest.Eventually(t, "the rules count", func() bool {
+			_, err := dial(t, c.Address(id), nil).Ping(within(t), &api.PingRequest{})
+			return status.Code(err) == codes.Unauthenticated
+		})
+		callUnproven(t, c, id, codes.Unauthenticated, 401)
+	}
+}
+
+// TestOpened: a server with --access open lets everybody in until there are rules, and says so.
+func TestOpened(t *testing.T) {
+	t.Parallel()
+	log := new(lines)
+	c := servertest.Start(t, 3, servertest.Exposed, func(cfg *server.Config) {
+		if cfg.ID != 3 {
+			cfg.Access = "open"
+		}
+		if cfg.ID == 2 {
+			cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+		}
+	})
+	callUnproven(t, c, 3, codes.PermissionDenied, 403)
+	for id := 1; id <= 2; id++ {
+		opened := program(t, c.Address(id), "")
+		if _, err := opened.Lock(t.Context(), "a"+c.Address(id)); err != nil {
+			t.Errorf("at server %d: %v", id, err)
+		}
+		if text := browse(t, c.Address(id)).do("GET", "/metrics", "").text; !strings.Contains(text, `conclave_access_mode{mode="open"} 1`) {
+			t.Errorf("the metrics of server %d do not say that it is open", id)
+		}
+	}
+	servertest.Eventually(t, "the server says that everybody is let in", func() bool {
+		return strings.Contains(log.String(), "everybody who reaches this server may do everything")
+	})
+}
+
+// TestFromBefore: a cluster that was used before there could be rules goes on letting
+// everybody in, below the level of rules, at it, and after every server has started again.
+func TestFromBefore(t *testing.T) {
+	t.Parallel()
+	var newest uint32 = version.Access - 1
+	c := servertest.Start(t, 3, servertest.Exposed, func(cfg *server.Config) {
+		cfg.Limits.Levels.Min, cfg.Limits.Levels.Max, cfg.Limits.LevelSoak = version.Min, newest, 1e6
+	})
+	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	held, err := admin.Lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lets := func(id int) func() bool {
+		return func() bool {
+			_, err := dial(t, c.Address(id), nil).List(within(t), &api.ListRequest{})
+			return err == nil
+		}
+	}
+	for id := 1; id <= 3; id++ {
+		servertest.Eventually(t, "a used cluster without rules lets everybody in", func() bool {
+			if other, err := admin.Lock(t.Context(), "b"); err != nil || other.Unlock(t.Context()) != nil {
+				t.Fatal(err) // each entry tells the servers how old the cluster is
+			}
+			return lets(id)()
+		})
+	}
+	newest = version.Access
+	for id := 1; id <= 3; id++ {
+		c.Stop(id)
+		c.Restart(id)
+		servertest.Eventually(t, "an upgraded server lets everybody in", lets(id))
+	}
+	servertest.Eventually(t, "the level is that of rules", func() bool {
+		u, err := admin.Upgrade(t.Context())
+		return err == nil && u.Level == version.Access
+	})
+	for id := 1; id <= 3; id++ {
+		if !lets(id)() {
+			t.Errorf("server %d locks out whoever was let in before", id)
+		}
+	}
+	if err := held.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// lines is a log that is read while it is written.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.String()
+}
