@@ -71,7 +71,8 @@ func (s *Server) answerChange(sent *api.AccessChange) (answering, error) {
 	}, nil
 }
 
-// listDenied puts into an answer what is held that some rules would not grant.
+// listDenied puts into an answer what is held that some rules would not grant, as far as the
+// caller may read it now.
 func listDenied(state node.State, rules *access.State, who caller, answer *api.AccessResponse) {
 	if rules.Mode() != access.Closed {
 		return
@@ -82,20 +83,20 @@ func listDenied(state node.State, rules *access.State, who caller, answer *api.A
 			page, more = state.List(class, "", after, pageSize, 0)
 			for i := range page {
 				after = page[i].Name
-				addDenied(&page[i], rules, who, answer)
+				addDenied(&page[i], rules, state.Rules(), who, answer)
 			}
 		}
 	}
 }
 
-func addDenied(res *registry.Resource, rules *access.State, who caller, answer *api.AccessResponse) {
+func addDenied(res *registry.Resource, rules, now *access.State, who caller, answer *api.AccessResponse) {
 	for i := range res.Holders {
 		h := &res.Holders[i]
 		if rules.Allows(h.Owner, access.Hold, access.Class(res.Class), res.Name) {
 			continue
 		}
 		answer.Denied++
-		if len(answer.DeniedHolds) < maxDenied && rules.Allows(who.Principal, access.Read, access.Class(res.Class), res.Name) {
+		if len(answer.DeniedHolds) < maxDenied && now.Allows(who.Principal, access.Read, access.Class(res.Class), res.Name) {
 			answer.DeniedHolds = append(answer.DeniedHolds, &api.DeniedHold{
 				Class: api.Class(res.Class), Name: res.Name, Fence: h.Fence, Owner: h.Owner, Session: h.Session[:],
 			})

@@ -105,6 +105,8 @@ var routes = map[string]need{
 	"POST /v1/leader":                needs(access.Members),
 	"GET /v1/access/whoami":          anyProven,
 	"GET /v1/audit":                  needs(access.Audit),
+	"GET /v1/access":                 needs(access.AccessRead),
+	"POST /v1/access":                {byName, access.Access}, // decided, and recorded, where the log is applied
 	"GET /v1/access/check":           anyProven, // of somebody else, access-read
 	"GET /healthz":                   anybody,
 	"GET /readyz":                    anybody,

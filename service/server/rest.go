@@ -82,6 +82,8 @@ func (s *Server) routeServers(mux *router) {
 	mux.HandleFunc("POST /v1/leader", s.timed("leader", s.postLeader))
 	mux.HandleFunc("GET /v1/access/whoami", s.timed("whoami", s.getWhoAmI))
 	mux.HandleFunc("GET /v1/audit", s.timed("audit", s.getAudit))
+	mux.HandleFunc("GET /v1/access", s.timed("access", s.getAccess))
+	mux.HandleFunc("POST /v1/access", s.timed("change_access", s.postAccess))
 	mux.HandleFunc("GET /v1/access/check", s.timed("check", s.getCheck))
 }
 

@@ -1,0 +1,215 @@
+package server
+
+import (
+	"encoding/hex"
+	"math"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+)
+
+// roleJSON, bindingJSON, tokenJSON and quotaJSON are what rules are made of.
+type roleJSON struct {
+	Name  string   `json:"name"`
+	Rules []string `json:"rules"`
+}
+
+type bindingJSON struct {
+	Who   string   `json:"who"`
+	Roles []string `json:"roles"`
+}
+
+type tokenJSON struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Creator string    `json:"creator,omitempty"`
+	Made    time.Time `json:"made,omitzero"`
+	// Expires is left out if the token does not expire.
+	Expires time.Time `json:"expires,omitzero"`
+	Note    string    `json:"note,omitempty"`
+	// Hash is the SHA-256 of the secret, in hexadecimal digits: only in what is sent here.
+	Hash string `json:"hash,omitempty"`
+}
+
+type quotaJSON struct {
+	Who      string    `json:"who,omitempty"`
+	Prefix   string    `json:"prefix,omitempty"`
+	Sessions bigNumber `json:"sessions,omitempty"`
+	Claims   bigNumber `json:"claims,omitempty"`
+	Bytes    bigNumber `json:"bytes,omitempty"`
+}
+
+func (q *quotaJSON) message() *api.Quota {
+	return &api.Quota{Who: q.Who, Prefix: q.Prefix, Sessions: uint64(q.Sessions), Claims: uint64(q.Claims), Bytes: uint64(q.Bytes)}
+}
+
+// getAccess serves GET /v1/access.
+func (s *Server) getAccess(r *http.Request) (any, error) {
+	if err := newParameters(r).check(); err != nil {
+		return nil, err
+	}
+	answer, err := s.access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Show{Show: &api.ShowAccess{}}})
+	if err != nil {
+		return nil, err
+	}
+	body := struct {
+		Mode     string        `json:"mode"`
+		Revision bigNumber     `json:"revision"`
+		Names    []string      `json:"names"`
+		Roles    []roleJSON    `json:"roles"`
+		Bindings []bindingJSON `json:"bindings"`
+		Tokens   []tokenJSON   `json:"tokens"`
+		Quotas   []quotaJSON   `json:"quotas"`
+	}{answer.GetMode(), bigNumber(answer.GetRevision()), answer.GetNames().GetNames(), []roleJSON{}, []bindingJSON{}, []tokenJSON{}, []quotaJSON{}}
+	for _, role := range answer.GetRoleList() {
+		body.Roles = append(body.Roles, roleJSON{role.GetName(), append([]string{}, role.GetRules()...)})
+	}
+	for _, b := range answer.GetBindings() {
+		body.Bindings = append(body.Bindings, bindingJSON{b.GetWho(), b.GetRoles()})
+	}
+	for _, t := range answer.GetTokens() {
+		token := tokenJSON{ID: t.GetId(), Name: t.GetName(), Creator: t.GetCreator(), Made: time.Unix(0, t.GetMadeNs()).UTC(), Note: t.GetNote()}
+		if t.GetExpiresNs() != 0 {
+			token.Expires = time.Unix(0, t.GetExpiresNs()).UTC()
+		}
+		body.Tokens = append(body.Tokens, token)
+	}
+	for _, q := range answer.GetQuotas() {
+		body.Quotas = append(body.Quotas, quotaJSON{q.GetWho(), q.GetPrefix(), bigNumber(q.GetSessions()), bigNumber(q.GetClaims()), bigNumber(q.GetBytes())})
+	}
+	return body, nil
+}
+
+// editJSON is one edit. One of its fields is given.
+type editJSON struct {
+	PutRole     *roleJSON    `json:"put_role"`
+	DropRole    *string      `json:"drop_role"`
+	PutBinding  *bindingJSON `json:"put_binding"`
+	DropBinding *string      `json:"drop_binding"`
+	PutToken    *tokenJSON   `json:"put_token"`
+	DropToken   *string      `json:"drop_token"`
+	PutQuota    *quotaJSON   `json:"put_quota"`
+	DropQuota   *quotaJSON   `json:"drop_quota"`
+	Mode        *string      `json:"mode"`
+	Names       []string     `json:"names"`
+}
+
+// messages returns an edit for each field that is given.
+func (e *editJSON) messages() (all []*api.AccessEdit, err error) {
+	if e.PutRole != nil {
+		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_PutRole{PutRole: &api.Role{Name: e.PutRole.Name, Rules: e.PutRole.Rules}}})
+	}
+	if e.DropRole != nil {
+		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_DropRole{DropRole: *e.DropRole}})
+	}
+	if e.PutBinding != nil {
+		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_PutBinding{PutBinding: &api.Binding{Who: e.PutBinding.Who, Roles: e.PutBinding.Roles}}})
+	}
+	if e.DropBinding != nil {
+		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_DropBinding{DropBinding: *e.DropBinding}})
+	}
+	if e.PutToken != nil {
+		token, err := e.PutToken.message()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_PutToken{PutToken: token}})
+	}
+	if e.DropToken != nil {
+		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_DropToken{DropToken: *e.DropToken}})
+	}
+	if e.PutQuota != nil {
+		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_PutQuota{PutQuota: e.PutQuota.message()}})
+	}
+	if e.DropQuota != nil {
+		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_DropQuota{DropQuota: e.DropQuota.message()}})
+	}
+	if e.Mode != nil {
+		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_Mode{Mode: *e.Mode}})
+	}
+	if e.Names != nil {
+		all = append(all, &api.AccessEdit{Edit: &api.AccessEdit_Names{Names: &api.CertificateNames{Names: e.Names}}})
+	}
+	return all, nil
+}
+
+func (t *tokenJSON) message() (*api.Token, error) {
+	hash, err := hex.DecodeString(t.Hash)
+	if err != nil {
+		return nil, malformed("hash: %.70q: must be the SHA-256 of the secret, in hexadecimal digits", t.Hash)
+	}
+	if latest := time.Unix(0, math.MaxInt64); t.Expires.After(latest) {
+		return nil, malformed("expires: %v: must be before %d", t.Expires, latest.Year())
+	}
+	token := &api.Token{Id: t.ID, Hash: hash, Name: t.Name, Note: t.Note}
+	if !t.Expires.IsZero() {
+		token.ExpiresNs = t.Expires.UnixNano()
+	}
+	return token, nil
+}
+
+// deniedHoldJSON is a hold that the rules would not grant now.
+type deniedHoldJSON struct {
+	Class   string    `json:"class"`
+	Name    string    `json:"name"`
+	Fence   bigNumber `json:"fence"`
+	Owner   string    `json:"owner,omitempty"`
+	Session sessionID `json:"session_id"`
+}
+
+// postAccess serves POST /v1/access.
+func (s *Server) postAccess(r *http.Request) (any, error) {
+	var body struct {
+		Expected bigNumber  `json:"expected"`
+		Force    bool       `json:"force"`
+		DryRun   bool       `json:"dry_run"`
+		Edits    []editJSON `json:"edits"`
+	}
+	if err := readJSON(r, &body); err != nil {
+		return nil, err
+	}
+	edits, err := editsOf(body.Edits)
+	if err != nil {
+		return nil, err
+	}
+	change := &api.AccessChange{Expected: uint64(body.Expected), Force: body.Force, DryRun: body.DryRun, Edits: edits}
+	answer, err := s.access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Change{Change: change}})
+	if status.Code(err) == codes.Aborted {
+		return nil, refused{&api.Reply{Code: api.Code_CODE_STALE, Message: reason(err)}}
+	}
+	if err != nil {
+		return nil, err
+	}
+	holds := []deniedHoldJSON{}
+	for _, h := range answer.GetDeniedHolds() {
+		class := "lock"
+		if h.GetClass() == api.Class_CLASS_ELECTION {
+			class = "election"
+		}
+		holds = append(holds, deniedHoldJSON{class, h.GetName(), bigNumber(h.GetFence()), h.GetOwner(), h.GetSession()})
+	}
+	return struct {
+		Revision bigNumber        `json:"revision"`
+		Denied   bigNumber        `json:"denied"`
+		Holds    []deniedHoldJSON `json:"denied_holds"`
+	}{bigNumber(answer.GetRevision()), bigNumber(answer.GetDenied()), holds}, nil
+}
+
+// editsOf translates edits.
+func editsOf(list []editJSON) (edits []*api.AccessEdit, err error) {
+	for i := range list {
+		all, err := list[i].messages()
+		switch {
+		case err != nil:
+			return nil, err
+		case len(all) != 1:
+			return nil, malformed("edits: number %d has %d fields that say what to do: must have one", i+1, len(all))
+		}
+		edits = append(edits, all...)
+	}
+	return edits, nil
+}
