@@ -1,8 +1,9 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Resource, Sample, Session } from "../src/dashboard/api";
 import { conclave } from "./hosts";
 
@@ -11,6 +12,8 @@ export class Cluster {
   #running = new Map<number, ChildProcess>();
   #dir = mkdtempSync(join(tmpdir(), "conclave-cluster-"));
   #ports: number[] = [];
+  /** The token that calls show, once the cluster has rules. */
+  token = "";
 
   static readonly size = 3;
 
@@ -79,7 +82,7 @@ export class Cluster {
   }
 
   async status(id: number): Promise<Sample> {
-    const response = await fetch(`${this.origin(id)}/v1/status`);
+    const response = await fetch(`${this.origin(id)}/v1/status`, { headers: this.#headers() });
     return (await response.json()) as Sample;
   }
 
@@ -104,15 +107,25 @@ export class Cluster {
     return Number((await this.#get<{ level: number }>("upgrade")).level);
   }
 
+  /** administer runs a command line through the admin socket of the first server, and returns what it prints. */
+  async administer(...args: string[]): Promise<string> {
+    const { stdout } = await promisify(execFile)(conclave, [...args, "--servers", `unix:${join(this.#dir, "1", "admin.sock")}`]);
+    return stdout.trim();
+  }
+
+  #headers(): Record<string, string> {
+    return this.token ? { Authorization: `Bearer ${this.token}` } : {};
+  }
+
   async #get<T>(path: string): Promise<T> {
     const [id] = this.#running.keys();
-    return (await (await fetch(`${this.origin(id ?? 1)}/v1/${path}`)).json()) as T;
+    return (await (await fetch(`${this.origin(id ?? 1)}/v1/${path}`, { headers: this.#headers() })).json()) as T;
   }
 
   /** post makes a call at a server that runs, and fails if it is refused. */
   async post(path: string, body: object): Promise<Record<string, string>> {
     const [id] = this.#running.keys();
-    const response = await fetch(`${this.origin(id ?? 1)}/v1/${path}`, { method: "POST", body: JSON.stringify(body) });
+    const response = await fetch(`${this.origin(id ?? 1)}/v1/${path}`, { method: "POST", body: JSON.stringify(body), headers: this.#headers() });
     const answer = (await response.json()) as Record<string, string>;
     if (!response.ok) throw new Error(`${path} ${JSON.stringify(body)}: ${response.status} ${answer.message}`);
     return answer;
