@@ -23,9 +23,12 @@ const answerLimit = 2 * time.Second
 // seconds, as do List, ListElections and Sessions.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var answer Status
-	err := c.ask(ctx, "status", func(_ context.Context, _ api.ConclaveClient, s *api.StatusResponse) error {
-		answer = statusOf(s)
-		return nil
+	err := c.ask(ctx, "status", func(ctx context.Context, server api.ConclaveClient, _ *api.StatusResponse) error {
+		s, err := server.Status(ctx, &api.StatusRequest{Certificates: true})
+		if err == nil {
+			answer = statusOf(s)
+		}
+		return err
 	})
 	return answer, err
 }

@@ -64,6 +64,9 @@ type Member struct {
 	// the answering server leads.
 	Behind uint64
 	Stage  Stage
+	// CertificateExpires is when the first of its certificates expires; zero without TLS,
+	// or if that is not known.
+	CertificateExpires time.Time
 }
 
 // Stage is how far a server has come, or gone.
@@ -229,10 +232,14 @@ func statusOf(r *api.StatusResponse) Status {
 func membersOf(all []*api.Member) []Member {
 	var members []Member
 	for _, m := range all {
+		var expires time.Time
+		if at := m.GetCertificateExpiresUnixNs(); at != 0 {
+			expires = time.Unix(0, at).UTC()
+		}
 		members = append(members, Member{
 			ID: m.GetId(), PeerAddress: m.GetPeerAddress(), ClientAddress: m.GetClientAddress(), Voter: m.GetVoter(),
 			Leader: m.GetLeader(), Connected: m.GetConnected(), MatchIndex: m.GetMatchIndex(),
-			Learner: m.GetLearner(), Behind: m.GetBehind(), Stage: stageOf(m.GetStage()),
+			Learner: m.GetLearner(), Behind: m.GetBehind(), Stage: stageOf(m.GetStage()), CertificateExpires: expires,
 		})
 	}
 	return members

@@ -58,6 +58,7 @@ var attacks = []attack{
 	{number: 26, what: "a page of another origin, a rebound Host, a form", expected: "403, 421", apart: true, run: pagesOfOthers},
 	{number: 27, what: "escapes, newlines, bad UTF-8 and 64 KiB in program, host, reason, name and header", expected: "refused; lists and logs stay one line each", run: foulTexts},
 	{number: 32, what: "10,000 administrative calls that are refused", expected: "the cluster still has the last real act on record", apart: true, run: floodTheRecord},
+	{number: 34, what: "wait until the certificates of servers expire while they run", expected: "links stay, grants go on; new handshakes refused, and said", apart: true, run: peersThatExpire},
 	{number: 35, what: "cut the log of a single server, or overwrite its end with zeros", expected: "refused, or whole; never a smaller fence beyond the last second", apart: true, run: lostEnd},
 	{number: 36, what: "an older release on newer data, a newer one on too old data, an old one joins, raise while one is down, an old one after raising", expected: "78, or a refusal that names the release; not raised", elsewhere: "internal/upgrade TestUpgrade"},
 	{number: 37, what: "--wait 1s against nothing, a held lock, servers that are stopped, a minority", expected: "125, 124, 125, 125", apart: true, run: waitWithoutAnswer},

@@ -106,6 +106,10 @@ var defences = []defence{
 		without("service/registry/trail.go", "if refused {\n\t\tt.refusals = t.refusals.with", "if refused && rec.Number == 0 {\n\t\tt.refusals = t.refusals.with"),
 	},
 	{
+		"certificates-of-servers-end", []int{34}, "a server takes a certificate of another one that has expired",
+		without("service/server/tls.go", "ClientCAs: authorities, ClientAuth: tls.RequireAndVerifyClientCert,\n\t}\n\tclient = ", "ClientCAs: authorities, ClientAuth: tls.RequireAnyClientCert,\n\t}\n\tclient = "),
+	},
+	{
 		"a-cut-log-is-damaged", []int{35}, "a server takes a log that was cut for one that ends with a save that was not finished",
 		without("service/store/scan.go", "case int64(len(s.b)) < wal.SegmentSizeBytes:", "case int64(len(s.b)) < 0:"),
 	},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,6 +94,8 @@ type memberView struct {
 	Behind        uint64 `json:"behind,string"`
 	// Stage is settled, reserved, joining or leaving.
 	Stage conclave.Stage `json:"stage"`
+	// CertificateExpires is when the first of its certificates does, if that is known.
+	CertificateExpires time.Time `json:"certificate_expires,omitzero"`
 }
 
 func statusJSON(s conclave.Status) statusView {
@@ -118,15 +121,32 @@ func statusTable(w io.Writer, s conclave.Status) error {
 	fmt.Fprintf(w, "answered by server %d (%s, up %v): log %d, applied %d, snapshot %d\n",
 		s.Server, shown(s.Version), s.Uptime.Round(time.Second), s.CommitIndex, s.AppliedIndex, s.SnapshotIndex)
 	fmt.Fprintf(w, "sessions %d, locks held %d, elections led %d, waiters %d, newest fence %d\n\n", s.Sessions, s.Locks, s.Elections, s.Waiters, s.Fence)
-	t := newTable(w, "SERVER", "ROLE", "CLIENTS AT", "PEERS AT", "CONNECTED", "ON DISK")
+	columns := []string{"SERVER", "ROLE", "CLIENTS AT", "PEERS AT", "CONNECTED", "ON DISK"}
+	certificates := slices.ContainsFunc(s.Members, func(m conclave.Member) bool { return !m.CertificateExpires.IsZero() })
+	if certificates {
+		columns = append(columns, "CERTIFICATE UNTIL")
+	}
+	t := newTable(w, columns...)
 	for _, m := range s.Members {
 		onDisk := "-" // only the leader knows
 		if m.MatchIndex > 0 {
 			onDisk = number(m.MatchIndex)
 		}
-		t.row(number(m.ID), role(m), shown(m.ClientAddress), shown(m.PeerAddress), yes(m.Connected || m.ID == s.Server), onDisk)
+		cells := []string{number(m.ID), role(m), shown(m.ClientAddress), shown(m.PeerAddress), yes(m.Connected || m.ID == s.Server), onDisk}
+		if certificates {
+			cells = append(cells, validUntil(m.CertificateExpires))
+		}
+		t.row(cells...)
 	}
 	return t.flush()
+}
+
+// validUntil is the day on which a certificate expires, or "-".
+func validUntil(expires time.Time) string {
+	if expires.IsZero() {
+		return "-"
+	}
+	return expires.UTC().Format(time.DateOnly)
 }
 
 func role(m conclave.Member) string {

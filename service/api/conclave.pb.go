@@ -2159,7 +2159,9 @@ func (*PingResponse) Descriptor() ([]byte, []int) {
 }
 
 type StatusRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ask the other servers when their certificates expire.
+	Certificates  bool `protobuf:"varint,1,opt,name=certificates,proto3" json:"certificates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2192,6 +2194,13 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
 	return file_service_api_conclave_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *StatusRequest) GetCertificates() bool {
+	if x != nil {
+		return x.Certificates
+	}
+	return false
 }
 
 type StatusResponse struct {
@@ -2230,9 +2239,12 @@ type StatusResponse struct {
 	// What this server does about locks that algorithms guard.
 	Home *Home `protobuf:"bytes,23,opt,name=home,proto3" json:"home,omitempty"`
 	// The clocks of other servers, as this one estimates them, by id.
-	Clocks        []*Clock `protobuf:"bytes,24,rep,name=clocks,proto3" json:"clocks,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Clocks []*Clock `protobuf:"bytes,24,rep,name=clocks,proto3" json:"clocks,omitempty"`
+	// When the first of this server's certificates expires, in nanoseconds since 1970; 0
+	// without TLS.
+	CertificateExpiresUnixNs int64 `protobuf:"varint,25,opt,name=certificate_expires_unix_ns,json=certificateExpiresUnixNs,proto3" json:"certificate_expires_unix_ns,omitempty"`
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
@@ -2431,6 +2443,13 @@ func (x *StatusResponse) GetClocks() []*Clock {
 		return x.Clocks
 	}
 	return nil
+}
+
+func (x *StatusResponse) GetCertificateExpiresUnixNs() int64 {
+	if x != nil {
+		return x.CertificateExpiresUnixNs
+	}
+	return 0
 }
 
 // Clock is that of another server beside the one of the server that answers.
@@ -3223,11 +3242,14 @@ type Member struct {
 	Stage  Stage  `protobuf:"varint,10,opt,name=stage,proto3,enum=conclave.v1.Stage" json:"stage,omitempty"`
 	// The levels that it reads and the release that it runs, as it said when it was
 	// last met; 0 and empty if it was not met.
-	LevelMin      uint32 `protobuf:"varint,11,opt,name=level_min,json=levelMin,proto3" json:"level_min,omitempty"`
-	LevelMax      uint32 `protobuf:"varint,12,opt,name=level_max,json=levelMax,proto3" json:"level_max,omitempty"`
-	Build         string `protobuf:"bytes,13,opt,name=build,proto3" json:"build,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	LevelMin uint32 `protobuf:"varint,11,opt,name=level_min,json=levelMin,proto3" json:"level_min,omitempty"`
+	LevelMax uint32 `protobuf:"varint,12,opt,name=level_max,json=levelMax,proto3" json:"level_max,omitempty"`
+	Build    string `protobuf:"bytes,13,opt,name=build,proto3" json:"build,omitempty"`
+	// When the first of its certificates expires, in nanoseconds since 1970; 0 without TLS,
+	// or if that is not known, or was not asked for.
+	CertificateExpiresUnixNs int64 `protobuf:"varint,14,opt,name=certificate_expires_unix_ns,json=certificateExpiresUnixNs,proto3" json:"certificate_expires_unix_ns,omitempty"`
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
 }
 
 func (x *Member) Reset() {
@@ -3349,6 +3371,13 @@ func (x *Member) GetBuild() string {
 		return x.Build
 	}
 	return ""
+}
+
+func (x *Member) GetCertificateExpiresUnixNs() int64 {
+	if x != nil {
+		return x.CertificateExpiresUnixNs
+	}
+	return 0
 }
 
 type ListRequest struct {
@@ -7970,8 +7999,9 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\fholder_count\x18\x05 \x01(\rR\vholderCount\x12'\n" +
 	"\x05keeps\x18\x06 \x03(\v2\x11.conclave.v1.KeptR\x05keeps\"\r\n" +
 	"\vPingRequest\"\x0e\n" +
-	"\fPingResponse\"\x0f\n" +
-	"\rStatusRequest\"\x94\x06\n" +
+	"\fPingResponse\"3\n" +
+	"\rStatusRequest\x12\"\n" +
+	"\fcertificates\x18\x01 \x01(\bR\fcertificates\"\xd3\x06\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\x04R\x06server\x12\x16\n" +
@@ -7998,7 +8028,8 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x14leader_since_unix_ns\x18\x15 \x01(\x03R\x11leaderSinceUnixNs\x12.\n" +
 	"\afigures\x18\x16 \x01(\v2\x14.conclave.v1.FiguresR\afigures\x12%\n" +
 	"\x04home\x18\x17 \x01(\v2\x11.conclave.v1.HomeR\x04home\x12*\n" +
-	"\x06clocks\x18\x18 \x03(\v2\x12.conclave.v1.ClockR\x06clocks\"\xc1\x01\n" +
+	"\x06clocks\x18\x18 \x03(\v2\x12.conclave.v1.ClockR\x06clocks\x12=\n" +
+	"\x1bcertificate_expires_unix_ns\x18\x19 \x01(\x03R\x18certificateExpiresUnixNs\"\xc1\x01\n" +
 	"\x05Clock\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\x04R\x06server\x12\x1b\n" +
 	"\toffset_ns\x18\x02 \x01(\x03R\boffsetNs\x12\x19\n" +
@@ -8071,7 +8102,7 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\aLatency\x12\x1c\n" +
 	"\n" +
 	"at_most_us\x18\x01 \x01(\x04R\batMostUs\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xfb\x02\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\xba\x03\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12!\n" +
 	"\fpeer_address\x18\x02 \x01(\tR\vpeerAddress\x12%\n" +
@@ -8087,7 +8118,8 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	" \x01(\x0e2\x12.conclave.v1.StageR\x05stage\x12\x1b\n" +
 	"\tlevel_min\x18\v \x01(\rR\blevelMin\x12\x1b\n" +
 	"\tlevel_max\x18\f \x01(\rR\blevelMax\x12\x14\n" +
-	"\x05build\x18\r \x01(\tR\x05build\"\xd5\x01\n" +
+	"\x05build\x18\r \x01(\tR\x05build\x12=\n" +
+	"\x1bcertificate_expires_unix_ns\x18\x0e \x01(\x03R\x18certificateExpiresUnixNs\"\xd5\x01\n" +
 	"\vListRequest\x12(\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x14\n" +

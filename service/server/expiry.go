@@ -1,8 +1,12 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
+	"fmt"
 	"time"
+
+	"github.com/conclave-io/conclave/service/api"
 )
 
 // expiry is when a certificate of this server expires. Its use is towards clients or towards
@@ -24,4 +28,90 @@ func (s *secrets) expiries() (list []expiry) {
 		}
 	}
 	return list
+}
+
+// soonest returns when the first certificate expires, in ns since 1970; 0 if there is none.
+func (s *secrets) soonest() int64 {
+	first := int64(0)
+	for _, e := range s.expiries() {
+		if at := e.when.UnixNano(); first == 0 || at < first {
+			first = at
+		}
+	}
+	return first
+}
+
+// askExpiries has the other servers say when their certificates expire.
+func (s *Server) askExpiries(ctx context.Context, answer *api.StatusResponse) {
+	var asked []*report
+	for _, m := range answer.GetMembers() {
+		if m.GetId() != s.cfg.ID {
+			asked = append(asked, s.ask(m.GetId()))
+		}
+	}
+	s.awaitSome(ctx, asked)
+	for _, m := range answer.GetMembers() {
+		m.CertificateExpiresUnixNs = s.reports.expiry(m.GetId())
+		if m.GetId() == s.cfg.ID {
+			m.CertificateExpiresUnixNs = answer.GetCertificateExpiresUnixNs()
+		}
+	}
+}
+
+// expiry returns when the first certificate of a server expires, as it said last.
+func (r *reports) expiry(id uint64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.of[id]; known != nil {
+		return known.status.GetCertificateExpiresUnixNs()
+	}
+	return 0
+}
+
+// warnAhead is how long before the expiry of a certificate the log warns of it. On the last
+// day and afterwards it does so every hour.
+var warnAhead = []time.Duration{30 * day, 14 * day, 7 * day, 3 * day, day, 0}
+
+const day = 24 * time.Hour
+
+// warnings are what the log has said of the certificates, by use.
+type warnings map[string]warning
+
+type warning struct {
+	of    time.Time // the expiry that was warned of
+	stage int       // how many of warnAhead had begun
+	at    time.Time
+}
+
+// due returns what is to be said at a time of a certificate, or "".
+func (w warnings) due(e expiry, now time.Time) string {
+	left, stage := e.when.Sub(now), 0
+	for _, ahead := range warnAhead {
+		if left <= ahead {
+			stage++
+		}
+	}
+	last := w[e.use]
+	hour := left <= day && now.Sub(last.at) >= time.Hour
+	if said := last.of.Equal(e.when) && stage <= last.stage && !hour; stage == 0 || said {
+		return ""
+	}
+	w[e.use] = warning{e.when, stage, now}
+	text := fmt.Sprintf("the certificate for %s expires in %v", e.use, left.Round(time.Minute))
+	switch {
+	case left <= 0:
+		text = fmt.Sprintf("the certificate for %s has expired", e.use)
+	case left > 2*day:
+		text = fmt.Sprintf("the certificate for %s expires in %d days", e.use, int(left/day))
+	}
+	return text
+}
+
+// warnOfExpiry says in the log which certificates expire soon.
+func (s *Server) warnOfExpiry(w warnings, now time.Time) {
+	for _, e := range s.secrets.expiries() {
+		if text := w.due(e, now); text != "" {
+			s.log.Warn(text+"; replace the files, and the server reads them by itself", "expires", e.when.UTC().Format(time.RFC3339))
+		}
+	}
 }

@@ -29,11 +29,15 @@ const (
 )
 
 // Status describes this server.
-func (s service) Status(ctx context.Context, _ *api.StatusRequest) (*api.StatusResponse, error) {
+func (s service) Status(ctx context.Context, req *api.StatusRequest) (*api.StatusResponse, error) {
 	defer s.metrics.call("status", time.Now())
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
-	return s.statusFor(ctx)
+	answer, err := s.statusFor(ctx)
+	if err == nil && req.GetCertificates() {
+		s.askExpiries(ctx, answer)
+	}
+	return answer, err
 }
 
 // statusFor is status for a caller. Without the verb it gets only what clients need.
@@ -54,6 +58,7 @@ func (s *Server) status(ctx context.Context) (*api.StatusResponse, error) {
 		Cluster: s.identity, Server: s.cfg.ID, Version: s.cfg.Version,
 		UptimeNs: time.Since(s.started).Nanoseconds(), LeaderSinceUnixNs: s.node.Metrics().LeaderSince.Load(), Figures: s.figures(),
 		Home: homeOf(s.node.Live()), Clocks: clocksOf(s.node.Clocks()),
+		CertificateExpiresUnixNs: s.secrets.soonest(),
 	}
 	err := s.node.View(ctx, func(r *replica.Replica) { s.describe(r, answer) })
 	if errors.Is(err, node.ErrNotLeader) {

@@ -187,3 +187,34 @@ func TestAnotherAuthority(t *testing.T) {
 	client = dial(t, c.Address(other), after.Client("program"))
 	once(t, client, newSession(), open(time.Minute), api.Code_CODE_OK)
 }
+
+// TestStatusTellsOfCertificates: one server tells when the certificates of all expire.
+func TestStatusTellsOfCertificates(t *testing.T) {
+	t.Parallel()
+	authority := servertest.NewAuthority(t)
+	first := time.Now().Add(20 * time.Minute).Truncate(time.Second)
+	c := servertest.Start(t, 3, authority.Secure, func(cfg *server.Config) {
+		if cfg.ID == 3 {
+			cfg.PeerCert, cfg.PeerKey = authority.IssueUntil("third", first)
+		}
+	})
+	client := dial(t, c.Address(1), authority.Client("program"))
+	servertest.Eventually(t, "server 1 tells of all certificates", func() bool {
+		s, err := client.Status(within(t), &api.StatusRequest{Certificates: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := 0
+		for _, m := range s.GetMembers() {
+			expires := time.Unix(0, m.GetCertificateExpiresUnixNs())
+			switch {
+			case m.GetCertificateExpiresUnixNs() == 0:
+			case (m.GetId() == 3) != expires.Equal(first):
+				t.Fatalf("the certificate of server %d expires at %v", m.GetId(), expires)
+			default:
+				known++
+			}
+		}
+		return known == 3
+	})
+}

@@ -160,11 +160,13 @@ func (s *Server) Reload() error {
 	return nil
 }
 
-// watchSecrets reads the TLS files again when they change.
+// watchSecrets reads the TLS files again when they change, and warns when certificates
+// expire soon.
 func (s *Server) watchSecrets() {
 	ticker := time.NewTicker(s.cfg.LookEvery)
 	defer ticker.Stop()
-	for {
+	for said := make(warnings); ; {
+		s.warnOfExpiry(said, time.Now())
 		select {
 		case <-ticker.C:
 			if s.secrets.changed() {
