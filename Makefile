@@ -211,7 +211,7 @@ golden: go-version ## write the golden files of LEVEL (1) that are missing; with
 		-args -golden-level=$(LEVEL) -golden-force=$(if $(FORCE),true,false)
 
 .PHONY: latency
-latency: go-version ## measure the latency of an acquire as README describes it
+latency: go-version ## measure the latency of an acquire as docs/performance.md describes it
 	$(GO) run ./cmd/conclave bench --cluster 3 --workload uncontended --clients 1 --json
 
 # Measurements beside other services are a module of their own, with much that

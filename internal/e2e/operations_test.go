@@ -16,16 +16,16 @@ import (
 	"github.com/conclave-io/conclave/internal/selftest"
 )
 
-// TestClusterInTheReadme runs the commands by which the README makes a cluster of three
-// machines with certificates, as they stand there. Only the machines are others: three
-// addresses of this one.
-func TestClusterInTheReadme(t *testing.T) {
+// TestClusterOnThreeMachines runs the commands by which docs/operations.md makes a cluster
+// with certificates, as they stand there. Only the machines are others: three addresses of
+// this one.
+func TestClusterOnThreeMachines(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := selftest.Blocks(string(readme), "sh")
+	blocks := selftest.Blocks(string(page), "sh")
 	find := func(begin string) string {
 		t.Helper()
 		for _, block := range blocks {
@@ -33,7 +33,7 @@ func TestClusterInTheReadme(t *testing.T) {
 				return block
 			}
 		}
-		t.Fatalf("the README has no commands that begin with %q", begin)
+		t.Fatalf("docs/operations.md has no commands that begin with %q", begin)
 		return ""
 	}
 	dir := t.TempDir()
