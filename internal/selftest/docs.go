@@ -198,7 +198,7 @@ func Routes(markdown string) []string {
 	return slices.Compact(routes)
 }
 
-// Served returns the patterns with a method that a package hands to a mux.
+// Served returns the patterns with a method that a package hands to a mux, or to several.
 func Served(p *Package) []string {
 	var patterns []string
 	for _, f := range p.sources() {
@@ -213,5 +213,5 @@ func Served(p *Package) []string {
 		}
 	}
 	slices.Sort(patterns)
-	return patterns
+	return slices.Compact(patterns)
 }
