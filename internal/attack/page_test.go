@@ -49,6 +49,9 @@ func listed() []byte {
 				falls = append(falls, d.without)
 			}
 		}
+		if a.number == manyDefences {
+			falls = []string{"several defences are missing at once"}
+		}
 		what := a.what
 		if a.elsewhere != "" {
 			what += " (`" + a.elsewhere + "`)"
