@@ -106,6 +106,18 @@ var defences = []defence{
 		without("service/registry/validate.go", "if unicode.IsControl(char) {\n\t\t\treturn fmt.Sprintf(\"%s: %s: has", "if unicode.IsControl(char) && char == utf8.MaxRune {\n\t\t\treturn fmt.Sprintf(\"%s: %s: has"),
 	},
 	{
+		"what-cannot-be-recorded-is-refused", []int{31}, "a server that has to write its audit log, and cannot, takes everything",
+		without("service/server/auditor.go", "r.Restrict(why)", "r.Restrict(why[:0])"),
+	},
+	{
+		"who-cannot-record-does-not-lead", []int{31}, "a leader that has to write its audit log, and cannot, goes on leading",
+		without("service/server/auditor.go", "if handsOver {\n\t\t\t\t\tr.Resign()", "if handsOver && why == \"\" {\n\t\t\t\t\tr.Resign()"),
+	},
+	{
+		"lines-are-chained", []int{31}, "conclave audit-log --verify takes any line that has a hash",
+		without("service/audit/verify.go", "hash != rec.Hash {", "hash != rec.Hash && l.Hash == \"\" {"),
+	},
+	{
 		"refusals-have-a-ring-of-their-own", []int{32}, "refusals are in one ring with the acts",
 		without("service/registry/trail.go", "if refused {\n\t\tt.refusals = t.refusals.with", "if refused && rec.Number == 0 {\n\t\tt.refusals = t.refusals.with"),
 	},

@@ -29,7 +29,8 @@ flag's name in capitals with _ for -, or under the flag's name in a TOML file
 (--config, CONCLAVE_CONFIG). A flag counts before the environment, and that
 before the file. Without any it is a cluster of one, for this machine alone.
 
-Otherwise SIGHUP has it read its TLS files and the log level again. It also reads
+Otherwise SIGHUP has it read its TLS files and the log level again, and open its audit
+log again, which may have been moved. It also reads
 the TLS files again when they change. Other settings need a restart.
 
 Exit status:
@@ -160,7 +161,11 @@ func (a *app) serve(cfg server.Config, settings func() (server.Config, error)) (
 		return err
 	}
 	cfg = s.Config()
-	fmt.Fprintf(a.stdout, "server %d of cluster %s takes clients at %s and servers at %s, data in %s\n",
+	greet := a.stdout
+	if cfg.AuditLog == server.StandardOutput {
+		greet = a.stderr
+	}
+	fmt.Fprintf(greet, "server %d of cluster %s takes clients at %s and servers at %s, data in %s\n",
 		cfg.ID, s.Cluster(), s.Addr(), s.PeerAddr(), cfg.Data)
 	stopping := supervise(s, cfg.Log)
 	err = attendUntil(ctx, s, hangups, func() { reload(s, &given, settings, level) })
@@ -197,6 +202,7 @@ func attendUntil(ctx context.Context, s *server.Server, hangups <-chan os.Signal
 func reload(s *server.Server, given *server.Config, settings func() (server.Config, error), level *slog.LevelVar) {
 	log := s.Config().Log
 	_ = s.Reload() // it logs what it did
+	s.Reopen()
 	now, err := settings()
 	if err != nil {
 		log.Error("the settings were read again and refused; those before stay in use", "err", err)

@@ -118,6 +118,10 @@ const unmeasured = "until the clock of another server was measured"
 // security is about proofs, rules and certificates.
 var security = []Metric{
 	{Name: "conclave_access_mode", Type: Gauge, Labels: []string{"mode"}, Unit: One, Panel: "Security/Access", Help: "1 for what counts at this server: closed if the cluster has rules of access, open if everybody may do everything, unset if only callers on this machine may."},
+	{Name: "conclave_audit_records_total", Type: Counter, Unit: Count, Panel: "Security/Acts on record", Help: "Acts of administration that the cluster has put on record, and refused ones, as far as this server has applied the log. Repeated refusals count once."},
+	{Name: "conclave_audit_lines_total", Type: Counter, Unit: Count, Panel: "Security/Lines of the audit log", Help: "Lines that this server has written to its audit log."},
+	{Name: "conclave_audit_write_errors_total", Type: Counter, Unit: Count, Panel: "Security/Errors of the audit log", Help: "Failed attempts of this server to write its audit log."},
+	{Name: "conclave_audit_last_timestamp_seconds", Type: Gauge, Unit: Timestamp, Panel: "Security/Newest line of the audit log", Help: "When this server wrote the newest line of its audit log, in seconds since 1970; 0 if it has written none."},
 	{Name: "conclave_certificate_reloads_total", Type: Counter, Labels: []string{"result"}, Unit: Count, Panel: "Security/Reloads of certificates", Help: "How often the TLS files were read again, by result. After failed, the certificates before stay in use."},
 	{Name: "conclave_certificate_expiry_timestamp_seconds", Type: Gauge, Labels: []string{"use"}, Unit: Timestamp, Panel: "Security/Time until certificates expire", Expr: `conclave_certificate_expiry_timestamp_seconds{job="$job"} - time()`, Help: "When the certificate expires that this server shows to clients, or to its peers, the other servers.", Absent: "without TLS"},
 	{Name: "conclave_auth_failures_total", Type: Counter, Labels: []string{"source"}, Unit: Count, Panel: "Security/Failed proofs", Help: "Calls whose certificate or token proved nobody.", Absent: "until there was one"},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -83,19 +84,12 @@ func (f *file) write(now int64, trail registry.Trail, current bool) {
 
 func (f *file) restart(t *rapid.T) {
 	f.journal = NewJournal(f.server)
-	last := make(map[string]Line)
-	for text := range bytes.Lines(f.text) {
-		l, err := ParseLine(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		last[l.Chain] = l
+	torn := append(slices.Clone(f.text), `{"v":1,"chain":"acts","num`...)
+	last, whole, err := Tail(bytes.NewReader(torn))
+	if err != nil || whole != int64(len(f.text)) {
+		t.Fatalf("%d of %d bytes are whole, %v", whole, len(f.text), err)
 	}
-	for _, l := range last {
-		if err := f.journal.Resume(l); err != nil {
-			t.Fatal(err)
-		}
-	}
+	f.journal.Resume(last)
 }
 
 func verified(text []byte, ring ...Line) *Verifier {
@@ -127,7 +121,7 @@ func TestJournal(t *testing.T) {
 		r := &ring{all: make(map[string][]*registry.Record)}
 		trails := []registry.Trail{{}}
 		f := &file{server: 1, journal: NewJournal(1)}
-		f.journal.Note(registry.Record{Kind: "begin"})
+		f.journal.Resume(nil)
 		now := int64(0)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			now += rapid.SampledFrom([]int64{1, 1, 1, againAfter}).Draw(t, "passed")
@@ -190,6 +184,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 			trails = append(trails, r.trail)
 		}
 		f := &file{server: 2, journal: NewJournal(2)}
+		f.journal.Resume(nil)
 		f.write(1, r.trail, true)
 		before := len(f.text)
 		f.restart(t)
@@ -229,7 +224,7 @@ func TestVerify(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &ring{all: make(map[string][]*registry.Record)}
 		f := &file{server: 1, journal: NewJournal(1)}
-		f.journal.Note(registry.Record{Kind: "begin"})
+		f.journal.Resume(nil)
 		for range 4 {
 			r.put(Acts, act(t, 1))
 			f.write(1, r.trail, true)
@@ -347,4 +342,35 @@ func TestParseLine(t *testing.T) {
 	if v := verified([]byte(good)); len(v.Problems) > 0 {
 		t.Error(v.Problems)
 	}
+}
+
+// TestHealth: a log that fails, or hangs, is one that cannot be written until a write
+// succeeds, and a leader hands over once, and again after a while.
+func TestHealth(t *testing.T) {
+	var h Health
+	second := int64(time.Second)
+	step := func(now int64, leads bool, why string, hands bool) {
+		t.Helper()
+		if got := h.Failing(now * second); got != why {
+			t.Errorf("after %d s it fails because %q; want %q", now, got, why)
+		}
+		if got := h.HandsOver(now*second, leads); got != hands {
+			t.Errorf("after %d s it hands over: %v", now, got)
+		}
+	}
+	step(1, true, "", false)
+	h.Begin(1 * second)
+	step(2, true, "", false)
+	step(3, false, "a write does not end", false)
+	step(4, true, "a write does not end", true)
+	step(5, true, "a write does not end", false)
+	h.End("full")
+	step(6, true, "full", false)
+	step(64, true, "full", true)
+	h.Begin(65 * second)
+	step(65, true, "full", false)
+	h.End("")
+	step(66, true, "", false)
+	h.End("full")
+	step(67, true, "full", true)
 }

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/conclave-io/conclave/service/registry"
@@ -49,26 +50,25 @@ func NewJournal(server uint64) *Journal {
 	return &Journal{server: server, tally: make(map[Refusal]*tallied)}
 }
 
-// Resume continues behind a line of a log that the server has written before. It is given
-// the last of each chain.
-func (j *Journal) Resume(l Line) error {
-	rec, _, err := l.record()
-	if err != nil {
-		return err
-	}
-	switch l.Chain {
-	case Acts:
-		j.cursor.acts = marked(&rec, 0)
-	case Refusals:
-		j.cursor.refusals = marked(&rec, 0)
-	case Own:
-		if l.Server == j.server {
+// Resume continues behind the lines that Tail has found at the end of the log. Those of
+// another server are passed over.
+func (j *Journal) Resume(last []Line) {
+	for i := range last {
+		l := &last[i]
+		rec, _, err := l.record()
+		switch {
+		case err != nil || l.Server != j.server:
+		case l.Chain == Acts:
+			j.cursor.acts = marked(&rec, 0)
+		case l.Chain == Refusals:
+			j.cursor.refusals = marked(&rec, 0)
+		case l.Chain == Own:
 			j.own = marked(&rec, 0)
 		}
-	default:
-		return fmt.Errorf("chain: %.64q: must be %s, %s or %s", l.Chain, Acts, Refusals, Own)
 	}
-	return nil
+	if j.own.number == 0 {
+		j.waiting = slices.Insert(j.waiting, 0, registry.Record{Kind: KindFile, Reason: "the file begins here", Count: 1})
+	}
 }
 
 // Note puts something on record that only this server has.
@@ -130,6 +130,9 @@ func (j *Journal) Next(now int64, trail registry.Trail, current bool) (lines []L
 		j.waiting, j.lost = append(j.waiting, lost), 0
 	}
 	for i := range j.waiting {
+		if j.waiting[i].Time == 0 {
+			j.waiting[i].Time = now
+		}
 		lines = append(lines, j.line(&j.waiting[i]))
 	}
 	j.waiting = nil

@@ -28,6 +28,9 @@ const (
 // the chain.
 const KindGap = "gap"
 
+// KindFile is the kind of a line about the file that it is in.
+const KindFile = "audit-file"
+
 // Line is a record as a line of JSON.
 type Line struct {
 	V     int    `json:"v"`

@@ -177,22 +177,24 @@ type Replica struct {
 	applied uint64
 
 	// What follows is this server's as the leader, and empty otherwise.
-	ready    bool  // it has applied an entry of its own term
-	base     int64 // the replicated time when this server's clock showed origin
-	origin   int64
-	pending  *lanes
-	verdicts []registry.Command
-	entry    []registry.Command // the next, if it was drawn and could not be proposed
-	inflight int
-	sent     []int64                              // when the entries in flight were proposed
-	proposed int                                  // bytes of the entries in flight
-	routes   map[routeKey]route                   // who awaits the answer
-	homes    map[registry.SessionID]lease.Streams // who renewed the session last
-	leases   *lease.Table
-	ousted   *lease.Revocations
-	looked   int   // ticks since elections were last looked at
-	seats    seats // of live names; some of it of every server
-	rounds   rounds
+	ready bool // it has applied an entry of its own term
+	// restricted is why nothing is taken that Restrict has ruled out, or empty.
+	restricted string
+	base       int64 // the replicated time when this server's clock showed origin
+	origin     int64
+	pending    *lanes
+	verdicts   []registry.Command
+	entry      []registry.Command // the next, if it was drawn and could not be proposed
+	inflight   int
+	sent       []int64                              // when the entries in flight were proposed
+	proposed   int                                  // bytes of the entries in flight
+	routes     map[routeKey]route                   // who awaits the answer
+	homes      map[registry.SessionID]lease.Streams // who renewed the session last
+	leases     *lease.Table
+	ousted     *lease.Revocations
+	looked     int   // ticks since elections were last looked at
+	seats      seats // of live names; some of it of every server
+	rounds     rounds
 
 	met      map[uint64]registry.Member // what each server said of itself when last met
 	levels   map[uint64]Levels          // and which levels it reads

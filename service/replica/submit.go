@@ -33,6 +33,9 @@ func (r *Replica) submit(conn uint64, c *registry.Command) {
 	case !awaited && r.exceeds(c):
 		r.refuse(conn, at, registry.StateLimit, fmt.Sprintf("state limit: %s reached: release locks, close sessions, or raise --state-limit", size(r.cfg.StateLimit)))
 		return
+	case !awaited && r.restricted != "" && r.adds(c):
+		r.refuse(conn, at, registry.Exhausted, r.restricted)
+		return
 	case !awaited && r.ready && !r.reg.Admits(c, &refusal):
 		// Applying it would refuse it too: this only keeps it out of the log.
 		r.refuse(conn, at, refusal.Code, refusal.Message)
@@ -134,6 +137,24 @@ func (r *Replica) exceeds(c *registry.Command) bool {
 		return !r.reg.Carried(c.Session, c.Sequence)
 	case registry.OpUpdate:
 		return len(c.Value) > r.reg.ValueSize(c.Session, c.Hold)
+	}
+	return false
+}
+
+// Restrict has this server, as the leader, refuse administration, new sessions and
+// acquisitions, and say why; an empty reason ends that.
+func (r *Replica) Restrict(why string) { r.restricted = why }
+
+// adds reports whether a request is an act of administration, or makes a session or a claim.
+func (r *Replica) adds(c *registry.Command) bool {
+	switch c.Op {
+	case registry.OpOpen:
+		_, open := r.reg.Session(c.Session)
+		return !open
+	case registry.OpAcquire:
+		return !r.reg.Carried(c.Session, c.Sequence)
+	case registry.OpRevoke, registry.OpEnd, registry.OpGuard, registry.OpAccess, registry.OpNote:
+		return true
 	}
 	return false
 }

@@ -62,14 +62,16 @@ func (s service) Attach(frames attachStream) error {
 // connection is closed, or cut is, if others come over the same connection.
 func (s *Server) outboxFor(ctx context.Context, who caller) (out *outbox, cut chan struct{}) {
 	cut = make(chan struct{})
-	return newOutbox(who, func() {
+	out = newOutbox(who, func() {
 		s.log.Warn("a client does not take its replies and is cut off", "remote", who.Remote)
 		if who.Vouched {
 			close(cut)
 		} else {
 			go hangUp(ctx)
 		}
-	}), cut
+	})
+	out.denied = func(r registry.Result) { s.audit.answered(who, "Attach", api.Code(r.Code), r.Message) }
+	return out, cut
 }
 
 // submitter takes the requests of a stream.

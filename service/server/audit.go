@@ -167,3 +167,9 @@ func (s *Server) getAudit(r *http.Request) (any, error) {
 		Records []audit.Line `json:"records"`
 	}{lines}, err
 }
+
+// recorded returns how many records there were, as far as this server has applied the log.
+func (s *Server) recorded() uint64 {
+	trail, _ := s.node.Trail()
+	return trail.Numbered
+}

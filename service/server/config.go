@@ -86,6 +86,13 @@ type Config struct {
 	// HealthListen is an address that serves /healthz, /readyz and /metrics in the clear, and
 	// nothing else, for probes that have no certificate [none].
 	HealthListen string
+	// AuditLog is a file that gets all acts of administration that are on record, a line of
+	// JSON each, and what this server refuses; "-" is standard output [none].
+	AuditLog string
+	// AuditRequired has a server that cannot write its audit log hand leadership over, and
+	// refuse administration, new sessions and acquisitions. It never refuses renewals,
+	// releases, cancels and closes.
+	AuditRequired bool
 	// Pprof is an address on this machine that serves net/http/pprof [none].
 	Pprof string
 

@@ -36,6 +36,9 @@ func (s service) Do(ctx context.Context, req *api.Request) (*api.Reply, error) {
 	if reply.GetCode() == api.Code_CODE_DENIED {
 		s.metrics.denied(verbOfRequest(req))
 	}
+	if who, err := callerOf(ctx); err == nil {
+		s.audit.answered(who, "Do", reply.GetCode(), reply.GetMessage())
+	}
 	return reply, nil
 }
 

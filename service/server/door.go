@@ -70,6 +70,15 @@ func denied(rules *access.State, who caller, verb access.Verb, class access.Clas
 	return nil
 }
 
+// mayAct is permit for a call that is about to be made: an act that could not be written to
+// the audit log is refused too.
+func (s *Server) mayAct(ctx context.Context, who caller, wanted need) error {
+	if err := s.permit(ctx, who, wanted); err != nil {
+		return err
+	}
+	return s.audited(wanted)
+}
+
 // admitCall and admitStream are admit and permit for every method of gRPC.
 func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
 	ctx, err := s.enter(ctx, info.FullMethod, req)
@@ -96,12 +105,13 @@ func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.Strea
 func (s *Server) enter(ctx context.Context, method string, req any) (context.Context, error) {
 	found, err := callerOf(ctx)
 	who, err := s.admit(identity{found, err}, metadata.ValueFromIncomingContext(ctx, "authorization"))
-	if err != nil {
-		return nil, err
-	}
 	wanted := needOf(path.Base(method), req)
-	if err := s.permit(ctx, who, wanted); err != nil {
+	if err == nil {
+		err = s.mayAct(ctx, who, wanted)
+	}
+	if err != nil {
 		s.metrics.answered(wanted, err)
+		s.audit.refused(who, path.Base(method), err)
 		return nil, err
 	}
 	return withCaller(context.WithValue(ctx, needKey{}, wanted), who), nil
@@ -126,10 +136,11 @@ func (s *Server) guard(mux *router) http.Handler {
 		found, err := callerOf(r.Context())
 		who, err := s.admit(identity{found, err}, r.Header.Values("Authorization"))
 		if err == nil {
-			err = s.permit(r.Context(), who, wanted)
+			err = s.mayAct(r.Context(), who, wanted)
 		}
 		if err != nil {
 			s.metrics.answered(wanted, err)
+			s.audit.refused(who, mux.pattern(r), err)
 			// What is left of the body is read until then.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.cfg.patience))
 			writeError(w, err)

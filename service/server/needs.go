@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/conclave-io/conclave/service/access"
@@ -107,7 +108,7 @@ var routes = map[string]need{
 	"GET /v1/audit":                  needs(access.Audit),
 	"GET /v1/access":                 needs(access.AccessRead),
 	"POST /v1/access":                {byName, access.Access}, // decided, and recorded, where the log is applied
-	"GET /v1/access/check":           anyProven, // of somebody else, access-read
+	"GET /v1/access/check":           anyProven,               // of somebody else, access-read
 	"GET /healthz":                   anybody,
 	"GET /readyz":                    anybody,
 	"GET /metrics":                   needs(access.Status),
@@ -147,6 +148,12 @@ func (r *router) HandleFunc(pattern string, serve func(http.ResponseWriter, *htt
 func (r *router) Handle(pattern string, handler http.Handler) {
 	r.patterns = append(r.patterns, pattern)
 	r.ServeMux.Handle(pattern, handler)
+}
+
+// pattern returns the pattern that a call over HTTP matches, or its method.
+func (r *router) pattern(req *http.Request) string {
+	_, pattern := r.Handler(req)
+	return cmp.Or(pattern, req.Method)
 }
 
 // needOf returns what a call over HTTP needs.

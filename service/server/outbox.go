@@ -19,6 +19,8 @@ type outbox struct {
 	home bool
 	// overflow is called once, if the client does not take its replies.
 	overflow func()
+	// denied, if not nil, is told of requests that the rules did not allow.
+	denied func(registry.Result)
 	// wake has a value if there may be news for the writer.
 	wake chan struct{}
 	// room has a value if the reader may go on.
@@ -39,6 +41,11 @@ func newOutbox(who caller, overflow func()) *outbox {
 
 // Deliver implements node.Client.
 func (o *outbox) Deliver(replies []node.Reply) {
+	for i := range replies {
+		if code := replies[i].Result.Code; code == registry.Denied && o.denied != nil {
+			o.denied(replies[i].Result)
+		}
+	}
 	o.update(func() { o.box.Deliver(replies) })
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/conclave-io/conclave/internal/near"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
 )
 
 // partingTime is how long Stop waits for calls to end before it ends them.
@@ -40,6 +41,7 @@ type Server struct {
 	reports  reports
 	relayed  atomic.Int64 // streams passed on to the leader
 	splitter *splitter
+	audit    *auditor
 	grpc     *grpc.Server
 	// calls are the connections of other servers that call this one, and vouched
 	// serves them.
@@ -168,6 +170,10 @@ func (s *Server) serve(secrets *secrets) error {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.metrics = newMetrics(s)
 	s.callees = newCallees(s.node)
+	s.startAudit()
+	if admin != nil {
+		admin = noted{admin, s}
+	}
 	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.patience, s.log)
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
 	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
@@ -333,10 +339,16 @@ func (s *Server) stopping() bool {
 func (s *Server) finish() {
 	<-s.node.Done()
 	s.err = s.node.Err()
+	stop := registry.Record{Kind: "stop", Server: s.cfg.ID}
+	if s.err != nil {
+		stop.Reason = s.err.Error()
+	}
+	s.audit.note(stop)
 	s.cancel()
 	s.splitter.close()
 	s.end()
 	s.tasks.Wait()
+	s.stopAudit()
 	s.callees.close()
 	s.serving.Wait()
 	close(s.done)

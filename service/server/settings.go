@@ -56,6 +56,8 @@ var Settings = []Setting{
 	text("log-format", "text or json (default text)", func(c *Config) *string { return &c.LogFormat }),
 	text("admin-socket", "path of the Unix socket for administration (default admin.sock in --data)", func(c *Config) *string { return &c.AdminSocket }),
 	text("health-listen", "address that serves /healthz, /readyz and /metrics without TLS and proof, and nothing else (default none)", func(c *Config) *string { return &c.HealthListen }),
+	text("audit-log", "file that gets a line of JSON for each act of administration, or - for standard output (default none)", func(c *Config) *string { return &c.AuditLog }),
+	toggle("audit-required", "refuse administration, new sessions and acquisitions while the audit log cannot be written", func(c *Config) *bool { return &c.AuditRequired }),
 	text("pprof", "address on this machine that serves net/http/pprof (default none)", func(c *Config) *string { return &c.Pprof }),
 }
 

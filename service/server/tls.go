@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/conclave-io/conclave/service/registry"
 )
 
 // secrets are the TLS configurations of a server. What they show and demand is that
@@ -152,10 +154,12 @@ func (s *Server) Reload() error {
 	}
 	if err := s.secrets.reload(); err != nil {
 		s.metrics.reloads.WithLabelValues("failed").Inc()
+		s.audit.note(registry.Record{Kind: "certificates", Result: registry.Invalid, Reason: err.Error()})
 		s.log.Error("the certificates were read again and refused; those before stay in use", "err", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return err
 	}
 	s.metrics.reloads.WithLabelValues("ok").Inc()
+	s.audit.note(registry.Record{Kind: "certificates"})
 	s.log.Info("the certificates were read again")
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // Validate reports the first thing that is wrong with a configuration that has
 // its defaults, in the terms of its keys.
 func (c Config) Validate() error {
-	checks := []func() error{c.checkIdentity, c.checkAddresses, c.checkTimes, c.checkTLS, c.checkExposure, c.checkAccess, c.checkSocket, c.checkStateLimit, c.checkLog}
+	checks := []func() error{c.checkIdentity, c.checkAddresses, c.checkTimes, c.checkTLS, c.checkExposure, c.checkAccess, c.checkSocket, c.checkStateLimit, c.checkAudit, c.checkLog}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -183,6 +183,13 @@ func (c Config) checkLog() error {
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return fmt.Errorf("log-format: %q is none: give text or json", c.LogFormat)
+	}
+	return nil
+}
+
+func (c Config) checkAudit() error {
+	if c.AuditRequired && c.AuditLog == "" {
+		return errors.New("audit-required: there is no audit log to be written; set --audit-log")
 	}
 	return nil
 }

@@ -78,7 +78,11 @@ func (s *Server) enterVouched(ctx context.Context, method string, req any) (cont
 	}
 	who, _ := callerOf(ctx)
 	wanted := needOf(path.Base(method), req)
-	return context.WithValue(ctx, needKey{}, wanted), s.permit(ctx, who, wanted)
+	err = s.mayAct(ctx, who, wanted)
+	if err != nil {
+		s.audit.refused(who, path.Base(method), err)
+	}
+	return context.WithValue(ctx, needKey{}, wanted), err
 }
 
 // passedOn reports whether a call came from another server. It goes no further.

@@ -1,0 +1,227 @@
+package attack
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/audit"
+	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/service/server/servertest"
+)
+
+func init() {
+	attacks = append(attacks, attack{
+		number: 31, what: "fill the disk with the audit log, let the log hang, take the file away, alter a line, remove a line",
+		expected: "the leader leaves the lead, and no act, session or hold is new at a server that cannot write it; renewals, releases and closes are served; what was lacking comes from the record; conclave audit-log --verify finds the line",
+		apart:    true, run: attackTheAuditLog,
+	})
+}
+
+// auditLogOf returns where a server writes its audit log.
+func auditLogOf(cfg *server.Config) string {
+	return filepath.Join(filepath.Dir(cfg.Data), fmt.Sprint("audit-", cfg.ID, ".log"))
+}
+
+func (r *ruled) auditLog(id int) string {
+	cfg := r.cluster.Config(id)
+	return auditLogOf(&cfg)
+}
+
+// audited returns a cluster with rules whose servers have to be able to write audit logs.
+func (w *world) audited(servers int) *ruled {
+	w.Helper()
+	return w.withRules(servers, func(cfg *server.Config) { cfg.AuditLog, cfg.AuditRequired = auditLogOf(cfg), true })
+}
+
+// socketOf returns a client of a server through its admin socket.
+func (r *ruled) socketOf(id int) api.ConclaveClient {
+	r.Helper()
+	return api.NewConclaveClient(r.connect("unix:" + filepath.Join(r.cluster.Config(id).Data, "admin.sock")))
+}
+
+// act changes the rules through a server.
+func (r *ruled) act(through int, who string) {
+	r.Helper()
+	if _, err := r.socketOf(through).Access(r.within(), changing(bind(who, "viewer"))); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// written waits until the audit log of a server has a text.
+func (r *ruled) written(path, text string) {
+	r.Helper()
+	servertest.Eventually(r.T, path+" has "+text, func() bool {
+		log, err := os.ReadFile(path)
+		return err == nil && strings.Contains(string(log), text)
+	})
+}
+
+// verify checks the lines of files against each other and the cluster.
+func (r *ruled) verify(files ...string) *audit.Verifier {
+	r.Helper()
+	v := audit.NewVerifier()
+	for _, name := range files {
+		log, err := os.ReadFile(name)
+		if err != nil {
+			r.Fatal(err)
+		}
+		n := 0
+		for line := range bytes.Lines(log) {
+			n++
+			v.Line(fmt.Sprintf("%s:%d", filepath.Base(name), n), line)
+		}
+	}
+	v.Compare(r.recorded())
+	return v
+}
+
+func attackTheAuditLog(w *world) {
+	r := w.audited(3)
+	for id := 1; id <= 3; id++ {
+		r.written(r.auditLog(id), "token:carol")
+	}
+	if v := r.verify(r.auditLog(1), r.auditLog(2), r.auditLog(3)); len(v.Problems) > 0 || v.Gaps > 0 {
+		r.Errorf("the untouched files: %v, %d gaps", v.Problems, v.Gaps)
+	}
+	if info, err := os.Stat(r.auditLog(1)); err != nil || info.Mode().Perm() != 0o600 {
+		r.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+	r.fullDisk()
+	r.tamper()
+	r.takeAway()
+	w.hangTheAuditLog()
+}
+
+// fullDisk fills the disk with the audit log of the leader, which leaves the lead to others.
+func (r *ruled) fullDisk() {
+	r.Helper()
+	leader := r.cluster.Leader()
+	log := r.auditLog(leader)
+	r.require(os.Rename(log, log+".away"))
+	r.require(os.Symlink("/dev/full", log))
+	r.act(leader, "cert:full")
+	servertest.Eventually(r.T, "another server leads", func() bool { return r.cluster.Leader() != leader })
+	_, err := r.socketOf(leader).EndSession(r.within(), &api.EndSessionRequest{Id: make([]byte, 16), Reason: "x"})
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "audit log") {
+		r.Errorf("a server without its audit log ends a session: %v", err)
+	}
+	other := r.cluster.Leader()
+	r.act(other, "cert:elsewhere")
+	bob := r.stream("bob")
+	bob.expect(bob.send(acquiring("reports/full")), api.Code_CODE_OK)
+	bob.expect(bob.send(closing()), api.Code_CODE_OK)
+
+	r.require(os.Remove(log))
+	r.require(os.Rename(log+".away", log))
+	r.written(log, "cert:elsewhere")
+	if v := r.verify(log); len(v.Problems) > 0 {
+		r.Errorf("after the disk was full: %v", v.Problems)
+	}
+	servertest.Eventually(r.T, "the server carries out acts again", func() bool {
+		_, err := r.socketOf(leader).EndSession(r.within(), &api.EndSessionRequest{Id: make([]byte, 16), Reason: "x"})
+		return err != nil && status.Code(err) != codes.Unavailable
+	})
+}
+
+// tamper alters a line, and removes one.
+func (r *ruled) tamper() {
+	r.Helper()
+	log, err := os.ReadFile(r.auditLog(2))
+	r.require(err)
+	forged := filepath.Join(r.TempDir(), "forged.log")
+	at := bytes.Index(log, []byte("cert:elsewhere"))
+	begin, end := bytes.LastIndexByte(log[:at], '\n')+1, at+bytes.IndexByte(log[at:], '\n')+1
+	for what, text := range map[string][]byte{
+		"altered": bytes.Replace(log, []byte("cert:elsewhere"), []byte("cert:somewhere"), 1),
+		"removed": append(bytes.Clone(log[:begin]), log[end:]...),
+	} {
+		r.require(os.WriteFile(forged, text, 0o600))
+		if v := r.verify(forged); len(v.Problems) == 0 {
+			r.Errorf("a line that was %s is not found", what)
+		}
+	}
+}
+
+// takeAway replaces the file of a server by an empty one.
+func (r *ruled) takeAway() {
+	r.Helper()
+	log := r.auditLog(1)
+	r.require(os.Rename(log, log+".taken"))
+	r.require(os.WriteFile(log, nil, 0o666))
+	r.act(2, "cert:taken")
+	r.written(log, "cert:taken")
+	r.written(log, `"kind":"audit-file"`)
+	if v := r.verify(log+".taken", log); len(v.Problems) > 0 {
+		r.Errorf("the file that was taken, and the next one: %v", v.Problems)
+	}
+	if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
+		r.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+}
+
+func (w *world) require(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// hangTheAuditLog gives a server that is alone a pipe that nobody reads. What keeps or gives
+// back is served on.
+func (w *world) hangTheAuditLog() {
+	r := w.audited(1)
+	bob := r.stream("bob")
+	held := bob.expect(bob.send(acquiring("reports/kept")), api.Code_CODE_OK)
+	asked := bob.expect(bob.send(acquiring("reports/other")), api.Code_CODE_OK)
+	waiting := r.stream("bob")
+	wait := waiting.send(acquiring("reports/kept"))
+	waiting.expect(wait, api.Code_CODE_QUEUED)
+
+	log := r.auditLog(1)
+	r.require(os.Rename(log, log+".away"))
+	r.require(syscall.Mkfifo(log, 0o600))
+	pipe, err := os.OpenFile(log, os.O_RDWR, 0)
+	r.require(err)
+	defer pipe.Close()
+	r.require(pipe.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)))
+	_, _ = io.Copy(pipe, io.LimitReader(zeros{}, 1<<20)) // until it is full
+	r.act(1, "cert:hung")
+	servertest.Eventually(r.T, "acts are refused", func() bool {
+		_, err := r.admin.Access(r.within(), changing(bind("cert:refused", "viewer")))
+		return status.Code(err) == codes.ResourceExhausted
+	})
+	bob.expect(bob.send(acquiring("reports/new")), api.Code_CODE_EXHAUSTED)
+	late := r.attachTo(r.within(), r.as("bob"), newSecret())
+	late.expect(late.send(opening(time.Minute)), api.Code_CODE_EXHAUSTED)
+	bob.expect(bob.send(renewal()), api.Code_CODE_OK)
+	bob.expect(bob.send(releasing(asked.GetSequence())), api.Code_CODE_OK)
+	bob.expect(bob.send(releasing(held.GetSequence())), api.Code_CODE_OK)
+	waiting.expect(wait, api.Code_CODE_OK)
+	waiting.expect(waiting.send(closing()), api.Code_CODE_OK)
+
+	r.require(os.Remove(log))
+	r.require(os.Rename(log+".away", log))
+	r.written(log, "cert:hung")
+	servertest.Eventually(r.T, "acquisitions are taken again", func() bool {
+		n := bob.send(acquiring("reports/again"))
+		return bob.reply(n).GetCode() == api.Code_CODE_OK
+	})
+	if v := r.verify(log); len(v.Problems) > 0 {
+		r.Errorf("after the log hung: %v", v.Problems)
+	}
+}
+
+// zeros reads as zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
