@@ -63,6 +63,12 @@ func (w *world) withRules(servers int, adjust ...func(*server.Config)) *ruled {
 		edits = append(edits, r.token(name, 0))
 	}
 	r.change(edits...)
+	for id := 1; id <= servers; id++ {
+		servertest.Eventually(w.T, "each server knows the tokens", func() bool {
+			_, err := api.NewConclaveClient(r.with(id, r.tokens["dave"])).Status(r.within(), &api.StatusRequest{})
+			return err == nil
+		})
+	}
 	return r
 }
 
