@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/andybalholm/brotli"
 )
 
 func get(t *testing.T, h http.Handler, path string, headers ...string) *http.Response {
@@ -115,4 +117,35 @@ func TestHeaders(t *testing.T) {
 	if resp := get(t, h, "/lab"); resp.StatusCode != http.StatusMovedPermanently || resp.Header.Get("Location") != "lab/" {
 		t.Errorf("/lab: %d %s", resp.StatusCode, resp.Header.Get("Location"))
 	}
+}
+
+// The script and style of both faces together have 120 kB at most when they are packed by
+// Brotli. What only exported files need is not counted.
+func TestThePageIsSmall(t *testing.T) {
+	const most = 120_000
+	entries, err := files.ReadDir("dist/assets")
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("%d files, %v", len(entries), err)
+	}
+	var all bytes.Buffer
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "replay.") {
+			continue
+		}
+		content, err := files.ReadFile("dist/assets/" + entry.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := brotli.NewWriterLevel(&all, brotli.BestCompression)
+		if _, err := w.Write(content); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all.Len() > most {
+		t.Errorf("the page has %d bytes, packed by Brotli: at most %d are allowed", all.Len(), most)
+	}
+	t.Logf("%d bytes", all.Len())
 }

@@ -1,4 +1,4 @@
-import{i as e}from"./Lab.js";import{packed as t}from"./recording.js";var n=`default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'`;async function r(r,i){let a=async t=>{let n=await fetch(new URL(`assets/${t}`,e()));if(!n.ok)throw Error(`assets/${t}: ${n.status}`);return n.text()},[o,s,c]=await Promise.all([a(`replay.js`),a(`replay.css`),t(r)]);return`<!doctype html>
+import{r as e}from"./Lab.js";import{packed as t}from"./recording.js";var n=`default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'`;async function r(r,i){let a=async t=>{let n=await fetch(new URL(`assets/${t}`,e()));if(!n.ok)throw Error(`assets/${t}: ${n.status}`);return n.text()},[o,s,c]=await Promise.all([a(`replay.js`),a(`replay.css`),t(r)]);return`<!doctype html>
 <html lang="en" data-face="replay">
 <head>
 <meta charset="utf-8">

@@ -51,6 +51,7 @@ describe("the lab on the native engine", () => {
   flow("from the gallery to the end of a run, by keys only", native_, async (page) => {
     await page.goto(host.url("1/gallery"));
     await page.waitForSelector(".cards a");
+    await page.locator(".card:has(code:text-is('mutex/ricart-agrawala')) canvas[data-made]").waitFor();
     await accessible(page);
     await picture(page, "docs/lab/gallery.png");
     await page.keyboard.press("/");

@@ -34,6 +34,26 @@ describe("a run for an audience", () => {
     await page.waitForSelector(".predict");
   });
 
+  flow("the cards that are in view have a picture of their run, and others have none", () => host.origin, async (page) => {
+    await page.goto(host.url("1/gallery"));
+    const thumb = (id: string) => page.locator(`a[href="#1/run/${id}"] canvas`);
+    const made = (id: string) => thumb(id).getAttribute("data-made");
+    await expect.poll(() => made("maekawa-deadlock")).toBe("9");
+    await page.getByText("9 records", { exact: true }).first().waitFor();
+    expect(await made("load/token-ring-100")).toBe(null);
+    await thumb("load/token-ring-100").scrollIntoViewIfNeeded();
+    await expect.poll(() => made("load/token-ring-100")).toBe("400");
+    await page.getByText(strings.gallery.length(400, true)).first().waitFor();
+    const colours = await thumb("maekawa-deadlock").evaluate((canvas: HTMLCanvasElement) => {
+      const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] };
+      return new Set(Array.from({ length: data.length / 4 }, (_, i) => [data[4 * i], data[4 * i + 1], data[4 * i + 2]].join())).size;
+    });
+    expect(colours, "lines, bars and arrows are drawn").toBeGreaterThan(10);
+    await accessible(page);
+    await thumb("maekawa-deadlock").click();
+    await page.waitForSelector(".player");
+  });
+
   flow("two runs side by side with one cursor", () => host.origin, async (page) => {
     await page.goto(host.url("1/gallery"));
     await page.click('a[href="#1/compare/maekawa-deadlock/maekawa-without-deadlock"]');

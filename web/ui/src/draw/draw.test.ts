@@ -8,6 +8,7 @@ import { timeText } from "../lab/words";
 import { distance, fit, laneX, segment, timeAt, type Geometry } from "./geometry";
 import { layOut, visible, type Layout } from "./layout";
 import { cursorY, paint, type Scene } from "./paint";
+import { paintSketch, sketch } from "./sketch";
 
 const geometry = (run: Run, change: Partial<Geometry> = {}): Geometry => ({ width: 800, height: 500, scrollX: 0, scrollY: 0, zoom: 1, ...fit(run.labels.length, 800), ...change });
 
@@ -160,5 +161,48 @@ describe("the picture", () => {
     expect(at(0)).toBeLessThan(layout.y[0] ?? 0);
     expect(at(3)).toBeGreaterThan(layout.y[2] ?? 0);
     expect(at(3)).toBeLessThan(layout.y[3] ?? 0);
+  });
+});
+
+describe("the small picture of a run", () => {
+  test("has its arrows, bars and dots from left to right", () => {
+    const s = sketch(small());
+    expect([s.lanes, s.records, s.dots.length, s.crosses.length]).toEqual([2, 4, 4, 0]);
+    expect(s.bars.map((bar) => [bar.inside, bar.lane])).toEqual([[false, 0], [true, 0]]);
+    const [[, lines] = ["", []]] = s.arrows;
+    expect(lines.length / 4, "each message is one line").toBe(2);
+    for (let i = 0; i < lines.length; i += 4) expect(lines[i + 2]).toBeGreaterThan(lines[i] ?? 1);
+    const { c, said } = recorder();
+    paintSketch(c, s, 200, 64, colours("light"));
+    expect(said).toMatchSnapshot();
+  });
+
+  test("marks a crash, and a lost message where it ends on its way", () => {
+    const run = runOf(
+      [1, 2],
+      [
+        { time: 0, process: 0, kind: "acquire" },
+        { time: 1_000_000, process: 1, kind: "drop", type: 1 },
+        { time: 2_000_000, process: 1, kind: "crash" },
+      ],
+      [{ sender: 1, to: 1, end: 2, fate: 2 }],
+    );
+    const [lost, crash] = sketch(run).crosses;
+    expect(lost?.[1]).toBeCloseTo(0.62);
+    expect(crash?.[1]).toBe(1);
+    expect(crash?.[0]).toBeGreaterThan(lost?.[0] ?? 1);
+  });
+
+  test("stays inside its frame", () => {
+    for (let seed = 1; seed <= 30; seed++) {
+      const s = sketch(randomRun(seed, 120, 5));
+      expect(s.arrows.length).toBeGreaterThan(0);
+      for (const [, lines] of s.arrows) {
+        lines.forEach((at, i) => {
+          expect(at).toBeGreaterThanOrEqual(0);
+          expect(at).toBeLessThanOrEqual(i % 2 === 0 ? 1 : s.lanes - 1);
+        });
+      }
+    }
   });
 });

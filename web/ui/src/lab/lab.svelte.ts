@@ -10,6 +10,7 @@ import { Cutting } from "./cutting.svelte";
 import { Connection } from "./connection.svelte";
 import { Run } from "./run";
 import { Texts } from "./texts.svelte";
+import { Thumbs } from "./thumbs";
 import { unanswered } from "./waits";
 
 /** The states of the processes after a record, of one run. */
@@ -48,6 +49,7 @@ const addressDelay = 200;
 /** Lab is all that the lab's screens show, and what a user can do. */
 export class Lab {
   readonly connection: Connection;
+  readonly thumbs: Thumbs;
   readonly branches = new Branches();
   readonly choosing = new Choosing(this);
   readonly cutting = new Cutting(this);
@@ -144,6 +146,7 @@ export class Lab {
 
   constructor(other?: Connect) {
     this.connection = new Connection((engine) => this.#renew(engine), other);
+    this.thumbs = new Thumbs(this.connection);
   }
 
   get count(): number {

@@ -37,6 +37,7 @@ export const lab = {
     family: "Family",
     all: "all",
     wrong: "only where something goes wrong",
+    length: (records: number, cut: boolean) => (cut ? `the first ${records} records` : `${records} ${records === 1 ? "record" : "records"}`),
     broken: "Predict the violation",
     brokenIntro: "Each of these algorithms has one mistake. Say what goes wrong, and then let a search of all schedules find it.",
     rest: "All other scenarios",
