@@ -101,7 +101,7 @@ func spoken(err error) error {
 
 // tls returns nil if the connections are to use plain text.
 func (f *clientFlags) tls() (*tls.Config, error) {
-	if f.cacert == "" && f.cert == "" && f.key == "" {
+	if f.cacert == "" && f.cert == "" && f.key == "" || f.throughSocket() {
 		return nil, nil
 	}
 	if (f.cert == "") != (f.key == "") {
@@ -115,6 +115,13 @@ func (f *clientFlags) tls() (*tls.Config, error) {
 		return nil, fmt.Errorf("--cert and --key: %w", err)
 	}
 	return cfg, nil
+}
+
+// throughSocket reports whether there is only an admin socket to connect to, and TLS is no
+// more than set in the environment: a variable is for all commands, and this one needs none.
+func (f *clientFlags) throughSocket() bool {
+	return len(f.servers) == 1 && strings.HasPrefix(f.servers[0], "unix:") &&
+		f.cacert == os.Getenv("CONCLAVE_CACERT") && f.cert == os.Getenv("CONCLAVE_CERT") && f.key == os.Getenv("CONCLAVE_KEY")
 }
 
 // dial attaches to the cluster within the timeout.

@@ -61,6 +61,9 @@ type Config struct {
 	// TLSCert and TLSKey are files in PEM; they make clients use TLS. TLSCA, if
 	// given, has the certificates that must vouch for clients.
 	TLSCert, TLSKey, TLSCA string
+	// ClientCert is "required" or "optional": whether a client without a certificate gets
+	// through the TLS handshake, where TLSCA is given ["required"].
+	ClientCert string
 	// PeerCert, PeerKey and PeerCA make the servers use TLS among themselves,
 	// where both sides show a certificate that PeerCA vouches for.
 	PeerCert, PeerKey, PeerCA string
@@ -128,6 +131,8 @@ const (
 
 	accessClosed, accessOpen = "closed", "open"
 
+	certRequired, certOptional = "required", "optional"
+
 	defaultHeartbeat = 50 * time.Millisecond
 	defaultPatience  = 10 * time.Second
 
@@ -143,6 +148,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.Advertise, c.Listen)
 	set(&c.Preset, "lan")
 	set(&c.Access, accessClosed)
+	set(&c.ClientCert, certRequired)
 	set(&c.StateLimit, defaultStateLimit)
 	set(&c.LogLevel, "info")
 	set(&c.LogFormat, "text")

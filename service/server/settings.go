@@ -46,6 +46,7 @@ var Settings = []Setting{
 	text("tls-cert", "file with this server's certificate for clients, which then must use TLS", func(c *Config) *string { return &c.TLSCert }),
 	text("tls-key", "file with the private key of --tls-cert", func(c *Config) *string { return &c.TLSKey }),
 	text("tls-ca", "file with the certificates that must vouch for clients", func(c *Config) *string { return &c.TLSCA }),
+	text("client-cert", "required or optional: whether clients must show a certificate that --tls-ca vouches for; without one they need a token (default required)", func(c *Config) *string { return &c.ClientCert }),
 	text("peer-cert", "file with this server's certificate for the other servers", func(c *Config) *string { return &c.PeerCert }),
 	text("peer-key", "file with the private key of --peer-cert", func(c *Config) *string { return &c.PeerKey }),
 	text("peer-ca", "file with the certificates that must vouch for the other servers", func(c *Config) *string { return &c.PeerCA }),

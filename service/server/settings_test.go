@@ -192,6 +192,8 @@ func TestWrongConfigurationsAreRefused(t *testing.T) {
 		{Config{Election: 60 * time.Millisecond}, "election-timeout: 60ms is out of range: give twice the heartbeat"},
 		{Config{TLSCert: "a"}, "tls-cert and tls-key: give both or none"},
 		{Config{TLSCA: "a"}, "tls-ca: clients can show certificates only over TLS"},
+		{Config{ClientCert: "maybe"}, `client-cert: "maybe": must be required or optional`},
+		{Config{ClientCert: "optional"}, "client-cert: optional: no client can show a certificate without tls-ca"},
 		{Config{PeerCert: "a", PeerKey: "b"}, "peer-cert, peer-key and peer-ca: give all three or none"},
 		{Config{Listen: "10.0.0.1:7400"}, "listen: 10.0.0.1:7400 can be reached from other machines, and without TLS: give --tls-cert and --tls-key, or --insecure"},
 		{Config{Listen: ":7400", Advertise: "10.0.0.1:7400"}, "listen: :7400 can be reached"},

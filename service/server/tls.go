@@ -194,6 +194,9 @@ func (c Config) clientSecrets() (clients, joining *tls.Config, err error) {
 			return nil, nil, err
 		}
 		clients.ClientAuth = tls.RequireAndVerifyClientCert
+		if c.ClientCert == certOptional {
+			clients.ClientAuth = tls.VerifyClientCertIfGiven
+		}
 		joining.RootCAs = clients.ClientCAs
 	} else {
 		// Whoever vouches for this server does so for the others, as a rule.

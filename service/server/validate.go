@@ -133,6 +133,10 @@ func (c Config) checkTLS() error {
 		return errors.New("tls-cert and tls-key: give both or none")
 	case c.TLSCA != "" && c.TLSCert == "":
 		return errors.New("tls-ca: clients can show certificates only over TLS: give tls-cert and tls-key too")
+	case c.ClientCert != certRequired && c.ClientCert != certOptional:
+		return fmt.Errorf("client-cert: %q: must be required or optional", c.ClientCert)
+	case c.ClientCert == certOptional && c.TLSCA == "":
+		return errors.New("client-cert: optional: no client can show a certificate without tls-ca; leave it out")
 	}
 	if given := count(c.PeerCert, c.PeerKey, c.PeerCA); given != 0 && given != 3 {
 		return errors.New("peer-cert, peer-key and peer-ca: give all three or none")

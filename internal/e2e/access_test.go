@@ -1,0 +1,79 @@
+//go:build linux
+
+package e2e
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/conclave-io/conclave/internal/selftest"
+)
+
+// tutorial matches the commands of a document, and what they print, if it shows that.
+var tutorial = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?")
+
+// TestTwoTeams runs the tutorial of docs/access.md line by line: two teams on one cluster, each
+// of which sees and touches its own names only; what an operator does is on record; and an
+// administrator who has lost access gets it back through the admin socket.
+func TestTwoTeams(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/access.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := startMachines(t, " --client-cert optional")
+	var settings, said string
+	steps := tutorial.FindAllStringSubmatch(string(page), -1)
+	commands := 0
+	for _, step := range steps {
+		said = ""
+		for command := range strings.Lines(step[1]) {
+			if strings.HasPrefix(command, "export ") || strings.HasPrefix(command, "unset ") {
+				settings += command
+				continue
+			}
+			commands++
+			out, err := c.shell(settings + command).CombinedOutput()
+			said += string(out)
+			// A command that fails says why, and the document shows that.
+			if err != nil && !anyIn(string(out), step[2]) {
+				t.Errorf("%s%v\n%s", command, err, out)
+			}
+			// A team does not see the names of the other one.
+			if strings.Contains(command, "conclave locks") && strings.Contains(string(out), "blue/b") {
+				t.Errorf("%sshows the lock of the other team:\n%s", command, out)
+			}
+		}
+		for want := range strings.Lines(step[2]) {
+			if !contains(said, want) {
+				t.Errorf("%sprints\n%s\nand docs/access.md shows\n%s", step[1], said, want)
+			}
+		}
+	}
+	if blocks := selftest.Blocks(string(page), "sh"); len(blocks) != len(steps) || commands < 20 {
+		t.Errorf("%d blocks of commands were run, with %d commands; the document has %d", len(steps), commands, len(blocks))
+	}
+}
+
+// anyIn reports whether one of the lines that the document shows is in an output.
+func anyIn(out, shown string) bool {
+	for want := range strings.Lines(shown) {
+		if contains(out, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// contains reports whether an output has a line of a document: all of its words, one after
+// the other in one line.
+func contains(out, want string) bool {
+	for line := range strings.Lines(out) {
+		if strings.Contains(strings.Join(strings.Fields(line), " "), strings.Join(strings.Fields(want), " ")) {
+			return true
+		}
+	}
+	return false
+}
