@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"runtime"
 
 	"github.com/conclave-io/conclave/service/queue"
 	"github.com/conclave-io/conclave/service/registry"
@@ -98,18 +97,6 @@ type State struct {
 
 // Encode returns the whole state, as its Version does, and lets others run meanwhile.
 func (s State) Encode() []byte { return encode(s.Version) }
-
-// encode encodes a version while everything else goes on.
-func encode(v *registry.Version) []byte {
-	// A garbage collection now, in the background, makes room for the result. If one
-	// became necessary while memory for the result is allocated, the goroutine that
-	// owns the replica would have to help with it, for as long as an election takes.
-	const large = 8 << 20
-	if v.EncodedSize() > large {
-		runtime.GC()
-	}
-	return v.EncodeInSteps(runtime.Gosched)
-}
 
 func stateOf(r *replica.Replica) State {
 	return State{r.Registry().Freeze(), r.Applied(), r.Term()}

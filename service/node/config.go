@@ -165,6 +165,7 @@ func (c Config) replica() replica.Config {
 	limits.Tick = int64(c.tick())
 	limits.HeartbeatTicks = heartbeatTicks
 	limits.ElectionTicks = int(c.Election / c.tick())
+	limits.Stagger = true
 	limits.Log = raftLog(c.Log)
 	if limits.StateLimit == 0 {
 		limits.StateLimit = c.StateLimit

@@ -304,6 +304,12 @@ func (r *Replica) restore(snapshot *raftpb.Snapshot) {
 	r.followSeats()
 }
 
+// part returns a part of a whole. Those of ids that follow each other lie far apart: the
+// id is multiplied with 2^32 by the golden ratio, modulo 2^32 (Knuth, 1973).
+func part(id uint64, whole int) int {
+	return int(uint64(uint32(id*2654435769)) * uint64(whole) >> 32)
+}
+
 // snapshot begins a snapshot when the log has grown enough or a peer needs one,
 // one at a time.
 func (r *Replica) snapshot() {

@@ -64,6 +64,7 @@ type server struct {
 	durable agreement.Disk
 	hung    bool // the disk finishes nothing
 	writing []pendingWrite
+	made    []uint64 // the entries for which it made snapshots
 	reads   []Read
 	seat    *seated // its seat, if it has one or wants one
 	alive   map[registry.SessionID]bool
@@ -275,6 +276,7 @@ func (c *cluster) carryOut(s *server) {
 		c.write(s, pendingWrite{save: save})
 	}
 	if e := out.Encode; e.Version != nil {
+		s.made = append(s.made, e.Index)
 		s.replica.Encoded(e.Index, e.Version.Encode())
 	}
 	if out.Snapshot != nil {

@@ -44,6 +44,9 @@ type Config struct {
 	MaxInflight int
 	// SnapshotBytes is how much log makes a snapshot worth while [16 MiB].
 	SnapshotBytes int
+	// Stagger has servers that start together make their snapshots one after another,
+	// and not all for the same entry.
+	Stagger bool
 	// TailEntries is how many entries before a snapshot are kept in memory for
 	// members that lag a little [5,000, and no more than 16 MiB].
 	TailEntries int
@@ -235,6 +238,9 @@ func New(cfg Config, disk agreement.Disk) (*Replica, error) {
 			return nil, fmt.Errorf("snapshot at index %d: %w", meta.GetIndex(), err)
 		}
 		r.reg, r.applied = restored, meta.GetIndex()
+	}
+	if cfg.Stagger {
+		r.logged = part(cfg.ID, cfg.SnapshotBytes)
 	}
 	core, err := agreement.New(agreement.Config{
 		ID: cfg.ID, ElectionTicks: cfg.ElectionTicks, HeartbeatTicks: cfg.HeartbeatTicks,

@@ -307,6 +307,32 @@ func TestFarBehindMemberCatchesUpBySnapshot(t *testing.T) {
 	c.same()
 }
 
+func TestSnapshotsAreNotMadeAtTheSameTime(t *testing.T) {
+	c := newCluster(t, 3, 11)
+	c.cfg = Config{SnapshotBytes: 8000, Stagger: true}
+	c.start()
+	c.want(c.do(open(1, 1, 600000*ms)), registry.OK)
+	for sequence := uint64(2); sequence < 1000; sequence++ {
+		c.want(c.do(acquire(1, sequence, fmt.Sprint("lock ", sequence))), registry.OK)
+	}
+	maker := make(map[uint64]uint64)
+	for _, s := range c.each() {
+		if len(s.made) < 3 {
+			t.Errorf("server %d made snapshots for the entries %v", s.id, s.made)
+		}
+		for _, index := range s.made {
+			for near := index - 10; near <= index+10; near++ {
+				if other := maker[near]; other != 0 {
+					t.Errorf("servers %d and %d made snapshots for the entries %d and %d", other, s.id, near, index)
+				}
+			}
+		}
+		for _, index := range s.made {
+			maker[index] = s.id
+		}
+	}
+}
+
 // TestAllCrashAtOnce restarts everything from the disks alone.
 func TestAllCrashAtOnce(t *testing.T) {
 	c := started(t, 3, 12)
