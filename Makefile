@@ -261,6 +261,21 @@ pages: go-version ## write docs/algorithms from the Specs; new pages for all, or
 ops: go-version ## write docs/metrics.md, the dashboard and the alerts from internal/ops
 	$(GO) run ./internal/ops/run .
 
+# Debian's packages: prometheus has promtool, systemd has systemd-analyze.
+OPS_TOOLS := prometheus mandoc systemd
+.PHONY: ops-check
+ops-check: go-version ## ask a real Prometheus all that dashboard and alerts ask; check unit and manual pages (as root: installs its tools)
+	@for tool in prometheus promtool mandoc systemd-analyze; do \
+		command -v $$tool >/dev/null && continue; \
+		if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "make: $$tool is not installed; it comes with one of $(OPS_TOOLS)" >&2; exit 1; fi; \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(OPS_TOOLS); break; \
+	done
+	OPS_REQUIRED=1 $(GO) test -count 1 -timeout 5m ./internal/ops ./internal/cli/man
+
+.PHONY: man
+man: go-version ## write the manual pages into bin/man
+	SOURCE_DATE_EPOCH=$(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null)) $(GO) run ./internal/cli/man $(BIN)/man
+
 .PHONY: model
 LIMIT ?= 2m
 model: go-version ## the model checker on every algorithm, each search for LIMIT (2m) at most; writes docs/verification.md

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 )
@@ -45,6 +46,9 @@ var commands = []func(*app) *cobra.Command{
 	newDemoProgram,
 	newDiskBench,
 }
+
+// Command returns the tree of all commands, for the manual pages.
+func Command() *cobra.Command { return newRoot(&app{stdout: io.Discard, stderr: io.Discard}) }
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{

@@ -71,5 +71,6 @@ func Files() map[string][]byte {
 	return map[string][]byte{
 		"docs/metrics.md":     Page(),
 		"deploy/grafana.json": Dashboard(),
+		"deploy/alerts.yaml":  Rules(Alerts...),
 	}
 }

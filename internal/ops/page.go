@@ -18,13 +18,16 @@ names. It also serves the metrics of the Go runtime
 holds it.
 
 Give each cluster a job of its own whose name begins with ` + "`conclave`" + `. The dashboard
-[deploy/grafana.json](../deploy/grafana.json) shows one job at a time:
+[deploy/grafana.json](../deploy/grafana.json) shows one job at a time, and the rules of
+[deploy/alerts.yaml](../deploy/alerts.yaml) watch each job by itself. [operations.md](operations.md#alerts)
+says what to do when one fires.
 
 ` + "```yaml" + `
 scrape_configs:
   - job_name: conclave
     static_configs:
       - targets: ["10.0.0.1:7410", "10.0.0.2:7410", "10.0.0.3:7410"] # --health-listen
+rule_files: [alerts.yaml]
 ` + "```" + `
 `)
 	row := ""

@@ -105,6 +105,7 @@ internal/local:        . service/server
 internal/bench:        . internal/local internal/boottime lab/measure process service/api service/server service/version
 internal/demo:         . internal/local internal/boottime service/server service/version
 internal/cli:          . internal/guard internal/local internal/bench internal/demo internal/boottime internal/describe internal/outfile internal/authority service/server service/access service/audit service/backup service/version web process algorithm algorithm/broken algorithm/view trace lab/sim lab/measure lab/scenario lab/check lab/check/audit lab/host
+internal/cli/man:      internal/cli # writes the manual pages
 cmd/conclave:          internal/cli
 
 # Tests of the whole, and of the repository.
@@ -134,7 +135,7 @@ github.com/BurntSushi/toml:            service/server internal/cli
 github.com/andybalholm/brotli:         web
 go.yaml.in/yaml/v3:                    lab/scenario lab/course
 
-github.com/spf13/...:                  internal/cli cmd/conclave
+github.com/spf13/...:                  internal/cli internal/cli/man cmd/conclave
 github.com/coreos/go-systemd/v22/...:  internal/cli
 github.com/HdrHistogram/...:           internal/bench internal/demo
 

@@ -1,0 +1,79 @@
+// Man writes the manual pages of conclave, one for each command, into a directory. Their
+// date is that of SOURCE_DATE_EPOCH, or today.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/conclave-io/conclave/internal/cli"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "man:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("arguments: %q: give the directory for the pages", args)
+	}
+	date := time.Now()
+	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
+		seconds, err := strconv.ParseInt(epoch, 10, 64)
+		if err != nil {
+			return fmt.Errorf("SOURCE_DATE_EPOCH: %q: expected seconds since 1970", epoch)
+		}
+		date = time.Unix(seconds, 0)
+	}
+	if err := os.MkdirAll(args[0], 0o755); err != nil {
+		return err
+	}
+	return write(args[0], cli.Command(), date.UTC())
+}
+
+// write writes the page of a command and of those below.
+func write(dir string, cmd *cobra.Command, date time.Time) error {
+	for _, below := range cmd.Commands() {
+		if !below.IsAvailableCommand() || below.IsAdditionalHelpTopicCommand() {
+			continue
+		}
+		if err := write(dir, below, date); err != nil {
+			return err
+		}
+	}
+	text, err := page(cmd, date)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"), text, 0o644)
+}
+
+// flag is how cobra writes a flag with its usage.
+var flag = regexp.MustCompile(`(?m)^(?:\.PP\n)?(\\fB.*)\n\t(.*)$`)
+
+// page returns the page of a command, in the macros that both man and mandoc read without
+// a warning.
+func page(cmd *cobra.Command, date time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	cmd.DisableAutoGenTag = true
+	if cmd.Long != "" { // it has lists and tables that stay as they are
+		cmd.Long = "```\n" + cmd.Long + "\n```"
+	}
+	if err := doc.GenMan(cmd, &doc.GenManHeader{Section: "1", Source: "Conclave", Manual: "Conclave", Date: &date}, &b); err != nil {
+		return nil, fmt.Errorf("%s: %w", cmd.CommandPath(), err)
+	}
+	text := flag.ReplaceAll(b.Bytes(), []byte(".TP\n$1\n$2"))
+	return bytes.Replace(text, []byte(date.Format(`"Jan 2006"`)), []byte(date.Format(`"2006-01-02"`)), 1), nil
+}
