@@ -102,7 +102,11 @@ func (b *Backup) Servers() []uint64 {
 }
 
 // Encode returns the file of a state.
-func Encode(h Header, state []byte) []byte {
+func Encode(h Header, state []byte) []byte { return slices.Concat(Parts(h, state)...) }
+
+// Parts returns the file of a state in parts, of which one is the state itself: a large
+// one is not copied.
+func Parts(h Header, state []byte) [][]byte {
 	body := wire.AppendUint(nil, h.Cluster)
 	body = wire.AppendBytes(body, h.Name)
 	body = wire.AppendUint(body, h.Server)
@@ -114,23 +118,20 @@ func Encode(h Header, state []byte) []byte {
 	body = wire.AppendUint(body, uint64(len(state))) // which follows
 	size := frontBytes + len(body) + len(state) + sha256.Size
 
-	file := append(make([]byte, 0, size), magic...)
-	file = append(file, formatVersion)
-	file = binary.BigEndian.AppendUint64(file, uint64(size))
-	file = append(file, body...)
-	// Go's scheduler interrupts neither a copy nor a checksum: a large one would keep
-	// a server from everything else.
-	for piece := range slices.Chunk(state, pieceBytes) {
-		file = append(file, piece...)
-	}
+	front := append([]byte(magic), formatVersion)
+	front = binary.BigEndian.AppendUint64(front, uint64(size))
+	front = append(front, body...)
 	sum := sha256.New()
-	for piece := range slices.Chunk(file, pieceBytes) {
+	sum.Write(front)
+	// Go's scheduler does not interrupt a checksum: a large one would keep a server from
+	// everything else.
+	for piece := range slices.Chunk(state, pieceBytes) {
 		sum.Write(piece)
 	}
-	return sum.Sum(file)
+	return [][]byte{front, state, sum.Sum(nil)}
 }
 
-// pieceBytes is what is copied or added up at a time: some 100 us.
+// pieceBytes is what is added up at a time: some 100 us.
 const pieceBytes = 128 << 10
 
 // Decode reads the file that Encode wrote. Nothing is believed of one whose

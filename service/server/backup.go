@@ -22,26 +22,29 @@ const backupChunk = 256 << 10
 // all that was acknowledged before the call.
 func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServer[api.BackupChunk]) error {
 	defer s.metrics.call("backup", time.Now())
-	file, err := s.backup(stream.Context(), req)
+	parts, err := s.backup(stream.Context(), req)
 	if err != nil {
 		return err
 	}
-	for chunk := range slices.Chunk(file, backupChunk) {
-		if err := stream.Send(&api.BackupChunk{Data: chunk}); err != nil {
-			return err
+	for _, part := range parts {
+		for chunk := range slices.Chunk(part, backupChunk) {
+			if err := stream.Send(&api.BackupChunk{Data: chunk}); err != nil {
+				return err
+			}
 		}
 	}
 	s.metrics.backup.Store(time.Now().UnixNano())
 	return nil
 }
 
-func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([]byte, error) {
+// backup returns the file in parts.
+func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, error) {
 	if req.GetStale() {
-		file, err := s.state(ctx, true, s.node.Stale)
-		return file, s.spoken(ctx, err)
+		parts, err := s.state(ctx, true, s.node.Stale)
+		return parts, s.spoken(ctx, err)
 	}
-	here := func(ctx context.Context) ([]byte, error) { return s.state(ctx, false, s.node.Read) }
-	there := func(ctx context.Context, leader api.ConclaveClient) ([]byte, error) {
+	here := func(ctx context.Context) ([][]byte, error) { return s.state(ctx, false, s.node.Read) }
+	there := func(ctx context.Context, leader api.ConclaveClient) ([][]byte, error) {
 		stream, err := leader.Backup(ctx, req)
 		if err != nil {
 			return nil, err
@@ -52,7 +55,7 @@ func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([]byte, er
 }
 
 // state makes the file of this server's state, which read returns.
-func (s *Server) state(ctx context.Context, stale bool, read func(context.Context) (node.State, error)) ([]byte, error) {
+func (s *Server) state(ctx context.Context, stale bool, read func(context.Context) (node.State, error)) ([][]byte, error) {
 	identity, err := strconv.ParseUint(s.identity, 16, 64)
 	if err != nil {
 		return nil, err
@@ -68,20 +71,20 @@ func (s *Server) state(ctx context.Context, stale bool, read func(context.Contex
 		Cluster: identity, Name: s.cfg.ClusterName, Server: s.cfg.ID, Version: s.cfg.Version,
 		Time: time.Now().UnixNano(), Stale: stale, Index: state.Applied, Term: state.Term,
 	}
-	return backup.Encode(header, state.Encode()), nil
+	return backup.Parts(header, state.Encode()), nil
 }
 
 // collect reads a file from another server.
-func collect(stream grpc.ServerStreamingClient[api.BackupChunk]) ([]byte, error) {
-	var file []byte
+func collect(stream grpc.ServerStreamingClient[api.BackupChunk]) ([][]byte, error) {
+	var parts [][]byte
 	for {
 		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return file, nil
+			return parts, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		file = append(file, chunk.GetData()...)
+		parts = append(parts, chunk.GetData())
 	}
 }
