@@ -434,8 +434,8 @@ func (r *Replica) depose() {
 	r.out.Deposed = true
 	r.ready = false
 	r.pending, r.entry = newLanes(), nil
-	r.verdicts, r.inflight, r.proposed = nil, 0, 0
 	r.sent = nil
+	r.verdicts, r.inflight, r.proposed = nil, 0, 0
 	r.leases = lease.NewTable()
 	r.rounds.abandon(func(a asked) {
 		if a.read != 0 {
