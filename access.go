@@ -138,6 +138,10 @@ type AccessChange struct {
 	// Force makes the change even if it leaves nobody who may change the rules, other than
 	// through the admin socket of a server.
 	Force bool
+	// EndSessions ends the sessions of programs that have proven no name, if the edits turn
+	// rules on: their holders are asked to leave. Without it such a change fails while there
+	// are any.
+	EndSessions bool
 	// DryRun makes no change, and only says what it would come to.
 	DryRun bool
 }
@@ -166,7 +170,7 @@ type DeniedHold struct {
 // ChangeAccess changes the rules of the cluster. Once it has returned, they decide
 // whatever is asked for. A change that is sent twice is made once.
 func (c *Client) ChangeAccess(ctx context.Context, change AccessChange) (AccessChanged, error) {
-	sent := &api.AccessChange{Expected: change.Expected, Force: change.Force, DryRun: change.DryRun}
+	sent := &api.AccessChange{Expected: change.Expected, Force: change.Force, DryRun: change.DryRun, EndSessions: change.EndSessions}
 	for _, e := range change.Edits {
 		sent.Edits = append(sent.Edits, e.edit)
 	}

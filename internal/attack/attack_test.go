@@ -63,6 +63,9 @@ var attacks = []attack{
 	{number: 36, what: "an older release on newer data, a newer one on too old data, an old one joins, raise while one is down, an old one after raising", expected: "78, or a refusal that names the release; not raised", elsewhere: "internal/upgrade TestUpgrade"},
 	{number: 37, what: "--wait 1s against nothing, a held lock, servers that are stopped, a minority", expected: "125, 124, 125, 125", apart: true, run: waitWithoutAnswer},
 	{number: 38, what: "a command under conclave lock and conclave elect looks for the token in environments, open files and arguments of all processes", expected: "none", apart: true, run: searchUnderALock},
+	{number: 42, what: "call a server of a new cluster from another machine, before there are rules", expected: "DENIED, until there are rules", elsewhere: "service/server TestClosedByDefault"},
+	{number: 43, what: "bring a cluster that is in use to the level of rules", expected: "nobody is locked out", elsewhere: "service/server TestFromBefore"},
+	{number: 44, what: "turn rules on while anonymous programs hold locks", expected: "refused; or they are told first", elsewhere: "service/server TestOpened"},
 }
 
 func TestAttacks(t *testing.T) {

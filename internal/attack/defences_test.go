@@ -38,8 +38,8 @@ var defences = []defence{
 		without("service/registry/command.go", `append([]byte("conclave-session-1\x00"), principal...)`, `append([]byte("conclave-session-1\x00"), principal[:0]...)`),
 	},
 	{
-		"an-end-is-told-first", []int{8}, "the end of a session takes its holds at once",
-		without("service/registry/revoke.go", "r.leave(s, fx)\n\treturn Result{Code: OK}", "r.end([]*session{s}, Dropped, fx)\n\treturn Result{Code: OK}"),
+		"an-end-is-told-first", []int{8, 44}, "the end of a session takes its holds at once",
+		without("service/registry/revoke.go", "\tr.leave(s, fx)\n}", "\tr.end([]*session{s}, Dropped, fx)\n}"),
 	},
 	{
 		"an-ended-session-acquires-nothing", []int{9}, "a session that is being ended acquires",
@@ -72,6 +72,14 @@ var defences = []defence{
 	{
 		"rules-come-before-settings", []int{16}, "--access open lets callers in whatever the rules say",
 		without("service/server/door.go", "case rules.Mode() != access.Closed:\n\t\treturn s.without", "case rules.Mode() != access.Closed || s.cfg.Access == accessOpen:\n\t\treturn s.without"),
+	},
+	{
+		"a-new-cluster-is-closed", []int{42}, "a server without rules lets other machines in",
+		without("service/server/unruled.go", "who.Vouched || who.Via == \"local\" ||", "who.Vouched || who.Via != \"\" ||"),
+	},
+	{
+		"a-used-cluster-stays-open", []int{43}, "a cluster that comes to level 4 is as closed as a new one",
+		without("service/registry/access.go", "case h.Used() && h.now >= infancy:", "case h.Used() && h.now < 0:"),
 	},
 	{
 		"clients-vouch-for-nobody", []int{17}, "a server believes a client that says, as servers do, who has called",

@@ -18,7 +18,7 @@ import (
 // reform is a command that changes the rules.
 type reform struct {
 	*app
-	force, dryRun, revokeHolds bool
+	force, dryRun, revokeHolds, endSessions bool
 }
 
 // register adds the flags of commands that may take rights away.
@@ -95,7 +95,7 @@ func (r *reform) once(ctx context.Context, client *conclave.Client, of func(conc
 	if len(e.list) == 0 {
 		return done, nil
 	}
-	changed, err := client.ChangeAccess(ctx, conclave.AccessChange{Edits: e.list, Expected: rules.Revision, Force: r.force, DryRun: r.dryRun})
+	changed, err := client.ChangeAccess(ctx, conclave.AccessChange{Edits: e.list, Expected: rules.Revision, Force: r.force, DryRun: r.dryRun, EndSessions: r.endSessions})
 	if err != nil {
 		return done, err
 	}

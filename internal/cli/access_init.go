@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,7 +29,6 @@ func newAccessInit(a *app) *cobra.Command {
 	r := &reform{app: a}
 	var admins []string
 	var everyone string
-	var end bool
 	cmd := &cobra.Command{
 		Use:   "init --admin PRINCIPAL",
 		Short: "Turn rules on, and name who may change them",
@@ -50,15 +48,12 @@ func newAccessInit(a *app) *cobra.Command {
 					return fmt.Errorf("--everyone: %w", err)
 				}
 			}
-			if err := a.endAnonymous(cmd.Context(), end); err != nil {
-				return err
-			}
 			return r.change(cmd, func(rules conclave.Access) (edits, error) { return initial(rules, admins, verbs), nil })
 		},
 	}
 	cmd.Flags().StringSliceVar(&admins, "admin", nil, "principals that get the role admin, with commas between")
 	cmd.Flags().StringVar(&everyone, "everyone", "", "verbs that all get who have proven a name, such as read,hold")
-	cmd.Flags().BoolVar(&end, "end-sessions", false, "end the sessions of anonymous programs")
+	cmd.Flags().BoolVar(&r.endSessions, "end-sessions", false, "end the sessions of anonymous programs")
 	r.register(cmd)
 	return cmd
 }
@@ -82,39 +77,6 @@ func bound(rules conclave.Access, who string, roles ...string) conclave.AccessEd
 	all := append(slices.Clone(rolesOf(rules, who)), roles...)
 	slices.Sort(all)
 	return conclave.PutBinding(conclave.Binding{Who: who, Roles: slices.Compact(all)})
-}
-
-// endAnonymous ends the sessions of programs that have not proven a name, or says that it is
-// necessary.
-func (a *app) endAnonymous(ctx context.Context, end bool) error {
-	return a.ask(ctx, func(ctx context.Context, client *conclave.Client) error {
-		live, err := client.Sessions(ctx)
-		if err != nil {
-			return err
-		}
-		live = slices.DeleteFunc(live, func(s conclave.SessionInfo) bool { return s.Owner != "" })
-		if len(live) == 0 {
-			return nil
-		}
-		const named = 3
-		var some []string
-		for _, s := range live[:min(named, len(live))] {
-			some = append(some, fmt.Sprintf("%s, process %d (%s) on %s", shortID(s.ID), s.PID, shown(s.Program), shown(s.Host)))
-		}
-		if len(live) > named {
-			some = append(some, "...")
-		}
-		if !end {
-			return fmt.Errorf("sessions of anonymous programs: %d (%s): set --end-sessions to end them", len(live), strings.Join(some, "; "))
-		}
-		for _, s := range live {
-			if _, err := client.EndSession(ctx, s.ID, "rules of access are turned on"); err != nil && !errors.Is(err, conclave.ErrNotFound) {
-				return err
-			}
-		}
-		a.say("sessions of anonymous programs that end: %d (%s)", len(live), strings.Join(some, "; "))
-		return nil
-	})
 }
 
 const accessDisableHelp = `Turn the rules of access off: from then on everybody who reaches a server may do

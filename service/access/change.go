@@ -46,7 +46,10 @@ type Change struct {
 	Expected uint64
 	// Force lets them take the verb access from everybody but the socket.
 	Force bool
-	Edits []Edit
+	// EndSessions ends the sessions of callers that have proven no name, if the edits turn rules
+	// on. Without it such a change is refused while there are any: see AnonymousError.
+	EndSessions bool
+	Edits       []Edit
 }
 
 // Apply returns the state after a change. If the change would make no difference, it

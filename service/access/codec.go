@@ -74,13 +74,14 @@ func (c *Change) Append(b []byte) []byte {
 	b = append(b, format)
 	b = wire.AppendUint(b, c.Expected)
 	b = wire.AppendBool(b, c.Force)
+	b = wire.AppendBool(b, c.EndSessions)
 	return appendList(b, c.Edits, appendEdit)
 }
 
 // ReadChange reads what Append wrote of a change, which need not be valid.
 func ReadChange(r *wire.Reader) Change {
 	readFormat(r)
-	c := Change{Expected: r.Uint(), Force: r.Bool()}
+	c := Change{Expected: r.Uint(), Force: r.Bool(), EndSessions: r.Bool()}
 	readList(r, func() { c.Edits = append(c.Edits, readEdit(r)) })
 	return c
 }

@@ -3,6 +3,7 @@ package access
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // InvalidError says what of a change, or of a text, is wrong, and what is expected.
@@ -43,6 +44,22 @@ type LockoutError struct{}
 
 func (*LockoutError) Error() string {
 	return "nobody would be left who may change access, but through the socket of a server: bind somebody to the role admin, or force it"
+}
+
+// AnonymousError says that rules cannot be turned on while programs have sessions that have
+// proven no name: they would go on with what they hold, and could do nothing more.
+type AnonymousError struct {
+	Sessions int
+	// Some are the first of them, for people.
+	Some []string
+}
+
+func (e *AnonymousError) Error() string {
+	some := strings.Join(e.Some, "; ")
+	if len(e.Some) < e.Sessions {
+		some += "; ..."
+	}
+	return fmt.Sprintf("sessions of anonymous programs: %d (%s): set --end-sessions to end them", e.Sessions, some)
 }
 
 // maxQuoted is how many bytes of a value a message quotes.

@@ -6279,7 +6279,10 @@ type AccessChange struct {
 	// Make it even if nobody is left who may change rules, but through a server's socket.
 	Force bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
 	// Only say what the change would come to.
-	DryRun        bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// End the sessions of programs that have proven no name, if the edits turn rules on. Else
+	// they are refused while there are any.
+	EndSessions   bool `protobuf:"varint,5,opt,name=end_sessions,json=endSessions,proto3" json:"end_sessions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6338,6 +6341,13 @@ func (x *AccessChange) GetForce() bool {
 func (x *AccessChange) GetDryRun() bool {
 	if x != nil {
 		return x.DryRun
+	}
+	return false
+}
+
+func (x *AccessChange) GetEndSessions() bool {
+	if x != nil {
+		return x.EndSessions
 	}
 	return false
 }
@@ -8326,12 +8336,13 @@ const file_service_api_conclave_proto_rawDesc = "" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12(\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x12.conclave.v1.ClassR\x05class\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1c\n" +
-	"\tprincipal\x18\x04 \x01(\tR\tprincipal\"\x88\x01\n" +
+	"\tprincipal\x18\x04 \x01(\tR\tprincipal\"\xab\x01\n" +
 	"\fAccessChange\x12-\n" +
 	"\x05edits\x18\x01 \x03(\v2\x17.conclave.v1.AccessEditR\x05edits\x12\x1a\n" +
 	"\bexpected\x18\x02 \x01(\x04R\bexpected\x12\x14\n" +
 	"\x05force\x18\x03 \x01(\bR\x05force\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\xca\x03\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\x12!\n" +
+	"\fend_sessions\x18\x05 \x01(\bR\vendSessions\"\xca\x03\n" +
 	"\n" +
 	"AccessEdit\x12.\n" +
 	"\bput_role\x18\x01 \x01(\v2\x11.conclave.v1.RoleH\x00R\aputRole\x12\x1d\n" +

@@ -231,6 +231,13 @@ func (r *Registry) setRules(c *Command, fx *Effects) Result {
 	case next == r.rules:
 		return Result{Code: OK}
 	}
+	var anonymous []*session
+	if next.Mode() == access.Closed && !r.closed() {
+		anonymous = r.anonymous()
+	}
+	if len(anonymous) > 0 && !c.Change.EndSessions {
+		return Result{Code: Invalid, Message: remembered(unproven(anonymous).Error())}
+	}
 	recount := !next.SamePrefixes(r.rules)
 	r.rules = next
 	r.hashRules()
@@ -238,7 +245,30 @@ func (r *Registry) setRules(c *Command, fx *Effects) Result {
 		r.recount()
 	}
 	r.withdrawDenied(fx)
+	for _, s := range anonymous {
+		r.seeOff(s, "rules of access are turned on", c.Origin.Actor, fx)
+	}
 	return Result{Code: OK}
+}
+
+// anonymous returns the sessions of programs that have proven no name, but those that end.
+func (r *Registry) anonymous() (found []*session) {
+	for s := range r.all() {
+		if s.owner == "" && s.server == 0 && !s.leaving {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// unproven says which sessions keep rules from being turned on.
+func unproven(sessions []*session) *access.AnonymousError {
+	const named = 3
+	e := &access.AnonymousError{Sessions: len(sessions)}
+	for _, s := range sessions[:min(named, len(sessions))] {
+		e.Some = append(e.Some, fmt.Sprintf("%.10s, process %d (%s) on %s", s.id, s.pid, quoted(s.program), quoted(s.host)))
+	}
+	return e
 }
 
 // signed returns the change of a command, in which new tokens say who made them and when.

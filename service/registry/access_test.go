@@ -233,6 +233,42 @@ func TestNoRules(t *testing.T) {
 	throughSnapshot(t, low)
 }
 
+// TestAnonymousSessions: rules are not turned on while anonymous programs have sessions, unless
+// these are to end. Then they are asked to leave, and what they wait for is withdrawn first.
+func TestAnonymousSessions(t *testing.T) {
+	r := atLevel(version.Access)
+	applyAll(r, openBy("a", ""), openBy("b", ""), openBy("c", "cert:c"), openBy("d", "cert:d"), acquire("a", 2, "n"), acquire("b", 2, "n"), acquire("d", 2, "n"), acquire("c", 2, "m"), acquire("b", 3, "m"))
+	begin := ruling(1, role("all", "allow hold on prefix n"), bind("cert:d", "all"), mode(access.Closed))
+	refused := answerTo(t, r, begin)
+	want := fmt.Sprintf(`sessions of anonymous programs: 2 (%.10s, process `, sessionNamed("a"))
+	if refused.Code != Invalid || !strings.HasPrefix(refused.Message, want) || !strings.HasSuffix(refused.Message, ": set --end-sessions to end them") || r.Rules().Mode() != access.Unset || len(r.Records(1)) != 0 {
+		t.Errorf("%+v, the mode is %v", refused, r.Rules().Mode())
+	}
+	begin.Change.EndSessions = true
+	fx := applyAll(r, begin)
+	requireSound(t, r)
+	told := make(map[string]Code)
+	for _, o := range fx.Outcomes {
+		told[fmt.Sprintf("%x/%d", o.Session[15:], o.Sequence)] = o.Result.Code
+	}
+	gone := r.sessions[sessionNamed("b")] == nil
+	a := r.sessions[sessionNamed("a")]
+	if a == nil || !a.leaving || !gone || r.Rules().Mode() != access.Closed {
+		t.Fatalf("a is %+v, b is gone: %v, the mode is %v; told is %v", a, gone, r.Rules().Mode(), told)
+	}
+	if res := r.find(Lock, "n"); len(res.holders()) != 1 || res.holders()[0].session != a || !res.holders()[0].revoked || len(res.queue()) != 1 {
+		t.Errorf("n is held by %+v", res.holders())
+	}
+	applyAll(r, Command{Op: OpRelease, Session: sessionNamed("a"), Sequence: 9, Hold: 2})
+	if res := r.find(Lock, "n"); r.sessions[sessionNamed("a")] != nil || res == nil || res.holders()[0].session.owner != "cert:d" {
+		t.Error("after the release of a, its session is there or d does not hold")
+	}
+	applyAll(r, openBy("e", ""))
+	if r.sessions[sessionNamed("e")] != nil {
+		t.Error("an anonymous program opens a session under rules")
+	}
+}
+
 // TestModeFromBefore: a cluster that was used before there could be rules allows everything, at
 // the level of rules and below it. One that is new, or was not used, begins without.
 func TestModeFromBefore(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/conclave-io/conclave/algorithm/view"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/version"
 )
 
@@ -26,7 +27,7 @@ var speeds = map[Op]speed{
 	OpExpire: byExpiry, OpSilence: never, OpMember: never,
 	OpRevoke: asks, OpTransfer: asks, OpDrop: afterward, OpOvertake: asks,
 	OpEnd: asks, OpLevel: never, OpEnter: never, OpTurn: never, OpQuiet: never, OpGuard: asks,
-	OpAccess: never, OpNote: never,
+	OpAccess: asks, OpNote: never,
 }
 
 // operations returns all there are: those that are written to the log and read again.
@@ -62,7 +63,7 @@ func TestNothingEndsAHoldFasterThanARevocation(t *testing.T) {
 			asked := slices.ContainsFunc(fx.Outcomes, func(o Outcome) bool {
 				return o.Session == before.session.id && o.Sequence == before.sequence && o.Result.Code == Revoked
 			})
-			if (op == OpRevoke || op == OpEnd || op == OpGuard) && !asked {
+			if (op == OpRevoke || op == OpEnd || op == OpGuard || op == OpAccess) && !asked {
 				t.Errorf("operation %d does not tell the holder that it is asked to leave", op)
 			}
 			if stays && asked != holders[0].revoked {
@@ -85,7 +86,8 @@ func contested(op Op, own bool) (*Registry, Command) {
 	c := Command{
 		Op: op, Session: sessionNamed("b"), Sequence: 9, Hold: 2, Name: "n", TTL: 10e9, Value: "b", Term: 1,
 		Leases: []Lease{{Session: a, Renewals: r.sessions[a].renewals}}, Claims: []ClaimID{{a, 2}},
-		Live: &Live{Use: view.Use{Algorithm: "central"}, Force: true},
+		Live:   &Live{Use: view.Use{Algorithm: "central"}, Force: true},
+		Change: &access.Change{Force: true, EndSessions: true, Edits: []access.Edit{mode(access.Closed)}},
 	}
 	switch {
 	case own:

@@ -133,7 +133,7 @@ func history4() []Batch {
 		return Origin{Actor: actor, Via: "grpc", Remote: "10.0.0.9:40000", Request: [16]byte{14: 4, 15: request}}
 	}
 	change := func(actor string, request byte, force bool, edits ...access.Edit) Command {
-		return Command{Op: OpAccess, Origin: by(actor, request), Change: &access.Change{Expected: uint64(request), Force: force, Edits: edits}}
+		return Command{Op: OpAccess, Origin: by(actor, request), Change: &access.Change{Expected: uint64(request), Force: force, EndSessions: request == 1, Edits: edits}}
 	}
 	token := access.Token{ID: "abcdefghijklmnop", Hash: [32]byte{1, 31: 2}, Name: "batch-7", Expires: 1795245295451414000, Note: "for the nightly batch"}
 	ask := func(owner byte, sequence uint64, name string) Command {

@@ -66,15 +66,20 @@ func (r *Registry) dismiss(c *Command, fx *Effects) Result {
 		// It has no holds here, and would go at once, while clients of that server hold.
 		return Result{Code: Invalid, Message: fmt.Sprintf("session %v is the seat of server %d: stop or remove the server instead", s.id, s.server)}
 	}
+	r.seeOff(s, c.Value, c.Origin.Actor, fx)
+	return Result{Code: OK}
+}
+
+// seeOff asks a session to end, and withdraws what it waits for.
+func (r *Registry) seeOff(s *session, reason, actor string, fx *Effects) {
 	r.thawSession(s)
 	s.leaving = true
-	r.withdraw(s, c.Value, fx)
+	r.withdraw(s, reason, fx)
 	for _, held := range s.sortedClaims(nil) {
 		res := r.thaw(held.resource)
-		r.ask(res, slices.Index(res.holders(), held), ByEnd, c.Value, c.Origin.Actor, fx)
+		r.ask(res, slices.Index(res.holders(), held), ByEnd, reason, actor, fx)
 	}
 	r.leave(s, fx)
-	return Result{Code: OK}
 }
 
 // withdraw takes all that a session waits for out of the queues, before anything is

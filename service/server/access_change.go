@@ -106,7 +106,7 @@ func addDenied(res *registry.Resource, rules, now *access.State, who caller, ans
 
 // changeOfRules translates a change of the rules that are known here.
 func changeOfRules(rules *access.State, sent *api.AccessChange) (*access.Change, error) {
-	change := &access.Change{Expected: sent.GetExpected(), Force: sent.GetForce()}
+	change := &access.Change{Expected: sent.GetExpected(), Force: sent.GetForce(), EndSessions: sent.GetEndSessions()}
 	for _, edit := range sent.GetEdits() {
 		e, err := editOf(edit)
 		if put := edit.GetPutToken(); put != nil && len(put.GetHash()) == 0 {

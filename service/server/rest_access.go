@@ -164,10 +164,11 @@ type deniedHoldJSON struct {
 // postAccess serves POST /v1/access.
 func (s *Server) postAccess(r *http.Request) (any, error) {
 	var body struct {
-		Expected bigNumber  `json:"expected"`
-		Force    bool       `json:"force"`
-		DryRun   bool       `json:"dry_run"`
-		Edits    []editJSON `json:"edits"`
+		Expected    bigNumber  `json:"expected"`
+		Force       bool       `json:"force"`
+		EndSessions bool       `json:"end_sessions"`
+		DryRun      bool       `json:"dry_run"`
+		Edits       []editJSON `json:"edits"`
 	}
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (s *Server) postAccess(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	change := &api.AccessChange{Expected: uint64(body.Expected), Force: body.Force, DryRun: body.DryRun, Edits: edits}
+	change := &api.AccessChange{Expected: uint64(body.Expected), Force: body.Force, DryRun: body.DryRun, EndSessions: body.EndSessions, Edits: edits}
 	answer, err := s.access(r.Context(), &api.AccessRequest{Ask: &api.AccessRequest_Change{Change: change}})
 	if status.Code(err) == codes.Aborted {
 		return nil, refused{&api.Reply{Code: api.Code_CODE_STALE, Message: reason(err)}}

@@ -44,7 +44,8 @@ func TestRulesOverHTTP(t *testing.T) {
 		{"POST", `{"expected":2,"edits":[{"drop_role":"batch"},{"drop_binding":"token:bob"}]}`, `"code":"STALE"`, 409},
 		{"POST", `{"force":true,"dry_run":true,"edits":[{"mode":"closed"}]}`, `"revision":"3","denied":"1","denied_holds":[{"class":"lock","name":"x"`, 200},
 		{"GET", "", `"mode":"unset","revision":"3"`, 200},
-		{"POST", `{"edits":[{"put_binding":{"who":"token:bob","roles":["admin","batch"]}},{"mode":"closed"}]}`, `"revision":"4","denied":"1","denied_holds":[]`, 200},
+		{"POST", `{"edits":[{"put_binding":{"who":"token:bob","roles":["admin","batch"]}},{"mode":"closed"}]}`, `sessions of anonymous programs: 1 (s-`, 400},
+		{"POST", `{"end_sessions":true,"edits":[{"put_binding":{"who":"token:bob","roles":["admin","batch"]}},{"mode":"closed"}]}`, `"revision":"4","denied":"1","denied_holds":[]`, 200},
 		{"GET", "", `UNAUTHENTICATED`, 401},
 	} {
 		got := b.do(step.method, "/v1/access", step.body)

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -103,17 +104,46 @@ func TestOpened(t *testing.T) {
 		}
 	})
 	callUnproven(t, c, 3, codes.PermissionDenied, 403)
+	var held []*conclave.Lock
 	for id := 1; id <= 2; id++ {
 		opened := program(t, c.Address(id), "")
-		if _, err := opened.Lock(t.Context(), "a"+c.Address(id)); err != nil {
-			t.Errorf("at server %d: %v", id, err)
+		lock, err := opened.Lock(t.Context(), "a"+c.Address(id))
+		if err != nil {
+			t.Fatalf("at server %d: %v", id, err)
 		}
+		held = append(held, lock)
 		if text := browse(t, c.Address(id)).do("GET", "/metrics", "").text; !strings.Contains(text, `conclave_access_mode{mode="open"} 1`) {
 			t.Errorf("the metrics of server %d do not say that it is open", id)
 		}
 	}
 	servertest.Eventually(t, "the server says that everybody is let in", func() bool {
 		return strings.Contains(log.String(), "everybody who reaches this server may do everything")
+	})
+
+	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	change := conclave.AccessChange{Force: true, Edits: []conclave.AccessEdit{conclave.SetMode("closed")}}
+	if _, err := admin.ChangeAccess(t.Context(), change); err == nil || !strings.Contains(err.Error(), "sessions of anonymous programs: 2 (s-") {
+		t.Errorf("rules are turned on while anonymous programs have sessions: %v", err)
+	}
+	change.EndSessions = true
+	if _, err := admin.ChangeAccess(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	for _, lock := range held {
+		select {
+		case <-lock.Context().Done():
+		case <-within(t).Done():
+		}
+		if err := context.Cause(lock.Context()); !errors.Is(err, conclave.ErrRevoked) {
+			t.Errorf("the holder is told %v", err)
+		}
+		if err := lock.Unlock(t.Context()); err != nil {
+			t.Errorf("the holder cannot release: %v", err)
+		}
+	}
+	servertest.Eventually(t, "the sessions of anonymous programs are gone", func() bool {
+		live, err := admin.Sessions(t.Context())
+		return err == nil && len(live) == 0
 	})
 }
 
