@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,6 +28,8 @@ type caller = stream.Caller
 type identity struct {
 	caller
 	err error
+	// until is when the client certificate expires that proves it; zero if none does.
+	until time.Time
 }
 
 // identify finds out who is at the other end of a connection to a server's door.
@@ -41,7 +44,11 @@ func identify(conn net.Conn, via string, server uint64) identity {
 	}
 	switch conn := conn.(type) {
 	case *tls.Conn:
-		who.Principal, who.err = principalOf(conn.ConnectionState())
+		state := conn.ConnectionState()
+		who.Principal, who.err = principalOf(state)
+		if len(state.VerifiedChains) > 0 {
+			who.until = state.PeerCertificates[0].NotAfter
+		}
 	case *net.UnixConn:
 		who.Principal, who.err = throughSocket(conn, server)
 		who.Via, who.Remote = "local", socketName
@@ -63,15 +70,20 @@ func withIdentity(ctx context.Context, who identity) context.Context {
 // callerOf returns who made the call of a context: the caller that withCaller
 // attached, otherwise the other end of the gRPC connection.
 func callerOf(ctx context.Context) (caller, error) {
+	who := identityOf(ctx)
+	return who.caller, who.err
+}
+
+func identityOf(ctx context.Context) identity {
 	if who, attached := ctx.Value(callerKey{}).(identity); attached {
-		return who.caller, who.err
+		return who
 	}
 	if p, ok := peer.FromContext(ctx); ok {
 		if l, ok := p.AuthInfo.(link); ok {
-			return l.caller, l.err
+			return l.identity
 		}
 	}
-	return caller{Via: "grpc"}, nil
+	return identity{caller: caller{Via: "grpc"}}
 }
 
 // principalOf returns the principal that a connection proves by the certificate of

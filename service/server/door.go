@@ -37,6 +37,9 @@ func (s *Server) admit(who identity, authorization []string) (caller, error) {
 	}
 	if proven {
 		who.Principal = principal
+	} else if err := who.expired(); err != nil {
+		s.metrics.imposters.WithLabelValues("certificate").Inc()
+		return who.caller, err
 	}
 	return who.caller, nil
 }
@@ -97,14 +100,13 @@ func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.Strea
 	if err != nil {
 		return err
 	}
-	ctx, because := s.whileProven(ctx, metadata.ValueFromIncomingContext(ctx, "authorization"))
+	ctx, because := s.whileProven(ctx, identityOf(stream.Context()), metadata.ValueFromIncomingContext(ctx, "authorization"))
 	return because(serve(srv, provenStream{stream, ctx}))
 }
 
 // enter lets a call of a client in.
 func (s *Server) enter(ctx context.Context, method string, req any) (context.Context, error) {
-	found, err := callerOf(ctx)
-	who, err := s.admit(identity{found, err}, metadata.ValueFromIncomingContext(ctx, "authorization"))
+	who, err := s.admit(identityOf(ctx), metadata.ValueFromIncomingContext(ctx, "authorization"))
 	wanted := needOf(path.Base(method), req)
 	if err == nil {
 		err = s.mayAct(ctx, who, wanted)
@@ -133,8 +135,7 @@ func (s *Server) guard(mux *router) http.Handler {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		found, err := callerOf(r.Context())
-		who, err := s.admit(identity{found, err}, r.Header.Values("Authorization"))
+		who, err := s.admit(identityOf(r.Context()), r.Header.Values("Authorization"))
 		if err == nil {
 			err = s.mayAct(r.Context(), who, wanted)
 		}
@@ -146,7 +147,7 @@ func (s *Server) guard(mux *router) http.Handler {
 			writeError(w, err)
 			return
 		}
-		ctx, because := s.whileProven(context.WithValue(r.Context(), needKey{}, wanted), r.Header.Values("Authorization"))
+		ctx, because := s.whileProven(context.WithValue(r.Context(), needKey{}, wanted), identityOf(r.Context()), r.Header.Values("Authorization"))
 		mux.ServeHTTP(w, r.WithContext(withCaller(ctx, who)))
 		_ = because(nil) // a stream of events has told what it could
 	})
@@ -259,35 +260,3 @@ const (
 	// tokenEvery is how often a stream makes sure that its token is still good.
 	tokenEvery = 500 * time.Millisecond
 )
-
-// whileProven ends a stream that was let in by a bearer, soon after the bearer proves
-// nobody any more. It returns the context of the stream, and what gives its error the
-// reason.
-func (s *Server) whileProven(ctx context.Context, authorization []string) (context.Context, func(error) error) {
-	if _, given, _ := s.bearer(authorization); !given {
-		return ctx, func(err error) error { return err }
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	s.tasks.Go(func() {
-		ticker := time.NewTicker(tokenEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				if _, _, err := s.bearer(authorization); err != nil {
-					cancel(status.Error(codes.Unauthenticated, err.Error()))
-					return
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	return ctx, func(err error) error {
-		defer cancel(nil)
-		if cause := context.Cause(ctx); status.Code(cause) == codes.Unauthenticated {
-			return cause
-		}
-		return err
-	}
-}

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// expired reports that the client certificate of a connection has expired since the
+// handshake.
+func (who identity) expired() error {
+	if who.until.IsZero() || time.Now().Before(who.until) {
+		return nil
+	}
+	return status.Error(codes.Unauthenticated, fmt.Sprintf("the client certificate of %s expired on %s: connect again with another one", who.Principal, who.until.UTC().Format(time.RFC3339)))
+}
+
+// whileProven ends a stream soon after what let it in proves nobody any more: a bearer, or
+// else a client certificate. It returns the context of the stream, and what gives its error
+// the reason.
+func (s *Server) whileProven(ctx context.Context, who identity, authorization []string) (context.Context, func(error) error) {
+	_, given, _ := s.bearer(authorization)
+	if !given && who.until.IsZero() {
+		return ctx, func(err error) error { return err }
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := func() bool { return true }
+	if given {
+		s.tasks.Go(func() { s.watchBearer(ctx, cancel, authorization) })
+	} else {
+		stop = time.AfterFunc(time.Until(who.until), func() { cancel(who.expired()) }).Stop
+	}
+	return ctx, func(err error) error {
+		defer cancel(nil)
+		defer stop()
+		if cause := context.Cause(ctx); status.Code(cause) == codes.Unauthenticated {
+			return cause
+		}
+		return err
+	}
+}
+
+// watchBearer cancels a stream once its bearer proves nobody any more.
+func (s *Server) watchBearer(ctx context.Context, cancel context.CancelCauseFunc, authorization []string) {
+	ticker := time.NewTicker(tokenEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if _, _, err := s.bearer(authorization); err != nil {
+				cancel(status.Error(codes.Unauthenticated, err.Error()))
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/conclave-io/conclave"
+	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/server"
+	"github.com/conclave-io/conclave/service/server/servertest"
+)
+
+// A connection ends with the certificate that proves who is at its other end. A program that
+// has another certificate in its files by then goes on with its session; one that has not
+// loses it.
+func TestCertificatesOfClientsExpire(t *testing.T) {
+	t.Parallel()
+	servers, clients := servertest.NewAuthority(t), servertest.NewAuthority(t)
+	c := servertest.Start(t, 1, servers.Secure, func(cfg *server.Config) { cfg.TLSCA = clients.File })
+	end := time.Now().Add(4 * time.Second).Truncate(time.Second)
+	hold := func(name string, ttl time.Duration) (*conclave.Client, *conclave.Lock) {
+		t.Helper()
+		cert, key := clients.IssueUntil(name, end)
+		cfg, err := conclave.TLSFiles(cert, key, servers.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := conclave.Dial(t.Context(), conclave.Config{Servers: []string{c.Address(1)}, TLS: cfg, TTL: ttl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close() })
+		lock, err := client.Lock(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client, lock
+	}
+	renewing, kept := hold("renewing", 3*time.Second)
+	_, lost := hold("forgetful", time.Second)
+	session := renewing.SessionID()
+	clients.Issue("renewing")
+	select {
+	case <-lost.Context().Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("a program whose certificate has expired still holds its lock")
+	}
+	if time.Now().Before(end) || !errors.Is(context.Cause(lost.Context()), conclave.ErrLost) {
+		t.Errorf("the lock was lost %v before the certificate expired, with %v", time.Until(end), context.Cause(lost.Context()))
+	}
+	// Longer than a TTL after the end, so that it has been renewed over another connection.
+	select {
+	case <-kept.Context().Done():
+		t.Fatalf("with another certificate the lock is lost: %v", context.Cause(kept.Context()))
+	case <-time.After(time.Until(end.Add(4 * time.Second))):
+	}
+	if renewing.SessionID() != session {
+		t.Errorf("session %s became %s", session, renewing.SessionID())
+	}
+}
+
+// Single calls over a connection are refused too once its certificate has expired.
+func TestCallsWithAnExpiredCertificate(t *testing.T) {
+	t.Parallel()
+	servers, clients := servertest.NewAuthority(t), servertest.NewAuthority(t)
+	c := servertest.Start(t, 1, servers.Secure, func(cfg *server.Config) { cfg.TLSCA = clients.File })
+	end := time.Now().Add(2 * time.Second).Truncate(time.Second).Add(time.Second)
+	cert, key := clients.IssueUntil("bob", end)
+	cfg, err := conclave.TLSFiles(cert, key, servers.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := dial(t, c.Address(1), cfg)
+	if _, err := client.Ping(t.Context(), &api.PingRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	servertest.Eventually(t, "a call is refused", func() bool {
+		_, err := client.Ping(t.Context(), &api.PingRequest{})
+		if status.Code(err) == codes.Unauthenticated && time.Now().Before(end) {
+			t.Errorf("before its end: %v", err)
+		}
+		return status.Code(err) == codes.Unauthenticated
+	})
+}
