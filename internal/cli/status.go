@@ -113,6 +113,11 @@ func statusJSON(s conclave.Status) statusView {
 }
 
 func statusTable(w io.Writer, s conclave.Status) error {
+	if len(s.Members) == 0 { // what a server tells a caller without the verb status
+		_, err := fmt.Fprintf(w, "cluster %s, leader %d\nanswered by server %d (%s); the rest needs the verb status: see conclave access check status\n",
+			shown(s.Cluster), s.Leader, s.Server, shown(s.Version))
+		return err
+	}
 	leader := "no leader known"
 	if s.Leader != 0 {
 		leader = fmt.Sprintf("leader %d in term %d", s.Leader, s.Term)

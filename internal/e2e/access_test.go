@@ -3,12 +3,16 @@
 package e2e
 
 import (
+	"context"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/selftest"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // tutorial matches the commands of a document, and what they print, if it shows that.
@@ -23,7 +27,7 @@ func TestTwoTeams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := startMachines(t, " --client-cert optional")
+	c := startMachines(t, " --client-cert optional --audit-log "+auditLog)
 	var settings, said string
 	steps := tutorial.FindAllStringSubmatch(string(page), -1)
 	commands := 0
@@ -76,4 +80,43 @@ func contains(out, want string) bool {
 		}
 	}
 	return false
+}
+
+// TestRulesNeedTheirLevel: where a server is in the way of the level that has rules, init names
+// it.
+func TestRulesNeedTheirLevel(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 3)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	client, err := conclave.Dial(ctx, conclave.Config{Servers: c.Addresses()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	if err := c.Raise(ctx, client, version.Access); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.LowerLevel(ctx, version.Access-1); err != nil {
+		t.Fatal(err)
+	}
+	init := func() string {
+		t.Helper()
+		out, err := exec.CommandContext(ctx, binary, "access", "init", "--admin", "cert:alice", "--servers", strings.Join(c.Addresses(), ",")).CombinedOutput()
+		if err == nil {
+			t.Errorf("init succeeds below its level:\n%s", out)
+		}
+		return string(out)
+	}
+	if out, want := init(), "conclave: level 3: rules of access need level 4: raise it with conclave upgrade finish\n"; out != want {
+		t.Errorf("init says %q, want %q", out, want)
+	}
+	if err := c.Kill(3); err != nil {
+		t.Fatal(err)
+	}
+	for out := ""; !strings.HasPrefix(out, "conclave: level 3: rules of access need level 4: ") || !strings.Contains(out, "server 3"); out = init() {
+		if ctx.Err() != nil {
+			t.Fatalf("init says %q, and does not name server 3", out)
+		}
+	}
 }

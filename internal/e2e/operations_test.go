@@ -27,6 +27,9 @@ type machines struct {
 	blocks    []string
 }
 
+// auditLog is where the servers have their audit logs, by the documents.
+const auditLog = "/var/log/conclave-audit.log"
+
 // startMachines starts the cluster, with more flags for each server.
 func startMachines(t *testing.T, flags string) *machines {
 	t.Helper()
@@ -40,7 +43,7 @@ func startMachines(t *testing.T, flags string) *machines {
 	for id := 1; id <= 3; id++ {
 		own := strings.NewReplacer("--id 1", fmt.Sprint("--id ", id), "--listen 10.0.0.1", fmt.Sprint("--listen 10.0.0.", id),
 			"server-1", fmt.Sprint("server-", id), "/var/lib/conclave", fmt.Sprint("/var/lib/conclave", id))
-		server := c.shell("exec " + strings.TrimSpace(own.Replace(serve)) + flags)
+		server := c.shell("exec " + strings.TrimSpace(own.Replace(serve)) + strings.ReplaceAll(flags, auditLog, fmt.Sprintf("audit-%d.log", id)))
 		var said bytes.Buffer
 		server.Stderr = &said
 		if err := server.Start(); err != nil {
@@ -71,7 +74,8 @@ func (c *machines) find(begin string) string {
 // shell returns what runs a script, as if on one of the machines.
 func (c *machines) shell(script string) *exec.Cmd {
 	script = strings.ReplaceAll(script, "10.0.0.", c.addresses)
-	script = strings.ReplaceAll(script, "/var/lib/conclave/", "/var/lib/conclave1/") // that of the first server
+	// Those of the first server.
+	script = strings.NewReplacer("/var/lib/conclave/", "/var/lib/conclave1/", auditLog, "audit-1.log").Replace(script)
 	cmd := exec.Command("sh", "-euc", strings.ReplaceAll(script, "/var/lib/conclave", filepath.Join(c.dir, "data")))
 	cmd.Dir, cmd.Env = c.dir, []string{"PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH"), "HOME=" + c.dir}
 	return cmd
