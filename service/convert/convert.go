@@ -4,6 +4,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/registry"
@@ -118,7 +119,7 @@ func Waiting(w *registry.Waiting) *api.Waiting {
 
 func waiter(w *registry.Waiter) *api.Waiter {
 	return &api.Waiter{
-		Session: w.Session[:], Sequence: w.Sequence, SinceUnixNs: w.Since,
+		Session: slices.Clone(w.Session[:]), Sequence: w.Sequence, SinceUnixNs: w.Since,
 		Host: w.Host, Pid: w.PID, Program: w.Program,
 		Value: []byte(w.Value), Shared: w.Shared, Priority: w.Priority, Owner: w.Owner,
 	}
@@ -127,7 +128,7 @@ func waiter(w *registry.Waiter) *api.Waiter {
 // Holder translates a holder.
 func Holder(h *registry.Holder) *api.Holder {
 	return &api.Holder{
-		Session: h.Session[:], Sequence: h.Sequence, Fence: h.Fence, SinceUnixNs: h.Since,
+		Session: slices.Clone(h.Session[:]), Sequence: h.Sequence, Fence: h.Fence, SinceUnixNs: h.Since,
 		Host: h.Host, Pid: h.PID, Program: h.Program, Value: []byte(h.Value),
 		Shared: h.Shared, Priority: h.Priority, Revoked: h.Revoked, Reason: h.Reason, Owner: h.Owner,
 	}

@@ -158,20 +158,30 @@ func (h *head) Members() []Member {
 // prefix and come after the name after, in the order of names, each with at
 // most waiters of its queue, and whether there are more.
 func (v *Version) List(class Class, prefix, after string, limit, waiters int) (list []Resource, more bool) {
+	v.Visit(class, prefix, after, waiters, func(res *Resource) bool {
+		if more = len(list) == limit; !more {
+			list = append(list, res.clone())
+		}
+		return !more
+	})
+	return list, more
+}
+
+// Visit calls see for the resources that List would list if it had no limit, until see
+// returns false. What see is given is overwritten for the next resource: a list of a
+// million would otherwise be as much garbage.
+func (v *Version) Visit(class Class, prefix, after string, waiters int, see func(*Resource) bool) {
+	var view Resource
 	v.names.ascend(&resource{class: class, name: max(prefix, after)}, func(res *resource) bool {
 		switch {
 		case res.class != class || !strings.HasPrefix(res.name, prefix):
 			return false
 		case res.name <= after:
 			return true
-		case len(list) == limit:
-			more = true
-			return false
 		}
-		list = append(list, res.view(waiters))
-		return true
+		res.describe(&view, waiters)
+		return see(&view)
 	})
-	return list, more
 }
 
 // find returns a resource, or nil if nobody holds it.

@@ -1,5 +1,7 @@
 package registry
 
+import "slices"
+
 // Holder describes a hold, for people and for observers of elections.
 type Holder struct {
 	Session  SessionID
@@ -91,15 +93,28 @@ func (c *claim) waiter() Waiter {
 	}
 }
 
-func (res *resource) view(waiters int) Resource {
-	view := Resource{Name: res.name, Class: res.class, Limit: res.limit, QueueLength: len(res.queue())}
+func (res *resource) view(waiters int) (view Resource) {
+	res.describe(&view, waiters)
+	return view
+}
+
+// describe writes what is known of a resource over a view.
+func (res *resource) describe(view *Resource, waiters int) {
+	*view = Resource{
+		Name: res.name, Class: res.class, Limit: res.limit, QueueLength: len(res.queue()),
+		Holders: view.Holders[:0], Waiters: view.Waiters[:0],
+	}
 	for _, c := range res.holders() {
 		view.Holders = append(view.Holders, c.holder())
 	}
 	for _, c := range res.queue()[:min(len(res.queue()), waiters)] {
 		view.Waiters = append(view.Waiters, c.waiter())
 	}
-	return view
+}
+
+func (r Resource) clone() Resource {
+	r.Holders, r.Waiters = slices.Clone(r.Holders), slices.Clone(r.Waiters)
+	return r
 }
 
 // List is that of the present version.

@@ -98,19 +98,17 @@ func (s *Server) list(ctx context.Context, req *api.ListRequest) (*api.ListRespo
 	if problem != "" {
 		return nil, status.Error(codes.InvalidArgument, problem)
 	}
-	rank, err := rankOf(req)
+	each, err := listerOf(req)
 	if err != nil {
 		return nil, err
 	}
 	answer := new(api.ListResponse)
 	complete := true
 	look := func(state node.State) {
-		var page []registry.Resource
 		may := reader(ctx, state.Rules(), class)
-		page, answer.More, complete = rank(state, class, may, limited(req.GetLimit()), waiters(req.GetWaiters()))
-		for i := range page {
-			answer.Resources = append(answer.Resources, convert.Resource(&page[i]))
-		}
+		answer.More, complete = each(state, class, may, limited(req.GetLimit()), waiters(req.GetWaiters()), func(res *registry.Resource) {
+			answer.Resources = append(answer.Resources, convert.Resource(res))
+		})
 	}
 	answer, err = read(ctx, s, req.GetStale(), answer, look, func(ctx context.Context, leader api.ConclaveClient) (*api.ListResponse, error) {
 		return leader.List(ctx, req)
