@@ -6,6 +6,7 @@ import type { Run } from "../lab/run";
 import { delayed } from "../lab/late";
 import { timeText } from "../lab/words";
 import { distance, fit, laneX, segment, timeAt, type Geometry } from "./geometry";
+import { hit } from "./hit";
 import { layOut, visible, type Layout } from "./layout";
 import { cursorY, paint, type Scene } from "./paint";
 import { paintSketch, sketch } from "./sketch";
@@ -134,7 +135,26 @@ describe("the picture", () => {
     const { c, said } = recorder();
     const shapes = paint(c, scene(run, layOut(run, "real"), 2));
     expect(said).toMatchSnapshot();
-    expect(shapes).toHaveLength(6);
+    expect(shapes.filter((shape) => "record" in shape)).toHaveLength(4);
+    expect(shapes.filter((shape) => "flight" in shape && !shape.of)).toHaveLength(2);
+  });
+
+  test("has texts that stand for their arrows", () => {
+    const run = small();
+    const shapes = paint(recorder().c, scene(run, layOut(run, "real"), 2));
+    const texts = shapes.filter((shape) => "flight" in shape && shape.of);
+    expect(texts).toHaveLength(2);
+    for (const text of texts) {
+      if (!("flight" in text) || !text.of) continue;
+      // On the side of the text that is away from the arrow, the arrow itself is out of reach.
+      const [x, y] = [(text.x1 + text.x2) / 2, (text.y1 + text.y2) / 2];
+      const length = Math.hypot(text.x2 - text.x1, text.y2 - text.y1);
+      const [nx, ny] = [-(text.y2 - text.y1) / length, (text.x2 - text.x1) / length];
+      const away = distance(text.of, x + nx, y + ny) > distance(text.of, x, y) ? 5 : -5;
+      expect(distance(text.of, x + away * nx, y + away * ny)).toBeGreaterThan(8);
+      expect(hit(shapes, x + away * nx, y + away * ny, false)).toBe(text.of);
+    }
+    expect(hit(shapes, 790, 10, false)).toBe(undefined);
   });
 
   test("shows what has not happened in a pale colour only", () => {

@@ -83,11 +83,11 @@ export class Labels {
     this.avoid(x - width / 2, y - 7, width, 14);
   }
 
-  /** along writes over an arrow, in its direction. */
-  along(text: string, s: Segment, number: number, paint: string, alpha: number): void {
+  /** along writes over an arrow, in its direction, and returns the line on which the text stands. */
+  along(text: string, s: Segment, number: number, paint: string, alpha: number): Segment | undefined {
     const length = Math.hypot(s.x2 - s.x1, s.y2 - s.y1);
     const shown = this.#shorten(text, length - 22);
-    if (!shown || length < 40) return;
+    if (!shown || length < 40) return undefined;
     const width = this.c.measureText(shown).width;
     const forward = s.x2 >= s.x1;
     const [ax, ay, bx, by] = forward ? [s.x1, s.y1, s.x2, s.y2] : [s.x2, s.y2, s.x1, s.y1];
@@ -107,10 +107,11 @@ export class Labels {
           this.c.rotate(Math.atan2(sin, cos));
           this.#write(shown, 0, 0, paint, alpha);
           this.c.restore();
-          return;
+          return { x1: x, y1: y, x2: x + cos * width, y2: y + sin * width };
         }
       }
     }
+    return undefined;
   }
 
   #write(text: string, x: number, y: number, paint: string, alpha: number): void {

@@ -33,7 +33,10 @@ export interface Scene {
 }
 
 /** Shape is something that can be pointed at. */
-export type Shape = { record: number; x: number; y: number } | ({ flight: number } & Segment);
+export type Shape = { record: number; x: number; y: number } | Arrow;
+
+/** Arrow is an arrow, or the text of one: then it has the arrow itself. */
+export type Arrow = { flight: number; of?: Arrow } & Segment;
 
 const pale = 0.26;
 const font = '11px system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
@@ -57,8 +60,7 @@ export function paint(c: CanvasRenderingContext2D, scene: Scene): Shape[] {
   bars(c, scene, top, bottom);
   const arrows = flights(c, scene, top, bottom);
   const dots = records(c, scene, top, bottom);
-  if (detail(g) === "full") label(c, scene, arrows, dots);
-  return [...dots, ...arrows];
+  return [...dots, ...arrows, ...(detail(g) === "full" ? label(c, scene, arrows, dots) : [])];
 }
 
 const colour = (colours: Record<string, string>, name: string): string => colours[name] ?? "#888888";
@@ -190,14 +192,14 @@ interface Batch {
   heads: Segment[];
 }
 
-function flights(c: CanvasRenderingContext2D, scene: Scene, top: number, bottom: number): ({ flight: number } & Segment)[] {
+function flights(c: CanvasRenderingContext2D, scene: Scene, top: number, bottom: number): Arrow[] {
   const { run, layout, geometry: g, cursor } = scene;
   const [from, to] = visible(layout.flightsAbove, layout.flightsBelow, top, bottom);
   const bright = new Map<number, Batch>();
   const dim = new Map<number, Batch>();
   const crosses: [Segment, boolean][] = [];
   const balls: [number, Segment][] = [];
-  const drawn: ({ flight: number } & Segment)[] = [];
+  const drawn: Arrow[] = [];
   for (let f = from; f < to; f++) {
     if ((layout.to[f] ?? 0) < top || (layout.from[f] ?? 0) > bottom) continue;
     const s = segment(run, layout, g, f);
@@ -382,13 +384,14 @@ function mark(c: CanvasRenderingContext2D, scene: Scene, record: number, x: numb
   c.fill();
 }
 
-/** label writes fences, what happens beside the lines and the names of messages. */
+/** label writes fences, what happens beside the lines and the names of messages. It returns where the names stand. */
 function label(
   c: CanvasRenderingContext2D,
   scene: Scene,
-  arrows: ({ flight: number } & Segment)[],
+  arrows: Arrow[],
   dots: { record: number; x: number; y: number }[],
-): void {
+): Arrow[] {
+  const named: Arrow[] = [];
   const { run, geometry: g, colours, words, cursor } = scene;
   const labels = new Labels(c, colour(colours, "paper"), g);
   for (const dot of dots) labels.avoid(dot.x - 5, dot.y - 5, 10, 10);
@@ -413,7 +416,9 @@ function label(
       if (present(run.sender[f] ?? 0) !== now) continue;
       const type = run.flightType[f] ?? 0;
       if (run.head.messages[type - 1]?.class === "heartbeat") continue;
-      labels.along(words.flight(f), arrow, i + 1, colour(colours, messageColour(scene.order(type))), alpha);
+      const line = labels.along(words.flight(f), arrow, i + 1, colour(colours, messageColour(scene.order(type))), alpha);
+      if (line) named.push({ flight: f, of: arrow, ...line });
     }
   }
+  return named;
 }

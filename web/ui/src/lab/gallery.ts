@@ -13,7 +13,7 @@ export const objectives: Readonly<Record<string, string>> = {
   "mutex/majority": "How many may forget?",
   "majority-reset-coordinator": "How many may forget?",
   "maekawa-deadlock": "Nobody will ever enter. Find the step after which this is certain.",
-  "maekawa-without-deadlock": "Which vote is given back?",
+  "maekawa-without-deadlock": "Which message breaks the circle, and which vote is given back?",
   "lamport-without-fifo": "Which message overtakes?",
   "lamport-with-fifo": "Which message waits for an earlier one?",
   "lost-token": "Who can make a new token, and who must not?",
@@ -94,6 +94,13 @@ export const pairs: readonly { ids: readonly [string, string]; objective: string
   { ids: ["mutex/lamport", "mutex/ricart-agrawala"], objective: "Which messages does Ricart-Agrawala save?" },
   { ids: ["mutex/lease-pause", "mutex/lease-pause-fence"], objective: "Two are inside. What does the fence still protect?" },
 ];
+
+/** twinOf returns the other run of a pair, and the address of both side by side. */
+export function twinOf(id: string | undefined): { id: string; href: string } | undefined {
+  const ids = pairs.find((pair) => id !== undefined && pair.ids.includes(id))?.ids;
+  const other = ids?.find((one) => one !== id);
+  return ids && other ? { id: other, href: `#1/compare/${ids.map(encodeURIComponent).join("/")}` } : undefined;
+}
 
 /** objectiveOf falls back to the first sentence of what the scenario says of itself. */
 export function objectiveOf(id: string | undefined, about: string | undefined): string {

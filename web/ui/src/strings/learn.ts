@@ -1,3 +1,12 @@
+/** What the keys of a scenario stand for. */
+const named: Record<string, string> = {
+  workload: "the requests",
+  schedule: "the order of events",
+  links: "the links",
+  faults: "the faults",
+  seed: "the seed of chance",
+};
+
 /** What the lessons and challenges say besides their own texts, which come from the engine. */
 export const learn = {
   tab: "Learn",
@@ -26,7 +35,7 @@ export const learn = {
 
   challenge: "Challenge",
   goal: "Goal",
-  may: (keys: string) => `You may change: ${keys}.`,
+  may: (keys: readonly string[]) => `You may change ${keys.map((key) => named[key.split(".")[0] ?? ""] ?? key).filter((text, i, all) => all.indexOf(text) === i).join(" and ")}. In the source: ${keys.join(", ")}.`,
   how: "Act on the run with the buttons below the picture, or edit the scenario under Source.",
   grade: "Check my answer",
   impossible: "It is impossible",
