@@ -101,6 +101,18 @@ describe("lessons", () => {
     }
   });
 
+  flow("a run leads to its lesson, and to its twin", origin, async (page) => {
+    await page.goto(host.url("1/run/maekawa-without-deadlock"));
+    await shown(page, 0);
+    await page.locator(".caption").getByText(/INQUIRE and YIELD need not be sent/).waitFor();
+    expect(await page.getByRole("link", { name: strings.twin("maekawa-deadlock") }).getAttribute("href")).toBe("#1/compare/maekawa-deadlock/maekawa-without-deadlock");
+    await accessible(page);
+    await page.getByRole("link", { name: strings.lesson(4) }).click();
+    await page.waitForSelector(".ask");
+    expect(new URL(page.url()).hash).toBe("#1/learn/voting/1");
+    expect(await page.getByRole("link", { name: strings.lesson(4) }).count(), "a lesson has no links out of its run").toBe(0);
+  });
+
   flow("a lesson on a phone", origin, async (page) => {
     const lesson = lessonOf("voting");
     await page.goto(host.url("1/learn/voting/2"));
@@ -121,7 +133,10 @@ describe("challenges", () => {
     await page.goto(host.url("1/learn"));
     await page.click(`.card:has-text("An entry without a message")`);
     await page.waitForSelector(".challenge .goal");
+    await page.getByText(`${learn.goal}: Let one process enter`).waitFor();
+    await page.getByText("You may change the requests. In the source: workload.commands.").waitFor();
     await shown(page, 0);
+    await button(page, strings.badge.goalUnmet).waitFor();
     expect(await button(page, learn.hint).isDisabled()).toBe(true);
     await button(page, learn.grade).click();
     await page.waitForSelector(`.said:has-text("${learn.unmet}")`);
@@ -143,6 +158,7 @@ describe("challenges", () => {
     await editor.fill(begin.replace("acquire: 2", "acquire: 1"));
     await button(page, learn.grade).click();
     await page.waitForSelector(`.said:has-text("${learn.isSolved}")`);
+    await button(page, `✓ ${strings.badge.goalMet}`).waitFor();
     // The address of a solution opens it again.
     await page.waitForFunction((hash) => location.hash !== hash && /^#1\/run\/~.*challenge=free-entry/.test(location.hash), before);
     await page.reload();
