@@ -124,7 +124,7 @@ var security = []Metric{
 	{Name: "conclave_audit_last_timestamp_seconds", Type: Gauge, Unit: Timestamp, Panel: "Security/Newest line of the audit log", Help: "When this server wrote the newest line of its audit log, in seconds since 1970; 0 if it has written none."},
 	{Name: "conclave_certificate_reloads_total", Type: Counter, Labels: []string{"result"}, Unit: Count, Panel: "Security/Reloads of certificates", Help: "How often the TLS files were read again, by result. After failed, the certificates before stay in use."},
 	{Name: "conclave_certificate_expiry_timestamp_seconds", Type: Gauge, Labels: []string{"use"}, Unit: Timestamp, Panel: "Security/Time until certificates expire", Expr: `conclave_certificate_expiry_timestamp_seconds{job="$job"} - time()`, Help: "When the certificate expires that this server shows to clients, or to its peers, the other servers.", Absent: "without TLS"},
-	{Name: "conclave_auth_failures_total", Type: Counter, Labels: []string{"source"}, Unit: Count, Panel: "Security/Failed proofs", Help: "Calls whose certificate or token proved nobody.", Absent: "until there was one"},
+	{Name: "conclave_auth_failures_total", Type: Counter, Labels: []string{"source"}, Unit: Count, Panel: "Security/Failed proofs", Help: "Connections and calls whose certificate or token proves nobody.", Absent: "until there was one"},
 	{Name: "conclave_denied_total", Type: Counter, Labels: []string{"verb"}, Unit: Count, Panel: "Security/Denied calls", Help: "Calls and requests that the rules of access refused, by the verb that their caller lacks.", Absent: "until there was one"},
 }
 

@@ -121,6 +121,11 @@ var safety = []Alert{
 		Calm:    []Series{is("conclave_access_mode", "a", "0x30", `mode="open"`), is("conclave_access_mode", "a", "1x30", `mode="closed"`)}, At: 20 * minute,
 	},
 	{
+		Name: "AuditFails", Severity: page, Expr: "increase(conclave_audit_write_errors_total[15m]) > 0",
+		Summary: "Server {{ $labels.instance }} of {{ $labels.job }} cannot write its audit log.",
+		Fault:   all("conclave_audit_write_errors_total", "0x5 0+1x20"), Calm: all("conclave_audit_write_errors_total", "2x25"), At: 15 * minute,
+	},
+	{
 		Name: "LoginFailures", Severity: warning, Expr: "sum by (job, source) (increase(conclave_auth_failures_total[10m])) > 20",
 		Summary: "Over 20 calls to {{ $labels.job }} have shown a {{ $labels.source }} that proves nobody, in 10 minutes.",
 		Fault:   []Series{is("conclave_auth_failures_total", "a", "0+5x30", `source="token"`)}, Calm: []Series{is("conclave_auth_failures_total", "a", "0+1x30", `source="token"`)}, At: 20 * minute,

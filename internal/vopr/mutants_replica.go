@@ -159,7 +159,7 @@ var replicaMutants = []Mutant{
 		Hole: "Refused tries stored the holder",
 		Why:  "Where the state is as large as it may be, releases are refused as well: nothing makes room.",
 		Edits: []Edit{{
-			"service/replica/submit.go", "\tcase registry.OpAcquire:\n\t\treturn !r.reg", "\tcase registry.OpRelease:\n\t\treturn true\n\tcase registry.OpAcquire:\n\t\treturn !r.reg",
+			"service/replica/submit.go", "\tcase registry.OpAcquire:\n\t\treturn !r.reg.Carried(c.Session, c.Sequence)\n\tcase registry.OpUpdate:", "\tcase registry.OpRelease:\n\t\treturn true\n\tcase registry.OpAcquire:\n\t\treturn !r.reg.Carried(c.Session, c.Sequence)\n\tcase registry.OpUpdate:",
 		}},
 	},
 	{

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/conclave-io/conclave/internal/ops"
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/server"
 	"github.com/conclave-io/conclave/service/server/servertest"
 )
 
@@ -144,4 +146,35 @@ func TestFiguresOfALife(t *testing.T) {
 		text := page(t, "http://"+c.Address(1)+"/metrics")
 		return !slices.ContainsFunc(want, func(line string) bool { return !strings.Contains(text, "\n"+line+"\n") })
 	})
+}
+
+// TestFailedProofsCount: a certificate that nobody vouches for, and a token that is none.
+func TestFailedProofsCount(t *testing.T) {
+	t.Parallel()
+	authority := servertest.NewAuthority(t)
+	c := servertest.Start(t, 1, authority.Secure, func(cfg *server.Config) { cfg.HealthListen = "127.0.0.1:0" })
+	stranger := servertest.NewAuthority(t).Client("program")
+	stranger.RootCAs = authority.Trusting().RootCAs
+	if conn, err := tls.Dial("tcp", c.Address(1), stranger); err == nil {
+		_, _ = conn.Read(make([]byte, 1)) // until the server has closed it
+		conn.Close()
+	}
+	web := http.Client{Transport: &http.Transport{TLSClientConfig: authority.Client("program")}, Timeout: limit}
+	defer web.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "https://"+c.Address(1)+"/v1/status", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer nothing")
+	resp, err := web.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	for _, source := range []string{"certificate", "token"} {
+		servertest.Eventually(t, "a bad "+source+" is counted", func() bool {
+			text := page(t, "http://"+c.Server(1).HealthAddr().String()+"/metrics")
+			return strings.Contains(text, fmt.Sprintf("\nconclave_auth_failures_total{source=%q} 1\n", source))
+		})
+	}
 }

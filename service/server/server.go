@@ -175,6 +175,7 @@ func (s *Server) serve(secrets *secrets) error {
 		admin = noted{admin, s}
 	}
 	s.splitter = newSplitter(s.cfg.Listener, admin, secrets.clients, s.cfg.patience, s.log)
+	s.splitter.stranger = s.metrics.imposters.WithLabelValues("certificate").Inc
 	s.grpc = s.newGRPC(grpc.UnaryInterceptor(s.admitCall), grpc.StreamInterceptor(s.admitStream))
 	s.vouched = s.newGRPC(grpc.UnaryInterceptor(s.believeCall), grpc.StreamInterceptor(s.believeStream))
 	s.http = s.newHTTP(s.routes())

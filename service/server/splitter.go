@@ -24,6 +24,8 @@ type splitter struct {
 	// Beyond it a connection that says nothing is closed.
 	patience time.Duration
 	log      *slog.Logger
+	// stranger is called when a client shows a certificate that nobody vouches for.
+	stranger func()
 
 	grpc, http *branch
 
@@ -35,7 +37,7 @@ type splitter struct {
 
 func newSplitter(inner, admin net.Listener, secrecy *tls.Config, patience time.Duration, log *slog.Logger) *splitter {
 	return &splitter{
-		inner: inner, admin: admin, tls: secrecy, patience: patience, log: log,
+		inner: inner, admin: admin, tls: secrecy, patience: patience, log: log, stranger: func() {},
 		grpc:   newBranch(inner.Addr()),
 		http:   newBranch(inner.Addr()),
 		guests: make(map[net.Conn]struct{}),
@@ -109,6 +111,9 @@ func (s *splitter) identify(conn net.Conn, secrecy *tls.Config) (net.Conn, *bran
 	secure := tls.Server(conn, secrecy)
 	if err := secure.HandshakeContext(context.Background()); err != nil {
 		explain(err)
+		if bad := new(tls.CertificateVerificationError); errors.As(err, &bad) {
+			s.stranger()
+		}
 		return nil, nil, err
 	}
 	switch secure.ConnectionState().NegotiatedProtocol {
