@@ -57,7 +57,7 @@ type route struct {
 
 // Dial attaches to the cluster that cfg names. It returns once a server of the
 // cluster has answered, and keeps trying until ctx ends, or for 10 seconds if
-// ctx has no deadline, unless all servers belong to another cluster or no TLS
+// ctx has no deadline, unless all servers belong to another cluster, have wrong addresses, or no TLS
 // connection to any of them is possible; the error is then a *DialError that says what each server
 // said. The session is opened by the first call that needs one, so that a
 // program which only looks has none.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // listen serves nothing but what accept does with each connection.
@@ -159,5 +161,20 @@ func TestDialDoesNotWaitForTLS(t *testing.T) {
 	defer cancel()
 	if _, err := Dial(ctx, Config{Servers: []string{plain, closed.Addr().String()}, TLS: &tls.Config{}}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("with a server that is down: %v, want ErrUnavailable", err)
+	}
+}
+
+// An address that is wrong for good is told apart from a server that may come back.
+func TestAddressesThatAreWrong(t *testing.T) {
+	for text, want := range map[string]AddressProblem{
+		`connection error: desc = "transport: Error while dialing: dial tcp: lookup db9: no such host"`: UnknownHost,
+		"conclave-principal-bin: given 0 times: this port is for servers only":                          PeerPort,
+		`connection error: desc = "transport: Error while dialing: dial tcp 10.0.0.1:1: i/o timeout"`:   0,
+	} {
+		err := plain(status.Error(codes.Unavailable, text))
+		var wrong *AddressError
+		if errors.As(err, &wrong); permanent(err) != (want != 0) || want != 0 && (wrong == nil || wrong.Problem != want) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }

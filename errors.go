@@ -182,8 +182,8 @@ type DialError struct {
 	// Attempts has the last thing known of each server, in the order of
 	// Config.Servers, with leaders that other servers named after them.
 	Attempts []Attempt
-	// Err is what ended Dial: the end of its context, or ErrWrongCluster or a
-	// *TLSError if all servers failed for such a reason.
+	// Err is what ended Dial: the end of its context, or ErrWrongCluster, a *TLSError or an
+	// *AddressError if all servers failed for such a reason.
 	Err error
 }
 
@@ -211,6 +211,25 @@ const (
 )
 
 func (e *TLSError) Error() string { return "TLS: " + e.text }
+
+// AddressError says why an address cannot be that of a server for clients: trying again
+// does not help, until somebody changes the address.
+type AddressError struct {
+	Problem AddressProblem
+	text    string
+}
+
+// AddressProblem is what is wrong with an address.
+type AddressProblem int
+
+const (
+	// UnknownHost means that no host has this name.
+	UnknownHost AddressProblem = iota + 1
+	// PeerPort means that the port is the one on which servers speak to each other.
+	PeerPort
+)
+
+func (e *AddressError) Error() string { return e.text }
 
 // Attempt is what became of one server.
 type Attempt struct {

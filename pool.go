@@ -143,6 +143,10 @@ func plain(err error) error {
 	switch {
 	case strings.Contains(text, inClear):
 		return &TLSError{TokenInClear, inClear}
+	case strings.Contains(text, "no such host"):
+		return &AddressError{UnknownHost, "no such host"}
+	case strings.Contains(text, "this port is for servers only"):
+		return &AddressError{PeerPort, "this port is for servers only"}
 	case strings.Contains(text, "connection refused"):
 		return errors.New("connection refused")
 	case strings.Contains(text, "first record does not look like a TLS handshake"):

@@ -46,10 +46,16 @@ func (c *Client) open(o line.Output) *stream {
 		if c.ctx.Err() != nil {
 			return // nobody wants to know, and it would hide what became of the servers
 		}
-		var secrecy *TLSError
-		c.mail.post(line.Input{Kind: line.Ended, Stream: st.id, Err: err, Permanent: errors.As(err, &secrecy) || errors.Is(err, ErrUnauthenticated) || errors.Is(err, ErrDenied)})
+		c.mail.post(line.Input{Kind: line.Ended, Stream: st.id, Err: err, Permanent: permanent(err)})
 	})
 	return st
+}
+
+// permanent reports whether it does no good to try a server again that failed so.
+func permanent(err error) bool {
+	var secrecy *TLSError
+	var address *AddressError
+	return errors.As(err, &secrecy) || errors.As(err, &address) || errors.Is(err, ErrUnauthenticated) || errors.Is(err, ErrDenied)
 }
 
 // converse reads the stream to its end.

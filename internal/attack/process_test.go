@@ -21,7 +21,7 @@ func waitWithoutAnswer(w *world) {
 	binary := w.binary()
 	lock := func(what string, servers []string, status int, words ...string) {
 		w.Helper()
-		cmd := exec.CommandContext(w.within(), binary, "lock", "x", "--servers", strings.Join(servers, ","), "--wait", "1s", "--", "true")
+		cmd := exec.CommandContext(w.within(), binary, "lock", "x", "--servers", strings.Join(servers, ","), "--wait", "1s", "--quiet", "--", "true")
 		out, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != status {

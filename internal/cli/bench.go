@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -19,7 +21,7 @@ import (
 )
 
 func newBench(a *app) *cobra.Command {
-	run := benchRun{app: a, workload: bench.Uncontended, clients: 1, connections: 1, limit: 4, seconds: 10}
+	run := benchRun{app: a, workload: bench.Uncontended, clients: 1, connections: 1, limit: 4, seconds: seconds(10 * time.Second)}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a cluster beside what the machine itself takes",
@@ -49,22 +51,37 @@ counted, and said on standard error.`,
 	flags.IntVar(&run.clients, "clients", run.clients, "how many acquire at the same time")
 	flags.IntVar(&run.connections, "connections", run.connections, "how many connections they share")
 	flags.IntVar(&run.limit, "limit", run.limit, "how many hold at a time in the workload semaphore")
-	flags.Float64Var(&run.seconds, "seconds", run.seconds, "how long to load the cluster")
+	flags.Var(&run.seconds, "seconds", "how long to load the cluster: a number of seconds, or a duration such as 2m")
 	flags.IntVar(&run.cluster, "cluster", 0, "start a cluster of this many servers on this machine for it")
 	flags.StringVar(&run.dir, "dir", "", "where to measure the disk, and to keep the data of --cluster (default: a temporary directory)")
 	a.addJSON(cmd)
 	return cmd
 }
 
-// longest is how many seconds a load may take: a day.
-const longest = 86400.0
+// longest is how long a load may take.
+const longest = 24 * time.Hour
+
+// seconds is a duration that may be given as a number of seconds.
+type seconds time.Duration
+
+func (s *seconds) String() string { return time.Duration(*s).String() }
+
+func (s *seconds) Type() string { return "seconds" }
+
+func (s *seconds) Set(text string) error {
+	if number, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(number) <= longest.Seconds() {
+		*s = seconds(number * float64(time.Second))
+		return nil
+	}
+	return (*duration)(s).Set(text)
+}
 
 type benchRun struct {
 	*app
 	workload             string
 	clients, connections int
 	limit                int
-	seconds              float64
+	seconds              seconds
 	cluster              int
 	dir                  string
 }
@@ -72,8 +89,8 @@ type benchRun struct {
 func (b *benchRun) run(servers bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if !(b.seconds > 0 && b.seconds <= longest) { // which no NaN is
-		return fmt.Errorf("--seconds %v: give more than 0 and at most %v", b.seconds, longest)
+	if load := time.Duration(b.seconds); load <= 0 || load > longest {
+		return fmt.Errorf("--seconds: %q: must be above 0 and at most 24h", load)
 	}
 	binary, err := os.Executable()
 	if err != nil {
@@ -86,7 +103,7 @@ func (b *benchRun) run(servers bool) error {
 	defer clear()
 	cfg := bench.Config{
 		Workload: b.workload, Clients: b.clients, Connections: b.connections, Limit: b.limit,
-		Duration: time.Duration(b.seconds * float64(time.Second)), Binary: binary, Dir: dir,
+		Duration: time.Duration(b.seconds), Binary: binary, Dir: dir,
 	}
 	if err := cfg.Validate(); err != nil {
 		return err

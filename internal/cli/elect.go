@@ -50,9 +50,6 @@ func newElect(a *app) *cobra.Command {
 		},
 	}
 	s.release = func(ctx context.Context, h hold) error { return h.(*conclave.Leadership).Resign(ctx) }
-	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, error) {
-		return client.ListElections(ctx, s.name)
-	}
 	s.register(cmd)
 	c.register(cmd.Flags())
 	cmd.Flags().BoolVar(&s.repeat, "repeat", false, "campaign again if the leadership is lost, instead of ending with status 120")

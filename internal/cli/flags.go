@@ -131,9 +131,12 @@ func (a *app) dial(ctx context.Context, cfg conclave.Config) (*conclave.Client, 
 	client, err := conclave.Dial(ctx, cfg)
 	var failed *conclave.DialError
 	var secrecy *conclave.TLSError
+	var address *conclave.AddressError
 	switch {
 	case errors.As(err, &failed) && errors.As(failed.Err, &secrecy):
 		return nil, fmt.Errorf("%s; %s", attempts(failed.Attempts), remedies[secrecy.Problem])
+	case errors.As(err, &failed) && errors.As(failed.Err, &address):
+		return nil, fmt.Errorf("%s; %s", attempts(failed.Attempts), addressRemedies[address.Problem])
 	case errors.Is(err, conclave.ErrUnavailable):
 		return nil, silence(err, a.client.timeout)
 	case errors.As(err, &failed) && errors.Is(err, conclave.ErrUnauthenticated):
@@ -166,6 +169,12 @@ var remedies = map[conclave.TLSProblem]string{
 	conclave.ClientRefused:    "set --cert and --key to a certificate that the server trusts",
 	conclave.TokenInClear:     "set --cacert to the certificate of the authority that signed the servers' certificates, or leave the token out",
 	conclave.NoTLS:            "leave --cacert, --cert and --key out, or give a port that speaks TLS",
+}
+
+// addressRemedies say how to mend an address that is not that of a server for clients.
+var addressRemedies = map[conclave.AddressProblem]string{
+	conclave.UnknownHost: "set --servers to hosts that exist",
+	conclave.PeerPort:    "set --servers to the addresses for clients, which are those of --listen (port 7400 unless set)",
 }
 
 // unanswered is the end of a wait for a cluster that did not answer.

@@ -69,8 +69,9 @@ func newLock(a *app) *cobra.Command {
 		Short: "Run a command while holding a lock",
 		Long: `Run a command while holding the lock NAME.
 
-conclave waits for the lock behind those who came before, runs the command, and
-releases the lock. With --shared, other shared holders come in beside this one: a
+conclave waits for the lock behind earlier requests, runs the command, and
+releases the lock. After a second of waiting it prints who holds the lock and how
+many requests are ahead, and again whenever that changes (not with --quiet). With --shared, other shared holders come in beside this one: a
 lock for readers, whose writers take it without the flag. With --limit N, up to N
 hold it at a time; all of them give the same N.
 ` + helpFor("the lock"),
@@ -94,9 +95,6 @@ hold it at a time; all of them give the same N.
 		},
 	}
 	s.release = func(ctx context.Context, h hold) error { return h.(*conclave.Lock).Unlock(ctx) }
-	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, error) {
-		return client.List(ctx, s.name)
-	}
 	s.register(cmd)
 	kind.register(cmd.Flags())
 	return cmd

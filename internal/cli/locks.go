@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"time"
@@ -17,10 +18,10 @@ func newLocks(a *app) *cobra.Command {
 		Short: "List locks with who holds them and how many wait",
 		Example: `  conclave locks
   conclave locks reports/
-  conclave locks --json`,
-		RunE: a.listing("locks", "HOLDER", (*conclave.Client).List),
+  conclave locks --prefix reports/ --json`,
 		Args: atMostOne,
 	}
+	cmd.RunE = a.listing(cmd, "locks", "HOLDER", (*conclave.Client).List)
 	a.addJSON(cmd)
 	return cmd
 }
@@ -31,9 +32,9 @@ func newElections(a *app) *cobra.Command {
 		Short: "List elections with who leads them and how many wait",
 		Example: `  conclave elections
   conclave elections scheduler --json`,
-		RunE: a.listing("elections", leaderColumn, (*conclave.Client).ListElections),
 		Args: atMostOne,
 	}
+	cmd.RunE = a.listing(cmd, "elections", leaderColumn, (*conclave.Client).ListElections)
 	a.addJSON(cmd)
 	return cmd
 }
@@ -42,11 +43,16 @@ const leaderColumn = "LEADER"
 
 type lister func(*conclave.Client, context.Context, string) ([]conclave.Resource, error)
 
-// listing prints what a lister finds; the JSON is an object with one key.
-func (a *app) listing(key, holder string, list lister) func(*cobra.Command, []string) error {
+// listing prints what a lister finds; the JSON is an object with one key. The prefix of the
+// names is an argument or a flag.
+func (a *app) listing(cmd *cobra.Command, key, holder string, list lister) func(*cobra.Command, []string) error {
+	var prefix string
+	cmd.Flags().StringVar(&prefix, "prefix", "", "list only names that start with this; the same as the argument")
 	return func(cmd *cobra.Command, args []string) error {
-		prefix := ""
-		if len(args) > 0 {
+		switch {
+		case len(args) > 0 && cmd.Flags().Changed("prefix"):
+			return errors.New("--prefix: cannot be combined with the argument PREFIX; give one of them")
+		case len(args) > 0:
 			prefix = args[0]
 		}
 		return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {

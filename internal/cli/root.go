@@ -60,6 +60,7 @@ what; whoever loses a lock knows it before anyone else can get it.`,
 		Example: `  conclave lock nightly-report -- ./report.sh
   conclave elect scheduler --value "$(hostname)" -- ./scheduler
   conclave status`,
+		Version:       readVersion().text(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// The suggestion is part of the one line that explain makes.
@@ -71,6 +72,7 @@ what; whoever loses a lock knows it before anyone else can get it.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelp(a))
 	root.SetFlagErrorFunc(misuse)
+	root.SetVersionTemplate("{{.Version}}\n")
 	a.client.register(root.PersistentFlags())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return refuseClientFlags(cmd) }
 	for _, construct := range commands {

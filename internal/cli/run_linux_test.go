@@ -77,6 +77,7 @@ func newTrial(argv ...string) *trial {
 	t.ttl, t.grace = duration(10*time.Second), duration(200*time.Millisecond)
 	t.release = func(context.Context, hold) error { t.released++; return nil }
 	t.list = func(context.Context, *conclave.Client) ([]conclave.Resource, error) { return nil, nil }
+	t.quiet = true // there is no client that could be asked
 	return t
 }
 

@@ -18,8 +18,8 @@ type seeker struct {
 	kind string // "lock" or "election"
 	name string
 	argv []string
-	// try makes it not wait, and repeat start over after a loss.
-	try, repeat bool
+	// try makes it not wait, repeat start over after a loss, and quiet not report a wait.
+	try, repeat, quiet bool
 	runFlags
 	// until is when the time to wait is over, if --wait bounds it.
 	until time.Time
@@ -31,8 +31,12 @@ type seeker struct {
 
 // register adds the flags of all commands that run another.
 func (s *seeker) register(cmd *cobra.Command) {
+	s.list = func(ctx context.Context, client *conclave.Client) ([]conclave.Resource, error) {
+		return s.resources().listAll(ctx, client, s.name)
+	}
 	s.runFlags.register(cmd)
 	cmd.Flags().BoolVar(&s.try, "try", false, "do not wait: end with status 124 if somebody else has it")
+	cmd.Flags().BoolVar(&s.quiet, "quiet", false, "do not print what it waits for")
 }
 
 func (s *seeker) main(cmd *cobra.Command, args []string) error {
@@ -151,6 +155,7 @@ func (s *seeker) wait(ctx context.Context, client *conclave.Client, arrived sign
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(s.app.client.timeout))
 		}
 		defer cancel()
+		defer s.report(ctx, client)()
 		h, err = s.acquire(ctx, client)
 	})
 	var held *conclave.HeldError
@@ -232,6 +237,8 @@ func (s *seeker) holder(ctx context.Context, client *conclave.Client) (string, e
 	}
 	return "", err
 }
+
+func (s *seeker) resources() resourceKind { return resourceKind{election: s.kind == "election"} }
 
 // taken is what a resource is that somebody else has.
 func (s *seeker) taken() string {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/conclave-io/conclave/algorithm"
 )
 
 // misuse says what is wrong with the flags of a command, and where they are
@@ -18,7 +20,29 @@ func misuse(cmd *cobra.Command, err error) error {
 	if errors.As(err, &bad) {
 		err = errors.New(badValue(bad))
 	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		err = errors.New(unknownFlag(cmd, unknown))
+	}
 	return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
+}
+
+// unknownFlag names the flag of a command that is nearest to one that it does not have.
+func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
+	if unknown.GetSpecifiedShortnames() != "" {
+		return unknown.Error()
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	text := "unknown flag: --" + unknown.GetSpecifiedName()
+	if near := algorithm.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+		text += fmt.Sprintf("; did you mean --%s?", near)
+	}
+	return text
 }
 
 // fitting is what to give a flag, by the type of its value.

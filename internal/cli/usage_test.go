@@ -37,6 +37,7 @@ var unfit = map[string][]string{
 	"uintSlice":   {"a", "5,-1"},
 	"stringSlice": {`a"b`},
 	"duration":    {"soon", "10"},
+	"seconds":     {"soon", "10x"},
 	"string":      nil, // whatever it is, the parser of flags takes it
 	"stringArray": nil,
 }

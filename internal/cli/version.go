@@ -19,7 +19,7 @@ func newVersion(a *app) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
 			return a.print(v, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "conclave %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
+				_, err := fmt.Fprintln(w, v.text())
 				return err
 			})
 		},
@@ -35,6 +35,10 @@ type versionView struct {
 	Go       string `json:"go"`
 	OS       string `json:"os"`
 	Arch     string `json:"arch"`
+}
+
+func (v versionView) text() string {
+	return fmt.Sprintf("conclave %s (%s, %s/%s)", v.Version, v.Go, v.OS, v.Arch)
 }
 
 // readVersion takes what the Go tool has recorded in the binary.

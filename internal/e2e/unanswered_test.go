@@ -27,7 +27,7 @@ func TestClusterLostWhileQueued(t *testing.T) {
 	go func() {
 		defer close(ended)
 		refused(t, 125, []string{`lock "x": the cluster did not answer within 5s (`, "whether it is free is unknown"},
-			"lock", "x", "--servers", cluster.Addresses()[0], "--wait", "5s", "--", "true")
+			"lock", "x", "--quiet", "--servers", cluster.Addresses()[0], "--wait", "5s", "--", "true")
 	}()
 	until(t, "the command waits", func() bool {
 		why, err := client.Explain(within(t), "x")

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -220,7 +221,10 @@ func readJSON(r *http.Request, into any) error {
 		if mistyped.Field != "" {
 			what = strconv.Quote(mistyped.Field)
 		}
-		return malformed("%s is of the JSON type %s, and may not be: see docs/http.md", what, mistyped.Value)
+		if mistyped.Type == reflect.TypeFor[spanJSON]() {
+			return malformed("%s: must not be a JSON %s; write a duration with its unit, for example \"30s\"", what, mistyped.Value)
+		}
+		return malformed("%s: must not be a JSON %s; see docs/http.md", what, mistyped.Value)
 	}
 	return malformed("the body is not what was expected: %s", strings.TrimPrefix(err.Error(), "json: "))
 }

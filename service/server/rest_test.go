@@ -212,9 +212,9 @@ func TestJSONRefusesWhatIsWrong(t *testing.T) {
 		path, body, says string
 	}{
 		{"/v1/open", ``, "the body is empty"},
-		{"/v1/open", `[]`, "the body is of the JSON type array"},
+		{"/v1/open", `[]`, "the body: must not be a JSON array; see docs/http.md"},
 		{"/v1/open", `{"tll":"10s"}`, `unknown field "tll"`},
-		{"/v1/open", `{"ttl":10}`, `"ttl" is of the JSON type number`},
+		{"/v1/open", `{"ttl":10}`, `"ttl": must not be a JSON number; write a duration with its unit, for example "30s"`},
 		{"/v1/open", `{"ttl":"10"}`, `"10" is not a duration`},
 		{"/v1/open", `{"ttl":"-1s"}`, `"-1s" is not a duration`},
 		{"/v1/open", `{"ttl":"1ms"}`, "it must be 100 ms to 1 h"},
