@@ -60,6 +60,7 @@ describe("a run for an audience", () => {
     const known = (text: string) => page.waitForSelector(`.compare[data-known="${text}"]`);
     const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
     await known("0,0");
+    await page.getByRole("heading", { level: 1, name: "After which step is the deadlock certain, and which vote is given back?" }).waitFor();
     // All that happens at a time is one step.
     await page.keyboard.press("ArrowRight");
     await known("6,6");
