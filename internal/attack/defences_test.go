@@ -54,6 +54,10 @@ var defences = []defence{
 		without("service/server/door.go", "return denied(rules, who, wanted.verb, access.Any, \"\")", "return nil"),
 	},
 	{
+		"acts-are-decided-at-their-entry", []int{11}, "the registry asks no rule for an act of administration",
+		without("service/registry/access.go", "return r.closed() && origin != Origin{} && r.denies(", "return r.closed() && origin == Origin{} && r.denies("),
+	},
+	{
 		"a-proof-first", []int{12}, "a server lets callers in who have proven nothing",
 		without("service/server/door.go", `case who.Principal == "":`, `case who.Principal == "" && who.Via == "":`),
 	},

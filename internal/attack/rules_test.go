@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 
 	"github.com/conclave-io/conclave/internal/selftest"
 	"github.com/conclave-io/conclave/service/api"
+	"github.com/conclave-io/conclave/service/audit"
 	"github.com/conclave-io/conclave/service/server"
 	"github.com/conclave-io/conclave/service/server/servertest"
 	"github.com/conclave-io/conclave/service/version"
@@ -177,6 +179,10 @@ func administerWithoutVerb(w *world) {
 					_, err := client.ChangeMembers(ctx, &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Remove{Remove: &api.RemoveMember{Id: 3}}})
 					return err
 				},
+				"hand the leadership over": func(ctx context.Context) error {
+					_, err := client.ChangeMembers(ctx, &api.ChangeMembersRequest{Change: &api.ChangeMembersRequest_Lead{Lead: &api.LeadMember{Id: uint64(id)}}})
+					return err
+				},
 				"join": func(ctx context.Context) error {
 					_, err := client.Join(ctx, &api.JoinRequest{Uid: 9, PeerAddress: "127.0.0.1:1", ClientAddress: "127.0.0.1:2"})
 					return err
@@ -204,6 +210,13 @@ func administerWithoutVerb(w *world) {
 			} {
 				r.expectCode(fmt.Sprintf("%s as %q at server %d", what, name, id), call(r.within()), want)
 			}
+		}
+	}
+	for _, kind := range []string{"access", "end-session", "guard", "leader", "level", "member"} {
+		if !slices.ContainsFunc(r.recorded(), func(l audit.Line) bool {
+			return l.Kind == kind && l.Actor == "token:victor" && l.Chain != audit.Acts
+		}) {
+			r.Errorf("that token:victor was refused %s is not on record", kind)
 		}
 	}
 	thief := r.stream("victor")

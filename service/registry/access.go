@@ -136,7 +136,13 @@ func (r *Registry) denies(principal string, verb access.Verb, class Class, name 
 // forbids reports whether the rules deny a verb on the cluster to whoever asked for a
 // command that belongs to no session. The leader asks for what it wants by itself.
 func (r *Registry) forbids(c *Command, verb access.Verb, refusal *Result) bool {
-	return r.closed() && c.Origin != Origin{} && r.denies(c.Origin.Actor, verb, 0, "", refusal)
+	return r.Forbids(c.Origin, verb, refusal)
+}
+
+// Forbids reports whether the rules deny a verb on the cluster to whoever asks for an act, and
+// fills in why. An origin that is zero is the leader itself.
+func (r *Registry) Forbids(origin Origin, verb access.Verb, refusal *Result) bool {
+	return r.closed() && origin != Origin{} && r.denies(origin.Actor, verb, 0, "", refusal)
 }
 
 // remembered cuts a message to the length that may be remembered of an answer.

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/conclave-io/conclave/internal/wire"
+	"github.com/conclave-io/conclave/service/access"
 )
 
 // Standing is what a server is meant to be. The leader brings the agreement's
@@ -74,8 +75,14 @@ func (r *Registry) record(c *Command, fx *Effects) {
 	if r.members[m.ID].Standing == Removed {
 		return
 	}
+	rec := Record{Origin: c.Origin, Kind: "member", Server: m.ID, Reason: m.Standing.String() + " at " + m.PeerAddress, Result: OK}
+	if refusal := (Result{}); r.forbids(c, access.Members, &refusal) {
+		rec.Result = refusal.Code
+		r.put(rec)
+		return
+	}
 	r.members = maps.Clone(r.members) // versions share the old one
 	r.members[m.ID] = m
 	fx.Members = true
-	r.put(Record{Origin: c.Origin, Kind: "member", Server: m.ID, Reason: m.Standing.String() + " at " + m.PeerAddress, Result: OK})
+	r.put(rec)
 }

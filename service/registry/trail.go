@@ -259,9 +259,20 @@ func (r *Registry) putNote(c *Command) Result {
 	case !hasAccess(r.level):
 		return Result{Code: Invalid, Message: fmt.Sprintf("level %d: acts are on record from level %d on: see conclave upgrade status", r.level, version.Access)}
 	}
-	r.put(Record{Origin: c.Origin, Kind: c.Name, Reason: c.Value, Result: OK})
+	rec := Record{Origin: c.Origin, Kind: c.Name, Reason: c.Value, Result: OK}
+	verb, asks := noted[c.Name]
+	if refusal := (Result{}); asks && r.forbids(c, verb, &refusal) {
+		rec.Result = refusal.Code
+		r.put(rec)
+		return refusal
+	}
+	r.put(rec)
 	return Result{Code: OK}
 }
+
+// noted are the verbs that acts need which servers put on record by an OpNote before they do
+// them, or because the rules refuse them.
+var noted = map[string]access.Verb{"leader": access.Members, "member": access.Members, "level": access.Upgrade}
 
 func (c *Command) validateNote() string {
 	switch {

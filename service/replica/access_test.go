@@ -1,6 +1,9 @@
 package replica
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,4 +77,64 @@ func TestRulesNeedTheirLevel(t *testing.T) {
 		t.Error(refused.Message)
 	}
 	c.want(c.administer("", registry.Command{Op: registry.OpNote, Name: "backup"}), registry.Invalid)
+}
+
+// A change of the members, or of the level, is refused by the rules as of then, on record with
+// who asked for it, and refused once more by its entry if the right went meanwhile.
+func TestMembersAndRules(t *testing.T) {
+	c := newCluster(t, 3, 63)
+	for _, s := range c.each() {
+		s.newest = version.Access
+	}
+	c.start()
+	c.until("the level is that of rules", func() bool { return c.level() == version.Access })
+	begin := rules()
+	begin.Change.Edits = append(begin.Change.Edits, access.Edit{Kind: access.PutBinding, Binding: access.Binding{Who: "cert:ops", Roles: []string{"operator"}}})
+	c.want(c.administer("local:1/0", begin), registry.OK)
+	reg := func() *registry.Registry { return c.await().replica.Registry() }
+	by := func(actor string, request byte) registry.Origin {
+		return registry.Origin{Actor: actor, Via: "grpc", Request: [16]byte{9, request}}
+	}
+	numbered := uint64(0)
+	for _, rec := range reg().Records(0) {
+		numbered = rec.Number
+	}
+	add := Change{Kind: Add, Server: registry.Member{PeerAddress: "new:1"}, Origin: by("cert:a", 1)}
+	var refused *ChangeError
+	if _, _, err := c.await().replica.Change(c.now, add); !errors.As(err, &refused) || refused.Code != registry.Denied || !strings.HasPrefix(refused.Text, "cert:a may not members") {
+		t.Errorf("the change of one who may not: %v", err)
+	}
+	if _, err := c.await().replica.ChangeLevel(c.now, Hold, 0, by("cert:a", 2)); !errors.As(err, &refused) || refused.Code != registry.Denied {
+		t.Errorf("the change of the level of one who may not: %v", err)
+	}
+	c.want(c.administer("cert:a", registry.Command{Op: registry.OpNote, Name: "member", Value: "reserve an id"}), registry.Denied)
+	c.want(c.administer("cert:a", registry.Command{Op: registry.OpNote, Name: "level", Value: "hold"}), registry.Denied)
+	c.want(c.administer("cert:ops", registry.Command{Op: registry.OpNote, Name: "leader", Value: "server 2"}), registry.OK)
+
+	add.Origin = by("cert:ops", 3)
+	added := c.make(add)
+	// The right goes in the same entry, before the removal.
+	leader := c.await()
+	withdraw := registry.Command{Op: registry.OpAccess, Origin: by("local:1/0", 4), Change: &access.Change{Force: true, Edits: []access.Edit{{Kind: access.DropBinding, Binding: access.Binding{Who: "cert:ops"}}}}}
+	if _, _, err := leader.replica.Change(c.now, Change{Kind: Remove, ID: added, Origin: by("cert:ops", 5)}); err != nil {
+		t.Fatal(err)
+	}
+	leader.replica.verdicts = append([]registry.Command{withdraw}, leader.replica.verdicts...)
+	c.until("the right is gone", func() bool {
+		return !reg().Rules().Allows("cert:ops", access.Members, access.Any, "")
+	})
+	if m, _ := reg().Member(added); m.Standing == registry.Removed {
+		t.Error("a server was removed behind the entry that withdrew the right")
+	}
+	var lines []string
+	for _, rec := range reg().Records(numbered) {
+		lines = append(lines, fmt.Sprintf("%s %s %d", rec.Kind, rec.Origin.Actor, rec.Result))
+	}
+	want := []string{"member cert:a 17", "level cert:a 17", "leader cert:ops 1", "member cert:ops 1", "access local:1/0 1", "member cert:ops 17"}
+	for i, line := range want {
+		want[i] = strings.Replace(line, " 17", fmt.Sprintf(" %d", registry.Denied), 1)
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("on record are\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+	}
 }

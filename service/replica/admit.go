@@ -65,7 +65,7 @@ func (r *Replica) recordFounder() bool {
 		if here, met := r.met[founder.ID]; met && here.UID == founder.UID {
 			founder = here
 		}
-		return r.record(founder)
+		return r.record(founder, registry.Origin{})
 	}
 	return false
 }
@@ -88,14 +88,14 @@ func (r *Replica) admitPeer(status *agreement.Status, peer uint64) bool {
 		return false
 	case (voter || learner) && !recorded, recorded && !same:
 		here.Standing = known.Standing
-		return r.record(here)
+		return r.record(here, registry.Origin{})
 	case !voter && !learner && same:
 		return r.change(raftpb.ConfChangeAddLearnerNode, peer)
 	case learner && known.Standing == registry.Voter && r.caughtUp(status, peer):
 		return r.change(raftpb.ConfChangeAddNode, peer)
 	case same && (known.PeerAddress != here.PeerAddress || known.ClientAddress != here.ClientAddress):
 		here.Standing = known.Standing
-		return r.record(here)
+		return r.record(here, registry.Origin{})
 	}
 	return false
 }
@@ -125,8 +125,8 @@ func (r *Replica) dismiss(status *agreement.Status, peer uint64) bool {
 	return r.change(raftpb.ConfChangeRemoveNode, peer)
 }
 
-func (r *Replica) record(m registry.Member) bool {
-	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpMember, Member: m})
+func (r *Replica) record(m registry.Member, by registry.Origin) bool {
+	r.verdicts = append(r.verdicts, registry.Command{Op: registry.OpMember, Member: m, Origin: by})
 	r.changing = true
 	return true
 }

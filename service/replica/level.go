@@ -5,6 +5,7 @@ import (
 
 	"go.etcd.io/raft/v3/raftpb"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/registry"
 	"github.com/conclave-io/conclave/service/version"
@@ -138,8 +139,9 @@ func (r *Replica) ChangeLevel(now int64, what Upgrade, to uint32, origin registr
 	switch {
 	case !r.ready:
 		return false, agreement.ErrNotLeader
-	case r.changing:
-		return false, nil
+	}
+	if err := r.permit(origin, access.Upgrade); err != nil || r.changing {
+		return false, err
 	}
 	switch what {
 	case Finish:

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/agreement"
 	"github.com/conclave-io/conclave/service/registry"
 )
@@ -36,12 +37,16 @@ type Change struct {
 	ID uint64
 	// Force removes a server though the others will have no quorum.
 	Force bool
+	// Origin is who asks for it. It is zero for what no rule decides.
+	Origin registry.Origin
 }
 
 // ChangeError is why a change is not made.
 type ChangeError struct {
 	// Busy says that another change is under way: try again later.
 	Busy bool
+	// Code is Denied or Unauthenticated if the rules refuse the change, else 0.
+	Code registry.Code
 	Text string
 }
 
@@ -49,6 +54,16 @@ func (e *ChangeError) Error() string { return e.Text }
 
 func refuse(format string, args ...any) error {
 	return &ChangeError{Text: fmt.Sprintf(format, args...)}
+}
+
+// permit refuses what the rules, as of now, do not let somebody do. The entry of the act asks
+// them once more.
+func (r *Replica) permit(by registry.Origin, verb access.Verb) error {
+	var refusal registry.Result
+	if r.reg.Forbids(by, verb, &refusal) {
+		return &ChangeError{Code: refusal.Code, Text: refusal.Message}
+	}
+	return nil
 }
 
 // RemovedError is why a server stops that was removed from the cluster.
@@ -67,19 +82,22 @@ func (r *Replica) Change(now int64, c Change) (id uint64, done bool, err error) 
 	if !r.ready {
 		return 0, false, agreement.ErrNotLeader
 	}
+	if err := r.permit(c.Origin, access.Members); err != nil {
+		return 0, false, err
+	}
 	if r.changing {
 		return 0, false, nil // a step of some change is under way: see how it ends
 	}
 	status := r.core.Status()
 	switch c.Kind {
 	case Add:
-		return r.reserve(&status, c.Server)
+		return r.reserve(&status, c.Server, c.Origin)
 	case Join:
-		return r.join(&status, c.Server)
+		return r.join(&status, c.Server, c.Origin)
 	case Promote:
-		return r.promoteMember(&status, c.ID)
+		return r.promoteMember(&status, c.ID, c.Origin)
 	case Remove:
-		return r.removeMember(&status, c.ID, c.Force)
+		return r.removeMember(&status, &c)
 	case Lead:
 		return r.leadMember(&status, c.ID)
 	}
@@ -104,7 +122,7 @@ func (r *Replica) at(address string) (registry.Member, bool) {
 
 // reserve keeps an id for a server to come. That alone changes nothing, and may be
 // done while something else is under way.
-func (r *Replica) reserve(status *agreement.Status, s registry.Member) (uint64, bool, error) {
+func (r *Replica) reserve(status *agreement.Status, s registry.Member, by registry.Origin) (uint64, bool, error) {
 	known, taken := r.at(s.PeerAddress)
 	switch {
 	case taken && known.Reserved() && known.Standing == s.Standing:
@@ -117,7 +135,7 @@ func (r *Replica) reserve(status *agreement.Status, s registry.Member) (uint64, 
 		s.ID = r.nextID(status)
 	}
 	s.UID = 0
-	r.record(s)
+	r.record(s, by)
 	return 0, false, nil
 }
 
@@ -132,7 +150,7 @@ func (r *Replica) nextID(status *agreement.Status) uint64 {
 
 // join gives a server its id. One that asked before gets the same again, and one
 // that lost its data that which it had: it is taken back as an emptied member.
-func (r *Replica) join(status *agreement.Status, s registry.Member) (uint64, bool, error) {
+func (r *Replica) join(status *agreement.Status, s registry.Member, by registry.Origin) (uint64, bool, error) {
 	for _, m := range r.reg.Members() {
 		switch {
 		case m.UID != s.UID:
@@ -158,13 +176,13 @@ func (r *Replica) join(status *agreement.Status, s registry.Member) (uint64, boo
 	if err := r.underway(status, s.ID); err != nil {
 		return 0, false, err
 	}
-	r.record(s)
+	r.record(s, by)
 	return 0, false, nil
 }
 
 // promoteMember gives a learner a vote. One that is meant to vote gets it without
 // being promoted, as soon as it has caught up.
-func (r *Replica) promoteMember(status *agreement.Status, id uint64) (uint64, bool, error) {
+func (r *Replica) promoteMember(status *agreement.Status, id uint64, by registry.Origin) (uint64, bool, error) {
 	m, recorded := r.reg.Member(id)
 	switch {
 	case slices.Contains(status.Voters, id) && m.Standing == registry.Voter:
@@ -182,7 +200,7 @@ func (r *Replica) promoteMember(status *agreement.Status, id uint64) (uint64, bo
 	}
 	if m.Standing == registry.Learner {
 		m.Standing = registry.Voter
-		r.record(m)
+		r.record(m, by)
 	}
 	return 0, false, nil
 }
@@ -222,7 +240,8 @@ func (r *Replica) abreast(status *agreement.Status, id uint64) error {
 }
 
 // removeMember takes a server out for good.
-func (r *Replica) removeMember(status *agreement.Status, id uint64, force bool) (uint64, bool, error) {
+func (r *Replica) removeMember(status *agreement.Status, c *Change) (uint64, bool, error) {
+	id := c.ID
 	m, recorded := r.reg.Member(id)
 	voter := slices.Contains(status.Voters, id)
 	member := voter || slices.Contains(status.Learners, id)
@@ -236,7 +255,7 @@ func (r *Replica) removeMember(status *agreement.Status, id uint64, force bool) 
 		return 0, false, err
 	}
 	if voter {
-		if err := r.spare(status, id, force); err != nil {
+		if err := r.spare(status, id, c.Force); err != nil {
 			return 0, false, err
 		}
 	}
@@ -244,7 +263,7 @@ func (r *Replica) removeMember(status *agreement.Status, id uint64, force bool) 
 		m = r.met[id]
 	}
 	m.ID, m.Standing = id, registry.Removed
-	r.record(m)
+	r.record(m, c.Origin)
 	return 0, false, nil
 }
 

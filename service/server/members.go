@@ -1,13 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/conclave-io/conclave/service/api"
@@ -121,11 +124,19 @@ func (s *Server) changeMembers(ctx context.Context, req *api.ChangeMembersReques
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
+	if ctx, change.Origin, err = originOf(ctx); err != nil {
+		return nil, err
+	}
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	return onLeader(ctx, s, func(ctx context.Context) (*api.ChangeMembersResponse, error) {
+		if change.Kind == replica.Lead && s.rules() != nil { // an act that is no entry
+			if err := s.note(ctx, change.Origin, "leader", describe(&change)); err != nil {
+				return nil, err
+			}
+		}
 		id, err := s.node.Change(ctx, change)
-		return &api.ChangeMembersResponse{Id: id}, refusedChange(err)
+		return &api.ChangeMembersResponse{Id: id}, s.refusedChange(ctx, change.Origin, "member", describe(&change), err)
 	}, func(ctx context.Context, leader api.ConclaveClient) (*api.ChangeMembersResponse, error) {
 		return leader.ChangeMembers(ctx, req)
 	})
@@ -154,12 +165,47 @@ func standing(learner bool) registry.Standing {
 	return registry.Voter
 }
 
-// refusedChange gives the refusal of a change the form that it has for callers.
-func refusedChange(err error) error {
+// describe says what a change of the members is, for the record.
+func describe(c *replica.Change) string {
+	switch c.Kind {
+	case replica.Add:
+		return "reserve an id for " + c.Server.PeerAddress
+	case replica.Join:
+		return "let the server at " + c.Server.PeerAddress + " join"
+	case replica.Promote:
+		return fmt.Sprintf("promote server %d", c.ID)
+	case replica.Remove:
+		return fmt.Sprintf("remove server %d", c.ID)
+	}
+	return fmt.Sprintf("hand the leadership to server %d", c.ID)
+}
+
+// originOf returns who asks for an act, with the number of the request, and the context with
+// which that is passed on to the leader.
+func originOf(ctx context.Context) (context.Context, registry.Origin, error) {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return ctx, registry.Origin{}, status.Error(codes.Unauthenticated, err.Error())
+	}
+	by := who.Origin()
+	by.Request = requestOf(ctx, who)
+	return metadata.AppendToOutgoingContext(ctx, requestHeader, string(by.Request[:])), by, nil
+}
+
+// note puts an act on record that is no entry of its own. It fails if the rules refuse it.
+func (s *Server) note(ctx context.Context, by registry.Origin, kind, what string) error {
+	return s.carryOutAlone(ctx, registry.Command{Op: registry.OpNote, Name: kind, Value: what, Origin: by})
+}
+
+// refusedChange gives the refusal of a change the form that it has for callers. One that the
+// rules refuse is put on record.
+func (s *Server) refusedChange(ctx context.Context, by registry.Origin, kind, what string, err error) error {
 	var refused *replica.ChangeError
 	switch {
 	case !errors.As(err, &refused):
 		return err
+	case refused.Code != 0:
+		return cmp.Or(s.note(ctx, by, kind, what), status.Error(api.MeaningOf(api.Code(refused.Code)).GRPC, refused.Text))
 	case refused.Busy:
 		return status.Error(codes.Aborted, refused.Text)
 	}
@@ -183,12 +229,16 @@ func (s *Server) join(ctx context.Context, req *api.JoinRequest) (*api.JoinRespo
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
+	change := replica.Change{Kind: replica.Join, Server: newcomer}
+	if ctx, change.Origin, err = originOf(ctx); err != nil {
+		return nil, err
+	}
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	return onLeader(ctx, s, func(ctx context.Context) (*api.JoinResponse, error) {
-		id, err := s.node.Change(ctx, replica.Change{Kind: replica.Join, Server: newcomer})
+		id, err := s.node.Change(ctx, change)
 		if err != nil {
-			return nil, refusedChange(err)
+			return nil, s.refusedChange(ctx, change.Origin, "member", describe(&change), err)
 		}
 		return s.welcome(ctx, id)
 	}, func(ctx context.Context, leader api.ConclaveClient) (*api.JoinResponse, error) {

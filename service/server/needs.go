@@ -45,23 +45,24 @@ func needs(verb access.Verb) need { return need{onCluster, verb} }
 
 // methods are the calls over gRPC.
 var methods = map[string]need{
-	"Attach":        inSession,
-	"AttachHome":    inSession,
-	"Do":            inSession,
-	"Ping":          anyProven,
-	"Status":        anyProven, // without the verb status it tells only what clients need
-	"List":          reading,
-	"Explain":       reading,
-	"Waits":         reading,
-	"Watch":         reading,
-	"Observe":       reading,
-	"Sessions":      needs(access.Sessions),
-	"EndSession":    {byName, access.EndSession}, // decided, and recorded, where the log is applied
+	"Attach":     inSession,
+	"AttachHome": inSession,
+	"Do":         inSession,
+	"Ping":       anyProven,
+	"Status":     anyProven, // without the verb status it tells only what clients need
+	"List":       reading,
+	"Explain":    reading,
+	"Waits":      reading,
+	"Watch":      reading,
+	"Observe":    reading,
+	"Sessions":   needs(access.Sessions),
+	// What is byName below is decided, and recorded, where the log is applied.
+	"EndSession":    {byName, access.EndSession},
 	"Members":       needs(access.Status),
-	"ChangeMembers": needs(access.Members),
-	"Join":          needs(access.Members),
-	"Upgrade":       needs(access.Upgrade), // to show the level, status
-	"Access":        anyProven,             // what it asks for decides
+	"ChangeMembers": {byName, access.Members},
+	"Join":          {byName, access.Members},
+	"Upgrade":       {byName, access.Upgrade}, // to show the level needs status
+	"Access":        anyProven,                // what it asks for decides
 	"AuditLog":      needs(access.Audit),
 	"SetGuard":      {byName, access.Members},
 	"View":          needs(access.Status),
@@ -96,14 +97,14 @@ var routes = map[string]need{
 	"GET /v1/sessions":               needs(access.Sessions),
 	"POST /v1/sessions/{id}/end":     {byName, access.EndSession},
 	"GET /v1/upgrade":                needs(access.Status),
-	"POST /v1/upgrade":               needs(access.Upgrade),
+	"POST /v1/upgrade":               {byName, access.Upgrade},
 	"GET /v1/view":                   needs(access.Status),
 	"POST /v1/view/watch":            needs(access.Members),
 	"POST /v1/view/elect":            needs(access.Members),
 	"GET /v1/cut":                    needs(access.Members),
 	"POST /v1/guards":                {byName, access.Members},
 	"GET /v1/members":                needs(access.Status),
-	"POST /v1/leader":                needs(access.Members),
+	"POST /v1/leader":                {byName, access.Members},
 	"GET /v1/access/whoami":          anyProven,
 	"GET /v1/audit":                  needs(access.Audit),
 	"GET /v1/access":                 needs(access.AccessRead),

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -30,16 +31,16 @@ func (s *Server) upgrade(ctx context.Context, req *api.UpgradeRequest) (*api.Upg
 	if !changes && req.GetAction() != api.UpgradeRequest_ACTION_STATUS {
 		return nil, status.Errorf(codes.InvalidArgument, "action: %d: unknown", req.GetAction())
 	}
+	ctx, by, err := originOf(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := deadlineFor(ctx, false)
 	defer cancel()
 	return onLeader(ctx, s, func(ctx context.Context) (*api.UpgradeResponse, error) {
 		if changes {
-			by, err := callerOf(ctx)
-			if err != nil {
-				return nil, status.Error(codes.Unauthenticated, err.Error())
-			}
-			if err := s.node.ChangeLevel(ctx, what, req.GetLevel(), by.Origin()); err != nil {
-				return nil, refusedChange(err)
+			if err := s.node.ChangeLevel(ctx, what, req.GetLevel(), by); err != nil {
+				return nil, s.refusedChange(ctx, by, "level", strings.ToLower(strings.TrimPrefix(req.GetAction().String(), "ACTION_")), err)
 			}
 		} else if _, err := s.node.Read(ctx); err != nil {
 			return nil, err
