@@ -1,6 +1,10 @@
 package registry
 
-import "github.com/conclave-io/conclave/internal/histogram"
+import (
+	"slices"
+
+	"github.com/conclave-io/conclave/internal/histogram"
+)
 
 // Deeds counts what entries brought about, for those who watch over a cluster. It is no
 // part of the state, and no command depends on it. Seats of servers are not counted, nor
@@ -15,6 +19,8 @@ type Deeds struct {
 	Grants  [classes]uint64
 	Ended   [endings]uint64
 	Revoked [motives]uint64
+	// Quotas counts requests that a quota refused, by QuotaKinds.
+	Quotas [len(QuotaKinds)]uint64
 	// Waits are the times from the queue to the grant, of requests that waited, and Holds
 	// those from the grant to the end, by class.
 	Waits, Holds [classes]histogram.Durations
@@ -36,6 +42,16 @@ const (
 
 // Motives are what figures call them.
 var Motives = [motives]string{"operator", "patience", "transfer", "end", "guard"}
+
+// QuotaKinds are what quotas bound.
+var QuotaKinds = [...]string{"sessions", "claims", "bytes"}
+
+// overQuota counts a request that a quota refused.
+func (d *Deeds) overQuota(kind string) {
+	if d != nil {
+		d.Quotas[slices.Index(QuotaKinds[:], kind)]++
+	}
+}
 
 // opened counts a new session.
 func (d *Deeds) opened() {

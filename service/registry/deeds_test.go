@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/conclave-io/conclave/internal/histogram"
+	"github.com/conclave-io/conclave/service/access"
 )
 
 // TestDeeds plays a short history of which everything is known.
@@ -53,4 +54,18 @@ func TestDeeds(t *testing.T) {
 func renewalsOf(r *Registry, id SessionID) uint64 {
 	s, _ := r.Session(id)
 	return s.Renewals
+}
+
+// TestQuotaRefusalsCount: also those before a request gets into the log.
+func TestQuotaRefusalsCount(t *testing.T) {
+	r, d := ruled(), new(Deeds)
+	applyAll(r, ruling(5, quota("cert:a", "", access.Amount{Sessions: 1, Claims: 1, Bytes: 1})))
+	r.Apply(1, &Batch{Commands: []Command{openBy("a2", "cert:a"), acquire("a", 2, "x/1"), acquire("a", 3, "x/2")}}, &Effects{Deeds: d})
+	late := openBy("a3", "cert:a")
+	if r.Admits(&late, new(Result)) {
+		t.Error("a third session is admitted")
+	}
+	if want := [len(QuotaKinds)]uint64{2, 1, 0}; d.Quotas != want || d.Opened != 0 || d.Grants[Lock] != 1 {
+		t.Errorf("refused by quotas are %v, want %v; %d sessions opened, %d locks granted", d.Quotas, want, d.Opened, d.Grants[Lock])
+	}
 }

@@ -50,7 +50,9 @@ type Registry struct {
 	usage     *usage
 	rulesHash uint64
 	term      uint64 // of the present entry
-	deeds     *Deeds // counts what the present entry brings about, if not nil
+	// deeds, if not nil, counts what the newest entry brings about, and what Admits refuses
+	// until the next.
+	deeds *Deeds
 }
 
 // New returns the state before the first entry.

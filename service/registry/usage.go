@@ -109,6 +109,7 @@ func (r *Registry) exceeds(owner, name string, more access.Amount, refusal *Resu
 	if over == nil {
 		return false
 	}
+	r.deeds.overQuota(over.Kind)
 	*refusal = Result{Code: Quota, Message: over.Error()}
 	return true
 }

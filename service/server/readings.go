@@ -77,6 +77,7 @@ var readings = map[string]probe{
 	"conclave_grants_total":                         byClass(func(v *snapshot, class registry.Class) uint64 { return v.times.Grants[class] }),
 	"conclave_holds_ended_total":                    holdsEnded,
 	"conclave_holds_lost_total":                     holdsLost,
+	"conclave_quota_refusals_total":                 quotaRefusals,
 	"conclave_revocations_total":                    revocations,
 	"conclave_pauses_forgiven_seconds_total":        one(func(v *snapshot) float64 { return seconds(v.times.Forgiven) }),
 	"conclave_peer_messages_dropped_total":          ofPeers(func(p transport.Standing) float64 { return float64(p.Dropped) }),

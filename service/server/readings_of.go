@@ -47,6 +47,12 @@ func holdsLost(v *snapshot, emit func(float64, ...string)) {
 	emit(float64(v.times.Ended[registry.Dropped]), "dropped")
 }
 
+func quotaRefusals(v *snapshot, emit func(float64, ...string)) {
+	for i, kind := range registry.QuotaKinds {
+		emit(float64(v.times.Quotas[i]), kind)
+	}
+}
+
 func revocations(v *snapshot, emit func(float64, ...string)) {
 	for i, by := range registry.Motives {
 		emit(float64(v.times.Revoked[i]), by)
