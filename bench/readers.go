@@ -29,7 +29,7 @@ const (
 	besideNothing = "nothing"
 	besideReaders = "readers"
 	// besidePrograms: as many programs as there are servers, which only compute, until
-	// they have used as much processor time as the readers of the same round have cost.
+	// they have used as much processor time as the readers cost without other load.
 	besidePrograms = "programs"
 )
 
@@ -91,7 +91,11 @@ type readersReport struct {
 	Renewals float64 `json:"renewals_per_s"`
 	Resident int64   `json:"resident_bytes"` // of all servers, at the end
 	Terms    [2]int  `json:"terms"`          // before and after
-	Spells   []spell `json:"spells"`
+	// Alone is the processor time that the readers cost without other load, in seconds.
+	// Under load it cannot be told: when processors are short, the servers do more at a
+	// time, and need less for each request.
+	Alone  float64 `json:"readers_alone_cpu_s"`
+	Spells []spell `json:"spells"`
 }
 
 // readers measures what clients notice of a scan, a backup and a snapshot of a large
@@ -136,7 +140,13 @@ func readers(ctx context.Context, b *bench) (section, error) {
 }
 
 func (b *bench) measureReaders(ctx context.Context, c *peer.Conclave, leader string, load *paced, m *readersReport) error {
-	var err error
+	r := &reading{addresses: c.Addresses, leader: leader, pids: append(c.PIDs(), os.Getpid())}
+	alone, err := b.spell(ctx, r, load, besideReaders, cost{})
+	if err != nil {
+		return err
+	}
+	m.Alone = alone.CPU
+	fmt.Fprintf(os.Stderr, "  without other load, %v\n", &alone)
 	if m.Highest, err = load.highest(ctx, time.Duration(b.span)*time.Second); err != nil {
 		return err
 	}
@@ -146,7 +156,6 @@ func (b *bench) measureReaders(ctx context.Context, c *peer.Conclave, leader str
 	pacing.Go(func() error { load.run(loading, m.Rate, m.Renewals); return nil })
 	defer pacing.Wait()
 	defer stop()
-	r := &reading{addresses: c.Addresses, leader: leader, pids: append(c.PIDs(), os.Getpid())}
 	if m.Terms[0], err = r.metric(ctx, leader, "conclave_term"); err != nil {
 		return err
 	}
@@ -155,16 +164,18 @@ func (b *bench) measureReaders(ctx context.Context, c *peer.Conclave, leader str
 		sums = append(sums, spell{Beside: beside, latencies: newLatencies()})
 	}
 	for round := range b.rounds {
-		var cost cost
+		readers := cost{cpu: m.Alone}
 		for i := range sums {
-			s, err := b.spell(ctx, r, load, sums[i].Beside, cost)
+			s, err := b.spell(ctx, r, load, sums[i].Beside, readers)
 			if err != nil {
 				return err
 			}
 			s.Round = round + 1
 			sums[i].add(s)
 			m.Spells = append(m.Spells, s)
-			cost = cost.after(&s)
+			if s.Beside == besideReaders {
+				readers.seconds = s.Seconds
+			}
 			fmt.Fprintf(os.Stderr, "  round %d, %v\n", s.Round, &s)
 		}
 	}
@@ -189,20 +200,8 @@ func (s *spell) String() string {
 		s.Beside, s.Seconds, s.CPU, s.Acquire, s.Renew, s.Scan, s.BackedUp, plural(s.Snapshots, "snapshot"), s.Term)
 }
 
-// cost is what the readers of a round have cost: processor time more than without them, in
-// seconds, and how long they took.
-type cost struct{ idle, extra, seconds float64 }
-
-// after returns what is known after another spell of the round.
-func (c cost) after(s *spell) cost {
-	switch s.Beside {
-	case besideNothing:
-		c.idle = s.CPU / s.Seconds
-	case besideReaders:
-		c.extra, c.seconds = s.CPU-c.idle*s.Seconds, s.Seconds
-	}
-	return c
-}
+// cost is what the readers cost: processor time, in seconds, and how long they took.
+type cost struct{ cpu, seconds float64 }
 
 // spell measures for a while, or while the readers read, or for as long as these did.
 // Before one without readers the servers make a snapshot, so that the next is not due for
@@ -267,7 +266,7 @@ func compute(ctx context.Context, programs int, readers cost) (total float64, er
 			if err := loop.Start(); err != nil {
 				return err
 			}
-			for usage[i] < readers.extra/float64(programs) && pause(ctx, clockTick) == nil {
+			for usage[i] < readers.cpu/float64(programs) && pause(ctx, clockTick) == nil {
 				u, err := usedBy(loop.Process.Pid)
 				if err != nil {
 					return errors.Join(err, loop.Process.Kill())
@@ -461,9 +460,9 @@ func (m *readersReport) table() string {
 	text := table([]string{"ms", "beside nothing", "beside readers", "beside programs that compute as much"}, rows)
 	return text + fmt.Sprintf("\n%d sessions hold %d locks; the three servers have %.0f MB of memory. "+
 		"%.0f acquires and as many releases, and %.0f renewals a second, where %.0f acquires is the highest rate. "+
-		"%s with a scan of %d locks (%.1f s), a backup of %.0f MB (%.1f s) and %s each. "+
+		"%s with a scan of %d locks (%.1f s), a backup of %.0f MB (%.1f s) and %s each, which cost %.1f s of processor time without other load. "+
 		"Measured for %.0f s beside nothing, with %s, for %.0f s beside readers, and for %.0f s beside programs, with %s. The term was %d before and %d after.\n",
 		m.Sessions, m.Locks, float64(m.Resident)/1e6, m.Rate, m.Renewals, m.Highest,
 		plural(m.Rounds, "round"), beside.Scanned/m.Rounds, beside.Scan/float64(m.Rounds), float64(beside.Backup/m.Rounds)/1e6, beside.BackedUp/float64(m.Rounds),
-		plural(beside.Snapshots/m.Rounds, "snapshot"), quiet.Seconds, plural(quiet.Snapshots, "snapshot"), beside.Seconds, programs.Seconds, plural(programs.Snapshots, "snapshot"), m.Terms[0], m.Terms[1])
+		plural(beside.Snapshots/m.Rounds, "snapshot"), m.Alone, quiet.Seconds, plural(quiet.Snapshots, "snapshot"), beside.Seconds, programs.Seconds, plural(programs.Snapshots, "snapshot"), m.Terms[0], m.Terms[1])
 }
