@@ -11,8 +11,7 @@ import (
 // encode encodes a version while everything else goes on.
 func encode(v *registry.Version) []byte {
 	makeRoom(v.EncodedSize(), room, runtime.GC)
-	p := pace{begun: time.Now()}
-	return v.EncodeInSteps(p.rest)
+	return v.EncodeInSteps(newPace().rest)
 }
 
 // makeRoom waits until the heap has room for so many bytes before the garbage collector
@@ -45,15 +44,23 @@ func room() int64 {
 	return int64(heap[0].Value.Uint64()) - int64(heap[1].Value.Uint64())
 }
 
-// pace keeps work that is not urgent from taking more than a quarter of a processor.
-type pace struct{ begun time.Time }
+// pace keeps work that is not urgent from taking more than a quarter of a processor, for a
+// while: if it then has not ended, it goes on without.
+type pace struct{ begun, over time.Time }
+
+func newPace() *pace {
+	now := time.Now()
+	return &pace{now, now.Add(10 * time.Second)}
+}
 
 // rest waits three times as long as the work took since it waited last.
 func (p *pace) rest() {
 	const least, longest = time.Millisecond, 20 * time.Millisecond
-	worked := time.Since(p.begun)
-	if worked < least {
-		return // a shorter wait would take longer than it should
+	runtime.Gosched()
+	now := time.Now()
+	worked := now.Sub(p.begun)
+	if worked < least || now.After(p.over) {
+		return // a shorter wait would take longer than it says
 	}
 	time.Sleep(min(3*worked, longest))
 	p.begun = time.Now()

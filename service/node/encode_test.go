@@ -45,16 +45,28 @@ func TestHeapHasRoom(t *testing.T) {
 }
 
 func TestEncodingTakesAQuarterOfTheTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
-		p := pace{begun: begun}
-		for range 100 {
-			time.Sleep(400 * time.Microsecond) // work
-			p.rest()
-		}
+	for _, c := range []struct {
+		name             string
+		pieces           int
+		piece, wantInAll time.Duration
+	}{
 		// It rests after every third piece, and the last piece has no rest.
-		if took := time.Since(begun); took != 40*time.Millisecond+33*3600*time.Microsecond {
-			t.Errorf("work of 40 ms took %v", took)
-		}
-	})
+		{"small pieces", 100, 400 * time.Microsecond, 40*time.Millisecond + 33*3600*time.Microsecond},
+		{"large pieces", 100, 4 * time.Millisecond, 400*time.Millisecond + 100*12*time.Millisecond},
+		{"pieces that take long", 10, 100 * time.Millisecond, time.Second + 10*20*time.Millisecond},
+		{"more than ten seconds", 5000, 4 * time.Millisecond, 20*time.Second + 625*12*time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun, p := time.Now(), newPace()
+				for range c.pieces {
+					time.Sleep(c.piece) // work
+					p.rest()
+				}
+				if took := time.Since(begun); took != c.wantInAll {
+					t.Errorf("%v of work took %v, want %v", time.Duration(c.pieces)*c.piece, took, c.wantInAll)
+				}
+			})
+		})
+	}
 }
