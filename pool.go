@@ -140,22 +140,12 @@ func plain(err error) error {
 		return err
 	}
 	text := state.Message()
+	if err := lasting(text); err != nil {
+		return err
+	}
 	switch {
-	case strings.Contains(text, inClear):
-		return &TLSError{TokenInClear, inClear}
-	case strings.Contains(text, "no such host"):
-		return &AddressError{UnknownHost, "no such host"}
-	case strings.Contains(text, "this port is for servers only"):
-		return &AddressError{PeerPort, "this port is for servers only"}
 	case strings.Contains(text, "connection refused"):
 		return errors.New("connection refused")
-	case strings.Contains(text, "first record does not look like a TLS handshake"):
-		return &TLSError{NoTLS, "the server does not speak TLS"}
-	case strings.Contains(text, "tls: certificate required"), strings.Contains(text, "tls: unknown certificate authority"),
-		strings.Contains(text, "tls: bad certificate"):
-		return &TLSError{ClientRefused, "the server wants a client certificate that it trusts"}
-	case strings.Contains(text, "certificate signed by unknown authority"):
-		return &TLSError{UnknownAuthority, "certificate signed by unknown authority"}
 	case strings.Contains(text, "authentication handshake failed: "):
 		return fmt.Errorf("TLS: %s", strings.TrimSuffix(after(text, "authentication handshake failed: "), `"`))
 	case strings.Contains(text, "error reading server preface"), strings.Contains(text, "frame header looked like"):
@@ -174,6 +164,27 @@ func plain(err error) error {
 	default:
 		return errors.New(text)
 	}
+}
+
+// lasting returns the error of a call that fails until somebody changes the settings, or nil
+// for one that does not.
+func lasting(text string) error {
+	switch {
+	case strings.Contains(text, inClear):
+		return &TLSError{TokenInClear, inClear}
+	case strings.Contains(text, "no such host"):
+		return &AddressError{UnknownHost, "no such host"}
+	case strings.Contains(text, "this port is for servers only"):
+		return &AddressError{PeerPort, "this port is for servers only"}
+	case strings.Contains(text, "first record does not look like a TLS handshake"):
+		return &TLSError{NoTLS, "the server does not speak TLS"}
+	case strings.Contains(text, "tls: certificate required"), strings.Contains(text, "tls: unknown certificate authority"),
+		strings.Contains(text, "tls: bad certificate"):
+		return &TLSError{ClientRefused, "the server wants a client certificate that it trusts"}
+	case strings.Contains(text, "certificate signed by unknown authority"):
+		return &TLSError{UnknownAuthority, "certificate signed by unknown authority"}
+	}
+	return nil
 }
 
 // after returns what follows the last occurrence of mark in text.
