@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -15,6 +17,7 @@ import (
 
 	"google.golang.org/grpc/peer"
 
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/stream"
 )
 
@@ -28,6 +31,9 @@ type caller = stream.Caller
 type identity struct {
 	caller
 	err error
+	// cert is the client certificate, which TLS has verified; nil if it showed none. Until
+	// somebody is admitted, its name is that which counts by default.
+	cert *x509.Certificate
 	// until is when the client certificate expires that proves it; zero if none does.
 	until time.Time
 }
@@ -44,10 +50,10 @@ func identify(conn net.Conn, via string, server uint64) identity {
 	}
 	switch conn := conn.(type) {
 	case *tls.Conn:
-		state := conn.ConnectionState()
-		who.Principal, who.err = principalOf(state)
-		if len(state.VerifiedChains) > 0 {
-			who.until = state.PeerCertificates[0].NotAfter
+		if state := conn.ConnectionState(); len(state.VerifiedChains) > 0 {
+			who.cert = state.PeerCertificates[0]
+			who.until = who.cert.NotAfter
+			who.Principal, who.err = principalOf(who.cert, (*access.State)(nil).Names())
 		}
 	case *net.UnixConn:
 		who.Principal, who.err = throughSocket(conn, server)
@@ -86,13 +92,10 @@ func identityOf(ctx context.Context) identity {
 	return identity{caller: caller{Via: "grpc"}}
 }
 
-// principalOf returns the principal that a connection proves by the certificate of
-// its client, which TLS has verified; empty if it showed none.
-func principalOf(state tls.ConnectionState) (string, error) {
-	if len(state.VerifiedChains) == 0 {
-		return "", nil
-	}
-	name, err := nameIn(state.PeerCertificates[0])
+// principalOf returns the principal that a client certificate proves, if the given names of
+// certificates count.
+func principalOf(cert *x509.Certificate, names []string) (string, error) {
+	name, err := nameIn(cert, names)
 	if err != nil {
 		return "", fmt.Errorf("client certificate: %w", err)
 	}
@@ -103,25 +106,43 @@ func principalOf(state tls.ConnectionState) (string, error) {
 	return principal, nil
 }
 
-// nameIn returns the name of a client in its certificate: the SPIFFE URI if it has
-// one, otherwise the common name.
-func nameIn(cert *x509.Certificate) (string, error) {
-	spiffe := false
+// nameIn returns the name of a client in its certificate: the first of those that count which
+// the certificate has.
+func nameIn(cert *x509.Certificate, names []string) (string, error) {
 	for _, uri := range cert.URIs {
 		if uri.Scheme == "conclave" {
 			return "", fmt.Errorf("URI %.64q: it is that of a server", uri.String())
 		}
-		spiffe = spiffe || uri.Scheme == "spiffe"
 	}
-	switch {
-	case spiffe && len(cert.URIs) > 1:
-		return "", fmt.Errorf("%d URIs: a SPIFFE certificate has exactly one", len(cert.URIs))
-	case spiffe:
-		return cert.URIs[0].String(), nil
-	case cert.Subject.CommonName == "":
-		return "", errors.New("no name: it needs a common name or one SPIFFE URI")
+	for _, kind := range names {
+		if name, err := nameByKind(cert, kind); name != "" || err != nil {
+			return name, err
+		}
 	}
-	return cert.Subject.CommonName, nil
+	return "", fmt.Errorf("no name: it needs one of those that count: %s", strings.Join(names, ", "))
+}
+
+// nameByKind returns what a certificate has as its name of one kind, or "".
+func nameByKind(cert *x509.Certificate, kind string) (string, error) {
+	switch kind {
+	case "uri":
+		spiffe := slices.ContainsFunc(cert.URIs, func(uri *url.URL) bool { return uri.Scheme == "spiffe" })
+		switch {
+		case spiffe && len(cert.URIs) > 1:
+			return "", fmt.Errorf("%d URIs: a SPIFFE certificate has exactly one", len(cert.URIs))
+		case spiffe:
+			return cert.URIs[0].String(), nil
+		}
+	case "cn":
+		return cert.Subject.CommonName, nil
+	case "dns":
+		if n := len(cert.DNSNames); n > 1 {
+			return "", fmt.Errorf("%d DNS names: must have exactly one", n)
+		} else if n == 1 {
+			return cert.DNSNames[0], nil
+		}
+	}
+	return "", nil
 }
 
 // checkPrincipal reports what keeps a text from being the name of a principal.

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +13,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/server/servertest"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // ownerOf returns the owner of the only session.
@@ -109,6 +112,51 @@ func TestACertificateThatNamesNobodyIsRefused(t *testing.T) {
 		message, _ := a.json["message"].(string)
 		oneLine(t, message, test.says)
 		b.http.CloseIdleConnections()
+	}
+}
+
+// Which name of a certificate counts is a rule of the cluster, on connections that were there
+// before as well.
+func TestNamesOfCertificates(t *testing.T) {
+	t.Parallel()
+	authority := servertest.NewAuthority(t)
+	c := servertest.Start(t, 1, authority.Secure)
+	client := dial(t, c.Address(1), authority.Client("batch", func(cert *x509.Certificate) {
+		cert.DNSNames = []string{"batch.example"}
+		cert.URIs = []*url.URL{{Scheme: "spiffe", Host: "prod", Path: "/report"}}
+	}))
+	several := dial(t, c.Address(1), authority.Client("several", func(cert *x509.Certificate) { cert.DNSNames = []string{"a.example", "b.example"} }))
+	unnamed := dial(t, c.Address(1), authority.Client("", func(cert *x509.Certificate) { cert.DNSNames = nil }))
+	whoAmI := func(client api.ConclaveClient) (string, error) {
+		answer, err := client.Access(within(t), &api.AccessRequest{Ask: &api.AccessRequest_WhoAmI{WhoAmI: &api.WhoAmI{}}})
+		return answer.GetPrincipal(), err
+	}
+	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	servertest.Eventually(t, "the level of rules", func() bool {
+		u, err := admin.Upgrade(t.Context())
+		return err == nil && u.Level == version.Max
+	})
+	if name, err := whoAmI(client); name != "cert:spiffe://prod/report" {
+		t.Errorf("by default the name is %q, %v", name, err)
+	}
+	for _, test := range []struct {
+		names, want string
+	}{
+		{"cn", "cert:batch"}, {"dns,cn", "cert:batch.example"}, {"dns", "cert:batch.example"}, {"cn,uri", "cert:batch"}, {"uri,cn", "cert:spiffe://prod/report"},
+	} {
+		changeRules(t, admin, conclave.SetNames(strings.Split(test.names, ",")...))
+		servertest.Eventually(t, test.names+" count", func() bool {
+			name, err := whoAmI(client)
+			return err == nil && name == test.want
+		})
+		_, err := whoAmI(several)
+		if strings.HasPrefix(test.names, "dns") {
+			oneLine(t, status.Convert(err).Message(), "2 DNS names: must have exactly one")
+		} else if err != nil {
+			t.Errorf("with %s: two DNS names, which do not count: %v", test.names, err)
+		}
+		_, err = whoAmI(unnamed)
+		oneLine(t, status.Convert(err).Message(), "no name: it needs one of those that count: "+strings.ReplaceAll(test.names, ",", ", "))
 	}
 }
 

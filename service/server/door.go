@@ -26,6 +26,9 @@ import (
 // certificate, and one that proves nobody is refused: it is never taken for the
 // certificate beside it, or for an anonymous caller.
 func (s *Server) admit(who identity, authorization []string) (caller, error) {
+	if who.cert != nil {
+		who.Principal, who.err = principalOf(who.cert, s.rules().Names())
+	}
 	if who.err != nil {
 		s.metrics.imposters.WithLabelValues("certificate").Inc()
 		return who.caller, status.Error(codes.Unauthenticated, who.err.Error())
