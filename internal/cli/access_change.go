@@ -71,11 +71,12 @@ func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, err
 
 // make changes the rules. If somebody else changes them meanwhile, it begins again.
 func (r *reform) make(ctx context.Context, client *conclave.Client, of func(conclave.Access) (edits, error)) (done reformed, err error) {
+	begun := time.Now()
 	for attempt, again := 1, true; again; attempt++ {
 		done, err = r.once(ctx, client, of)
 		again = errors.Is(err, conclave.ErrConflict) && attempt < reformAttempts
 		if err != nil && !again {
-			again, err = levelToo(ctx, client, err)
+			again, err = levelToo(ctx, client, begun, err)
 		}
 	}
 	return done, err
@@ -154,30 +155,30 @@ func someOf(done *reformed) string {
 	return strings.Join(some, ", ")
 }
 
-// soon is how far away the rise of the level may be for a change to wait for it: a new
-// cluster comes to the newest level in its first seconds.
-const soon = 5 * time.Second
+// young is how long a change waits for the level to rise. A new cluster comes to the newest
+// level as soon as its servers have met, and says until then what an old one would say.
+const young = 2 * time.Second
 
 // levelToo looks whether the level of the cluster is what keeps it from having rules. If so,
-// it returns why the level is not higher, or waits if it is about to rise.
-func levelToo(ctx context.Context, client *conclave.Client, err error) (again bool, why error) {
+// it waits for a moment, or returns why the level is not higher.
+func levelToo(ctx context.Context, client *conclave.Client, begun time.Time, err error) (again bool, why error) {
 	now, unknown := client.Upgrade(ctx)
 	switch {
 	case unknown != nil || now.Level >= version.Access:
 		return false, err
+	case !now.Held && time.Since(begun) < young:
+		select {
+		case <-time.After(20 * time.Millisecond):
+			return true, nil
+		case <-ctx.Done():
+			return false, err
+		}
 	case len(now.Obstacles) > 0:
 		return false, fmt.Errorf("level %d: rules of access need level %d: %s", now.Level, version.Access, strings.Join(now.Obstacles, "; "))
 	case now.Target < version.Access:
 		return false, fmt.Errorf("level %d: rules of access need level %d: install a release that has it", now.Level, version.Access)
-	case now.Held || now.RisesIn > soon:
-		return false, fmt.Errorf("level %d: rules of access need level %d: raise it with conclave upgrade finish", now.Level, version.Access)
 	}
-	select {
-	case <-time.After(20 * time.Millisecond):
-		return true, nil
-	case <-ctx.Done():
-		return false, err
-	}
+	return false, fmt.Errorf("level %d: rules of access need level %d: raise it with conclave upgrade finish", now.Level, version.Access)
 }
 
 // warn says which rules of a role may match more than is meant.
