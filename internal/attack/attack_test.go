@@ -44,7 +44,7 @@ var attacks = []attack{
 	{number: 9, what: "ignore the end of one's session: go on renewing and acquiring", expected: "REVOKED; dropped after one TTL", run: ignoreTheEnd},
 	{number: 10, what: "close one of two copies of a program", expected: "the other is told at once", run: closeACopy},
 	{number: 11, what: "end a session, remove a server, join, hand the leadership over, take a backup, read and change rules, lower the level, change a guard, revoke, as a viewer, without a role, and as nobody", expected: "DENIED, UNAUTHENTICATED; same; on record", apart: true, run: administerWithoutVerb},
-	{number: 12, what: "every gRPC method and HTTP route without a proof, and with one that proves nobody", expected: "UNAUTHENTICATED but for the two health routes", apart: true, run: callWithoutProof},
+	{number: 12, what: "every gRPC method and HTTP route without a proof, and with one that proves nobody", expected: "UNAUTHENTICATED but for the two health routes and the files of the page", apart: true, run: callWithoutProof},
 	{number: 13, what: "acquire outside a prefix, at its edge, below a deny, beside an exact name, in the other class", expected: "DENIED", apart: true, run: acquireWithoutRight},
 	{number: 14, what: "list, page, watch, observe, explain and try names without the verb read, and read who did what to them", expected: "absent", apart: true, run: readWithoutRight},
 	{number: 15, what: "go on waiting and acquiring after the right was withdrawn", expected: "nothing behind the entry is granted; holds stay", apart: true, run: withdrawARight},
