@@ -561,6 +561,8 @@ describe("the lab on the native engine", () => {
     await page.waitForFunction(() => location.hash.includes("/~"));
     await settled(page, 9);
     const crashed = await position(page);
+    const address = () => page.evaluate(() => location.hash.split("?")[0]);
+    const ofCrash = await address();
     const branches = page.locator(".branches button");
     expect(await branches.allTextContents()).toEqual([strings.branches.first, expect.stringContaining("crash 3 at")]);
     await accessible(page);
@@ -578,8 +580,8 @@ describe("the lab on the native engine", () => {
     await expect.poll(() => position(page)).toBe(whole);
     await page.keyboard.press("U");
     await expect.poll(() => position(page)).toBe(crashed);
-    // They stay when the page is loaded again.
-    await page.waitForFunction(() => location.hash.includes("/~"));
+    // They stay when the page is loaded again. The address follows a moment after the place.
+    await expect.poll(address).toBe(ofCrash);
     await page.reload();
     await expect.poll(() => branches.count()).toBe(3);
     expect(await branches.nth(1).getAttribute("aria-current")).toBe("true");

@@ -170,7 +170,7 @@ export const words = {
   watch: "Failure detector and election",
   watchedBy: (stack: string, options: string | undefined) => {
     const [detector = "", election = ""] = stack.split("+");
-    return `These servers watch each other with ${detector}, and elect their coordinator with ${election}${options ? ` (${shown(options)})` : ""}. Doubts and results are proposals: a wrong one costs a pause, and no two clients ever hold a lock.`;
+    return `These servers watch each other with ${detector}, and elect their coordinator with ${election}${options ? ` (${shown(options)})` : ""}. A wrong doubt or result costs a pause. It never lets two clients hold a lock.`;
   },
   unwatched: "No failure detector and no election run between these servers. A server that fails is noticed when its lease ends. Try this in a terminal:",
   watchCommands: ["conclave view set swim+bully", "conclave view elect"],
