@@ -118,6 +118,22 @@ var defences = []defence{
 		without("service/registry/validate.go", "if unicode.IsControl(char) {\n\t\t\treturn fmt.Sprintf(\"%s: %s: has", "if unicode.IsControl(char) && char == utf8.MaxRune {\n\t\t\treturn fmt.Sprintf(\"%s: %s: has"),
 	},
 	{
+		"principals-have-quotas", []int{28}, "the registry asks no quota",
+		without("service/registry/usage.go", "if over == nil {\n\t\treturn false", "if over == nil || over.Most > 0 {\n\t\treturn false"),
+	},
+	{
+		"shares-at-the-door", []int{29}, "a principal may have any number of streams and watches at a server",
+		without("service/server/shares.go", "if has[p] >= partMost[p] {", "if has[p] >= 100*partMost[p] {"),
+	},
+	{
+		"who-says-nothing-goes", []int{29}, "a server keeps any number of connections that say nothing until their time is over",
+		without("service/server/guests.go", "if g.count >= mostGuests {", "if g.count >= 100*mostGuests {"),
+	},
+	{
+		"tables-have-a-seed", []int{30}, "everybody knows where the tables of a server put an entry",
+		without("service/registry/table.go", "mixed(uint64(n) ^ salt)", "mixed(uint64(n) ^ salt&0)"),
+	},
+	{
 		"what-cannot-be-recorded-is-refused", []int{31}, "a server that has to write its audit log, and cannot, takes everything",
 		without("service/server/auditor.go", "r.Restrict(why)", "r.Restrict(why[:0])"),
 	},

@@ -95,7 +95,7 @@ func (t *tally) countPast(l *recent) {
 		}
 		rec.fresh = 0
 		t.digest -= rec.digest
-		rec.digest = sum(rec.hashed, rec.sum)
+		rec.digest = sum(rec.named, rec.sum)
 		t.digest += rec.digest
 	}
 }
@@ -111,7 +111,7 @@ func (a *answer) hash() uint64 {
 
 // hash is that of a claim and of its resource, but not of its session.
 func (c *claim) hash() uint64 {
-	h := sum(2, c.sequence, c.fence, uint64(c.since), c.resource.key().hash(), uint64(c.resource.limit), bit(c.shared))
+	h := sum(2, c.sequence, c.fence, uint64(c.since), c.resource.key().sum(), uint64(c.resource.limit), bit(c.shared))
 	if c.terms != plain && c.terms != shared && *c.terms != (terms{shared: c.shared}) {
 		h = sum(h, hashText(c.value), uint64(c.priority), uint64(c.patience), uint64(c.at), bit(c.named), bit(c.revoked), hashText(c.reason), hashText(c.by))
 	}

@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -197,4 +198,30 @@ func TestDigestTellsStatesApart(t *testing.T) {
 	if sound < 2000 {
 		t.Errorf("only %d of %d other states are sound: the test proves little", sound, 8*len(encoded))
 	}
+}
+
+// Processes draw seeds for their tables, and come to the same digest and snapshot.
+func TestDigestHasNoSeed(t *testing.T) {
+	mine, drawn := seed, salt
+	defer func() { seed, salt = mine, drawn }()
+	rapid.Check(t, func(t *rapid.T) {
+		log := rapid.SliceOfN(rapid.Custom(drawBatch), 1, 40).Draw(t, "log")
+		var digests [2]uint64
+		var states [2][]byte
+		for i := range digests {
+			seed, salt = maphash.MakeSeed(), rand.Uint64()
+			r := New()
+			for i := range log {
+				r.Apply(uint64(i)/8, &log[i], new(Effects))
+			}
+			fx := applyAll(r, open("seed"), acquire("seed", 2, "past"), release("seed", 3, 2), open("else"), acquire("else", 2, "held"), acquire("seed", 4, "kept"))
+			wait := acquire("seed", 5, "held")
+			wait.Keeps = []Kept{{Name: "kept", Fence: fx.Outcomes[len(fx.Outcomes)-1].Result.Fence}}
+			applyAll(r, wait)
+			digests[i], states[i] = r.Digest(), r.Freeze().Encode()
+		}
+		if digests[0] != digests[1] || !bytes.Equal(states[0], states[1]) {
+			t.Fatalf("two processes have the digests %x and %x", digests[0], digests[1])
+		}
+	})
 }

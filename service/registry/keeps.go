@@ -25,7 +25,7 @@ type Kept struct {
 
 func (k *Kept) key() key { return key{k.Class, k.Name} }
 
-func (k *Kept) hash() uint64 { return sum(k.key().hash(), k.Fence) }
+func (k *Kept) hash() uint64 { return sum(k.key().sum(), k.Fence) }
 
 // keeping is what a waiter keeps: at least one hold, in the order of fences. Some may
 // have ended since.

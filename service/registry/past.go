@@ -43,9 +43,9 @@ type Ended struct {
 
 // record is what is remembered of one resource: how its last holds ended.
 type record struct {
-	class  Class
-	name   string
-	hashed uint64 // the hash of its key
+	class Class
+	name  string
+	named uint64 // the sum of its key
 	// generation is the registry's at the time when this was made its own.
 	generation uint64
 	ended      []Ended // a ring, once there are MaxPast
@@ -62,7 +62,7 @@ type record struct {
 
 func (rec *record) key() key { return key{rec.class, rec.name} }
 
-func (rec *record) keyHash() uint64 { return rec.hashed }
+func (rec *record) keyHash() uint64 { return rec.key().hash() }
 
 // recent finds the records that there are now. The ends of the list are those of
 // which a hold ended last, and longest ago.
@@ -85,7 +85,7 @@ func (r *Registry) note(k key, e *Ended) {
 	rec := r.recent.get(k)
 	if rec == nil {
 		rec = r.makeRoom()
-		rec.class, rec.name, rec.hashed, rec.generation = k.class, k.name, k.hash(), r.generation
+		rec.class, rec.name, rec.named, rec.generation = k.class, k.name, k.sum(), r.generation
 		r.recent.put(rec)
 		r.tally.bytes += rec.bytes()
 	} else {

@@ -1,8 +1,10 @@
 package registry
 
-import "math/bits"
-
-import "slices"
+import (
+	"hash/maphash"
+	"math/bits"
+	"slices"
+)
 
 // table finds entries by their keys. It is a hash table with one word for each
 // slot, because a session may have a hundred thousand claims and there may be as
@@ -174,14 +176,22 @@ func (t *table[K, E]) all(entries []E) []E {
 	return entries
 }
 
-// hash depends on nothing but the key. Whoever chooses names so that they collide makes
-// the servers slow; who may take locks at all can do worse.
-func (k key) hash() uint64 { return mixed(hashText(k.name) ^ uint64(k.class)) }
+// seed and salt are drawn by each process: nobody can choose names, or numbers, that
+// collide. They show in nothing that a registry does, only in the order of its tables.
+var (
+	seed = maphash.MakeSeed()
+	salt = maphash.String(seed, "")
+)
+
+func (k key) hash() uint64 { return maphash.String(seed, k.name) ^ uint64(k.class) }
+
+// sum is what of the key is in digests.
+func (k key) sum() uint64 { return mixed(hashText(k.name) ^ uint64(k.class)) }
 
 // number is the sequence of the request that made a claim.
 type number uint64
 
-func (n number) hash() uint64 { return mixed(uint64(n)) }
+func (n number) hash() uint64 { return mixed(uint64(n) ^ salt) }
 
 // mixed is the finalizer of MurmurHash3.
 func mixed(h uint64) uint64 {

@@ -60,3 +60,36 @@ func TestTableShrinks(t *testing.T) {
 		t.Errorf("%d entries are left", len(left))
 	}
 }
+
+// Sequences whose slots are the same by the function that everybody knows are no slower to
+// find than others: each process has another function.
+func TestChosenNumbersDoNotCollide(t *testing.T) {
+	const entries = 2000
+	chosen := make([]number, 0, entries)
+	for n := number(1); len(chosen) < entries; n++ {
+		if mixed(uint64(n))>>53 == 0 { // the first of 2,048 parts of every table
+			chosen = append(chosen, n)
+		}
+	}
+	random := make([]number, entries)
+	for i := range random {
+		random[i] = number(i + 1)
+	}
+	if a, b := longestWay(chosen), longestWay(random); a > 10*b+100 {
+		t.Errorf("a chosen number is %d slots away, a random one %d", a, b)
+	}
+}
+
+// longestWay is how far an entry is from its home at most, in a table of numbers.
+func longestWay(numbers []number) (most int) {
+	var all table[number, *claim]
+	for _, n := range numbers {
+		all.put(&claim{sequence: uint64(n)})
+	}
+	for i, c := range all.slots {
+		if c != nil {
+			most = max(most, all.distance(all.home(c.keyHash()), i))
+		}
+	}
+	return most
+}

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/backup"
 	"github.com/conclave-io/conclave/service/node"
+	"github.com/conclave-io/conclave/service/registry"
 )
 
 // backupChunk is how much of a file goes into one message.
@@ -39,11 +41,24 @@ func (s service) Backup(req *api.BackupRequest, stream grpc.ServerStreamingServe
 
 // backup returns the file in parts.
 func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, error) {
+	who, err := callerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if req.GetStale() {
+		s.audit.note(registry.Record{Kind: "backup", Origin: who.Origin(), Reason: "stale"})
 		parts, err := s.state(ctx, true, s.node.Stale)
 		return parts, s.spoken(ctx, err)
 	}
-	here := func(ctx context.Context) ([][]byte, error) { return s.state(ctx, false, s.node.Read) }
+	taken := registry.Command{Op: registry.OpNote, Name: "backup", Origin: who.Origin()}
+	taken.Origin.Request = requestOf(ctx, who)
+	ctx = metadata.AppendToOutgoingContext(ctx, requestHeader, string(taken.Origin.Request[:]))
+	here := func(ctx context.Context) ([][]byte, error) {
+		if err := s.record(ctx, taken); err != nil {
+			return nil, err
+		}
+		return s.state(ctx, false, s.node.Read)
+	}
 	there := func(ctx context.Context, leader api.ConclaveClient) ([][]byte, error) {
 		stream, err := leader.Backup(ctx, req)
 		if err != nil {
@@ -52,6 +67,17 @@ func (s *Server) backup(ctx context.Context, req *api.BackupRequest) ([][]byte, 
 		return collect(stream)
 	}
 	return onLeader(ctx, s, here, there)
+}
+
+// record puts an act that is no entry on record before it is done, if the level has a record.
+// This server leads.
+func (s *Server) record(ctx context.Context, act registry.Command) error {
+	if s.rules() == nil {
+		return nil
+	}
+	ctx, cancel := deadlineFor(ctx, false)
+	defer cancel()
+	return s.carryOutAlone(ctx, act)
 }
 
 // state makes the file of this server's state, which read returns.

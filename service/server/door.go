@@ -87,10 +87,11 @@ func (s *Server) mayAct(ctx context.Context, who caller, wanted need) error {
 
 // admitCall and admitStream are admit and permit for every method of gRPC.
 func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
-	ctx, err := s.enter(ctx, info.FullMethod, req)
+	ctx, leave, err := s.enter(ctx, info.FullMethod, req)
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	answer, err := serve(ctx, req)
 	if wanted, _ := ctx.Value(needKey{}).(need); wanted.kind == byName { // else it was permitted
 		s.metrics.answered(wanted, err)
@@ -99,16 +100,17 @@ func (s *Server) admitCall(ctx context.Context, req any, info *grpc.UnaryServerI
 }
 
 func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
-	ctx, err := s.enter(stream.Context(), info.FullMethod, nil)
+	ctx, leave, err := s.enter(stream.Context(), info.FullMethod, nil)
 	if err != nil {
 		return err
 	}
+	defer leave()
 	ctx, because := s.whileProven(ctx, identityOf(stream.Context()), metadata.ValueFromIncomingContext(ctx, "authorization"))
 	return because(serve(srv, provenStream{stream, ctx}))
 }
 
-// enter lets a call of a client in.
-func (s *Server) enter(ctx context.Context, method string, req any) (context.Context, error) {
+// enter lets a call of a client in. When the call has ended it leaves.
+func (s *Server) enter(ctx context.Context, method string, req any) (_ context.Context, leave func(), err error) {
 	who, err := s.admit(identityOf(ctx), metadata.ValueFromIncomingContext(ctx, "authorization"))
 	wanted := needOf(path.Base(method), req)
 	if err == nil {
@@ -117,9 +119,10 @@ func (s *Server) enter(ctx context.Context, method string, req any) (context.Con
 	if err != nil {
 		s.metrics.answered(wanted, err)
 		s.audit.refused(who, path.Base(method), err)
-		return nil, err
+		return nil, nil, err
 	}
-	return withCaller(context.WithValue(ctx, needKey{}, wanted), who), nil
+	leave, err = s.share(who, partOf(path.Base(method)))
+	return withCaller(context.WithValue(ctx, needKey{}, wanted), who), leave, err
 }
 
 // provenStream is a stream with the caller in its context.
@@ -142,6 +145,10 @@ func (s *Server) guard(mux *router) http.Handler {
 		if err == nil {
 			err = s.mayAct(r.Context(), who, wanted)
 		}
+		var leave func()
+		if err == nil {
+			leave, err = s.share(who, partOfRoute(mux.pattern(r)))
+		}
 		if err != nil {
 			s.metrics.answered(wanted, err)
 			s.audit.refused(who, mux.pattern(r), err)
@@ -150,6 +157,7 @@ func (s *Server) guard(mux *router) http.Handler {
 			writeError(w, err)
 			return
 		}
+		defer leave()
 		ctx, because := s.whileProven(context.WithValue(r.Context(), needKey{}, wanted), identityOf(r.Context()), r.Header.Values("Authorization"))
 		mux.ServeHTTP(w, r.WithContext(withCaller(ctx, who)))
 		_ = because(nil) // a stream of events has told what it could

@@ -177,6 +177,9 @@ func writeError(w http.ResponseWriter, err error) {
 
 // codeOf finds the code for an error of a call that has no reply.
 func codeOf(err error) api.Code {
+	if crowded := (*crowdedError)(nil); errors.As(err, &crowded) {
+		return api.Code_CODE_QUOTA
+	}
 	switch status.Code(err) {
 	case codes.InvalidArgument:
 		return api.Code_CODE_INVALID

@@ -42,6 +42,7 @@ type Server struct {
 	relayed  atomic.Int64 // streams passed on to the leader
 	splitter *splitter
 	audit    *auditor
+	shares   shares
 	grpc     *grpc.Server
 	// calls are the connections of other servers that call this one, and vouched
 	// serves them.

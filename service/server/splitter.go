@@ -30,7 +30,7 @@ type splitter struct {
 	grpc, http *branch
 
 	mu     sync.Mutex
-	guests map[net.Conn]struct{} // connections that have not shown what they speak
+	guests *guests
 	closed bool
 	tasks  sync.WaitGroup
 }
@@ -40,7 +40,7 @@ func newSplitter(inner, admin net.Listener, secrecy *tls.Config, patience time.D
 		inner: inner, admin: admin, tls: secrecy, patience: patience, log: log, stranger: func() {},
 		grpc:   newBranch(inner.Addr()),
 		http:   newBranch(inner.Addr()),
-		guests: make(map[net.Conn]struct{}),
+		guests: newGuests(),
 	}
 }
 
@@ -81,7 +81,9 @@ func (s *splitter) admit(conn net.Conn) bool {
 		conn.Close()
 		return false
 	}
-	s.guests[conn] = struct{}{}
+	if goes := s.guests.enter(conn); goes != nil {
+		goes.Close()
+	}
 	return true
 }
 
@@ -90,7 +92,7 @@ func (s *splitter) route(conn net.Conn, secrecy *tls.Config) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.guests, conn)
+		s.guests.leave(conn)
 	}()
 	_ = conn.SetDeadline(time.Now().Add(s.patience)) // fails if closed: then so does the next read
 	sorted, to, err := s.identify(conn, secrecy)
@@ -160,7 +162,7 @@ func (s *splitter) close() {
 	closeAll(s.inner, s.admin)
 	s.mu.Lock()
 	s.closed = true
-	for conn := range s.guests {
+	for _, conn := range s.guests.all() {
 		conn.Close()
 	}
 	s.mu.Unlock()
