@@ -12,9 +12,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/service/api"
 	"github.com/conclave-io/conclave/service/server"
 	"github.com/conclave-io/conclave/service/server/servertest"
+	"github.com/conclave-io/conclave/service/version"
 )
 
 func remove(id int) *api.ChangeMembersRequest {
@@ -282,4 +284,35 @@ func TestAJoinerWaitsForItsTurn(t *testing.T) {
 		t.Errorf("it is server %d", id)
 	}
 	awaitVoter(t, client, 3)
+}
+
+// A server that joins a cluster with rules needs the verb members, which it asks for by its
+// certificate, and is on record.
+func TestJoinUnderRules(t *testing.T) {
+	t.Parallel()
+	authority := servertest.NewAuthority(t)
+	c := servertest.Start(t, 1, authority.Secure)
+	admin := program(t, "unix:"+filepath.Join(c.Config(1).Data, "admin.sock"), "")
+	servertest.Eventually(t, "the level of rules", func() bool {
+		u, err := admin.Upgrade(t.Context())
+		return err == nil && u.Level == version.Max
+	})
+	changeRules(t, admin, conclave.PutBinding(conclave.Binding{Who: "cert:alice", Roles: []string{"admin"}}), conclave.SetMode("closed"))
+	join := &api.JoinRequest{Uid: 9, PeerAddress: "127.0.0.1:9", ClientAddress: "127.0.0.1:10"}
+	if _, err := dial(t, c.Address(1), authority.Client("server-2")).Join(within(t), join); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "cert:server-2 may not members") {
+		t.Errorf("a server without the verb: %v", err)
+	}
+	changeRules(t, admin, conclave.PutBinding(conclave.Binding{Who: "cert:server-2", Roles: []string{"operator"}}))
+	id := c.Join(func(cfg *server.Config) { cfg.TLSCert, cfg.TLSKey = authority.Issue("server-2") })
+	var results []string
+	records, err := admin.AuditLog(t.Context(), conclave.AuditQuery{Kind: "member", Actor: "cert:server-2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range records {
+		results = append(results, rec.Result)
+	}
+	if id != 2 || !slices.Equal(results, []string{"DENIED", "OK"}) {
+		t.Errorf("server %d has joined; on record of it are %v", id, results)
+	}
 }
