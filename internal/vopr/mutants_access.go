@@ -15,7 +15,7 @@ var accessMutants = []Mutant{
 		Why:    "Who waits for what it may not hold any more keeps its place, and is granted it.",
 		Access: true,
 		Edits: []Edit{{
-			"service/registry/access.go", "\tr.withdrawDenied(fx)\n\treturn", "\treturn",
+			"service/registry/access.go", "\tr.withdrawDenied(fx)\n\tfor _, s := range anonymous {", "\tfor _, s := range anonymous {",
 		}},
 	},
 	{
@@ -23,8 +23,8 @@ var accessMutants = []Mutant{
 		Why:    "A change of the rules ends the holds that it would not grant: their holders believe in them.",
 		Access: true,
 		Edits: []Edit{{
-			"service/registry/access.go", "\tr.withdrawDenied(fx)\n\treturn",
-			"\tr.withdrawDenied(fx)\n\tfor _, s := range slices.Collect(r.all()) {\n\t\tfor _, c := range s.sortedClaims(nil) {\n\t\t\tif r.closed() && c.held() && !r.rules.Allows(s.owner, access.Hold, access.Class(c.resource.class), c.resource.name) {\n\t\t\t\tr.drop(c, Stale, Dropped)\n\t\t\t\tr.settle(c.resource, fx)\n\t\t\t}\n\t\t}\n\t}\n\treturn",
+			"service/registry/access.go", "\tr.withdrawDenied(fx)\n\tfor _, s := range anonymous {",
+			"\tr.withdrawDenied(fx)\n\tfor _, s := range slices.Collect(r.all()) {\n\t\tfor _, c := range s.sortedClaims(nil) {\n\t\t\tif r.closed() && c.held() && !r.rules.Allows(s.owner, access.Hold, access.Class(c.resource.class), c.resource.name) {\n\t\t\t\tr.drop(c, Stale, Dropped)\n\t\t\t\tr.settle(c.resource, fx)\n\t\t\t}\n\t\t}\n\t}\n\tfor _, s := range anonymous {",
 		}},
 	},
 	{

@@ -45,7 +45,7 @@ var registryMutants = []Mutant{
 		Hole: "Ending the session of somebody else",
 		Why:  "An operator who ends a session takes its holds away at once: the next one enters while the holder does not know.",
 		Edits: []Edit{{
-			"service/registry/revoke.go", "r.ask(res, slices.Index(res.holders(), held), ByEnd, c.Value, c.Origin.Actor, fx)\n\t}", "r.drop(held, Stale, Dropped)\n\t\tr.settle(res, fx)\n\t}",
+			"service/registry/revoke.go", "r.ask(res, slices.Index(res.holders(), held), ByEnd, reason, actor, fx)\n\t}", "r.drop(held, Stale, Dropped)\n\t\tr.settle(res, fx)\n\t}",
 		}},
 	},
 	{
