@@ -57,9 +57,9 @@ type route struct {
 
 // Dial attaches to the cluster that cfg names. It returns once a server of the
 // cluster has answered, and keeps trying until ctx ends, or for 10 seconds if
-// ctx has no deadline, unless all servers belong to another cluster, have wrong addresses, or no TLS
-// connection to any of them is possible; the error is then a *DialError that says what each server
-// said. The session is opened by the first call that needs one, so that a
+// ctx has no deadline, unless all servers belong to another cluster, have wrong addresses,
+// allow no TLS connection, or refuse the proof of who this program is; the error is then a
+// *DialError that says what each server said. The session is opened by the first call that needs one, so that a
 // program which only looks has none.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {

@@ -182,8 +182,8 @@ type DialError struct {
 	// Attempts has the last thing known of each server, in the order of
 	// Config.Servers, with leaders that other servers named after them.
 	Attempts []Attempt
-	// Err is what ended Dial: the end of its context, or ErrWrongCluster, a *TLSError or an
-	// *AddressError if all servers failed for such a reason.
+	// Err is what ended Dial: the end of its context, or ErrWrongCluster, ErrUnauthenticated,
+	// a *TLSError or an *AddressError if all servers failed for such a reason.
 	Err error
 }
 
