@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/conclave-io/conclave/service/version"
 )
 
 // When the digest and versions are asked for decides nothing: of servers that apply
@@ -210,7 +212,7 @@ func TestDigestHasNoSeed(t *testing.T) {
 		var states [2][]byte
 		for i := range digests {
 			seed, salt = maphash.MakeSeed(), rand.Uint64()
-			r := New()
+			r := atLevel(version.Live) // with what waiters keep
 			for i := range log {
 				r.Apply(uint64(i)/8, &log[i], new(Effects))
 			}
