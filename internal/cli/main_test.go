@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "__") {
+	if strings.HasSuffix(os.Args[0], ".test") && len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "__") {
 		// A command that runs itself again is tested as a binary. In the process of the
 		// tests it would run them again, without an end.
 		os.Exit(2)

@@ -155,7 +155,7 @@ const maxRolesShown = 3
 // String returns the reason as one line, such as
 // `cert:bob may not hold "pay/a": role batch denies hold on prefix "pay/"`.
 func (w Reason) String() string {
-	who, what := head(w.Principal), w.Verb.String()
+	who, what := head(w.Principal), acts[w.Verb]
 	if who == "" {
 		who = "anonymous"
 	}

@@ -42,13 +42,13 @@ cert:bob hold lock reports = cert:bob may not hold "reports": none of its roles 
 cert:bob hold lock lead/a = cert:bob may not hold "lead/a": none of its roles (batch, viewer) allows hold there; see conclave access check hold lead/a
 cert:bob hold election lead/a = cert:bob may hold "lead/a": role batch allows hold on election prefix "lead/"
 cert:bob read lock else = cert:bob may read "else": role viewer allows read on prefix ""
-cert:bob backup = cert:bob may not backup: none of its roles (batch, viewer) allows backup; see conclave access check backup
-cert:carol backup = cert:carol may backup: role ops allows backup
+cert:bob backup = cert:bob may not take a backup: none of its roles (batch, viewer) allows backup; see conclave access check backup
+cert:carol backup = cert:carol may take a backup: role ops allows backup
 cert:carol revoke lock x = cert:carol may revoke "x": role ops allows revoke on prefix ""
-token:ci access = token:ci may not access: none of its roles (metrics, operator, ops, ...) allows access; see conclave access check access
+token:ci access = token:ci may not change the rules: none of its roles (metrics, operator, ops, ...) allows access; see conclave access check access
 k8s:x read lock x = k8s:x may not read "x": it has no role; see conclave access check read x
  read lock x = anonymous may not read "x": prove who you are by a client certificate or a token
-local:1/0 access = local:1/0 may access: role admin allows access
+local:1/0 access = local:1/0 may change the rules: role admin allows access
 `
 	s := New(Closed)
 	for line := range strings.Lines(script) {

@@ -35,6 +35,13 @@ var verbNames = [verbs]string{
 	"status", "sessions", "end-session", "members", "backup", "access-read", "access", "audit", "upgrade",
 }
 
+// acts say in words what the verbs allow.
+var acts = [verbs]string{
+	"read", "hold", "revoke",
+	"see the status of the cluster", "list sessions", "end the session of another principal", "change members, guards or views",
+	"take a backup", "read the rules", "change the rules", "read the audit log", "change the level",
+}
+
 func (v Verb) String() string {
 	if v < verbs {
 		return verbNames[v]

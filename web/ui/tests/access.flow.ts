@@ -67,11 +67,11 @@ flow(
     await accessible(page);
     await picture(page, "docs/dashboard/viewer-light.png");
     await page.goto(`${origin()}/#cluster`);
-    await page.getByText(/token:viewer may not members/).waitFor();
+    await page.getByText(/token:viewer may not change members, guards or views/).waitFor();
     expect(await page.getByRole("button", { name: words.handOver }).isDisabled()).toBe(true);
     await accessible(page);
     await page.goto(`${origin()}/#sessions`);
-    await page.getByText(/You may not end sessions: token:viewer may not end-session/).waitFor();
+    await page.getByText(/You may not end sessions: token:viewer may not end the session of another principal/).waitFor();
     for (const button of await page.getByRole("button", { name: /^End the session of/ }).all()) expect(await button.isDisabled()).toBe(true);
     await accessible(page);
 
@@ -154,14 +154,14 @@ flow(
     const holder = await cluster.open("report", "db1");
     await cluster.acquire(holder, "reports/a");
     await signIn(page, "cluster", tokens.reader);
-    await page.getByText(/The server does not show you this: token:reader may not status/).waitFor();
+    await page.getByText(/The server does not show you this: token:reader may not see the status of the cluster/).waitFor();
     await accessible(page);
     await page.goto(`${origin()}/#locks`);
     await row(page, "reports/a").getByRole("link").click();
     await page.getByText("Held by report 4711 on db1").waitFor();
     expect(await page.getByText(/last known/).count()).toBe(0);
     await page.goto(`${origin()}/#sessions`);
-    await page.getByText(/The server does not show you this: token:reader may not sessions/).waitFor();
+    await page.getByText(/The server does not show you this: token:reader may not list sessions/).waitFor();
     await accessible(page);
     await cluster.post("close", { session: holder });
   },
