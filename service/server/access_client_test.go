@@ -168,3 +168,20 @@ func TestChangesOfRules(t *testing.T) {
 		return errors.Is(err, conclave.ErrUnauthenticated)
 	})
 }
+
+// A token is good on every server once the command that made it has returned. A server that
+// lags behind may ask to try again, and does not say that the token is unknown.
+func TestANewTokenIsKnownEverywhere(t *testing.T) {
+	t.Parallel()
+	c, admin := ruled(t, 3)
+	follower := c.Address(c.Follower())
+	for range 50 {
+		token, put, _ := conclave.NewToken("bob", time.Now().Add(time.Hour), "")
+		changeRules(t, admin, put)
+		client, err := dialWith(t, follower, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client.Close()
+	}
+}

@@ -25,7 +25,7 @@ import (
 // admit finds out who makes a call that clients make here. A bearer counts before a
 // certificate, and one that proves nobody is refused: it is never taken for the
 // certificate beside it, or for an anonymous caller.
-func (s *Server) admit(who identity, authorization []string) (caller, error) {
+func (s *Server) admit(ctx context.Context, who identity, authorization []string) (caller, error) {
 	if who.cert != nil {
 		who.Principal, who.err = principalOf(who.cert, s.rules().Names())
 	}
@@ -34,6 +34,13 @@ func (s *Server) admit(who identity, authorization []string) (caller, error) {
 		return who.caller, status.Error(codes.Unauthenticated, who.err.Error())
 	}
 	principal, proven, err := s.bearer(authorization)
+	if errors.Is(err, errUnknownToken) {
+		// This server may lag behind the change that made the token.
+		own := s.rules().Revision()
+		if err := s.confirm(ctx, &s.current, func(answer *api.AccessResponse) bool { return answer.GetRevision() == own }); err != nil {
+			return who.caller, err
+		}
+	}
 	if err != nil {
 		s.metrics.imposters.WithLabelValues("token").Inc()
 		return who.caller, status.Error(codes.Unauthenticated, err.Error())
@@ -111,7 +118,7 @@ func (s *Server) admitStream(srv any, stream grpc.ServerStream, info *grpc.Strea
 
 // enter lets a call of a client in. When the call has ended it leaves.
 func (s *Server) enter(ctx context.Context, method string, req any) (_ context.Context, leave func(), err error) {
-	who, err := s.admit(identityOf(ctx), metadata.ValueFromIncomingContext(ctx, "authorization"))
+	who, err := s.admit(ctx, identityOf(ctx), metadata.ValueFromIncomingContext(ctx, "authorization"))
 	wanted := needOf(path.Base(method), req)
 	if err == nil {
 		err = s.mayAct(ctx, who, wanted)
@@ -141,7 +148,7 @@ func (s *Server) guard(mux *router) http.Handler {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		who, err := s.admit(identityOf(r.Context()), r.Header.Values("Authorization"))
+		who, err := s.admit(r.Context(), identityOf(r.Context()), r.Header.Values("Authorization"))
 		if err == nil {
 			err = s.mayAct(r.Context(), who, wanted)
 		}
@@ -241,6 +248,9 @@ func (s *Server) bearer(authorization []string) (principal string, given bool, e
 	return principal, given, nil
 }
 
+// errUnknownToken says that no record proves a token.
+var errUnknownToken = errors.New("is unknown or revoked")
+
 // provenBy returns whom a token proves.
 func (s *Server) provenBy(token string) (string, error) {
 	rules := s.rules()
@@ -256,7 +266,7 @@ func (s *Server) provenBy(token string) (string, error) {
 	record, found := rules.Token(id)
 	switch {
 	case !found || !record.Proves(secret): // one answer for both: ids are public, whether they are good is not
-		return "", fmt.Errorf("the token %s%.4s... is unknown or revoked", tokenPrefix, id)
+		return "", fmt.Errorf("the token %s%.4s... %w", tokenPrefix, id, errUnknownToken)
 	case record.Expired(time.Now().UnixNano()):
 		return "", fmt.Errorf("the token %s%.4s... expired on %s", tokenPrefix, id, time.Unix(0, record.Expires).UTC().Format(time.DateOnly))
 	}

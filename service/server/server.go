@@ -59,6 +59,7 @@ type Server struct {
 	// serving are the listeners' goroutines, tasks those of calls.
 	serving, tasks sync.WaitGroup
 	unruled        atomic.Int64 // when a leader said last that there are no rules yet, in ns since 1970
+	current        atomic.Int64 // when the leader said last that the rules of this server are those in force
 
 	stopOnce sync.Once
 	leaving  chan struct{} // closed when Stop begins

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -16,7 +17,7 @@ const (
 	// rules of access, and lookEvery how often it looks.
 	remindEvery = time.Minute
 	lookEvery   = time.Second
-	// confirmedFor is how long a server believes the leader that there are no rules.
+	// confirmedFor is how long a server believes the leader that its rules are those in force.
 	confirmedFor = time.Second
 )
 
@@ -43,18 +44,29 @@ func (s *Server) withoutRules(ctx context.Context, who caller, mode access.Mode)
 	}
 	// This server may lag behind, and a caller that is refused does not come again: so the
 	// leader has to say it.
-	if time.Since(time.Unix(0, s.unruled.Load())) > confirmedFor {
-		ctx = context.WithValue(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), needKey{}, need{})
-		answer, err := s.access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
-		switch {
-		case err != nil:
-			return err
-		case answer.GetMode() != access.Unset.String():
-			return unavailable("this server does not know the rules of access yet; try again")
-		}
-		s.unruled.Store(time.Now().UnixNano())
+	if err := s.confirm(ctx, &s.unruled, func(answer *api.AccessResponse) bool { return answer.GetMode() == access.Unset.String() }); err != nil {
+		return err
 	}
 	return status.Error(codes.PermissionDenied, noRulesYet)
+}
+
+// confirm asks the leader whether what this server knows of the rules is still so, unless
+// the leader said so a moment ago, which at remembers. If it is not, the caller has to try
+// again.
+func (s *Server) confirm(ctx context.Context, at *atomic.Int64, still func(*api.AccessResponse) bool) error {
+	if time.Since(time.Unix(0, at.Load())) <= confirmedFor {
+		return nil
+	}
+	ctx = context.WithValue(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), needKey{}, need{})
+	answer, err := s.access(ctx, &api.AccessRequest{Ask: &api.AccessRequest_Check{Check: &api.CheckAccess{Verb: access.Status.String()}}})
+	switch {
+	case err != nil:
+		return err
+	case !still(answer):
+		return unavailable("this server does not know the rules of access yet; try again")
+	}
+	at.Store(time.Now().UnixNano())
+	return nil
 }
 
 // remind says again and again that a server that other machines can reach has no rules.
