@@ -170,6 +170,10 @@ var defences = []defence{
 		without("service/server/socket.go", "if uid != 0 && uid != os.Geteuid() {", "if uid < 0 {"),
 	},
 	{
+		"a-restore-names-administrators", []int{40}, "a restore does not say whose rules it brings back",
+		without("internal/cli/snapshot.go", "err != nil || rules.Mode() != access.Closed {", "err != nil || rules.Mode() != access.Unset {"),
+	},
+	{
 		"homes-ask-the-rules", []int{41}, "a home grants whatever the rules say",
 		without("service/server/door.go", "if err == nil {\n\t\treturn nil\n\t}\n\treturn stream.Refusal", "if err == nil || who.Via != \"\" {\n\t\treturn nil\n\t}\n\treturn stream.Refusal"),
 	},

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/conclave-io/conclave"
 	"github.com/conclave-io/conclave/internal/outfile"
+	"github.com/conclave-io/conclave/service/access"
 	"github.com/conclave-io/conclave/service/backup"
 )
 
@@ -108,6 +110,7 @@ func newSnapshotInspect(a *app) *cobra.Command {
 
 func newSnapshotRestore(a *app) *cobra.Command {
 	var dir, above string
+	var withoutAccess bool
 	cmd := &cobra.Command{
 		Use:   "restore FILE --data DIR",
 		Short: "Make the data directory of a server that founds a new cluster from a saved state",
@@ -121,7 +124,10 @@ longest TTL of its sessions after that, so that all programs know that they have
 lost what they held.
 
 Fences begin above all that the old cluster gave. If a cluster was begun from this
-FILE before, give --above with a fence that it gave, the same on all servers.`,
+FILE before, give --above with a fence that it gave, the same on all servers.
+
+The rules of access are those of FILE: an administrator who was removed later is one
+again. --without-access leaves out rules, tokens and quotas, on all servers or on none.`,
 		Example: `  conclave snapshot restore /var/backups/conclave --data /var/lib/conclave
   conclave snapshot restore conclave.backup --data /var/lib/conclave --above 3298534883332`,
 		Args: oneArgument("a file"),
@@ -133,23 +139,32 @@ FILE before, give --above with a fence that it gave, the same on all servers.`,
 			if err != nil {
 				return fmt.Errorf("--above: %q is not a fence", above)
 			}
-			return a.restoreSnapshot(args[0], dir, least)
+			return a.restoreSnapshot(args[0], dir, least, withoutAccess)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "data", "", "data directory to make, empty or new")
 	cmd.Flags().StringVar(&above, "above", "0", "a fence that was given; those of the new cluster are larger")
+	cmd.Flags().BoolVar(&withoutAccess, "without-access", false, "leave out the rules of access, the tokens and the quotas")
 	a.addJSON(cmd)
 	return cmd
 }
 
-func (a *app) restoreSnapshot(path, dir string, above uint64) error {
-	b, err := backup.Restore(path, dir, above)
+func (a *app) restoreSnapshot(path, dir string, above uint64, withoutAccess bool) error {
+	b, err := backup.Restore(path, dir, above, withoutAccess)
 	if err != nil {
 		return err
 	}
-	view := restoredView{Data: dir, Epoch: b.Registry.Epoch(), FencesAbove: b.Registry.Counts().Fence}
+	rules := b.Registry.Rules()
+	view := restoredView{
+		Data: dir, Epoch: b.Registry.Epoch(), FencesAbove: b.Registry.Counts().Fence,
+		Access: rules.Mode().String(), Administrators: append([]string{}, rules.Administrators()...),
+	}
 	return a.print(view, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s is ready; fences will be above %d (epoch %d)\n", dir, view.FencesAbove, view.Epoch)
+		if _, err := fmt.Fprintf(w, "%s is ready; fences will be above %d (epoch %d)\n", dir, view.FencesAbove, view.Epoch); err != nil || rules.Mode() != access.Closed {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "the rules of access are those of %s; they may be changed by: %s\n",
+			time.Unix(0, b.Time).UTC().Format(time.RFC3339), strings.Join(view.Administrators, ", "))
 		return err
 	})
 }
@@ -158,6 +173,9 @@ type restoredView struct {
 	Data        string `json:"data"`
 	Epoch       uint64 `json:"epoch"`
 	FencesAbove uint64 `json:"fences_above,string"`
+	// Access is the mode of the rules, and Administrators who may change them.
+	Access         string   `json:"access"`
+	Administrators []string `json:"administrators"`
 }
 
 type backupView struct {

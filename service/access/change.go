@@ -201,7 +201,7 @@ func (s *State) same(other *State) bool {
 // locksOut reports whether nobody may change access any more in the next state, though
 // somebody may now, or there are no rules yet.
 func (s *State) locksOut(next *State) bool {
-	return next.mode == Closed && !next.administered() && (s.mode != Closed || s.administered())
+	return next.mode == Closed && len(next.Administrators()) == 0 && (s.mode != Closed || len(s.Administrators()) > 0)
 }
 
 // check measures a state, and reports what is too large or names a role that is not there.

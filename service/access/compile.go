@@ -131,23 +131,25 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// administered reports whether anybody but those who come in through a socket may change
-// access: a principal that a binding names, or some that a pattern stands for.
-func (s *State) administered() bool {
+// Administrators are who may change the rules, but for those who come in through a socket:
+// principals that a binding names, and patterns that stand for some.
+func (s *State) Administrators() (who []string) {
+	if s == nil {
+		return nil
+	}
 	for _, b := range s.bindings {
-		who := b.Who
-		stem, _ := strings.CutSuffix(who, "*")
-		if who == Everyone {
+		stem, _ := strings.CutSuffix(b.Who, "*")
+		if b.Who == Everyone {
 			stem = ""
 		}
-		rights := s.compiled.own[who]
+		rights := s.compiled.own[b.Who]
 		if rights == nil {
 			n, _ := s.compiled.patterns.find(stem)
 			rights = n.value.rights
 		}
 		if rights.Allows(Access, Lock, "") {
-			return true
+			who = append(who, b.Who)
 		}
 	}
-	return false
+	return who
 }

@@ -37,12 +37,15 @@ func Read(path string) (*Backup, error) {
 
 // Restore puts the state of a file into a data directory, which must be empty or
 // new, for a server that founds a cluster. Fences begin above all in the file, and
-// above one that is known to have been given (0 if there is none). It returns the
-// state as it then is.
-func Restore(path, dir string, above uint64) (*Backup, error) {
+// above one that is known to have been given (0 if there is none). The rules of access of
+// the backup hold again, or are left out. It returns the state as it then is.
+func Restore(path, dir string, above uint64, withoutAccess bool) (*Backup, error) {
 	b, err := Read(path)
 	if err != nil {
 		return nil, err
+	}
+	if withoutAccess {
+		b.Registry.ForgetRules()
 	}
 	if err := b.refound(above); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

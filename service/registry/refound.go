@@ -3,6 +3,8 @@ package registry
 import (
 	"fmt"
 	"slices"
+
+	"github.com/conclave-io/conclave/service/access"
 )
 
 // Refound turns the state of a cluster into one from which another begins. All
@@ -24,5 +26,19 @@ func (r *Registry) Refound(above uint64) error {
 	r.members = make(map[uint64]Member)
 	r.epoch, r.counter = epoch, 0
 	r.reseat()
+	r.put(Record{Kind: "restore", Reason: "a new cluster begins from a backup", Result: OK})
 	return nil
+}
+
+// ForgetRules turns rules of access into none, as in a new cluster: tokens, quotas and
+// administrators are gone with them.
+func (r *Registry) ForgetRules() {
+	if r.rules == nil {
+		return
+	}
+	r.frozen = nil
+	r.rules = access.New(access.Unset)
+	r.recount()
+	r.hashRules()
+	r.put(Record{Kind: "access", Reason: "a restore has left out the rules of the backup", Result: OK})
 }
