@@ -75,9 +75,15 @@ func TestWaitWithoutAnswerOverHTTP(t *testing.T) {
 		t.Fatal(code, said)
 	}
 	acquire := fmt.Sprintf(`{"session": %q, "name": "x", "wait": "1s"}`, session)
-	if code, said := post(server, "/v1/acquire", acquire); code != 423 || !strings.Contains(said, "TIMEOUT") {
-		t.Errorf("a lock that is held: %d %s, want 423", code, said)
-	}
+	// The request has left the queue before it is answered so. On a busy machine that may take
+	// longer than the server waits, and the answer is 503.
+	until(t, "a lock that is held is answered with 423", func() bool {
+		code, said := post(server, "/v1/acquire", acquire)
+		if code != 423 && code != 503 {
+			t.Errorf("a lock that is held: %d %s, want 423", code, said)
+		}
+		return code == 423 && strings.Contains(said, "TIMEOUT")
+	})
 	for id := 1; id <= cluster.Servers(); id++ {
 		if id != leader {
 			if err := cluster.Kill(id); err != nil {
