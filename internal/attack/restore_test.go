@@ -15,7 +15,7 @@ import (
 
 func init() {
 	attacks = append(attacks, attack{
-		number: 40, what: "come back as an administrator by a backup from before one's removal", expected: "restore names all who may change the rules; it is on record; --without-access begins anew",
+		number: 40, what: "come back as an administrator by a backup from before one's removal", expected: "restore names all who may change the rules; it is on record; --without-access starts without rules",
 		apart: true, run: returnByABackup,
 	})
 }

@@ -15,9 +15,9 @@ import (
 const accessHelp = `Show and change who may do what in the cluster.
 
 A client proves who it is by its certificate (--cert), and is then cert:NAME, or by a token
-(--token-file), and is then token:NAME. Whoever runs a server, and root, may connect through
-the admin socket in its data directory (--servers unix:/var/lib/conclave/admin.sock): they
-are local:ID/UID, and may do everything. Others are anonymous.
+(--token-file), and is then token:NAME. The user who runs a server, and root, can connect
+through the admin socket in its data directory (--servers unix:/var/lib/conclave/admin.sock).
+They are local:ID/UID, and may do everything. All others are anonymous.
 
 A role has rules that allow or deny verbs on the names that start with a prefix, or on one
 name. The longest match decides for each verb, deny wins over allow at one place, and what no
@@ -30,7 +30,7 @@ before a trailing *, or to everyone who has proven a name.
   roles that are   admin (everything), operator (everything but access),
   there always     viewer (read, status, sessions), metrics (status)
 
-A change decides whatever is asked for after it. Whoever holds a lock keeps it.`
+A change decides every request after it. A holder keeps its lock.`
 
 func newAccess(a *app) *cobra.Command {
 	cmd := &cobra.Command{

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"slices"
 	"strings"
@@ -23,11 +22,7 @@ reads. Tokens are in no file: see conclave access token list.`,
   conclave access show --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				rules, err := client.Access(ctx)
-				if err != nil {
-					return err
-				}
+			return a.withRules(cmd, func(rules conclave.Access) error {
 				return a.print(rules, func(w io.Writer) error { return writeRules(w, rules) })
 			})
 		},

@@ -52,6 +52,17 @@ type reformed struct {
 // reformAttempts bounds how often a change is made again because somebody else changed the rules.
 const reformAttempts = 5
 
+// withRules reads the rules and shows something of them.
+func (a *app) withRules(cmd *cobra.Command, show func(conclave.Access) error) error {
+	return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
+		rules, err := client.Access(ctx)
+		if err != nil {
+			return err
+		}
+		return show(rules)
+	})
+}
+
 // change reads the rules, changes them, and says what that has come to.
 func (r *reform) change(cmd *cobra.Command, of func(conclave.Access) (edits, error)) error {
 	return r.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {

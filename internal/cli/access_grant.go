@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -43,9 +42,9 @@ func newWithdraw(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "withdraw WHO ROLE",
 		Short: "Take a role away from a principal",
-		Long: `Take a role away from WHO, as conclave access grant gives it. Whoever holds a lock keeps it,
-and nothing is granted that the role alone allowed. Requests that wait are refused. The
-command says how many holds the new rules would not grant.
+		Long: `Take a role away from WHO, as conclave access grant gives it. A holder keeps its lock.
+A waiting request that only this role allowed is refused. The command says how many holds
+the new rules would not grant.
 
 Exit status:
     0  the role is withdrawn
@@ -177,11 +176,7 @@ func newRoleShow(a *app) *cobra.Command {
   conclave access role show batch --json`,
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				rules, err := client.Access(ctx)
-				if err != nil {
-					return err
-				}
+			return a.withRules(cmd, func(rules conclave.Access) error {
 				roles := allRoles(rules)
 				if len(args) > 0 {
 					roles = slices.DeleteFunc(roles, func(role conclave.Role) bool { return role.Name != args[0] })

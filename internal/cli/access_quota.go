@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -137,11 +136,7 @@ func newQuotaList(a *app) *cobra.Command {
   conclave access quota list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				rules, err := client.Access(ctx)
-				if err != nil {
-					return err
-				}
+			return a.withRules(cmd, func(rules conclave.Access) error {
 				return a.print(map[string]any{"quotas": rules.Quotas}, func(w io.Writer) error {
 					t := newTable(w, "QUOTA OF", "SESSIONS", "CLAIMS", "BYTES")
 					for _, q := range rules.Quotas {

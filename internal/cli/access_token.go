@@ -233,11 +233,7 @@ func newTokenList(a *app) *cobra.Command {
   conclave access token list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.ask(cmd.Context(), func(ctx context.Context, client *conclave.Client) error {
-				rules, err := client.Access(ctx)
-				if err != nil {
-					return err
-				}
+			return a.withRules(cmd, func(rules conclave.Access) error {
 				return a.print(map[string]any{"tokens": rules.Tokens}, func(w io.Writer) error {
 					t := newTable(w, "ID", "PROVES", "CREATED BY", "CREATED", "EXPIRES", "NOTE")
 					for _, token := range rules.Tokens {

@@ -58,8 +58,8 @@ type Server struct {
 	cancel context.CancelFunc
 	// serving are the listeners' goroutines, tasks those of calls.
 	serving, tasks sync.WaitGroup
-	unruled        atomic.Int64 // when a leader said last that there are no rules yet, in ns since 1970
-	current        atomic.Int64 // when the leader said last that the rules of this server are those in force
+	unruled        atomic.Int64 // when a leader last said that there are no rules yet, by monotonic(); 0 for never
+	current        atomic.Int64 // when the leader last said that the rules of this server are those in force, as unruled
 
 	stopOnce sync.Once
 	leaving  chan struct{} // closed when Stop begins

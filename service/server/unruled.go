@@ -35,9 +35,9 @@ func (s *Server) accessMode() access.Mode {
 	return access.Open
 }
 
-// withoutRules reports why a caller may not make a call in a cluster without rules. Whoever
-// comes from this machine may do everything, others nothing until somebody has made rules
-// or has opened the cluster.
+// withoutRules reports why a caller may not make a call in a cluster without rules. A caller
+// on this machine may do everything, others nothing until somebody has made rules or has
+// opened the cluster.
 func (s *Server) withoutRules(ctx context.Context, who caller, mode access.Mode) error {
 	if mode != access.Unset || s.cfg.Access == accessOpen || who.Vouched || who.Via == "local" || !s.exposed() {
 		return nil
@@ -54,7 +54,7 @@ func (s *Server) withoutRules(ctx context.Context, who caller, mode access.Mode)
 // the leader said so a moment ago, which at remembers. If it is not, the caller has to try
 // again.
 func (s *Server) confirm(ctx context.Context, at *atomic.Int64, still func(*api.AccessResponse) bool) error {
-	if time.Since(time.Unix(0, at.Load())) <= confirmedFor {
+	if last := at.Load(); last != 0 && monotonic()-last <= int64(confirmedFor) {
 		return nil
 	}
 	ctx = context.WithValue(withCaller(ctx, caller{Principal: s.local(), Via: "local"}), needKey{}, need{})
@@ -65,7 +65,7 @@ func (s *Server) confirm(ctx context.Context, at *atomic.Int64, still func(*api.
 	case !still(answer):
 		return unavailable("this server does not know the rules of access yet; try again")
 	}
-	at.Store(time.Now().UnixNano())
+	at.Store(monotonic())
 	return nil
 }
 
