@@ -2,6 +2,7 @@ package node
 
 import (
 	"sync"
+	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
 
@@ -54,18 +55,22 @@ type disk struct {
 	log, file activity
 }
 
-// activity is something that the disk does.
+// activity is something that the disk does. It is timed by the clock of Go, which costs a
+// tenth of boottime.Now, and does not count the time in which the machine is suspended.
 type activity struct {
-	since int64 // its begin, or 0
-	bytes int   // of a snapshot
+	since time.Time // its begin, or zero
+	bytes int       // of a snapshot
 }
 
-// late returns for how long, in ns, the activity has been under way, if that is
-// longer than limit and the time that a slow disk takes for a snapshot.
-func (a activity) late(now, limit int64) int64 {
+// late returns for how long the activity has been under way, if that is longer than
+// limit and the time that a slow disk takes for a snapshot.
+func (a activity) late(limit time.Duration) time.Duration {
 	const slowest = 8 << 20 // bytes in a second
-	took := now - a.since
-	if a.since == 0 || took <= limit+int64(float64(a.bytes)/slowest*1e9) {
+	if a.since.IsZero() {
+		return 0
+	}
+	took := time.Since(a.since)
+	if took <= limit+time.Duration(a.bytes)*time.Second/slowest {
 		return 0
 	}
 	return took
@@ -75,14 +80,14 @@ func (a activity) late(now, limit int64) int64 {
 type write struct {
 	save     *agreement.Save
 	snapshot *raftpb.Snapshot
-	took     int64 // the writing of the file of the snapshot, ns
+	took     time.Duration // the writing of the file of the snapshot
 	err      error // why it is not written
 }
 
 // written is what one fsync made durable, or why it did not.
 type written struct {
 	writes []write
-	took   int64 // ns
+	took   time.Duration
 	err    error
 }
 
@@ -107,11 +112,11 @@ func (d *disk) add(writes ...write) {
 // The next one must not come before that is done.
 func (d *disk) addSnapshot(s *raftpb.Snapshot) {
 	d.working.Go(func() {
-		begun := now()
+		begun := time.Now()
 		d.note(&d.file, activity{begun, len(s.GetData())})
 		err := d.store.WriteSnapshot(s)
 		d.note(&d.file, activity{})
-		d.add(write{snapshot: s, took: now() - begun, err: err})
+		d.add(write{snapshot: s, took: time.Since(begun), err: err})
 	})
 }
 
@@ -122,15 +127,15 @@ func (d *disk) note(at *activity, a activity) {
 	*at = a
 }
 
-// late returns for how long, in ns, a write has been under way and does not end, or
-// 0, and what it writes.
-func (d *disk) late(limit int64) (what string, took int64) {
+// late returns for how long a write has been under way and does not end, or 0, and what
+// it writes.
+func (d *disk) late(limit time.Duration) (what string, took time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if took := d.log.late(now(), limit); took > 0 {
+	if took := d.log.late(limit); took > 0 {
 		return "a write to the data directory", took
 	}
-	return "a write of a snapshot to the data directory", d.file.late(now(), limit)
+	return "a write of a snapshot to the data directory", d.file.late(limit)
 }
 
 // behind reports whether the disk should not be given more.
@@ -156,9 +161,9 @@ func (d *disk) run(stop <-chan struct{}) {
 		if writes == nil {
 			return
 		}
-		begun := now()
+		begun := time.Now()
 		result := written{writes: writes, err: d.write(writes)}
-		result.took = now() - begun
+		result.took = time.Since(begun)
 		d.note(&d.log, activity{})
 		select {
 		case d.done <- result:
@@ -188,7 +193,7 @@ func (d *disk) take() []write {
 	}
 	writes := d.queue[:n:n]
 	d.queue = d.queue[n:]
-	d.log = activity{since: now()}
+	d.log = activity{since: time.Now()}
 	if first := writes[0]; first.save != nil {
 		d.log.bytes = len(first.save.Snapshot.GetData())
 	}

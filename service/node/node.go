@@ -330,10 +330,10 @@ func (n *Node) saved(w written) error {
 		return w.err
 	}
 	n.metrics.Fsyncs.Add(1)
-	n.times.Fsyncs.Note(w.took)
+	n.times.Fsyncs.Note(int64(w.took))
 	for _, write := range w.writes {
 		if write.snapshot != nil {
-			n.times.Snapshots.Note(write.took)
+			n.times.Snapshots.Note(int64(write.took))
 			n.replica.SnapshotStored()
 			continue
 		}

@@ -22,16 +22,16 @@ func (s Stall) String() string {
 // Stall returns what has been under way for more than two election timeouts, or the
 // zero Stall. It may be called at any time, and waits for neither disk nor replica.
 func (n *Node) Stall() Stall {
-	limit := int64(2 * n.cfg.Election)
+	limit := 2 * n.cfg.Election
 	what, took := n.disk.late(limit)
 	disk := took > 0
-	if since := n.waits.Load(); !disk && since != 0 && now()-since > limit {
-		what, took = "applying entries of the log", now()-since
+	if since := n.waits.Load(); !disk && since != 0 && now()-since > int64(limit) {
+		what, took = "applying entries of the log", time.Duration(now()-since)
 	}
 	if took == 0 {
 		return Stall{}
 	}
-	return Stall{what, time.Duration(took), time.Now().Add(-time.Duration(took)), disk}
+	return Stall{what, took, time.Now().Add(-took), disk}
 }
 
 // checkStall logs when a stall begins and when it ends. After a gap between two
