@@ -2,11 +2,11 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect } from "vitest";
 import { words } from "../src/strings/dashboard";
 import { accessible, flow, picture, sizes, useBrowser } from "./browser";
-import { Cluster, eventually } from "./cluster";
+import { Cluster, ended, eventually } from "./cluster";
 
 useBrowser();
 
-let cluster: Cluster;
+let cluster: Cluster, secure: Cluster;
 const tokens = { program: "", viewer: "", operator: "", reader: "", fickle: "" };
 
 beforeAll(async () => {
@@ -20,8 +20,12 @@ beforeAll(async () => {
     await cluster.administer("access", "grant", `token:${name}`, role);
   }
   cluster.token = tokens.program;
+  secure = await Cluster.secure();
 });
-afterAll(async () => cluster?.stop());
+afterAll(async () => {
+  await cluster?.stop();
+  await secure?.stop();
+});
 
 const origin = () => cluster.origin(1);
 
@@ -166,4 +170,37 @@ flow(
     await cluster.post("close", { session: holder });
   },
   refused,
+);
+
+flow(
+  "the certificate of a browser proves who acts: no token is asked for",
+  () => secure.origin(1),
+  async (page) => {
+    const holder = secure.command("lock", "reports/nightly", "--", "sleep", "600");
+    await page.goto(`${secure.origin(1)}/#locks?name=reports%2Fnightly`);
+    await page.getByText(/^Held by /).waitFor();
+    await page.getByRole("button", { name: "cert:alice" }).click();
+    await sheet(page).getByText(words.proof("cert:alice", false)).waitFor();
+    await accessible(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: words.leave("locks") }).click();
+    const action = page.getByRole("dialog");
+    await action.getByLabel(words.reason).fill("the report is wrong");
+    await page.keyboard.press("Enter");
+    await action.getByText(/It has left: released, /).waitFor();
+    await ended(holder, "SIGTERM");
+    const record = await secure.administer("audit-log", "--json");
+    expect(record.split("\n").filter((line) => line.includes("revoke") && line.includes("cert:alice"))).toHaveLength(1);
+  },
+  { context: () => ({ ignoreHTTPSErrors: true, clientCertificates: [secure.certificate("alice")] }) },
+);
+
+flow(
+  "a browser without a certificate is asked for a token by the same server",
+  () => secure.origin(1),
+  async (page) => {
+    await page.goto(`${secure.origin(1)}/#locks`);
+    await sheet(page).getByText(/The server refuses to answer: .*client certificate or a token/).waitFor();
+  },
+  { ...refused, context: { ignoreHTTPSErrors: true } },
 );

@@ -39,7 +39,8 @@ export interface Guard {
 }
 
 interface Options {
-  context?: BrowserContextOptions;
+  /** What the browser is like. A function is asked when the flow begins. */
+  context?: BrowserContextOptions | (() => BrowserContextOptions);
   /** Messages on the console that this flow provokes. */
   expected?: RegExp;
 }
@@ -70,7 +71,8 @@ export function useBrowser(): void {
 export function flow(name: string, origin: () => string, play: (page: Page, guard: Guard) => Promise<void>, options: Options = {}): void {
   test(name, async (t) => {
     if (!browser) return t.skip();
-    const context = await browser.newContext({ viewport: sizes.desktop, colorScheme: "light", reducedMotion: "reduce", ...options.context });
+    const special = typeof options.context === "function" ? options.context() : options.context;
+    const context = await browser.newContext({ viewport: sizes.desktop, colorScheme: "light", reducedMotion: "reduce", ...special });
     await context.grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => undefined);
     await context.tracing.start({ screenshots: true, snapshots: true });
     const page = await context.newPage();

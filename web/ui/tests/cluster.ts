@@ -7,6 +7,8 @@ import { promisify } from "node:util";
 import type { Resource, Sample, Session } from "../src/dashboard/api";
 import { conclave } from "./hosts";
 
+const run = promisify(execFile);
+
 /** Cluster is three servers, each a process, with data on disk. */
 export class Cluster {
   #running = new Map<number, ChildProcess>();
@@ -16,13 +18,48 @@ export class Cluster {
   token = "";
 
   static readonly size = 3;
+  #tls: string[] = [];
 
   static async start(): Promise<Cluster> {
-    const cluster = new Cluster();
-    cluster.#ports = await freePorts(2 * Cluster.size);
-    for (let id = 1; id <= Cluster.size; id++) cluster.run(id);
+    const cluster = await Cluster.#founded(Cluster.size);
     await cluster.leader();
     return cluster;
+  }
+
+  /** secure starts one server with TLS and rules. Who has the certificate of alice may do everything, and others need a proof too. */
+  static async secure(): Promise<Cluster> {
+    const cluster = await Cluster.#founded(1, async (cluster) => {
+      const dir = cluster.#certificates;
+      await run(conclave, ["cert", "authority", dir]);
+      await run(conclave, ["cert", "server", dir, "--id", "1", "--host", "127.0.0.1"]);
+      await run(conclave, ["cert", "client", dir, "--name", "alice"]);
+      const file = (name: string) => join(dir, name);
+      return ["--tls-cert", file("server-1.pem"), "--tls-key", file("server-1.key"), "--tls-ca", file("ca.pem"), "--client-cert", "optional"];
+    });
+    await eventually("rules", () => cluster.administer("access", "init", "--admin", "cert:alice").then(() => true));
+    return cluster;
+  }
+
+  static async #founded(size: number, tls: (cluster: Cluster) => Promise<string[]> = async () => []): Promise<Cluster> {
+    const cluster = new Cluster();
+    cluster.#ports = await freePorts(2 * size);
+    cluster.#tls = await tls(cluster);
+    for (let id = 1; id <= size; id++) cluster.run(id);
+    return cluster;
+  }
+
+  get #certificates(): string {
+    return join(this.#dir, "certs");
+  }
+
+  /** certificate is what a browser needs to be name. */
+  certificate(name: string): { origin: string; certPath: string; keyPath: string } {
+    return { origin: this.origin(1), certPath: join(this.#certificates, `${name}.pem`), keyPath: join(this.#certificates, `${name}.key`) };
+  }
+
+  /** The admin socket of the first server, which lets its caller do everything. */
+  get #socket(): string {
+    return `unix:${join(this.#dir, "1", "admin.sock")}`;
   }
 
   address(id: number): string {
@@ -30,13 +67,14 @@ export class Cluster {
   }
 
   origin(id: number): string {
-    return `http://${this.address(id)}`;
+    return `${this.#tls.length > 0 ? "https" : "http"}://${this.address(id)}`;
   }
 
   /** run starts a server that is not running. */
   run(id: number): void {
-    const peers = Array.from({ length: Cluster.size }, (_, i) => `${i + 1}=127.0.0.1:${this.#ports[Cluster.size + i]}`);
-    const options = ["--id", String(id), "--peers", peers.join(","), "--listen", this.address(id), "--data", join(this.#dir, String(id))];
+    const size = this.#ports.length / 2;
+    const peers = Array.from({ length: size }, (_, i) => `${i + 1}=127.0.0.1:${this.#ports[size + i]}`);
+    const options = ["--id", String(id), "--peers", peers.join(","), "--listen", this.address(id), "--data", join(this.#dir, String(id)), ...this.#tls];
     this.#running.set(id, spawn(conclave, ["serve", ...options], { stdio: "ignore" }));
   }
 
@@ -88,7 +126,7 @@ export class Cluster {
 
   /** command starts a command line against the cluster, and returns it. */
   command(...args: string[]): ChildProcess {
-    const servers = [...this.#running.keys()].map((id) => this.address(id)).join(",");
+    const servers = this.#tls.length > 0 ? this.#socket : [...this.#running.keys()].map((id) => this.address(id)).join(",");
     const [name = "", ...rest] = args;
     return spawn(conclave, [name, "--servers", servers, ...rest], { stdio: "ignore" });
   }
@@ -109,7 +147,7 @@ export class Cluster {
 
   /** administer runs a command line through the admin socket of the first server, and returns what it prints. */
   async administer(...args: string[]): Promise<string> {
-    const { stdout } = await promisify(execFile)(conclave, [...args, "--servers", `unix:${join(this.#dir, "1", "admin.sock")}`]);
+    const { stdout } = await run(conclave, [...args, "--servers", this.#socket]);
     return stdout.trim();
   }
 
