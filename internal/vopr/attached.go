@@ -16,9 +16,17 @@ const (
 	election  = 4 * heartbeat
 )
 
-// limits of what waits for a client: smaller than those of a server, so that they are
-// reached.
-var limits = stream.Limits{Frame: 16, HighWater: 64, Most: 256}
+// outbox returns an empty outbox of a stream. Its limits are smaller than those of a real
+// server, so that they are reached. Servers with a limit of the state can refuse all requests
+// of a session at the same time, and again whenever the client sends them again. There the
+// outbox has room for them, as that of a real server has.
+func (w *world) outbox() stream.Outbox {
+	limits := stream.Limits{Frame: 16, HighWater: 64, Most: 256}
+	if w.plan.Limits {
+		limits.Most = 2048
+	}
+	return stream.NewOutbox(limits)
+}
 
 // attached is a stream at the server that it was opened to: what service/server has in
 // its Attach, with the same machines.
@@ -54,7 +62,7 @@ type attached struct {
 // attach takes a stream.
 func (s *server) attach(l *call, who stream.Caller, asked bool) {
 	s.w.numbers++
-	a := &attached{s: s, life: s.life, call: l, caller: who, asked: asked, number: s.w.numbers, names: stream.NewSessions(who), box: stream.NewOutbox(limits)}
+	a := &attached{s: s, life: s.life, call: l, caller: who, asked: asked, number: s.w.numbers, names: stream.NewSessions(who), box: s.w.outbox()}
 	a.line.Conn = a
 	l.at = a
 	l.down.room = func() {

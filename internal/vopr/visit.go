@@ -23,7 +23,7 @@ type visit struct {
 // attachHome takes a stream of a client for whom the server is to be a home.
 func (s *server) attachHome(l *call, who stream.Caller) {
 	s.w.numbers++
-	g := &visit{s: s, call: l, caller: who, number: s.w.numbers, names: stream.NewSessions(who), box: stream.NewOutbox(limits)}
+	g := &visit{s: s, call: l, caller: who, number: s.w.numbers, names: stream.NewSessions(who), box: s.w.outbox()}
 	l.at = g
 	l.down.room = func() {
 		if !g.left {

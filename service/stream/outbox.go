@@ -11,7 +11,9 @@ type Limits struct {
 	// Frame is the most replies that one frame carries.
 	Frame int
 	// HighWater is how many replies may wait before no more requests are taken, Most
-	// before the stream is cut: grants come without being asked for.
+	// before the stream is cut: grants come without being asked for. Most must be larger
+	// than what one session can have unanswered: such a client would be cut again
+	// whenever it came back and sent all of that once more.
 	HighWater, Most int
 }
 
