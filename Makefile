@@ -48,7 +48,7 @@ parity: go-version ## compare what browsers get, under Node, with what the comma
 	PARITY=1 $(GO) test -count 1 -v -run Agree ./web/wasm
 
 .PHONY: test
-test: go-version ## all tests (under 10 minutes on 2 cores from nothing but Go and gcc)
+test: go-version ## all tests (under 10 minutes on 2 cores with only Go)
 	$(GO) build ./...
 	$(GO) test -p $(PARALLEL) -timeout $(TIMEOUT) ./...
 
