@@ -62,8 +62,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// All lists every algorithm, in the order in which they are taught. Nobody
-// changes it.
+// All lists every algorithm, in the order in which they are taught. It must not be
+// modified.
 var All = []*process.Spec{
 	central.Spec,
 	centralclock.Spec,
@@ -146,14 +146,13 @@ var All = []*process.Spec{
 	changrobertsprinted.Spec,
 }
 
-// Broken lists the variants with a mistake, those that are printed somewhere and
-// stand in All, too, among them. Nobody changes it.
+// Broken lists the variants with a mistake. The printed ones are also in All. It must
+// not be modified.
 var Broken = broken.Specs()
 
-// Find returns the algorithm with the given name, or nil if there is none: one of All
-// or of Broken. Names
-// that are joined by plus signs are those of a stack, bottom first, such as
-// chandy-lamport+token-ring; see stack.Over for what can stand over what. An algorithm
+// Find returns the algorithm with the given name, from All or Broken, or nil if there
+// is none. Names joined by plus signs are those of a stack, bottom first, such as
+// chandy-lamport+token-ring; see stack.Over for what can stand above what. An algorithm
 // after "views+" is the protocol of views with it as the lock; see view.Over.
 func Find(name string) *process.Spec {
 	if lock, views := strings.CutPrefix(name, view.Prefix); views {
@@ -183,7 +182,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// findStack puts an algorithm over others, each of which may be there once.
+// findStack puts an algorithm above others. Each may occur once.
 func findStack(below []string, top string) *process.Spec {
 	all := append(below, top)
 	specs := make([]*process.Spec, len(all))

@@ -2,8 +2,8 @@ package algorithm
 
 import "strings"
 
-// Nearest returns the known name that was probably meant, or nothing. Of names that begin
-// as what was typed, the shortest.
+// Nearest returns the known name that was probably meant, or nothing. Of names that
+// begin with the given text, it returns the shortest.
 func Nearest(name string, known []string) string {
 	best, least, begun := "", len(name)/2+1, false
 	for _, k := range known {
@@ -16,8 +16,8 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// distance is the least number of letters to insert, delete or replace to make b
-// of a. Long words are cut: nobody means those.
+// distance is the smallest number of insertions, deletions and replacements that turn a
+// into b. Long words are cut: they are not names.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)

@@ -33,9 +33,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Served lists the algorithms that servers run among themselves for the locks of clients:
-// those for mutual exclusion that need no detector, election or bound on time while no
-// process crashes. Crashes are left to views. Nobody changes it.
+// Served lists the algorithms that servers run among themselves for the locks of
+// clients: mutual exclusion that needs no detector, election or time bound while no
+// process crashes. Views handle crashes. The list must not be modified.
 var Served = []*process.Spec{
 	central.Spec, centralclock.Spec, tokenring.Spec, lamport.Spec,
 	ricartagrawala.Spec, ricartagrawalatoken.Spec, suzukikasami.Spec, raymond.Spec,
@@ -48,10 +48,10 @@ func Servable(name string) *process.Spec {
 	return named(Served, name)
 }
 
-// Detectors and Elections list those of which servers run one each while they guard locks, to
-// find members that do not answer and to elect one that coordinates. A wrong suspicion and a
-// wrong result cost them time and nothing else. Elections that write to disk, or elect
-// several, are not among them. Nobody changes the lists.
+// Detectors and Elections list the algorithms of which servers run one each while they
+// guard locks, to find members that do not answer and to elect a coordinator. A wrong
+// suspicion or a wrong result costs them only time. Elections that write to disk, or
+// elect several processes, are not included. The lists must not be modified.
 var (
 	Detectors = []*process.Spec{heartbeat.Spec, heartbeat.Reliable, phiaccrual.Spec, swim.Spec}
 	Elections = []*process.Spec{

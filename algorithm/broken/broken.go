@@ -1,14 +1,14 @@
-// Package broken has the algorithms with mistakes in them: those that students make and
-// books print. They are here to show what a rule is for, and to show that the
-// tools see it when it is missing: a checker that finds nothing wrong with these
-// proves nothing with the others.
+// Package broken has the algorithms with mistakes in them: mistakes that students make
+// and books print. They show what a rule is for, and that the tools notice when it is
+// missing. A checker that finds nothing wrong with these proves nothing about the
+// others.
 //
-// A variant differs from its original by one mistake, which the original has as a
-// field of its type Flaw. It claims what the original claims, so whatever watches
-// over the promises of an algorithm finds the broken one by itself. The exceptions
-// are three that documents print, which stand among the algorithms: they have
-// pages of their own and say themselves what they do not have. Two of these are
-// other algorithms rather than one mistake, and have packages of their own.
+// A variant differs from its original by one mistake, which is a field of the
+// original's type Flaw. It claims what the original claims, so the checks of those
+// claims catch it. The exceptions are three algorithms that documents print. They are
+// among the algorithms, have their own pages, and state themselves what they do not
+// guarantee. Two of them are separate algorithms rather than one mistake, and have
+// their own packages.
 package broken
 
 import (
@@ -22,18 +22,18 @@ import (
 
 // Variant is an algorithm with a mistake.
 type Variant struct {
-	Name string // on the command line: that of the original, and the mistake
+	Name string // on the command line: the name of the original, and the mistake
 	Of   *process.Spec
 	New  func(self process.ID, c *process.Config) process.Machine
 
-	Mistake  string // what it does otherwise, in one sentence
+	Mistake  string // what it does differently, in one sentence
 	Tempting string // why people do so
-	Wrong    string // what comes of it
+	Wrong    string // the consequence
 	Breaks   process.Property
 	Bounds   Bounds
 	Scenario string // the file that shows what the checker cannot judge; else empty
 
-	// Spec is made of the above, unless it is given.
+	// Spec is made from the fields above, unless it is given.
 	Spec *process.Spec
 }
 
@@ -42,22 +42,22 @@ type Variant struct {
 type Bounds struct {
 	N          int
 	Entries    int          // how often each process enters, asks for an election, or proposes
-	Clients    []process.ID // who does; nil: everyone
-	Duplicates int          // messages that come twice
-	Timeouts   int          // timers that run out; 0: any number
+	Clients    []process.ID // the processes that do; nil: all
+	Duplicates int          // messages that are duplicated
+	Timeouts   int          // timers that expire; 0: any number
 	Crashes    int          // processes that crash
-	Restarts   int          // of them that come back
-	Cancels    int          // clients that give up while they wait
+	Restarts   int          // crashed processes that restart
+	Cancels    int          // clients that withdraw while they wait
 	Traitors   []process.ID // processes that are Byzantine
 	Corrupt    bool         // runs begin in every state that a fault may leave
-	InFlight   int          // with up to so many messages on each link
-	AnyTime    bool         // timers may run out while messages are on their way
+	InFlight   int          // with at most this many messages on each link
+	AnyTime    bool         // timers may expire while messages are in flight
 	Options    []process.OptionValue
-	Alone      bool // look for this violation alone: another comes sooner, or the Spec claims nothing of this
+	Alone      bool // search only for this violation: another occurs sooner, or the Spec does not claim this property
 }
 
-// Variants are all of them, in the order of their originals in the list of
-// algorithms. Nobody changes it.
+// Variants are all of them, in the order of their originals in the list of algorithms.
+// It must not be modified.
 var Variants = list(
 	ofCentral, ofCentralClock, ofTokenRing, ofLamport, ofRicartAgrawala, ofRicartAgrawalaToken,
 	ofSuzukiKasami, ofRaymond, ofNaimiTrehel, ofSinghal, ofMaekawa, ofMajority, ofLease, ofDijkstra, ofKRicartAgrawala,
@@ -67,7 +67,7 @@ var Variants = list(
 	ofWaitForGraph, ofEdgeChasing, ofDiffusion,
 )
 
-// Specs returns those of all variants.
+// Specs returns the specs of all variants.
 func Specs() []*process.Spec {
 	specs := make([]*process.Spec, len(Variants))
 	for i := range Variants {
@@ -85,7 +85,7 @@ func Find(name string) *Variant {
 	return &Variants[i]
 }
 
-// Command is what to type to see the mistake.
+// Command is the command line that shows the mistake.
 func (v *Variant) Command() string {
 	if v.Scenario != "" {
 		return "conclave sim " + v.Scenario
@@ -131,7 +131,7 @@ func (v *Variant) Command() string {
 	return text
 }
 
-// list puts variants one after the other and makes their Specs.
+// list concatenates variants and makes their Specs.
 func list(groups ...[]Variant) []Variant {
 	all := slices.Concat(groups...)
 	for i := range all {
@@ -142,8 +142,7 @@ func list(groups ...[]Variant) []Variant {
 	return all
 }
 
-// spec is that of the original with other machines. What the original costs is
-// nobody's business here.
+// spec is the original's spec with other machines. It claims no costs.
 func (v *Variant) spec() *process.Spec {
 	s := *v.Of
 	words := strings.ReplaceAll(strings.TrimPrefix(v.Name, v.Of.Name+"-"), "-", " ")

@@ -21,7 +21,7 @@ var ofNaimiTrehel = []Variant{
 		Of:       naimitrehel.Spec,
 		New:      naimitrehel.Flaw{StaysRoot: true}.New,
 		Mistake:  "A process that waits or is inside notes which process is next, and remains the root.",
-		Tempting: "It has the token, or will have it, and there is where requests should go.",
+		Tempting: "It has the token, or will have it, so requests should come here.",
 		Wrong:    "The next request takes the place of the one before, and the process that it displaces waits forever.",
 		Breaks:   process.Progress,
 		Bounds:   Bounds{N: 3, Entries: 1, Alone: true},

@@ -10,9 +10,9 @@ var ofSinghal = []Variant{
 		Name:     "singhal-printed",
 		Of:       singhal.Spec,
 		Spec:     SinghalPrinted,
-		Mistake:  "Nobody asks again, as the algorithm is commonly printed.",
+		Mistake:  "No process asks again, as the algorithm is commonly printed.",
 		Tempting: "The heuristic finds the token in most runs, and links keep their order.",
-		Wrong:    "A REQ that the token overtakes is dropped as old, and its sender waits for ever.",
+		Wrong:    "A REQ that the token overtakes is dropped as old, and its sender waits forever.",
 		Breaks:   process.Progress,
 		Bounds:   Bounds{N: 3, Entries: 2, Alone: true},
 	},
@@ -20,19 +20,19 @@ var ofSinghal = []Variant{
 		Name:     "singhal-gives-while-inside",
 		Of:       singhal.Spec,
 		New:      singhal.Flaw{GivesInside: true}.New,
-		Mistake:  "The holder sends the token to who asks for it, also while it is inside.",
-		Tempting: "The token is here and wanted there.",
-		Wrong:    "Who gets it enters beside the one that sent it.",
+		Mistake:  "The holder sends the token to a process that asks, even while it is inside.",
+		Tempting: "The token is here, and the other process wants it.",
+		Wrong:    "The receiver enters while the sender is still inside.",
 		Breaks:   process.MutualExclusion,
 		Bounds:   Bounds{N: 2, Entries: 1},
 	},
 }
 
-// SinghalPrinted is Singhal's heuristic as it is commonly printed: with the rules of
-// package singhal, but without R6 and without withdrawal.
+// SinghalPrinted is Singhal's heuristic as commonly printed: the rules of package
+// singhal without R6 and without withdrawal.
 //
-//	R1  request: if the token is here, enter. Otherwise count up SN[i], send REQ
-//	    to everyone with SV = R, and wait.
+//	R1  request: if the token is here, enter. Otherwise increase SN[i], send REQ
+//	    to every process with SV = R, and wait.
 //	R2  on REQ(sn) from j, unless sn is old: note sn and that j is R. If i is R
 //	    and did not know that j is R, send REQ to j. If i is H, send j the token.
 //	R3  on TOKEN: enter.
@@ -40,21 +40,20 @@ var ofSinghal = []Variant{
 //	    otherwise the holder from the token.
 //	R5  then the token goes to the next process that is R, or stays.
 //
-// It is safe: there is one token. But somebody may wait for ever. Let 3 ask 1 and
-// 2, be served through 1 and ask again while its first REQ to 2 is still on its
-// way. Its second goes only to those of whom it knows. If the token then comes to
-// 2 by way of a process that has not heard of the second request, R4 tells 2 that
+// It is safe: there is one token. But a process may wait forever. Let 3 ask 1 and 2, be
+// served through 1, and ask again while its first REQ to 2 is still in flight. Its
+// second REQ goes only to the processes that it knows to be R. Suppose the token then
+// reaches 2 through a process that has not heard of the second request. R4 tells 2 that
 // 3 was served: 2 forgets it, keeps the token, and drops the slow REQ as old. The
-// script testdata/scripts/singhal-printed/lost_request is that run; links keep their order
-// in it.
+// script testdata/scripts/singhal-printed/lost_request is that run; links keep their
+// order in it.
 //
 // With causal delivery the slow REQ would arrive before the token. The algorithm
-// singhal needs no such thing: there a process that waits long asks everybody. The
-// cost is that of singhal, in runs that lose nothing.
+// singhal does not need that: there a process that waits long asks all others. The cost
+// is that of singhal, in runs that lose nothing.
 //
 // Sources: M. Singhal, A heuristically-aided algorithm for mutual exclusion in
-// distributed systems, 1989. [D4] names
-// it and gives no rules.
+// distributed systems, 1989. [D4] names it and gives no rules.
 var SinghalPrinted = &process.Spec{
 	Name:      "singhal-printed",
 	Title:     "Singhal's heuristic as commonly printed, which loses a request",
@@ -82,7 +81,7 @@ var singhalPrintedClaims = process.Claims{
 		{Metric: process.ClientDelay, Regime: process.Idle, When: "0 for the holder, else 2", Lo: constant("0", 0), Hi: constant("2", 2)},
 	},
 	Survives: []process.Survival{
-		{Fault: process.CrashBystander, How: "it is asked in vain; the token goes only to those who request"},
+		{Fault: process.CrashBystander, How: "it does not answer; the token goes only to processes that request"},
 	},
 }
 

@@ -3,68 +3,69 @@
 //
 // # Problem and idea
 //
-// What is the state of a system that nobody can see at once? Each process can
-// note its own state, but if they do so at arbitrary moments, a token may be seen
-// at two places, or nowhere: noted as gone by its sender, and not yet as there by
-// its receiver. What is noted must be a consistent cut: if the receipt of a message
-// is in it then so is its sending, and what was sent and not received belongs to
-// the state of the link. So whoever notes its state sends a marker over every
-// link before anything else. The marker divides what the sender sent before from
-// what it sent afterwards; the receiver notes its state before it sees the latter,
-// and of the former what came after it had noted its state was on the link.
+// What is the state of a system that no process can see at once? Each process can
+// record its own state. But if they do so at arbitrary moments, a token may appear at
+// two processes, or at none: its sender has recorded that it is gone, and its receiver
+// that it has not come yet. The recorded states must be a consistent cut: if the
+// receipt of a message is in the cut, so is its sending. A message that was sent but
+// not received in the cut belongs to the state of the link. So a process that records
+// its state first sends a marker over every link. The marker separates the messages
+// before the recording from those after it. The receiver records its state before it
+// receives any message after the marker. Messages that come after its recording but
+// before the marker were on the link.
 //
 // # Rules
 //
-//	R1  asked for a global state: record the own state, send MARKER to everyone,
-//	    and begin to record what comes from each.
-//	R2  the first MARKER of a recording, from j: record the own state, send MARKER
-//	    to everyone, and begin to record what comes from each but j. The link from
-//	    j is empty.
-//	R3  a message of the layers above, from j: record it if links from j are being
+//	R1  asked for a global state: record this process's state, send MARKER to all
+//	    others, and begin to record what comes from each.
+//	R2  the first MARKER of a recording, from j: record this process's state, send
+//	    MARKER to all others, and begin to record what comes from each but j. The
+//	    link from j is empty.
+//	R3  a message of the layers above, from j: record it if the link from j is being
 //	    recorded; pass it on in any case.
 //	R4  another MARKER, from j: the link from j is complete.
-//	R5  all links are complete: send PART, the own state and what was on the links
-//	    to here, to who asked.
+//	R5  all links are complete: send PART, this process's state and what was on its
+//	    incoming links, to the process that asked.
 //	R6  all parts are here: the global state is known.
 //
-// A recording goes by who asked for it and a number, so several may be under way.
+// A recording is identified by the process that asked for it and a number, so several
+// may be in progress.
 //
 // # Why it is consistent
 //
-// Suppose that q received m before it recorded its state, and p sent m after it
-// had recorded its own. Then p sent its MARKER before m, links keep the order, and
-// so q had the MARKER before m and recorded before m. What was sent before the
-// MARKER and received after the state was recorded came between the two, and R3
-// recorded it. The state as a whole may never have existed at any one moment; but
-// there is a run from the state at the beginning to it, and from it to the state
-// at the end, with the same events at each process. So what holds for good, such
-// as a deadlock, the end of a computation, or the number of tokens, can be seen in
-// it.
+// Suppose that q received m before it recorded its state, and p sent m after it had
+// recorded its own. Then p sent its MARKER before m. Links keep the order, so q got the
+// MARKER before m and recorded before m: a contradiction. A message that was sent
+// before the MARKER and received after the recording came between the two, and R3
+// recorded it. The recorded state may never have existed at any one moment. But there
+// is a run from the initial state to it, and from it to the final state, with the same
+// events at each process. So every stable property, such as a deadlock, the end of a
+// computation, or the number of tokens, can be seen in it.
 //
 // # How it is used
 //
-// The recorder is the layer below the algorithm that is recorded. It carries that
-// algorithm's messages, and it looks at its state when the marker comes. It
-// changes nothing: the algorithm above takes the same steps as without it.
+// The recorder is the layer below the recorded algorithm. It carries that algorithm's
+// messages, and reads its state when a marker comes. It changes nothing: the algorithm
+// above takes the same steps as without it.
 //
 // # Cost
 //
-// Of N processes each sends a MARKER to every other, N(N-1), and all but one send
-// a PART, N-1; together (N+1)(N-1). All have recorded one delay after they were
-// asked, the last MARKER comes after two, the last PART after three.
+// Each of N processes sends a MARKER to every other, N(N-1), and all but one send a
+// PART, N-1; together (N+1)(N-1). All have recorded one delay after the request, the
+// last MARKER comes after two, the last PART after three.
 //
 // # Assumptions and deviations
 //
-// Links lose nothing, repeat nothing and keep the order; without order the cut
-// need not be consistent. (Lai and Yang color the messages instead of sending
-// markers.) Nobody crashes: a recording that lacks somebody never ends, but a new
-// one may be begun. Every process may send to every other, so there is a marker on
-// every link whether the algorithm above uses it or not. [D4]
-// names global state and state recording only.
+// Links lose nothing, duplicate nothing and keep the order; without order the cut need
+// not be consistent. (Lai and Yang color the messages instead of sending markers.) No
+// process crashes: a recording without one of the processes never ends, but a new one
+// may be started. Every process may send to every other, so there is a marker on every
+// link, even if the algorithm above does not use it. [D4] only names global state and
+// state recording.
 //
 // Sources: K. M. Chandy, L. Lamport: Distributed Snapshots: Determining Global States
-// of Distributed Systems, ACM Transactions on Computer Systems 3(1), 1985;
-// [D4] (outline).
+// of Distributed Systems, ACM Transactions on Computer Systems 3(1), 1985; [D4]
+// (outline).
 package globalstate
 
 import (
@@ -87,11 +88,11 @@ var Spec = &process.Spec{
 		{Name: "RECORDED", Fields: []process.FieldUse{asker, number}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "asked for a global state: record the own state, send MARKER to everyone"},
-		{Name: "R2", Text: "the first MARKER: record the own state, send MARKER to everyone; its link is empty"},
+		{Name: "R1", Text: "asked for a global state: record this process's state, send MARKER to all others"},
+		{Name: "R2", Text: "the first MARKER: record this process's state, send MARKER to all others; the MARKER's link is empty"},
 		{Name: "R3", Text: "a message from a link that is being recorded: record it, and pass it on"},
 		{Name: "R4", Text: "another MARKER: its link is complete"},
-		{Name: "R5", Text: "all links are complete: send PART to who asked"},
+		{Name: "R5", Text: "all links are complete: send PART to the process that asked"},
 		{Name: "R6", Text: "all parts are here: the global state is known"},
 	},
 	Carrier: true,
@@ -121,30 +122,30 @@ const (
 	ruleR6
 )
 
-// name tells recordings apart.
+// name identifies a recording.
 type name struct {
 	asker  process.ID
-	number uint64 // of those that the asker asked for
+	number uint64 // counts the recordings of the process that asked
 }
 
-// recording is one that this process takes part in, until it has sent its part.
+// recording is a recording that this process takes part in, until it has sent its part.
 type recording struct {
 	name
 	state    []byte       // of the layers above, when it began
-	open     []process.ID // whose links are being recorded; not empty
+	open     []process.ID // the processes whose links are being recorded; not empty
 	received []received   // on these links, in order of arrival
 }
 
-// received is a message that was on its way to this process.
+// received is a message that was in flight to this process.
 type received struct {
 	from process.ID
 	data []byte // the carried message, as AppendRaw encodes it
 }
 
-// collection is a recording that this process asked for and that lacks parts.
+// collection is a recording that this process asked for, as long as parts are missing.
 type collection struct {
 	number  uint64
-	missing uint64 // parts; at least 1
+	missing uint64 // missing parts; at least 1
 }
 
 type machine struct {
@@ -195,8 +196,9 @@ func (m *machine) onRecord(fx *process.Effects) {
 	m.begin(name{m.self, m.asked}, process.None, fx)
 }
 
-// begin records the own state. It and the markers are one step, so that nothing
-// can be sent in between. The link from a process whose MARKER has come is empty.
+// begin records this process's state. That and the markers are one step, so that no
+// message can be sent in between. The link from a process whose MARKER has come is
+// empty.
 func (m *machine) begin(n name, empty process.ID, fx *process.Effects) {
 	r := recording{name: n, state: m.observe()}
 	for p := range process.ID(m.c.N) {
@@ -235,8 +237,8 @@ func (m *machine) onCarry(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// onMarker is R2 and R4. There is one MARKER on each link, so one of a recording
-// that is not known here, or no more, is its first.
+// onMarker is R2 and R4. There is one MARKER on each link, so a MARKER of an unknown
+// recording is its first, and so is one of a recording that is already complete here.
 func (m *machine) onMarker(msg *process.Message, fx *process.Effects) {
 	n := name{msg.Subject, msg.Seq}
 	for i := range m.recordings {
@@ -251,8 +253,8 @@ func (m *machine) onMarker(msg *process.Message, fx *process.Effects) {
 	m.begin(n, msg.From, fx)
 }
 
-// endIfComplete is R5 for the recording at position i. The own part of who asked
-// is not sent.
+// endIfComplete is R5 for the recording at position i. The process that asked does not
+// send its own part.
 func (m *machine) endIfComplete(i int, fx *process.Effects) {
 	r := m.recordings[i]
 	if len(r.open) > 0 {
@@ -269,8 +271,8 @@ func (m *machine) endIfComplete(i int, fx *process.Effects) {
 	m.count(r.number, fx)
 }
 
-// onPart hands a part of another to whoever wants to know, if this process still
-// knows of the recording.
+// onPart reports a part of another process to the application, if this process still
+// knows the recording.
 func (m *machine) onPart(msg *process.Message, fx *process.Effects) {
 	if msg.Subject != m.self {
 		return
@@ -294,7 +296,7 @@ func (m *machine) count(number uint64, fx *process.Effects) {
 	}
 }
 
-// Idle reports whether no recording is under way.
+// Idle reports whether no recording is in progress.
 func (m *machine) Idle() bool { return len(m.recordings) == 0 && len(m.collections) == 0 }
 
 // Fields names the state.

@@ -42,9 +42,9 @@ func appendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// DecodePart reads the data of a PART that process to sent, among n processes.
-// Whatever the data holds, it returns an error or a part whose messages go from
-// one existing process to that one.
+// DecodePart reads the data of a PART that process "to" sent, among n processes. For
+// any data, it returns an error or a part whose messages go from an existing process to
+// that one.
 func DecodePart(data []byte, to process.ID, n int) (Part, error) {
 	d := decoder{rest: data}
 	var p Part
@@ -58,7 +58,7 @@ func DecodePart(data []byte, to process.ID, n int) (Part, error) {
 			d.err = fmt.Errorf("globalstate: %w", err)
 		}
 		if d.err == nil && from >= uint64(n) {
-			d.err = fmt.Errorf("globalstate: message from rank %d among %d processes", from, n)
+			d.err = fmt.Errorf("globalstate: message from rank %d: there are %d processes", from, n)
 		}
 		if d.err != nil {
 			break
@@ -91,8 +91,8 @@ func (d *decoder) number() uint64 {
 	return v
 }
 
-// count reads how many of something follow. Each takes at least one byte, so what
-// is more than the bytes that are left is corrupt.
+// count reads the number of elements that follow. Each takes at least one byte, so a
+// number above the remaining bytes is corrupt.
 func (d *decoder) count() uint64 {
 	v := d.number()
 	if v > uint64(len(d.rest)) {

@@ -17,11 +17,11 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// PaxosBully is Paxos whose leader a bully election names.
+// PaxosBully is Paxos with a bully election that names its leader.
 var PaxosBully = over("paxos-bully", "Paxos over a bully election", bully.Spec, paxos.Spec)
 
-// The reductions of consensus, mutual exclusion and elections to each other. Each stands
-// over a helper that has what the top lacks.
+// The reductions of consensus, mutual exclusion and elections to each other. Each runs
+// above a helper that has what the top lacks.
 var (
 	RaftMutex         = over("raft-mutex", "Mutual exclusion by Raft", heartbeat.Reliable, raft.Spec, mutexbyconsensus.Spec)
 	RaftElection      = over("raft-election", "Election by Raft", raft.Spec, electionbyconsensus.Spec)
@@ -30,8 +30,8 @@ var (
 	ElectionConsensus = over("bully-consensus", "Consensus by a bully election and a reliable multicast", bully.Spec, reliable.Spec, byelection.Spec)
 )
 
-// over puts the top over its helpers. It survives what the top and all helpers survive,
-// and costs what nobody has a formula for.
+// over puts the top above its helpers. It survives what the top and all helpers
+// survive, and claims no costs.
 func over(name, title string, layers ...*process.Spec) *process.Spec {
 	s := process.Compose(name, title, layers...)
 	s.Claims.Costs = nil

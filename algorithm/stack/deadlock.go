@@ -12,21 +12,22 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// The detectors of deadlocks, each over processes that wait for each other.
+// The deadlock detectors, each above processes that wait for each other.
 var (
 	WaitForGraph = detecting("wait-for-graph", "Wait-for graph with an elected maintainer: deadlocks of the AND model", requests.And, waitforgraph.Spec)
 	Diffusion    = detecting("diffusion", "Diffusion: deadlocks of the OR model", requests.Or, diffusion.Spec)
 	EdgeChasing  = detecting("edge-chasing", "Edge chasing: deadlocks of the AND model", requests.And, edgechasing.Spec)
 )
 
-// detecting puts a detector of deadlocks over the layer that can deadlock.
+// detecting puts a deadlock detector above the layer that can deadlock.
 func detecting(name, title string, waits, detector *process.Spec) *process.Spec {
 	s := process.Compose(name, title, waits, detector)
 	s.Waits = requests.Waits
 	return s
 }
 
-// MaekawaEdgeChasing is the voting of the slides, whose deadlocks are found and broken.
+// MaekawaEdgeChasing is the voting of the slides, with a detector that finds and breaks
+// its deadlocks.
 var MaekawaEdgeChasing = maekawaEdgeChasing()
 
 func maekawaEdgeChasing() *process.Spec {

@@ -8,17 +8,17 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Over puts an algorithm over others, bottom first: a recorder of global states
-// or a logical clock that carries its messages, a detector, an election. The
-// name of the whole is all names joined by plus signs.
+// Over puts an algorithm above others, bottom first: a recorder of global states or a
+// logical clock that carries its messages, a detector, an election. The name of the
+// stack is all names joined by plus signs.
 //
-// It promises what the top promises, and what the carriers below it do; and it
+// It promises what the top promises, and what the carriers below it promise; and it
 // survives what all of them survive.
 func Over(top *process.Spec, below ...*process.Spec) (*process.Spec, error) {
 	var names, titles []string
 	for _, l := range below {
 		if !l.Carrier && l.Family != process.Detector && l.Family != process.Election {
-			return nil, fmt.Errorf("%s carries no messages, detects nothing and elects nobody: nothing can stand over it", l.Name)
+			return nil, fmt.Errorf("%s cannot be a lower layer: it is neither a carrier nor a detector nor an election", l.Name)
 		}
 		names, titles = append(names, l.Name), append(titles, l.Title)
 	}
@@ -27,7 +27,7 @@ func Over(top *process.Spec, below ...*process.Spec) (*process.Spec, error) {
 	s := process.Compose(strings.Join(names, "+"), top.Title+" over "+strings.Join(titles, " over "), append(slices.Clone(below), top)...)
 	s.Claims.Properties = slices.Clone(top.Claims.Properties)
 	if !slices.ContainsFunc(below, func(l *process.Spec) bool { return l.Carrier }) {
-		s.Waits = top.Waits // it knows nothing of messages within others
+		s.Waits = top.Waits // it does not look into carried messages
 	}
 	if slices.ContainsFunc(below, speaks) {
 		disclaimCauses(s)
@@ -44,18 +44,18 @@ func Over(top *process.Spec, below ...*process.Spec) (*process.Spec, error) {
 	return s, nil
 }
 
-// speaks reports whether a layer sends messages of its own, besides those that it
-// carries.
+// speaks reports whether a layer sends messages of its own, in addition to those that
+// it carries.
 func speaks(l *process.Spec) bool { return l.Family != process.ClockSync }
 
-// disclaimCauses takes back that entries follow the order of causes. The top knows
-// of causes by its own messages only: if one process asks to enter, and then one
-// of its markers or heartbeats reaches another that asks because of it, no clock
-// of the top tells.
+// disclaimCauses withdraws the claim that entries follow happened-before. The top sees
+// only its own messages. Suppose one process asks to enter, and then one of its markers
+// or heartbeats reaches another, which asks because of it: no clock of the top shows
+// that.
 func disclaimCauses(s *process.Spec) {
 	for i := range s.Claims.Properties {
 		if c := &s.Claims.Properties[i]; c.Property == process.OrderHappenedBefore {
-			c.Fails, c.When = true, "messages of the layers below are causes too, which the top does not see"
+			c.Fails, c.When = true, "messages of the layers below also count for happened-before, but the top does not see them"
 		}
 	}
 }

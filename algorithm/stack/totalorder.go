@@ -9,8 +9,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// TotalOrder is mutual exclusion over totally ordered multicast by Lamport's clocks.
-// Of two processes the one that gets a multicast waits for nobody else.
+// TotalOrder is mutual exclusion above totally ordered multicast by Lamport's clocks.
+// With two processes, the one that receives a multicast need not wait for another
+// process.
 var TotalOrder = ordered("total-order", "Mutual exclusion over totally ordered multicast", totallamport.Spec, "N >= 2",
 	&process.Formula{Text: "min(2, N-1)", Eval: func(p process.Params) float64 { return float64(min(2, p.N-1)) }},
 	process.Claim{Property: process.OrderHappenedBefore},
@@ -19,13 +20,13 @@ var TotalOrder = ordered("total-order", "Mutual exclusion over totally ordered m
 		Bound: &process.Formula{Text: "2(N-1)", Eval: func(p process.Params) float64 { return float64(2 * (p.N - 1)) }},
 	})
 
-// TotalOrderSequencer is the same queue over a sequencer.
+// TotalOrderSequencer is the same queue above a sequencer.
 var TotalOrderSequencer = ordered("total-order-sequencer", "Mutual exclusion over a sequencer", totalsequencer.Spec,
 	"the client is not the sequencer, and N >= 2",
 	&process.Formula{Text: "2", Eval: func(process.Params) float64 { return 2 }})
 
-// ordered puts the queue over a total order. It survives what the order survives:
-// the queue itself asks for no more than that crashes are told.
+// ordered puts the queue above a total order. It survives what the order survives: the
+// queue itself only needs to be told of crashes.
 func ordered(name, title string, order *process.Spec, when string, others *process.Formula, more ...process.Claim) *process.Spec {
 	s := process.Compose(name, title, order, totalorder.Spec)
 	i := slices.IndexFunc(order.Claims.Costs, func(c process.Cost) bool {

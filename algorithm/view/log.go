@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Seat is the session of one running server process. A server that starts again draws
+// Seat is the session of one running server process. A server that restarts draws
 // another id.
 type Seat struct {
 	Server uint64 // never 0
 	ID     [2]uint64
 }
 
-// View says who takes part in an epoch. Nobody changes the slice.
+// View lists the members of an epoch. The slice must not be modified.
 type View struct {
 	Epoch   uint64
 	Members []Seat // sorted by server, one seat of each
@@ -31,35 +31,37 @@ type Use struct {
 // Live reports whether an algorithm on the servers guards the names.
 func (u Use) Live() bool { return u.Algorithm != "" }
 
-// Guard is what guards one prefix, and what shall.
+// Guard says what guards one prefix, and what will guard it.
 type Guard struct {
 	Prefix string
 	Use    Use
-	// New says that the prefix was made in this epoch: Use is that of a shorter prefix,
-	// to which its names belong until the next START, so that one name does not belong to
-	// two prefixes at members that have and have not applied the entry.
+	// New says that the prefix was made in this epoch. Use is then that of a
+	// shorter prefix, to which its names belong until the next START. So a name
+	// never belongs to two prefixes, whether or not members have applied the entry.
 	New bool
-	// While the guard drains, Change is the number of the change and not 0. Next guards
-	// the prefix then, or, if Remove is set, the guard of a shorter prefix.
+	// While the guard drains, Change is the number of the change and not 0. After
+	// that, Next guards the prefix or, if Remove is set, the guard of a shorter
+	// prefix.
 	Change uint64
 	Next   Use
 	Remove bool
-	Quiet  []uint64 // servers whose seats have said in this epoch that nothing is held
+	Quiet  []uint64 // servers whose seats have reported in this epoch that nothing is held
 	Terms  Terms    // of the change
 }
 
-// Terms say how a change of a guard goes on. Log keeps them and does not look at them.
+// Terms say how a change of a guard proceeds. Log keeps them and does not interpret
+// them.
 type Terms struct {
-	Wait int64 // after how long the leader cancels the change, in ns; 0: never
-	// Force asks those to leave who hold something under the prefix, at the wish of a
-	// principal.
+	Wait int64 // time after which the leader cancels the change, in ns; 0: never
+	// Force asks clients that hold something under the prefix to leave, at the
+	// request of a principal.
 	Force      bool
 	Reason, By string
 }
 
-// Log is what the entries of the log say about views and guards, a pure function of
-// them. Rules V and G. The caller refuses what it does not allow; Log takes all that it
-// is told.
+// Log is what the entries of the log determine about views and guards; it is a pure
+// function of them. Rules V and G. The caller refuses what Log does not allow; Log
+// accepts everything that it is told.
 type Log struct {
 	flaw Flaw
 
@@ -70,12 +72,12 @@ type Log struct {
 	Guards      []Guard // sorted by prefix
 	Changes     uint64  // the number of the last change of a guard
 	Watch       Use     // the detector and election that members run, such as "swim+bully", or none (E1)
-	Turning     bool    // a turn is wanted at the end of this entry
+	Turning     bool    // a turn is requested at the end of this entry
 }
 
-// Heir is the seat at which the clients of one go on that has ended. It stands in the log
-// until its server has said in a later epoch than Epoch, in which that seat ended, that it
-// has taken over (P2).
+// Heir is the seat at which the clients of an ended seat continue. It stays in the log
+// until its server has reported that it has taken over (P2), in an epoch later than
+// Epoch, in which that seat ended.
 type Heir struct {
 	Of, Seat Seat
 	Epoch    uint64
@@ -91,34 +93,35 @@ func (l *Log) Enter(s Seat) {
 	}
 }
 
-// End takes a seat away, because its lease was waited out or because it said itself that
+// End removes a seat, because its lease has expired or because it has reported that
 // nothing is held (V2).
 func (l *Log) End(s Seat) {
 	l.Seats = slices.DeleteFunc(l.Seats, func(t Seat) bool { return t == s })
 	l.Heirs = slices.DeleteFunc(l.Heirs, func(h Heir) bool { return h.Seat == s })
 }
 
-// CanInherit reports whether the clients of a seat may go on at another when it ends: at a
-// live member, which the seat is too and not the same (P2).
+// CanInherit reports whether the clients of a seat may continue at another when it
+// ends. Both must be live members, and different (P2).
 func (l *Log) CanInherit(s, heir Seat) bool {
 	return s != heir && len(l.Heirs) < MaxHeirs && slices.Contains(l.Members, s) && slices.Contains(l.Members, heir) && slices.Contains(l.Seats, heir)
 }
 
-// Bequeath ends a seat, whose clients go on at an heir (P2).
+// Bequeath ends a seat whose clients continue at an heir (P2).
 func (l *Log) Bequeath(s, heir Seat) {
 	l.End(s)
 	l.Heirs = append(l.Heirs, Heir{s, heir, l.Epoch})
 }
 
-// Inherited notes that a seat has taken over what it was made the heir of before this
-// epoch.
+// Inherited notes that a seat has taken over everything that it became the heir of
+// before this epoch.
 func (l *Log) Inherited(s Seat, epoch uint64) {
 	if epoch == l.Epoch {
 		l.Heirs = slices.DeleteFunc(l.Heirs, func(h Heir) bool { return h.Seat == s && h.Epoch < epoch })
 	}
 }
 
-// HeirOf returns at which seat the clients of one go on that has ended, if that is known.
+// HeirOf returns the seat at which the clients of an ended seat continue, if that is
+// known.
 func (l *Log) HeirOf(s Seat) (heir Seat, known bool) {
 	for _, h := range l.Heirs {
 		if h.Of == s {
@@ -128,9 +131,9 @@ func (l *Log) HeirOf(s Seat) (heir Seat, known bool) {
 	return Seat{}, false
 }
 
-// Turn asks for another epoch of the same members: to elect a coordinator, or, if that is
-// 0, to let machines be forgotten and fences begin again. It does not count if the epoch
-// is over, or if that server coordinates already (V4).
+// Turn asks for another epoch with the same members: to elect a coordinator, or, if
+// that is 0, to let machines be forgotten and fences begin again. It has no effect if
+// the epoch is over, or if that server coordinates already (V4).
 func (l *Log) Turn(epoch, coordinator uint64) {
 	if epoch != l.Epoch || coordinator != 0 && coordinator == l.Coordinator {
 		return
@@ -141,15 +144,15 @@ func (l *Log) Turn(epoch, coordinator uint64) {
 	l.Turning = true
 }
 
-// SetWatch changes the detector and election that members run. All members of an epoch run
-// the same, so if there are any the entry is START (E1).
+// SetWatch changes the detector and election that members run. All members of an epoch
+// run the same ones, so if there are members the entry is START (E1).
 func (l *Log) SetWatch(u Use) {
 	l.Turning = l.Turning || u != l.Watch && len(l.Members) > 0
 	l.Watch = u
 }
 
-// Covering returns what guards the names that begin with a prefix, unless a longer prefix
-// of them is guarded by something else.
+// Covering returns what guards the names that begin with a prefix, unless a longer
+// prefix of some of them has another guard.
 func (l *Log) Covering(name string) (u Use) {
 	if at := l.longest(name, true); at >= 0 {
 		u = l.Guards[at].Use
@@ -157,8 +160,8 @@ func (l *Log) Covering(name string) (u Use) {
 	return u
 }
 
-// GuardOf returns the guard of the longest prefix that a name has, or nil. It may not be
-// changed.
+// GuardOf returns the guard of the longest prefix that a name has, or nil. It must not
+// be modified.
 func (l *Log) GuardOf(name string) *Guard {
 	if at := l.longest(name, true); at >= 0 {
 		return &l.Guards[at]
@@ -167,7 +170,7 @@ func (l *Log) GuardOf(name string) *Guard {
 }
 
 // Namespace returns the number of the namespace of a name in the present epoch, or -1:
-// its place among the guards that are not new (I1).
+// its index among the guards that are not new (I1).
 func (l *Log) Namespace(name string) int {
 	at := l.longest(name, false)
 	for i := range max(at, 0) {
@@ -178,8 +181,8 @@ func (l *Log) Namespace(name string) int {
 	return at
 }
 
-// longest returns the place of the guard of the longest prefix that a name has, or -1.
-// Those made in this epoch count if made is set.
+// longest returns the index of the guard of the longest prefix that a name has, or -1.
+// Guards made in this epoch count if made is set.
 func (l *Log) longest(name string, made bool) int {
 	at := -1
 	for i := range l.Guards {
@@ -191,12 +194,12 @@ func (l *Log) longest(name string, made bool) int {
 	return at
 }
 
-// Live reports whether an algorithm guards some prefix, or is about to.
+// Live reports whether an algorithm guards some prefix, or will.
 func (l *Log) Live() bool {
 	return slices.ContainsFunc(l.Guards, func(g Guard) bool { return g.Use.Live() || g.Next.Live() })
 }
 
-// Clone returns a copy that shares no memory which changes.
+// Clone returns a copy that shares no mutable memory.
 func (l *Log) Clone() *Log {
 	own := *l
 	own.Seats, own.Heirs, own.Guards = slices.Clone(l.Seats), slices.Clone(l.Heirs), slices.Clone(l.Guards)
@@ -206,8 +209,8 @@ func (l *Log) Clone() *Log {
 	return &own
 }
 
-// Set begins the change of a guard (G1, G2). To set what is there already ends a change
-// that has begun, and to set what has begun to come leaves it alone.
+// Set begins the change of a guard (G1, G2). Setting the present guard ends a change in
+// progress. Setting the guard that a change in progress leads to has no effect.
 func (l *Log) Set(prefix string, u Use, terms Terms) { l.change(prefix, u, false, terms) }
 
 // Remove begins the change to the guard of a shorter prefix. It does nothing if the
@@ -236,7 +239,7 @@ func (l *Log) change(prefix string, u Use, remove bool, terms Terms) {
 	}
 }
 
-// Find returns the guard of a prefix, or nil. It may not be changed.
+// Find returns the guard of a prefix, or nil. It must not be modified.
 func (l *Log) Find(prefix string) *Guard {
 	for i := range l.Guards {
 		if l.Guards[i].Prefix == prefix {
@@ -247,7 +250,7 @@ func (l *Log) Find(prefix string) *Guard {
 }
 
 // Quiet notes that a seat has nothing held, asked for or being entered again under the
-// prefix with that change. It counts in its own epoch only (G4).
+// prefix with that change. It counts only in its own epoch (G4).
 func (l *Log) Quiet(s Seat, change, epoch uint64) {
 	if epoch != l.Epoch && !l.flaw.QuietInAny || !slices.Contains(l.Members, s) {
 		return
@@ -261,9 +264,9 @@ func (l *Log) Quiet(s Seat, change, epoch uint64) {
 }
 
 // Settle ends an entry of the log, and reports whether it is the START of an epoch (V2,
-// G5). The epoch is larger than those before and than above, which is the epoch of the
-// newest fence. The function says whether agreement has a hold under a prefix; it is
-// asked only where agreement guards the prefix.
+// G5). The new epoch is larger than all earlier ones and than above, the epoch of the
+// newest fence. The function reports whether agreement has a hold under a prefix; it is
+// called only for prefixes that agreement guards.
 func (l *Log) Settle(above uint64, held func(prefix string) bool) (started bool) {
 	turning := l.Turning
 	l.Turning = false
@@ -313,8 +316,8 @@ func (l *Log) drained(g *Guard, held func(prefix string) bool) bool {
 	return true
 }
 
-// target is who shall take part: of each server its only live seat, or, if it has more,
-// the one that takes part already, if any does (V3).
+// target returns the future members: the only live seat of each server or, if it has
+// several, the one that is a member already, if any (V3).
 func (l *Log) target() []Seat {
 	target := []Seat{}
 	for _, s := range l.Seats {

@@ -6,13 +6,13 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// State is where a member stands in the view.
+// State is the state of a member in the view.
 type State uint8
 
 // The states of a member.
 const (
 	Out      State = iota // its seat is not in the view
-	Resuming              // it enters again what its clients hold, and waits for all others
+	Resuming              // it enters again the names that its clients hold, and waits for all others
 	Open                  // it asks for new names
 )
 
@@ -21,24 +21,24 @@ var stateNames = []string{"OUT", "RESUMING", "OPEN"}
 // String returns the name of the state.
 func (s State) String() string { return stateNames[s] }
 
-// Member is what a server does about views. Rules M and L4. A new Member has a Server and
-// a Seat; all else begins at zero.
+// Member is what a server does about views. Rules M and L4. A new Member has a Server
+// and a Seat; everything else begins at zero.
 type Member struct {
 	flaw Flaw
 
 	Server uint64
 	Seat   [2]uint64 // the id of its own seat; zero: none
-	Lapsed bool      // the lease of its seat cannot be relied on (S4)
-	View             // the latest that it has begun, or has seen while it is out
+	Lapsed bool      // the lease of its seat may have expired (S4)
+	View             // the latest view that it has begun, or has seen while it is out
 	State  State
 
 	Begun   bool         // all names that are held were asked for in this epoch
-	Left    int          // how many of these were not granted yet
-	Said    bool         // it has said RESUMED
-	Resumed []process.ID // who else has, by rank, sorted
+	Left    int          // number of these that were not granted yet
+	Said    bool         // it has sent RESUMED
+	Resumed []process.ID // the others that have, by rank, sorted
 }
 
-// Change is what an entry of the log means to a member.
+// Change is what an entry of the log means for a member.
 type Change uint8
 
 // The changes.
@@ -64,17 +64,17 @@ func (m *Member) Apply(v *View) Change {
 	return Began
 }
 
-// Rank returns the place of the member in its view, or None.
+// Rank returns the rank of the member in its view, or None.
 func (m *Member) Rank() process.ID {
 	return process.ID(slices.Index(m.Members, Seat{m.Server, m.Seat}))
 }
 
-// RankOf returns the place of a server in the view, or None.
+// RankOf returns the rank of a server in the view, or None.
 func (m *Member) RankOf(server uint64) process.ID {
 	return process.ID(slices.IndexFunc(m.Members, func(s Seat) bool { return s.Server == server }))
 }
 
-// Fate is what becomes of a frame that has come.
+// Fate is what to do with a frame that has arrived.
 type Fate uint8
 
 // The fates of a frame.
@@ -97,15 +97,15 @@ func (m *Member) Fate(epoch uint64) Fate {
 	return Drop
 }
 
-// Hear notes that the member of that rank has said RESUMED in this epoch.
+// Hear notes that the member of that rank has sent RESUMED in this epoch.
 func (m *Member) Hear(rank process.ID) {
 	if at, found := slices.BinarySearch(m.Resumed, rank); !found {
 		m.Resumed = slices.Insert(slices.Clone(m.Resumed), at, rank)
 	}
 }
 
-// Advance goes as far as the member can, and reports whether it says RESUMED to all
-// others now (M3), and whether it opens (M4).
+// Advance moves the member as far as it can go. It reports whether the member sends
+// RESUMED to all others now (M3), and whether it opens (M4).
 func (m *Member) Advance() (resumes, opens bool) {
 	if m.State != Resuming || !m.Begun {
 		return false, false
@@ -119,16 +119,16 @@ func (m *Member) Advance() (resumes, opens bool) {
 	return resumes, opens
 }
 
-// Name is what a home knows of one name: what its clients want and what its machine was
-// fed in this epoch. Rules M2 and I4.
+// Name is what a home knows about one name: what its clients want and what its machine
+// was asked in this epoch. Rules M2 and I4.
 type Name struct {
 	Wanted bool // a client waits
 	Held   bool // a client holds
 	Phase  Phase
-	Again  bool // the machine was asked for what was held before this epoch
+	Again  bool // the machine was asked for a hold from before this epoch
 }
 
-// Phase is what the machine of a name was asked for.
+// Phase is what the machine of a name was last asked.
 type Phase uint8
 
 // The phases of a machine.
@@ -151,7 +151,8 @@ const (
 	Cancel
 )
 
-// Begin is for each name when an epoch has begun: what is held is entered again (M2).
+// Begin is called for each name when an epoch has begun: what is held is entered again
+// (M2).
 func (m *Member) Begin(n *Name) Feed {
 	n.Phase, n.Again = Idle, false
 	if !n.Held || m.flaw.ForgetsHolds {
@@ -162,8 +163,9 @@ func (m *Member) Begin(n *Name) Feed {
 	return Acquire
 }
 
-// Next is for a name whenever something has changed about it or the member. Draining says
-// that its guard drains (G3), and cancels that its algorithm has a rule for Cancel.
+// Next returns the next event after a change of the name or the member. The parameter
+// draining says that its guard drains (G3), and cancels that its algorithm has a rule
+// for Cancel.
 func (m *Member) Next(n *Name, draining, cancels bool) Feed {
 	draining = draining && !m.flaw.FeedsDraining
 	switch {
@@ -177,9 +179,9 @@ func (m *Member) Next(n *Name, draining, cancels bool) Feed {
 	return Nothing
 }
 
-// Granted takes the grant of a machine. It reports whether to tell the client that waits,
-// which holds from now on. What is not wanted any more, or must not be told, is given
-// back.
+// Granted handles the grant of a machine. It reports whether to tell the waiting
+// client, which holds from now on. A grant that is no longer wanted, or must not be
+// reported, is returned.
 func (m *Member) Granted(n *Name, draining bool) (tell bool, feed Feed) {
 	n.Phase = Inside
 	if n.Again {
@@ -196,8 +198,8 @@ func (m *Member) Granted(n *Name, draining bool) (tell bool, feed Feed) {
 	return false, Release
 }
 
-// Leave is for the end of a hold. One that is just being entered again is given back when
-// it is granted.
+// Leave ends a hold. If the hold is just being entered again, it is returned when it is
+// granted.
 func (m *Member) Leave(n *Name) Feed {
 	n.Held = false
 	if n.Phase != Inside {

@@ -9,17 +9,18 @@ import (
 // Prefix begins the name of the protocol with a lock.
 const Prefix = "views+"
 
-// Others is how many processes there are besides the servers.
+// Others is the number of processes in addition to the servers.
 const Others = 2
 
-// Over returns the protocol with a lock on the servers, as one algorithm: what is proved
-// of it is proved of Log, Member and Name. The processes but for the last two are servers,
-// each with one client that uses the one name; then come the log and the faults.
+// Over returns the protocol with a lock on the servers, as one algorithm: what is
+// proved of it is proved of Log, Member and Name. All processes except the last two are
+// servers, each with one client that uses the one name. The last two are the log and
+// the faults.
 //
-// The link from the log to a server is the order in which the server applies entries, at
-// its own pace. Faults are messages, so they come at any moment. A lease is a message, too:
-// the log ends the seat of a server only after the server, or what is left of it, has said
-// that the deadline of its client is over.
+// The link from the log to a server is the order in which the server applies entries,
+// at its own speed. Faults are messages, so they come at any moment. A lease is a
+// message, too: the log ends the seat of a server only after the server, or what
+// remains of it, has reported that the deadline of its client is over.
 func Over(lock *process.Spec) *process.Spec { return Flaw{}.Over(lock) }
 
 // Over returns the broken variant.
@@ -59,9 +60,9 @@ type over struct {
 	flaw Flaw
 }
 
-// promised is what the lock promises to its clients, and keeps from view to view. That
-// fences grow causally, as those of k units do, it does not keep: a member that has not
-// begun an epoch may hear of it from others, and still give a fence of the one before.
+// promised is what the lock promises to its clients and keeps from view to view. It
+// does not keep that fences grow causally, as for k units: a member that has not begun
+// an epoch may hear of it from others and still grant a fence of the previous one.
 func promised(lock *process.Spec) (claims []process.Claim) {
 	for _, claim := range lock.Claims.Properties {
 		switch claim.Property {
@@ -75,10 +76,10 @@ func promised(lock *process.Spec) (claims []process.Claim) {
 }
 
 var options = []process.Option{
-	{Name: "faults", Default: "1", Max: 3, Text: "how often a server dies and starts again, or loses touch with the log"},
-	{Name: "leaves", Default: "0", Max: 1, Text: "how often a server stops in order, and another takes over what it holds"},
-	{Name: "changes", Default: "0", Max: 3, Text: "how often an operator asks for the other guard"},
-	{Name: "guard", Default: guardLive, Values: []string{guardLive, guardAgreement}, Text: "what guards the name at first"},
+	{Name: "faults", Default: "1", Max: 3, Text: "number of times that a server crashes and restarts, or loses contact with the log"},
+	{Name: "leaves", Default: "0", Max: 1, Text: "number of times that a server stops gracefully, and another takes over what it holds"},
+	{Name: "changes", Default: "0", Max: 3, Text: "number of times that an operator asks for the other guard"},
+	{Name: "guard", Default: guardLive, Values: []string{guardLive, guardAgreement}, Text: "what guards the name at the start"},
 }
 
 const (
@@ -147,20 +148,20 @@ const (
 	msgLost
 )
 
-// msgLock is what the types of the lock are raised by.
+// msgLock is added to the types of the lock's messages.
 const msgLock = msgLost
 
 var rules = []process.RuleSpec{
 	{Name: "V2", Text: "an entry of the log changes the set of live seats or ends a drain: START"},
 	{Name: "S1", Text: "a seat ends when its clients are past their deadlines"},
 	{Name: "S4", Text: "a seat that has lapsed is renewed"},
-	{Name: "S5", Text: "the seat has ended: everything of it is thrown away, and the server enters anew"},
-	{Name: "M1", Text: "START with the own seat: new machines"},
-	{Name: "M2", Text: "what is held is entered again"},
-	{Name: "M2b", Text: "what was asked for in vain is given back"},
-	{Name: "M3", Text: "all that is held was granted again: RESUMED"},
-	{Name: "M4", Text: "all have said RESUMED: names that are waited for are asked for"},
-	{Name: "M5", Text: "START without the own seat"},
+	{Name: "S5", Text: "the seat has ended: its state is dropped, and the server enters again"},
+	{Name: "M1", Text: "START with this server's seat: new machines"},
+	{Name: "M2", Text: "names that are held are entered again"},
+	{Name: "M2b", Text: "a grant that is no longer wanted is returned"},
+	{Name: "M3", Text: "all names that are held were granted again: RESUMED"},
+	{Name: "M4", Text: "all have sent RESUMED: ask for the names that clients wait for"},
+	{Name: "M5", Text: "START without this server's seat"},
 	{Name: "L4", Text: "a frame of a later epoch is kept"},
 	{Name: "L4b", Text: "a frame of an earlier epoch is dropped"},
 	{Name: "G2", Text: "a guard drains"},
@@ -168,7 +169,7 @@ var rules = []process.RuleSpec{
 	{Name: "G5", Text: "all are quiet: another guard"},
 	{Name: "P2", Text: "a server that stops hands over what it holds"},
 	{Name: "P2b", Text: "the heir takes over"},
-	{Name: "H8", Text: "the name is guarded by something else: MOVED"},
+	{Name: "H8", Text: "something else guards the name: MOVED"},
 }
 
 const (
@@ -192,7 +193,7 @@ const (
 	ruleH8
 )
 
-// check sees to it that the lock can be set up for every view.
+// check verifies that the lock can be set up for every view.
 func (o *over) check(c *process.Config) error {
 	for n := 1; n <= c.N-Others; n++ {
 		if err := o.lock.Validate(o.config(c, n)); err != nil {
@@ -202,8 +203,8 @@ func (o *over) check(c *process.Config) error {
 	return nil
 }
 
-// config is what the machines of the lock are told in a view of n members (I3). The name
-// is hashed to a coordinator that differs from view to view.
+// config is the configuration of the lock's machines in a view of n members (I3). The
+// name is hashed to a coordinator that differs from view to view.
 func (o *over) config(c *process.Config, n int) *process.Config {
 	const hash = 5
 	inner := &process.Config{N: n, Delay: c.Delay, Section: c.Section}
@@ -222,19 +223,20 @@ func (o *over) config(c *process.Config, n int) *process.Config {
 	return inner
 }
 
-// Term and back: the lock has no elections, so the term of a message carries the epoch.
+// These convert a Term to an epoch and back: the lock has no elections, so the term of
+// a message carries the epoch.
 
 func termOf(epoch uint64) process.Term { return process.MakeTerm(epoch, 0) }
 
-// faults is the process that lets things go wrong, by messages that come at some time.
+// faults is the process that causes faults, by messages that arrive at some time.
 type faults struct {
 	c    *process.Config
-	left bool // something was sent: a process has some state
+	left bool // something was sent: a process must have some state
 }
 
-// Step sends all faults at the start: which, is left to chance. A script asks for them one
-// by one: the number is that of the server for DIE and RETURN, as many more for LAPSE, after
-// these CHANGE, and then that of the server for STOP.
+// Step sends all faults at the start; chance selects which. A script asks for them one
+// by one, by number: first one number per server for DIE and RETURN, then one per
+// server for LAPSE, then CHANGE, then one per server for STOP.
 func (m *faults) Step(ev *process.Event, fx *process.Effects) {
 	n := m.c.N - Others
 	switch ev.Kind {

@@ -56,7 +56,7 @@ func (m *home) instance(ev *process.Event, fx *process.Effects) {
 
 var commands = [...]process.Kind{Acquire: process.Acquire, Release: process.Release, Cancel: process.Cancel}
 
-// feed gives an event to the machine, and what follows from it.
+// feed gives an event to the machine, and carries out its effects.
 func (m *home) feed(f Feed, ev *process.Event, fx *process.Effects) {
 	for f != Nothing {
 		if f == Acquire && !m.made {
@@ -71,7 +71,7 @@ func (m *home) feed(f Feed, ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// step gives an event to the machine, and what follows from it.
+// step gives an event to the machine, and carries out its effects.
 func (m *home) step(ev process.Event, fx *process.Effects) {
 	m.machineStep(ev, fx)
 	f := m.queue
@@ -79,7 +79,7 @@ func (m *home) step(ev process.Event, fx *process.Effects) {
 	m.feed(f, &ev, fx)
 }
 
-// machineStep takes one step of the machine and does what it asks for.
+// machineStep takes one step of the machine and carries out its effects.
 func (m *home) machineStep(ev process.Event, fx *process.Effects) {
 	_, rank := m.config()
 	m.inner.Begin(rank, fx.Choose)
@@ -124,7 +124,7 @@ func (m *home) send(to process.ID, in *process.Message, fx *process.Effects) {
 	fx.Send(process.ID(m.member.Members[to].Server-1), out)
 }
 
-// granted is the grant of the machine.
+// granted handles the grant of the machine.
 func (m *home) granted(f process.Fence, fx *process.Effects) {
 	process.Assert(f.Round() == 0, "a lock in a view has no elections")
 	tell, next := m.member.Granted(&m.name, m.live && m.change != 0)
@@ -177,7 +177,7 @@ func (m *home) Fields(f *process.Fields) {
 	m.machine.Fields(f)
 }
 
-// fit makes the machine one of the view that was decoded.
+// fit gives the machine the view that was decoded.
 func (m *home) fit() {
 	if c, rank := m.config(); m.fitted != [2]int{c.N, int(rank)} {
 		m.machine, m.fitted = m.o.lock.New(rank, c), [2]int{c.N, int(rank)}

@@ -6,30 +6,30 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// home is a server with its one client. The client is not in the same process: it goes on
-// while the server is down.
+// home is a server with its one client. The client is not in the same process: it
+// continues while the server is down.
 type home struct {
 	o       *over
 	c       *process.Config
 	self    process.ID
 	configs []*process.Config // of the lock, by the number of members less 1
 	inner   process.Effects
-	queue   Feed   // what to give to the machine next
+	queue   Feed   // the next event for the machine
 	fitted  [2]int // the members of the view and the rank of the machine
 
 	// The server.
 	member  Member
 	name    Name
 	down    bool
-	starts  uint64            // how often it has started: the number of its last seat
-	over    uint64            // a seat of a dead server of which the log was not told yet, or 0
+	starts  uint64            // number of its starts, and of its last seat
+	over    uint64            // a seat of a crashed server that was not reported to the log yet, or 0
 	kept    []process.Message // frames of a later epoch
 	made    bool              // there is a machine
 	machine process.Machine   // of the lock; a new one if there is none
 	timers  []uint64          // armed by the machine
-	said    uint64            // the change for which it has said quiet in this epoch, or 0
+	said    uint64            // the change for which it has sent quiet in this epoch, or 0
 
-	// What the log has told.
+	// What the log has reported.
 	seen   View
 	live   bool   // whether the lock guards the name
 	change uint64 // the number of the change, while the guard drains
@@ -38,9 +38,9 @@ type home struct {
 	waits  bool
 	asked  bool   // it has asked agreement
 	inside bool   // it believes that it holds
-	agreed bool   // what it holds is of agreement
-	ghost  uint64 // the seat that gave it what it holds, if the server has died since; or 0
-	at     uint64 // the server that has taken over what it holds, raised by 1, or 0
+	agreed bool   // it holds by agreement
+	ghost  uint64 // the seat that granted its hold, if the server has crashed since; or 0
+	at     uint64 // 1 + the server that has taken over its hold, or 0
 
 	leave leave
 	heirs []Heir // in the view that is being applied
@@ -60,7 +60,7 @@ func newHome(o *over, self process.ID, c *process.Config) *home {
 	return m
 }
 
-// config returns that of the lock in the present view, and the rank.
+// config returns the configuration of the lock in the present view, and the rank.
 func (m *home) config() (*process.Config, process.ID) {
 	if m.member.State == Out {
 		return m.configs[0], 0
@@ -68,7 +68,7 @@ func (m *home) config() (*process.Config, process.ID) {
 	return m.configs[len(m.member.Members)-1], m.member.Rank()
 }
 
-// renew puts a new machine in the place of the present one.
+// renew replaces the present machine by a new one.
 func (m *home) renew() {
 	c, rank := m.config()
 	m.machine, m.made, m.fitted = m.o.lock.New(rank, c), false, [2]int{c.N, int(rank)}
@@ -130,7 +130,8 @@ func (m *home) onMessage(ev *process.Event, fx *process.Effects) {
 // log is the process of the log.
 func (m *home) log() process.ID { return process.ID(m.c.N) - Others }
 
-// onRelease: the client leaves, or the deadline of one whose server has died is over.
+// onRelease handles that the client leaves, or that the deadline of the client of a
+// crashed server is over.
 func (m *home) onRelease(ev *process.Event, fx *process.Effects) {
 	if m.agreed {
 		m.inside, m.agreed = false, false
@@ -140,13 +141,13 @@ func (m *home) onRelease(ev *process.Event, fx *process.Effects) {
 	m.loses(ev, fx)
 }
 
-// lapsed tells the log that the clients of a dead server are past their deadlines.
+// lapsed tells the log that the clients of a crashed server are past their deadlines.
 func (m *home) lapsed(seat uint64, fx *process.Effects) {
 	fx.Send(m.log(), process.Message{Type: msgLapsed, Seq: seat, Value: 1})
 }
 
-// onDie: everything of the server is lost, and its client believes on. If nothing was
-// held its seat may end before the server is back or after that.
+// onDie handles a crash: the server loses its state, and its client does not notice. If
+// nothing was held its seat may end before or after the server is back.
 func (m *home) onDie(fx *process.Effects) {
 	m.down = true
 	owes := m.awaits(fx)
@@ -192,8 +193,8 @@ func (m *home) abandon(fx *process.Effects) {
 	m.renew()
 }
 
-// onLapse: the server does not reach the log any more. The deadline of its client passes,
-// and so does the time of its seat (H4), of which the log decides.
+// onLapse handles that the server no longer reaches the log. The deadline of its client
+// passes, and so does the lease of its seat (H4); the log decides about the seat.
 func (m *home) onLapse(ev *process.Event, fx *process.Effects) {
 	if m.down {
 		return
@@ -259,7 +260,7 @@ func (m *home) apply(ev *process.Event, fx *process.Effects) {
 	m.takeKept(ev, fx)
 }
 
-// takeKept takes the frames that came before the epoch began (L4).
+// takeKept handles the frames that came before the epoch began (L4).
 func (m *home) takeKept(ev *process.Event, fx *process.Effects) {
 	kept := m.kept
 	m.kept = nil
@@ -268,7 +269,7 @@ func (m *home) takeKept(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onFrame takes, keeps or drops a frame (L4).
+// onFrame handles, keeps or drops a frame (L4).
 func (m *home) onFrame(ev *process.Event, msg *process.Message, fx *process.Effects) {
 	if m.down {
 		return
@@ -285,7 +286,7 @@ func (m *home) onFrame(ev *process.Event, msg *process.Message, fx *process.Effe
 	}
 }
 
-// keep keeps frames of the newest epoch only.
+// keep keeps only frames of the newest epoch.
 func (m *home) keep(msg *process.Message) {
 	if len(m.kept) > 0 && m.kept[0].Term != msg.Term {
 		if msg.Term < m.kept[0].Term {

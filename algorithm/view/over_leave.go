@@ -6,37 +6,37 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// leave is what a home knows of servers that stop in order (P1, P2). Clients are named by
-// their processes, raised by 1, so that 0 is none.
+// leave is what a home knows about servers that stop gracefully (P1, P2). Clients are
+// identified by their processes plus 1, so that 0 is none.
 type leave struct {
 	stopping bool   // this server stops: it grants nothing
-	tried    bool   // another was asked in vain: what is held has to be released
-	to       uint64 // who was asked: the home stands still
+	tried    bool   // another member was asked without success: the hold has to be released
+	to       uint64 // the member that was asked: the home is frozen
 	closes   bool   // the log was asked to end the seat
 	named    bool   // and was told of the heir
-	freed    bool   // the client has left since the home stands still
+	freed    bool   // the client has left since the home froze
 
-	aside     uint64 // the client that holds at the home which is set aside here
+	aside     uint64 // the client of another home whose hold is set aside here
 	asideSeat Seat   // of that home
 	asideFree bool   // that client has left since
-	guest     uint64 // the client of another server that holds by this home
-	owed      uint64 // the seat of which the log is told that it has lapsed when that client is past its deadline
+	guest     uint64 // the client of another server that holds through this home
+	owed      uint64 // the seat to report to the log as lapsed when that client is past its deadline
 }
 
 func (l *leave) still() bool { return l.to != 0 }
 
-// process and raised turn the name of a client into its process, and back.
+// process and raised convert the number of a client to its process, and back.
 func processOf(client uint64) process.ID { return process.ID(client) - 1 }
 func raised(p process.ID) uint64         { return uint64(p) + 1 }
 
-// onStop is a server that is told to stop.
+// onStop handles that a server is told to stop.
 func (m *home) onStop() {
 	if !m.down && m.member.State != Out && !m.leave.stopping {
 		m.leave.stopping, m.member.Lapsed = true, true
 	}
 }
 
-// depart goes on with that.
+// depart continues with stopping.
 func (m *home) depart(fx *process.Effects) {
 	l := &m.leave
 	switch {
@@ -49,7 +49,7 @@ func (m *home) depart(fx *process.Effects) {
 	}
 }
 
-// handOver asks another member to take over what is held.
+// handOver asks another member to take over the hold.
 func (m *home) handOver(fx *process.Effects) {
 	var others []process.ID
 	for _, s := range m.member.Members {
@@ -69,7 +69,7 @@ func (m *home) handOver(fx *process.Effects) {
 	fx.Send(to, process.Message{Type: msgHandover, Term: termOf(m.member.Epoch), Seq: m.starts, Subject: processOf(client)})
 }
 
-// goOn ends the stand-still.
+// goOn ends the freeze.
 func (m *home) goOn(ev *process.Event, fx *process.Effects) {
 	l := &m.leave
 	l.to, l.closes, l.named, l.tried = 0, false, false, true
@@ -79,8 +79,8 @@ func (m *home) goOn(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onHandover sets aside what another holds. That this server has not lapsed stands for a
-// renewal of its seat that gave it as long as the client was promised.
+// onHandover sets aside another server's hold. That this server has not lapsed models a
+// renewal of its seat for at least as long as the client was promised.
 func (m *home) onHandover(msg *process.Message, fx *process.Effects) {
 	l := &m.leave
 	if l.stopping || m.member.Lapsed && !m.o.flaw.IgnoresPromise {
@@ -100,8 +100,8 @@ func (m *home) onAdopted(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// inherit takes over what was set aside, if the log says that this server is the heir, and
-// drops it when the seat has ended otherwise.
+// inherit takes over what was set aside if the log says that this server is the heir,
+// and drops it if the seat has ended otherwise.
 func (m *home) inherit(fx *process.Effects) {
 	l := &m.leave
 	own := Seat{m.member.Server, m.member.Seat}
@@ -111,13 +111,14 @@ func (m *home) inherit(fx *process.Effects) {
 		return
 	case heir && !l.asideFree:
 		fx.Rule(ruleP2b)
-		process.Assert(!m.name.Held, "what is handed over is held by no other")
+		process.Assert(!m.name.Held, "no other server holds what is handed over")
 		m.name.Held, l.guest = true, l.aside
 	}
 	l.aside, l.asideSeat, l.asideFree = 0, Seat{}, false
 }
 
-// ended is the end of the own seat: its client goes on at the heir, if there is one.
+// ended is the end of this server's seat: its client continues at the heir, if there is
+// one.
 func (m *home) ended(fx *process.Effects) {
 	l := &m.leave
 	own := Seat{m.member.Server, m.member.Seat}
@@ -136,8 +137,8 @@ func (m *home) ended(fx *process.Effects) {
 // forgetLeave is the end of the process of a server, or of its seat.
 func (m *home) forgetLeave() { m.leave = leave{owed: m.leave.owed} }
 
-// died is the part of onDie about what is handed over: the client finds its way to the heir
-// if the log was told of one, or has left.
+// died is the part of onDie about what is handed over: the client finds the heir if the
+// log was told of it, or has left.
 func (m *home) died(fx *process.Effects) {
 	if l := &m.leave; l.named && l.guest == 0 {
 		if m.ghost != 0 {
@@ -148,8 +149,8 @@ func (m *home) died(fx *process.Effects) {
 	}
 }
 
-// awaits tells the client of another that its deadline passes, which comes before the end
-// of this seat, and reports whether there is one.
+// awaits tells the client of another server that its deadline passes, which comes
+// before the end of this seat. It reports whether there is such a client.
 func (m *home) awaits(fx *process.Effects) bool {
 	l := &m.leave
 	client := l.guest
@@ -166,8 +167,8 @@ func (m *home) awaits(fx *process.Effects) bool {
 	return true
 }
 
-// onDue: the deadline of the client passes, by what it was promised before it was handed
-// over.
+// onDue handles that the deadline of the client passes, according to the promise made
+// before it was handed over.
 func (m *home) onDue(ev *process.Event, fx *process.Effects) {
 	if m.inside && !m.agreed {
 		fx.Revoke()
@@ -176,7 +177,7 @@ func (m *home) onDue(ev *process.Event, fx *process.Effects) {
 	fx.Send(ev.Message.From, process.Message{Type: msgLost})
 }
 
-// loses: the client has nothing any more, wherever it had it.
+// loses handles that the client no longer holds anything, at any server.
 func (m *home) loses(ev *process.Event, fx *process.Effects) {
 	m.inside = false
 	switch {
@@ -196,8 +197,7 @@ func (m *home) loses(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// pass is the end of a ghost: what is left of the client of a dead server is past its
-// deadline.
+// pass ends a ghost: the client of a crashed server is past its deadline.
 func (m *home) pass(fx *process.Effects) {
 	if m.at != 0 {
 		fx.Send(processOf(m.at), process.Message{Type: msgFree})
@@ -209,7 +209,8 @@ func (m *home) pass(fx *process.Effects) {
 	m.ghost = 0
 }
 
-// onLost: the client of another is past its deadline, and so this seat may end.
+// onLost handles that the client of another server is past its deadline, so this seat
+// may end.
 func (m *home) onLost(ev *process.Event, fx *process.Effects) {
 	l := &m.leave
 	seat := l.owed
@@ -226,7 +227,7 @@ func (m *home) onLost(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// free is the end of a hold of another server's client.
+// free ends the hold of another server's client.
 func (m *home) free(client uint64, ev *process.Event, fx *process.Effects) {
 	l := &m.leave
 	switch {
@@ -241,7 +242,7 @@ func (m *home) free(client uint64, ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// leaveFields names the state of that.
+// leaveFields names the state of leave.
 func (m *home) leaveFields(f *process.Fields) {
 	l := &m.leave
 	f.Bool("stopping", &l.stopping)

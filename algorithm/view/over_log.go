@@ -14,7 +14,7 @@ type logger struct {
 
 	log    Log
 	holder process.ID   // of the lock of agreement, or None
-	queue  []process.ID // who waits for it
+	queue  []process.ID // those that wait for it
 	count  uint64       // the last number of a fence
 	live   bool         // whether the lock guards the name; see Fields
 }
@@ -46,7 +46,7 @@ func firstUse(o *over, c *process.Config) Use {
 	return Use{Algorithm: o.lock.Name}
 }
 
-// seatOf is the seat of a process that has started so often.
+// seatOf is the seat of a process that has started this many times.
 func seatOf(p process.ID, start uint64) Seat { return Seat{uint64(p) + 1, [2]uint64{start}} }
 
 // Step dispatches the event.
@@ -93,7 +93,7 @@ func (m *logger) Step(ev *process.Event, fx *process.Effects) {
 
 func (m *logger) guard() *Guard { return &m.log.Guards[0] }
 
-// onLapsed decides about a seat that is silent: it is renewed, or expires. One of a dead
+// onLapsed decides about a silent seat: it is renewed or expires. The seat of a crashed
 // server expires.
 func (m *logger) onLapsed(s Seat, msg *process.Message, fx *process.Effects) {
 	if !slices.Contains(m.log.Seats, s) {
@@ -108,7 +108,7 @@ func (m *logger) onLapsed(s Seat, msg *process.Message, fx *process.Effects) {
 	m.log.End(s)
 }
 
-// onClose ends a seat at its own wish, with an heir or without.
+// onClose ends a seat at the server's own request, with or without an heir.
 func (m *logger) onClose(s Seat, msg *process.Message, fx *process.Effects) {
 	switch heir := seatOf(msg.Subject, msg.Clock); {
 	case msg.Subject == process.None:
@@ -120,7 +120,8 @@ func (m *logger) onClose(s Seat, msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// onChange asks for the other guard, or, while the present one drains, for it again.
+// onChange asks for the other guard. While the present guard drains, it asks to keep
+// it.
 func (m *logger) onChange(fx *process.Effects) {
 	fx.Rule(ruleG2)
 	g := m.guard()
@@ -162,7 +163,8 @@ func (m *logger) onAsk(p process.ID, fx *process.Effects) {
 	m.queue = append(m.queue, p)
 }
 
-// pass grants the lock of agreement to the first that waits, unless the guard drains (G3).
+// pass grants the lock of agreement to the first waiting client, unless the guard
+// drains (G3).
 func (m *logger) pass(fx *process.Effects) {
 	if m.holder != process.None || len(m.queue) == 0 || m.guard().Use.Live() || m.guard().Change != 0 && !m.o.flaw.FeedsDraining {
 		return
@@ -173,7 +175,7 @@ func (m *logger) pass(fx *process.Effects) {
 	fx.Send(m.holder, process.Message{Type: msgGranted, Fence: process.MakeFence(m.log.Epoch, uint32(m.count))})
 }
 
-// Fields names the state. There are two guards: the one that is not in use is the next.
+// Fields names the state. There are two guards: the one not in use is the next.
 func (m *logger) Fields(f *process.Fields) {
 	g := m.guard()
 	m.live = g.Use.Live()

@@ -5,8 +5,8 @@ import "github.com/conclave-io/conclave/process"
 // The numbers that a lock lets a host normalise begin again in each epoch, so the epoch
 // is part of their group.
 
-// normalState visits those of the machine and of the frames that are kept. Where there is
-// no machine in the present epoch, the next one will begin with 0.
+// normalState visits the numbers of the machine and of the kept frames. If there is no
+// machine in the present epoch, the next one will begin with 0.
 func (o *over) normalState(m process.Machine, visit func(group uint64, p *uint64)) {
 	h, ok := m.(*home)
 	if !ok || h.member.State == Out {

@@ -131,7 +131,7 @@ func TestFinishedPagesPass(t *testing.T) {
 	for _, want := range []string{
 		"# Lamport\n", "[algorithm/mutex/lamport](../../algorithm/mutex/lamport)", "| R5 | first in the queue,", "| REL(t, F) | t (clock), F (fence) | protocol |",
 		"![Space-time diagram of a run of lamport](lamport.svg)", "conclave sim scenarios/mutex/lamport.yaml --trace svg --out lamport.svg",
-		"- happened-before order\n", `[D1] says 2(N-1), which is off: counts one`, "- duplication: the times on a link", "- L. Lamport: Time, Clocks",
+		"- happened-before order\n", `[D1] says 2(N-1), which is off: counts the`, "- duplication: the times on a link", "- L. Lamport: Time, Clocks",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)

@@ -1,30 +1,31 @@
-// Package byelection is consensus by an election: the leader tells everybody its value.
+// Package byelection is consensus by an election: the leader sends its value to every
+// process.
 //
 // # Problem and idea
 //
-// If all agree on a leader, they can agree on a value: that of the leader. The leader
-// multicasts its value, and whoever gets it decides it.
+// If all processes agree on a leader, they can agree on a value: the leader's. The
+// leader multicasts its value, and every process that receives it decides it.
 //
 // # Rules
 //
 //	D1  propose v: keep v. If no leader is known, ask for an election.
 //	D2  a leader that has a value and has not decided: multicast VALUE(v).
-//	D3  on VALUE(v), also on one's own: decide v, if nothing was decided before.
+//	D3  on VALUE(v), including the leader's own: decide v, if nothing was decided before.
 //
 // # Why it is safe, and when not
 //
-// As long as one process leads, one value is multicast. The multicast below must be
-// reliable: if the leader crashes in the middle of it, either all others get the value or
-// nobody does.
+// As long as there is one leader, one value is multicast. The multicast below must be
+// reliable: if the leader crashes in the middle of it, either all other processes get
+// the value or none does.
 //
 // # What happens when the helper crashes
 //
-// The helper is the leader. If it crashes before anybody has its value, the next leader
-// multicasts its own. But a value that is only late looks the same: the first leader's
-// value has reached one process, which has decided, and is still on its way to the second
-// leader, which multicasts another one. Then some decide one value and some the other.
-// Agreement needs a leader that asks a majority first what may have been decided, which is
-// Paxos.
+// The helper is the leader. If it crashes before any process has its value, the next
+// leader multicasts its own value. But a value that is only late looks the same.
+// Suppose the first leader's value has reached one process, which has decided, and is
+// still in flight to the second leader. The second leader then multicasts another
+// value, and some processes decide one value and some the other. For agreement, a
+// leader must first ask a majority what may have been decided. That is Paxos.
 //
 // # Cost
 //
@@ -32,18 +33,17 @@
 //
 // # Assumptions and deviations
 //
-// A leader that proposes nothing decides nothing; here everybody proposes.
-// [D0] says that consensus can be solved with leader election, and
-// does not mention crashes.
+// A leader that proposes nothing decides nothing; here every process proposes. [D0]
+// says that consensus can be solved with leader election, and does not mention crashes.
 //
-// Sources: [D0]; T. Chandra, S. Toueg: Unreliable failure detectors
-// for reliable distributed systems, 1996.
+// Sources: [D0]; T. Chandra, S. Toueg: Unreliable failure detectors for reliable
+// distributed systems, 1996.
 package byelection
 
 import "github.com/conclave-io/conclave/process"
 
-// Spec describes the layer. It works only above an election and a multicast that
-// delivers to its sender, too.
+// Spec describes the layer. It works only above an election and a multicast that also
+// delivers to its sender.
 var Spec = &process.Spec{
 	Name:      "consensus-by-election",
 	Title:     "Consensus by an election",
@@ -53,7 +53,7 @@ var Spec = &process.Spec{
 	Messages:  []process.MessageSpec{{Name: "VALUE", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "v"}}}},
 	Rules: []process.RuleSpec{
 		{Name: "D1", Text: "propose: keep the value; ask for a leader if there is none"},
-		{Name: "D2", Text: "lead: multicast the own value"},
+		{Name: "D2", Text: "lead: multicast the leader's value"},
 		{Name: "D3", Text: "VALUE: decide it"},
 	},
 	Needs: process.Needs{Reliable: true, Elector: true},
@@ -79,7 +79,7 @@ type machine struct {
 	self process.ID
 
 	leader  process.ID // or None
-	has     bool       // a value of its own
+	has     bool       // it has a value of its own
 	own     int64
 	decided bool
 }
@@ -111,7 +111,8 @@ func (m *machine) propose(v int64, fx *process.Effects) {
 	m.lead(fx)
 }
 
-// lead is D2. Whoever decided before its value has left could be the only one to know it.
+// lead is D2. A leader that decided before its value has left could be the only one to
+// know it.
 func (m *machine) lead(fx *process.Effects) {
 	if m.leader != m.self && !m.flaw.FollowersLead || !m.has || m.decided {
 		return

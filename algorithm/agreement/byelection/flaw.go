@@ -2,9 +2,9 @@ package byelection
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the layer does otherwise. The zero Flaw is none.
+// Flaw selects the mistake of a broken variant of the layer. The zero Flaw has none.
 type Flaw struct {
-	FollowersLead bool // D2: everybody who knows a leader multicasts its value
+	FollowersLead bool // D2: every process that knows a leader multicasts its own value
 	ForgetsValue  bool // D1: keeps the value only if the leader is known
 }
 

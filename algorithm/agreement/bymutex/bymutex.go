@@ -3,43 +3,42 @@
 // # Problem and idea
 //
 // Processes that can exclude each other can agree. One of them keeps a cell, which is
-// empty at first. Whoever proposes enters its critical section and reads the cell. If it
-// is empty it writes its own value. Then it leaves. The first to enter writes, and all
-// others read what it wrote.
+// empty at first. A process that proposes enters its critical section and reads the
+// cell. If the cell is empty it writes its own value. Then it leaves. The first to
+// enter writes, and all others read its value.
 //
 // # Rules
 //
 //	X1  propose v: ask the lock below to enter.
 //	X2  entered: READ to the keeper of the cell.
-//	X3  the keeper, on READ: VALUE with what is in the cell, or empty.
-//	X4  on VALUE that is empty: WRITE(v) to the keeper.
-//	    X4a That is not empty: decide it, leave.
-//	X5  the keeper, on WRITE(v): put v into the cell, WRITTEN.
+//	X3  the keeper, on READ: reply VALUE with the content of the cell, or empty.
+//	X4  on an empty VALUE: WRITE(v) to the keeper.
+//	    X4a On a VALUE that is not empty: decide it, leave.
+//	X5  the keeper, on WRITE(v): put v into the cell, reply WRITTEN.
 //	X6  on WRITTEN: decide v, leave.
 //
 // # Why it is safe
 //
-// Between a READ that finds the cell empty and the WRITE that follows nobody else is
-// inside, so nobody else reads or writes. The keeper could as well refuse a second WRITE;
-// then it would decide by itself, and nobody would need the lock.
+// Between a READ that finds the cell empty and the WRITE that follows, no other process
+// is inside, so none reads or writes. The keeper could instead refuse a second WRITE.
+// But then the keeper would decide by itself, and no lock would be needed.
 //
 // # What happens when the helper crashes
 //
 // The helper is the lock. A process that crashes inside keeps all others out forever,
-// unless the lock recovers; if it had not yet written, nobody has decided. If it had
-// written, nobody can read it. So this consensus does not terminate if one process
-// crashes at the wrong moment. If the keeper crashes the cell is gone.
+// unless the lock recovers. If it had not yet written, no process has decided. If it
+// had written, no process can read the value. So this consensus does not terminate if
+// one process crashes at the wrong moment. If the keeper crashes, the cell is lost.
 //
 // # Cost
 //
-// That of an entry, and two messages to read; the first one writes, with two more. The
-// keeper itself needs no messages for that.
+// The cost of an entry, and two messages to read. The first process to enter needs two
+// more to write. The keeper itself needs no messages to read or write.
 //
 // # Assumptions and deviations
 //
-// [D0] says that consensus can be solved with mutual exclusion, and
-// does not mention crashes. The shared memory that it takes for granted is a process
-// here.
+// [D0] says that consensus can be solved with mutual exclusion, and does not mention
+// crashes. It assumes shared memory; here a process takes that role.
 //
 // Sources: [D0].
 package bymutex
@@ -62,18 +61,18 @@ var Spec = &process.Spec{
 	Rules: []process.RuleSpec{
 		{Name: "X1", Text: "propose: ask to enter"},
 		{Name: "X2", Text: "entered: read the cell"},
-		{Name: "X3", Text: "READ: tell what is in the cell"},
-		{Name: "X4", Text: "the cell is empty: write the own value"},
+		{Name: "X3", Text: "READ: reply with the content of the cell"},
+		{Name: "X4", Text: "the cell is empty: write the proposed value"},
 		{Name: "X4a", Text: "the cell is written: decide its value, leave"},
 		{Name: "X5", Text: "WRITE: write the cell"},
-		{Name: "X6", Text: "the own value is written: decide it, leave"},
+		{Name: "X6", Text: "the value is written: decide it, leave"},
 	},
 	Needs: process.Needs{Reliable: true, NoDuplication: true, Topology: process.Centre},
 	Claims: process.Claims{Properties: []process.Claim{
 		{Property: process.ValueAgreement},
 		{Property: process.ValueValidity},
 		{Property: process.DecideOnce},
-		{Property: process.Decision, When: "nobody crashes"},
+		{Property: process.Decision, When: "no process crashes"},
 	}},
 	New: Flaw{}.New,
 }

@@ -2,7 +2,7 @@ package bymutex
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the layer does otherwise. The zero Flaw is none.
+// Flaw selects the mistake of a broken variant of the layer. The zero Flaw has none.
 type Flaw struct {
 	NeverReads          bool // X2: writes at once
 	LeavesBeforeWritten bool // X4: leaves when it has sent WRITE

@@ -8,13 +8,13 @@ const (
 	doc002 = "[D2]"
 )
 
-const calm = "all propose different values at the same moment, nobody crashes"
+const calm = "all processes propose different values at the same moment; no process crashes"
 
 var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.ValueAgreement, When: atMostF},
 		{Property: process.ValueValidity},
-		{Property: process.Decision, When: "all propose within less than one delay"},
+		{Property: process.Decision, When: "all processes propose within less than one delay"},
 		{Property: process.DecideOnce},
 	},
 	Costs: []process.Cost{
@@ -28,7 +28,7 @@ var claims = process.Claims{
 			Text: "one round = 2", Eval: func(process.Params) float64 { return 2 }}},
 	},
 	Survives: []process.Survival{
-		{Fault: process.CrashAny, When: atMostF, How: "of f+1 rounds one is without a crash"},
+		{Fault: process.CrashAny, When: atMostF, How: "in one of f+1 rounds no process crashes"},
 	},
 }
 

@@ -2,11 +2,10 @@ package floodset
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	OneRoundLess bool // f rounds instead of f+1
-	OwnValueOnly bool // R3a is missing: nobody passes on what it has learned
+	OwnValueOnly bool // R3a is missing: no process passes on what it has learned
 	DecidesFirst bool // R4a: decides before it sends LAST
 }
 

@@ -3,56 +3,56 @@
 //
 // # Problem and idea
 //
-// Every process proposes a value. All that stay up must decide the same one of these
-// values, although up to f processes crash, perhaps in the middle of a multicast. If
-// everybody knew the same set of values, everybody could decide the least of them. So
-// all processes work in rounds, and in each round a process tells all others what it
-// has learned. A crash may leave some with a value that others lack. But if nobody
-// crashes during a round, all who are up know the same set after it, and nothing that
-// happens later makes their sets differ. Of f+1 rounds at least one is without a crash.
+// Every process proposes a value. All processes that stay up must decide the same
+// proposed value, although up to f processes crash, perhaps in the middle of a
+// multicast. If all processes knew the same set of values, each could decide the least
+// of them. So all processes work in rounds, and in each round a process sends all
+// others what it has learned. A crash may leave a value with some processes and not
+// with others. But after a round without a crash all processes that are up know the
+// same set, and nothing later makes their sets differ. At least one of f+1 rounds is
+// without a crash.
 //
 // # Rules
 //
 //	R1  propose v: W := {v}. Begin round 1: VALUES(1, W) to all, wait one round.
 //	R2  on VALUES(r, V) in round r: keep V until the round is over.
-//	    R2a of a later round: keep it until that round. R2b of an earlier round: it
-//	    is too late, ignore it.
-//	R3  a round is over: W := W and what was received. If it was round f+1, decide
+//	    R2a r is a later round: keep V until that round. R2b r is an earlier round: the
+//	    message is too late, ignore it.
+//	R3  a round is over: add the received values to W. If it was round f+1, decide
 //	    min(W).
-//	    R3a Otherwise begin the next round: send the values that this one brought. If
-//	    it brought none, send nothing.
+//	    R3a Otherwise begin the next round: send the values that are new in this
+//	    round. If there are none, send nothing.
 //	R4  mode early: send W in every round, so that silence means a crash.
 //	    R4a If as many processes sent in this round as in the one before, or one of
 //	    them sent LAST: send LAST(r, W) in the next round, then decide min(W).
 //
 // # Why it is safe
 //
-// Take the first round in which nobody crashes. Everyone who is up at its end has got
-// the same messages in it, and what one had learned before, it has sent. So their sets
-// are equal, and remain so. In mode early, a process that has heard of the same
-// processes in two rounds has missed nothing: whoever crashed had sent it everything
-// before. It decides only after it has sent its set to all, so that nobody can decide
-// anything else, even if it crashes at once.
+// Take the first round in which no process crashes. Every process that is up at its end
+// has received the same messages in it, and has sent all that it had learned before. So
+// their sets are equal, and remain equal. In mode early, a process that has heard of
+// the same processes in two rounds has missed nothing: every process that crashed had
+// sent it everything before. It decides only after it has sent its set to all. So no
+// other process can decide another value, even if the first crashes at once.
 //
 // # Cost
 //
-// N(N-1) messages in each round in which everybody has news. If nobody crashes and the
-// values differ, the first round brings all of them, the second repeats them and the
-// others are silent: 2N(N-1), if f >= 1. At most N(N-1)(f+1). The decision comes after
-// f+1 rounds; in mode early after one round if nobody crashes, and after at most c+1
-// if c processes do.
+// N(N-1) messages in each round in which every process has news. If no process crashes
+// and the values differ, the first round brings all values, the second repeats them,
+// and no messages are sent in the others: 2N(N-1), if f >= 1. At most N(N-1)(f+1). The
+// decision comes after f+1 rounds. In mode early it comes after one round if no process
+// crashes, and after at most c+1 rounds if c processes do.
 //
 // # Assumptions and deviations
 //
-// The rounds are those of a timer, and this is a strong assumption: a message of a
-// round that arrives after it breaks agreement, and so does the crash number f+1. The
-// processes propose within less than one delay of each other, so a round lasts twice
-// the longest delay. Whoever does not propose in time counts as crashed. A process
-// that comes back after a crash takes no part. More than N rounds are never useful:
-// with f >= N there are N.
+// A timer ends each round, which is a strong assumption: a message that arrives after
+// its round breaks agreement, and so does crash number f+1. The processes propose
+// within less than one delay of each other, so a round lasts twice the longest delay. A
+// process that does not propose in time counts as crashed. A process that restarts does
+// not take part. More than N rounds are never useful: with f >= N there are N.
 //
-// The documents state the problem only. Lynch's FloodSet sends W in every round; to
-// send only news is her optimization. Mode early is the rule of Dolev, Reischuk and
+// The documents only state the problem. Lynch's FloodSet sends W in every round;
+// sending only news is her optimization. Mode early is the rule of Dolev, Reischuk and
 // Strong in the form of Raynal.
 //
 // Sources: N. Lynch: Distributed Algorithms, 1996, chapter 6; D. Dolev, R. Reischuk,
@@ -86,12 +86,12 @@ var Spec = &process.Spec{
 		{Name: "R3", Text: "the last round is over: decide the least value"},
 		{Name: "R3a", Text: "a round is over: send its news in the next one"},
 		{Name: "R4", Text: "mode early: send all values in every round"},
-		{Name: "R4a", Text: "mode early: nobody was missed, send the values for the last time and decide"},
+		{Name: "R4a", Text: "mode early: no process is missing, send the values for the last time and decide"},
 	},
 	Options: []process.Option{
 		{Name: "mode", Default: full, Values: []string{full, early}, Text: "whether a process decides as soon as it has missed nothing"},
-		{Name: "f", Default: "1", Min: 0, Max: 1_000_000, Text: "how many crashes it survives; f+1 rounds"},
-		{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "how long a round is, in D; less than 2 only if all propose at the same moment"},
+		{Name: "f", Default: "1", Min: 0, Max: 1_000_000, Text: "number of crashes that it survives; there are f+1 rounds"},
+		{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "length of a round, in D; less than 2 only if all processes propose at the same moment"},
 	},
 	Needs:  process.Needs{Reliable: true, NoDuplication: true, Synchrony: true},
 	Claims: claims,
@@ -135,14 +135,14 @@ type machine struct {
 	c      *process.Config
 	flaw   Flaw
 	early  bool
-	rounds uint64           // how many there are
+	rounds uint64           // the number of rounds
 	length process.Duration // of a round
 
 	round  uint64   // the present one; 0: not yet proposed
-	over   bool     // it has decided, or has come back from a crash
+	over   bool     // it has decided, or has restarted
 	known  []uint64 // W, the values as they are encoded, in the order in which they came
 	heard  []heard  // of this round and of later ones, in the order of arrival
-	before int      // mode early: how many sent in the round before, itself included
+	before int      // mode early: number of senders in the round before, itself included
 
 	scratch []uint64 // the news of a round
 }
@@ -172,7 +172,7 @@ func (m *machine) propose(value int64, fx *process.Effects) {
 	m.begin(m.known, fx)
 }
 
-// begin begins the next round with what there is to say in it.
+// begin begins the next round, with the given values to send.
 func (m *machine) begin(say []uint64, fx *process.Effects) {
 	m.round++
 	if len(say) > 0 {
@@ -218,8 +218,8 @@ func (m *machine) endRound(fx *process.Effects) {
 	}
 }
 
-// takeIn takes in what was received in this round. It returns how many have sent
-// something, this process included, and whether one of them said that it decides.
+// takeIn adds what was received in this round. It returns the number of senders, this
+// process included, and whether one of them said that it decides.
 func (m *machine) takeIn() (senders int, final bool) {
 	senders, m.scratch = 1, m.scratch[:0]
 	for _, h := range m.heard {
@@ -247,8 +247,8 @@ func (m *machine) learn(value uint64) bool {
 	return true
 }
 
-// stopEarly is R4a. It decides after it has sent: a process that crashes in between
-// has decided nothing.
+// stopEarly is R4a. It decides after it has sent: a process that crashes in between has
+// decided nothing.
 func (m *machine) stopEarly(fx *process.Effects) {
 	fx.Rule(ruleR4a)
 	m.round++
@@ -268,7 +268,7 @@ func (m *machine) decide(fx *process.Effects) {
 	m.rest()
 }
 
-// rest forgets what is of no use after the decision.
+// rest forgets what is not needed after the decision.
 func (m *machine) rest() { m.over, m.known, m.heard, m.before = true, nil, nil, 0 }
 
 func (m *machine) least() int64 {

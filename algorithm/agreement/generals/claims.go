@@ -6,9 +6,9 @@ const doc001 = "[D1]"
 
 const (
 	few      = "N > 3m, at most m processes are Byzantine or crash"
-	inTime   = "all propose before the first round"
+	inTime   = "all processes propose before the first round"
 	calm     = "no process is Byzantine"
-	allRound = calm + "; a round is 2D, and proposals are taken in the one before the first"
+	allRound = calm + "; a round is 2D, and proposals are made in the round before the first"
 )
 
 var claimsOfOne = process.Claims{
@@ -41,7 +41,7 @@ var claimsOfAll = process.Claims{
 }
 
 var survives = []process.Survival{
-	{Fault: process.CrashAny, When: few, How: "a crash is silence, which a Byzantine process may choose as well"},
+	{Fault: process.CrashAny, When: few, How: "a crash is silence, which is one of the things that a Byzantine process may do"},
 }
 
 // messages is what one commander costs.

@@ -2,12 +2,11 @@ package generals
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	OneRoundLess bool // m rounds instead of m+1
 	RepeatsIDs   bool // a path may contain a process twice
-	Waits        bool // there is no default: a round is over when every value has come
+	Waits        bool // there is no default: a round ends only when every value has come
 
 	all bool // not a flaw: every process is a commander
 }
@@ -24,5 +23,5 @@ func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	}
 }
 
-// levels is how often a value is passed on.
+// levels is the number of times that a value is passed on.
 func levels(m, n int) int { return max(0, min(m, n-2)) }

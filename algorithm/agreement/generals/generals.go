@@ -1,24 +1,24 @@
-// Package generals is agreement among processes of which some lie: the Byzantine generals
-// with oral messages, and interactive consistency.
+// Package generals is agreement among processes of which some lie: the Byzantine
+// generals with oral messages, and interactive consistency.
 //
 // # Problem and idea
 //
-// A commander gives an order to its lieutenants. Up to m of all these generals are
-// traitors: they send anything to anybody, or nothing. All loyal lieutenants must obey the
-// same order (IC1), and if the commander is loyal, obey its order (IC2). Messages are
-// oral: the receiver knows who has sent one, but of what a general says about the words of
-// another it has no proof.
+// A commander gives an order to its lieutenants. Up to m of these generals are
+// traitors, who send anything to anyone, or nothing. All loyal lieutenants must obey
+// the same order (IC1), and if the commander is loyal, they must obey its order (IC2).
+// Messages are oral: the receiver knows the sender of a message, but has no proof of
+// what that sender says about the words of another general.
 //
 // A traitorous commander may give different orders, so the lieutenants tell each other
-// what they were told. But they may lie about that, too. So what each has said about the
-// order is agreed upon in the same way, with one traitor less to reckon with: that is
-// the recursion OM(m). Unrolled, it is a tree: the value of the path [c i j] is what j
-// says that i says that the commander c has ordered.
+// what they were told. But they may lie about that, too. So what each lieutenant says
+// about the order is agreed on in the same way, with one traitor less. That is the
+// recursion OM(m). Unrolled, it is a tree: the value of the path [c i j] is what j says
+// that i says that the commander c has ordered.
 //
 // # Rules
 //
-//	R1  the commander proposes v: keep it until round 1 begins. Whoever is no commander
-//	    proposes nothing.
+//	R1  the commander proposes v: keep it until round 1 begins. Other processes propose
+//	    nothing.
 //	R2  round 1 begins: the commander sends ORDER([c], v) to all.
 //	R3  on ORDER(p, v): keep v as the value of path p.
 //	    R3a If p does not end with the sender, repeats a process, contains the receiver
@@ -27,52 +27,52 @@
 //	    ORDER(p + itself, value of p) to all that are not in it. A value that has not come
 //	    is RETREAT.
 //	R5  round m+1 is over: decide the result of [c]. The result of a path of length m+1 is
-//	    its value. That of a shorter path p is the majority of its own value and the
-//	    results of all paths that are p and one more process, or RETREAT without a majority.
+//	    its value. The result of a shorter path p is the majority of its own value and the
+//	    results of all paths that extend p by one process, or RETREAT without a majority.
 //
-// Interactive consistency is the same with every process as the commander of an agreement
-// of its own: R2 is for all, and the decisions are N, in the order of the ranks. Those of a
-// loyal process are what it has proposed.
+// Interactive consistency does this with every process as the commander of its own
+// agreement: R2 applies to all, and there are N decisions, in the order of the ranks.
+// The decision for a loyal process is what it has proposed.
 //
 // # Why it is safe
 //
-// IC2 first: if the commander is loyal, every loyal lieutenant has its order as the value
-// of [c] and passes it on. There are N-1 lieutenants, of which more than half are loyal
-// even when each level takes one process away, as long as N > 2k+m where k counts the
-// traitors and m the levels. So by induction all loyal results are the order, and so
-// is the majority. IC1: if the commander is a traitor, at most m-1 lieutenants are, and
-// N-1 > 3(m-1). So by induction the loyal ones agree on the result of each [c i], and take
-// the majority of the same values.
+// IC2: if the commander is loyal, every loyal lieutenant has its order as the value of
+// [c] and passes it on. More than half of the N-1 lieutenants are loyal. Each level
+// removes one process, and that stays true as long as N > 2k+m, where k counts the
+// traitors and m the levels. So by induction all loyal results are the order, and so is
+// the majority. IC1: if the commander is a traitor, at most m-1 lieutenants are, and
+// N-1 > 3(m-1). So by induction the loyal lieutenants agree on the result of each [c
+// i], and take the majority of the same values.
 //
-// A path never repeats a process, or a traitor would have a vote on its own words.
+// A path never repeats a process; otherwise a traitor would vote on its own words.
 //
 // # No solution for N <= 3m
 //
-// With three generals of which one is a traitor, a lieutenant that hears ATTACK from the
-// commander and RETREAT from the other lieutenant cannot tell which of the two lies. If it
-// obeys the commander, a traitorous commander makes the two disagree; if it does not, a
-// traitorous lieutenant breaks IC2. The model checker shows it.
+// Suppose that one of three generals is a traitor. A lieutenant that hears ATTACK from
+// the commander and RETREAT from the other lieutenant cannot tell which of the two
+// lies. If it obeys the commander, a traitorous commander makes the two disagree. If it
+// does not, a traitorous lieutenant breaks IC2. The model checker shows both.
 //
 // # Cost
 //
 // In round r every path of length r-1 is sent on by each process that is not in it, to
-// each that is not in it either: (N-1)(N-2)...(N-r) messages. That is 9 for N=4 and m=1,
-// and 156 for N=7 and m=2. Interactive consistency takes N times as many. There are m+1
-// rounds.
+// each other process that is not in it: (N-1)(N-2)...(N-r) messages. In all rounds that
+// is 9 for N=4 and m=1, and 156 for N=7 and m=2. Interactive consistency takes N times
+// as many. There are m+1 rounds.
 //
 // # Assumptions and deviations
 //
-// Rounds are those of a timer that starts with the process; all start within less than one
-// delay of each other, so a round lasts twice the longest delay. Proposals are taken in
-// the round before the first. A path has no more than N-1 processes, so with m > N-2 there
-// are N-1 rounds. A process that comes back after a crash takes no part. The paper sends
-// one message with all values of a round to each process; here each value is a message,
-// as the paper counts them. Values may be any numbers; RETREAT is 0.
+// A timer that starts with the process ends the rounds. All processes start within less
+// than one delay of each other, so a round lasts twice the longest delay. Proposals are
+// made in the round before the first. A path has at most N-1 processes, so with m > N-2
+// there are N-1 rounds. A process that restarts does not take part. The paper sends one
+// message with all values of a round to each process; here each value is a message, as
+// the paper counts them. Values may be any numbers; RETREAT is 0.
 //
-// Who is a traitor the machines do not know. A host replaces the messages of a traitor by
-// any that the Spec allows (Spec.Lies): the values RETREAT and ATTACK for each path and
-// each receiver, or silence. Everything else that a traitor could send is ignored by R3a,
-// or amounts to one of these.
+// The machines do not know which processes are traitors. A host replaces the messages
+// of a traitor by any that the Spec allows (Spec.Lies): the values RETREAT and ATTACK
+// for each path and each receiver, or silence. Anything else that a traitor could send
+// is ignored by R3a, or has the same effect as one of these.
 //
 // Sources: L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, 1982; M.
 // Pease, R. Shostak, L. Lamport: Reaching agreement in the presence of faults, 1980;
@@ -122,8 +122,8 @@ var Consistency = &process.Spec{
 	New:       func(self process.ID, c *process.Config) process.Machine { return Flaw{all: true}.New(self, c) },
 }
 
-// orders are the names of the orders that a commander gives. The first is obeyed where
-// none has come.
+// orders are the names of the orders that a commander gives. The first is the default
+// if no order has come.
 var orders = []string{"RETREAT", "ATTACK"}
 
 func content(values []string) []process.FieldUse {
@@ -142,8 +142,8 @@ func rules(first string) []process.RuleSpec {
 }
 
 var options = []process.Option{
-	{Name: "m", Default: "1", Min: 0, Max: 10, Text: "how many Byzantine processes it survives; m+1 rounds"},
-	{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "how long a round is, in D; less than 2 only if all start at the same moment"},
+	{Name: "m", Default: "1", Min: 0, Max: 10, Text: "number of Byzantine processes that it survives; there are m+1 rounds"},
+	{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "length of a round, in D; less than 2 only if all processes start at the same moment"},
 }
 
 // lies are the values 0 and 1 in place of any other.
@@ -174,13 +174,13 @@ type machine struct {
 	self   process.ID
 	c      *process.Config
 	flaw   Flaw
-	rounds int              // how many there are
+	rounds int              // the number of rounds
 	length process.Duration // of a round
 
 	round int     // the present one; 0: the first has not begun
-	over  bool    // it has decided, or has come back from a crash
+	over  bool    // it has decided, or has restarted
 	value int64   // what it proposed
-	tree  []heard // the values of paths, in the order of these; what is not there is 0
+	tree  []heard // the values of paths, in the order of paths; a missing value is 0
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -341,7 +341,7 @@ func (m *machine) decide(fx *process.Effects) {
 	m.over, m.tree = true, nil
 }
 
-// result is what this process takes for the value of a path in the end.
+// result is the value that this process assigns to a path after the last round.
 func (m *machine) result(path []process.ID) int64 {
 	votes := []int64{m.valueOf(path)}
 	if len(path) == m.rounds {

@@ -9,8 +9,7 @@ const (
 
 const majority = "a majority stays up"
 
-// claims are the same with and without an election, but for what it costs and whether
-// it ends.
+// claims are the same with and without an election, except for costs and termination.
 func claims(led bool) process.Claims {
 	c := process.Claims{
 		Properties: []process.Claim{
@@ -22,10 +21,10 @@ func claims(led bool) process.Claims {
 		Survives: []process.Survival{
 			{Fault: process.Reorder, How: "answers name their ballot"},
 			{Fault: process.Loss, How: "P9"},
-			{Fault: process.Duplication, How: "answers are counted by who gave them"},
+			{Fault: process.Duplication, How: "each process is counted once"},
 			{Fault: process.CrashAny, When: majority, How: "majorities have a common member"},
 			{Fault: process.AmnesiaRestart, How: "promises and acceptances are on disk"},
-			{Fault: process.Slowness, When: "but for decisions, which may wait forever", How: "nothing depends on time but progress"},
+			{Fault: process.Slowness, When: "except decisions, which may wait forever", How: "only progress depends on time"},
 		},
 	}
 	if !led {

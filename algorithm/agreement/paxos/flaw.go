@@ -2,9 +2,9 @@ package paxos
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a variant of the algorithm does otherwise. The zero Flaw is none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	Alone           bool // not a mistake: every proposer leads
+	Alone           bool // not a flaw: every proposer leads
 	ForgetsAccepted bool // P3: a promise does not report what was accepted
 	BreaksPromise   bool // P5a is missing: an acceptor accepts in a ballot below its promise
 }

@@ -3,73 +3,74 @@
 //
 // # Problem and idea
 //
-// Every process proposes a value, and all must decide the same one, although messages
-// may take any time and a minority may crash. Let one process, the leader, propose its
-// value, and let a majority accept it. But a leader that is slow looks like one that
-// has crashed, so there may be two. Therefore each attempt of a leader is a ballot with
-// a number, and it has two phases. First the leader asks a majority to promise to
-// accept nothing in a lower ballot; whoever promises reports what it has accepted last.
-// Then the leader asks a majority to accept a value: not its own if somebody reported
-// one, but the one of the highest ballot reported. So if a majority has accepted a
-// value, every later ballot hears of it and proposes the same.
+// Every process proposes a value. All must decide the same one, although messages may
+// take any time and a minority may crash. One process, the leader, proposes its value,
+// and a majority accepts it. But a slow leader looks like a crashed one, so there may
+// be two leaders. Therefore each attempt of a leader is a ballot with a number, and it
+// has two phases. First the leader asks a majority to promise to accept nothing in a
+// lower ballot; each process that promises reports what it has accepted last. Then the
+// leader asks a majority to accept a value. That is the value of the highest ballot
+// reported, or the leader's own if none was reported. So if a majority has accepted a
+// value, every later ballot learns it and proposes the same.
 //
 // # Rules
 //
-//	P1  propose v: keep v as one's own value.
+//	P1  propose v: keep v as this process's value.
 //	    P1a If another process leads, send it PROPOSE(v).
 //	    P1b If no leader is known, ask for an election.
 //	P2  lead, with a value and undecided: take the number b above all numbers seen,
-//	    promise b oneself, PREPARE(b) to all.
+//	    promise b, send PREPARE(b) to all.
 //	P3  on PREPARE(b) above the promise: promise b, answer PROMISE(b, vb, v) with the
-//	    last acceptance. P3a else answer NACK with the promise.
-//	P4  PROMISE(b) from a majority: take the value of the highest vb reported, or one's
-//	    own if there is none; accept it, ACCEPT(b, v) to all.
+//	    last acceptance. P3a Otherwise answer NACK with the promise.
+//	P4  PROMISE(b) from a majority: take the value of the highest vb reported, or the
+//	    leader's own if there is none; accept it, send ACCEPT(b, v) to all.
 //	P5  on ACCEPT(b, v) not below the promise: promise and accept, answer ACCEPTED(b).
-//	    P5a else answer NACK with the promise.
-//	P6  ACCEPTED(b) from a majority: decide v, DECIDE(v) to all.
-//	P7  on DECIDE(v): decide v. P7a Whoever has decided answers every PROPOSE, PREPARE
-//	    and ACCEPT with DECIDE.
+//	    P5a Otherwise answer NACK with the promise.
+//	P6  ACCEPTED(b) from a majority: decide v, send DECIDE(v) to all.
+//	P7  on DECIDE(v): decide v. P7a A process that has decided answers every PROPOSE,
+//	    PREPARE and ACCEPT with DECIDE.
 //	P8  all have answered and there was no majority: P2 with a higher number.
-//	P9  undecided for a long time: P2 as a leader. P9a Else PROPOSE to the leader again
-//	    and ask for an election.
+//	P9  undecided for a long time: a leader applies P2. P9a Any other process sends
+//	    PROPOSE to the leader again and asks for an election.
 //
-// Promises and acceptances are saved before they are sent. In paxos-proposers nobody is
-// elected: every process that proposes leads (P2 follows P1).
+// Promises and acceptances are saved before they are sent. In paxos-proposers there is
+// no election: every process that proposes leads (P2 follows P1).
 //
 // # Why it is safe
 //
-// Suppose that a majority has accepted v in ballot b, and take the next higher ballot in
-// which a value is proposed. It was promised by a majority, which has a member in
+// Suppose that a majority has accepted v in ballot b. Take the next higher ballot in
+// which a value is proposed. A majority promised it, and this majority has a member in
 // common with the first. That member accepted v in b before it promised the higher
 // ballot, since afterwards it would have refused. So it reported v with b, which is the
-// highest acceptance that anybody could report, and v is proposed again. By induction no
-// other value is ever accepted by a majority. Nowhere does the argument speak of time or
-// of a single leader: the election is for progress only.
+// highest acceptance that any process could report, and v is proposed again. By
+// induction no majority ever accepts another value. The argument uses neither time nor
+// a single leader: the election is for progress only.
 //
 // # Why it may never end
 //
-// Two leaders that each begin a higher ballot before the other gets its acceptances go
-// on forever. Fischer, Lynch and Paterson proved that every deterministic consensus in
-// an asynchronous system has such a schedule if one process may crash. The model checker
-// finds one as a loop:
+// Two leaders that each begin a higher ballot before the other gets its acceptances can
+// continue like this forever. Fischer, Lynch and Paterson proved that every
+// deterministic consensus in an asynchronous system has such a schedule if one process
+// may crash. The model checker finds one as a loop:
 //
 //	conclave check paxos-proposers -n 3 --requesters 1,2 --liveness --states 60000
 //
-// Add --trace svg for its picture.
+// Add --trace svg for a picture of it.
 //
 // # Cost
 //
 // A known leader that proposes: PREPARE, PROMISE, ACCEPT, ACCEPTED and DECIDE, N-1 of
 // each. It decides after 4 delays, the others after 5. If all propose, each of the
-// others sends PROPOSE, too: 6(N-1).
+// others also sends PROPOSE: 6(N-1).
 //
 // # Deviations
 //
 // Lamport separates proposers, acceptors and learners; here every process is all three.
 // NACK, P7a and P9 are for progress, and make lost messages and restarts harmless. A
-// leader waits for all answers before it tries again (P8), or for the timer, so that it
-// never has two ballots under way. The ballot number is a round and the rank of the
-// leader. The round of the election is not used: ballots are safe whatever it says.
+// leader waits for all answers before it tries again (P8), or for the timer, so it
+// never has two ballots in progress. The ballot number is a round and the rank of the
+// leader. The round of the election is not used: ballots are safe whatever the election
+// says.
 //
 // Sources: L. Lamport: The part-time parliament, 1998; L. Lamport: Paxos made simple,
 // 2001; M. Fischer, N. Lynch, M. Paterson: Impossibility of distributed consensus with
@@ -103,7 +104,7 @@ func spec(name, title string, led bool) *process.Spec {
 		Timers: []string{"retry"},
 		Rules:  rules(led),
 		Options: []process.Option{
-			{Name: "retry-time", Default: "20", Min: 1, Max: 1_000_000, Text: "how long, in D, at least to wait for a decision before P9; up to twice as long"},
+			{Name: "retry-time", Default: "20", Min: 1, Max: 1_000_000, Text: "shortest wait for a decision before P9, in D; the longest is twice that"},
 		},
 		Needs:  process.Needs{Elector: led},
 		Claims: claims(led),
@@ -112,11 +113,11 @@ func spec(name, title string, led bool) *process.Spec {
 	}
 }
 
-// rules returns all rules, or those that do not speak of a leader that is elected.
+// rules returns all rules, or those that do not mention an elected leader.
 func rules(led bool) []process.RuleSpec {
 	all := []process.RuleSpec{
 		{Name: "P1", Text: "propose: keep the value"},
-		{Name: "P2", Text: "lead: PREPARE with a number above all that were seen"},
+		{Name: "P2", Text: "lead: PREPARE with a number above all numbers seen"},
 		{Name: "P3", Text: "PREPARE above the promise: PROMISE"},
 		{Name: "P3a", Text: "PREPARE not above the promise: NACK"},
 		{Name: "P4", Text: "a majority promises: ACCEPT of the highest value reported"},
@@ -125,8 +126,8 @@ func rules(led bool) []process.RuleSpec {
 		{Name: "P6", Text: "a majority accepts: decide, DECIDE"},
 		{Name: "P7", Text: "DECIDE: decide"},
 		{Name: "P7a", Text: "decided: answer DECIDE"},
-		{Name: "P8", Text: "all have answered in vain: a higher ballot"},
-		{Name: "P9", Text: "a leader has waited long: a higher ballot"},
+		{Name: "P8", Text: "all have answered without a majority: start a higher ballot"},
+		{Name: "P9", Text: "a leader has waited long: start a higher ballot"},
 		// Only with an election:
 		{Name: "P1a", Text: "another process leads: send it the value"},
 		{Name: "P1b", Text: "no leader is known: ask for an election"},
@@ -203,17 +204,17 @@ type machine struct {
 	promised ballot
 	vb       ballot // of the last acceptance, or with leader None
 	v        int64  // that was accepted in vb
-	seen     uint64 // the highest round that was seen; at least that of promised
+	seen     uint64 // the highest round seen; at least that of promised
 
 	// The proposer.
-	leader process.ID // as the election says, or None
-	has    bool       // a value of its own
+	leader process.ID // according to the election, or None
+	has    bool       // it has a value of its own
 	own    int64
 	phase  phase
-	round  uint64      // of its ballot; 0 while it rests
-	yes    process.Set // have promised or accepted in this phase
-	no     process.Set // have refused
-	best   ballot      // the highest acceptance that was reported
+	round  uint64      // of its ballot; 0 if none is in progress
+	yes    process.Set // those that promised or accepted in this phase
+	no     process.Set // those that refused
+	best   ballot      // the highest acceptance reported
 	choice int64       // the value of best, then the one of the ballot
 
 	decided  bool
@@ -256,7 +257,7 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 }
 
 // Fields names the state. What an acceptor has promised and accepted must survive a
-// crash: if it forgets, two majorities need have nobody in common who remembers.
+// crash. If it forgets, two majorities may have no common member that remembers.
 func (m *machine) Fields(f *process.Fields) {
 	f.Durable().Uint("promised", &m.promised.round)
 	f.Durable().ID("promised by", &m.promised.by)

@@ -2,7 +2,7 @@ package paxos
 
 import "github.com/conclave-io/conclave/process"
 
-// propose is P1. Whoever has a value proposes no other.
+// propose is P1. A process that has a value keeps it.
 func (m *machine) propose(v int64, fx *process.Effects) {
 	if m.has || m.decided {
 		return
@@ -13,7 +13,7 @@ func (m *machine) propose(v int64, fx *process.Effects) {
 	m.pursue(fx)
 }
 
-// pursue does what gets the own value nearer to a decision: P1a, P1b or P2.
+// pursue brings this process's value nearer to a decision: P1a, P1b or P2.
 func (m *machine) pursue(fx *process.Effects) {
 	switch {
 	case m.leads():
@@ -29,8 +29,8 @@ func (m *machine) pursue(fx *process.Effects) {
 
 func (m *machine) leads() bool { return m.leader == m.self || m.flaw.Alone }
 
-// wait sets the timer of P9. It is drawn from a range, so that two leaders that disturb
-// each other do not go on doing so.
+// wait sets the timer of P9 to a random time in a range, so that two leaders do not
+// disturb each other forever.
 func (m *machine) wait(fx *process.Effects) { fx.Arm(retryTimer, m.retry, 2*m.retry) }
 
 // onElected notes who leads. A leader that is told of another gives up its ballot.
@@ -82,7 +82,7 @@ func (m *machine) begin(fx *process.Effects) {
 	m.count(fx)
 }
 
-// poll begins to count the answers of a phase, with the own one.
+// poll begins to count the answers of a phase, starting with this process's own.
 func (m *machine) poll() {
 	m.yes.Clear()
 	m.no.Clear()
@@ -125,8 +125,8 @@ func (m *machine) onAccept(b ballot, v int64, fx *process.Effects) {
 	fx.Send(b.by, process.Message{Type: accepted, Seq: b.round})
 }
 
-// onAnswer counts an answer to the ballot that is under way. Answers of the first phase
-// that come in the second are late: the majority is there.
+// onAnswer counts an answer to the current ballot. Answers of the first phase that come
+// in the second are ignored: that majority is complete.
 func (m *machine) onAnswer(msg *process.Message, fx *process.Effects) {
 	m.seen = max(m.seen, msg.Clock)
 	wanted := m.phase == preparing && msg.Type == promise || m.phase == accepting && msg.Type == accepted || msg.Type == nack
@@ -192,15 +192,15 @@ func (m *machine) decide(v int64, fx *process.Effects) {
 	fx.Decide(v)
 }
 
-// rest ends a ballot, if one is under way.
+// rest ends a ballot, if one is in progress.
 func (m *machine) rest() {
 	m.phase, m.round, m.best, m.choice = resting, 0, ballot{by: process.None}, 0
 	m.yes.Clear()
 	m.no.Clear()
 }
 
-// The rounds of ballots are compared, and new ones are one above those that were seen:
-// to lower all of them together changes nothing.
+// Ballot rounds are only compared, and new ones are one above those seen. So lowering
+// all of them together changes nothing.
 
 func roundsOfState(of process.Machine, visit func(group uint64, p *uint64)) {
 	m := of.(*machine)

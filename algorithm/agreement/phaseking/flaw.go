@@ -2,8 +2,7 @@ package phaseking
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	OnePhaseLess bool // m phases instead of m+1
 	ObeysKing    bool // R5: always takes the value of the king

@@ -1,25 +1,25 @@
-// Package phaseking is consensus among processes of which some lie, with short messages:
-// the phase king algorithm for N > 4m.
+// Package phaseking is consensus among processes of which some lie, with short
+// messages: the phase king algorithm for N > 4m.
 //
 // # Problem and idea
 //
-// Every process proposes a value. Up to m of them are Byzantine: they send anything to
-// anybody, or nothing. All correct processes must decide the same value, and if all of
-// them propose the same, that one. Package generals can do this, but what it sends grows
-// with N to the power of m. Here every message is one value, for the price of more rounds
-// and more processes.
+// Every process proposes a value. Up to m processes are Byzantine: they send anything
+// to anyone, or nothing. All correct processes must decide the same value. If all of
+// them propose the same value, they must decide that one. Package generals can do this,
+// but its messages grow with N to the power of m. Here every message is one value, at
+// the price of more rounds and more processes.
 //
-// There are m+1 phases, each with another king, so one king is correct. In a phase all
-// exchange the values that they prefer. Whoever sees a value with an overwhelming majority
-// keeps it; all others take the value of the king. A correct king makes all agree, and once
-// all agree, no king can part them.
+// There are m+1 phases, each with another king, so at least one king is correct. In a
+// phase all processes exchange the values that they prefer. A process that sees a value
+// with an overwhelming majority keeps it; all others take the value of the king. A
+// correct king makes all processes agree, and once all agree, no king can change that.
 //
 // # Rules
 //
-//	R1  propose v: prefer v. Who proposes nothing prefers 0.
+//	R1  propose v: prefer v. A process that proposes nothing prefers 0.
 //	R2  the exchange of phase k begins: send PREFER(v) to all.
 //	R3  a PREFER or KING of this round or the next: keep its value until the round is over.
-//	    R3a If it is of an earlier round, or a KING of another than the king: ignore it.
+//	    R3a If it is of an earlier round, or a KING from a process that is not king: ignore it.
 //	R4  the exchange is over: maj := the value that more than N/2 prefer, or 0. A value that
 //	    has not come counts as 0. R4a The king of the phase sends KING(maj) to all.
 //	R5  the phase is over: prefer maj if more than N/2 + m prefer it, else the value of the
@@ -27,12 +27,13 @@
 //
 // # Why it is safe
 //
-// If all correct processes prefer v at the start of a phase, each sees v N-m times, which
-// is more than N/2 + m because N > 4m. So all keep it, whatever the king says: what all
-// propose is decided, and agreement once reached lasts. It is reached in the phase of a
-// correct king: if a correct process sees v more than N/2 + m times, then more than N/2
-// correct processes prefer v, so everybody has maj = v, the king as well. So whether a
-// process keeps its majority or takes the value of the king, it is the same value.
+// If all correct processes prefer v at the start of a phase, each sees v at least N-m
+// times, which is more than N/2 + m because N > 4m. So all keep it, whatever the king
+// says. Hence a value that all propose is decided, and agreement lasts once it is
+// reached. It is reached in the phase of a correct king: if a correct process sees v
+// more than N/2 + m times, then more than N/2 correct processes prefer v, so every
+// process has maj = v, including the king. So a process gets the same value whether it
+// keeps its majority or takes the value of the king.
 //
 // # Cost
 //
@@ -40,10 +41,11 @@
 //
 // # Assumptions and deviations
 //
-// Rounds are as in package generals. The kings are the processes of the first m+1 ranks.
-// This is the form with two rounds in each phase, which textbooks print as phase king; it
-// needs N > 4m. The paper's own takes three rounds in each phase and N > 3m, and calls the
-// one with two rounds phase queen. Values may be any numbers.
+// Rounds are as in package generals. The kings are the processes of the first m+1
+// ranks. This is the form with two rounds in each phase, which textbooks print as phase
+// king; it needs N > 4m. The paper's version takes three rounds in each phase and N >
+// 3m; the paper calls the version with two rounds phase queen. Values may be any
+// numbers.
 //
 // Sources: P. Berman, J. A. Garay, K. J. Perry: Towards optimal distributed consensus,
 // 1989; H. Attiya, J. Welch: Distributed Computing, 2004, section 5.2.5;
@@ -72,15 +74,15 @@ var Spec = &process.Spec{
 		{Name: "R1", Text: "propose: prefer the value"},
 		{Name: "R2", Text: "a phase begins: send the preferred value to all"},
 		{Name: "R3", Text: "a value of this round or the next: keep it"},
-		{Name: "R3a", Text: "a value of an earlier round, or of another than the king: ignore it"},
+		{Name: "R3a", Text: "a value of an earlier round, or a KING from a process that is not king: ignore it"},
 		{Name: "R4", Text: "the exchange is over: find the majority"},
 		{Name: "R4a", Text: "the king sends it to all"},
 		{Name: "R5", Text: "the phase is over: prefer an overwhelming majority, else the value of the king"},
 		{Name: "R5a", Text: "the last phase is over: decide"},
 	},
 	Options: []process.Option{
-		{Name: "m", Default: "1", Min: 0, Max: 1_000_000, Text: "how many Byzantine processes it survives; m+1 phases"},
-		{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "how long a round is, in D; less than 2 only if all start at the same moment"},
+		{Name: "m", Default: "1", Min: 0, Max: 1_000_000, Text: "number of Byzantine processes that it survives; there are m+1 phases"},
+		{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "length of a round, in D; less than 2 only if all processes start at the same moment"},
 	},
 	Needs:  process.Needs{Reliable: true, NoDuplication: true, Synchrony: true},
 	Claims: claims,
@@ -127,11 +129,11 @@ type machine struct {
 	length process.Duration // of a round
 
 	round     uint64 // the present one; 0: the first has not begun
-	over      bool   // it has decided, or has come back from a crash
+	over      bool   // it has decided, or has restarted
 	preferred int64
 	maj       int64  // in the second round of a phase: the majority of the first
-	mult      int    // how many prefer it
-	votes     []vote // of this round and the next, sorted; what is not there is 0
+	mult      int    // the number of processes that prefer it
+	votes     []vote // of this round and the next, sorted; a missing value is 0
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -265,7 +267,7 @@ func (m *machine) settle() {
 	m.maj, m.mult = 0, 0
 }
 
-// kings is the value of the king.
+// kings is the king's value.
 func (m *machine) kings() int64 {
 	from := m.kingOf(m.round)
 	if from == m.self {

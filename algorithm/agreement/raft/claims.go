@@ -6,7 +6,7 @@ var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.ValueAgreement},
 		{Property: process.ValueValidity},
-		{Property: process.Decision, When: "a majority is up, and in the end one of them leads for long enough"},
+		{Property: process.Decision, When: "a majority is up, and eventually one of them leads for long enough"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerDecision, Regime: process.OneStarter, When: "the leader proposes; its heartbeats are not counted", Exact: &process.Formula{
@@ -18,10 +18,10 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "an entry is named by its term and position"},
-		{Fault: process.Loss, How: "heartbeats repeat what a follower lacks, R8a what a leader has not got"},
-		{Fault: process.Duplication, How: "nothing that is stored is stored again"},
-		{Fault: process.CrashAny, When: "a majority stays up", How: "R3: a new leader has all that was committed"},
+		{Fault: process.Loss, How: "heartbeats repeat missing entries, R8a repeats missing proposals"},
+		{Fault: process.Duplication, How: "an entry that is stored is not stored again"},
+		{Fault: process.CrashAny, When: "a majority stays up", How: "R3: a new leader has all committed entries"},
 		{Fault: process.AmnesiaRestart, How: "term, vote and log are on disk"},
-		{Fault: process.Slowness, When: "but for decisions, which may wait forever", How: "nothing depends on time but progress"},
+		{Fault: process.Slowness, When: "except decisions, which may wait forever", How: "only progress depends on time"},
 	},
 }

@@ -2,8 +2,7 @@ package raft
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	VotesTwice      bool // R3: votes for every candidate of a term
 	IgnoresLogs     bool // R3: votes without comparing logs

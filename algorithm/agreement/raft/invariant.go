@@ -9,7 +9,7 @@ import (
 // invariant is three of the five promises of the paper: election safety, log matching
 // and leader completeness. State machine safety is what clients see as agreement.
 var invariant = &process.Invariant{
-	Text:  "a term has one leader; logs that share an entry share all before it; a leader has all that was committed",
+	Text:  "a term has one leader; logs that share an entry share all entries before it; a leader has all committed entries",
 	Wrong: wrong,
 }
 
@@ -37,7 +37,8 @@ func at(g *process.Global, p process.ID) *machine {
 	return m
 }
 
-// disagree says what is wrong between two processes, with places for their labels.
+// disagree reports a difference between two processes, with placeholders for their
+// labels.
 func disagree(a, b *machine) string {
 	if a.role == leading && b.role == leading && a.term == b.term {
 		return fmt.Sprintf("%%s and %%s lead in term %d", a.term)
@@ -46,19 +47,19 @@ func disagree(a, b *machine) string {
 	for i := range min(len(a.terms), len(b.terms)) {
 		equal := a.terms[i] == b.terms[i] && a.values[i] == b.values[i]
 		if a.terms[i] == b.terms[i] && !(equal && same) {
-			return fmt.Sprintf("%%s and %%s have an entry of term %d in place %d, and differ there or before", a.terms[i], i+1)
+			return fmt.Sprintf("%%s and %%s have an entry of term %d at position %d, and differ there or before", a.terms[i], i+1)
 		}
 		same = same && equal
 	}
 	return ""
 }
 
-// lacks says what a leader lacks that another process has committed.
+// lacks reports what a leader lacks that another process has committed.
 func lacks(a, b *machine) string {
 	if a.role == leading && a.term >= b.term {
 		for i := range b.commit {
 			if i >= a.last() || a.terms[i] != b.terms[i] {
-				return fmt.Sprintf("%%s leads without the entry in place %d that %%s has committed", i+1)
+				return fmt.Sprintf("%%s leads without the entry at position %d that %%s has committed", i+1)
 			}
 		}
 	}

@@ -3,65 +3,65 @@
 //
 // # Problem and idea
 //
-// A replicated service needs not one decision but a sequence of them, and every process
-// must make the same ones in the same order. Raft lets one leader at a time decide what
-// comes next. It keeps a log, sends each new entry to all others, and commits it when a
-// majority has stored it. If the leader falls silent, another process becomes a
+// A replicated service needs a sequence of decisions, and every process must make the
+// same decisions in the same order. Raft lets one leader at a time decide what comes
+// next. The leader keeps a log, sends each new entry to all others, and commits it when
+// a majority has stored it. If the leader falls silent, another process becomes a
 // candidate in a higher term and asks for votes. A process votes once in a term, and
-// only for a candidate whose log is at least as new as its own. So a leader has
-// everything that was committed before, and entries flow in one direction only, from
-// the leader to the others.
+// only for a candidate whose log is at least as new as its own. So a leader has every
+// entry that was committed before, and entries flow only from the leader to the others.
 //
 // # Rules
 //
-//	R1  start: follow nobody yet, wait for a random time.
-//	R2  nothing heard from a leader in that time: enter the next term as a candidate,
-//	    vote for oneself, REQUESTVOTE(term, end of the log) to all.
-//	R3  on REQUESTVOTE of one's own term, not yet voted for another in it, and the
-//	    candidate's log ends in a higher term, or in the same one and is not shorter:
-//	    vote for it. R3a else refuse.
+//	R1  start: follow no leader yet, wait for a random time.
+//	R2  no message from a leader in that time: enter the next term as a candidate,
+//	    vote for itself, send REQUESTVOTE(term, end of the log) to all.
+//	R3  on REQUESTVOTE of the same term: vote for the candidate if no vote was given
+//	    to another in this term, and if its log ends in a higher term, or in the same
+//	    term and is not shorter. R3a Otherwise refuse.
 //	R4  votes of a majority: lead. APPEND to all at once, and again after each
 //	    heartbeat period.
 //	R5  on APPEND(prev, entries, commit) from the leader, with the same entry at prev:
-//	    drop what differs from the entries, append them, answer yes. Decide what is
-//	    committed. R5a another entry at prev, or none: answer no.
-//	R6  yes from a follower: note what it has. If a majority has an entry of the
-//	    present term: commit up to it, decide, and tell all. R6a no: step back, send
+//	    remove entries that differ from the new ones, append these, answer yes. Decide
+//	    what is committed. R5a Another entry at prev, or none: answer no.
+//	R6  yes from a follower: note which entries it has. If a majority has an entry of the
+//	    present term: commit up to it, decide, and tell all. R6a On no: step back, send
 //	    more.
 //	R7  on a higher term in any message: enter it as a follower. R7a A message of a
 //	    lower term is refused.
 //	R8  propose v: keep v until it is decided. A leader appends it and sends it to all.
-//	    R8a Others send it to the leader, when they know one and whenever they hear
-//	    from it and the log has no entry of this term for v.
+//	    R8a Others send it to the leader once they know one, and again whenever they
+//	    hear from it while the log has no entry of this term for v.
 //
-// Term, vote and log are saved before anything is sent that depends on them.
+// Term, vote and log are saved before any message that depends on them is sent.
 //
 // # Why it is safe
 //
-// Two candidates cannot both have the votes of a majority in one term, so a term has one
-// leader, and an entry is named by its term and position. By R5 two logs that agree on
-// the name of an entry agree on all before it. Suppose a majority has stored an entry of
-// term t when the leader of t commits it, and take the first leader of a later term
-// without it. It got the vote of a process that had stored the entry before it voted.
-// By R3 its log ended at least as new: in term t, then it is longer and has the entry;
-// or in a term above t, then the leader of that term had the entry, and so has it. Both
-// contradict. Only entries of the present term are counted (R6), since an older one
-// that a majority has can still lose to a log that ends in a higher term; it is
-// committed with the next one.
+// Two candidates cannot both have the votes of a majority in one term. So a term has
+// one leader, and an entry is identified by its term and position. By R5 two logs that
+// have the same entry at a position agree on all entries before it. Suppose a majority
+// has stored an entry of term t when the leader of t commits it, and take the first
+// leader of a later term without it. It got the vote of a process that had stored the
+// entry before it voted. By R3 the new leader's log ended at least as new. Either it
+// ended in term t: then it is at least as long and has the entry. Or it ended in a term
+// above t: then the leader of that term had the entry, and so does this one. Both
+// contradict the assumption. R6 counts only entries of the present term, because an
+// older entry that a majority has can still lose to a log that ends in a higher term.
+// It is committed with the next entry.
 //
 // # Cost
 //
-// A leader that proposes: APPEND and its answer, N-1 of each, and the same again to tell
-// that it is committed: 4(N-1). It decides after two delays, the others after three.
+// A leader that proposes: APPEND and its answer, N-1 of each, and the same again to
+// announce the commit: 4(N-1). It decides after two delays, the others after three.
 // Without proposals 2(N-1) messages in a heartbeat period.
 //
 // # Assumptions and deviations
 //
-// Nothing but progress depends on time. Membership does not change, and the log is never
-// cut short from the front. A proposal is known by its value: a leader appends a value
-// that its log has in the present term, or has committed, no second time, and a process
-// decides a value where it stands first. That is in place of the serial numbers of
-// clients. A process that comes back decides its log again, from the beginning.
+// Only progress depends on time. Membership does not change, and old entries are never
+// removed from the log. A proposal is identified by its value, which replaces the
+// serial numbers of clients. A leader does not append a value again that its log has in
+// the present term or has committed. A process decides a value where it first occurs. A
+// process that restarts decides its log again, from the beginning.
 //
 // Sources: D. Ongaro, J. Ousterhout: In search of an understandable consensus algorithm,
 // 2014.
@@ -88,21 +88,21 @@ var Spec = &process.Spec{
 	Timers: []string{"election", "heartbeat"},
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "start: wait for a leader"},
-		{Name: "R2", Text: "no leader is heard: REQUESTVOTE in the next term"},
-		{Name: "R3", Text: "REQUESTVOTE of a log that is as new as one's own: vote for it"},
+		{Name: "R2", Text: "no message from a leader: REQUESTVOTE in the next term"},
+		{Name: "R3", Text: "REQUESTVOTE with a log at least as new as the receiver's: vote for it"},
 		{Name: "R3a", Text: "REQUESTVOTE otherwise: refuse"},
 		{Name: "R4", Text: "a majority votes: lead"},
 		{Name: "R5", Text: "APPEND that fits: store the entries"},
 		{Name: "R5a", Text: "APPEND that does not fit: refuse"},
 		{Name: "R6", Text: "a majority has an entry of this term: commit, decide"},
-		{Name: "R6a", Text: "a follower lacks what is before: send more"},
+		{Name: "R6a", Text: "a follower lacks earlier entries: send more"},
 		{Name: "R7", Text: "a higher term: follow"},
 		{Name: "R7a", Text: "a lower term: refuse"},
 		{Name: "R8", Text: "propose: append it, send it to all"},
 		{Name: "R8a", Text: "propose: send it to the leader"},
 	},
 	Options: []process.Option{
-		{Name: "election-time", Default: "12", Min: 1, Max: 1_000_000, Text: "how long, in D, a process waits for a leader at least; at most twice as long"},
+		{Name: "election-time", Default: "12", Min: 1, Max: 1_000_000, Text: "shortest wait for a leader, in D; the longest is twice that"},
 		{Name: "heartbeat-time", Default: "4", Min: 1, Max: 1_000_000, Text: "the period of heartbeats, in D"},
 	},
 	Claims:    claims,
@@ -175,13 +175,13 @@ type machine struct {
 
 	role    role
 	leader  process.ID  // of this term, or None
-	votes   process.Set // for a candidate, its own included
-	commit  uint64      // so many entries are decided; at most as long as the log
+	votes   process.Set // a candidate's votes, its own included
+	commit  uint64      // number of decided entries; at most the length of the log
 	pending []uint64    // values that this process has proposed and not yet decided
 
 	// A leader's knowledge of each follower; 0 for others.
 	next  []uint64 // the entry to send next, from 1
-	match []uint64 // so many entries it has for certain; below next
+	match []uint64 // number of entries that it certainly has; below next
 
 	scratch []uint64 // the entries of a message
 }
@@ -232,8 +232,8 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// Fields names the state. A process that forgot its vote could vote twice in a term;
-// one that forgot its log could elect a leader without what it had stored.
+// Fields names the state. A process that forgot its vote could vote twice in a term. A
+// process that forgot its log could elect a leader without entries that it had stored.
 func (m *machine) Fields(f *process.Fields) {
 	f.Durable().Uint("term", &m.term)
 	f.Durable().ID("voted for", &m.votedFor)

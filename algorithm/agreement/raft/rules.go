@@ -6,11 +6,12 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// wait sets the timer of R1. It is drawn from a range, so that one process is a
+// wait sets the timer of R1 to a random time in a range, so that one process becomes a
 // candidate before the others.
 func (m *machine) wait(fx *process.Effects) { fx.Arm(electionTimer, m.election, 2*m.election) }
 
-// enter is R7. Whoever is saved with a term has seen it, so it never votes in it twice.
+// enter is R7. A process saves a term as soon as it sees it, so it never votes in it
+// twice.
 func (m *machine) enter(term uint64, fx *process.Effects) {
 	if m.role == leading {
 		fx.Disarm(heartbeatTimer)
@@ -35,7 +36,7 @@ func (m *machine) stand(fx *process.Effects) {
 	m.countVotes(fx)
 }
 
-// stamp is the term as messages bear it.
+// stamp is the term as it appears in messages.
 func (m *machine) stamp() process.Term { return process.MakeTerm(m.term, m.self) }
 
 // last is the position of the last entry, and 0 for an empty log.
@@ -89,7 +90,7 @@ func (m *machine) countVotes(fx *process.Effects) {
 	m.advance(fx)
 }
 
-// appendPending puts what this process has proposed itself into its log.
+// appendPending appends this process's own proposals to its log.
 func (m *machine) appendPending(fx *process.Effects) {
 	for _, v := range m.pending {
 		m.put(v, fx)
@@ -117,8 +118,8 @@ func (m *machine) ask(v uint64, fx *process.Effects) {
 	}
 }
 
-// append is R8 at the leader. Whoever leads no more has nothing to say: the sender asks
-// again.
+// append is R8 at the leader. A process that leads no more does not answer: the sender
+// asks again.
 func (m *machine) append(v uint64, fx *process.Effects) {
 	if m.role == leading && m.put(v, fx) {
 		m.sendAll(fx)
@@ -126,8 +127,8 @@ func (m *machine) append(v uint64, fx *process.Effects) {
 	}
 }
 
-// holds reports whether a value will be committed with this log: it is, or it has an entry
-// of this term. An entry of an older term may never be committed by itself.
+// holds reports whether this log will commit a value: it has committed it, or it has an
+// entry of this term for it. An entry of an older term alone may never be committed.
 func (m *machine) holds(v uint64) bool {
 	for i, other := range m.values {
 		if other == v && (uint64(i) < m.commit || m.terms[i] == m.term) {
@@ -148,8 +149,8 @@ func (m *machine) put(v uint64, fx *process.Effects) bool {
 	return true
 }
 
-// sendAll sends to every follower what it lacks, as far as this leader knows; if it
-// lacks nothing, a heartbeat.
+// sendAll sends to every follower the entries that it lacks, as far as this leader
+// knows, or a heartbeat if it lacks none.
 func (m *machine) sendAll(fx *process.Effects) {
 	fx.Arm(heartbeatTimer, m.heartbeat, m.heartbeat)
 	for p := range process.ID(m.c.N) {
@@ -196,7 +197,7 @@ func (m *machine) onAppend(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// follow notes the leader of the term, and waits again.
+// follow notes the leader of the term and restarts the wait.
 func (m *machine) follow(leader process.ID, fx *process.Effects) {
 	m.role = follower
 	m.votes.Clear()
@@ -207,7 +208,7 @@ func (m *machine) follow(leader process.ID, fx *process.Effects) {
 	}
 }
 
-// store puts entries behind position prev. It drops nothing that is the same: a message
+// store puts entries behind position prev. It keeps entries that are equal: a message
 // may be older than what came after it.
 func (m *machine) store(prev uint64, entries []uint64, fx *process.Effects) {
 	at, changed := prev, false
@@ -243,7 +244,8 @@ func (m *machine) onAnswer(msg *process.Message, fx *process.Effects) {
 	m.advance(fx)
 }
 
-// advance is R6: it commits what a majority has, up to an entry of this term.
+// advance is R6: it commits the entries that a majority has, up to an entry of this
+// term.
 func (m *machine) advance(fx *process.Effects) {
 	for n := m.last(); n > m.commit && (m.terms[n-1] == m.term || m.flaw.CommitsOldTerms); n-- {
 		have := 1
@@ -261,8 +263,8 @@ func (m *machine) advance(fx *process.Effects) {
 	}
 }
 
-// decide decides the entries up to a position. A value that stands in the log twice
-// counts where it stands first.
+// decide decides the entries up to a position. A value that occurs in the log twice
+// counts where it first occurs.
 func (m *machine) decide(upTo uint64, fx *process.Effects) {
 	for ; m.commit < upTo; m.commit++ {
 		v := m.values[m.commit]

@@ -21,12 +21,12 @@ var claims = process.Claims{
 			Text: "(N-1)(N-1); N-1 if m = 0", Eval: func(p process.Params) float64 {
 				return float64((p.N - 1) * (1 + min(p.F, 1)*max(0, p.N-2)))
 			}}},
-		{Metric: process.MessagesPerDecision, Regime: process.Worst, When: few + ", those of loyal processes", Hi: &process.Formula{
+		{Metric: process.MessagesPerDecision, Regime: process.Worst, When: few + "; counts the messages of loyal processes", Hi: &process.Formula{
 			Text: "N-1 + 2(N-1)(N-2)", Eval: func(p process.Params) float64 { return float64((p.N - 1) * (1 + 2*max(0, p.N-2))) }}},
-		{Metric: process.DecisionTime, Regime: process.OneStarter, When: calm + "; a round is 2D, and the proposal is taken in the one before the first", Exact: &process.Formula{
+		{Metric: process.DecisionTime, Regime: process.OneStarter, When: calm + "; a round is 2D, and the proposal is made in the round before the first", Exact: &process.Formula{
 			Text: "m+2 rounds = 2(m+2)", Eval: func(p process.Params) float64 { return float64(2 * (levels(p.F, p.N) + 2)) }}},
 	},
 	Survives: []process.Survival{
-		{Fault: process.CrashAny, When: few, How: "a crash is silence, which a Byzantine process may choose as well"},
+		{Fault: process.CrashAny, When: few, How: "a crash is silence, which is one of the things that a Byzantine process may do"},
 	},
 }

@@ -2,8 +2,7 @@ package signedgenerals
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	OneRoundLess bool // m rounds instead of m+1
 	FirstOrder   bool // R5: decides the first of two orders
@@ -22,6 +21,6 @@ func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	}
 }
 
-// levels is how often an order is passed on: with all but one process in it, nobody is
-// left to hear of it.
+// levels is the number of times that an order is passed on: when all but one process
+// have signed it, none is left to receive it.
 func levels(m, n int) int { return max(0, min(m, n-2)) }

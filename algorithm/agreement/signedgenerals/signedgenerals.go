@@ -2,61 +2,60 @@
 //
 // # Problem and idea
 //
-// The problem is that of package generals: a commander gives an order, up to m of the
-// generals are traitors, all loyal lieutenants must obey the same order (IC1), and the
-// order of the commander if it is loyal (IC2). With oral messages that takes N > 3m. Here
-// every general signs what it sends, nobody can forge the signature of a loyal general,
-// and everybody can verify it. So a traitor that passes on another order than it got is
-// found out, and any number of traitors can be survived.
+// The problem is that of package generals. A commander gives an order, and up to m of
+// the generals are traitors. All loyal lieutenants must obey the same order (IC1), and
+// the commander's order if it is loyal (IC2). With oral messages that needs N > 3m.
+// Here every general signs what it sends, no process can forge the signature of a loyal
+// general, and every process can verify it. So a traitor that passes on a changed order
+// is detected, and any number of traitors can be survived.
 //
-// The order travels with the signatures of all that have passed it on. A lieutenant
-// accepts an order in round r only with r signatures, and passes it on with its own. If
-// it is the last round, the m+1 signatures are those of at least one loyal general, who
-// has passed the order on to everybody in time.
+// The order travels with the signatures of all that have passed it on. In round r a
+// lieutenant accepts an order only with r signatures, and passes it on with its own. In
+// the last round, at least one of the m+1 signatures is that of a loyal general, who
+// has passed the order on to every process in time.
 //
 // # Rules
 //
-//	R1  the commander proposes v: keep it until round 1 begins. Whoever is no commander
-//	    proposes nothing.
+//	R1  the commander proposes v: keep it until round 1 begins. Other processes propose
+//	    nothing.
 //	R2  round 1 begins: the commander sends ORDER(v, [c]) to all.
 //	R3  on ORDER(v, S): keep it until the round is over.
 //	    R3a If S does not begin with the commander or end with the sender, repeats a
 //	    process, contains the receiver or has fewer signatures than the round: ignore it.
-//	R4  round r is over: accept each order that came with r signatures, as long as there
-//	    are not two. R4a If it is not the last round, send each newly accepted one with the
-//	    own signature to all that have not signed it.
+//	R4  round r is over: accept each order that came with r signatures, up to two orders.
+//	    R4a If it is not the last round, sign each newly accepted order and send it to
+//	    all that have not signed it.
 //	R5  round m+1 is over: decide the accepted order, or RETREAT if there are none or two.
 //
 // # Why it is safe
 //
-// IC2: a loyal commander signs one order, so no other can be accepted, and all get it in
-// round 1. IC1: all loyal lieutenants accept the same orders, or two each. Say one
-// accepts v in round r. If r <= m, it passes v on, and all others accept it in round r+1,
-// unless they have two already. If r = m+1, the order has m+1 signatures, one of them that
-// of a loyal lieutenant, who has passed it on before.
+// IC2: a loyal commander signs one order, so no other can be accepted, and all get it
+// in round 1. IC1: all loyal lieutenants accept the same orders, or two each. Suppose
+// one accepts v in round r. If r <= m, it passes v on, and all others accept it in
+// round r+1, unless they have two already. If r = m+1, the order has m+1 signatures.
+// One of them is that of a loyal lieutenant, which has passed the order on before.
 //
-// The number of signatures must be that of the round. Otherwise a traitor could keep an
-// order back and show it to one lieutenant in the last round, who has no time to pass it
-// on.
+// The number of signatures must equal the round. Otherwise a traitor could hold an
+// order back and show it to one lieutenant in the last round, too late to pass it on.
 //
 // # Cost
 //
-// (N-1)(N-1) messages if nobody is a traitor and m > 0: N-1 from the commander, and from
-// each lieutenant one to each other. Never more than N-1 + 2(N-1)(N-2), since a loyal
-// lieutenant passes on two orders at most. There are m+1 rounds.
+// (N-1)(N-1) messages if there is no traitor and m > 0: N-1 from the commander, and one
+// from each lieutenant to each other. Never more than N-1 + 2(N-1)(N-2), because a
+// loyal lieutenant passes on at most two orders. There are m+1 rounds.
 //
 // # Assumptions and deviations
 //
-// Rounds are as in package generals. The signatures are a list of processes: a host lets
-// a traitor send only what the Spec allows (Spec.Lies). Where all that have signed are
-// traitors, that is any order, or both, or none; where a loyal process has signed, the
-// message or none. For m = 1 this is all that a traitor can do. For more traitors it
-// leaves out that one of them shows a message that another has got, in a round in which
-// it has nothing to pass on itself.
+// Rounds are as in package generals. The signatures are a list of processes: a host
+// lets a traitor send only what the Spec allows (Spec.Lies). If all signers are
+// traitors, that is either order, or both, or none. If a loyal process has signed, it
+// is the message unchanged or none. For m = 1 this covers everything that a traitor can
+// do. For more traitors it leaves one case out: a traitor shows a message that another
+// traitor has received, in a round in which it has nothing to pass on itself.
 //
 // Sources: L. Lamport, R. Shostak, M. Pease: The Byzantine generals problem, 1982; D.
-// Dolev, H. R. Strong: Authenticated algorithms for Byzantine agreement, 1983, for passing
-// on two orders only; [D1].
+// Dolev, H. R. Strong: Authenticated algorithms for Byzantine agreement, 1983, for
+// passing on only two orders; [D1].
 package signedgenerals
 
 import (
@@ -80,13 +79,13 @@ var Spec = &process.Spec{
 		{Name: "R2", Text: "round 1 begins: the commander signs its order and sends it to all"},
 		{Name: "R3", Text: "an order with as many signatures as the round: keep it"},
 		{Name: "R3a", Text: "signatures that do not fit the sender, the receiver or the round: ignore the order"},
-		{Name: "R4", Text: "a round is over: accept the orders that came in it, two at most"},
-		{Name: "R4a", Text: "it is not the last: sign the new orders and pass them on"},
+		{Name: "R4", Text: "a round is over: accept the orders that came in it, at most two"},
+		{Name: "R4a", Text: "it is not the last round: sign the new orders and pass them on"},
 		{Name: "R5", Text: "the last round is over: decide the only order, or RETREAT"},
 	},
 	Options: []process.Option{
-		{Name: "m", Default: "1", Min: 0, Max: 1_000_000, Text: "how many Byzantine processes it survives; m+1 rounds"},
-		{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "how long a round is, in D; less than 2 only if all start at the same moment"},
+		{Name: "m", Default: "1", Min: 0, Max: 1_000_000, Text: "number of Byzantine processes that it survives; there are m+1 rounds"},
+		{Name: "round", Default: "2", Min: 1, Max: 1_000_000, Text: "length of a round, in D; less than 2 only if all processes start at the same moment"},
 	},
 	Needs:  process.Needs{Reliable: true, NoDuplication: true, Synchrony: true, Topology: process.Centre},
 	Claims: claims,
@@ -95,7 +94,7 @@ var Spec = &process.Spec{
 	New:    func(self process.ID, c *process.Config) process.Machine { return Flaw{}.New(self, c) },
 }
 
-// orders are the names of the orders. The first is obeyed where none is accepted.
+// orders are the names of the orders. The first is the default if none is accepted.
 var orders = []string{"RETREAT", "ATTACK"}
 
 // lies are what traitors can sign among themselves.
@@ -144,13 +143,13 @@ type machine struct {
 	self   process.ID
 	c      *process.Config
 	flaw   Flaw
-	rounds int              // how many there are
+	rounds int              // the number of rounds
 	length process.Duration // of a round
 
 	round    int      // the present one; 0: the first has not begun
-	over     bool     // it has decided, or has come back from a crash
+	over     bool     // it has decided, or has restarted
 	value    int64    // what the commander proposed
-	accepted []uint64 // V, the orders as they are encoded, two at most
+	accepted []uint64 // V, the encoded orders, at most two
 	heard    []signed // of this round and of later ones, sorted, each order of a round once
 }
 
@@ -181,8 +180,8 @@ func (m *machine) propose(value int64, fx *process.Effects) {
 	m.value = value
 }
 
-// onOrder is R3. Of the same order with different signatures the least is kept, so that it
-// does not matter which came first.
+// onOrder is R3. If the same order comes with different signatures, the least list is
+// kept, so that the order of arrival does not matter.
 func (m *machine) onOrder(msg *process.Message, fx *process.Effects) {
 	if m.over || len(msg.IDs) < m.round || !m.fits(msg) {
 		fx.Rule(ruleR3a)
@@ -276,7 +275,7 @@ func (m *machine) send(s signed, fx *process.Effects) {
 	}
 }
 
-// choice is what the accepted orders come to.
+// choice returns the decision that follows from the accepted orders.
 func (m *machine) choice() int64 {
 	if len(m.accepted) == 1 || len(m.accepted) > 1 && m.flaw.FirstOrder {
 		return int64(m.accepted[0])

@@ -1,10 +1,11 @@
-// Package changrobertsprinted is the ring election as one of the documents prints
-// it, with the comparison the wrong way round. It elects whoever starts, or nobody,
-// and is here to show how.
+// Package changrobertsprinted is the ring election as one of the documents prints it,
+// with the comparison reversed. It elects its starter, or no process, and is here to
+// show how.
 //
 // # Problem and idea
 //
-// As in chang-roberts, labels travel round a ring and the highest should come round.
+// As in chang-roberts, labels travel round a ring and the highest should complete the
+// round.
 //
 // # Rules
 //
@@ -13,29 +14,30 @@
 //	P3  on ELECTION(j) with i < j: if this process does not participate, pass it on,
 //	    participate.
 //	    P3a Otherwise do nothing.
-//	P4  on ELECTION(i): this process leads; participate no more, send ELECTED(i).
-//	P5  on ELECTED(j) of another: j leads; participate no more, pass it on.
+//	P4  on ELECTION(i): this process leads; stop participating, send ELECTED(i).
+//	P5  on ELECTED(j) of another: j leads; stop participating, pass it on.
 //	    P5a on ELECTED(i): stop.
 //
 // # What is wrong
 //
-// In [D1] the higher receiver passes the lower label on (P2),
-// and the lower receiver, which should pass the higher one on always, does so only
-// once (P3). What should put the own label in the place of a lower one passes the
-// other's on instead. So the label of a lone starter comes round whatever it is, and
-// the starter elects itself: with label 1 it leads a ring that has a 4. Of several
-// starters a low one wins, or nobody does: a label dies at the first participant
-// below it. The scripts in testdata show each.
+// In [D1] the higher receiver passes the lower label on (P2). The lower receiver should
+// always pass the higher label on, but does so only once (P3). The rule that should
+// replace a lower label by the receiver's own passes the lower one on instead. So the
+// label of a lone starter always completes the round, and the starter elects itself:
+// with label 1 it leads a ring that contains 4. Of several starters a low one wins, or
+// none does: a label is dropped at the first participant below it. The scripts in
+// testdata show each case.
 //
-// The subscripts of Participant and Elected, printed j, are read as i; read as
-// printed they would be variables of other processes.
+// The subscripts of Participant and Elected, printed as j, are read as i. As printed
+// they would be variables of other processes.
 //
 // # Cost
 //
-// 2N messages for a lone starter, wherever it stands: there is no way to the maximum.
+// 2N messages for a lone starter at any position: the position of the maximum does not
+// matter.
 //
-// Rounds are ours, so that one election can follow another. Sources:
-// [D1]; E. Chang and R. Roberts, 1979, who have it right.
+// Rounds are an addition, so that one election can follow another. Sources: [D1]; E.
+// Chang and R. Roberts, 1979, who have the correct comparison.
 package changrobertsprinted
 
 import "github.com/conclave-io/conclave/process"
@@ -51,13 +53,13 @@ var Spec = &process.Spec{
 	Family:    process.Election,
 	Messages:  []process.MessageSpec{{Name: "ELECTION", Fields: named}, {Name: "ELECTED", Fields: named}},
 	Rules: []process.RuleSpec{
-		{Name: "P1", Text: "start: participate, ELECTION of oneself"},
-		{Name: "P2", Text: "ELECTION of a lower one: pass it on, participate"},
-		{Name: "P3", Text: "ELECTION of a higher one: pass it on, participate"},
-		{Name: "P3a", Text: "ELECTION of a higher one at a participant: nothing"},
-		{Name: "P4", Text: "ELECTION of oneself: lead, ELECTED"},
-		{Name: "P5", Text: "ELECTED: record who leads, pass it on"},
-		{Name: "P5a", Text: "ELECTED of oneself: stop"},
+		{Name: "P1", Text: "start: participate, send ELECTION with its own label"},
+		{Name: "P2", Text: "ELECTION of a lower label: pass it on, participate"},
+		{Name: "P3", Text: "ELECTION of a higher label: pass it on, participate"},
+		{Name: "P3a", Text: "ELECTION of a higher label at a participant: do nothing"},
+		{Name: "P4", Text: "ELECTION of its own label: lead, send ELECTED"},
+		{Name: "P5", Text: "ELECTED: record the leader, pass it on"},
+		{Name: "P5a", Text: "ELECTED of its own label: stop"},
 	},
 	Needs: process.Needs{Reliable: true, NoDuplication: true, FIFO: true, Topology: process.RingTopology},
 	Claims: process.Claims{
@@ -70,7 +72,7 @@ var Spec = &process.Spec{
 		Costs: []process.Cost{
 			{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: "N >= 2", Exact: &process.Formula{
 				Text: "2N", Eval: func(p process.Params) float64 { return 2 * float64(p.N) }},
-				Said: []process.Figure{{Document: doc001, Text: "2N to 3N-1", Wrong: "that is of the algorithm that is meant"}}},
+				Said: []process.Figure{{Document: doc001, Text: "2N to 3N-1", Wrong: "the cost of the correct algorithm"}}},
 		},
 	},
 	New: newMachine,
@@ -121,7 +123,7 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// see notes a round. A higher one ends what is left of the one before.
+// see notes a round. A higher round ends the one before.
 func (m *machine) see(round uint64) {
 	if round > m.round {
 		m.round, m.participant = round, false

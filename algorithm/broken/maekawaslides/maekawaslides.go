@@ -1,45 +1,46 @@
-// Package maekawaslides is Maekawa's voting as the slides tell it. It deadlocks,
+// Package maekawaslides is Maekawa's voting as the slides describe it. It deadlocks,
 // and is here to show how.
 //
 // # Problem and idea
 //
-// Each process has a voting set, itself among its members, and any two sets have
-// a common member. A process has one vote. Who has the votes of its whole set may
-// enter: two at once would need the vote of a common member twice.
+// Each process has a voting set that contains the process itself, and any two sets have
+// a common member. Each process has one vote. A process that has the votes of its whole
+// set may enter. Two processes inside at once would need the vote of a common member
+// twice.
 //
 // # Rules
 //
 //	R1  request: REQ to the voting set.
-//	R2  voter on REQ from j: vote for j (VOTE), or, if the vote is given already,
-//	    queue j without a word.
+//	R2  voter on REQ from j: vote for j (VOTE). If the vote is already given, queue j
+//	    without an answer.
 //	R3  candidate on VOTE: count it; with all votes, enter.
 //	R4  release: REL to the voting set.
 //	R5  voter on REL: vote for the head of the queue, if there is one.
 //
-// Messages to oneself are not sent but take effect at once. The slides also let a
-// voter queue a request while it is inside itself; it has then voted for itself.
+// A message from a process to itself is not sent but takes effect at once. The slides
+// also say that a voter queues a request while it is inside itself; it has then voted
+// for itself.
 //
 // # What is wrong
 //
-// It is safe. But three processes whose sets are 1 2, 2 3 and 1 3 and that ask at
-// once all vote for themselves first; each then waits for the vote of another,
-// nothing is in flight, and nobody ever enters. Nor is that rare: two processes are
-// enough if each is in the set of the other. The scripts testdata/deadlock and
-// testdata/deadlock_of_two are such runs; the algorithm maekawa has the rules
-// against it, INQUIRE, FAILED and YIELD.
+// It is safe. But suppose three processes with the sets 1 2, 2 3 and 1 3 ask at once.
+// Each votes for itself first and then waits for the vote of another; nothing is in
+// flight, and no process ever enters. This is not rare: two processes are enough if
+// each is in the set of the other. The scripts testdata/deadlock and
+// testdata/deadlock_of_two are such runs. The algorithm maekawa has the rules against
+// it: INQUIRE, FAILED and YIELD.
 //
 // # Cost
 //
-// 3(K-1) messages per entry with K the size of the voting set, in runs that do
-// not end in a deadlock; client delay two message times, synchronization delay
-// two, or one if the leaver is the voter that was missing. Fences are ours: votes
-// carry the highest F that the voter knows, an entry has 1 + the largest, and REL
-// brings it to the voters.
+// 3(K-1) messages per entry, with K the size of the voting set, in runs that do not end
+// in a deadlock. Client delay two message times. Synchronization delay two, or one if
+// the process that leaves is the missing voter. Fences are an addition: votes carry the
+// highest F that the voter knows, an entry has 1 + the largest, and REL brings it to
+// the voters.
 //
-// Sources: [D1]; M. Maekawa, A sqrt(N)
-// algorithm for mutual exclusion in decentralized systems, 1985. The document does
-// not mention the deadlock, and counts 3 sqrt(N) messages, which is right only if K
-// is sqrt(N)+1.
+// Sources: [D1]; M. Maekawa, A sqrt(N) algorithm for mutual exclusion in decentralized
+// systems, 1985. The document does not mention the deadlock. It counts 3 sqrt(N)
+// messages, which is right only if K is sqrt(N)+1.
 package maekawaslides
 
 import (
@@ -65,7 +66,7 @@ var Spec = &process.Spec{
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "request: REQ to the voting set"},
 		{Name: "R2", Text: "REQ: vote"},
-		{Name: "R2b", Text: "REQ after the vote was given: queue it in silence"},
+		{Name: "R2b", Text: "REQ after the vote was given: queue it without an answer"},
 		{Name: "R3", Text: "VOTE: count it"},
 		{Name: "R3b", Text: "all votes: enter"},
 		{Name: "R4", Text: "release: REL to the voting set"},
@@ -77,17 +78,17 @@ var Spec = &process.Spec{
 			{Property: process.MutualExclusion},
 			{Property: process.FencesGrow},
 			{Property: process.Progress, Fails: true,
-				When: "votes of common members that are given in different order stay where they are for ever"},
+				When: "if common members vote in different orders, their votes stay where they are forever"},
 		},
 		Costs: []process.Cost{
 			{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "K is the size of the voting set",
 				Exact: &process.Formula{Text: "3(K-1)", Eval: func(p process.Params) float64 { return float64(3 * (p.K - 1)) }},
-				Said:  []process.Figure{{Document: doc001, Text: "3 sqrt(N)", Wrong: "it takes K for sqrt(N)+1, and does not send to itself"}}},
+				Said:  []process.Figure{{Document: doc001, Text: "3 sqrt(N)", Wrong: "assumes K = sqrt(N)+1 and sends nothing to itself"}}},
 			{Metric: process.ClientDelay, Regime: process.Idle, When: "K >= 2",
 				Exact: &process.Formula{Text: "2", Eval: func(process.Params) float64 { return 2 }},
-				Said:  []process.Figure{{Document: doc001, Text: "2 sqrt(N)", Wrong: "it counts messages; those of different voters travel at once"}}},
+				Said:  []process.Figure{{Document: doc001, Text: "2 sqrt(N)", Wrong: "counts messages; those of different voters travel at the same time"}}},
 		},
-		Survives: []process.Survival{{Fault: process.Reorder, How: "a voter has at most one message of each kind from each candidate to deal with"}},
+		Survives: []process.Survival{{Fault: process.Reorder, How: "a voter has at most one pending message of each type from each candidate"}},
 	},
 	New: newMachine,
 }
@@ -126,17 +127,17 @@ type machine struct {
 
 	// The candidate.
 	phase phase
-	got   process.Set   // whose votes are here; empty unless wanted
+	got   process.Set   // the voters whose votes are here; empty unless wanted
 	fence process.Fence // wanted: the largest F of the votes; held: that of the entry
 
-	// The voter. If it has voted for nobody, queue is empty.
+	// The voter. If it has not voted, queue is empty.
 	voted  process.ID
-	queue  []process.ID  // who else asked, first come first
+	queue  []process.ID  // the other processes that asked, in order of arrival
 	latest process.Fence // the highest fence known
 
 	// Only if requests can be withdrawn, otherwise zero.
-	number  uint64   // of the own request
-	numbers []uint64 // by candidate: that of its latest request here
+	number  uint64   // of this process's request
+	numbers []uint64 // by candidate: the number of its latest request here
 }
 
 func newMachine(self process.ID, c *process.Config) process.Machine { return machineOf(self, c) }
@@ -163,7 +164,7 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onMessage handles what came from another process or from this one itself.
+// onMessage handles a message of another process or of this one.
 func (m *machine) onMessage(kind process.Type, from process.ID, f process.Fence, number uint64, fx *process.Effects) {
 	switch kind {
 	case req:
@@ -181,7 +182,7 @@ func (m *machine) onMessage(kind process.Type, from process.ID, f process.Fence,
 	}
 }
 
-// tell sends a message, or applies it at once if it is to oneself.
+// tell sends a message, or applies it at once if it is to this process.
 func (m *machine) tell(to process.ID, kind process.Type, f process.Fence, fx *process.Effects) {
 	if to == m.self {
 		m.onMessage(kind, m.self, f, m.numberFor(to, kind), fx)
@@ -221,7 +222,8 @@ func (m *machine) onReq(from process.ID, number uint64, fx *process.Effects) {
 	m.tell(from, vote, m.latest, fx)
 }
 
-// onVote is R3. Every vote is for the present request: it was asked for once.
+// onVote is R3. Every vote is for the present request, because a vote is asked for
+// once.
 func (m *machine) onVote(from process.ID, f process.Fence, fx *process.Effects) {
 	fx.Rule(ruleR3)
 	m.got.Add(from)

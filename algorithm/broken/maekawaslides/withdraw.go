@@ -6,15 +6,15 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Withdrawing is the algorithm of the slides with one rule more, which they do not have:
-// a candidate can withdraw its request, so that a detector of deadlocks over it can make
-// one process give up. Requests have numbers, so that a vote for an earlier one is known.
+// Withdrawing is the algorithm of the slides with an additional rule: a candidate can
+// withdraw its request. So a deadlock detector above it can make one process give up.
+// Requests have numbers, so that a vote for an earlier request is recognised.
 //
 //	R6   withdraw: WITHDRAW to the voting set.
-//	R7   voter on WITHDRAW from j: if the vote is with j, R5. R7b Otherwise take j out of
-//	     the queue.
-//	R3c  candidate on VOTE for an earlier request: ignore it. Its WITHDRAW has given
-//	     the vote back.
+//	R7   voter on WITHDRAW from j: if the vote is with j, R5. R7b Otherwise remove j
+//	     from the queue.
+//	R3c  candidate on VOTE for an earlier request: ignore it. Its WITHDRAW has returned
+//	     the vote.
 //
 // Links keep the order of messages: WITHDRAW must not overtake its REQ.
 var Withdrawing = withdrawing()
@@ -32,7 +32,7 @@ func withdrawing() *process.Spec {
 	s.Rules = append(slices.Clone(s.Rules),
 		process.RuleSpec{Name: "R6", Text: "give up: WITHDRAW to the voting set"},
 		process.RuleSpec{Name: "R7", Text: "WITHDRAW of the candidate that has the vote: vote for the head of the queue"},
-		process.RuleSpec{Name: "R7b", Text: "WITHDRAW of a candidate in the queue: take it out"},
+		process.RuleSpec{Name: "R7b", Text: "WITHDRAW of a candidate in the queue: remove it"},
 		process.RuleSpec{Name: "R3c", Text: "VOTE for an earlier request: ignore it"},
 	)
 	s.Needs.FIFO = true
@@ -55,14 +55,14 @@ const (
 	ruleR3c
 )
 
-// count counts up the number of the own request.
+// count increments the number of this process's request.
 func (m *machine) count() {
 	if m.counts {
 		m.number++
 	}
 }
 
-// numberFor returns the number that a message bears.
+// numberFor returns the number of a message.
 func (m *machine) numberFor(to process.ID, kind process.Type) uint64 {
 	switch {
 	case kind == req:
@@ -73,7 +73,7 @@ func (m *machine) numberFor(to process.ID, kind process.Type) uint64 {
 	return 0
 }
 
-// isLate reports whether a vote is not for the present request.
+// isLate reports whether a vote is for an earlier request.
 func (m *machine) isLate(number uint64) bool {
 	return m.counts && (m.phase != wanted || number != m.number)
 }
@@ -103,7 +103,7 @@ func (m *machine) onWithdraw(from process.ID, fx *process.Effects) {
 // Request returns the number of the latest request, and whether it waits.
 func (m *machine) Request() (number uint64, waits bool) { return m.number, m.phase == wanted }
 
-// Missing returns the voters whose votes lack.
+// Missing returns the voters whose votes are missing.
 func (m *machine) Missing() process.Set {
 	missing := process.NewSet(m.c.N)
 	for _, p := range m.voters {

@@ -2,37 +2,38 @@
 //
 // # Problem and idea
 //
-// Nobody has the right time, but all want the same. A master asks everybody for
-// their clocks, averages them, and tells each by how much to correct its own. It
-// tells a difference and not a time, because a difference does not grow old on its
-// way. A clock that is far from the others would spoil the average, so it is left
-// out of it; but it is told its correction like all.
+// No process has the right time, but all want the same time. A master asks all
+// processes for their clocks, averages them, and tells each by how much to correct its
+// own. It sends a difference and not a time, because a difference does not become
+// outdated in flight. A clock that is far from the others would distort the average, so
+// it is left out; but it gets its correction like all others.
 //
 // # Rules
 //
-//	R1  the master, every interval: send POLL(n) to everyone.
-//	R2  on POLL(n): answer CLOCK(n, c) with the own clock.
-//	R3  on CLOCK(n, c) of this round, with half of the time since POLL as its age:
-//	    note by how much the other is ahead. An answer of another round is late.
-//	R4  everyone has answered or crashed, or the limit is over: average the largest
-//	    set of clocks that are within gamma of each other, the own one among those
-//	    to choose from. Send ADJUST(delta) to each that has answered, and correct
-//	    the own clock likewise.
+//	R1  the master, every interval: send POLL(n) to all others.
+//	R2  on POLL(n): answer CLOCK(n, c) with the local clock.
+//	R3  on CLOCK(n, c) of this round: half of the time since POLL is its age; note by
+//	    how much the other clock is ahead. An answer of another round is late.
+//	R4  every process has answered or crashed, or the limit is over: average the
+//	    largest set of clocks that are within gamma of each other; the master's own
+//	    clock is a candidate too. Send ADJUST(delta) to each process that has
+//	    answered, and correct the master's clock in the same way.
 //	R5  on ADJUST(delta) of the last POLL: correct the clock by it.
 //	R6  the master has crashed: call an election.
 //	R7  elected: the winner is the master, and polls.
 //
 // # What it promises
 //
-// A clock is read to within (t-t')/2, t and t' being the delays of POLL and CLOCK,
-// and all are told to go to the same average. So two clocks differ afterwards by
-// at most the difference between the longest and the shortest delay, and then
-// drift apart until the next round. The average may drift away from the true time.
+// A clock is read with an error of (t-t')/2, t and t' being the delays of POLL and
+// CLOCK, and all clocks are told to go to the same average. So two clocks then differ
+// by at most the difference between the longest and the shortest delay, and drift apart
+// until the next round. The average may drift away from the true time.
 //
-// Afterwards is when all have worked in what one round told them. A master that polls
-// earlier averages clocks that are on their way, and the average moves: with clocks at
-// 0, 3 and 3 it is 2; if each has gone one step towards it, they are at 1, 2 and 2,
-// and their average is 5/3. Those who had arrived go back.
+// This holds when all processes have completed the corrections of one round. A master
+// that polls earlier averages clocks that are still being corrected, and the average
+// moves. For example, with clocks at 0, 3 and 3 the average is 2. If each has moved one
+// step towards it, they are at 1, 2 and 2, and their average is 5/3. Clocks that had
+// arrived at 2 go back.
 //
 // # Cost
 //
@@ -40,10 +41,9 @@
 //
 // # Assumptions and deviations
 //
-// Delays are bounded, and a reliable detector tells of crashes; the election is a
-// layer below. An answer that takes longer than the limit is left out of the round,
-// and its clock gets no correction. [D4] names the algorithm as
-// one that needs an election.
+// Delays are bounded, and a reliable detector reports crashes; the election is a layer
+// below. An answer that takes longer than the limit is left out of the round, and its
+// clock gets no correction. [D4] names the algorithm as one that needs an election.
 //
 // Sources: R. Gusella, S. Zatti: The Accuracy of the Clock Synchronization Achieved by
 // TEMPO in Berkeley UNIX 4.3BSD, IEEE Transactions on Software Engineering 15(7),
@@ -70,19 +70,19 @@ var Spec = &process.Spec{
 	},
 	Timers: []string{"round", "limit"},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "the master, every interval: send POLL to everyone"},
-		{Name: "R2", Text: "POLL: answer CLOCK with the own clock"},
-		{Name: "R3", Text: "CLOCK: note by how much it is ahead, half of the wait being its age"},
-		{Name: "R3b", Text: "CLOCK of another round: it is late"},
-		{Name: "R4", Text: "all have answered, or the limit is over: average the largest set within gamma, send ADJUST to each"},
+		{Name: "R1", Text: "the master, every interval: send POLL to all others"},
+		{Name: "R2", Text: "POLL: answer CLOCK with the local clock"},
+		{Name: "R3", Text: "CLOCK: note by how much it is ahead; half of the wait is its age"},
+		{Name: "R3b", Text: "CLOCK of another round: ignore it"},
+		{Name: "R4", Text: "all have answered or crashed, or the limit is over: average the largest set within gamma, send ADJUST to each"},
 		{Name: "R5", Text: "ADJUST: correct the clock"},
 		{Name: "R6", Text: "the master has crashed: call an election"},
 		{Name: "R7", Text: "elected: the winner is the master"},
 	},
 	Options: []process.Option{
 		{Name: "interval", Default: "100", Min: 1, Max: 1_000_000, Text: "time between rounds, in D"},
-		{Name: "limit", Default: "4", Min: 1, Max: 1_000_000, Text: "how long to wait for answers, in D"},
-		{Name: "gamma", Default: "10000", Min: 0, Max: 1_000_000_000, Text: "how far clocks may differ that are averaged, in microseconds"},
+		{Name: "limit", Default: "4", Min: 1, Max: 1_000_000, Text: "longest wait for answers, in D"},
+		{Name: "gamma", Default: "10000", Min: 0, Max: 1_000_000_000, Text: "largest difference of clocks that are averaged, in microseconds"},
 	},
 	Needs: process.Needs{
 		Clock: true, Synchrony: true, Reliable: true, Elector: true,
@@ -130,13 +130,13 @@ type machine struct {
 	gamma    int64
 
 	master process.ID
-	failed process.Set // known to have crashed
+	failed process.Set // those known to have crashed
 	number uint64      // of the last POLL, sent or received
-	polled bool        // it was answered, and no ADJUST came
+	polled bool        // it was answered, and no ADJUST has come
 
 	// The round of the master, from R1 to R4.
 	open    bool
-	asked   int64 // the own clock at POLL
+	asked   int64 // the local clock at POLL
 	missing process.Set
 	answers []answer // in order of arrival
 }
@@ -158,7 +158,7 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	case process.Start:
 		m.onStart(ev.Now, fx)
 	case process.Restart:
-		m.master = process.None // somebody else may be by now
+		m.master = process.None // another process may be by now
 		fx.Campaign()
 	case process.Deliver:
 		m.onMessage(ev.Message, ev.Now, fx)
@@ -207,8 +207,8 @@ func (m *machine) onStart(now process.Duration, fx *process.Effects) {
 	fx.Arm(limitTimer, m.limit, m.limit)
 }
 
-// onPoll is R2. A POLL of a number that was seen is a copy, or of a master that is
-// none any more.
+// onPoll is R2. A POLL with a number that was seen is a duplicate, or comes from a
+// former master.
 func (m *machine) onPoll(msg *process.Message, now process.Duration, fx *process.Effects) {
 	if msg.From != m.master || msg.Seq <= m.number {
 		return
@@ -256,9 +256,9 @@ func (m *machine) close(fx *process.Effects) {
 	m.answers = m.answers[:0]
 }
 
-// average is the mean of the largest set of clocks within gamma of each other, as
-// a difference from the master's, which is one of them to choose from. Of equally
-// large sets it is the one of the slowest clocks.
+// average is the mean of the largest set of clocks within gamma of each other, as a
+// difference from the master's clock, which is one of the candidates. Of equally large
+// sets it takes the one of the slowest clocks.
 func average(answers []answer, gamma int64) int64 {
 	ahead := []int64{0}
 	for _, a := range answers {
@@ -282,8 +282,8 @@ func average(answers []answer, gamma int64) int64 {
 	return ahead[from] + sum/int64(size)
 }
 
-// onAdjust is R5. What is not for the last POLL that was answered is a copy or of
-// an earlier master.
+// onAdjust is R5. An ADJUST that is not for the last answered POLL is a duplicate or
+// comes from a former master.
 func (m *machine) onAdjust(msg *process.Message, fx *process.Effects) {
 	if msg.From != m.master || msg.Seq != m.number || !m.polled {
 		return
@@ -304,8 +304,8 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	}
 }
 
-// onRejoin polls a peer again that is back. If it was the master, it has forgotten
-// that it was.
+// onRejoin polls a process again that is back. If it was the master, it has forgotten
+// that.
 func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
 	m.failed.Remove(p)
 	m.missing.Remove(p)
@@ -316,8 +316,8 @@ func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
 	}
 }
 
-// onElected is R7. Numbers of another master mean nothing, and a master that was
-// replaced stops.
+// onElected is R7. The numbers of another master mean nothing here, and a replaced
+// master stops.
 func (m *machine) onElected(p process.ID, now process.Duration, fx *process.Effects) {
 	fx.Rule(ruleR7)
 	if p == m.master && m.open {

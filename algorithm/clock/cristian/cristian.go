@@ -2,39 +2,38 @@
 //
 // # Problem and idea
 //
-// A client wants the time of a server whose clock is right. What the server says
-// is old when it arrives. The client measures how long it waited, supposes that
-// the answer took half of that, and knows how wrong this can be: if no message
-// takes less than min, the answer took between min and the whole wait less min.
+// A client wants the time of a server whose clock is right. The server's reading is old
+// when it arrives. The client measures how long it waited, and assumes that the answer
+// took half of that. It also knows the error: if no message takes less than min, the
+// answer took at least min, and at most the whole wait less min.
 //
 // # Rules
 //
-//	R1  every interval: send TIMEREQ(n), and note the own clock as T0.
+//	R1  every interval: send TIMEREQ(n), and note the local clock as T0.
 //	R2  the server, on TIMEREQ(n): answer TIME(n, S) with its clock.
-//	R3  on TIME(n, S), if it answers the last TIMEREQ: with T1 the own clock, the
+//	R3  on TIME(n, S), if it answers the last TIMEREQ: with T1 the local clock, the
 //	    server is ahead by S + (T1-T0)/2 - T1.
 //	    R3a T1-T0 > limit: the answer is not good enough. Ask again.
-//	    R3b fewer than the samples wanted: keep the one with the least wait, and ask
+//	    R3b more samples are wanted: keep the sample with the shortest wait, and ask
 //	        again.
-//	R4  with all samples: correct the clock by the one of the least wait.
+//	R4  with all samples: correct the clock by the sample with the shortest wait.
 //
 // # What it promises
 //
-// A measurement is wrong by at most (T1-T0)/2 - min: that is how far the middle of
-// the wait is from its ends, less min. It is really wrong by half the difference
-// of the two delays. Between corrections the two clocks drift apart. The clock is
-// never set: the host makes it gain or lose until the correction is worked in, so
-// it never runs backwards.
+// The error of a measurement is at most (T1-T0)/2 - min: half of the wait, less min.
+// The actual error is half the difference of the two delays. Between corrections the
+// two clocks drift apart. The clock is never set: the host makes it gain or lose time
+// until the correction is complete, so it never runs backwards.
 //
 // # Cost
 //
-// Two messages for a measurement, 2(N-1) for one of everybody.
+// Two messages per measurement, 2(N-1) for one measurement by each client.
 //
 // # Assumptions and deviations
 //
-// The server's clock is right by definition, and does not crash; no one replaces
-// it. Drift is small against the rate at which the host works in a correction.
-// A lost message costs one round. [D4] only names the method.
+// The server's clock is right by definition. The server does not crash, and no other
+// process replaces it. Drift is small compared with the rate at which the host applies
+// a correction. A lost message costs one round. [D4] only names the method.
 //
 // Sources: F. Cristian: Probabilistic clock synchronization, Distributed Computing
 // 3, 1989; [D4] (outline).
@@ -55,17 +54,17 @@ var Spec = &process.Spec{
 	},
 	Timers: []string{"round"},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "every interval: send TIMEREQ, and note the own clock as T0"},
+		{Name: "R1", Text: "every interval: send TIMEREQ, and note the local clock as T0"},
 		{Name: "R2", Text: "TIMEREQ: answer TIME with the server's clock"},
 		{Name: "R3", Text: "TIME at T1: the server is ahead by S + (T1-T0)/2 - T1"},
 		{Name: "R3a", Text: "the wait exceeds the limit: ask again"},
 		{Name: "R3b", Text: "more samples are wanted: keep the best, ask again"},
-		{Name: "R4", Text: "correct the clock by the sample of the least wait"},
+		{Name: "R4", Text: "correct the clock by the sample with the shortest wait"},
 	},
 	Options: []process.Option{
 		{Name: "interval", Default: "100", Min: 1, Max: 1_000_000, Text: "time between rounds, in D"},
 		{Name: "limit", Default: "4", Min: 1, Max: 1_000_000, Text: "longest wait for an answer that counts, in D"},
-		{Name: "samples", Default: "1", Min: 1, Max: 100, Text: "how many answers to choose from"},
+		{Name: "samples", Default: "1", Min: 1, Max: 100, Text: "number of answers to choose from"},
 	},
 	Needs:  process.Needs{Clock: true, Synchrony: true, Topology: process.Centre},
 	Claims: claims,
@@ -90,7 +89,7 @@ const (
 	ruleR4
 )
 
-// sample is what a measurement found.
+// sample is the result of a measurement.
 type sample struct {
 	ahead int64 // of the server, in nanoseconds
 	wait  int64
@@ -104,8 +103,8 @@ type machine struct {
 	samples  int
 
 	number  uint64 // of the last TIMEREQ
-	asking  bool   // it is not answered
-	asked   int64  // T0: the own clock at it
+	asking  bool   // it has not been answered
+	asked   int64  // T0: the local clock when it was sent
 	answers int    // that count, of this round
 	best    sample // of these, if there are any
 }
@@ -134,7 +133,7 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// begin starts a round, whatever became of the one before.
+// begin starts a round, however the previous one ended.
 func (m *machine) begin(now process.Duration, fx *process.Effects) {
 	m.answers, m.best = 0, sample{}
 	fx.Arm(roundTimer, m.interval, m.interval)
@@ -174,8 +173,8 @@ func (m *machine) onTime(msg *process.Message, now process.Duration, fx *process
 	fx.Adjust(process.Duration(m.best.ahead))
 }
 
-// measure returns how far a clock is ahead that showed server at some moment
-// between asked and answered.
+// measure returns how far a clock is ahead that showed server at some moment between
+// asked and answered.
 func measure(asked, answered, server int64) sample {
 	wait := answered - asked
 	return sample{ahead: server + wait/2 - answered, wait: wait}

@@ -3,11 +3,11 @@
 //
 // # Problem and idea
 //
-// No two clocks agree, and processes often need no time: they need to know which
-// of two events cannot have influenced the other. So each process counts its
-// events, every message takes the count along, and who receives one counts on
-// from the larger of the two. Of an event and everything that it could have
-// influenced it then has the smallest number.
+// No two clocks agree, and often processes need no time: they need to know which of two
+// events cannot have influenced the other. So each process counts its events. Every
+// message carries the count, and its receiver continues from the larger of the two
+// counts. Then an event has a smaller number than every event that it could have
+// influenced.
 //
 // # Rules
 //
@@ -18,32 +18,32 @@
 //
 // # What it promises
 //
-// If a happened before b then C(a) < C(b) (the clock condition): along a process
-// by R1, along a message by R3, and any other way consists of these. With the rank
-// as the tie-break, (C,i), all events stand in one order that everyone can compute
-// and that contradicts no cause. The converse is false: C(a) < C(b) does not mean
-// that a happened before b; see the vector clock for that.
+// If a happened before b then C(a) < C(b) (the clock condition): within a process by
+// R1, along a message by R3, and every other path consists of these. With the rank as
+// the tie-break, (C,i), all events are in one order that every process can compute and
+// that contradicts no causality. The converse is false: C(a) < C(b) does not mean that
+// a happened before b; see the vector clock for that.
 //
 // # How it is used
 //
-// As a layer it carries the messages of what stands above it, and stamps them.
-// What it sees of the algorithm above is its messages: sending and receipt are
-// the events. Alone it is driven by proposals: the label of another process sends
-// it a message, -1 sends one to everybody, and any other number is an event
-// without a message. Either way it reports each event with its time.
+// As a layer it carries and stamps the messages of the layer above. It sees only the
+// messages of that layer: their sending and receipt are the events. Alone it is driven
+// by proposals. The label of another process sends that process a message, -1 sends one
+// to all others, and any other number is an event without a message. Either way it
+// reports each event with its time.
 //
 // # Cost
 //
-// No message of its own, and one number in each message.
+// No messages of its own, and one number in each message.
 //
 // # Deviations
 //
-// [D4] only names the clock; the lectures on mutual exclusion
-// use it. Some of these algorithms do not count the receipt as an event, and take
-// only the maximum. For them that is enough, because what they compare are
-// requests. A process that restarts without its count begins again below what it
-// has said before, so a restart is not survived. C is no time of day: that one
-// process is ahead of another says only that it has heard of more.
+// [D4] only names the clock; the lectures on mutual exclusion use it. Some of their
+// algorithms do not count the receipt as an event, and only take the maximum. That is
+// enough for them, because they compare only requests. A process that restarts without
+// its count begins again below its earlier numbers, so a restart is not survived. C is
+// not a time of day: that one process is ahead of another says only that it has heard
+// of more events.
 //
 // Sources: L. Lamport: Time, Clocks, and the Ordering of Events in a Distributed
 // System, Communications of the ACM 21(7), 1978; [D4] (outline).
@@ -83,7 +83,7 @@ const (
 	event // reported, never sent
 )
 
-// What an event is: the value of EVENT.
+// The events: the values of EVENT.
 const (
 	local int64 = iota
 	sending
@@ -98,7 +98,7 @@ const (
 	ruleR3
 )
 
-// everybody is what to propose to send a message to all others.
+// everybody is the proposal that sends a message to all others.
 const everybody = -1
 
 type machine struct {
@@ -125,7 +125,7 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onPropose makes the event that somebody asks for.
+// onPropose makes the requested event.
 func (m *machine) onPropose(value int64, fx *process.Effects) {
 	to := process.None
 	if value > 0 {
@@ -153,7 +153,7 @@ func (m *machine) send(to process.ID, msg process.Message, fx *process.Effects) 
 	fx.Send(to, msg)
 }
 
-// onMessage is R3. What is carried goes up after its receipt has its time.
+// onMessage is R3. A carried message goes up after its receipt has its time.
 func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	fx.Rule(ruleR3)
 	m.happen(max(m.clock, msg.Clock), receipt, fx)
@@ -167,7 +167,7 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// happen is R1: an event that follows on all with times up to the given one.
+// happen is R1: an event that follows all events with times up to the given one.
 func (m *machine) happen(after uint64, what int64, fx *process.Effects) {
 	fx.Rule(ruleR1)
 	m.clock = after + 1

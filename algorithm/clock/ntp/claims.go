@@ -4,10 +4,10 @@ import "github.com/conclave-io/conclave/process"
 
 var claims = process.Claims{
 	Properties: []process.Claim{
-		{Property: process.ClockBound, When: "from the root, h hops away, once all on the way have worked in a correction that they asked for when the clock above was right; nothing is lost, and nobody on the way crashes", Bound: bound},
+		{Property: process.ClockBound, When: "to the root's clock, h hops away, once each server on the path has completed a correction that it requested when the clock above was right; no message is lost, and no server on the path crashes", Bound: bound},
 	},
 	Costs: []process.Cost{
-		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "burst=8; everybody above has the time",
+		{Metric: process.MessagesPerPeriod, Regime: process.Steady, When: "burst=8; all servers above have the time",
 			Exact: &process.Formula{Text: "16(N-1)", Eval: func(p process.Params) float64 { return float64(16 * (p.N - 1)) }}},
 	},
 	Survives: []process.Survival{
@@ -16,14 +16,15 @@ var claims = process.Claims{
 	},
 }
 
-// bound is what Cristian's is, for each hop: a measurement is wrong by half of what
-// delays may differ by, clocks drift apart by 2 drift until the next one counts, and
-// a clock goes on with the correction before during a burst, which takes two delays
-// for each exchange. The clock above is off by the bound of its own distance at most.
+// bound is Cristian's bound, for each hop. The error of a measurement is at most half
+// of the difference of delays. Clocks drift apart by 2 drift until the next measurement
+// counts. A clock still applies the previous correction during a burst, which takes two
+// delays for each exchange. The clock above is off by at most the bound for its own
+// distance.
 //
 // That holds for the clock above only once it is right. A clock that asks while the
-// one above is still on its way to the right time takes over what that lacks, whether
-// or not it is there when the answer is worked in.
+// clock above is still being corrected inherits the missing part, even if the clock
+// above is right when the answer is applied.
 var bound = &process.Formula{
 	Text: "h ((max-min)/2 + 4 drift interval + (2 burst - 1) slew max)",
 	Eval: func(p process.Params) float64 {

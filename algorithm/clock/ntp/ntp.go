@@ -2,33 +2,33 @@
 //
 // # Problem and idea
 //
-// One server cannot answer everybody, and one bad answer should not set a clock.
-// So those who have the time give it on: who asks a server of stratum s is at
-// stratum s+1, and can be asked in turn. Each exchange gives four readings, two of
-// either clock, from which the time that the server took drops out. Of several
-// exchanges the one with the least delay tells most, because it leaves least room
-// for an error.
+// One server cannot answer all processes, and one bad answer should not set a clock. So
+// processes that have the time pass it on: a process that asks a server of stratum s is
+// at stratum s+1, and can be asked in turn. Each exchange gives four readings, two of
+// each clock, which eliminate the time that the server took. Of several exchanges the
+// one with the least delay is the most accurate, because it leaves the least room for
+// error.
 //
 // # Rules
 //
-//	R1  every interval: send REQUEST(n) to the parent, and note the own clock as T1.
+//	R1  every interval: send REQUEST(n) to the parent, and note the local clock as T1.
 //	R2  on REQUEST(n): answer REPLY with the clock at arrival T2 and at departure
-//	    T3, the own stratum, and the own distance from the root. Who has no time
-//	    yet does not answer.
+//	    T3, this server's stratum, and its distance from the root. A process that does
+//	    not have the time yet does not answer.
 //	R3  on REPLY at T4: the offset is ((T2-T1)+(T3-T4))/2 and the delay
-//	    (T4-T1)-(T3-T2). Keep the exchange of the least delay, and ask again until
-//	    there are as many as wanted.
+//	    (T4-T1)-(T3-T2). Keep the exchange with the least delay, and ask again until
+//	    the burst is complete.
 //	R4  correct the clock by the kept offset. The stratum is the parent's plus 1,
 //	    the distance the parent's plus the delay.
 //
 // # What it promises
 //
-// With t and t' the two delays of an exchange and o the true offset, T2-T1 = t+o
-// and T4-T3 = t'-o. So the measured offset is wrong by (t-t')/2, which is at most
-// half of the delay t+t'. Errors add up along the tree, and so does the distance:
-// half of it bounds the whole, once all above have worked in their corrections. Who
-// is asked on the way there says what its clock shows, and its distance does not tell
-// what that lacks.
+// With t and t' the two delays of an exchange and o the true offset, T2-T1 = t+o and
+// T4-T3 = t'-o. So the error of the measured offset is (t-t')/2, which is at most half
+// of the delay t+t'. Errors add up along the tree, and so does the distance: half of it
+// bounds the total error, once all servers above have completed their corrections. A
+// server that is asked before that reports its current clock, and its distance does not
+// include what is missing.
 //
 // # Cost
 //
@@ -36,13 +36,13 @@
 //
 // # Assumptions and deviations
 //
-// [D4] only names the protocol. What is here is its heart: the
-// client/server mode, the offset and the delay, the choice among exchanges, and the
-// strata. NTP keeps the last eight exchanges, which must then be corrected for what
-// the clock was adjusted since; here they are a burst at the beginning of each
-// round. Multicast and symmetric modes are left out, and so is the choice among
-// several servers: a process has one parent, and what crashes above it leaves it
-// without the time. A server here takes no time to answer, so T2 = T3.
+// [D4] only names the protocol. This package has its core: the client/server mode, the
+// offset and the delay, the choice among exchanges, and the strata. NTP keeps the last
+// eight exchanges, which must then be corrected for later adjustments of the clock;
+// here they are a burst at the beginning of each round. Multicast and symmetric modes
+// are left out. So is the choice among several servers: a process has one parent, and a
+// crash above it leaves it without the time. A server here takes no time to answer, so
+// T2 = T3.
 //
 // Sources: D. L. Mills: Internet Time Synchronization: The Network Time Protocol,
 // IEEE Transactions on Communications 39(10), 1991; [D4] (outline).
@@ -66,10 +66,10 @@ var Spec = &process.Spec{
 	},
 	Timers: []string{"round"},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "every interval: send REQUEST to the parent, and note the own clock as T1"},
+		{Name: "R1", Text: "every interval: send REQUEST to the parent, and note the local clock as T1"},
 		{Name: "R2", Text: "REQUEST, and the time is known: REPLY with T2, T3, stratum and distance"},
 		{Name: "R2b", Text: "REQUEST, and the time is not known: do not answer"},
-		{Name: "R3", Text: "REPLY at T4: the offset is ((T2-T1)+(T3-T4))/2; keep that of the least delay (T4-T1)-(T3-T2)"},
+		{Name: "R3", Text: "REPLY at T4: the offset is ((T2-T1)+(T3-T4))/2; keep the one with the least delay (T4-T1)-(T3-T2)"},
 		{Name: "R4", Text: "enough exchanges: correct the clock by the kept offset"},
 	},
 	Options: []process.Option{
@@ -98,11 +98,11 @@ const (
 	ruleR4
 )
 
-// exchange is what a REQUEST and its REPLY found, in nanoseconds.
+// exchange is the result of a REQUEST and its REPLY, in nanoseconds.
 type exchange struct{ offset, delay int64 }
 
-// compute is R3: an exchange from its four readings. A delay that comes out below
-// zero, because the clocks run at different speeds, is none.
+// compute is R3: it returns the exchange for four readings. A delay below zero, which
+// occurs when the clocks run at different speeds, counts as zero.
 func compute(t1, t2, t3, t4 int64) exchange {
 	return exchange{offset: ((t2 - t1) + (t3 - t4)) / 2, delay: max(0, (t4-t1)-(t3-t2))}
 }
@@ -117,8 +117,8 @@ type machine struct {
 	distance uint64 // from the root: the sum of the delays, in nanoseconds
 
 	number    uint64 // of the last REQUEST
-	asking    bool   // it is not answered
-	asked     int64  // T1: the own clock at it
+	asking    bool   // it has not been answered
+	asked     int64  // T1: the local clock when it was sent
 	exchanges int    // of this round
 	best      exchange
 }
@@ -202,9 +202,9 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Int("delay", &m.best.delay)
 }
 
-// Measured returns what the best exchange of the present round of a machine of this
-// package has found: how far the clock of its parent is ahead, which is wrong by half of
-// the delay at most. Both are 0 before the first exchange.
+// Measured returns the result of the best exchange of the present round of a machine of
+// this package: how far the clock of its parent is ahead, with an error of at most half
+// the delay, and the delay. Both are 0 before the first exchange.
 func Measured(m process.Machine) (offset, delay process.Duration) {
 	x := m.(*machine).best
 	return process.Duration(x.offset), process.Duration(x.delay)

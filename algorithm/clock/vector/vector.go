@@ -1,13 +1,13 @@
-// Package vector is the vector clock: a time for each event by which everyone can
-// tell what happened before what, and what is concurrent.
+// Package vector is the vector clock: a time for each event by which every process can
+// tell which events happened before others, and which are concurrent.
 //
 // # Problem and idea
 //
-// Lamport's number says that an event cannot have influenced an earlier one, but
-// not that it has influenced a later one. So each process keeps not one count but
-// one for every process: how many events of each it knows to have happened, its
-// own among them. Messages take all counts along. Of two events the first is in
-// the past of the second exactly if the second knows of it.
+// Lamport's number shows that an event cannot have influenced one with a smaller
+// number, but not that it has influenced one with a larger number. So each process
+// keeps one count for every process: how many events of each it knows to have happened,
+// including its own. Messages carry all counts. One event is in the past of another
+// exactly if the other knows of it.
 //
 // # Rules
 //
@@ -15,36 +15,35 @@
 //	R2  a message carries V. A multicast is one event.
 //	R3  on receipt of W: V[k] := max(V[k],W[k]) for all k, and then R1.
 //
-// To compare: V <= W if that holds for each component; V < W if besides they
-// differ; concurrent if neither is below the other.
+// To compare: V <= W if that holds for each component; V < W if V <= W and they differ;
+// concurrent if neither is below the other.
 //
 // # What it promises
 //
 // V(a) < V(b) exactly if a happened before b. If it did, the vector grew along the
-// process (R1) and along the messages (R3) that lead from a to b. Conversely the
-// i-th component counts only events of i, and it travels only with messages, so
-// who has an event of i in its count has heard of it through a chain of messages.
-// Hence V_j[i] <= V_i[i] at any time.
+// process (R1) and along the messages (R3) that lead from a to b. Conversely the i-th
+// component counts only events of i, and it travels only with messages. So a process
+// that counts an event of i has heard of it through a chain of messages. Hence V_j[i]
+// <= V_i[i] at any time.
 //
 // # How it is used
 //
-// As a layer it carries the messages of what stands above it, and stamps them.
-// What it sees of the algorithm above is its messages: sending and receipt are
-// the events. Alone it is driven by proposals: the label of another process sends
-// it a message, -1 sends one to everybody, and any other number is an event
-// without a message. Either way it reports each event with its time.
+// As a layer it carries and stamps the messages of the layer above. It sees only the
+// messages of that layer: their sending and receipt are the events. Alone it is driven
+// by proposals. The label of another process sends that process a message, -1 sends one
+// to all others, and any other number is an event without a message. Either way it
+// reports each event with its time.
 //
 // # Cost
 //
-// No message of its own, and N numbers in each message. Fewer do not suffice in
+// No messages of its own, and N numbers in each message. Fewer are not enough in
 // general (Charron-Bost 1991).
 //
 // # Deviations
 //
-// [D4] only names the clock. The processes are a closed set; a
-// growing one would need a list of members in place of the ranks. A process that
-// restarts without its count repeats numbers, which then mean two events: a restart
-// is not survived.
+// [D4] only names the clock. The set of processes is fixed; a growing set would need a
+// list of members instead of ranks. A process that restarts without its counts repeats
+// numbers, which then stand for two events: a restart is not survived.
 //
 // Sources: C. J. Fidge: Timestamps in Message-Passing Systems That Preserve the
 // Partial Ordering, 1988; F. Mattern: Virtual Time and Global States of Distributed
@@ -83,7 +82,7 @@ const (
 	event // reported, never sent
 )
 
-// What an event is: the value of EVENT.
+// The events: the values of EVENT.
 const (
 	local int64 = iota
 	sending
@@ -98,14 +97,14 @@ const (
 	ruleR3
 )
 
-// everybody is what to propose to send a message to all others.
+// everybody is the proposal that sends a message to all others.
 const everybody = -1
 
 type machine struct {
 	c    *process.Config
 	self process.ID
 
-	clock []uint64 // by rank: how many events of each happened before; own ones count
+	clock []uint64 // by rank: how many events of each are known, including its own
 }
 
 func newMachine(self process.ID, c *process.Config) process.Machine {
@@ -127,7 +126,7 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onPropose makes the event that somebody asks for.
+// onPropose makes the requested event.
 func (m *machine) onPropose(value int64, fx *process.Effects) {
 	to := process.None
 	if value > 0 {
@@ -155,8 +154,8 @@ func (m *machine) send(to process.ID, msg process.Message, fx *process.Effects) 
 	fx.Send(to, msg)
 }
 
-// onMessage is R3. What is carried goes up after its receipt has its time. A
-// vector of another length is not from this group.
+// onMessage is R3. A carried message goes up after its receipt has its time. A vector
+// of another length is not from this group.
 func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	if len(msg.Vector) != len(m.clock) {
 		return

@@ -3,41 +3,43 @@
 //
 // # Problem and idea
 //
-// A process that needs one answer of several is deadlocked only if all of them are, and
-// all whom these wait for. A cycle is not enough. So a process that has waited for a
-// while asks everyone it waits for, "do you wait, too?", and these ask everyone they wait
-// for. A process that waits replies when it has all replies itself. If the process that
-// began has all replies, everybody it could get help from waits. If one process can go
-// on, its reply lacks, and so do all replies on the way back.
+// A process that needs one answer of several is deadlocked only if all of these
+// processes are deadlocked, and all that they wait for. A cycle is not enough. So a
+// process that has waited for a while asks every process it waits for, "do you wait,
+// too?", and these ask every process they wait for. A process that waits replies when
+// it has all replies itself. If the first process gets all replies, every process that
+// could help it waits. If one process can go on, its reply is missing, and so are all
+// replies on the way back.
 //
 // # Rules
 //
-//	O1  the client asks: hand the request down, wait for the suspicion time.
-//	    O1a granted: take part in no query any more, hand the grant up.
-//	    O1b release: hand it down.
+//	O1  the client asks: pass the request down, wait for the suspicion time.
+//	    O1a granted: take part in no more queries, pass the grant up.
+//	    O1b release: pass it down.
 //	O2  the suspicion time is over and the request is not granted: begin detection n+1
-//	    with QUERY to everyone whose answer lacks. Mode break: O2 again after the
+//	    with QUERY to every process whose answer is missing. Mode break: O2 again after the
 //	    same time.
 //	O3  on the first QUERY(a, n) of a detection, from b, while waiting: b is the
-//	    engager. QUERY(a, n) to everyone whose answer lacks.
+//	    engager. Send QUERY(a, n) to every process whose answer is missing.
 //	    O3a Another QUERY(a, n), having waited since the first: REPLY at once.
 //	    O3b While not waiting, or of an earlier detection: ignore it.
 //	O4  on REPLY(a, n), having waited since the first QUERY: count it. With the last
 //	    one: REPLY to the engager. O4a Otherwise ignore it.
-//	O5  the last REPLY of the own detection: a deadlock. Mode declare: report it. Mode
-//	    break: VICTIM to the process of the largest rank among those who take part, with
-//	    the number of its request.
+//	O5  the last REPLY of this process's own detection: a deadlock. Mode declare: report
+//	    it. Mode break: send VICTIM to the process with the largest rank among those that
+//	    take part, with the number of its request.
 //	O6  on VICTIM with the number of the present request: give it up, report the
 //	    deadlock, and ask again. O6a With another number: ignore it.
 //
 // # Why it is right
 //
-// Suppose that all replies are there. Take everybody who replied. Each of them waited
-// from its first QUERY until its last REPLY, and everyone it waits for is among them. The
-// first of them to go on after that would need an answer of another one, which can only
-// have been sent before that one began to wait. But links keep the order: such an answer
-// comes before the REPLY. So nobody goes on. In the other direction, whoever takes part
-// in a deadlock waits until the end, so nobody's reply lacks.
+// Suppose that all replies have arrived. Take all processes that replied. Each of them
+// waited from its first QUERY until its last REPLY, and every process it waits for is
+// among them. The first of them to go on after that would need an answer from another
+// one, which must have been sent before that one began to wait. But links keep the
+// order, so such an answer comes before the REPLY. So none of them goes on. In the
+// other direction, every process in a deadlock waits until the end, so no reply is
+// missing.
 //
 // # Cost
 //
@@ -46,9 +48,10 @@
 //
 // # Assumptions and deviations
 //
-// O5 names a victim, which the paper leaves open. All who find the same deadlock name the
-// same victim, and it gives up once. Where only some wait for a deadlock of others, the
-// victim may be one of these; a later detection names another.
+// O5 names a victim, which the paper leaves open. All processes that find the same
+// deadlock name the same victim, and it gives up once. If some processes only wait for
+// a deadlock of others, the victim may be one of these; a later detection names
+// another.
 //
 // Sources: K. M. Chandy, J. Misra, L. M. Haas: Distributed deadlock detection, ACM
 // Transactions on Computer Systems 1(2), 1983.
@@ -73,16 +76,16 @@ var Spec = &process.Spec{
 	},
 	Timers: []string{"suspicion"},
 	Rules: []process.RuleSpec{
-		{Name: "O1", Text: "the client asks: hand the request down, wait for the suspicion time"},
-		{Name: "O1a", Text: "granted: take part in no query any more, hand the grant up"},
-		{Name: "O1b", Text: "release: hand it down"},
-		{Name: "O2", Text: "the suspicion time is over: QUERY to everyone whose answer lacks"},
+		{Name: "O1", Text: "the client asks: pass the request down, wait for the suspicion time"},
+		{Name: "O1a", Text: "granted: take part in no more queries, pass the grant up"},
+		{Name: "O1b", Text: "release: pass it down"},
+		{Name: "O2", Text: "the suspicion time is over: QUERY to every process whose answer is missing"},
 		{Name: "O3", Text: "the first QUERY of a detection while waiting: pass it on"},
 		{Name: "O3a", Text: "another QUERY of the detection: REPLY"},
 		{Name: "O3b", Text: "QUERY while not waiting, or of an earlier detection: ignore it"},
 		{Name: "O4", Text: "REPLY: count it; with the last one REPLY to the engager"},
 		{Name: "O4a", Text: "REPLY of an earlier detection: ignore it"},
-		{Name: "O5", Text: "the last REPLY of the own detection: a deadlock; report it, or VICTIM to the largest rank"},
+		{Name: "O5", Text: "the last REPLY of its own detection: a deadlock; report it, or send VICTIM to the largest rank"},
 		{Name: "O6", Text: "VICTIM for the present request: give it up and ask again"},
 		{Name: "O6a", Text: "VICTIM for an earlier request: ignore it"},
 	},
@@ -123,13 +126,13 @@ const (
 	ruleO6a
 )
 
-// part is what a process does in the detections of one process. Only the number is not
-// zero unless it takes part.
+// part is what a process does in the detections of one process. If it takes no part,
+// only the number may be nonzero.
 type part struct {
-	number  uint64     // of the latest detection that it knows
-	takes   bool       // has waited since the first QUERY of it, and not yet replied to that
-	engager process.ID // who sent that; None in its own detection
-	lacks   int        // replies
+	number  uint64     // of the latest known detection
+	takes   bool       // has waited since its first QUERY, and not yet replied to it
+	engager process.ID // the sender of that QUERY; None in its own detection
+	lacks   int        // missing replies
 	max     deadlock.Victim
 }
 
@@ -141,13 +144,13 @@ type machine struct {
 	wait   process.Duration
 	below  deadlock.Waiter
 
-	parts []part // by who began the detection
+	parts []part // by the process that began the detection
 }
 
 // Oversee tells the detector which machine waits.
 func (m *machine) Oversee(below process.Machine) {
 	w, ok := below.(deadlock.Waiter)
-	process.Assert(ok, "a detector of deadlocks stands over a layer that knows whom it waits for")
+	process.Assert(ok, "a deadlock detector needs a layer below that knows which processes it waits for")
 	m.below = w
 }
 
@@ -189,7 +192,7 @@ func (m *machine) ask(fx *process.Effects) {
 	fx.Arm(suspicionTimer, m.wait, m.wait)
 }
 
-// forget ends what belongs to one request.
+// forget ends everything that belongs to one request.
 func (m *machine) forget() {
 	for p := range m.parts {
 		m.parts[p] = part{number: m.parts[p].number, engager: process.None}
@@ -213,7 +216,7 @@ func (m *machine) begin(of process.ID, number uint64, engager process.ID, fx *pr
 	}
 }
 
-// own names this process as a victim.
+// own names this process as the victim.
 func (m *machine) own() deadlock.Victim {
 	request, _ := m.below.Request()
 	return deadlock.Victim{ID: m.self, Request: request}
@@ -301,7 +304,8 @@ func partFields(f *process.Fields, p *part) {
 	f.Uint("r", &p.max.Request)
 }
 
-// Of the numbers of detections only the order counts, for each process that begins them.
+// Detection numbers are only compared, separately for each process that begins
+// detections.
 func numbersOfState(of process.Machine, visit func(group uint64, p *uint64)) {
 	parts := of.(*machine).parts
 	for p := range parts {

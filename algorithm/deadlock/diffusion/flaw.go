@@ -5,8 +5,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	FirstReply bool // O4: one reply is enough
 }

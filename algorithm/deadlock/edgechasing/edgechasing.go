@@ -3,41 +3,41 @@
 //
 // # Problem and idea
 //
-// A process that needs answers of several others, and gets none for a while, wants to
-// know whether it is part of a deadlock. It sends a probe to each process that it waits
-// for. A blocked process passes the probe on to all whom it waits for itself. If the
-// probe comes back to the process that began it, it has gone round a cycle of processes
-// that wait for each other.
+// A process that needs answers of several others, and gets none for a while, checks
+// whether it is part of a deadlock. It sends a probe to each process that it waits for.
+// A blocked process passes the probe on to every process that it waits for itself. If
+// the probe returns to its initiator, it has gone round a cycle of processes that wait
+// for each other.
 //
 // # Rules
 //
-//	D1  the client asks: hand the request down, wait for the suspicion time.
-//	    D1a granted: forget all probes, hand the grant up.
-//	    D1b release: hand it down.
+//	D1  the client asks: pass the request down, wait for the suspicion time.
+//	    D1a granted: forget all probes, pass the grant up.
+//	    D1b release: pass it down.
 //	D2  the suspicion time is over and the request is not granted: begin detection n+1
-//	    with PROBE to everyone whose answer lacks. Mode break: D2 again after the same
+//	    with PROBE to every process whose answer is missing. Mode break: D2 again after the same
 //	    time.
 //	D3  on PROBE(a, n) from b: if this process waits, owes b an answer, and has not
-//	    passed on detection n of a: PROBE(a, n) to everyone whose answer lacks.
+//	    passed on detection n of a: PROBE(a, n) to every process whose answer is missing.
 //	    D3a Otherwise ignore it.
 //	    D3b What b asked for is lent to another process h: HELD(a, n) to h, once.
 //	    D3c On HELD from b: if this process waits and has what b lent, as D3.
-//	D4  the own PROBE of the present detection is back: a deadlock.
-//	    Mode declare: report it. Mode break: VICTIM to the process of the largest rank
-//	    on the cycle, which the probe has carried with it, and the number of its request.
+//	D4  this process's PROBE of the present detection is back: a deadlock.
+//	    Mode declare: report it. Mode break: send VICTIM to the process with the largest
+//	    rank on the cycle; the probe carries that rank and the number of its request.
 //	D5  on VICTIM with the number of the present request: give it up, report the
 //	    deadlock, and ask again. D5a With another number: ignore it.
 //
 // # Why it is right
 //
-// Suppose that k passes on a probe from b. Then k waits, and has not answered b. Its
-// answer to b can only follow the answer that k itself waits for. So at the moment when
-// the probe is back, no process on the cycle can have answered its predecessor: each
-// waited for its successor when it passed the probe on, and can go on only after it. The
-// test "owes b an answer" is needed, because the request of b may be answered already
-// with the answer still on its way. In the other direction, the process whose request
-// closes a cycle begins a detection after that, and each process on the cycle passes its
-// probe on.
+// Suppose that k passes on a probe from b. Then k waits, and has not answered b. It can
+// answer b only after it gets the answer that it waits for itself. So when the probe is
+// back, no process on the cycle can have answered its predecessor: each waited for its
+// successor when it passed the probe on, and can go on only after the successor. The
+// test "owes b an answer" is needed because the request of b may be answered already,
+// with the answer still in flight. In the other direction, the process whose request
+// closes a cycle begins a detection after that, and each process on the cycle passes
+// its probe on.
 //
 // Links keep the order of messages: a probe must not overtake the request before it.
 //
@@ -45,9 +45,9 @@
 //
 // Several processes on a cycle may find the same deadlock. All of them name the same
 // victim, and the number of the request keeps it from giving up twice. If two cycles
-// have a process in common it may happen that the victim of one breaks the other, too,
-// while the probe of that one is on its way; then its victim gives up for nothing. With
-// ask = 1 a process waits for one other, and cycles have no process in common.
+// have a process in common, the victim of one may also break the other while the probe
+// of that cycle is in flight; then that cycle's victim gives up unnecessarily. With ask
+// = 1 a process waits for only one other, and cycles have no process in common.
 //
 // # Cost
 //
@@ -56,9 +56,9 @@
 //
 // # Assumptions and deviations
 //
-// D3b and D3c are ours. They follow an edge through a process that has lent what it was
-// asked for, such as the vote of a voter. The paper leaves open who gives up; the
-// victim by the largest number on the cycle is that of Mitchell and Merritt.
+// D3b and D3c are additions. They follow an edge through a process that has lent what
+// it was asked for, such as its vote. The paper does not say which process gives up;
+// the victim by the largest number on the cycle is that of Mitchell and Merritt.
 //
 // Sources: K. M. Chandy, J. Misra, L. M. Haas: Distributed deadlock detection, ACM
 // Transactions on Computer Systems 1(2), 1983; D. P. Mitchell, M. J. Merritt: A distributed
@@ -84,15 +84,15 @@ var Spec = &process.Spec{
 	},
 	Timers: []string{"suspicion"},
 	Rules: []process.RuleSpec{
-		{Name: "D1", Text: "the client asks: hand the request down, wait for the suspicion time"},
-		{Name: "D1a", Text: "granted: forget all probes, hand the grant up"},
-		{Name: "D1b", Text: "release: hand it down"},
-		{Name: "D2", Text: "the suspicion time is over: PROBE to everyone whose answer lacks"},
+		{Name: "D1", Text: "the client asks: pass the request down, wait for the suspicion time"},
+		{Name: "D1a", Text: "granted: forget all probes, pass the grant up"},
+		{Name: "D1b", Text: "release: pass it down"},
+		{Name: "D2", Text: "the suspicion time is over: PROBE to every process whose answer is missing"},
 		{Name: "D3", Text: "PROBE while waiting, from a process to which an answer is owed: pass it on"},
 		{Name: "D3a", Text: "another PROBE: ignore it"},
 		{Name: "D3b", Text: "PROBE to a process that has lent what it was asked for: HELD to the holder"},
 		{Name: "D3c", Text: "HELD while waiting, from the process that lent it: pass it on"},
-		{Name: "D4", Text: "the own PROBE is back: a deadlock; report it, or VICTIM to the largest rank on the cycle"},
+		{Name: "D4", Text: "its own PROBE is back: a deadlock; report it, or send VICTIM to the largest rank on the cycle"},
 		{Name: "D5", Text: "VICTIM for the present request: give it up and ask again"},
 		{Name: "D5a", Text: "VICTIM for an earlier request: ignore it"},
 	},
@@ -150,9 +150,9 @@ type machine struct {
 	below  deadlock.Waiter
 
 	number uint64 // of its latest detection
-	open   bool   // that is of the present request, and has found nothing
-	// By who began a detection: its highest number that this process has passed on, for
-	// itself since it waits, and for what it has lent.
+	open   bool   // that detection is for the present request, and has found nothing
+	// By initiator: the highest detection number that this process has passed on,
+	// for itself since it waits, and for what it has lent.
 	passed []uint64
 	lent   []uint64
 }
@@ -160,7 +160,7 @@ type machine struct {
 // Oversee tells the detector which machine waits.
 func (m *machine) Oversee(below process.Machine) {
 	w, ok := below.(deadlock.Waiter)
-	process.Assert(ok, "a detector of deadlocks stands over a layer that knows whom it waits for")
+	process.Assert(ok, "a deadlock detector needs a layer below that knows which processes it waits for")
 	m.below = w
 }
 
@@ -210,7 +210,7 @@ func (m *machine) ask(fx *process.Effects) {
 	fx.Arm(suspicionTimer, m.wait, m.wait)
 }
 
-// forget ends what belongs to one request.
+// forget ends everything that belongs to one request.
 func (m *machine) forget() {
 	m.open = false
 	if m.flaw.KeepsPassed {
@@ -334,7 +334,8 @@ func (m *machine) Fields(f *process.Fields) {
 	f.Array("lent", m.lent)
 }
 
-// Of the numbers of detections only the order counts, for each process that begins them.
+// Detection numbers are only compared, separately for each process that begins
+// detections.
 func numbersOfState(machine_ process.Machine, visit func(group uint64, p *uint64)) {
 	m := machine_.(*machine)
 	visit(uint64(m.self), &m.number)

@@ -5,12 +5,11 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	NoDebt      bool // D3 does not ask whether the answer is still owed
+	NoDebt      bool // D3 does not check whether the answer is still owed
 	KeepsPassed bool // D1a forgets nothing, and a new number does not count
-	OwnVictim   bool // D4: who finds the deadlock gives up itself
+	OwnVictim   bool // D4: the process that finds the deadlock gives up itself
 }
 
 // New makes a machine with the flaw.

@@ -1,10 +1,10 @@
 // Package requests is a layer in which processes wait for each other's answers, so that
-// detectors of deadlocks have something to detect.
+// deadlock detectors have something to detect.
 //
 // # Problem and idea
 //
-// Each process has something that others need. A client that asks makes its process ask
-// the next processes in the ring of ranks, as many as the option "ask" says. A process
+// Each process has something that others need. When a client asks, its process asks the
+// next processes in the ring of ranks; the option "ask" sets their number. A process
 // that neither waits nor is inside answers at once. One that waits or is inside answers
 // when it has left. In the AND model all answers are needed, in the OR model one is
 // enough.
@@ -15,18 +15,17 @@
 //	Q2  on ASK while idle: ANSWER.
 //	    Q2b While waiting or inside: owe it.
 //	Q3  on ANSWER: count it. AND model: enter with the last. OR model: enter with the
-//	    first, and take the other requests back.
+//	    first, and withdraw the other requests.
 //	    Q3b It belongs to an earlier request: ignore it.
-//	Q4  release: ANSWER to everyone to whom it is owed.
-//	Q5  give up: take the requests back with WITHDRAW, then Q4.
+//	Q4  release: send the answers that are owed.
+//	Q5  give up: withdraw the requests with WITHDRAW, then Q4.
 //	Q6  on WITHDRAW: owe nothing to its sender.
 //
 // # What it is for
 //
-// Nobody is kept from entering at the same time as another. This is the model in which
-// Chandy, Misra and Haas describe their detectors: an edge of the wait-for graph leads
-// to the process that has to answer. It deadlocks if all ask at once, and that is its
-// purpose.
+// This layer does not provide mutual exclusion. It is the model in which Chandy, Misra
+// and Haas describe their detectors: an edge of the wait-for graph leads to the process
+// that has to answer. It deadlocks if all processes ask at once; that is its purpose.
 //
 // Sources: K. M. Chandy, J. Misra, L. M. Haas: Distributed deadlock detection, ACM
 // Transactions on Computer Systems 1(2), 1983.
@@ -65,7 +64,7 @@ func spec(name, title string, ask int, any bool) *process.Spec {
 			{Name: "Q6", Text: "WITHDRAW: owe nothing to its sender"},
 		},
 		Options: []process.Option{
-			{Name: "ask", Default: strconv.Itoa(ask), Min: 1, Max: 1_000_000, Text: "how many processes a request asks: the next ones in the ring of ranks, at most all others"},
+			{Name: "ask", Default: strconv.Itoa(ask), Min: 1, Max: 1_000_000, Text: "number of processes that a request asks: the next ones in the ring of ranks, at most all others"},
 		},
 		Needs: process.Needs{FIFO: true, Reliable: true, NoDuplication: true},
 		Claims: process.Claims{Properties: []process.Claim{
@@ -116,11 +115,11 @@ type machine struct {
 	c    *process.Config
 	self process.ID
 	any  bool // one answer is enough
-	ask  int  // how many it asks
+	ask  int  // the number of processes that it asks
 
 	phase   phase
 	number  uint64      // of its latest request
-	missing process.Set // whose answers lack; empty unless it waits
+	missing process.Set // the processes whose answers are missing; empty unless it waits
 	debts   []debt      // empty while it is idle; at most one to each process
 }
 
@@ -198,7 +197,7 @@ func (m *machine) enter(fx *process.Effects) {
 	fx.Grant(process.Fence(m.number))
 }
 
-// takeBack withdraws what is not answered.
+// takeBack withdraws the requests that have no answer.
 func (m *machine) takeBack(fx *process.Effects) {
 	for p := range m.missing.All() {
 		fx.Send(p, process.Message{Type: withdraw, Seq: m.number})
@@ -228,15 +227,15 @@ func (m *machine) settle(fx *process.Effects) {
 // Request returns the number of the latest request, and whether it waits.
 func (m *machine) Request() (number uint64, waits bool) { return m.number, m.phase == waiting }
 
-// Missing returns whose answers the request lacks.
+// Missing returns the processes whose answers the request lacks.
 func (m *machine) Missing() process.Set { return m.missing }
 
-// Owes reports whether q has asked and has no answer.
+// Owes reports whether q has asked and has no answer yet.
 func (m *machine) Owes(q process.ID) bool {
 	return slices.ContainsFunc(m.debts, func(d debt) bool { return d.to == q })
 }
 
-// Holder returns the process itself: nobody else can answer for it.
+// Holder returns this process: no other can answer for it.
 func (m *machine) Holder() process.ID { return m.self }
 
 // Holds returns false: nothing is lent.

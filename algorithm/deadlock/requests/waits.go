@@ -6,8 +6,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Waits returns whom each process waits for in a state of the whole system: who was
-// asked and has not sent its answer. An answer on its way counts.
+// Waits returns which processes each process waits for in a state of the whole system:
+// those that were asked and have not sent their answer. An answer in flight counts as
+// sent.
 func Waits(g *process.Global) []process.Wait {
 	waits := make([]process.Wait, len(g.Machines))
 	for p, top := range g.Machines {
@@ -39,7 +40,7 @@ func layer(top process.Machine) *machine {
 	return nil
 }
 
-// answers reports whether a message on its way is an answer to the present request.
+// answers reports whether a message in flight is an answer to the present request.
 func (m *machine) answers(top process.Machine, msg *process.Message) bool {
 	s := top.(*process.Stack)
 	return msg.To == m.self && msg.Type == answer && msg.Seq == m.number && s.Layer(int(msg.Layer)) == process.Machine(m)

@@ -11,7 +11,7 @@ var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.NoPhantom, When: "there is one maintainer at a time"},
 		{Property: process.DeadlockFound, When: "the maintainer stays up, or another is elected"},
-		{Property: process.Progress, Mode: deadlock.Break, When: "the same"},
+		{Property: process.Progress, Mode: deadlock.Break, When: "the maintainer stays up, or another is elected"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessageCount, Regime: process.AllStart, Mode: deadlock.Declare, When: known,

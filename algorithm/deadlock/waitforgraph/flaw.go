@@ -5,11 +5,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	NoConfirmation bool // W3: a cycle in the reports is a deadlock
-	OneSided       bool // W5 does not ask whether the answer is still owed
+	OneSided       bool // W5 does not check whether the answer is still owed
 }
 
 // New makes a machine with the flaw.

@@ -6,21 +6,21 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// node is what the maintainer knows of one process.
+// node is what the maintainer knows about one process.
 type node struct {
 	of      process.ID
 	version uint64
-	to      []process.ID // whom it waits for
-	owes    []process.ID // in what is confirmed: to whom it owes an answer
+	to      []process.ID // the processes it waits for
+	owes    []process.ID // if confirmed: the processes it owes an answer
 }
 
 // graph is what the maintainer knows.
 type graph struct {
-	known   []node      // by rank of those who have reported
+	known   []node      // those that have reported, by rank
 	asking  bool        // it has asked, and waits for answers
-	lacks   process.Set // whose answers lack; empty unless it asks
-	answers []node      // while it asks: what was known before, then what was confirmed
-	victim  process.ID  // who was told to give up and has not reported since, or None
+	lacks   process.Set // the processes whose answers are missing; empty unless it asks
+	answers []node      // while it asks: the known nodes, then the confirmed ones
+	victim  process.ID  // the process that was told to give up and has not reported since, or None
 }
 
 // resign forgets the graph: another process maintains it.
@@ -30,7 +30,7 @@ func (m *machine) resign(fx *process.Effects) {
 	fx.Disarm(againTimer)
 }
 
-// nodeOf returns what is known of a process in a list, or nil.
+// nodeOf returns the node of a process in a list, or nil.
 func nodeOf(list []node, p process.ID) *node {
 	if i := slices.IndexFunc(list, func(n node) bool { return n.of == p }); i >= 0 {
 		return &list[i]
@@ -38,8 +38,8 @@ func nodeOf(list []node, p process.ID) *node {
 	return nil
 }
 
-// onEdges is W3. A process that does not know yet that it is the maintainer keeps what
-// others report to it.
+// onEdges is W3. A process that does not know yet that it is the maintainer keeps the
+// reports of others.
 func (m *machine) onEdges(from process.ID, version uint64, to []process.ID, fx *process.Effects) {
 	n := nodeOf(m.known, from)
 	if n == nil {
@@ -58,7 +58,7 @@ func (m *machine) onEdges(from process.ID, version uint64, to []process.ID, fx *
 	m.look(fx)
 }
 
-// look begins to confirm what the reports say, if they say that there is a cycle.
+// look starts a confirmation if the reports contain a cycle.
 func (m *machine) look(fx *process.Effects) {
 	if m.maintainer != m.self || m.asking || m.victim != process.None {
 		return
@@ -95,8 +95,8 @@ func (m *machine) onConfirm(from process.ID, version uint64, to []process.ID, ow
 	}
 }
 
-// take takes in the answer of a process. With the last one it is W5. Answers that the
-// process has got meanwhile are no edges any more.
+// take adds the answer of a process. With the last answer it is W5. Answers that the
+// process has received in the meantime are no longer edges.
 func (m *machine) take(from process.ID, version uint64, to []process.ID, owes []uint64, fx *process.Effects) {
 	if n := nodeOf(m.answers, from); n != nil && n.version == version {
 		n.to = slices.Clone(to)
@@ -120,7 +120,8 @@ func (m *machine) take(from process.ID, version uint64, to []process.ID, owes []
 	m.find(slices.Max(cycle), fx)
 }
 
-// believed reports whether an edge was there before the maintainer asked, and since.
+// believed reports whether an edge existed before the maintainer asked, and has existed
+// since.
 func (m *machine) believed(from, to process.ID) bool {
 	i, j := nodeOf(m.answers, from), nodeOf(m.answers, to)
 	if i == nil || j == nil || !slices.Contains(i.to, to) {
@@ -160,8 +161,8 @@ func (m *machine) forget(p process.ID, fx *process.Effects) {
 	m.look(fx)
 }
 
-// cycle returns a cycle of edges, or nil. Of several it is always the same one: that
-// which is found first, by rank.
+// cycle returns a cycle of edges, or nil. If there are several, it always returns the
+// same one: the first by rank.
 func (m *machine) cycle(edge func(from, to process.ID) bool) []process.ID {
 	done := process.NewSet(m.c.N)
 	for p := range process.ID(m.c.N) {

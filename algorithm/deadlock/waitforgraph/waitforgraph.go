@@ -1,67 +1,68 @@
 // Package waitforgraph finds deadlocks of the AND model in a graph that one process
-// keeps.
+// maintains.
 //
 // # Problem and idea
 //
-// If one process knew at every moment who waits for whom, it would only have to look for
-// a cycle in that graph. So all processes elect a maintainer and report to it. But the
-// reports are about different moments. Process 1 waits for 2, reports that, gets its
-// answer and enters. If its next report is slow and meanwhile 2 waits for 1, the
-// maintainer sees a cycle that has never existed: a phantom deadlock. So a cycle in the
-// reports is only a suspicion. The maintainer asks everybody once more, and believes the
-// edges that were there both times.
+// If one process knew at every moment which processes wait for which, it would only
+// have to look for a cycle in that graph. So all processes elect a maintainer and
+// report to it. But the reports are about different moments. Suppose process 1 waits
+// for 2, reports that, gets its answer and enters. If its next report is slow and 2 now
+// waits for 1, the maintainer sees a cycle that has never existed: a phantom deadlock.
+// So a cycle in the reports is only a suspicion. The maintainer asks all reporting
+// processes once more, and believes the edges that existed both times.
 //
 // # Rules
 //
-//	W1  the client asks: count up the version, hand the request down, wait for the
+//	W1  the client asks: increase the version, pass the request down, wait for the
 //	    suspicion time.
-//	    W1a granted: count up the version, take back what was reported, hand the grant
-//	    up. W1b release: hand it down.
+//	    W1a granted: increase the version, withdraw the report, pass the grant up.
+//	    W1b release: pass it down.
 //	W2  the suspicion time is over and the request is not granted: EDGES(v, set) to the
-//	    maintainer, with the processes whose answers lack.
+//	    maintainer, with the processes whose answers are missing.
 //	    W2a No maintainer is known: ask for an election.
 //	    W2b Elected: report to the new maintainer.
 //	W3  the maintainer, on EDGES(v, set) from i of a higher version: replace the edges
-//	    of i. If there is a cycle, QUERY to everyone who has reported that it waits.
-//	W4  on QUERY: CONFIRM(v, set, owes), also with the processes to which an answer is
+//	    of i. If there is a cycle, QUERY to every process that reports a wait.
+//	W4  on QUERY: CONFIRM(v, set, owes), including the processes to which an answer is
 //	    owed.
 //	W5  all have confirmed. The edge from i to j is believed if both have the version
-//	    that the maintainer knew when it asked, the answer of j lacks in i, and j owes
+//	    that the maintainer knew when it asked, i misses the answer of j, and j owes
 //	    it to i. A cycle of these edges is a deadlock: the victim is its largest rank.
-//	    Mode declare: report it. Mode break: VICTIM(v) to the victim, and nothing
-//	    else before it has reported again.
-//	    W5a There is no cycle of these edges, but one in the reports: W3 again after
+//	    Mode declare: report it. Mode break: VICTIM(v) to the victim, and no further
+//	    VICTIM before that process has reported again.
+//	    W5a The reports contain a cycle but the believed edges do not: W3 again after
+//	    the suspicion time.
 //	    the suspicion time.
 //	W6  on VICTIM(v) of the present version: give up the request, report the deadlock,
 //	    and ask again. W6a Of another version: ignore it.
 //	W7  the detector suspects the maintainer: ask for an election.
-//	    W7a It suspects another process: the maintainer forgets what that reported.
+//	    W7a It suspects another process: the maintainer forgets its report.
 //
 // # Why it is right
 //
 // Take the moment at which the maintainer asked. A process whose version was known
-// before and is the same in its answer has waited all the time between, so it has sent no
-// answer to anybody. If j still owes an answer to i when it confirms, it owed it at that
-// moment. So all edges that are believed existed at that moment, together, and nobody on
-// such a cycle can go on. It does not help to ask only i: the answer of j may be on its
-// way.
+// before and is the same in its answer has waited all the time in between, so it has
+// sent no answer to any process. If j still owes an answer to i when it confirms, it
+// owed it at that moment. So all believed edges existed together at that moment, and no
+// process on such a cycle can go on. Asking only i is not enough: the answer of j may
+// be in flight.
 //
 // A deadlock stays, so its edges are reported, and stay in the graph. The process that
 // closes a cycle reports after that.
 //
 // # Cost
 //
-// Of N processes that wait, N-1 report to the maintainer, which is one of them. To confirm
-// costs 2(N-1) more: 3(N-1) together. The deadlock is known three delays after the last
-// report began.
+// If N processes wait, N-1 report to the maintainer, which is one of them. Confirmation
+// costs 2(N-1) more: 3(N-1) together. The deadlock is known three delays after the
+// start of the last report.
 //
 // # Assumptions and deviations
 //
-// [D2] names the maintainer of a global wait-for graph that is elected.
-// The second round with versions and debts is ours; another way is to look for the cycle
-// in a recorded global state. The victim could be the youngest request as well. If the
-// maintainer crashes, another is elected, and everybody reports again. A process that
-// waits for one that has crashed waits forever; that is no deadlock.
+// [D2] names an elected maintainer of a global wait-for graph. The second round with
+// versions and debts is an addition; another way is to look for the cycle in a recorded
+// global state. The victim could also be the process with the youngest request. If the
+// maintainer crashes, another is elected, and all processes report again. A process
+// that waits for a crashed one waits forever; that is not a deadlock.
 //
 // Sources: [D2]; E. Knapp: Deadlock detection in distributed databases,
 // ACM Computing Surveys 19(4), 1987.
@@ -88,15 +89,15 @@ var Spec = &process.Spec{
 	},
 	Timers: []string{"suspicion", "again"},
 	Rules: []process.RuleSpec{
-		{Name: "W1", Text: "the client asks: hand the request down, wait for the suspicion time"},
-		{Name: "W1a", Text: "granted: take back what was reported, hand the grant up"},
-		{Name: "W1b", Text: "release: hand it down"},
+		{Name: "W1", Text: "the client asks: pass the request down, wait for the suspicion time"},
+		{Name: "W1a", Text: "granted: withdraw the report, pass the grant up"},
+		{Name: "W1b", Text: "release: pass it down"},
 		{Name: "W2", Text: "the suspicion time is over: EDGES to the maintainer"},
 		{Name: "W2a", Text: "no maintainer is known: ask for an election"},
 		{Name: "W2b", Text: "elected: report to the new maintainer"},
 		{Name: "W3", Text: "EDGES of a higher version: replace the edges; QUERY if there is a cycle"},
 		{Name: "W4", Text: "QUERY: CONFIRM"},
-		{Name: "W5", Text: "all have confirmed a cycle: a deadlock; report it, or VICTIM to its largest rank"},
+		{Name: "W5", Text: "all have confirmed a cycle: a deadlock; report it, or send VICTIM to its largest rank"},
 		{Name: "W5a", Text: "the cycle is not confirmed: ask again later if it is still there"},
 		{Name: "W6", Text: "VICTIM of the present version: give up the request and ask again"},
 		{Name: "W6a", Text: "VICTIM of another version: ignore it"},
@@ -153,16 +154,16 @@ type machine struct {
 	below  deadlock.Waiter
 
 	maintainer process.ID // or None
-	version    uint64     // counted up when the process begins to wait, and when it ends
+	version    uint64     // increased when the process begins to wait, and when it ends
 	reports    bool       // it waits, and the suspicion time is over
 
-	graph // of the maintainer
+	graph // used by the maintainer
 }
 
 // Oversee tells the detector which machine waits.
 func (m *machine) Oversee(below process.Machine) {
 	w, ok := below.(deadlock.Waiter)
-	process.Assert(ok, "a detector of deadlocks stands over a layer that knows whom it waits for")
+	process.Assert(ok, "a deadlock detector needs a layer below that knows which processes it waits for")
 	m.below = w
 }
 
@@ -216,7 +217,7 @@ func (m *machine) onGranted(fence process.Fence, fx *process.Effects) {
 	fx.Grant(fence)
 }
 
-// takeBack reports that the process does not wait, if it has reported that it does.
+// takeBack reports that the process no longer waits, if it has reported that it does.
 func (m *machine) takeBack(fx *process.Effects) {
 	if m.reports {
 		m.reports = false
@@ -247,7 +248,7 @@ func (m *machine) missing() []process.ID {
 	return ids
 }
 
-// report tells the maintainer whom this process waits for.
+// report tells the maintainer which processes this process waits for.
 func (m *machine) report(to []process.ID, fx *process.Effects) {
 	switch m.maintainer {
 	case process.None:

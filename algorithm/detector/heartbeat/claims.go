@@ -5,15 +5,15 @@ import "github.com/conclave-io/conclave/process"
 var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.StrongCompleteness, Within: noticed(false)},
-		{Property: process.EventualAccuracy, Within: noticed(false), When: "from some time on delays are bounded, by whatever bound, and nothing is lost"},
-		{Property: process.StrongAccuracy, Fails: true, When: "a delay longer than timeout-P is taken for a crash"},
+		{Property: process.EventualAccuracy, Within: noticed(false), When: "from some time on delays have some bound, and no message is lost"},
+		{Property: process.StrongAccuracy, Fails: true, When: "a delay longer than timeout-P looks like a crash"},
 	},
 	Costs: costs,
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "an overtaken ALIVE proves nothing (R2a)"},
-		{Fault: process.Duplication, How: "a copy proves nothing (R2a)"},
-		{Fault: process.Loss, How: "timeout > 2P: one loss is not noticed, more of them are a wrong suspicion, which the next ALIVE takes back"},
-		{Fault: process.Slowness, How: "wrong suspicions are taken back, and become rarer (R2c)"},
+		{Fault: process.Duplication, How: "a duplicate proves nothing (R2a)"},
+		{Fault: process.Loss, How: "timeout > 2P: one loss has no effect; several in a row cause a wrong suspicion, which the next ALIVE withdraws"},
+		{Fault: process.Slowness, How: "wrong suspicions are withdrawn, and become rarer (R2c)"},
 		{Fault: process.CrashAny, How: "its purpose"},
 		{Fault: process.AmnesiaRestart, How: "incarnation numbers (R2b)"},
 	},
@@ -26,7 +26,7 @@ var reliableClaims = process.Claims{
 	},
 	Costs: costs,
 	Survives: []process.Survival{
-		{Fault: process.Duplication, How: "a copy proves nothing (R2a)"},
+		{Fault: process.Duplication, How: "a duplicate proves nothing (R2a)"},
 		{Fault: process.CrashAny, How: "its purpose"},
 		{Fault: process.AmnesiaRestart, How: "incarnation numbers (R2b)"},
 	},
@@ -45,9 +45,9 @@ func constant(text string, value float64) *process.Formula {
 	return &process.Formula{Text: text, Eval: func(process.Params) float64 { return value }}
 }
 
-// noticed is how long after the last fault everyone knows who is there and who is
-// not, if delays are bounded by D: a crash is noticed when the timeout is over, and
-// a wrong suspicion taken back at the next ALIVE.
+// noticed is the time after the last fault in which every process learns which others
+// are up, if delays are bounded by D. A crash is noticed when the timeout expires, and
+// a wrong suspicion is withdrawn at the next ALIVE.
 func noticed(reliable bool) func(c *process.Config) process.Duration {
 	return func(c *process.Config) process.Duration {
 		m := newMachine(0, c, reliable).(*machine)

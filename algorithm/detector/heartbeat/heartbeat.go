@@ -2,62 +2,62 @@
 //
 // # Problem and idea
 //
-// A process that has crashed says nothing, and neither does one whose messages
-// are slow. So everyone says at regular intervals that it is alive, and whoever
-// has not been heard of for a time is suspected. Where delays are unbounded that
-// is a hint, which may be wrong and is then taken back. Where they have a bound D
-// and the time is long enough it is a fact: the process has failed. The machine
-// reads no clock; it arms a timer for each peer anew whenever it hears of it.
+// A process that has crashed sends nothing, and neither does one whose messages are
+// slow. So every process announces at regular intervals that it is alive, and suspects
+// others that it has not heard from for some time. Where delays are unbounded a
+// suspicion is a hint, which may be wrong and is then withdrawn. Where delays have a
+// bound D and the timeout is long enough it is a fact: the process has failed. The
+// machine reads no clock; it sets a timer for each other process again whenever it
+// hears from it.
 //
 // # Rules
 //
-//	R1  every P: send ALIVE(inc, n) to everyone, inc being the number of this
-//	    process' starts and n that of the message.
-//	R2  on ALIVE from p, if it is newer than all that came before: wait for the
-//	    next one for the timeout, from now.
-//	    R2a it is not newer: a copy, or overtaken. It proves nothing.
+//	R1  every P: send ALIVE(inc, n) to all others. inc counts the starts of this
+//	    process, and n counts its messages.
+//	R2  on ALIVE from p that is newer than all earlier ones: wait for the next one for
+//	    the timeout, from now on.
+//	    R2a not newer: it is a duplicate or was overtaken. It proves nothing.
 //	    R2b of a higher incarnation: p has restarted; announce it. If p was
 //	        suspected it no longer is, and the suspicion was right.
-//	    R2c p is suspected: the suspicion was wrong. Take it back, and be patient
-//	        with p for one P longer from now on.
-//	R3  the timeout is over but for one D: doubt p, and wait that long.
-//	    R3a still nothing: p is suspected, or has failed.
-//	R4  reliable, p had failed in this very incarnation and is heard of: delays
-//	    are not bounded as was assumed. Nothing can undo what was done about p,
+//	    R2c p is suspected: the suspicion was wrong. Withdraw it, and make the
+//	        timeout for p longer by one P from now on.
+//	R3  the timeout minus one D has passed: doubt p, and wait that D.
+//	    R3a still no ALIVE: p is suspected, or has failed.
+//	R4  reliable detector, ALIVE of the incarnation in which p had failed: delays
+//	    are not bounded as assumed. The actions taken because of the failure cannot
+//	    be undone, so p is announced as restarted.
 //	    so it is announced as one that has restarted.
 //
 // # What it promises
 //
-// Whoever crashes is in the end suspected by everyone, since nothing renews the
-// timers about it (strong completeness). The unreliable detector may be wrong,
-// but if from some time on delays are bounded, each peer is suspected wrongly
-// only until the timeout for it exceeds P plus that bound (eventual accuracy).
-// The reliable one is never wrong while delays are bounded by D, because two
-// ALIVEs of a live process arrive at most P+D apart, and its timeout is at least
-// that (strong accuracy). Its links must be FIFO: then the news that a process is
-// back comes before anything it does after it is back.
+// Every process that crashes is eventually suspected by all others, because its timers
+// are no longer reset (strong completeness). The unreliable detector may be wrong. But
+// if delays are bounded from some time on, each process is suspected wrongly only until
+// its timeout exceeds P plus that bound (eventual accuracy). The reliable detector is
+// never wrong while delays are bounded by D: two ALIVEs of a live process arrive at
+// most P+D apart, and its timeout is at least that (strong accuracy). Its links must be
+// FIFO: then the news that a process is back arrives before any later message of that
+// process.
 //
 // # Cost
 //
-// N(N-1) messages per P. A crash is noticed later than timeout+D-P and no later
-// than timeout+D after it, if every message takes D.
+// N(N-1) messages per P. If every message takes D, a crash is noticed after more than
+// timeout+D-P and at most timeout+D.
 //
 // # Deviations
 //
-// Doubt (R3) is ours. A process that was itself stopped for longer than the
-// timeout would otherwise suspect everyone the moment it goes on, before it has
-// looked at what they sent meanwhile. [D1] does not say what a
-// restart is for a detector (R2b), nor that patience grows (R2c); without the
-// latter an unreliable detector has no accuracy of any kind.
+// Doubt (R3) is an addition. Without it, a process that was itself stopped for longer
+// than the timeout would suspect all others as soon as it continues, before it has read
+// their messages. [D1] does not define a restart for a detector (R2b), nor that
+// timeouts grow (R2c). Without R2c an unreliable detector has no accuracy of any kind.
 //
-// Not survived: the reliable detector declares live processes failed when delays
-// exceed D, when messages are lost, or when a process is stopped; what is built
-// on it is then as wrong as it is. Lost messages cost the unreliable one no more
-// than a wrong suspicion now and then.
+// Not survived: the reliable detector declares live processes failed when delays exceed
+// D, when messages are lost, or when a process is stopped. Algorithms that rely on it
+// are then wrong too. For the unreliable detector, lost messages only cause a wrong
+// suspicion now and then.
 //
 // Sources: T. D. Chandra, S. Toueg: Unreliable failure detectors for reliable
-// distributed systems, 1996; [D1] (both kinds) and
-// [D4] (timeouts).
+// distributed systems, 1996; [D1] (both kinds) and [D4] (timeouts).
 package heartbeat
 
 import "github.com/conclave-io/conclave/process"
@@ -71,15 +71,15 @@ var Spec = &process.Spec{
 	Family:    process.Detector,
 	Messages:  messages,
 	Timers:    timers,
-	Rules:     append(rules, process.RuleSpec{Name: "R2c", Text: "ALIVE of a suspect: trust it, be more patient with it"}),
+	Rules:     append(rules, process.RuleSpec{Name: "R2c", Text: "ALIVE of a suspect: trust it, lengthen its timeout"}),
 	Options:   options,
 	Claims:    claims,
 	Normal:    normal,
 	New:       func(self process.ID, c *process.Config) process.Machine { return newMachine(self, c, false) },
 }
 
-// Reliable describes the reliable detector, which announces Fail. A restart is
-// announced as Rejoin by both.
+// Reliable describes the reliable detector, which announces Fail. Both detectors
+// announce a restart as Rejoin.
 var Reliable = &process.Spec{
 	Name:      "reliable",
 	Title:     "Reliable failure detector by heartbeats",
@@ -88,7 +88,7 @@ var Reliable = &process.Spec{
 	Family:    process.Detector,
 	Messages:  messages,
 	Timers:    timers,
-	Rules:     append(rules, process.RuleSpec{Name: "R4", Text: "ALIVE of one that had failed: delays are not bounded, announce it as restarted"}),
+	Rules:     append(rules, process.RuleSpec{Name: "R4", Text: "ALIVE of a failed process: delays are not bounded, announce it as restarted"}),
 	Options:   options,
 	Needs:     process.Needs{Reliable: true, Synchrony: true, FIFO: true},
 	Claims:    reliableClaims,
@@ -107,20 +107,20 @@ var messages = []process.MessageSpec{
 
 var timers = []string{"beat", "check"}
 
-// rules are those of both detectors; each has one more. The capacity is cut so
-// that neither appends into the other.
+// rules are those of both detectors; each adds one. The capacity is clipped so that
+// neither appends into the other's slice.
 var rules = []process.RuleSpec{
-	{Name: "R1", Text: "every P: ALIVE to everyone"},
+	{Name: "R1", Text: "every P: ALIVE to all others"},
 	{Name: "R2", Text: "ALIVE: wait for the next one"},
 	{Name: "R2a", Text: "ALIVE that is not newer: ignore"},
 	{Name: "R2b", Text: "ALIVE of a higher incarnation: announce the restart"},
-	{Name: "R3", Text: "silent for the timeout but one D: doubt"},
+	{Name: "R3", Text: "silent for the timeout minus one D: doubt"},
 	{Name: "R3a", Text: "silent for the whole timeout: suspect, or declare failed"},
 }[:6:6]
 
 var options = []process.Option{
 	{Name: "beat-period", Default: "4", Min: 1, Max: 1_000_000, Text: "P, the time between two ALIVEs, in D"},
-	{Name: "beat-timeout", Default: "0", Min: 0, Max: 1_000_000, Text: "how long a silent process is trusted, in D; 0: 3P+D"},
+	{Name: "beat-timeout", Default: "0", Min: 0, Max: 1_000_000, Text: "time after which a silent process is suspected, in D; 0: 3P+D"},
 }
 
 const alive process.Type = 1
@@ -150,10 +150,10 @@ type machine struct {
 	incarnation uint64
 	n           uint64      // ALIVEs sent
 	doubted     process.Set // silent for almost the whole timeout
-	suspected   process.Set // or failed; nobody is doubted and suspected
-	known       []uint64    // by rank: the highest incarnation, 0 if none was heard of since a restart
+	suspected   process.Set // or failed; disjoint from doubted
+	known       []uint64    // by rank: the highest incarnation, 0 if none was heard since a restart
 	heard       []uint64    // by rank: the highest n of that incarnation
-	forgiven    []uint64    // by rank: how often the suspicion was wrong
+	forgiven    []uint64    // by rank: number of wrong suspicions
 }
 
 func newMachine(self process.ID, c *process.Config, reliable bool) process.Machine {
@@ -174,8 +174,8 @@ func newMachine(self process.ID, c *process.Config, reliable bool) process.Machi
 	return m
 }
 
-// leastTimeout is how long a live process may be silent if delays are bounded,
-// which the reliable detector must grant. The other needs some time to doubt.
+// leastTimeout is how long a live process may be silent if delays are bounded. The
+// reliable detector must wait that long. The unreliable one needs some time to doubt.
 func (m *machine) leastTimeout() process.Duration {
 	if m.reliable {
 		return m.period + m.c.D()
@@ -201,9 +201,9 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onStart begins to beat and to listen. Processes that start together are all in
-// their first incarnation; one that comes back does not know in which the others
-// are.
+// onStart begins to send and to listen. Processes that start together are all in their
+// first incarnation. A process that restarts does not know the incarnations of the
+// others.
 func (m *machine) onStart(incarnation, others uint64, fx *process.Effects) {
 	m.incarnation = incarnation
 	if m.c.N == 1 {
@@ -226,7 +226,7 @@ func (m *machine) beat(fx *process.Effects) {
 	fx.Arm(beatTimer, m.period, m.period)
 }
 
-// listen waits for the next ALIVE of p, up to where doubt begins.
+// listen waits for the next ALIVE of p until doubt begins.
 func (m *machine) listen(p process.ID, fx *process.Effects) {
 	patience := m.timeout + process.Duration(m.forgiven[p])*m.period - m.c.D()
 	fx.Arm(checkTimer.For(p), patience, patience)
@@ -261,8 +261,9 @@ func (m *machine) onRestarted(p process.ID, incarnation uint64, fx *process.Effe
 	fx.Rejoin(p, incarnation)
 }
 
-// onWrong is R2c or R4. Of one that this process, itself restarted, had not heard
-// of before it declared it failed, it is no wonder to hear: it was down then.
+// onWrong is R2c or R4. If this process has itself restarted and had not heard from p
+// before it declared p failed, the ALIVE is no contradiction: p's earlier messages were
+// lost while this process was down.
 func (m *machine) onWrong(p process.ID, incarnation uint64, fx *process.Effects) {
 	if m.reliable && m.known[p] == 0 {
 		m.onRestarted(p, incarnation, fx)
@@ -295,8 +296,8 @@ func (m *machine) onCheck(p process.ID, fx *process.Effects) {
 	}
 }
 
-// Fields names the state. Nothing of it survives a crash: a process that is back
-// hears within one P who else is there.
+// Fields names the state. None of it survives a crash: a process that is back hears
+// from all others within one P.
 func (m *machine) Fields(f *process.Fields) {
 	f.Seq("inc", &m.incarnation)
 	f.Seq("n", &m.n)

@@ -2,9 +2,9 @@ package heartbeat
 
 import "github.com/conclave-io/conclave/process"
 
-// normal puts the numbers of the ALIVEs of one incarnation of a process into a group.
-// They are compared with others of the same incarnation only (R2, R2a), and a new one is
-// above all that were sent.
+// normal puts the ALIVE numbers of one incarnation of a process into a group. They are
+// compared only with others of the same incarnation (R2, R2a), and a new one is above
+// all that were sent.
 var normal = &process.Normal{Ordered: true, State: numbersOfState, Message: numberOfMessage}
 
 func numbersOfState(m process.Machine, visit func(group uint64, p *uint64)) {

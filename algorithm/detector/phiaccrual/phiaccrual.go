@@ -1,81 +1,78 @@
-// Package phiaccrual is failure detection with a level of suspicion, which grows
-// with the time that nothing was heard, measured by what is usual for that peer.
+// Package phiaccrual is failure detection with a level of suspicion. The level grows
+// with the time since the last heartbeat, relative to what is usual for that process.
 //
 // # Problem and idea
 //
-// A fixed timeout is wrong for somebody: too short for a slow link, too long for a
-// fast one. This detector looks at the last W times between two heartbeats of a
-// peer and takes them for normally distributed. When nothing was heard for a time
-// t, the probability that the next heartbeat is still to come is the tail of that
-// distribution beyond t, and
+// A fixed timeout does not fit all links: it is too short for a slow link, too long for
+// a fast one. This detector looks at the last W intervals between heartbeats of a
+// process and assumes a normal distribution. When no heartbeat has come for a time t,
+// the probability that the next one is still to come is the tail of that distribution
+// beyond t, and
 //
 //	phi(t) = -log10 P(interval > t)
 //
-// is the level of suspicion: at level 3 one in a thousand such suspicions is
-// wrong. Whoever uses the detector chooses the level at which it acts, instead of
-// a time; the same level means the same error on every link. A peer whose
-// heartbeats have become slower or more irregular is given more time by itself,
-// and less when they have become regular again.
+// is the level of suspicion: at level 3 one in a thousand such suspicions is wrong. A
+// user of the detector chooses a level at which it acts, instead of a time; the same
+// level means the same error on every link. A process whose heartbeats become slower or
+// more irregular automatically gets more time, and less when they become regular again.
 //
 // # Rules
 //
-//	R1  every P: send ALIVE(inc, n) to everyone.
-//	R2  on ALIVE from p, if it is newer than all that came before: the time since
-//	    the one before it is a sample. Wait for the next one for
-//	    mean + z(phi) deviation, from now.
-//	    R2a it is not newer: a copy, or overtaken. It proves nothing.
-//	    R2b of a higher incarnation: p has restarted; announce it. The pause is no
-//	        sample.
-//	    R2c p is suspected: the suspicion was wrong. Take it back. The pause is a
-//	        sample like any other: it is how the detector learns. But no sample
-//	        counts for more than 16 P, because such a silence is a fault, and
-//	        what is learnt from it must not hide the next crash for ever.
-//	R3  the level is reached, by the local clock: suspect p. R3a the timer ran out
-//	    more than D too late: it was this process that did not run. Wait one D more.
+//	R1  every P: send ALIVE(inc, n) to all others.
+//	R2  on ALIVE from p that is newer than all earlier ones: the time since the one
+//	    before it is a sample. Wait for the next one for
+//	    mean + z(phi) deviation, from now on.
+//	    R2a not newer: it is a duplicate or was overtaken. It proves nothing.
+//	    R2b of a higher incarnation: p has restarted; announce it. The pause is not
+//	        a sample.
+//	    R2c p is suspected: the suspicion was wrong. Withdraw it. The pause is a
+//	        sample like any other: it is how the detector learns. But a sample
+//	        counts for at most 16 P, because such a silence is a fault, and
+//	        learning from it must not hide the next crash forever.
+//	R3  the level is reached, by the local clock: suspect p. R3a the timer fired more
+//	    than D too late: this process itself was not running. Wait one D more.
 //
 // # Integers
 //
-// Intervals are counted in units of D/256. The mean of a window
-// is rounded up to a unit, the deviation computed exactly by an integer square
-// root and rounded up to a unit. Of the inverse of the normal tail, z(phi), there
-// is a table for the levels 1 to 16 in 1024ths, each rounded up to the next. So
-// the time waited is never shorter than by real numbers, and longer by less than
-// two units and a 1024th of a deviation, plus z units for its rounding: at level
-// 8 less than 9 units, or D/28. As levels, the error is below 0.01: the slope of
-// phi is z/2.3 at most, plus a little, per deviation.
+// Intervals are counted in units of D/256. The mean of a window is rounded up to a
+// unit. The deviation is computed exactly by an integer square root and rounded up to a
+// unit. The inverse of the normal tail, z(phi), comes from a table for the levels 1 to
+// 16 in 1024ths, each rounded up. So the waiting time is never shorter than with real
+// numbers. It is longer by less than two units and a 1024th of a deviation, plus z
+// units for the rounding of the deviation: at level 8 less than 9 units, or D/28. As a
+// level, the error is below 0.01: the slope of phi is at most slightly more than z/2.3
+// per deviation.
 //
-// A deviation is at least D/2. Heartbeats that arrived with no variation at all
-// would otherwise leave no time for the first one that is late, and delays between
-// 0 and D vary by 0.41 D.
+// A deviation counts as at least D/2. If all heartbeats had arrived without variation,
+// there would otherwise be no time for the first late one. Delays between 0 and D have
+// a deviation of 0.41 D.
 //
 // # What it promises
 //
-// Whoever crashes is in the end suspected by everyone, since nothing renews the
-// timers about it (strong completeness). If all samples are alike, nobody is
-// suspected wrongly who is not later than usual. But a fixed level tolerates a
-// fixed share of mistakes: delays that are rare and long are suspected whenever
-// they come. Whoever needs fewer takes a higher level.
+// Every process that crashes is eventually suspected by all others, because its timers
+// are no longer reset (strong completeness). If all samples are alike, only processes
+// that are later than usual are suspected wrongly. But a fixed level tolerates a fixed
+// share of mistakes: rare long delays cause a suspicion whenever they occur. A user
+// that needs fewer wrong suspicions takes a higher level.
 //
 // # Cost
 //
-// N(N-1) messages per P, as for any heartbeat. If every message takes D, a crash
-// is noticed after more than t+D-P and at most t+D, where t = P + z(phi) D/2: at
-// the default level 8 and P = 4D, between 3.81 D and 7.81 D after it.
+// N(N-1) messages per P, as for any heartbeat. If every message takes D, a crash is
+// noticed after more than t+D-P and at most t+D, where t = P + z(phi) D/2: at the
+// default level 8 and P = 4D, between 3.81 D and 7.81 D after it.
 //
 // # Deviations
 //
-// The paper publishes the level and leaves it to applications to compare it; here
-// the level is an option, and the detector computes the time at which it will be
-// reached instead of the level at each time. The first samples are P-P/4 and
-// P+P/4, as in the detectors of Akka; the paper waits until its window is filled.
-// R3a is ours, and so is the limit of a sample.
+// In the paper the detector publishes the level and applications compare it. Here the
+// level is an option, and the detector computes the time at which it will be reached.
+// The first samples are P-P/4 and P+P/4, as in the detectors of Akka; the paper waits
+// until its window is full. R3a and the limit of a sample are additions.
 //
-// Not survived: nothing is lost for ever, but see above: with rare delays of
-// another size it is never right for good, and the mean over W samples takes W
-// heartbeats to forget.
+// Not survived: with rare delays that are much longer than the others it never stops
+// making mistakes, and the mean over W samples needs W heartbeats to forget a fault.
 //
-// Sources: N. Hayashibara, X. Defago, R. Yared, T. Katayama: The phi accrual
-// failure detector, 2004.
+// Sources: N. Hayashibara, X. Defago, R. Yared, T. Katayama: The phi accrual failure
+// detector, 2004.
 package phiaccrual
 
 import "github.com/conclave-io/conclave/process"
@@ -92,18 +89,18 @@ var Spec = &process.Spec{
 	},
 	Timers: []string{"beat", "check"},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "every P: ALIVE to everyone"},
+		{Name: "R1", Text: "every P: ALIVE to all others"},
 		{Name: "R2", Text: "ALIVE: take a sample, wait for the next one"},
 		{Name: "R2a", Text: "ALIVE that is not newer: ignore"},
 		{Name: "R2b", Text: "ALIVE of a higher incarnation: announce the restart"},
 		{Name: "R2c", Text: "ALIVE of a suspect: trust it, and learn from it"},
 		{Name: "R3", Text: "the level is reached: suspect"},
-		{Name: "R3a", Text: "the timer ran out late: wait one D more"},
+		{Name: "R3a", Text: "the timer fired late: wait one D more"},
 	},
 	Options: []process.Option{
 		{Name: "phi-period", Default: "4", Min: 1, Max: 256, Text: "P, the time between two ALIVEs, in D"},
 		{Name: "phi", Default: "8", Min: 1, Max: maxLevel, Text: "the level at which a process is suspected: one in 10^phi suspicions is wrong"},
-		{Name: "phi-window", Default: "32", Min: 2, Max: maxWindow, Text: "W, how many intervals are remembered of each process"},
+		{Name: "phi-window", Default: "32", Min: 2, Max: maxWindow, Text: "W, number of intervals that are remembered of each process"},
 	},
 	Needs:  process.Needs{Clock: true},
 	Claims: claims,
@@ -131,7 +128,7 @@ type machine struct {
 	c      *process.Config
 	self   process.ID
 	period process.Duration
-	unit   process.Duration // in which intervals are counted
+	unit   process.Duration // of intervals
 	limit  uint64           // of a sample
 	level  int              // phi
 	window int              // W
@@ -141,13 +138,14 @@ type machine struct {
 	peers       []peer // by rank
 }
 
-// peer is what is known of another process. Suspected and excused are never both.
+// peer is what is known about another process. Suspected and excused are never both
+// set.
 type peer struct {
-	incarnation uint64 // the highest that was heard of, 0 if none was since a restart
+	incarnation uint64 // the highest heard, 0 if none was heard since a restart
 	heard       uint64 // the highest n of that incarnation
 	last        int64  // when it came, by the local clock
 	suspected   bool
-	excused     bool   // R3a
+	excused     bool   // see R3a
 	samples     window // never empty
 }
 
@@ -167,7 +165,7 @@ func newMachine(self process.ID, c *process.Config) process.Machine {
 	return m
 }
 
-// units converts a length of time, to the nearest unit.
+// units converts a duration to units, rounded to nearest.
 func (m *machine) units(length process.Duration) uint64 {
 	return uint64(max(0, length+m.unit/2) / m.unit)
 }
@@ -190,9 +188,9 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onStart begins to beat and to listen. Processes that start together are all in
-// their first incarnation; one that comes back does not know in which the others
-// are.
+// onStart begins to send and to listen. Processes that start together are all in their
+// first incarnation. A process that restarts does not know the incarnations of the
+// others.
 func (m *machine) onStart(ev *process.Event, others uint64, fx *process.Effects) {
 	m.incarnation = ev.Incarnation
 	if m.c.N == 1 {
@@ -222,12 +220,12 @@ func (m *machine) listen(p process.ID, now process.Duration, fx *process.Effects
 	fx.Arm(checkTimer.For(p), patience, patience)
 }
 
-// patience is how long after an ALIVE the level is reached.
+// patience is the time from an ALIVE until the level is reached.
 func (m *machine) patience(p process.ID) process.Duration {
 	return process.Duration(m.peers[p].samples.reaches(m.level)) * m.unit
 }
 
-// onAlive is R2. The first ALIVE of an incarnation has none before it.
+// onAlive is R2. The first ALIVE of an incarnation gives no sample.
 func (m *machine) onAlive(msg *process.Message, now process.Duration, fx *process.Effects) {
 	q, incarnation := &m.peers[msg.From], uint64(msg.Value)
 	switch {
@@ -250,8 +248,8 @@ func (m *machine) onAlive(msg *process.Message, now process.Duration, fx *proces
 	m.listen(msg.From, now, fx)
 }
 
-// onNew is R2b, unless it is this process that has restarted and heard of no
-// other incarnation yet.
+// onNew is R2b, unless this process itself has restarted and has heard of no other
+// incarnation yet.
 func (m *machine) onNew(p process.ID, incarnation uint64, fx *process.Effects) {
 	known := m.peers[p].incarnation != 0
 	if m.peers[p].suspected {
@@ -280,8 +278,8 @@ func (m *machine) onCheck(p process.ID, now process.Duration, fx *process.Effect
 	fx.Suspect(p)
 }
 
-// Fields names the state. Nothing of it survives a crash: a process that is back
-// hears within one P who else is there, and learns their habits anew.
+// Fields names the state. None of it survives a crash: a process that is back hears
+// from all others within one P, and learns their intervals again.
 func (m *machine) Fields(f *process.Fields) {
 	f.Seq("inc", &m.incarnation)
 	f.Seq("n", &m.n)

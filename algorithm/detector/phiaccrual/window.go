@@ -4,21 +4,21 @@ import "math/bits"
 
 const (
 	unitsPerD = 256
-	// With samples below 2^20 and at most 2^10 of them, everything that a window
-	// is computed with fits into 64 bits: W times the sum of squares is below 2^60.
+	// With samples below 2^20 and at most 2^10 of them, everything that is computed
+	// from a window fits into 64 bits: W times the sum of squares is below 2^60.
 	maxSample = 1<<20 - 1
 	maxWindow = 1 << 10
 
 	minDeviation = unitsPerD / 2
 
-	longestSilence = 16 // that is learnt from, in P
+	longestSilence = 16 // that counts as a sample, in P
 )
 
 // maxLevel is the highest level of the table.
 const maxLevel = 16
 
-// tail is z in 1024ths: beyond tail[phi-1]/1024 deviations above the mean lies no
-// more than 10^-phi of a normal distribution, and one 1024th less is not enough.
+// tail is z in 1024ths: at most 10^-phi of a normal distribution lies beyond
+// tail[phi-1]/1024 deviations above the mean. One 1024th less is not enough.
 var tail = [maxLevel]uint64{
 	1313, 2383, 3165, 3809, 4368, 4868, 5325, 5747,
 	6142, 6515, 6867, 7204, 7526, 7835, 8132, 8420,
@@ -26,13 +26,13 @@ var tail = [maxLevel]uint64{
 
 const tailUnit = 1024
 
-// window is the last intervals between heartbeats, in units of D/256.
+// window holds the last intervals between heartbeats, in units of D/256.
 type window struct {
 	values []uint64
 	next   int // the oldest, once the window is full
 }
 
-// add puts a sample into the window, in place of the oldest if it is full.
+// add puts a sample into the window, replacing the oldest if the window is full.
 func (w *window) add(sample uint64, size int) {
 	if len(w.values) < size {
 		w.values = append(w.values, sample)
@@ -42,7 +42,7 @@ func (w *window) add(sample uint64, size int) {
 	w.next = (w.next + 1) % size
 }
 
-// reaches is after how many units phi reaches a level.
+// reaches returns the number of units after which phi reaches a level.
 func (w *window) reaches(level int) uint64 {
 	mean, deviation := w.moments()
 	return mean + up(tail[level-1]*deviation, tailUnit)
@@ -62,8 +62,8 @@ func (w *window) moments() (mean, deviation uint64) {
 // up is a/b rounded up.
 func up(a, b uint64) uint64 { return (a + b - 1) / b }
 
-// root is the square root, rounded up, by Newton's method from above: it falls
-// until it is the root rounded down.
+// root is the square root, rounded up, by Newton's method from above: the value
+// decreases to the root rounded down.
 func root(v uint64) uint64 {
 	if v == 0 {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// belief returns what is known of p.
+// belief returns what is known about p.
 func (m *machine) belief(p process.ID) belief {
 	b := belief{m.starts[p], m.objections[p], alive}
 	switch {
@@ -30,7 +30,7 @@ func (b belief) overrides(o belief) bool {
 	return b.state > o.state
 }
 
-// learn is R4 and R6 for everything that a message has on it.
+// learn is R4 and R6 for all news in a message.
 func (m *machine) learn(msg *process.Message, fx *process.Effects) {
 	for i, p := range msg.IDs {
 		if 3*i+2 >= len(msg.Vector) {
@@ -46,7 +46,7 @@ func (m *machine) learn(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// object is R6. What is said of an earlier start JOIN has answered.
+// object is R6. News about an earlier start needs no objection: JOIN has answered it.
 func (m *machine) object(b belief, fx *process.Effects) {
 	if b.start != m.start || b.state == alive || b.incarnation < m.incarnation {
 		return
@@ -56,11 +56,11 @@ func (m *machine) object(b belief, fx *process.Effects) {
 	m.tell(m.self)
 }
 
-// adopt believes b of p, which is newer than what was known, announces what that
-// changes, and passes it on. A process that had failed and has not, or not any
-// more, is announced as one that has restarted, since nothing can undo what was
-// done about it. Of a start that this process, itself restarted, had not heard of
-// it is no news that there is one, unless p was declared failed meanwhile.
+// adopt accepts b about p, which is newer than what was known. It announces the change
+// and passes the news on. A process that had failed and is alive after all, or again,
+// is announced as restarted, because the actions taken because of its failure cannot be
+// undone. If this process has itself restarted, the first news of a start of p is not
+// announced, unless p was declared failed in the meantime.
 func (m *machine) adopt(p process.ID, b belief, fx *process.Effects) {
 	was := m.belief(p)
 	m.starts[p], m.objections[p] = b.start, b.incarnation
@@ -86,8 +86,8 @@ func (m *machine) adopt(p process.ID, b belief, fx *process.Effects) {
 	}
 }
 
-// condemn puts p into its set, and announces that if it is new. A suspicion of a
-// later incarnation has its own time.
+// condemn puts p into its set, and announces that if it is new. A suspicion of a later
+// incarnation has its own timeout.
 func (m *machine) condemn(p process.ID, was, is uint64, fx *process.Effects) {
 	switch is {
 	case suspected:
@@ -104,14 +104,14 @@ func (m *machine) condemn(p process.ID, was, is uint64, fx *process.Effects) {
 	}
 }
 
-// tell makes news of p hot.
+// tell schedules news about p for sending.
 func (m *machine) tell(p process.ID) {
 	m.hot = slices.DeleteFunc(m.hot, func(n piece) bool { return n.of == p })
 	m.hot = slices.Insert(m.hot, 0, piece{p, m.copies})
 }
 
-// send sends a message with the news that is hottest, and with what the receiver
-// should hear of itself.
+// send sends a message with the news that has been sent least, and with the news about
+// its receiver.
 func (m *machine) send(to process.ID, msg process.Message, fx *process.Effects) {
 	msg.Value = int64(m.start)
 	ids, vector := m.scratchNews[:0], m.scratchVector[:0]
@@ -130,7 +130,7 @@ func (m *machine) send(to process.ID, msg process.Message, fx *process.Effects) 
 	m.cool()
 }
 
-// write adds what is known of p.
+// write adds what is known about p.
 func (m *machine) write(p process.ID, ids []process.ID, vector []uint64) ([]process.ID, []uint64) {
 	b := belief{m.start, m.incarnation, alive}
 	if p != m.self {
@@ -139,13 +139,14 @@ func (m *machine) write(p process.ID, ids []process.ID, vector []uint64) ([]proc
 	return append(ids, p), append(vector, b.start, b.incarnation, b.state)
 }
 
-// cool drops what was sent often enough and puts the least often sent first.
+// cool drops news that was sent often enough, and sorts the rest by how often it was
+// sent.
 func (m *machine) cool() {
 	m.hot = slices.DeleteFunc(m.hot, func(n piece) bool { return n.left <= 0 })
 	slices.SortStableFunc(m.hot, func(a, b piece) int { return b.left - a.left })
 }
 
-// onJoin is R7a: everything that is not as at the beginning.
+// onJoin is R7a: it sends everything that differs from the initial state.
 func (m *machine) onJoin(p process.ID, fx *process.Effects) {
 	fx.Rule(ruleR7a)
 	ids, vector := m.scratchNews[:0], m.scratchVector[:0]

@@ -14,7 +14,7 @@ func (m *machine) onStart(started uint64, fx *process.Effects) {
 	m.probe(fx)
 }
 
-// onRestart is R7. Who else is there the answers will say.
+// onRestart is R7. The answers will say which other processes are up.
 func (m *machine) onRestart(started uint64, fx *process.Effects) {
 	m.start = started
 	if m.c.N == 1 {
@@ -44,8 +44,8 @@ func (m *machine) probe(fx *process.Effects) {
 	fx.Arm(waitTimer, m.wait, m.wait)
 }
 
-// next takes a process that has not had its turn, each with equal probability:
-// so an order is drawn while it is used.
+// next takes a process that has not had its turn, each with equal probability: so an
+// order is drawn while it is used.
 func (m *machine) next(fx *process.Effects) process.ID {
 	if m.turn == len(m.order) {
 		m.turn = 0
@@ -56,8 +56,8 @@ func (m *machine) next(fx *process.Effects) process.ID {
 	return m.order[m.turn-1]
 }
 
-// onWait is R3. Those that have failed are probed in case they have not, but not
-// with the help of others.
+// onWait is R3. Failed processes are probed too, in case they are alive, but without
+// the help of others.
 func (m *machine) onWait(fx *process.Effects) {
 	if m.target == process.None || m.dead.Has(m.target) {
 		return
@@ -68,7 +68,7 @@ func (m *machine) onWait(fx *process.Effects) {
 			candidates = append(candidates, p)
 		}
 	}
-	m.scratchIDs = candidates // for their memory; sending does not touch them
+	m.scratchIDs = candidates // to reuse the memory; sending does not modify it
 	helpers := min(m.helpers, len(candidates))
 	if helpers > 0 {
 		fx.Rule(ruleR3)
@@ -88,7 +88,7 @@ func (m *machine) onSuspicion(p process.ID, fx *process.Effects) {
 	m.adopt(p, belief{m.starts[p], m.objections[p], failed}, fx)
 }
 
-// onMessage lets the start of the sender and the news come before the rest.
+// onMessage handles the start of the sender and the news before the rest.
 func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	p, started := msg.From, uint64(msg.Value)
 	if started < m.starts[p] {
@@ -113,8 +113,8 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// excuse ends the probe of p: it has answered, or is back, and the PING went to the
-// one before.
+// excuse ends the probe of p: it has answered, or it is back and the PING went to its
+// earlier start.
 func (m *machine) excuse(p process.ID, fx *process.Effects) {
 	if p == m.target && p != process.None {
 		m.target = process.None
@@ -133,7 +133,7 @@ func (m *machine) onAck(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// onPingReq is R3a. Of oneself one need not ask.
+// onPingReq is R3a. A process that is asked about itself answers directly.
 func (m *machine) onPingReq(msg *process.Message, fx *process.Effects) {
 	fx.Rule(ruleR3a)
 	probe := process.Message{Type: ping, Subject: msg.From, Seq: msg.Seq}

@@ -1,69 +1,67 @@
-// Package swim is failure detection by probing one process at a time, with news of
-// the others travelling on the probes.
+// Package swim is failure detection by probing one process at a time. The probes also
+// carry news about the other processes.
 //
 // # Problem and idea
 //
-// Heartbeats from everyone to everyone cost N(N-1) messages per period. Here each
-// process probes one other per period, whatever N is: about 1.58 periods after a
-// crash somebody has probed whoever crashed. A probe that is not answered is put
-// again through a few others, because the link and not the process may be at
-// fault. Whoever does not answer them either is suspected, and has the time to
-// object; only then has it failed. Suspicions, objections and failures need no
-// messages of their own: they are written onto the probes and their answers, and
-// spread like an epidemic.
+// Heartbeats from every process to all others cost N(N-1) messages per period. Here
+// each process probes one other per period, for any N. On average a crashed process is
+// probed within about 1.58 periods. A probe without an answer is repeated through a few
+// others, because the link may be at fault and not the process. A process that does not
+// answer them either is suspected, and has time to object; only then has it failed.
+// Suspicions, objections and failures need no messages of their own: probes and their
+// answers carry them, and they spread like an epidemic.
 //
 // # Rules
 //
-//	R1  every T: take the next process of a random order of all others, send it
-//	    PING. When all have had their turn, a new order begins.
-//	R2  on PING: answer ACK. R2a: an ACK for somebody else: pass it on to it.
+//	R1  every T: send PING to the next process in a random order of all others. When
+//	    all have had their turn, a new order begins.
+//	R2  on PING: answer ACK. R2a: an ACK for another process: pass it on.
 //	R3  no ACK after a while: send PING-REQ(q) to k others, chosen at random.
-//	    R3a on PING-REQ(q): PING q on behalf of whoever asked.
-//	    R3b no ACK when T is over: suspect q, and say so.
-//	R4  on news of p that is newer than what is known: believe it and pass it on.
-//	    R4a p was suspected or had failed and is alive: take it back.
-//	R5  suspected for S: p has failed, and everyone shall know.
+//	    R3a on PING-REQ(q): PING q on behalf of the sender.
+//	    R3b no ACK when T is over: suspect q, and spread the news.
+//	R4  on news about p that is newer than what is known: believe it and pass it on.
+//	    R4a p was suspected or had failed and is alive: withdraw that.
+//	R5  suspected for S: p has failed; spread the news.
 //	R6  on news that this process itself is suspected or failed: object, by taking
 //	    the next incarnation.
-//	R7  restart: send JOIN to everyone, before anything else. R7a on JOIN: answer
-//	    STATE with all that is known. R7b of an earlier start: ignore it.
+//	R7  restart: send JOIN to all others, before anything else. R7a on JOIN: answer
+//	    STATE with all that is known. R7b a message of an earlier start: ignore it.
 //
-// News of p is ordered by (start, incarnation, state), with alive before suspected
-// before failed. The number of its starts comes from the host. The incarnation is
-// p's own: only p raises it, to object (R6). Each piece of news is written onto
-// the first 3 log N messages that leave after it came, six pieces on one, those
-// first that went out least often; and on any message to whom it is about.
+// News about p is ordered by (start, incarnation, state), with alive before suspected
+// before failed. The host provides the number of starts. Only p raises its incarnation,
+// to object (R6). Each piece of news is put onto the first 3 log N messages that leave
+// after it arrived, at most six pieces per message, those that were sent least often
+// first. It is also put onto any message to the process that it is about.
 //
 // # What it promises
 //
-// Each process is probed by each other at least once in 2N-3 periods, and whoever
-// crashed does not answer; so it is in the end suspected by all, whatever news is
-// lost (strong completeness). Suspicions may be wrong, but if from some time on
-// delays are bounded by D and nothing is lost, every PING is answered in time and
-// every live process hears what is said of it, and objects (eventual accuracy).
-// News has a total order, so all believe the same when they have heard the same.
-// FIFO links bring JOIN first, so a process that is back is known to be so before
-// it does anything else.
+// Each process is probed by every other at least once in 2N-3 periods, and a crashed
+// process does not answer. So eventually all suspect it, even if news is lost (strong
+// completeness). Suspicions may be wrong. But if from some time on delays are bounded
+// by D and no message is lost, every PING is answered in time, and every live process
+// hears suspicions about itself and objects (eventual accuracy). News has a total
+// order, so all processes that have heard the same news believe the same. FIFO links
+// deliver JOIN first, so a process is known to be back before it does anything else.
 //
 // # Cost
 //
-// 2N messages per period, two of which each process sends, and no more than
-// 2+4k for each probe that is not answered. If all begin together and every
-// message takes D, a crash leads to a first suspicion after (E+1/2)T-D on average,
-// where E goes to e/(e-1) = 1.58 as N grows, and within 2(N-1)T.
+// 2N messages per period, two for each process, and at most 2+4k more for each probe
+// without an answer. If all processes start together and every message takes D, a crash
+// leads to a first suspicion after (E+1/2)T-D on average, where E tends to e/(e-1) =
+// 1.58 as N grows, and within 2(N-1)T.
 //
 // # Deviations
 //
-// In the paper failed is final, and a process that was declared failed by mistake
-// must leave. Then a partition that heals leaves two groups for ever, so here news
-// of a later incarnation takes failed back (R4a), as in memberlist of HashiCorp,
-// and those that have failed keep their turn in R1, without R3. An incarnation
-// that is announced as failed need not be: Fail is a fact only while messages take
-// at most D and are not lost. R7 is ours; the paper lets newcomers broadcast.
+// In the paper a failure is final, and a process that was declared failed by mistake
+// must leave. Then a partition that heals would leave two groups forever. So here news
+// of a later incarnation withdraws a failure (R4a), as in memberlist of HashiCorp, and
+// failed processes keep their turn in R1, without R3. An incarnation that is announced
+// as failed need not have failed: Fail is a fact only while messages take at most D and
+// are not lost. R7 is an addition; the paper lets new processes broadcast.
 // Incarnations, random order and suspicion are sections 4.2 and 4.3 of the paper.
 //
-// Not survived: T does not adapt. Where a round trip regularly takes longer than
-// T, live processes are suspected again and again, and object again and again.
+// Not survived: T does not adapt. If a round trip regularly takes longer than T, live
+// processes are suspected, and object, again and again.
 //
 // Source: A. Das, I. Gupta, A. Motivala: SWIM: scalable weakly-consistent
 // infection-style process group membership protocol, 2002.
@@ -89,23 +87,23 @@ var Spec = &process.Spec{
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "every T: PING to the next of a random order"},
 		{Name: "R2", Text: "PING: answer ACK"},
-		{Name: "R2a", Text: "ACK for somebody else: pass it on"},
+		{Name: "R2a", Text: "ACK for another process: pass it on"},
 		{Name: "R3", Text: "no ACK for a while: PING-REQ to k others"},
 		{Name: "R3a", Text: "PING-REQ: PING on behalf of the sender"},
 		{Name: "R3b", Text: "no ACK when T is over: suspect"},
 		{Name: "R4", Text: "newer news: believe it, pass it on"},
-		{Name: "R4a", Text: "alive after all, or again: take it back"},
-		{Name: "R5", Text: "nobody objected to a suspicion: failed"},
-		{Name: "R6", Text: "suspected or failed oneself: object"},
-		{Name: "R7", Text: "restart: JOIN to everyone"},
+		{Name: "R4a", Text: "alive after all, or again: withdraw the suspicion or failure"},
+		{Name: "R5", Text: "no objection to a suspicion: failed"},
+		{Name: "R6", Text: "this process is suspected or failed: object"},
+		{Name: "R7", Text: "restart: JOIN to all others"},
 		{Name: "R7a", Text: "JOIN: answer STATE"},
 		{Name: "R7b", Text: "message of an earlier start: ignore"},
 	},
 	Options: []process.Option{
 		{Name: "swim-period", Default: "8", Min: 2, Max: 1_000_000, Text: "T, the time between two probes, in D"},
-		{Name: "swim-wait", Default: "3", Min: 1, Max: 1_000_000, Text: "how long to wait for an ACK before others are asked, in D; shorter than T"},
-		{Name: "swim-helpers", Default: "3", Min: 0, Max: 100, Text: "k, how many others are asked; 0: nobody"},
-		{Name: "swim-suspicion", Default: "0", Min: 0, Max: 1_000_000, Text: "S, how long a suspect may object, in T; 0: 3 log N"},
+		{Name: "swim-wait", Default: "3", Min: 1, Max: 1_000_000, Text: "time to wait for an ACK before others are asked, in D; shorter than T"},
+		{Name: "swim-helpers", Default: "3", Min: 0, Max: 100, Text: "k, number of other processes that are asked; 0: none"},
+		{Name: "swim-suspicion", Default: "0", Min: 0, Max: 1_000_000, Text: "S, time in which a suspect may object, in T; 0: 3 log N"},
 	},
 	Claims: claims,
 	Normal: normal,
@@ -152,8 +150,8 @@ const (
 	ruleR7b
 )
 
-// What may be believed of a process, in the order in which one overrides another
-// of the same incarnation.
+// What may be believed about a process, in the order in which one overrides another of
+// the same incarnation.
 const (
 	alive uint64 = iota
 	suspected
@@ -161,7 +159,7 @@ const (
 )
 
 const (
-	spread = 3 // times log N: how often each piece of news is sent
+	spread = 3 // times log N: number of times that each piece of news is sent
 	most   = 6 // pieces of news on one message
 )
 
@@ -172,17 +170,17 @@ type machine struct {
 	wait      process.Duration // for a direct ACK
 	suspicion process.Duration // S
 	helpers   int              // k
-	copies    int              // how often each piece of news is sent
+	copies    int              // number of times that each piece of news is sent
 
-	start       uint64       // how often this process has started
-	incarnation uint64       // how often it has objected since
+	start       uint64       // number of starts of this process
+	incarnation uint64       // number of its objections since
 	probes      uint64       // PINGs begun, the number of the last one
-	order       []process.ID // everyone else; those before turn have had it
+	order       []process.ID // all others; those before turn have had their turn
 	turn        int
 	target      process.ID  // of the last PING, None once it is answered
-	suspects    process.Set // nobody is in both sets
+	suspects    process.Set // disjoint from dead
 	dead        process.Set // declared failed
-	starts      []uint64    // by rank: the latest known, 0 if none was heard of since a restart
+	starts      []uint64    // by rank: the latest known, 0 if none was heard since a restart
 	objections  []uint64    // by rank: the incarnation of that start
 	hot         []piece     // news that is still being sent, least often sent first
 
@@ -191,14 +189,14 @@ type machine struct {
 	scratchVector []uint64
 }
 
-// piece is news of a process, to be sent so many times more. What the news is
-// stands in the sets and arrays.
+// piece is news about a process, to be sent this many more times. Its content is in the
+// sets and arrays.
 type piece struct {
 	of   process.ID
 	left int
 }
 
-// belief is what is known of a process.
+// belief is what is known about a process.
 type belief struct{ start, incarnation, state uint64 }
 
 func newMachine(self process.ID, c *process.Config) process.Machine {
@@ -219,8 +217,8 @@ func newMachine(self process.ID, c *process.Config) process.Machine {
 	return m
 }
 
-// suspicionPeriods is S in T: by default the time that news takes to reach
-// everyone and an objection to come back, with room to spare.
+// suspicionPeriods is S in T: by default the time that news takes to reach all
+// processes and an objection to come back, with a margin.
 func suspicionPeriods(c *process.Config) int {
 	if s := c.IntOption("swim-suspicion", 0); s > 0 {
 		return s
@@ -258,8 +256,8 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// Fields names the state. Nothing of it survives a crash: the answers to JOIN tell
-// a process that is back who else is there.
+// Fields names the state. None of it survives a crash: the answers to JOIN tell a
+// restarted process which others are up.
 func (m *machine) Fields(f *process.Fields) {
 	f.Seq("start", &m.start)
 	f.Uint("inc", &m.incarnation)

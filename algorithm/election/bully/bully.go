@@ -1,75 +1,71 @@
-// Package bully is Garcia-Molina's election of the live process with the highest
-// label.
+// Package bully is Garcia-Molina's election of the live process with the highest label.
 //
 // # Problem and idea
 //
-// The leader has gone and exactly one of the others must take its place. Everyone
-// knows everyone, and the highest label shall win. Whoever notices asks all
-// processes above it whether they are there. If nobody answers in time it has won
-// and says so; if somebody does, that one asks in turn, and so on up to the
-// highest that lives. Elections are numbered by rounds, and a leadership is known
-// by its term, (round, leader), so that what is left of an old election cannot
+// The leader has crashed and exactly one of the others must replace it. Every process
+// knows all others, and the highest label shall win. A process that notices the crash
+// asks all processes above it whether they are up. If none answers in time, it has won
+// and announces that. If one answers, that process asks in turn, and so on up to the
+// highest live process. Elections are numbered by rounds, and a leadership is
+// identified by its term, (round, leader). So late messages of an old election cannot
 // overwrite the result of a newer one.
 //
 // # Rules
 //
-//	B1  start: take the next round, send ELECTION to everyone above and wait T
-//	    for an answer. If nobody is above: B5.
-//	B2  on ELECTION from below: answer OK, and start an election oneself unless
-//	    one is under way. B2a: if this process leads, in that round or a later
-//	    one, answer COORDINATOR instead and start nothing.
-//	B3  on OK: somebody above lives; wait T' for its announcement.
-//	B4  T is over: nobody above lives, B5. B4a: T' is over: whoever said OK died;
-//	    start again.
-//	B5  win: lead in this round, send COORDINATOR to everyone below (or to all).
+//	B1  start: take the next round, send ELECTION to all processes above and wait T
+//	    for an answer. If there are none: B5.
+//	B2  on ELECTION from below: answer OK, and start an election unless one is in
+//	    progress. B2a: if this process leads, in that round or a later one, answer
+//	    COORDINATOR instead and start nothing.
+//	B3  on OK: a process above is up; wait T' for its announcement.
+//	B4  T is over: no process above is up, B5. B4a: T' is over: the process that
+//	    sent OK has crashed; start again.
+//	B5  win: lead in this round, send COORDINATOR to all below (or to all others).
 //	B6  on COORDINATOR from above: it leads. B6a: if a later term is on record,
-//	    ignore it, but tell the sender the round, which then starts again (B8c).
-//	B7  on COORDINATOR from below: it won without hearing this process. Do not
-//	    accept it, start an election.
-//	B8  restart: send HELLO to all; those who get it answer WELCOME(round) (B8a).
-//	    When all have answered, or after T, start (B8b). For the highest label of
-//	    all that means to announce itself at once.
-//	B9  the leader has failed or is suspected: start, a little later, unless
-//	    somebody else has. B9a: one above the leader is trusted again: the leader
-//	    starts an election, which that one will win.
+//	    ignore it, but tell the sender the round; the sender then starts again (B8c).
+//	B7  on COORDINATOR from below: its sender won without hearing this process. Do
+//	    not accept it, start an election.
+//	B8  restart: send HELLO to all; each receiver answers WELCOME(round) (B8a).
+//	    When all have answered, or after T, start (B8b). If this process has the
+//	    highest label, it announces itself at once.
+//	B9  the leader has failed or is suspected: start, a little later, unless another
+//	    process has. B9a: a process above the leader is trusted again: the leader
+//	    starts an election, which that process will win.
 //
 // # Why it is safe
 //
-// Two leaders never share a term, because a term names its leader, and the round
-// is durable, so none leads twice in one. While messages take at most D, nobody
-// above who lives can fail to answer within T = 2D plus processing, so only the
-// highest live process gets past T. Its announcement reaches everyone below
-// before T' = T+2D is over, counted from an OK, which is never sent before the
-// winner of the election has begun.
+// Two leaders never share a term, because a term names its leader. The round is
+// durable, so no process leads twice in one. While messages take at most D, every live
+// process above answers within T = 2D plus processing, so only the highest live process
+// gets past T. Its announcement reaches all processes below before T' = T+2D is over.
+// T' counts from an OK, and no OK is sent before the winner of the election has begun.
 //
 // # Cost
 //
-// N processes of which the highest is down and does not answer, and a starter that
-// is the r-th from below: (N-r)(N-r+1)/2 ELECTION, (N-r)(N-r-1)/2 OK and N-2
-// COORDINATOR, which is (N-r)^2+N-2 in all: N-1 at best and N^2-N-1 at worst, also
-// when all start at once. A restarted process with the highest label announces
-// itself with N-1. Time is T+D for the best case, else T+2D.
+// N processes, the highest is down and does not answer, and the starter is the r-th
+// from below. The cost is (N-r)(N-r+1)/2 ELECTION, (N-r)(N-r-1)/2 OK and N-2
+// COORDINATOR, which is (N-r)^2+N-2 in all: N-1 at best and N^2-N-1 at worst, also when
+// all start at once. A restarted process with the highest label announces itself with
+// N-1. The time is T+D in the best case, otherwise T+2D.
 //
 // # Deviations
 //
-// The documents give N-2 as the best case ([D1] and
-// [D2]), which leaves out the ELECTION to the dead leader; it
-// is exact if a reliable detector below has reported the crash. Rounds, and HELLO
-// for the round, are ours; without them a restarted process does not know how
-// late it is. [D0] and [D3] have no T', so
-// that a helper that dies after its OK blocks the starter for ever. Two rules are
-// misprinted: in [D4] the process that started an election must
-// be the lower one, and in [D3] it is not the answering
-// process that contests no more but the asking one. [D1] accepts
-// an announcement from below; B7 is that of [D4].
+// The documents give N-2 as the best case ([D1] and [D2]), which leaves out the
+// ELECTION to the crashed leader; it is exact if a reliable detector below has reported
+// the crash. Rounds, and HELLO for the round, are additions; without them a restarted
+// process does not know which round is current. [D0] and [D3] have no T', so a process
+// that crashes after its OK blocks the starter forever. Two rules are misprinted. In
+// [D4] the process that started an election must be the lower one. In [D3] the process
+// that leaves the contest is the asking one, not the answering one. [D1] accepts an
+// announcement from below; B7 is that of [D4].
 //
-// Not survived: if delays exceed D, a process that is slow to answer is passed
-// over, and there are two leaders, of different terms, until B6a, B7 or B9a brings
-// them together. What a leader does must be ordered by its term. Lost messages
-// have the same effect. Each restart costs an election.
+// Not survived: if delays exceed D, a process that answers too late is passed over, and
+// there are two leaders, of different terms, until B6a, B7 or B9a resolves the
+// conflict. What a leader does must be ordered by its term. Lost messages have the same
+// effect. Each restart costs an election.
 //
-// Sources: H. Garcia-Molina: Elections in a distributed computing system, 1982;
-// all five lecture documents.
+// Sources: H. Garcia-Molina: Elections in a distributed computing system, 1982; all
+// five lecture documents.
 package bully
 
 import (
@@ -93,28 +89,28 @@ var Spec = &process.Spec{
 	},
 	Timers: []string{"answer", "victory", "hello", "start"},
 	Rules: []process.RuleSpec{
-		{Name: "B1", Text: "start: ELECTION to everyone above, wait T"},
-		{Name: "B2", Text: "ELECTION from below: OK, and start unless an election is under way"},
+		{Name: "B1", Text: "start: send ELECTION to all above, wait T"},
+		{Name: "B2", Text: "ELECTION from below: OK, and start unless an election is in progress"},
 		{Name: "B2a", Text: "ELECTION to the leader: COORDINATOR again"},
 		{Name: "B3", Text: "OK: wait T' for the winner"},
-		{Name: "B4", Text: "T is over: nobody above lives"},
+		{Name: "B4", Text: "T is over: no process above is up"},
 		{Name: "B4a", Text: "T' is over: start again"},
 		{Name: "B5", Text: "win: COORDINATOR"},
 		{Name: "B6", Text: "COORDINATOR from above: it leads"},
-		{Name: "B6a", Text: "COORDINATOR of an old term: ignore, tell the round"},
-		{Name: "B7", Text: "COORDINATOR from below: refuse, start"},
+		{Name: "B6a", Text: "COORDINATOR of an old term: ignore it, tell its sender the round"},
+		{Name: "B7", Text: "COORDINATOR from below: refuse it, start"},
 		{Name: "B8", Text: "restart: HELLO to all"},
 		{Name: "B8a", Text: "HELLO: WELCOME with the round"},
 		{Name: "B8b", Text: "the round is known: start"},
 		{Name: "B8c", Text: "the leader learns that its term is old: start"},
-		{Name: "B9", Text: "the leader has gone: start, a little later"},
-		{Name: "B9a", Text: "one above the leader is there after all: start"},
+		{Name: "B9", Text: "the leader has failed: start, a little later"},
+		{Name: "B9a", Text: "a process above the leader is up after all: start"},
 	},
 	Options: []process.Option{
-		{Name: "announce", Default: lower, Values: []string{lower, all}, Text: "whom the winner tells"},
-		{Name: "skip-failed", Default: yes, Values: []string{yes, no}, Text: "whether to send nothing to what a reliable detector declared failed"},
-		{Name: "answer-time", Default: "3", Min: 1, Max: 1_000_000, Text: "T, in D; less than 2 and what processing takes elects several leaders"},
-		{Name: "stagger", Default: "0", Min: 0, Max: 1_000_000, Text: "from how long, in D, to draw the delay of B9, so that not all start at once"},
+		{Name: "announce", Default: lower, Values: []string{lower, all}, Text: "which processes the winner tells: those below, or all"},
+		{Name: "skip-failed", Default: yes, Values: []string{yes, no}, Text: "whether to send nothing to processes that a reliable detector declared failed"},
+		{Name: "answer-time", Default: "3", Min: 1, Max: 1_000_000, Text: "T, in D; with less than 2 plus the processing time there may be several leaders"},
+		{Name: "stagger", Default: "0", Min: 0, Max: 1_000_000, Text: "largest random delay of B9, in D, so that not all processes start at once"},
 	},
 	Needs:  process.Needs{Reliable: true, Synchrony: true},
 	Claims: claims,
@@ -176,7 +172,7 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT_OK", "WAIT_COORD", "GREETING"}
 
-// phaseTimers is the timer that runs in each phase.
+// phaseTimers are the timers of the phases.
 var phaseTimers = [...]process.Timer{waitOK: answerTimer, waitCoordinator: victoryTimer, greeting: helloTimer}
 
 type machine struct {
@@ -190,18 +186,18 @@ type machine struct {
 	stagger    process.Duration
 
 	phase    phase
-	round    uint64       // the highest seen; rises before anything is sent in a new one
-	own      uint64       // the round of the election that this process holds; at most round
-	leader   process.ID   // on record, or None
+	round    uint64       // the highest seen; rises before any message of a new one is sent
+	own      uint64       // the round of the election that this process runs; at most round
+	leader   process.ID   // the leader on record, or None
 	elected  process.Term // its term, or 0; of a round that is at most round
-	awaiting []process.ID // have not answered HELLO; empty unless greeting
-	failed   []process.ID // known to have crashed
+	awaiting []process.ID // those that have not answered HELLO; empty unless greeting
+	failed   []process.ID // those known to have crashed
 	load     ring.Load
 }
 
-// New makes a machine that elects by label or by load. In the latter case nobody
-// knows beforehand who is above, so everyone is asked, and ELECTION and COORDINATOR
-// must be declared to carry the load of their sender as a value.
+// New makes a machine that elects by label or by load. By load no process knows in
+// advance which others are above it, so it asks all. ELECTION and COORDINATOR must then
+// be declared to carry the load of their sender as a value.
 func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
 	return &machine{
 		c: c, self: self, byLoad: byLoad, leader: process.None,
@@ -212,8 +208,8 @@ func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
 	}
 }
 
-// Step dispatches the event to the handler of its rule. A round that was seen is
-// saved before anything is sent in it or a later one.
+// Step dispatches the event to the handler of its rule. A round that was seen is saved
+// before any message of it or of a later round is sent.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	before := m.round
 	switch ev.Kind {
@@ -273,8 +269,8 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 	}
 }
 
-// Fields names the state. The round is all that must survive a crash: a process
-// that forgot it could lead twice in one term.
+// Fields names the state. Only the round must survive a crash: a process that forgot it
+// could lead twice in one term.
 func (m *machine) Fields(f *process.Fields) {
 	process.Enum(f, "phase", &m.phase, phaseNames)
 	f.Durable().Seq("round", &m.round)

@@ -11,7 +11,7 @@ const (
 )
 
 const (
-	silentHighest = "the highest of the N labels is down and not known to have failed; announce=lower, and one more if it is all"
+	silentHighest = "the highest of the N labels is down and not known to have failed; announce=lower; one message more with announce=all"
 	unitDelays    = "every message takes D, T = 3D, the highest is down, N >= 3"
 )
 
@@ -25,8 +25,8 @@ var claims = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: silentHighest, Exact: fromRank,
 			Said: []process.Figure{
-				{Document: doc001, Text: "N-2 at best", Wrong: "leaves out the ELECTION to the dead leader"},
-				{Document: doc002, Text: "N-2 at best", Wrong: "leaves out the ELECTION to the dead leader"}}},
+				{Document: doc001, Text: "N-2 at best", Wrong: "leaves out the ELECTION to the crashed leader"},
+				{Document: doc002, Text: "N-2 at best", Wrong: "leaves out the ELECTION to the crashed leader"}}},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: silentHighest, Exact: everyone},
 		{Metric: process.MessagesPerElection, Regime: process.Worst, When: silentHighest, Exact: everyone,
 			Said: []process.Figure{{Document: doc001, Text: "O(N^2)"}, {Document: doc002, Text: "O(N^2)"}, {Document: doc003, Text: "O(N^2)"}}},
@@ -39,14 +39,14 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "rounds"},
-		{Fault: process.Duplication, How: "rounds; a copy costs at worst another election"},
-		{Fault: process.CrashAny, How: "T and T'; after the election, a detector below or whoever calls for the next"},
+		{Fault: process.Duplication, How: "rounds; a duplicate costs at worst another election"},
+		{Fault: process.CrashAny, How: "T and T'; after the election, a detector below or a call for a new election"},
 		{Fault: process.AmnesiaRestart, How: "B8, and the round on disk"},
 	},
 }
 
-// fromRank: N-r processes from the starter up ask all above them, each pair of
-// live ones answers once, and the winner tells the N-2 that are left.
+// fromRank: N-r processes, from the starter up, ask all above them. Each pair of live
+// ones exchanges one answer, and the winner tells the other N-2.
 var fromRank = &process.Formula{Text: "(N-r)^2+N-2", Eval: func(p process.Params) float64 {
 	asking := p.N - p.Rank
 	return float64(asking*asking + p.N - 2)
@@ -63,7 +63,7 @@ var timeFromRank = &process.Formula{Text: "T+2D = 5; T+D = 4 if r = N-1", Eval: 
 	return 5
 }}
 
-// timeOfBest: of two processes the one that is up has nobody to tell.
+// timeOfBest: with two processes, the one that is up has no process to tell.
 func timeOfBest(p process.Params) float64 {
 	if p.N == 2 {
 		return 3

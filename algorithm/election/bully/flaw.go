@@ -2,10 +2,9 @@ package bully
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	WaitsForEver bool // B4a is missing: who has its OK waits for the winner without a timer
+	WaitsForEver bool // B4a is missing: a process that got OK waits for the winner without a timer
 }
 
 // New makes a machine with the flaw that elects by label.

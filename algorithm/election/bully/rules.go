@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// start is B1. A process that holds an election, or does not know the round yet,
-// starts no other.
+// start is B1. A process that already runs an election, or does not know the round yet,
+// does not start one.
 func (m *machine) start(fx *process.Effects) {
 	if m.phase != idle {
 		return
@@ -31,7 +31,7 @@ func (m *machine) start(fx *process.Effects) {
 	m.wait(waitOK, m.answerTime, fx)
 }
 
-// wait enters a phase, for so long.
+// wait enters a phase for the given time.
 func (m *machine) wait(next phase, d process.Duration, fx *process.Effects) {
 	m.phase = next
 	fx.Arm(phaseTimers[next], d, d)
@@ -64,7 +64,7 @@ func (m *machine) beats(msg *process.Message) bool {
 }
 
 // onElection is B2. Only by load is there an ELECTION from above, which needs no
-// answer: by label nobody asks those below.
+// answer: by label no process asks those below.
 func (m *machine) onElection(msg *process.Message, fx *process.Effects) {
 	j, t := msg.From, msg.Term
 	switch {
@@ -79,8 +79,8 @@ func (m *machine) onElection(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// onOK is B3. The answer to an election of an earlier round may be from somebody
-// who has died since.
+// onOK is B3. The answer to an election of an earlier round may come from a process
+// that has crashed since.
 func (m *machine) onOK(t process.Term, fx *process.Effects) {
 	if m.phase != waitOK || t.Round() != m.own {
 		return
@@ -94,8 +94,8 @@ func (m *machine) onOK(t process.Term, fx *process.Effects) {
 	m.wait(waitCoordinator, m.answerTime+2*m.c.D(), fx)
 }
 
-// win is B5. If a later round than that of this election was seen meanwhile, the
-// term must be above it, or those who are in it would take this for old.
+// win is B5. If a later round was seen during this election, the term must be above it.
+// Otherwise the processes in that round would ignore it as old.
 func (m *machine) win(fx *process.Effects) {
 	fx.Rule(ruleB5)
 	if m.round > m.own {
@@ -111,14 +111,14 @@ func (m *machine) win(fx *process.Effects) {
 	m.record(t, fx)
 }
 
-// record notes who leads, and announces it to the layers above.
+// record notes the leader and announces it to the layers above.
 func (m *machine) record(t process.Term, fx *process.Effects) {
 	m.leader, m.elected = t.Leader(), t
 	fx.Elect(m.leader, m.elected)
 }
 
-// onCoordinator is B6 and B7. What the dead have announced is void, and a process
-// that does not know the round yet takes part in nothing.
+// onCoordinator is B6 and B7. An announcement of a crashed process is ignored. A
+// process that does not know the round yet takes part in nothing.
 func (m *machine) onCoordinator(msg *process.Message, fx *process.Effects) {
 	j, t := msg.From, msg.Term
 	switch {
@@ -130,13 +130,13 @@ func (m *machine) onCoordinator(msg *process.Message, fx *process.Effects) {
 		fx.Rule(ruleB6a)
 		m.tellRound(j, fx)
 	case m.phase != idle && t.Round() < m.own:
-		// It was sent before j got this process' ELECTION, which j will answer.
+		// It was sent before j got this process's ELECTION, which j will answer.
 	default:
 		m.accept(t, fx)
 	}
 }
 
-// accept is B6. The announcement may be one that is known already.
+// accept is B6. The announcement may be a duplicate.
 func (m *machine) accept(t process.Term, fx *process.Effects) {
 	fx.Rule(ruleB6)
 	fx.Disarm(startTimer)
@@ -150,7 +150,7 @@ func (m *machine) tellRound(p process.ID, fx *process.Effects) {
 	fx.Send(p, process.Message{Type: welcome, Term: process.MakeTerm(m.round, m.self)})
 }
 
-// onRestart is B8. A process that has nobody to ask starts when the layers above
+// onRestart is B8. If there is no process to ask, this one starts when the layers above
 // have restarted too, unless they ask for an election then.
 func (m *machine) onRestart(fx *process.Effects) {
 	fx.Rule(ruleB8)
@@ -168,7 +168,7 @@ func (m *machine) onRestart(fx *process.Effects) {
 	m.wait(greeting, m.answerTime, fx)
 }
 
-// onHello is B8a. Whoever says hello is alive, whatever was known of it.
+// onHello is B8a. A process that sends HELLO is alive, whatever was known of it.
 func (m *machine) onHello(p process.ID, fx *process.Effects) {
 	fx.Rule(ruleB8a)
 	m.forgive(p)
@@ -194,7 +194,7 @@ func (m *machine) strike(p process.ID, fx *process.Effects) {
 	}
 }
 
-// greeted is B8b. Of the highest label of all B1 makes a leader at once.
+// greeted is B8b. If this process has the highest label, B1 makes it leader at once.
 func (m *machine) greeted(fx *process.Effects) {
 	fx.Rule(ruleB8b)
 	m.awaiting = m.awaiting[:0]
@@ -216,7 +216,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 }
 
 // onGone is B9. The layers above hear of it in the same moment and may ask for an
-// election themselves; they have the first word, so that there are not two.
+// election themselves. They go first, so that there are not two elections.
 func (m *machine) onGone(p process.ID, fx *process.Effects) {
 	if m.phase == idle && p == m.leader {
 		fx.Rule(ruleB9)
@@ -224,7 +224,7 @@ func (m *machine) onGone(p process.ID, fx *process.Effects) {
 	}
 }
 
-// onTrust takes back that p was suspected.
+// onTrust withdraws a suspicion of p.
 func (m *machine) onTrust(p process.ID, fx *process.Effects) {
 	if p == m.leader {
 		fx.Disarm(startTimer)
@@ -241,7 +241,7 @@ func (m *machine) forgive(p process.ID) {
 
 func (m *machine) hasFailed(p process.ID) bool { return slices.Contains(m.failed, p) }
 
-// skips reports whether p is not worth a message.
+// skips reports whether messages to p are useless.
 func (m *machine) skips(p process.ID) bool { return m.skipFailed && m.hasFailed(p) }
 
 // above reports whether p has a higher label than this process.

@@ -1,30 +1,27 @@
-// Package byconsensus is an election by consensus: who leads is the value that is
-// decided.
+// Package byconsensus is an election by consensus: the decided value is the leader.
 //
 // # Problem and idea
 //
-// An election is consensus on a process: everybody who wants a leader proposes one, and
-// all follow the one that is decided. Nothing else is left to do. A consensus that
-// decides one value elects once; one that decides a sequence elects again when it is
-// asked.
+// An election is consensus on a process: every process that wants a leader proposes
+// one, and all follow the decided one. Nothing else is needed. A consensus that decides
+// one value elects once. One that decides a sequence elects again when asked.
 //
 // # Rules
 //
-//	L1  start an election: propose oneself for the round after the last one.
+//	L1  start an election: propose this process for the round after the last one.
 //	L2  a process is decided for a round above the last one: it leads in that round.
-//	    L2a Whatever is decided for an earlier round is too late.
+//	    L2a Decisions for earlier rounds are too late.
 //
 // # Why it is safe
 //
-// All see the same decisions in the same order, so the first that names a round is the
-// same everywhere, and it is the only one that counts.
+// All processes see the same decisions in the same order, so the first decision that
+// names a round is the same for all, and only that one counts.
 //
 // # What happens when the helper crashes
 //
-// The helper is the consensus below. What it survives, the election survives. But a
-// single decision cannot be taken back: over Paxos, if the process that was elected
-// crashes, everybody follows it forever. Over Raft the next election is the next
-// decision.
+// The helper is the consensus below. The election survives what that survives. But a
+// single decision cannot be undone: over Paxos, if the elected process crashes, all
+// others follow it forever. Over Raft the next election is the next decision.
 //
 // # Cost
 //
@@ -32,9 +29,9 @@
 //
 // # Assumptions and deviations
 //
-// The winner is who proposes first, not the highest label: consensus promises that it
-// was proposed and no more. [D0] says that leader election is a
-// special case of consensus.
+// The winner is the first to propose, not the highest label: consensus promises only
+// that the decided value was proposed. [D0] says that leader election is a special case
+// of consensus.
 //
 // Sources: [D0].
 package byconsensus
@@ -49,7 +46,7 @@ var Spec = &process.Spec{
 	Documents: []string{"[D0]"},
 	Family:    process.Election,
 	Rules: []process.RuleSpec{
-		{Name: "L1", Text: "start: propose oneself for the next round"},
+		{Name: "L1", Text: "start: propose this process for the next round"},
 		{Name: "L2", Text: "a process is decided for a new round: it leads"},
 		{Name: "L2a", Text: "a process is decided for an old round: too late"},
 	},
@@ -60,8 +57,8 @@ var Spec = &process.Spec{
 			{Property: process.LeaderTermination, When: "the consensus below decides"},
 		},
 		Survives: []process.Survival{
-			{Fault: process.CrashAny, When: "the consensus below survives it", How: "nothing is kept here but what was decided"},
-			{Fault: process.AmnesiaRestart, When: "the consensus below survives it", How: "all is decided again"},
+			{Fault: process.CrashAny, When: "the consensus below survives it", How: "this layer keeps only decisions"},
+			{Fault: process.AmnesiaRestart, When: "the consensus below survives it", How: "a restarted process sees all decisions again"},
 		},
 	},
 	New: Flaw{}.New,

@@ -2,10 +2,10 @@ package byconsensus
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the layer does otherwise. The zero Flaw is none.
+// Flaw selects the mistake of a broken variant of the layer. The zero Flaw has none.
 type Flaw struct {
 	LeadsAtOnce bool // L1: leads when it proposes itself
-	LastWins    bool // L2a is missing: whoever is decided last for a round leads in it
+	LastWins    bool // L2a is missing: the last process decided for a round leads in it
 }
 
 // New makes a machine with the flaw.

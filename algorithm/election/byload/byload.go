@@ -1,50 +1,51 @@
-// Package byload is the election of the least busy process, on top of other
-// elections.
+// Package byload is the election of the least busy process, by changing the order of
+// other elections.
 //
 // # Problem and idea
 //
-// It may not matter who leads, or it may: a coordinator that has little else to do
-// is the better one. So the order in which processes are compared is changed, and
-// nothing else: less load is better, and of equal loads the higher label.
+// It may matter which process leads: a coordinator with little other work is better. So
+// only the order in which processes are compared is changed: less load is better, and
+// of equal loads the higher label.
 //
 // # Rules
 //
-// Those of the carrier, in which "higher label" reads "better":
+// The rules are those of the carrier, with "better" in place of "higher label":
 //
 //   - by-load: ring-list. Loads travel in the list, beside the labels.
 //   - by-load-ring: chang-roberts. A label travels with its load.
-//   - by-load-bully: bully. Nobody knows beforehand who is better, so ELECTION goes to
-//     all others, and who is worse than its sender stays silent; the winner tells all.
+//   - by-load-bully: bully. No process knows in advance which others are better, so
+//     ELECTION goes to all others. A process that is worse than the sender stays
+//     silent; the winner tells all.
 //
-// Hosts report loads by the event Load. A process samples its load when it first
-// takes part in a round, and that sample counts to the end of the round. A load that
-// nobody has reported is worse than any other. A change of load starts no election.
+// Hosts report loads by the event Load. A process samples its load when it first takes
+// part in a round, and that sample counts to the end of the round. A load that was
+// never reported is worse than any other. A change of load starts no election.
 //
 // # Why it is safe
 //
-// The order is total, because labels differ; and it does not change during a round,
-// because of the samples. So what holds of the carrier holds here, with "best" for
+// The order is total, because labels differ, and it does not change during a round,
+// because loads are sampled. So what holds for the carrier holds here, with "best" for
 // "highest". If a load changes between two rounds that overlap, their winners may
 // differ; then the later term counts, as in the carrier.
 //
 // # Cost
 //
-// That of the carrier on a ring. The bully's is higher: a starter that b processes
-// beat costs (b+2)(N-1) + b(b+1)/2 messages, all of them answering upwards, against
-// 2(N-1) for one that is the best itself; and the best waits for T in vain, because
-// it does not know that it is.
+// On a ring, the cost of the carrier. The bully's is higher. If b processes are better
+// than the starter, it costs (b+2)(N-1) + b(b+1)/2 messages, including all answers; if
+// the starter is the best, 2(N-1). The best process always waits for T, because it does
+// not know that it is the best.
 //
 // # Deviations
 //
-// [D3] elects the process with the highest 1/load, printed as
-// l/load. The reciprocal is never computed here: a load of 0 has none, and two loads
-// that differ may have the same one in numbers of finite length. It breaks ties "by
-// sorting process ID" and does not say in which direction; here the higher label
-// wins, as everywhere. When a load is read, it does not say either.
+// [D3] elects the process with the highest 1/load, printed as l/load. The reciprocal is
+// never computed here: a load of 0 has none, and different loads may have the same
+// reciprocal in numbers of finite length. It breaks ties "by sorting process ID" and
+// does not say in which direction; here the higher label wins, as everywhere. It does
+// not say when a load is read.
 //
 // Not survived: what the carrier does not survive.
 //
-// Sources: [D3]; those of the carriers.
+// Sources: [D3] and those of the carriers.
 package byload
 
 import (
@@ -93,8 +94,8 @@ var Bully = over(bully.Spec, bully.New, &process.Spec{
 
 var load = process.FieldUse{Field: process.FieldValue, Symbol: "load"}
 
-// over makes the Spec of an election by load from that of its carrier: own says
-// what is different, and which fields messages have besides.
+// over makes the Spec of an election by load from that of its carrier. The parameter
+// own has what differs, and the additional fields of messages.
 func over(carrier *process.Spec, machine func(process.ID, *process.Config, bool) process.Machine, own *process.Spec) *process.Spec {
 	s := *carrier
 	s.Name, s.Title = own.Name, own.Title
@@ -114,8 +115,8 @@ func over(carrier *process.Spec, machine func(process.ID, *process.Config, bool)
 	return &s
 }
 
-// withoutFigures leaves out what documents say of the carriers: of elections by load
-// they give no figure.
+// withoutFigures removes what documents say about the carriers: they give no figures
+// for elections by load.
 func withoutFigures(costs []process.Cost) []process.Cost {
 	costs = slices.Clone(costs)
 	for i := range costs {
@@ -125,22 +126,22 @@ func withoutFigures(costs []process.Cost) []process.Cost {
 }
 
 var askingAll = []process.Cost{
-	{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: "all are up, b = N-r of them beat the starter", Exact: fromRank},
-	{Metric: process.MessagesPerElection, Regime: process.AllStart, When: "all are up", Exact: everyone},
-	{Metric: process.MessagesPerElection, Regime: process.Worst, When: "all are up; the worst starts, or all do", Exact: everyone},
-	{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all are up, every message takes D, T = 3D, N >= 2",
+	{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: "all processes are up; b = N-r of them are better than the starter", Exact: fromRank},
+	{Metric: process.MessagesPerElection, Regime: process.AllStart, When: "all processes are up", Exact: everyone},
+	{Metric: process.MessagesPerElection, Regime: process.Worst, When: "all processes are up; the worst starts, or all do", Exact: everyone},
+	{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all processes are up, every message takes D, T = 3D, N >= 2",
 		Exact: &process.Formula{Text: "T+2D = 5; T+D = 4 if b = 0", Eval: func(p process.Params) float64 {
 			if p.Rank == p.N {
 				return 4
 			}
 			return 5
 		}}},
-	{Metric: process.ElectionTime, Regime: process.AllStart, When: "all are up, every message takes D, T = 3D, N >= 2",
+	{Metric: process.ElectionTime, Regime: process.AllStart, When: "all processes are up, every message takes D, T = 3D, N >= 2",
 		Exact: &process.Formula{Text: "T+D = 4", Eval: func(process.Params) float64 { return 4 }}},
 }
 
-// fromRank: the starter and all that beat it ask everyone, each asker is answered by
-// those that beat it, and the winner tells everyone.
+// fromRank: the starter and all better processes ask all others. Each of these gets
+// answers from the processes that are better, and the winner tells all.
 var fromRank = &process.Formula{Text: "(b+2)(N-1)+b(b+1)/2", Eval: func(p process.Params) float64 {
 	b := p.N - p.Rank
 	return float64((b+2)*(p.N-1)) + float64(b*(b+1))/2

@@ -1,12 +1,12 @@
-// Package changroberts is the election of Chang and Roberts on a unidirectional
-// ring: the highest label survives a trip round it.
+// Package changroberts is the election of Chang and Roberts on a unidirectional ring:
+// only the highest label travels all the way round.
 //
 // # Problem and idea
 //
-// A process knows only the next one on the ring, not how many there are. Everyone
-// who starts sends its label on its way. A label that meets a higher one goes no
-// further, for the higher one is sent on in its place; so only the highest comes
-// round, and its owner knows that it has won.
+// A process knows only the next process on the ring, not how many there are. Every
+// starter sends its label round the ring. A process with a higher label sends its own
+// label on instead. So only the highest label completes the round, and its owner knows
+// that it has won.
 //
 // # Rules
 //
@@ -15,52 +15,51 @@
 //	C2  on ELECTION(j) with j better than i: participate, pass it on.
 //	    C2a j worse, and this process does not participate: participate, send
 //	    ELECTION(i) instead.
-//	    C2b j worse, and it does: discard; a better label is on its way.
+//	    C2b j worse, and it does: discard; a better label is in flight.
 //	    C2c of a round that is over: discard.
-//	C3  on ELECTION(i): this process leads. It participates no more and sends
+//	C3  on ELECTION(i): this process leads. It stops participating and sends
 //	    ELECTED(i).
-//	C4  on ELECTED(j): j leads. Participate no more, pass it on.
+//	C4  on ELECTED(j): j leads. Stop participating, pass it on.
 //	    C4a on ELECTED(i), or one of a round that is over: stop it.
 //
 // chang-roberts-repaired adds what the documents leave out:
 //
-//	C5  no acknowledgement within R: pass the message to the one behind.
-//	C6  the owner of a label is down: start anew instead of passing it on.
-//	C7  a participant has waited very long: start anew, in the next round.
-//	C8  restart, or the leader has failed or is suspected: start. So does one that
-//	    beats a leader who did not know of it, and one that gets an ELECTION of a
-//	    round that is over, since its sender is behind.
+//	C5  no acknowledgement within R: pass the message to the process behind.
+//	C6  the owner of a label is down: start again instead of passing it on.
+//	C7  a participant has waited very long: start again, in the next round.
+//	C8  restart, or the leader has failed or is suspected: start. So does a process
+//	    that beats a leader who did not know of it, and one that gets an ELECTION of
+//	    a round that is over, since its sender is behind.
 //
 // # Why it is safe
 //
-// An ELECTION(j) that comes round has passed everyone, and everyone better would
-// have stopped it. Elections are numbered by rounds: a message of a higher round
-// ends what is left of the lower one, and a leadership is known by its term,
-// (round, leader), so a late message cannot overwrite a newer result. The
-// repaired variant may leave two leaders of one round when one of them crashed; the
-// higher term counts, and who finds a lower one under way starts anew.
+// An ELECTION(j) that completes the round has passed every process, and every better
+// one would have stopped it. Elections are numbered by rounds: a message of a higher
+// round ends the lower one. A leadership is identified by its term, (round, leader), so
+// a late message cannot overwrite a newer result. The repaired variant may leave two
+// leaders of one round when one of them crashed. The higher term counts, and a process
+// that finds a lower one in progress starts again.
 //
 // # Cost
 //
-// One starter, d hops before the maximum: d ELECTION until that is reached, N for
-// its label to come round, N ELECTED: 2N+d, which is 2N to 3N-1. All start: labels
-// that rise in the direction of sending cost 2N-1 ELECTION, labels that fall
-// N(N+1)/2, a random ring N H_N on average, with H_N = 1 + 1/2 + ... + 1/N; and N
-// ELECTED in each case. The last one learns who leads after 2N+d-1 message times.
+// One starter, d hops before the maximum: d ELECTION until the maximum is reached, N
+// for its label to complete the round, N ELECTED. That is 2N+d, between 2N and 3N-1. If
+// all start: 2N-1 ELECTION if labels rise in the direction of sending, N(N+1)/2 if they
+// fall, and N H_N on average over random rings, with H_N = 1 + 1/2 + ... + 1/N; plus N
+// ELECTED in each case. The last process learns the leader after 2N+d-1 message times.
 //
 // # Deviations
 //
-// The figures of the documents, 2N to 3N-1 ([D1]) and 3N-1 at
-// worst ([D2]), are of a single starter. The pseudo-code of
-// [D1] has its comparison the wrong way round; see
-// chang-roberts-printed for what that does. [D2] does not say
-// who stops ELECTED; [D4] does (C4a). Rounds are ours.
+// The figures of the documents, 2N to 3N-1 ([D1]) and 3N-1 at worst ([D2]), are for a
+// single starter. The pseudo-code of [D1] has its comparison reversed;
+// chang-roberts-printed shows the effect. [D2] does not say which process stops
+// ELECTED; [D4] does (C4a). Rounds are an addition.
 //
-// Not survived: without the repairs nothing. If the maximum crashes after its label
-// has passed, nobody takes that off the ring: it is lost in the gap, and where the
-// ring is mended without rule C6 it goes round for ever. Either way, and whoever
-// crashes, the others remain participants and discard whatever is started later.
-// The repaired variant needs synchrony.
+// Not survived: without the repairs, any crash. If the maximum crashes after its label
+// has passed, no process removes the label: it is lost in the gap, or, if the ring is
+// repaired without rule C6, it circulates forever. Whichever process crashes, the
+// others remain participants and discard all later labels. The repaired variant needs
+// synchrony.
 //
 // Sources: E. Chang and R. Roberts: An improved algorithm for decentralized
 // extrema-finding in circular configurations of processes, CACM 22(5), 1979;
@@ -75,7 +74,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Spec describes the algorithm as its authors have it.
+// Spec describes the algorithm as published.
 var Spec = &process.Spec{
 	Name:      "chang-roberts",
 	Title:     "Ring election of Chang and Roberts",
@@ -119,18 +118,18 @@ var messages = []process.MessageSpec{
 }
 
 var rules = []process.RuleSpec{
-	{Name: "C1", Text: "start: participate, ELECTION of oneself"},
-	{Name: "C2", Text: "ELECTION of a better one: participate, pass it on"},
-	{Name: "C2a", Text: "ELECTION of a worse one: participate, put oneself in its place"},
-	{Name: "C2b", Text: "ELECTION of a worse one at a participant: discard"},
-	{Name: "C2c", Text: "ELECTION of a round that is over: discard"},
-	{Name: "C3", Text: "ELECTION of oneself: lead, ELECTED"},
-	{Name: "C4", Text: "ELECTED: record who leads, pass it on"},
-	{Name: "C4a", Text: "ELECTED that has come round, or of a round that is over: stop it"},
-	{Name: "C5", Text: "no ACK: pass the message to the one behind"},
-	{Name: "C6", Text: "the owner of the label is down: start anew"},
-	{Name: "C7", Text: "no ELECTED: start anew"},
-	{Name: "C8", Text: "restart, the leader has gone, or somebody is behind: start"},
+	{Name: "C1", Text: "start: participate, send ELECTION with its own label"},
+	{Name: "C2", Text: "ELECTION of a better label: participate, pass it on"},
+	{Name: "C2a", Text: "ELECTION of a worse label: participate, send its own label instead"},
+	{Name: "C2b", Text: "ELECTION of a worse label at a participant: discard it"},
+	{Name: "C2c", Text: "ELECTION of a round that is over: discard it"},
+	{Name: "C3", Text: "ELECTION of its own label: lead, send ELECTED"},
+	{Name: "C4", Text: "ELECTED: record the leader, pass it on"},
+	{Name: "C4a", Text: "ELECTED that has completed the ring, or of a round that is over: stop it"},
+	{Name: "C5", Text: "no ACK: pass the message to the process behind"},
+	{Name: "C6", Text: "the owner of the label is down: start again"},
+	{Name: "C7", Text: "no ELECTED in time: start again"},
+	{Name: "C8", Text: "restart, the leader has failed, or another process is behind: start"},
 }
 
 const (
@@ -166,16 +165,16 @@ type machine struct {
 	repair bool
 	hand   ring.Hand
 
-	round       uint64 // the highest seen; rises before anything is sent in a new one
-	participant bool   // in round: has sent or passed on an ELECTION and knows no result
+	round       uint64 // the highest seen; rises before any message of a new one is sent
+	participant bool   // in round: has sent or passed on an ELECTION and does not know the result
 	leader      process.ID
 	elected     process.Term // of the leader on record, or 0
 	load        ring.Load
 	box         ring.Box // empty without repair
 }
 
-// New makes a machine without the repairs that elects by label or by load. In the
-// latter case the Spec must declare the load in both messages, as a value.
+// New makes a machine without the repairs that elects by label or by load. For load the
+// Spec must declare the load in both messages, as a value.
 func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
 	m := newMachine(self, c)
 	m.byLoad = byLoad
@@ -189,8 +188,8 @@ func newMachine(self process.ID, c *process.Config) *machine {
 	}
 }
 
-// Step dispatches the event to the handler of its rule. A round that was seen is
-// saved before anything is sent in it or a later one.
+// Step dispatches the event to the handler of its rule. A round that was seen is saved
+// before any message of it or of a later round is sent.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	before := m.round
 	switch ev.Kind {
@@ -232,8 +231,8 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// Fields names the state. The round is all that must survive a crash: a process
-// that forgot it could lead twice in one term.
+// Fields names the state. Only the round must survive a crash: a process that forgot it
+// could lead twice in one term.
 func (m *machine) Fields(f *process.Fields) {
 	f.Durable().Seq("round", &m.round)
 	f.Bool("participant", &m.participant)
@@ -251,7 +250,7 @@ func (m *machine) candidate() ring.Candidate {
 	return ring.Candidate{ID: m.self, Load: m.load.In(m.round)}
 }
 
-// see notes a round. A higher one ends what is left of the one before.
+// see notes a round. A higher round ends the lower one.
 func (m *machine) see(round uint64, fx *process.Effects) {
 	m.round = round
 	m.leave(fx)
@@ -274,7 +273,7 @@ func (m *machine) leave(fx *process.Effects) {
 	m.participant = false
 }
 
-// beats reports whether this process is better than the one a message names.
+// beats reports whether this process is better than the one that a message names.
 func (m *machine) beats(msg *process.Message) bool {
 	return m.candidate().Beats(ring.Candidate{ID: msg.Subject, Load: msg.Value}, m.c)
 }
@@ -291,8 +290,8 @@ func (m *machine) pass(msg process.Message, fx *process.Effects) bool {
 	return to != m.self
 }
 
-// lostWinner reports whether a process that was passed over is the one that an
-// ELECTED on its way names.
+// lostWinner reports whether a process that was passed over is the one named by an
+// ELECTED in flight.
 func lostWinner(loss *ring.Loss) bool {
 	return slices.ContainsFunc(loss.Sent, func(q ring.Parcel) bool {
 		return q.Message.Type == elected && q.Message.Subject == loss.Peer

@@ -10,7 +10,7 @@ const (
 
 const (
 	single  = "N >= 2, d hops from the starter to the maximum"
-	several = "all start at once, N >= 2"
+	several = "all processes start at once, N >= 2"
 )
 
 var properties = []process.Claim{
@@ -31,11 +31,11 @@ var costs = []process.Cost{
 	{Metric: process.MessagesPerElection, Regime: process.Worst, When: several + ", the labels fall in the direction of sending",
 		Exact: fallingRing,
 		Said: []process.Figure{
-			{Document: doc001, Text: "3N-1", Wrong: "that is the most that a single starter costs; several cost up to N(N+1)/2+N"},
-			{Document: doc002, Text: "3N-1", Wrong: "that is the most that a single starter costs; several cost up to N(N+1)/2+N"}}},
-	{Metric: process.ElectionTime, Regime: process.OneStarter, When: single + "; until the last knows who leads", Exact: linear("2N+d-1", 2, -1, 1)},
-	{Metric: process.ElectionTime, Regime: process.AllStart, When: several + "; until the last knows who leads", Exact: linear("2N-1", 2, -1, 0)},
-	{Metric: process.ElectionTime, Regime: process.Worst, When: several + "; until the last knows who leads", Exact: linear("2N-1", 2, -1, 0)},
+			{Document: doc001, Text: "3N-1", Wrong: "the largest cost of a single starter; several starters cost up to N(N+1)/2+N"},
+			{Document: doc002, Text: "3N-1", Wrong: "the largest cost of a single starter; several starters cost up to N(N+1)/2+N"}}},
+	{Metric: process.ElectionTime, Regime: process.OneStarter, When: single + "; until the last process knows the leader", Exact: linear("2N+d-1", 2, -1, 1)},
+	{Metric: process.ElectionTime, Regime: process.AllStart, When: several + "; until the last process knows the leader", Exact: linear("2N-1", 2, -1, 0)},
+	{Metric: process.ElectionTime, Regime: process.Worst, When: several + "; until the last process knows the leader", Exact: linear("2N-1", 2, -1, 0)},
 }
 
 var claims = process.Claims{
@@ -43,7 +43,7 @@ var claims = process.Claims{
 	Costs:      costs,
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "a message of a round that is over is discarded"},
-		{Fault: process.Duplication, How: "a copy meets a participant, or a round that is over"},
+		{Fault: process.Duplication, How: "a duplicate meets a participant, or a round that is over"},
 	},
 }
 
@@ -52,8 +52,8 @@ var repairedClaims = process.Claims{
 	Costs:      costs,
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "a message of a round that is over is discarded"},
-		{Fault: process.Duplication, How: "a copy meets a participant, or a round that is over"},
-		{Fault: process.CrashAny, How: "C5, C6 and C7; after the election, a detector below or whoever calls for the next"},
+		{Fault: process.Duplication, How: "a duplicate meets a participant, or a round that is over"},
+		{Fault: process.CrashAny, How: "C5, C6 and C7; after the election, a detector below or a call for a new election"},
 		{Fault: process.AmnesiaRestart, How: "C8, and the round on disk"},
 	},
 }
@@ -65,13 +65,13 @@ func linear(text string, perProcess, plus, perHop float64) *process.Formula {
 	}}
 }
 
-// fallingRing: every label goes on to the maximum, the next lower one hop less.
+// fallingRing: every label travels to the maximum, the next lower one hop less.
 var fallingRing = &process.Formula{Text: "N(N+1)/2+N", Eval: func(p process.Params) float64 {
 	return float64(p.N*(p.N+1))/2 + float64(p.N)
 }}
 
-// meanRing: a label gets k hops far if it is the highest of k in a row, which has
-// the probability 1/k.
+// meanRing: a label travels k hops if it is the highest of k in a row, which has the
+// probability 1/k.
 var meanRing = &process.Formula{Text: "N H_N+N", Eval: func(p process.Params) float64 {
 	harmonic := 0.0
 	for k := 1; k <= p.N; k++ {

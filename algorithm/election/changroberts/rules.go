@@ -15,7 +15,7 @@ func (m *machine) start(fx *process.Effects) {
 	m.nominate(fx)
 }
 
-// nominate sends the own label on its way.
+// nominate sends this process's label round the ring.
 func (m *machine) nominate(fx *process.Effects) {
 	m.join(fx)
 	if !m.pass(m.message(election), fx) {
@@ -58,7 +58,7 @@ func (m *machine) bring(round uint64, fx *process.Effects) {
 	}
 }
 
-// restart is start, with the rule that it is for the sake of somebody else.
+// restart is start, with the rule that it answers another process.
 func (m *machine) restart(fx *process.Effects) {
 	if !m.participant {
 		fx.Rule(ruleC8)
@@ -66,7 +66,8 @@ func (m *machine) restart(fx *process.Effects) {
 	}
 }
 
-// forward passes a message on. If its owner is down nobody would ever stop it.
+// forward passes a message on. If the owner of its label is down, no process would ever
+// stop it.
 func (m *machine) forward(msg *process.Message, fx *process.Effects) {
 	if !m.pass(*msg, fx) {
 		m.anew(ruleC6, fx)
@@ -89,7 +90,7 @@ func (m *machine) win(fx *process.Effects) {
 	m.pass(msg, fx)
 }
 
-// record notes who leads, and announces it.
+// record notes the leader and announces it.
 func (m *machine) record(t process.Term, fx *process.Effects) {
 	m.leader, m.elected = t.Leader(), t
 	fx.Elect(m.leader, t)
@@ -112,7 +113,7 @@ func (m *machine) onElected(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// follow is C4. A participant of a later round waits for the result of that.
+// follow is C4. A participant of a later round waits for that round's result.
 func (m *machine) follow(msg *process.Message, fx *process.Effects) {
 	fx.Rule(ruleC4)
 	if msg.Term.Round() == m.round {
@@ -132,8 +133,8 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 	m.afterLoss(m.box.OnSilence(&m.hand, t.Peer(), fx), fx)
 }
 
-// afterLoss is what follows when a process was passed over. One start is enough,
-// however many messages cannot be passed on.
+// afterLoss handles that a process was passed over. One start is enough, however many
+// messages cannot be passed on.
 func (m *machine) afterLoss(loss ring.Loss, fx *process.Effects) {
 	before := m.round
 	for i := range loss.Stuck {
@@ -144,7 +145,7 @@ func (m *machine) afterLoss(loss ring.Loss, fx *process.Effects) {
 	}
 }
 
-// onStuck is C6, or C3 if nobody else is left.
+// onStuck is C6, or C3 if no other process is left.
 func (m *machine) onStuck(msg *process.Message, fx *process.Effects) {
 	switch {
 	case msg.Subject == m.self && msg.Type == election && m.participant && msg.Term.Round() == m.round:
@@ -154,7 +155,7 @@ func (m *machine) onStuck(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// onNews is C8, and what a detector below says.
+// onNews is C8, and handles reports of a detector below.
 func (m *machine) onNews(ev *process.Event, fx *process.Effects) {
 	switch ev.Kind {
 	case process.Restart:

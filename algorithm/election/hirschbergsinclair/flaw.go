@@ -2,11 +2,10 @@ package hirschbergsinclair
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	SideBySender    bool // the direction of a message is taken from its sender
-	SleepersDiscard bool // H3a is left out: a process that does not take part discards the PROBE of a worse one
+	SleepersDiscard bool // H3a is missing: a process that does not take part discards a PROBE with a worse label
 }
 
 // New makes a machine with the flaw.

@@ -5,57 +5,59 @@
 //
 // A process knows its two neighbors on the ring, not how many processes there are. A
 // candidate sends its label in both directions, but not all the way round: 1 hop in the
-// first phase, then 2, 4, 8. Only a label that meets no higher one comes to the end of
-// its way, from which the candidate gets a reply. A candidate with both replies is the
+// first phase, then 2, 4, 8. Only a label that meets no higher one reaches the end of
+// its path, and the process there sends a reply. A candidate with both replies is the
 // highest as far as it has looked, and looks twice as far. Two candidates of one phase
-// cannot be near to each other, so the farther they look the fewer they are. The label
-// that comes back from the other side has passed everyone.
+// cannot be close to each other, so there are fewer candidates the farther they look. A
+// label that returns from the other side has passed every process.
 //
 // # Rules
 //
-//	H1  start: unless this process takes part already, be a candidate with reach 1, and
+//	H1  start: unless this process takes part already, become a candidate with reach 1, and
 //	    send PROBE(i, 1) left and right.
 //	H2  on PROBE(j, h) with j better than i: give up.
 //	    H2a h > 1: pass PROBE(j, h-1) on.
 //	    H2b h = 1: send REPLY(j) back.
 //	H3  on PROBE(j, h) with j worse: discard.
 //	    H3a If this process does not take part yet: start as in H1.
-//	H4  on PROBE(i, h): it has come round. i leads, send ELECTED(i) right.
-//	H5  on REPLY(j): pass it on. H5a REPLY(i) of the other side is missing: wait for it.
-//	    H5b Both are here: double the reach, send PROBE(i, reach) left and right.
-//	H6  on ELECTED(j): j leads, pass it on. H6a it has come round: stop it.
+//	H4  on PROBE(i, h): it has completed the ring. i leads, send ELECTED(i) right.
+//	H5  on REPLY(j): pass it on. H5a REPLY(i) from only one side: wait for the other.
+//	    H5b From both sides: double the reach, send PROBE(i, reach) left and right.
+//	H6  on ELECTED(j): j leads, pass it on. H6a it has completed the ring: stop it.
 //	H7  a message of a round that is over, or a reply to a candidate that gave up: discard.
 //
 // Each message carries the direction in which it travels.
 //
 // # Why it is safe
 //
-// A PROBE that comes round has passed everyone, and everyone better would have discarded
-// it. A candidate that is not the best of all looks farther until its PROBE meets a better
-// process. That one takes part from then on: it is a candidate, or has heard of one that
-// is better still. So in the end the best of all is a candidate. It never gives up and
-// gets every reply, and when its reach is N or more, its PROBE comes round. Elections are
-// numbered by rounds, and a higher one ends what is left of a lower one.
+// A PROBE that completes the ring has passed every process, and every better one would
+// have discarded it. A candidate that is not the best of all looks farther until its
+// PROBE meets a better process. That process takes part from then on: it is a
+// candidate, or has heard of a better one. So eventually the best process is a
+// candidate. It never gives up and gets every reply, and when its reach is N or more,
+// its PROBE completes the ring. Elections are numbered by rounds, and a higher round
+// ends a lower one.
 //
 // # Cost
 //
-// A candidate sends at most 4 r messages in a phase of reach r. It is in that phase only
-// if it is the best of r+1 processes in a row, itself in the middle, so there are at most
-// N/(r/2+1) of them: at most 8N messages in each of 1+log2(N) phases, log2 rounded up. N
-// ELECTED are added. Let k be log2(N) rounded up. At least 6N+2^(k+2)-8 messages are
-// sent if all start. The leader needs k phases of 2, 4, 8, ... message times, N until its
-// last PROBE has come round and N-1 for the announcement: all know after 2^(k+1)+2N-3.
+// A candidate sends at most 4 r messages in a phase of reach r. It is in that phase
+// only if it is the best of r+1 processes in a row, itself in the middle. So there are
+// at most N/(r/2+1) candidates: at most 8N messages in each of 1+log2(N) phases, log2
+// rounded up. Add N ELECTED. Let k be log2(N) rounded up. At least 6N+2^(k+2)-8
+// messages are sent if all start. The leader needs k phases of 2, 4, 8, ... message
+// times, N until its last PROBE has completed the ring, and N-1 for the announcement:
+// all know after 2^(k+1)+2N-3.
 //
 // # Assumptions and deviations
 //
-// Links work in both directions and lose nothing. Order does not matter. N is not known.
-// A ring of two has two links between the same two processes, so the side from which a
-// message comes does not follow from its sender; that is why it carries its direction.
-// The first message from a worse process wakes one that has not started, so that the
-// highest of all wins. A discarded PROBE is not answered: the candidate never gets both
-// replies, which is enough. The announcement and the rounds are ours.
+// Links work in both directions and lose nothing. Order does not matter. N is not
+// known. In a ring of two there are two links between the same two processes, so a
+// message carries its direction: the sender does not determine it. The first message
+// from a worse process wakes a process that has not started, so that the highest of all
+// wins. A discarded PROBE is not answered: the candidate never gets both replies, which
+// is enough. The announcement and the rounds are additions.
 //
-// Not survived: any crash, since the ring is cut.
+// Not survived: any crash, because it cuts the ring.
 //
 // Source: D. S. Hirschberg and J. B. Sinclair: Decentralized extrema-finding in circular
 // configurations of processors, 1980.
@@ -75,18 +77,18 @@ var Spec = &process.Spec{
 		{Name: "ELECTED", Fields: []process.FieldUse{id, round}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "H1", Text: "start: candidate, PROBE of oneself left and right"},
-		{Name: "H2a", Text: "PROBE of a better one: give up, pass it on"},
-		{Name: "H2b", Text: "PROBE of a better one at the end of its way: give up, REPLY"},
-		{Name: "H3", Text: "PROBE of a worse one: discard"},
-		{Name: "H3a", Text: "PROBE of a worse one at a process that does not take part: start instead"},
-		{Name: "H4", Text: "PROBE of oneself has come round: lead, ELECTED"},
+		{Name: "H1", Text: "start: become a candidate, send PROBE with its own label left and right"},
+		{Name: "H2a", Text: "PROBE of a better label: give up, pass it on"},
+		{Name: "H2b", Text: "PROBE of a better label at the end of its path: give up, send REPLY"},
+		{Name: "H3", Text: "PROBE of a worse label: discard it"},
+		{Name: "H3a", Text: "PROBE of a worse label at a process that does not take part: start instead"},
+		{Name: "H4", Text: "PROBE of its own label has completed the ring: lead, send ELECTED"},
 		{Name: "H5", Text: "REPLY to another: pass it on"},
-		{Name: "H5a", Text: "REPLY of one side: wait for the other"},
-		{Name: "H5b", Text: "REPLY of both sides: look twice as far"},
-		{Name: "H6", Text: "ELECTED: record who leads, pass it on"},
-		{Name: "H6a", Text: "ELECTED that has come round: stop it"},
-		{Name: "H7", Text: "a message that is too late: discard"},
+		{Name: "H5a", Text: "REPLY from one side: wait for the other"},
+		{Name: "H5b", Text: "REPLY from both sides: look twice as far"},
+		{Name: "H6", Text: "ELECTED: record the leader, pass it on"},
+		{Name: "H6a", Text: "ELECTED that has completed the ring: stop it"},
+		{Name: "H7", Text: "a message that is too late: discard it"},
 	},
 	Needs:  process.Needs{Reliable: true, Topology: process.RingTopology},
 	Claims: claims,

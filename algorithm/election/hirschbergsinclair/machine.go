@@ -14,7 +14,7 @@ const (
 type role uint8
 
 const (
-	idle role = iota // no election is under way
+	idle role = iota // no election is in progress
 	candidate
 	beaten
 )
@@ -27,7 +27,7 @@ type machine struct {
 	flaw     Flaw
 	neighbor [2]process.ID // by direction; self if this process is alone
 
-	round   uint64 // the highest seen; rises before anything is sent in a new one
+	round   uint64 // the highest seen; rises before any message of a new one is sent
 	role    role
 	reach   uint64       // candidate: how many hops its PROBEs may go; else 0
 	replied [2]bool      // candidate: by the direction of the PROBE; not both
@@ -64,7 +64,7 @@ func (m *machine) start(fx *process.Effects) {
 	m.run(fx)
 }
 
-// see notes a round, and saves it before anything is sent in it.
+// see notes a round, and saves it before any message of it is sent.
 func (m *machine) see(round uint64, fx *process.Effects) {
 	m.round, m.role, m.reach = round, idle, 0
 	fx.Save()
@@ -192,15 +192,15 @@ func (m *machine) onElected(msg *process.Message, fx *process.Effects) {
 	m.announce(msg.Subject, fx)
 }
 
-// record notes who leads, and announces it.
+// record notes the leader and announces it.
 func (m *machine) record(t process.Term, fx *process.Effects) {
 	m.giveUp()
 	m.role, m.elected = idle, t
 	fx.Elect(t.Leader(), t)
 }
 
-// Fields names the state. The round is all that must survive a crash: a process that
-// forgot it could lead twice in one term.
+// Fields names the state. Only the round must survive a crash: a process that forgot it
+// could lead twice in one term.
 func (m *machine) Fields(f *process.Fields) {
 	f.Durable().Seq("round", &m.round)
 	process.Enum(f, "st", &m.role, roleNames)

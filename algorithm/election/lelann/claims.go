@@ -15,13 +15,13 @@ var claims = process.Claims{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: several, Exact: square},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: several, Exact: square},
 		{Metric: process.MessagesPerElection, Regime: process.Worst, When: several, Exact: square},
-		{Metric: process.ElectionTime, Regime: process.OneStarter, When: several + "; until the last knows who leads",
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: several + "; until the last process knows the leader",
 			Exact: formula("2N-1", func(n float64) float64 { return 2*n - 1 })},
-		{Metric: process.ElectionTime, Regime: process.AllStart, When: several + "; until the last knows who leads",
+		{Metric: process.ElectionTime, Regime: process.AllStart, When: several + "; until the last process knows the leader",
 			Exact: formula("N", func(n float64) float64 { return n })},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Duplication, How: "a label that comes twice changes nothing, and its owner takes every copy off the ring"},
+		{Fault: process.Duplication, How: "a duplicate label changes nothing, and its owner removes every duplicate from the ring"},
 	},
 }
 

@@ -2,10 +2,9 @@ package lelann
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	PassesFirst bool // L2 passes the first label on before it sends the own one
+	PassesFirst bool // L2 passes the first label on before it sends its own
 	StopsWorse  bool // L3 discards a label that is not the best seen so far
 }
 

@@ -1,50 +1,50 @@
 // Package lelann is the election of Le Lann on a unidirectional ring: every label goes
-// all the way round, and every process sees by itself which is the highest.
+// all the way round, and every process determines the highest by itself.
 //
 // # Problem and idea
 //
-// A process knows only the next one on the ring, not how many there are. A process that
-// takes part sends its label round the ring, and everyone passes the labels of others
-// on. Links keep the order of messages. So when its own label is back, a process has
-// seen all others, and nobody needs to announce the result. This is the first ring
-// election; those that followed save messages by stopping labels that cannot win.
+// A process knows only the next process on the ring, not how many there are. A process
+// that takes part sends its label round the ring, and every process passes the labels
+// of others on. Links keep the order of messages. So when its own label is back, a
+// process has seen all others, and no announcement is needed. This is the first ring
+// election; later ones save messages by stopping labels that cannot win.
 //
 // # Rules
 //
 //	L1  start: unless this process takes part already, send CANDIDATE(i) to the next.
 //	L2  the first CANDIDATE of a round: send CANDIDATE(i) before passing it on.
 //	L3  on CANDIDATE(j): note j if it is the best so far, and pass it on.
-//	L4  on CANDIDATE(i): the best that was seen leads.
+//	L4  on CANDIDATE(i): the best label seen leads.
 //	    L4a of a round that is over: discard.
 //
 // # Why it is safe
 //
 // CANDIDATE(i) passes every process on the ring. Each of them has sent its own label
-// before that (L2), and nothing overtakes it on the rest of its way. So when
-// CANDIDATE(i) is back, all labels have passed i. Everyone therefore finds the same
-// best. A label leaves the ring at its owner, so nothing circulates afterwards.
-// Elections are numbered by rounds, and a higher one ends what is left of a lower one.
+// before that (L2), and nothing overtakes that label on the rest of the ring. So when
+// CANDIDATE(i) is back, all labels have passed i. So all processes find the same best
+// label. The owner of a label removes it from the ring, so nothing circulates
+// afterwards. Elections are numbered by rounds, and a higher round ends a lower one.
 //
 // # Cost
 //
-// N labels travel N hops each: N^2 messages, whoever starts. If one process starts, the
-// last one to join does so after N-1 message times and knows the result after 2N-1. If
-// all start, all know after N.
+// N labels travel N hops each: N^2 messages, whichever processes start. If one process
+// starts, the last process joins after N-1 message times and knows the result after
+// 2N-1. If all start, all know after N.
 //
 // # Assumptions and deviations
 //
-// Links lose nothing and keep order. Without order a label may come back before others
-// have passed, and processes find different leaders. N is not known. Le Lann elects to
-// make a lost control token anew, and collects the labels in a list; only the best of
-// them counts, so only that is kept. That a process that has not started joins (L2)
-// makes the winner the highest of all; if it only passed labels on, the winner would be
-// the highest of those that start. Rounds are ours.
+// Links lose nothing and keep order. Without order a label may return before others
+// have passed, and processes find different leaders. N is not known. Le Lann uses the
+// election to regenerate a lost control token, and collects the labels in a list; only
+// the best one counts, so only that is kept. Because a process that has not started
+// joins (L2), the winner is the highest of all; otherwise it would be the highest
+// starter. Rounds are an addition.
 //
-// Not survived: any crash. The label of a process that crashed, or one that it had
-// received, is lost, and its owner waits forever.
+// Not survived: any crash. The label of a crashed process, or a label that it had
+// received, is lost, and the owner of that label waits forever.
 //
-// The election ring-active-list adds acknowledgements and passes over those that are
-// down, as in a lecture document.
+// The election ring-active-list adds acknowledgements and passes over processes that
+// are down, as in a lecture document.
 //
 // Source: G. Le Lann: Distributed systems, towards a formal approach, 1977.
 package lelann
@@ -65,11 +65,11 @@ var Spec = &process.Spec{
 			{Field: process.FieldSubject, Symbol: "id"}, {Field: process.FieldTerm, Symbol: "round"}}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "L1", Text: "start: CANDIDATE of oneself"},
-		{Name: "L2", Text: "first CANDIDATE of a round: CANDIDATE of oneself before it"},
-		{Name: "L3", Text: "CANDIDATE of another: note the best, pass it on"},
-		{Name: "L4", Text: "CANDIDATE of oneself: the best leads"},
-		{Name: "L4a", Text: "CANDIDATE of a round that is over: discard"},
+		{Name: "L1", Text: "start: send CANDIDATE with its own label"},
+		{Name: "L2", Text: "first CANDIDATE of a round: send its own CANDIDATE before passing it on"},
+		{Name: "L3", Text: "CANDIDATE of another label: note the best, pass it on"},
+		{Name: "L4", Text: "CANDIDATE of its own label: the best label leads"},
+		{Name: "L4a", Text: "CANDIDATE of a round that is over: discard it"},
 	},
 	Needs:  process.Needs{FIFO: true, Reliable: true, Topology: process.RingTopology},
 	Claims: claims,
@@ -91,8 +91,8 @@ type machine struct {
 	self process.ID
 	flaw Flaw
 
-	round uint64     // the highest seen; rises before anything is sent in a new one
-	joins bool       // the own label is on its way in this round
+	round uint64     // the highest seen; rises before any message of a new one is sent
+	joins bool       // this process's label is in flight in this round
 	best  process.ID // seen in this round, this process among them; None before the first round
 }
 
@@ -119,7 +119,7 @@ func (m *machine) start(fx *process.Effects) {
 	m.join(m.round+1, fx)
 }
 
-// join saves the round and then sends the own label, unless there is nobody else.
+// join saves the round and then sends this process's label, unless it is alone.
 func (m *machine) join(round uint64, fx *process.Effects) {
 	m.round, m.joins, m.best = round, true, m.self
 	fx.Save()
@@ -176,8 +176,8 @@ func (m *machine) decide(fx *process.Effects) {
 	fx.Elect(m.best, process.MakeTerm(m.round, m.best))
 }
 
-// Fields names the state. The round is all that must survive a crash: a process that
-// forgot it could elect two leaders in one term.
+// Fields names the state. Only the round must survive a crash: a process that forgot it
+// could elect two leaders in one term.
 func (m *machine) Fields(f *process.Fields) {
 	f.Durable().Seq("round", &m.round)
 	f.Bool("joins", &m.joins)

@@ -21,7 +21,7 @@ var claims = process.Claims{
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: rising, Exact: least},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: several + ", any arrangement of the labels, any starters", Lo: least, Hi: most},
-		{Metric: process.ElectionTime, Regime: process.OneStarter, When: rising + ", d hops from the starter to the maximum, N if it is the starter; until the last knows who leads",
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: rising + ", d hops from the starter to the maximum, N if it is the starter; until the last process knows the leader",
 			Exact: formula("2N+d", func(p process.Params) float64 {
 				if p.Distance == 0 {
 					return 3 * float64(p.N)

@@ -2,10 +2,9 @@ package peterson
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	LastLeads     bool // P3b takes the process that is left active for the leader, not the label that it stands for
+	LastLeads     bool // P3b elects the last active process, not the label that it carries
 	SleepersRelay bool // P2 makes a relay of a process that has not started
 }
 

@@ -1,65 +1,66 @@
 // Package peterson is the election of Peterson, and of Dolev, Klawe and Rodeh, on a
-// unidirectional ring: at most N log N messages for each of two kinds, whatever the order
-// of the labels.
+// unidirectional ring. It needs at most N log N messages of each of two types, for any
+// order of the labels.
 //
 // # Problem and idea
 //
-// A process knows only the next one on the ring, not how many there are. On a ring that
-// can be used in both directions, a process could ask its two neighbors for their labels
-// and stay in the election only if its own is higher than both: at least every second
-// process gives up. Here labels travel in one direction only. So each process learns the
-// labels of the two before it, and stands for the one in the middle: if that is the
-// highest of the three, the process continues with it in place of its own. The others
-// only pass messages on from then on. The label that is left at the end has beaten all
-// others. It is usually not the label of the process that holds it.
+// A process knows only the next process on the ring, not how many there are. On a
+// bidirectional ring, a process could ask its two neighbors for their labels and stay
+// in the election only if its own is higher than both: at least every second process
+// gives up. Here labels travel in one direction only. So each process learns the labels
+// of the two before it, and decides for the one in the middle: if that is the highest
+// of the three, the process continues with it in place of its own label. The others
+// only pass messages on from then on. The label that remains at the end has beaten all
+// others. It is usually not the label of the process that carries it.
 //
 // # Rules
 //
-// An active process stands for a label, at first its own.
+// An active process carries a label, at first its own.
 //
-//	P1  start: unless this process takes part already, be active, FIRST(i) to the next.
+//	P1  start: unless this process takes part already, become active, send FIRST(i) to the next.
 //	P2  the first message of a round: the same, before anything else.
 //	P3  on FIRST(j), if active with the label l:
 //	    P3a j is another label: remember it, send SECOND(j).
-//	    P3b j = l has come round: no other process is active. j leads, ELECTED(j).
+//	    P3b j = l: no other process is active. j leads, send ELECTED(j).
 //	P4  on SECOND(k), if active with the label l and after FIRST(j):
 //	    P4a j is better than l and k: l := j, send FIRST(j).
-//	    P4b otherwise: be a relay.
+//	    P4b otherwise: become a relay.
 //	P5  relay: pass FIRST and SECOND on.
-//	P6  on ELECTED(j): j leads, pass it on. P6a it has come round: stop it.
+//	P6  on ELECTED(j): j leads, pass it on. P6a it has completed the ring: stop it.
 //	P7  a message of a round that is over: discard.
 //
 // # Why it is safe
 //
-// Between two active processes there are relays only, so FIRST and SECOND are for the
-// next active process what the one before has sent. Take the ring of the labels that
-// active processes stand for. After a phase exactly those are left that are better than
-// both neighbors; each has moved one active process onward. The best label always is
-// among them, and of two neighbors at most one is. So the best label never disappears,
-// and the number of active processes is at least halved, until one is left. Its FIRST
-// then comes back to it, which cannot happen while another process is active. Elections
-// are numbered by rounds, and a higher one ends what is left of a lower one.
+// Between two active processes there are only relays, so an active process receives
+// FIRST and SECOND from the active process before it. Consider the ring of the labels
+// that active processes carry. After a phase exactly those labels remain that are
+// better than both neighbors; each has moved to the next active process. The best label
+// is always among them, and of two neighbors at most one is. So the best label never
+// disappears, and the number of active processes is at least halved, until one is left.
+// Its FIRST then returns to it, which cannot happen while another process is active.
+// Elections are numbered by rounds, and a higher round ends a lower one.
 //
 // # Cost
 //
-// In each phase every link carries one FIRST and one SECOND: 2N messages. Phases with two
-// active processes or more are at most log2(N), rounded down. The last phase costs N
-// FIRST, the announcement N ELECTED. Together at most 2N log2(N) + 2N messages, and at
-// least 4N, which a ring costs on which labels rise or fall. The number depends on the
-// arrangement of the labels only, not on who starts or on delays: every process reads
-// its messages from one link, in a fixed order.
+// In each phase every link carries one FIRST and one SECOND: 2N messages. There are at
+// most log2(N) phases, rounded down, with two or more active processes. The last phase
+// costs N FIRST, the announcement N ELECTED. Together that is at most 2N log2(N) + 2N
+// messages, and at least 4N, on a ring on which labels rise or fall. The number depends
+// only on the arrangement of the labels, not on the starters or on delays: every
+// process reads its messages from one link, in a fixed order.
 //
 // # Assumptions and deviations
 //
-// Links lose and copy nothing and keep order: a message carries no number of its phase,
-// so an active process takes whatever comes for FIRST, and then for SECOND. N is not
-// known. The first message wakes a process, so that the highest of all wins and not the
-// highest of those that start. Peterson sends the better of l and j in place of j as the
-// second message, which leads to the same decisions. Labels are unique; ranks stand for
-// them, and of two processes with equal labels the higher rank counts as better. The
-// announcement and the rounds are ours.
+// Links lose and duplicate nothing and keep order. A message has no phase number, so an
+// active process treats the next message as FIRST, and the one after that as SECOND. N
+// is not known. The first message wakes a process, so the highest of all wins and not
+// the highest starter. Peterson sends the better of l and j in place of j as the second
+// message, which leads to the same decisions. Labels are unique; they are represented
+// by ranks, and if two labels were equal the higher rank would be better. The
+// announcement and the rounds are additions.
 //
-// Not survived: any crash, since the ring is cut, and a loss or a copy of any message.
+// Not survived: any crash, because it cuts the ring, and any loss or duplication of a
+// message.
 //
 // Sources: G. L. Peterson: An O(n log n) unidirectional algorithm for the circular
 // extrema problem, 1982; D. Dolev, M. Klawe and M. Rodeh: An O(n log n) unidirectional
@@ -83,16 +84,16 @@ var Spec = &process.Spec{
 		{Name: "ELECTED", Fields: named},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "P1", Text: "start: active, FIRST of oneself"},
-		{Name: "P2", Text: "first message of a round: active, FIRST of oneself before it"},
-		{Name: "P3a", Text: "active, FIRST of another label: SECOND of it"},
-		{Name: "P3b", Text: "active, FIRST of its label: that one leads, ELECTED"},
-		{Name: "P4a", Text: "active, the middle one of three labels is the best: continue with it, FIRST"},
-		{Name: "P4b", Text: "active, it is not: relay"},
+		{Name: "P1", Text: "start: become active, send FIRST with its own label"},
+		{Name: "P2", Text: "first message of a round: become active and send its own FIRST before handling it"},
+		{Name: "P3a", Text: "active, FIRST of another label: send SECOND with it"},
+		{Name: "P3b", Text: "active, FIRST of the label it carries: that label leads, send ELECTED"},
+		{Name: "P4a", Text: "active, the middle one of three labels is the best: continue with it, send FIRST"},
+		{Name: "P4b", Text: "active, the middle one is not the best: become a relay"},
 		{Name: "P5", Text: "relay: pass FIRST and SECOND on"},
-		{Name: "P6", Text: "ELECTED: record who leads, pass it on"},
-		{Name: "P6a", Text: "ELECTED that has come round: stop it"},
-		{Name: "P7", Text: "a message of a round that is over: discard"},
+		{Name: "P6", Text: "ELECTED: record the leader, pass it on"},
+		{Name: "P6a", Text: "ELECTED that has completed the ring: stop it"},
+		{Name: "P7", Text: "a message of a round that is over: discard it"},
 	},
 	Needs:  process.Needs{FIFO: true, Reliable: true, NoDuplication: true, Topology: process.RingTopology},
 	Claims: claims,
@@ -123,7 +124,7 @@ const (
 type role uint8
 
 const (
-	idle role = iota // no election is under way
+	idle role = iota // no election is in progress
 	active
 	relay
 )
@@ -135,9 +136,9 @@ type machine struct {
 	self process.ID
 	flaw Flaw
 
-	round   uint64 // the highest seen; rises before anything is sent in a new one
+	round   uint64 // the highest seen; rises before any message of a new one is sent
 	role    role
-	label   process.ID   // active: what this process stands for; else None
+	label   process.ID   // active: the label that this process carries; else None
 	before  process.ID   // active: the label of the active process before this one; None until FIRST has come
 	elected process.Term // of the latest leader, or 0
 }
@@ -170,8 +171,8 @@ func (m *machine) join(round uint64, fx *process.Effects) {
 	m.stand(m.self, fx)
 }
 
-// see notes a round and what this process is in it, and saves the round before anything
-// is sent in it.
+// see notes a round and the role of this process in it, and saves the round before any
+// message of it is sent.
 func (m *machine) see(round uint64, as role, fx *process.Effects) {
 	m.round, m.role = round, as
 	fx.Save()
@@ -238,7 +239,7 @@ func (m *machine) onFirst(j process.ID, fx *process.Effects) {
 	m.send(second, j, fx)
 }
 
-// win is P3b. The leader is the owner of the label, wherever that is.
+// win is P3b. The leader is the owner of the label, not the process that carries it.
 func (m *machine) win(fx *process.Effects) {
 	fx.Rule(ruleP3b)
 	leader := m.label
@@ -274,15 +275,15 @@ func (m *machine) onElected(msg *process.Message, fx *process.Effects) {
 	m.send(elected, msg.Subject, fx)
 }
 
-// record notes who leads, and announces it.
+// record notes the leader and announces it.
 func (m *machine) record(t process.Term, fx *process.Effects) {
 	m.role, m.label, m.before = idle, process.None, process.None
 	m.elected = t
 	fx.Elect(t.Leader(), t)
 }
 
-// Fields names the state. The round is all that must survive a crash: a process that
-// forgot it could elect two leaders in one term.
+// Fields names the state. Only the round must survive a crash: a process that forgot it
+// could elect two leaders in one term.
 func (m *machine) Fields(f *process.Fields) {
 	f.Durable().Seq("round", &m.round)
 	process.Enum(f, "st", &m.role, roleNames)

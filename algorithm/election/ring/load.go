@@ -2,16 +2,16 @@ package ring
 
 import "github.com/conclave-io/conclave/process"
 
-// Unknown is the load of a process that was not told how busy it is: it is worse
-// than any other.
+// Unknown is the load of a process that was never told its load: it is worse than any
+// other.
 const Unknown = 1<<63 - 1
 
-// Load is how busy a process is, as one election sees it: sampled when it first
-// takes part in a round, and the same to the end of that round. If it could change
-// on the way, two circulations might find different winners.
+// Load is how busy a process is, as one election sees it: sampled when the process
+// first takes part in a round, and constant to the end of that round. If it could
+// change in between, two circulations might find different winners.
 type Load struct {
 	Latest  int64 // as reported last
-	Known   bool  // somebody has reported it
+	Known   bool  // a host has reported it
 	Frozen  int64 // the sample
 	Sampled uint64
 }
@@ -53,8 +53,8 @@ func (a Candidate) Beats(b Candidate, c *process.Config) bool {
 	return c.Above(a.ID, b.ID)
 }
 
-// Better reports whether p is better than q: it has the higher label or, of two with the
-// same label, the higher rank. So of any two one is better.
+// Better reports whether p is better than q: it has the higher label or, of two equal
+// labels, the higher rank. So of any two processes one is better.
 func Better(p, q process.ID, c *process.Config) bool {
 	return c.Above(p, q) || p > q && !c.Above(q, p)
 }

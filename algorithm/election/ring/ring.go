@@ -1,22 +1,21 @@
-// Package ring passes the messages of an election along a ring, over the heads of
-// those that are down.
+// Package ring passes the messages of an election along a ring, skipping processes that
+// are down.
 //
-// The order of the ring is that of process.Topology. A message goes to the next
-// process and is acknowledged; whoever does not acknowledge in time is passed
-// over, and so on until somebody does. This is what the documents mean by "if no
-// response is received, to the next successor" ([D0]) and
-// "finds the next alive node" ([D3]).
+// The order of the ring is that of process.Topology. A message goes to the next process
+// and is acknowledged. A process that does not acknowledge in time is passed over, and
+// so on until one does. This is what the documents mean by "if no response is received,
+// to the next successor" ([D0]) and "finds the next alive node" ([D3]).
 //
-// A message on a ring has an end, the process that takes it off: the starter of an
-// election, or the owner of an identifier. If a sender would have to pass over the
-// end, nobody would ever stop the message; it is not sent, and the sender is told.
+// A message on a ring has an end, the process that removes it: the starter of an
+// election, or the owner of a label. If a sender would have to pass over the end, no
+// process would ever stop the message. So it is not sent, and the sender is told.
 //
-// A machine forwards before it acknowledges. So a process that crashes between the
-// two leaves a copy behind, which elections can bear, and never a gap.
+// A machine forwards before it acknowledges. So a process that crashes between the two
+// leaves a duplicate, which elections tolerate, and never a gap.
 //
-// Who is silent is remembered until somebody else starts an election or a message
-// shows that it is there, so that an election waits for each of the dead once; who a
-// detector below declared failed, until it is back.
+// A silent process is remembered as silent until another process starts an election or
+// a message shows that it is up. So an election waits for each crashed process once. A
+// process that a detector below declared failed is remembered until it is back.
 package ring
 
 import (
@@ -25,11 +24,11 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// Patience is how many D to wait for an acknowledgement: there and back, and the
-// time that it takes to process a message.
+// Patience is the time, in D, to wait for an acknowledgement: a round trip, and the
+// time to process a message.
 const Patience = 3
 
-// Hand is how a machine hands messages over. It is configuration.
+// Hand is how a machine passes messages on. It is configuration.
 type Hand struct {
 	Config *process.Config
 	Self   process.ID
@@ -37,11 +36,11 @@ type Hand struct {
 	Timer  process.Timer // Timer.For(p) runs while p owes an acknowledgement
 }
 
-// Box is what a machine keeps of the messages that it has handed over.
+// Box is what a machine keeps of the messages that it has passed on.
 type Box struct {
 	Parcels []Parcel     // not acknowledged yet, in the order of sending
-	Silent  []process.ID // have not acknowledged, rising
-	Failed  []process.ID // a detector says so, rising
+	Silent  []process.ID // those that have not acknowledged, rising
+	Failed  []process.ID // those that a detector declared failed, rising
 }
 
 // Parcel is a message that waits for its acknowledgement, and its end.
@@ -59,7 +58,7 @@ func AckFields(names ...string) []process.FieldUse {
 	}
 }
 
-// Pass hands a message to the next process that is not known to be down. It
+// Pass sends a message to the next process that is not known to be down. It
 // reports whether there is one before the end of the message.
 func (b *Box) Pass(h *Hand, msg process.Message, end process.ID, fx *process.Effects) bool {
 	to := b.next(h, end)
@@ -75,8 +74,8 @@ func (b *Box) Pass(h *Hand, msg process.Message, end process.ID, fx *process.Eff
 	return true
 }
 
-// next returns the first process behind this one that is not down, unless that
-// lies behind the end.
+// next returns the first process behind this one that is not down, unless it lies
+// behind the end.
 func (b *Box) next(h *Hand, end process.ID) process.ID {
 	t := &h.Config.Topology
 	for p := t.Next(h.Self, h.Config.N); p != h.Self; p = t.Next(p, h.Config.N) {
@@ -90,13 +89,12 @@ func (b *Box) next(h *Hand, end process.ID) process.ID {
 	return process.None
 }
 
-// Acknowledge answers a message. Call it when what follows from the message has
-// been sent.
+// Acknowledge answers a message. Call it after sending what follows from the message.
 func (b *Box) Acknowledge(h *Hand, msg *process.Message, end process.ID, fx *process.Effects) {
 	fx.Send(msg.From, process.Message{Type: h.Ack, Value: int64(msg.Type), Subject: end, Term: msg.Term})
 }
 
-// OnAck is the answer.
+// OnAck handles an acknowledgement.
 func (b *Box) OnAck(h *Hand, ack *process.Message, fx *process.Effects) {
 	b.Parcels = slices.DeleteFunc(b.Parcels, func(p Parcel) bool {
 		m := &p.Message
@@ -107,16 +105,16 @@ func (b *Box) OnAck(h *Hand, ack *process.Message, fx *process.Effects) {
 	}
 }
 
-// owes reports whether p has something to acknowledge.
+// owes reports whether p has messages to acknowledge.
 func (b *Box) owes(p process.ID) bool {
 	return slices.ContainsFunc(b.Parcels, func(q Parcel) bool { return q.Message.To == p })
 }
 
-// Loss is what was on its way to a process that turned out to be down.
+// Loss is what was in flight to a process that turned out to be down.
 type Loss struct {
 	Peer  process.ID
 	Sent  []Parcel // all that it did not acknowledge
-	Stuck []Parcel // of these, what cannot be passed to anybody else
+	Stuck []Parcel // of these, what cannot be passed to another process
 }
 
 // OnSilence passes over p, which has not answered in time.
@@ -125,7 +123,7 @@ func (b *Box) OnSilence(h *Hand, p process.ID, fx *process.Effects) Loss {
 	return b.again(h, p, fx)
 }
 
-// OnFail is OnSilence for what a detector has found out.
+// OnFail is OnSilence for a report of a detector.
 func (b *Box) OnFail(h *Hand, p process.ID, fx *process.Effects) Loss {
 	b.Failed = insert(b.Failed, p)
 	if b.owes(p) {
@@ -134,7 +132,7 @@ func (b *Box) OnFail(h *Hand, p process.ID, fx *process.Effects) Loss {
 	return b.again(h, p, fx)
 }
 
-// again sends what p did not take to the next, in the same order.
+// again sends what p did not acknowledge to the next process, in the same order.
 func (b *Box) again(h *Hand, p process.ID, fx *process.Effects) Loss {
 	loss := Loss{Peer: p}
 	var rest []Parcel
@@ -159,16 +157,15 @@ func (b *Box) Heard(p process.ID) {
 	b.Silent, b.Failed = remove(b.Silent, p), remove(b.Failed, p)
 }
 
-// Met notes that a message has come, and that its end was alive a while ago: it may
-// have come back since it was silent.
+// Met notes that a message has come, and that its end was up recently: it may have come
+// back since it was silent.
 func (b *Box) Met(from, end process.ID) {
 	b.Heard(from)
 	b.Silent = remove(b.Silent, end)
 }
 
-// OnRejoin sends p again what it had not acknowledged when it crashed. Without that
-// it would be taken for silent, for the sake of a message that went to its earlier
-// incarnation.
+// OnRejoin sends p again what it had not acknowledged when it crashed. Otherwise p
+// would be treated as silent because of a message that went to its earlier incarnation.
 func (b *Box) OnRejoin(h *Hand, p process.ID, fx *process.Effects) {
 	b.Heard(p)
 	for i := range b.Parcels {
@@ -186,8 +183,8 @@ func (b *Box) Down(p process.ID) bool {
 	return slices.Contains(b.Silent, p) || slices.Contains(b.Failed, p)
 }
 
-// Renew is for an election that somebody else has started: those that were silent
-// are asked again.
+// Renew is for an election that another process has started: silent processes are asked
+// again.
 func (b *Box) Renew() { b.Silent = b.Silent[:0] }
 
 func insert(ids []process.ID, p process.ID) []process.ID {

@@ -7,7 +7,7 @@ const (
 	doc004 = "[D4]"
 )
 
-const allUp = "n processes are up, N >= 2; those that are down cost a few messages more"
+const allUp = "n processes are up, N >= 2; processes that are down cost a few messages more"
 
 var claims = process.Claims{
 	Properties: []process.Claim{
@@ -18,16 +18,16 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: square,
-			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "that is of the ring with a list of senders; here every label goes round"}}},
+			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "the cost of the ring with a list of senders; here every label goes round"}}},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: allUp, Exact: square},
 		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp, Exact: square},
-		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all are up, N >= 2; until the last knows who leads", Exact: &process.Formula{
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: &process.Formula{
 			Text: "2n-1", Eval: func(p process.Params) float64 { return 2*float64(p.Live) - 1 }}},
-		{Metric: process.ElectionTime, Regime: process.AllStart, When: "all are up, N >= 2; until the last knows who leads", Exact: &process.Formula{
+		{Metric: process.ElectionTime, Regime: process.AllStart, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: &process.Formula{
 			Text: "n", Eval: func(p process.Params) float64 { return float64(p.Live) }}},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Duplication, How: "the owner takes every copy of its label off the ring"},
+		{Fault: process.Duplication, How: "the owner removes every duplicate of its label from the ring"},
 	},
 }
 

@@ -2,10 +2,9 @@ package ringactivelist
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	PassesFirst bool // A2 passes the label of the other on before it sends the own one
+	PassesFirst bool // A2 passes the other label on before it sends its own
 }
 
 // New makes a machine with the flaw.

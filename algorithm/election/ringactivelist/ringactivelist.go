@@ -1,12 +1,12 @@
-// Package ringactivelist is the election on a ring in which everyone collects the
-// labels of all that are up, and sees by itself which is the highest.
+// Package ringactivelist is the election on a ring in which every process collects the
+// labels of all live processes and determines the highest by itself.
 //
 // # Problem and idea
 //
-// The processes form a unidirectional ring whose links keep the order of messages.
-// Each sends its own label round once, before it passes on the first label of
-// another. When its own comes back, all others have passed; whoever has the highest
-// of them leads, and nobody needs to be told.
+// The processes form a unidirectional ring whose links keep the order of messages. Each
+// sends its own label round once, before it passes on the first label of another. When
+// its own label is back, all others have passed. The process with the highest of them
+// leads, and no announcement is needed.
 //
 // # Rules
 //
@@ -15,42 +15,42 @@
 //	A3  another ELECT(j): add j to the list, pass it on.
 //	A4  on ELECT(i): the list is complete, its highest label leads.
 //	    A4a It has come before, or this process has not sent it: drop it.
-//	A5  the next does not acknowledge within R: pass all to the one behind.
+//	A5  the next process does not acknowledge within R: pass all messages to the one
+//	    behind.
 //	    A5a The owner of a label is down: drop the label instead of passing it on,
-//	    for nobody else would take it off the ring.
-//	A6  ELECT of an old round: drop it, and start if no election is under way, so
+//	    because no other process would remove it from the ring.
+//	A6  ELECT of an old round: drop it, and start if no election is in progress, so
 //	    that its sender hears of the later one.
 //
 // # Why it is safe
 //
-// On a ring that keeps order nothing overtakes: ELECT(i) follows every label that
-// its sender knew, and each process on the way puts its own before it. So when it is
-// back, every process that it has passed is on the list. Elections are numbered by
-// rounds; a higher one ends what is left of a lower one.
+// On a ring that keeps order nothing overtakes: ELECT(i) follows every label that its
+// sender knew, and each process on the path sends its own label before it. So when
+// ELECT(i) is back, every process that it has passed is on the list. Elections are
+// numbered by rounds, and a higher round ends a lower one.
 //
 // # Cost
 //
-// Each of n labels travels n hops: n^2 messages, whoever starts. Everyone knows
-// after 2n-1 message times if one starts, and after n if all do. ACKs are counted
-// apart.
+// Each of n labels travels n hops: n^2 messages, whichever processes start. All know
+// after 2n-1 message times if one process starts, and after n if all do. ACKs are
+// counted separately.
 //
 // # Deviations
 //
-// The rules of [D4] have lost A3: for a label that is not its
-// own a process is to take the list for complete at once. Its example passes on
-// ELECT(3), as here; without that 2 and 3 would still agree there, but a third
-// process would decide on half a list. The example announces the result with ELECTED
-// messages, which nobody needs, and lets messages pass through the crashed P4 and
-// P1; here they are passed over by A5. Order of links, rounds, A5a and A6 are not in
-// the document, nor is the cost.
+// In [D4] rule A3 is missing: a process that gets another process's label treats its
+// list as complete at once. Its example passes ELECT(3) on, as here. Without that, 2
+// and 3 would still agree in the example, but a third process would decide on half a
+// list. The example announces the result with ELECTED messages, which are not needed,
+// and lets messages pass through the crashed P4 and P1; here A5 passes over them. Order
+// of links, rounds, A5a and A6 are not in the document, nor is the cost.
 //
-// Not survived: any crash while the election is under way. What the crashed process
-// had in its hands may be the label of one that then waits for ever. Lists may also
-// differ by a process that crashed. Links that do not keep order: the list may be
-// complete too early.
+// Not survived: any crash during the election. The crashed process may have lost
+// another process's label, and that process then waits forever. Lists may also differ
+// by a process that crashed. Links that do not keep order: the list may be complete too
+// early.
 //
-// Sources: [D4]; in substance G. Le Lann:
-// Distributed systems, towards a formal approach, 1977.
+// Sources: [D4]; in substance G. Le Lann: Distributed systems, towards a formal
+// approach, 1977.
 package ringactivelist
 
 import (
@@ -74,12 +74,12 @@ var Spec = &process.Spec{
 	},
 	Timers: []string{"ack"},
 	Rules: []process.RuleSpec{
-		{Name: "A1", Text: "start: a list of oneself, ELECT of oneself"},
-		{Name: "A2", Text: "first ELECT: a list of both, ELECT of oneself, then the other"},
-		{Name: "A3", Text: "ELECT of another: add it, pass it on"},
-		{Name: "A4", Text: "ELECT of oneself: the highest of the list leads"},
-		{Name: "A4a", Text: "ELECT of oneself that is not expected: drop it"},
-		{Name: "A5", Text: "no ACK: pass all to the one behind"},
+		{Name: "A1", Text: "start: a list with its own label, send ELECT with it"},
+		{Name: "A2", Text: "first ELECT: a list of both labels, send its own ELECT, then pass the other on"},
+		{Name: "A3", Text: "ELECT of another label: add it, pass it on"},
+		{Name: "A4", Text: "ELECT of its own label: the highest of the list leads"},
+		{Name: "A4a", Text: "ELECT of its own label that is not expected: drop it"},
+		{Name: "A5", Text: "no ACK: pass all messages to the process behind"},
 		{Name: "A5a", Text: "the owner is down: drop its label"},
 		{Name: "A6", Text: "ELECT of an old round: drop it, start if idle"},
 	},
@@ -112,9 +112,9 @@ type machine struct {
 	flaw Flaw
 	hand ring.Hand
 
-	round    uint64       // the highest seen; rises before anything is sent in a new one
-	list     []process.ID // who is known to take part in round, rising; empty or with this process
-	complete bool         // the own label is back
+	round    uint64       // the highest seen; rises before any message of a new one is sent
+	list     []process.ID // those known to take part in round, rising; empty or with this process
+	complete bool         // this process's label is back
 	box      ring.Box
 }
 
@@ -122,8 +122,8 @@ func newMachine(self process.ID, c *process.Config) process.Machine {
 	return &machine{c: c, self: self, hand: ring.Hand{Config: c, Self: self, Ack: ack, Timer: ackTimer}}
 }
 
-// Step dispatches the event to the handler of its rule. A round that was seen is
-// saved before anything is sent in it or a later one.
+// Step dispatches the event to the handler of its rule. A round that was seen is saved
+// before any message of it or of a later round is sent.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	before := m.round
 	switch ev.Kind {
@@ -160,12 +160,12 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	m.box.Acknowledge(&m.hand, msg, msg.Subject, fx)
 }
 
-// begin enters a round, with nobody on the list yet.
+// begin enters a round with an empty list.
 func (m *machine) begin(round uint64) {
 	m.round, m.list, m.complete = round, m.list[:0], false
 }
 
-// start is A1. Who takes part in an election starts no other.
+// start is A1. A process that takes part in an election does not start another.
 func (m *machine) start(fx *process.Effects) {
 	if len(m.list) > 0 && !m.complete {
 		return
@@ -175,7 +175,8 @@ func (m *machine) start(fx *process.Effects) {
 	m.introduce(fx)
 }
 
-// introduce sends the own label on its way. Alone on the ring it need not travel.
+// introduce sends this process's label round the ring. Alone on the ring it need not
+// travel.
 func (m *machine) introduce(fx *process.Effects) {
 	m.add(m.self)
 	if !m.pass(m.self, fx) {
@@ -247,7 +248,7 @@ func (m *machine) finish(fx *process.Effects) {
 	fx.Elect(best, process.MakeTerm(m.round, best))
 }
 
-// afterLoss is A5a, or A4 if nobody else is left.
+// afterLoss is A5a, or A4 if no other process is left.
 func (m *machine) afterLoss(loss ring.Loss, fx *process.Effects) {
 	for i := range loss.Stuck {
 		msg := &loss.Stuck[i].Message
@@ -260,8 +261,8 @@ func (m *machine) afterLoss(loss ring.Loss, fx *process.Effects) {
 	}
 }
 
-// Fields names the state. The round is all that must survive a crash: a process
-// that forgot it could lead twice in one term.
+// Fields names the state. Only the round must survive a crash: a process that forgot it
+// could lead twice in one term.
 func (m *machine) Fields(f *process.Fields) {
 	f.Durable().Seq("round", &m.round)
 	f.IDs("list", &m.list)

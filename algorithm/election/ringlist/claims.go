@@ -8,7 +8,7 @@ const (
 	doc004 = "[D4]"
 )
 
-const allUp = "n processes are up; each that is down costs one message more in each election; merge=no; N >= 2"
+const allUp = "n processes are up; each process that is down costs one message more in each election; merge=no; N >= 2"
 
 var claims = process.Claims{
 	Properties: []process.Claim{
@@ -21,15 +21,15 @@ var claims = process.Claims{
 		{Metric: process.MessagesPerElection, Regime: process.OneStarter, When: allUp, Exact: twice,
 			Said: []process.Figure{{Document: doc003, Text: "2n"}}},
 		{Metric: process.MessagesPerElection, Regime: process.AllStart, When: allUp, Exact: eachStarter},
-		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp + "; all start", Exact: eachStarter,
-			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "that counts one starter; each starter has a circulation of its own"}}},
-		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all are up, N >= 2; until the last knows who leads", Exact: twiceRound},
-		{Metric: process.ElectionTime, Regime: process.AllStart, When: "all are up, N >= 2; until the last knows who leads", Exact: onceRound},
+		{Metric: process.MessagesPerElection, Regime: process.Worst, When: allUp + "; all processes start", Exact: eachStarter,
+			Said: []process.Figure{{Document: doc003, Text: "2n", Wrong: "counts one starter; each starter has its own circulation"}}},
+		{Metric: process.ElectionTime, Regime: process.OneStarter, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: twiceRound},
+		{Metric: process.ElectionTime, Regime: process.AllStart, When: "all processes are up, N >= 2; until the last process knows the leader", Exact: onceRound},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Reorder, How: "messages carry their round and whom they have passed"},
-		{Fault: process.Duplication, How: "a copy is stopped where it has been before"},
-		{Fault: process.CrashAny, How: "ACKs and L5, L2b, L6, L7; after the election, a detector below or whoever calls for the next"},
+		{Fault: process.Reorder, How: "messages carry their round and the processes that they have passed"},
+		{Fault: process.Duplication, How: "a duplicate is stopped at a process that it has passed before"},
+		{Fault: process.CrashAny, How: "ACKs and L5, L2b, L6, L7; after the election, a detector below or a call for a new election"},
 		{Fault: process.AmnesiaRestart, How: "L8, and the round on disk"},
 	},
 }

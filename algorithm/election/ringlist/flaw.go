@@ -2,10 +2,9 @@ package ringlist
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	RelayOnly  bool // L2 passes the list on without adding oneself to it
+	RelayOnly  bool // L2 passes the list on without adding its own label
 	NoTieBreak bool // of equals in the order of the election, the first on the list wins
 }
 

@@ -1,64 +1,62 @@
-// Package ringlist is the election on a ring by a list of senders, which passes
-// over those that are down.
+// Package ringlist is the election on a ring by a list of senders, which skips
+// processes that are down.
 //
 // # Problem and idea
 //
-// The leader has gone. Every process knows the whole ring, but not who is up. The
-// one that notices sends a list with its own label round the ring; everyone adds
-// its label. When the list is back it names all that are up, the starter picks the
-// highest, and a second message tells everyone.
+// The leader has crashed. Every process knows the whole ring, but not which processes
+// are up. The process that notices sends a list with its own label round the ring, and
+// every process adds its label. When the list is back it names all live processes. The
+// starter picks the highest, and a second message tells all.
 //
 // # Rules
 //
 //	L1  start: take the next round and send ELECTION([i]) to the next process.
-//	L2  on ELECTION of another: add oneself to the list, pass it on.
+//	L2  on ELECTION of another process: add its own label to the list, pass it on.
 //	    L2a with merge=yes a starter drops the ELECTION of one with a lower label.
-//	    L2b the starter is down: start anew instead of passing it on.
+//	    L2b the starter is down: start again instead of passing it on.
 //	    L2c an ELECTION that its starter has given up: drop it.
-//	L3  the own ELECTION is back: the best of the list leads. Record it, send
+//	L3  its own ELECTION is back: the best of the list leads. Record it, send
 //	    COORDINATOR round the ring.
-//	L4  on COORDINATOR: record who leads, pass it on.
-//	    L4a the own COORDINATOR is back, or has been here before: stop it.
+//	L4  on COORDINATOR: record the leader, pass it on.
+//	    L4a its own COORDINATOR is back, or has been here before: stop it.
 //	    L4b this process beats the winner, which did not know of it: start.
 //	    L4c a later leadership of another is on record: start, to settle it.
-//	L5  no acknowledgement within R: pass the message to the one behind.
-//	L6  the winner does not take its COORDINATOR: it has crashed, start anew.
-//	L7  no COORDINATOR for very long: whoever had the message has crashed with it.
-//	    Start anew.
+//	L5  no acknowledgement within R: pass the message to the process behind.
+//	L6  the winner does not acknowledge its COORDINATOR: it has crashed, start again.
+//	L7  no COORDINATOR for very long: the process that had the message has crashed.
+//	    Start again.
 //	L8  restart, or the leader has failed or is suspected: start.
 //
 // # Why it is safe
 //
-// A list that came back has passed everyone who is up, so starters of one round
-// find the same winner. A leadership is known by its term, (round, leader), and
-// replaces only an earlier one. A list collects the highest round in which anybody
-// on its way has a leader on record, and the new leadership is in a later one, so
-// that it is not taken for old. Whoever has added itself to a list waits for the
-// COORDINATOR, and if that does not come, starts.
+// A list that comes back has passed every live process, so starters of one round find
+// the same winner. A leadership is identified by its term, (round, leader), and
+// replaces only an earlier one. A list collects the highest round in which any process
+// on its path has a leader on record. The new leadership is in a later round, so that
+// it is not ignored as old. A process that has added itself to a list waits for the
+// COORDINATOR, and starts if that does not come.
 //
 // # Cost
 //
-// With n processes up n ELECTION and n COORDINATOR for each starter, 2n s for s of
-// them; each carries up to n labels. ACKs, of which there are as many, are counted
-// apart. Each dead process costs one message that is lost, and R, in each
-// election. Everyone knows after 2n-1 message times.
+// With n processes up n ELECTION and n COORDINATOR for each starter, so 2n s for s
+// starters; each message carries up to n labels. There are as many ACKs, counted
+// separately. Each crashed process costs one lost message, and the time R, in each
+// election. All know after 2n-1 message times.
 //
 // # Deviations
 //
-// [D0], [D3] and [D4]
-// stop both messages only at the starter, so that they circulate for ever when it
-// has crashed; L2b and L4a are ours, and so are rounds, L4b, L4c, L6 and L7. How a
-// process finds out that its successor is down they leave open; here an ACK is
-// missing. The list that COORDINATOR carries names whom it has passed. The worked
-// example of [D4] leaves out that the last process passes the
-// COORDINATOR on.
+// [D0], [D3] and [D4] stop both messages only at the starter, so they circulate forever
+// when it has crashed. L2b and L4a are additions, and so are rounds, L4b, L4c, L6 and
+// L7. The documents do not say how a process finds out that its successor is down; here
+// an ACK is missing. The list in COORDINATOR names the processes that it has passed.
+// The worked example of [D4] leaves out that the last process passes the COORDINATOR
+// on.
 //
-// Not survived: lost messages and delays beyond D. A process that is slow to
-// acknowledge is passed over, and if it was the best, another leads beside it.
+// Not survived: lost messages and delays beyond D. A process that acknowledges too late
+// is passed over, and if it was the best, there are two leaders.
 //
-// Sources: [D0], [D3]
-// and [D4], which name no author; E. G. Chang and R. Roberts,
-// 1979, and G. Le Lann, 1977, are its ancestors.
+// Sources: [D0], [D3] and [D4], which name no author; its ancestors are E. G. Chang and
+// R. Roberts, 1979, and G. Le Lann, 1977.
 package ringlist
 
 import (
@@ -84,20 +82,20 @@ var Spec = &process.Spec{
 	},
 	Timers: []string{"ack", "result"},
 	Rules: []process.RuleSpec{
-		{Name: "L1", Text: "start: ELECTION with a list of oneself"},
-		{Name: "L2", Text: "ELECTION of another: add oneself, pass it on"},
+		{Name: "L1", Text: "start: send ELECTION with a list of its own label"},
+		{Name: "L2", Text: "ELECTION of another process: add its own label, pass it on"},
 		{Name: "L2a", Text: "ELECTION of a lower starter, with merge: drop it"},
-		{Name: "L2b", Text: "the starter is down: start anew"},
+		{Name: "L2b", Text: "the starter is down: start again"},
 		{Name: "L2c", Text: "ELECTION that was given up: drop it"},
-		{Name: "L3", Text: "the own ELECTION is back: the best of the list leads"},
-		{Name: "L4", Text: "COORDINATOR: record who leads, pass it on"},
+		{Name: "L3", Text: "its own ELECTION is back: the best of the list leads"},
+		{Name: "L4", Text: "COORDINATOR: record the leader, pass it on"},
 		{Name: "L4a", Text: "COORDINATOR that has been here: stop it"},
-		{Name: "L4b", Text: "COORDINATOR of one that this process beats: start"},
+		{Name: "L4b", Text: "COORDINATOR of a process that this one beats: start"},
 		{Name: "L4c", Text: "COORDINATOR of an old term: start if it names another leader"},
-		{Name: "L5", Text: "no ACK: pass the message to the one behind"},
-		{Name: "L6", Text: "the winner has crashed: start anew"},
-		{Name: "L7", Text: "no COORDINATOR: start anew"},
-		{Name: "L8", Text: "restart, or the leader has gone: start"},
+		{Name: "L5", Text: "no ACK: pass the message to the process behind"},
+		{Name: "L6", Text: "the winner has crashed: start again"},
+		{Name: "L7", Text: "no COORDINATOR in time: start again"},
+		{Name: "L8", Text: "restart, or the leader has failed: start"},
 	},
 	Options: []process.Option{
 		{Name: "merge", Default: no, Values: []string{no, yes}, Text: "whether a starter drops the elections of starters with lower labels"},
@@ -151,8 +149,8 @@ type machine struct {
 	merge  bool
 	hand   ring.Hand
 
-	round   uint64 // the highest seen; rises before anything is sent in a new one
-	own     uint64 // the round of the ELECTION that was started here and is not back, or 0
+	round   uint64 // the highest seen; rises before any message of a new one is sent
+	own     uint64 // the round of the ELECTION that was started here and is not back yet, or 0
 	awaited uint64 // the latest round in which this process waits for a COORDINATOR, or 0
 	leader  process.ID
 	elected process.Term // of the leader on record, or 0
@@ -160,9 +158,8 @@ type machine struct {
 	box     ring.Box
 }
 
-// New makes a machine that elects by label or by load. In the latter case the
-// Spec must declare the loads in ELECTION, as a vector, and in COORDINATOR, as a
-// value.
+// New makes a machine that elects by label or by load. For load the Spec must declare
+// the loads in ELECTION, as a vector, and in COORDINATOR, as a value.
 func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
 	return &machine{
 		c: c, self: self, byLoad: byLoad, leader: process.None,
@@ -171,8 +168,8 @@ func New(self process.ID, c *process.Config, byLoad bool) process.Machine {
 	}
 }
 
-// Step dispatches the event to the handler of its rule. A round that was seen is
-// saved before anything is sent in it or a later one.
+// Step dispatches the event to the handler of its rule. A round that was seen is saved
+// before any message of it or of a later round is sent.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	before := m.round
 	switch ev.Kind {
@@ -231,8 +228,8 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 	m.start(fx)
 }
 
-// Fields names the state. The round is all that must survive a crash: a process
-// that forgot it could lead twice in one term.
+// Fields names the state. Only the round must survive a crash: a process that forgot it
+// could lead twice in one term.
 func (m *machine) Fields(f *process.Fields) {
 	f.Durable().Seq("round", &m.round)
 	f.Uint("own", &m.own)
@@ -251,8 +248,8 @@ func (m *machine) candidate() ring.Candidate {
 	return ring.Candidate{ID: m.self, Load: m.load.In(m.round)}
 }
 
-// enrol returns the list of a message with this process at its end, and the loads
-// that belong to it.
+// enrol returns the list of a message with this process appended, and the loads that
+// belong to it.
 func (m *machine) enrol(msg *process.Message) ([]process.ID, []uint64) {
 	if m.flaw.RelayOnly && len(msg.IDs) > 0 {
 		return slices.Clone(msg.IDs), slices.Clone(msg.Vector)

@@ -7,7 +7,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// start is L1. Whose own ELECTION is on its way starts no other.
+// start is L1. A process whose own ELECTION is in flight does not start another.
 func (m *machine) start(fx *process.Effects) {
 	if m.own != 0 && m.awaited != 0 {
 		return
@@ -23,8 +23,8 @@ func (m *machine) start(fx *process.Effects) {
 	}
 }
 
-// await waits for the result of a round: twice round the ring, and at each place
-// somebody may be down and another take a D.
+// await waits for the result of a round: twice round the ring, with a possible timeout
+// and a delay D at each process.
 func (m *machine) await(round uint64, fx *process.Effects) {
 	m.awaited = max(m.awaited, round)
 	d := process.Duration(2*(m.c.N+1)*(ring.Patience+1)) * m.c.D()
@@ -69,7 +69,7 @@ func (m *machine) join(msg *process.Message, starter process.ID, fx *process.Eff
 	}
 }
 
-// conclude is L3. If somebody has a leader on record in the round of this election
+// conclude is L3. If any process has a leader on record in the round of this election
 // or a later one, the new leadership is in a round above, unless it is the same.
 func (m *machine) conclude(msg *process.Message, fx *process.Effects) {
 	fx.Rule(ruleL3)
@@ -95,7 +95,7 @@ func (m *machine) conclude(msg *process.Message, fx *process.Effects) {
 	m.check(winner.ID, fx)
 }
 
-// record notes who leads, if that is news, and announces it.
+// record notes the leader, if that is new, and announces it.
 func (m *machine) record(t process.Term, fx *process.Effects) {
 	if t <= m.elected {
 		return
@@ -123,7 +123,7 @@ func (m *machine) onCoordinator(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// follow is L4. If the message cannot be passed on everyone else has had it.
+// follow is L4. If the message cannot be passed on, all others have had it.
 func (m *machine) follow(msg *process.Message, fx *process.Effects) {
 	fx.Rule(ruleL4)
 	m.record(msg.Term, fx)
@@ -134,7 +134,7 @@ func (m *machine) follow(msg *process.Message, fx *process.Effects) {
 	m.check(msg.Subject, fx)
 }
 
-// check is L6 for a winner that is known to be down already.
+// check is L6 for a winner that is already known to be down.
 func (m *machine) check(winner process.ID, fx *process.Effects) {
 	if m.box.Down(winner) {
 		m.replace(fx)
@@ -147,8 +147,8 @@ func (m *machine) replace(fx *process.Effects) {
 	m.start(fx)
 }
 
-// afterLoss is what follows when a process was passed over: some messages cannot
-// be passed to anybody else, and L6.
+// afterLoss handles that a process was passed over: it applies L6, and handles messages
+// that cannot be passed to another process.
 func (m *machine) afterLoss(loss ring.Loss, fx *process.Effects) {
 	for i := range loss.Stuck {
 		m.onStuck(&loss.Stuck[i], fx)
@@ -161,7 +161,7 @@ func (m *machine) afterLoss(loss ring.Loss, fx *process.Effects) {
 	}
 }
 
-// onStuck is L2b, or the end of a circulation in which nobody else is left.
+// onStuck is L2b, or the end of a circulation in which no other process is left.
 func (m *machine) onStuck(q *ring.Parcel, fx *process.Effects) {
 	switch {
 	case q.Message.Type == coordinator:

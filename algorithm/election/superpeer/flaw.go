@@ -2,8 +2,7 @@ package superpeer
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	NoSplit bool // R10 is missing: a super-peer takes every client of its segment
 }

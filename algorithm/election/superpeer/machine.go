@@ -13,23 +13,23 @@ const (
 	searching role = iota // for its super-peer
 	client
 	super
-	gone // it left
+	gone // it has left
 )
 
-// purpose is what the open question is for.
+// purpose is the purpose of the open question.
 type purpose int
 
 const (
 	nothing purpose = iota
 	join            // a search for a super-peer
-	watch           // a super-peer's search for one before it
+	watch           // a super-peer's search for another one before it
 	merge           // its search for the super-peer of the larger segment
 	renew           // a client's PING
 )
 
-// machine is one node. A super-peer has clients and no super-peer; a client the
-// other way round; who searches has neither. A super-peer stands before its
-// clients, since a search only goes to those that stand before who searches.
+// machine is one node. A super-peer has clients and no super-peer. A client has a
+// super-peer and no clients. A searching node has neither. A super-peer is before its
+// clients in the segment, because a search only goes to nodes before the searching one.
 type machine struct {
 	ring ring
 	self process.ID
@@ -44,16 +44,16 @@ type machine struct {
 	depth   int // bits of the segment that it serves, is served in, or searches
 	sp      process.ID
 	clients []process.ID // rising, never more than cap
-	silent  []uint64     // for each of them, checks since it was heard
-	missed  int          // PINGs in a row that were not answered
+	silent  []uint64     // for each of them, checks since it was last heard
+	missed  int          // PINGs in a row without an answer
 	round   uint64       // announcements
 
 	purpose int    // of the open question
 	attempt uint64 // its number
 	asked   process.ID
-	find    bool       // it asks for the way, not to be taken
-	at      process.ID // who answered last on the way
-	dead    process.ID // who did not, since; None: everyone did
+	find    bool       // it asks for the next node on the path, not to become a client
+	at      process.ID // the node that answered last on the path
+	dead    process.ID // the node that has not answered since, or None
 	follows int        // redirections since the search began
 }
 
@@ -67,7 +67,7 @@ func newMachine(self process.ID, c *process.Config) process.Machine {
 	return m
 }
 
-// forget is how a machine begins.
+// forget sets the state in which a machine begins.
 func (m *machine) forget() {
 	m.role, m.depth, m.sp, m.missed = int(searching), m.base, process.None, 0
 	m.clients, m.silent = m.clients[:0], m.silent[:0]
@@ -126,8 +126,8 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// armCheck lets the next look around come after a period, sooner if there is no
-// super-peer yet; not all at the same time.
+// armCheck sets the timer of the next check to one period, or less if there is no
+// super-peer yet; random, so that not all nodes check at the same time.
 func (m *machine) armCheck(fx *process.Effects) {
 	wait := m.period
 	if m.is(searching) {
@@ -145,8 +145,8 @@ func (m *machine) onCheck(fx *process.Effects) {
 	m.look(fx)
 }
 
-// look is R8: whoever has a super-peer sees whether it is there, whoever is one
-// whether it still ought to be. An open question is let come to its end.
+// look is R8: a node that has a super-peer checks that it is up, and a super-peer
+// checks whether it should still be one. An open question is completed first.
 func (m *machine) look(fx *process.Effects) {
 	switch {
 	case !m.about(nothing):
@@ -163,7 +163,7 @@ func (m *machine) look(fx *process.Effects) {
 	}
 }
 
-// become is R3: nobody stands before this process in its segment.
+// become is R3: no live node is before this one in its segment.
 func (m *machine) become(fx *process.Effects) {
 	m.closeQuestion()
 	fx.Disarm(answerTimer)
@@ -187,7 +187,7 @@ func (m *machine) announce(sp process.ID, fx *process.Effects) {
 	fx.Elect(sp, process.MakeTerm(m.round, sp))
 }
 
-// adopt is R5: another process has taken this one.
+// adopt is R5: another node has accepted this one as its client.
 func (m *machine) adopt(sp process.ID, depth int, fx *process.Effects) {
 	if m.is(super) {
 		m.handOver(sp, fx)
@@ -213,7 +213,7 @@ func (m *machine) handOver(to process.ID, fx *process.Effects) {
 	m.clients, m.silent = m.clients[:0], m.silent[:0]
 }
 
-// onRejoin: who is back has forgotten whom it served and who served it.
+// onRejoin: a node that is back has forgotten its clients and its super-peer.
 func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
 	m.drop(p)
 	if m.is(client) && m.sp == p && m.about(nothing) {
@@ -221,7 +221,7 @@ func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
 	}
 }
 
-// onLeave is R9. The first of the clients comes next in the segment.
+// onLeave is R9. The first of the clients is next in the segment.
 func (m *machine) onLeave(fx *process.Effects) {
 	fx.Rule(ruleR9)
 	if m.is(super) && len(m.clients) > 0 {
@@ -246,8 +246,7 @@ func (m *machine) drop(p process.ID) {
 	}
 }
 
-// Fields names the state. Nothing of it survives a crash: whoever is back asks
-// anew.
+// Fields names the state. None of it survives a crash: a node that is back asks again.
 func (m *machine) Fields(f *process.Fields) {
 	f.Count("role", &m.role)
 	f.Count("k", &m.depth)

@@ -2,7 +2,7 @@ package superpeer
 
 import "github.com/conclave-io/conclave/process"
 
-// maxFollows is how often a search is sent elsewhere before it waits for things to
+// maxFollows is the number of redirections after which a search waits for the others to
 // settle.
 const maxFollows = 3
 
@@ -17,8 +17,8 @@ func (m *machine) startJoin(fx *process.Effects) {
 	m.search(join, fx)
 }
 
-// search looks for who is responsible for the start of the segment. The first step
-// is to be found in the own table.
+// search looks for the node that is responsible for the start of the segment. The first
+// step uses this node's own table.
 func (m *machine) search(what purpose, fx *process.Effects) {
 	fx.Rule(ruleR1)
 	m.purpose, m.follows = int(what), 0
@@ -34,9 +34,9 @@ func (m *machine) key() uint64 {
 	return m.ring.start(m.self, m.depth)
 }
 
-// try asks p, the best that the process at which the search stands can name: for
-// the way if it comes before the key, to take this process otherwise. The search
-// goes forward; when it comes to this process itself, nobody before it answers.
+// try asks p, the best node that the current node of the search can name. It asks for
+// the next node if p is before the key, and otherwise to become a client of p. The
+// search moves forward; when it reaches this node itself, no node before it answers.
 func (m *machine) try(p process.ID, fx *process.Effects) {
 	switch {
 	case p == m.self:
@@ -86,7 +86,7 @@ func (m *machine) closeQuestion() {
 	m.at, m.dead, m.follows = process.None, process.None, 0
 }
 
-// onFirst: whoever stands before this process in the segment is down.
+// onFirst handles that the first node before this one in the segment is down.
 func (m *machine) onFirst(fx *process.Effects) {
 	switch purpose(m.purpose) {
 	case join:
@@ -95,7 +95,7 @@ func (m *machine) onFirst(fx *process.Effects) {
 		m.closeQuestion()
 		if m.ring.start(m.self, m.depth) != m.ring.start(m.self, m.depth-1) {
 			fx.Rule(ruleR11)
-			m.depth-- // nobody is in the other half, which comes before
+			m.depth-- // no live node is in the other half, which comes before
 		}
 	default:
 		m.closeQuestion()
@@ -105,8 +105,8 @@ func (m *machine) onFirst(fx *process.Effects) {
 	}
 }
 
-// seekMerge is R11: a segment of few is joined with the one beside it. The first of
-// both asks nobody; the other one asks it.
+// seekMerge is R11: a segment with few nodes is joined with the one beside it. The
+// first node of both asks no one; the other one asks it.
 func (m *machine) seekMerge(fx *process.Effects) {
 	if m.ring.first(m.self, m.depth-1) {
 		m.purpose = int(merge)
@@ -116,7 +116,7 @@ func (m *machine) seekMerge(fx *process.Effects) {
 	m.search(merge, fx)
 }
 
-// onFind is R2. Any process knows the way to any key.
+// onFind is R2. Any node knows the path to any key.
 func (m *machine) onFind(msg *process.Message, fx *process.Effects) {
 	fx.Rule(ruleR2)
 	k := min(max(int(msg.Value), 0), m.ring.bits)
@@ -124,7 +124,7 @@ func (m *machine) onFind(msg *process.Message, fx *process.Effects) {
 	fx.Send(msg.From, process.Message{Type: nextType, Seq: msg.Seq, Subject: next})
 }
 
-// onAnswer goes on with the open question, which the message answers.
+// onAnswer continues after the answer to the open question.
 func (m *machine) onAnswer(msg *process.Message, fx *process.Effects) {
 	if m.find != (msg.Type == nextType) {
 		return
@@ -147,7 +147,7 @@ func (m *machine) onAnswer(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// onSilence: who was asked does not answer.
+// onSilence handles that the node that was asked does not answer.
 func (m *machine) onSilence(fx *process.Effects) {
 	asked := m.asked
 	switch {
@@ -166,7 +166,7 @@ func (m *machine) onSilence(fx *process.Effects) {
 	}
 }
 
-// onMissed gives the super-peer a second chance, and then up.
+// onMissed gives the super-peer a second chance, and then gives up.
 func (m *machine) onMissed(fx *process.Effects) {
 	if m.missed++; m.missed < 2 {
 		m.ping(fx)
@@ -175,8 +175,8 @@ func (m *machine) onMissed(fx *process.Effects) {
 	m.lose(fx)
 }
 
-// lose is R6: the super-peer is gone. What is announced stays until another has
-// taken its place.
+// lose is R6: the super-peer has failed. The announced one stays until another has
+// replaced it.
 func (m *machine) lose(fx *process.Effects) {
 	fx.Rule(ruleR6)
 	m.closeQuestion()
@@ -184,8 +184,8 @@ func (m *machine) lose(fx *process.Effects) {
 	m.startJoin(fx)
 }
 
-// onRedirect goes where the one that was asked, or the super-peer that gives up its
-// place, says.
+// onRedirect goes to the node that the asked node, or the super-peer that steps down,
+// names.
 func (m *machine) onRedirect(msg *process.Message, fx *process.Effects) {
 	told := msg.Seq == 0 && m.is(client) && msg.From == m.sp
 	answered := msg.Seq != 0 && msg.Seq == m.attempt && msg.From == m.asked && !m.find

@@ -6,7 +6,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// onAttach is R5 at the one that is asked, which always stands before the asker.
+// onAttach is R5 at the node that is asked, which is always before the asker.
 func (m *machine) onAttach(msg *process.Message, fx *process.Effects) {
 	switch {
 	case m.is(super):
@@ -20,7 +20,8 @@ func (m *machine) onAttach(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// onPing is R8 at the super-peer. Of one that is none any more, it is a request.
+// onPing is R8 at the super-peer. A PING of a node that is no longer a client is a
+// request.
 func (m *machine) onPing(msg *process.Message, fx *process.Effects) {
 	if !m.is(super) {
 		m.onAttach(msg, fx)
@@ -29,8 +30,8 @@ func (m *machine) onPing(msg *process.Message, fx *process.Effects) {
 	m.serve(msg, pongType, fx)
 }
 
-// serve takes a client, or keeps it, if it belongs to the segment and there is
-// room; if there is none, the segment is halved until there is.
+// serve accepts a client, or keeps it, if it belongs to the segment and there is room.
+// If there is no room, the segment is halved until there is.
 func (m *machine) serve(msg *process.Message, answer process.Type, fx *process.Effects) {
 	p := msg.From
 	i, found := slices.BinarySearch(m.clients, p)
@@ -59,7 +60,7 @@ func (m *machine) full() bool { return len(m.clients) >= m.cap && !m.flaw.NoSpli
 // mine reports whether p is in the segment.
 func (m *machine) mine(p process.ID) bool { return m.ring.shared(m.self, p) >= m.depth }
 
-// narrow is R10: one bit more, and who is in the other half must go.
+// narrow is R10: one bit more, and the clients in the other half must leave.
 func (m *machine) narrow(fx *process.Effects) {
 	fx.Rule(ruleR10)
 	m.depth++
@@ -75,9 +76,10 @@ func (m *machine) narrow(fx *process.Effects) {
 	m.clients, m.silent = m.clients[:kept], m.silent[:kept]
 }
 
-// onMerge is R11 at the first of the larger segment. It is at most half full after
-// that, so that the next few clients do not split it again. Others in the segment,
-// of still narrower ones, ask for themselves when they look around.
+// onMerge is R11 at the first node of the larger segment. The segment is at most half
+// full after that, so that the next few clients do not split it again. Other
+// super-peers in the segment, with still narrower ones, ask for themselves at their
+// next check.
 func (m *machine) onMerge(msg *process.Message, fx *process.Effects) {
 	k := int(msg.Value)
 	fits := 2*(len(m.clients)+len(msg.IDs)+1) <= m.cap
@@ -91,8 +93,8 @@ func (m *machine) onMerge(msg *process.Message, fx *process.Effects) {
 	m.serve(msg, attachedType, fx)
 }
 
-// forgetSilent drops clients that were not heard for three checks. They have
-// crashed, or gone elsewhere.
+// forgetSilent drops clients that were not heard for three checks. They have crashed,
+// or gone elsewhere.
 func (m *machine) forgetSilent() {
 	kept := 0
 	for i, p := range m.clients {

@@ -1,32 +1,33 @@
-// Package causal is multicast that nobody delivers before what it may depend on.
+// Package causal is multicast in causal order: a message is delivered after everything
+// it may depend on.
 //
 // # Problem and idea
 //
 // One process asks by multicast, another answers by multicast, and a third gets the
-// answer first. To prevent that, each multicast carries what its sender had
-// delivered when it sent it: a vector with the number of multicasts delivered from
-// each process. Whoever gets it waits until it has delivered as much.
+// answer first. To prevent that, each multicast carries what its sender had delivered
+// when it sent it: a vector with the number of multicasts delivered from each process.
+// A receiver waits until it has delivered as much.
 //
 // # Rules
 //
 // V counts the multicasts delivered, by sender; at process i, V[i] also counts its
 // own.
 //
-//	R1  multicast m at i: V[i]++, send m with V to everybody else, deliver it.
+//	R1  multicast m at i: V[i]++, send m with V to all others, deliver it.
 //	R2  on m with V' from j, if V'[j] = V[j]+1, and V'[k] <= V[k] for all others k:
-//	    deliver it, V[j]++, and then those held for which this has come true.
+//	    deliver it, V[j]++, and then the held multicasts that may be delivered now.
 //	R3  otherwise, if V'[j] > V[j]: hold it.
 //	R4  on m that was delivered or is held: drop it.
-//	R5  mode echo: on m that is not dropped, before anything else, send it on to
-//	    everybody else.
+//	R5  mode echo: on m that is not dropped, before anything else, send it on to all
+//	    others.
 //
 // # Why it is safe
 //
-// If multicast m happened before m', a chain of multicasts leads from one to the
-// other, each delivered by the sender of the next before it sent that, or by the
-// same sender. Along the chain V only grows, so V' of m' counts m, and nobody
-// delivers m' without. Causal order includes FIFO order, which is the case of one
-// sender.
+// If multicast m happened before m', a chain of multicasts leads from one to the other.
+// Each of them was delivered by the sender of the next before it sent that, or came
+// from the same sender. Along the chain V only grows, so V' of m' counts m, and no
+// process delivers m' without m. Causal order includes FIFO order, which is the case of
+// one sender.
 //
 // # Cost
 //
@@ -35,21 +36,20 @@
 //
 // # Assumptions and deviations
 //
-// Links lose nothing; order does not matter. Multicasts of which neither happened
-// before the other are delivered in different orders at different processes (see
-// the script concurrent). What happened before is counted in deliveries: a message
-// that has come and is held has not happened yet for those who use this.
+// Links lose nothing; order does not matter. Concurrent multicasts are delivered in
+// different orders at different processes (see the script concurrent). Happened-before
+// counts deliveries: a message that has come but is held has not yet happened for the
+// application.
 //
-// In mode plain a sender that crashes in the middle of a multicast has told only
-// some. If one of these answers, the others hold the answer for ever: a crash costs
-// not only the multicast of the dead but also those of the living (see the script
-// crash). Mode echo has none of this. The outline of [D4] names
-// causal order and gives no rules; these are those of Birman, Schiper and
-// Stephenson.
+// In mode plain a sender that crashes in the middle of a multicast has told only some
+// processes. If one of these answers, the others hold the answer forever: the crash
+// also costs multicasts of live processes (see the script crash). Mode echo does not
+// have this problem. The outline of [D4] names causal order and gives no rules; these
+// are the rules of Birman, Schiper and Stephenson.
 //
-// A layer above hands its broadcasts to this one and gets them back at every
-// process, its own included. What it sends to one process is multicast too, and
-// handed up by that process alone.
+// A layer above passes its broadcasts to this one and gets them back at every process,
+// including its own. What it sends to one process is multicast too, and passed up by
+// that process alone.
 //
 // Sources: K. Birman, A. Schiper, P. Stephenson (1991); [D4].
 package causal
@@ -72,11 +72,11 @@ var Spec = &process.Spec{
 		{Name: "CARRIED", Fields: []process.FieldUse{from, vector, inner}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "multicast: count it, send it to everybody else with what was delivered, deliver it"},
-		{Name: "R2", Text: "all that happened before is delivered: deliver it, and those that waited for it"},
-		{Name: "R3", Text: "something that happened before is missing: hold it"},
-		{Name: "R4", Text: "a multicast again: drop it"},
-		{Name: "R5", Text: "mode echo: send a multicast that is new on to everybody else"},
+		{Name: "R1", Text: "multicast: count it, send it to all others with the delivery counts, deliver it"},
+		{Name: "R2", Text: "everything that happened before is delivered: deliver it, and the multicasts that waited for it"},
+		{Name: "R3", Text: "a multicast that happened before is missing: hold it"},
+		{Name: "R4", Text: "a duplicate: drop it"},
+		{Name: "R5", Text: "mode echo: send a new multicast on to all others"},
 	},
 	Options: []process.Option{{
 		Name: "mode", Default: plain, Values: []string{plain, echo},
@@ -95,7 +95,7 @@ var (
 	inner  = process.FieldUse{Field: process.FieldData, Symbol: "of", Carried: true}
 )
 
-// A multicast is either the application's or a layer's above.
+// A multicast comes from the application or from a layer above.
 const (
 	msg process.Type = iota + 1
 	carried
@@ -130,7 +130,7 @@ type machine struct {
 	echo bool
 
 	v    []uint64 // by sender: multicasts delivered
-	held []item   // in the order of arrival; something before each is missing
+	held []item   // in the order of arrival; for each, an earlier multicast is missing
 
 	scratch        []byte
 	scratchMessage process.Message
@@ -155,7 +155,7 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// multicast is R1. The vector that it sends counts the multicast itself.
+// multicast is R1. The vector that it sends also counts this multicast.
 func (m *machine) multicast(it *item, fx *process.Effects) {
 	fx.Rule(ruleR1)
 	m.v[m.self]++
@@ -190,7 +190,7 @@ func (m *machine) onMessage(it *item, fx *process.Effects) {
 	}
 }
 
-// ripe reports whether a multicast is the next of its sender, and all that its
+// ripe reports whether a multicast is the next of its sender, and everything that its
 // sender had delivered before is delivered here.
 func (m *machine) ripe(it *item) bool {
 	for k, n := range it.v {
@@ -201,8 +201,8 @@ func (m *machine) ripe(it *item) bool {
 	return true
 }
 
-// nextRipe returns the position of the first of those held that may be delivered
-// now, or -1.
+// nextRipe returns the position of the first held multicast that may be delivered now,
+// or -1.
 func (m *machine) nextRipe() int {
 	for at := range m.held {
 		if m.ripe(&m.held[at]) {
@@ -221,8 +221,8 @@ func (m *machine) deliver(it *item, fx *process.Effects) {
 	m.handUp(it, fx)
 }
 
-// handUp gives a multicast to the application, or to the layer that it is of. One
-// that a layer above has sent to somebody else is only counted.
+// handUp passes a multicast to the application, or to its layer. A multicast that a
+// layer above has sent to another process is only counted.
 func (m *machine) handUp(it *item, fx *process.Effects) {
 	if it.kind == msg {
 		delivered := it.message()

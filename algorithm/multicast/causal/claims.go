@@ -7,7 +7,7 @@ var claims = process.Claims{
 		{Property: process.OrderCausal},
 		{Property: process.OrderFIFO},
 		{Property: process.MulticastAgreement, Mode: echo},
-		{Property: process.MulticastAgreement, Mode: plain, Fails: true, When: "a sender that crashes between two sends has told only some, and what they answer is held by the others for ever"},
+		{Property: process.MulticastAgreement, Mode: plain, Fails: true, When: "a sender that crashes between two sends has told only some processes, and the others hold their answers forever"},
 		{Property: process.OrderTotal, Fails: true, When: "concurrent multicasts are delivered in different orders"},
 	},
 	Costs: []process.Cost{
@@ -17,8 +17,8 @@ var claims = process.Claims{
 			Exact: &process.Formula{Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Reorder, How: "what comes early is held until all before it is delivered"},
-		{Fault: process.Duplication, How: "a multicast is known by its sender and number"},
-		{Fault: process.CrashAny, How: "the order does not depend on it; mode echo: neither does who delivers"},
+		{Fault: process.Reorder, How: "an early multicast is held until everything before it is delivered"},
+		{Fault: process.Duplication, How: "a multicast is identified by its sender and number"},
+		{Fault: process.CrashAny, How: "the order does not depend on it; in mode echo, delivery does not either"},
 	},
 }

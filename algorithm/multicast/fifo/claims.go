@@ -6,8 +6,8 @@ var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.OrderFIFO},
 		{Property: process.MulticastAgreement, Mode: echo},
-		{Property: process.MulticastAgreement, Mode: plain, Fails: true, When: "a sender that crashes between two sends has told only some"},
-		{Property: process.OrderCausal, Fails: true, When: "an answer may be delivered before its question, which another process asked"},
+		{Property: process.MulticastAgreement, Mode: plain, Fails: true, When: "a sender that crashes between two sends has told only some processes"},
+		{Property: process.OrderCausal, Fails: true, When: "an answer may be delivered before another process's question"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, Mode: plain,
@@ -16,8 +16,8 @@ var claims = process.Claims{
 			Exact: &process.Formula{Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Reorder, How: "what comes early is held until its turn"},
-		{Fault: process.Duplication, How: "a multicast is known by its sender and number"},
-		{Fault: process.CrashAny, How: "the order does not depend on it; mode echo: neither does who delivers"},
+		{Fault: process.Reorder, How: "an early multicast is held until its turn"},
+		{Fault: process.Duplication, How: "a multicast is identified by its sender and number"},
+		{Fault: process.CrashAny, How: "the order does not depend on it; in mode echo, delivery does not either"},
 	},
 }

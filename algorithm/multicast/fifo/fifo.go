@@ -1,27 +1,26 @@
-// Package fifo is multicast that everybody delivers in the order of its sender.
+// Package fifo is multicast that is delivered in the order of its sender.
 //
 // # Problem and idea
 //
-// Links may let one message overtake another, and then two multicasts of one
-// sender are delivered in one order here and in another there. So each sender
-// numbers its multicasts, and everybody delivers those of one sender by number:
-// what comes early is held until its turn.
+// Links may let one message overtake another. Then two multicasts of one sender are
+// delivered in different orders at different processes. So each sender numbers its
+// multicasts, and each process delivers those of one sender by number: an early one is
+// held until its turn.
 //
 // # Rules
 //
-//	R1  multicast m: number it, send it to everybody else, deliver it.
+//	R1  multicast m: number it, send it to all others, deliver it.
 //	R2  on m with the number after that of the last one delivered from its sender:
-//	    deliver it, and then those held whose turn it is.
+//	    deliver it, and then the held multicasts whose turn it is.
 //	R3  on m with a larger number: hold it.
 //	R4  on m that was delivered or is held: drop it.
-//	R5  mode echo: on m that is not dropped, before anything else, send it on to
-//	    everybody else.
+//	R5  mode echo: on m that is not dropped, before anything else, send it on to all
+//	    others.
 //
 // # Why it is safe
 //
-// The rules are the promise: number n of a sender is delivered right after its
-// number n-1 and only then. A multicast that is held waits only for one that was
-// sent before, and links lose nothing.
+// The rules enforce the promise directly: number n of a sender is delivered right after
+// its number n-1. A held multicast waits only for earlier ones, and links lose nothing.
 //
 // # Cost
 //
@@ -30,19 +29,18 @@
 //
 // # Assumptions and deviations
 //
-// Links lose nothing; order does not matter. FIFO order says nothing of two
-// senders: an answer may be delivered before its question (see the script answer).
-// In mode plain a sender that crashes in the middle of a multicast has told only
-// some; those deliver it and others do not. Mode echo is reliable multicast and
-// FIFO order in one: whoever delivers has told everybody before. The documents name
+// Links lose nothing; order does not matter. FIFO order does not relate two senders: an
+// answer may be delivered before its question (see the script answer). In mode plain a
+// sender that crashes in the middle of a multicast has told only some processes; those
+// deliver it and others do not. Mode echo combines reliable multicast and FIFO order: a
+// process that delivers has sent the message to all others first. The documents name
 // the problem and give no rules; these are the usual ones.
 //
-// A layer above hands its broadcasts to this one and gets them back at every
-// process, its own included. What it sends to one process is multicast too, and
-// handed up by that process alone.
+// A layer above passes its broadcasts to this one and gets them back at every process,
+// including its own. What it sends to one process is multicast too, and passed up by
+// that process alone.
 //
-// Sources: V. Hadzilacos, S. Toueg (1994); [D1] and
-// [D4] (names only).
+// Sources: V. Hadzilacos, S. Toueg (1994); [D1] and [D4] (names only).
 package fifo
 
 import (
@@ -63,11 +61,11 @@ var Spec = &process.Spec{
 		{Name: "CARRIED", Fields: []process.FieldUse{from, number, inner}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "multicast: number it, send it to everybody else, deliver it"},
-		{Name: "R2", Text: "the next multicast of its sender: deliver it, and those that waited for it"},
+		{Name: "R1", Text: "multicast: number it, send it to all others, deliver it"},
+		{Name: "R2", Text: "the next multicast of its sender: deliver it, and the multicasts that waited for it"},
 		{Name: "R3", Text: "a later multicast of its sender: hold it"},
-		{Name: "R4", Text: "a multicast again: drop it"},
-		{Name: "R5", Text: "mode echo: send a multicast that is new on to everybody else"},
+		{Name: "R4", Text: "a duplicate: drop it"},
+		{Name: "R5", Text: "mode echo: send a new multicast on to all others"},
 	},
 	Options: []process.Option{{
 		Name: "mode", Default: plain, Values: []string{plain, echo},
@@ -86,7 +84,7 @@ var (
 	inner  = process.FieldUse{Field: process.FieldData, Symbol: "of", Carried: true}
 )
 
-// A multicast is either the application's or a layer's above.
+// A multicast comes from the application or from a layer above.
 const (
 	msg process.Type = iota + 1
 	carried
@@ -185,8 +183,8 @@ func (m *machine) find(p process.ID, n uint64) int {
 	return slices.IndexFunc(m.held, func(it item) bool { return it.from == p && it.n == n })
 }
 
-// deliver hands a multicast to the application, or to the layer that it is of.
-// One that a layer above has sent to somebody else is only counted.
+// deliver passes a multicast to the application, or to its layer. A multicast that a
+// layer above has sent to another process is only counted.
 func (m *machine) deliver(it *item, fx *process.Effects) {
 	m.delivered[it.from] = it.n
 	if it.kind == msg {

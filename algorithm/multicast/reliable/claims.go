@@ -7,7 +7,7 @@ const doc001 = "[D1]"
 var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.MulticastAgreement, Mode: echo},
-		{Property: process.MulticastAgreement, Mode: plain, Fails: true, When: "a sender that crashes between two sends has told only some"},
+		{Property: process.MulticastAgreement, Mode: plain, Fails: true, When: "a sender that crashes between two sends has told only some processes"},
 		{Property: process.OrderFIFO, Fails: true, When: "a multicast may overtake an earlier one of its sender"},
 	},
 	Costs: []process.Cost{
@@ -18,7 +18,7 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "nothing depends on the order of messages"},
-		{Fault: process.Duplication, How: "a multicast is known by its sender and number"},
-		{Fault: process.CrashAny, Mode: echo, How: "whoever delivers a multicast has sent it to everybody before"},
+		{Fault: process.Duplication, How: "a multicast is identified by its sender and number"},
+		{Fault: process.CrashAny, Mode: echo, How: "a process sends a multicast to all others before it delivers it"},
 	},
 }

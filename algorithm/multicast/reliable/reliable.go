@@ -1,27 +1,27 @@
-// Package reliable is multicast that reaches all or nobody.
+// Package reliable is multicast that is delivered by all live processes or by none.
 //
 // # Problem and idea
 //
-// To multicast is to send the same message to everyone in a group. A process does
-// that by one send after another, and may crash between two of them; then some
-// have the message and some do not, and nobody is left who knows. So whoever gets a
-// message first sends it on to everyone, before it does anything else with it.
-// If only one process that stays up has it, all have it soon.
+// To multicast is to send the same message to every process in a group. A process does
+// that with one send after another, and may crash between two of them. Then some have
+// the message and others do not, and no process knows which. So a process that gets a
+// message for the first time sends it on to all others, before it does anything else
+// with it. If one process that stays up has the message, all get it.
 //
 // # Rules
 //
-//	R1  multicast m: number it, send it to everybody else, deliver it.
+//	R1  multicast m: number it, send it to all others, deliver it.
 //	R2  on m, for the first time: deliver it.
-//	    R2a mode echo: send it on to everybody else before.
+//	    R2a mode echo: send it on to all others first.
 //	R3  on m again: drop it.
 //
-// In mode plain nobody sends on; this is basic multicast, for comparison.
+// In mode plain no process sends on; this is basic multicast, for comparison.
 //
 // # Why it is safe
 //
-// Whoever delivers m has sent it to everyone before, and links lose nothing: so all
-// that stay up get it, even if the one that delivered crashes right after. A
-// multicast is known by its sender and the sender's number for it, so that copies
+// A process that delivers m has sent it to all others before, and links lose nothing.
+// So all that stay up get it, even if the process that delivered crashes right after. A
+// multicast is identified by its sender and the sender's number for it, so duplicates
 // are recognised, however late they come.
 //
 // # Cost
@@ -31,15 +31,15 @@
 //
 // # Assumptions and deviations
 //
-// Links lose nothing; order does not matter. Processes that crash stay away. No
-// order of any kind is promised: of two multicasts of one sender the second may be
-// delivered first. The sender delivers its own multicast after it has sent it, not
-// when a copy comes back, which nobody else can tell apart. The documents name the
-// problem and give no rules.
+// Links lose nothing; order does not matter. Processes that crash do not restart. No
+// order is promised: of two multicasts of one sender the second may be delivered first.
+// The sender delivers its own multicast after it has sent it, not when a copy returns;
+// other processes cannot see the difference. The documents name the problem and give no
+// rules.
 //
-// A layer above hands its broadcasts to this one and gets them back at every
-// process, its own included. What it sends to one process is multicast too, and
-// handed up by that process alone.
+// A layer above passes its broadcasts to this one and gets them back at every process,
+// including its own. What it sends to one process is multicast too, and passed up by
+// that process alone.
 //
 // Sources: V. Hadzilacos, S. Toueg (1994); [D1].
 package reliable
@@ -62,10 +62,10 @@ var Spec = &process.Spec{
 		{Name: "CARRIED", Fields: []process.FieldUse{from, number, inner}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "multicast: number it, send it to everybody else, deliver it"},
+		{Name: "R1", Text: "multicast: number it, send it to all others, deliver it"},
 		{Name: "R2", Text: "a multicast for the first time: deliver it"},
-		{Name: "R2a", Text: "mode echo: before that, send it on to everybody else"},
-		{Name: "R3", Text: "a multicast again: drop it"},
+		{Name: "R2a", Text: "mode echo: before that, send it on to all others"},
+		{Name: "R3", Text: "a duplicate: drop it"},
 	},
 	Options: []process.Option{{
 		Name: "mode", Default: echo, Values: []string{echo, plain},
@@ -84,7 +84,7 @@ var (
 	inner  = process.FieldUse{Field: process.FieldData, Symbol: "of", Carried: true}
 )
 
-// A multicast is either the application's or a layer's above.
+// A multicast comes from the application or from a layer above.
 const (
 	msg process.Type = iota + 1
 	carried
@@ -116,7 +116,7 @@ type machine struct {
 
 	sent uint64   // multicasts of this process
 	seen []uint64 // by sender: all of its multicasts up to this number are delivered
-	// early are the delivered ones with a number that is larger than seen of their
+	// early are the delivered multicasts whose number is larger than seen of their
 	// sender by 2 or more, in no order: messages overtake each other.
 	early []mark
 
@@ -151,8 +151,8 @@ func (m *machine) multicast(content *process.Message, fx *process.Effects) {
 	m.deliver(content, fx)
 }
 
-// onMessage is R2 and R3. To send on comes before to deliver: a process that
-// crashes in between has delivered nothing.
+// onMessage is R2 and R3. Sending on comes before delivery: a process that crashes in
+// between has delivered nothing.
 func (m *machine) onMessage(content *process.Message, fx *process.Effects) {
 	if !m.note(mark{content.Subject, content.Seq}) {
 		fx.Rule(ruleR3)
@@ -182,8 +182,8 @@ func (m *machine) note(k mark) bool {
 	return true
 }
 
-// deliver hands a multicast to the application, or to the layer that it is of.
-// One that a layer above has sent to somebody else is only passed on.
+// deliver passes a multicast to the application, or to its layer. A multicast that a
+// layer above has sent to another process is only passed on.
 func (m *machine) deliver(content *process.Message, fx *process.Effects) {
 	if content.Type == msg {
 		delivered := *content

@@ -19,7 +19,7 @@ var claims = process.Claims{
 			Exact: &process.Formula{Text: "N(N-1)", Eval: func(p process.Params) float64 { return float64(p.N * (p.N - 1)) }}},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Duplication, How: "the times on a link grow, so a repetition is recognised"},
+		{Fault: process.Duplication, How: "the times on a link grow, so a duplicate is recognised"},
 		{Fault: process.CrashAny, How: "ACKs carry what they acknowledge, and R5, with a reliable detector"},
 	},
 }

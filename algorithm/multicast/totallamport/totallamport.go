@@ -1,73 +1,71 @@
-// Package totallamport is multicast that all deliver in one sequence, the order of
-// logical time.
+// Package totallamport is multicast that all processes deliver in one sequence, the
+// order of logical time.
 //
 // # Problem and idea
 //
-// Replicas that do the same things in the same order stay equal. So everybody must
-// deliver all multicasts in one sequence, though nobody is in charge of it. The
-// sequence is that of their time stamps. Everybody keeps what has come in a queue
-// sorted by them, and delivers the head once it is sure that nothing older can
-// come: when it has heard something younger from everybody. So that it need not
-// wait for others to have something to say, everybody acknowledges every multicast
-// to everybody.
+// Replicas that do the same things in the same order stay equal. So all processes must
+// deliver all multicasts in one sequence, without a process in charge of it. The
+// sequence is that of their timestamps. Every process keeps received multicasts in a
+// queue sorted by timestamp. It delivers the head once nothing older can come: when a
+// younger message has come from every process. So that it need not wait for others to
+// send something, every process acknowledges every multicast to all others.
 //
 // # Rules
 //
-// Every message carries the logical time of its sending. The clock ticks before
-// each own event, and goes beyond the time of each message that comes.
+// Every message carries the logical time of its sending. The clock ticks before each
+// event of the process itself, and goes beyond the time of each received message.
 //
-//	R1  multicast m: its stamp is (T, rank), T being the time. Queue it, send it to
-//	    everybody else.
+//	R1  multicast m: its stamp is (T, rank), T being the time. Queue it, send it to all
+//	    others.
 //	R2  on m, or an ACK that carries m, for the first time: queue it, send ACK with
-//	    m to everybody else.
-//	R3  on an ACK of what is known: remember its time, as with every message.
-//	R4  after each of these: while from everybody but the sender of the head of the
-//	    queue something younger than the head has come, deliver the head.
-//	R5  j has crashed: send FLUSH(j) to everybody else, and take nothing from j
-//	    itself any more. Wait for j no longer once FLUSH has come from everybody
-//	    alive, for everybody who has crashed.
+//	    m to all others.
+//	R3  on an ACK of a known multicast: remember its time, as with every message.
+//	R4  after each of these: while a message younger than the head of the queue has
+//	    come from every process except its sender, deliver the head.
+//	R5  j has crashed: send FLUSH(j) to all others, and accept nothing more from j
+//	    itself. Stop waiting for j once FLUSH has come from every live process, for
+//	    every crashed process.
 //
 // # Why it is safe
 //
-// Links keep the order of messages, so when something younger than m has come from
-// j, all that j has sent before has come too, and what it sends later is younger.
-// Then nothing older than m is missing, anywhere, and all deliver m at the same
-// place. The clock makes a multicast younger than all that was delivered before it:
-// the order is causal, and FIFO as well.
+// Links keep the order of messages. So when a message younger than m has come from j,
+// everything that j has sent before has come too, and what it sends later is younger.
+// Then no process misses anything older than m, and all deliver m at the same position.
+// The clock makes a multicast younger than everything that was delivered before it: the
+// order is causal, and also FIFO.
 //
-// Crashes. A multicast of j that was cut short is known to some. Because an ACK
-// carries what it acknowledges, and goes to everybody, whoever has it passes it on;
-// on a FIFO link that comes before the FLUSH(j) of the same process. So once the
-// FLUSH of all who live is here, all is here that any of them ever took from j, and
-// all know the same. If k crashes meanwhile, what only k had told is either told by
-// those that it reached, before their FLUSH(k), or reached nobody.
+// Crashes: a multicast that j did not complete is known to some processes. An ACK
+// carries the multicast and goes to all others, so every process that has it passes it
+// on. On a FIFO link that comes before the FLUSH(j) of the same process. So once the
+// FLUSH of all live processes is here, everything is here that any of them ever
+// accepted from j, and all know the same. If k crashes too, what only k had told was
+// either passed on by its receivers, before their FLUSH(k), or reached no one.
 //
 // # Cost
 //
-// N(N-1) messages for a multicast: N-1 by its sender and N-1 ACKs by each of the
-// N-1 others. It is delivered everywhere after two message delays. A crash costs a
-// FLUSH on every link of those who are left.
+// N(N-1) messages for a multicast: N-1 by its sender and N-1 ACKs by each of the N-1
+// others. It is delivered everywhere after two message delays. A crash costs a FLUSH on
+// every link between live processes.
 //
 // # Assumptions and deviations
 //
-// Links are FIFO and lose nothing; messages may come twice: the times on a link
-// grow, so one that does not is a repetition. Without FIFO links an ACK overtakes a
-// multicast, and the order breaks (see the script unordered). Crashes need a
-// reliable detector; who was declared crashed stays out for good.
+// Links are FIFO and lose nothing. Messages may be duplicated: the times on a link
+// grow, so a message whose time does not grow is a duplicate. Without FIFO links an ACK
+// may overtake a multicast, and the order breaks (see the script unordered). Crashes
+// need a reliable detector; a process that was declared crashed stays out for good.
 //
-// [D0] calls an algorithm of permissions "totally ordered
-// multicast"; that one puts requests in order and delivers nothing. Here is the
-// multicast; the mutual exclusion that it makes is package totalorder. The usual
-// textbook form has no crashes, and ACKs without content; the content costs size,
-// not messages, and makes the multicast reliable.
+// [D0] calls a permission algorithm "totally ordered multicast"; that algorithm orders
+// requests and delivers nothing. This package is the multicast; package totalorder is
+// mutual exclusion above it. The usual textbook form has no crashes, and ACKs without
+// content. The content makes messages longer but not more, and makes the multicast
+// reliable.
 //
-// A layer above hands its broadcasts to this one and gets them back at every
-// process, its own included. What it sends to one process is multicast too, and
-// handed up by that process alone. Each is handed up with its place in the sequence
-// as its Fence: the number of its stamp.
+// A layer above passes its broadcasts to this one and gets them back at every process,
+// including its own. What it sends to one process is multicast too, and passed up by
+// that process alone. Each is passed up with its position in the sequence as its Fence:
+// the number of its stamp.
 //
-// Sources: L. Lamport (1978); [D0] and
-// [D4] (names only).
+// Sources: L. Lamport (1978); [D0] and [D4] (names only).
 package totallamport
 
 import (
@@ -91,12 +89,12 @@ var Spec = &process.Spec{
 		{Name: "FLUSH", Class: process.Recovery, Fields: []process.FieldUse{sent, {Field: process.FieldSubject, Symbol: "of"}}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "multicast: queue it, send it to everybody else"},
-		{Name: "R2", Text: "a multicast for the first time: queue it, send ACK with it to everybody else"},
-		{Name: "R3", Text: "an ACK of what is known: remember its time"},
-		{Name: "R4", Text: "first in the queue, and something younger has come from everybody: deliver"},
-		{Name: "R5", Text: "a peer crashed: send FLUSH to everybody else, take nothing from it any more"},
-		{Name: "R5a", Text: "FLUSH: its sender takes nothing from the crashed any more"},
+		{Name: "R1", Text: "multicast: queue it, send it to all others"},
+		{Name: "R2", Text: "a multicast for the first time: queue it, send ACK with it to all others"},
+		{Name: "R3", Text: "an ACK of a known multicast: remember its time"},
+		{Name: "R4", Text: "first in the queue, and a younger message has come from every process: deliver"},
+		{Name: "R5", Text: "a process crashed: send FLUSH to all others, accept nothing more from it"},
+		{Name: "R5a", Text: "FLUSH: its sender accepts nothing more from the crashed process"},
 	},
 	Needs:   process.Needs{FIFO: true, Reliable: true, Detector: process.ReliableDetector},
 	Claims:  claims,
@@ -113,8 +111,8 @@ var (
 	inner   = process.FieldUse{Field: process.FieldData, Symbol: "of", Carried: true}
 )
 
-// A multicast is either the application's or a layer's above; its ACK is two types
-// further on.
+// A multicast comes from the application or from a layer above; its ACK is two types
+// higher.
 const (
 	msg process.Type = iota + 1
 	carried
@@ -142,7 +140,7 @@ type item struct {
 	data  []byte
 }
 
-// flushed says that a process takes nothing from another any more.
+// flushed says that one process accepts nothing more from another.
 type flushed struct{ by, of process.ID }
 
 type machine struct {
@@ -160,7 +158,8 @@ type machine struct {
 	scratchMessage process.Message
 }
 
-// newMachine starts the clock so high that places are above the fences of the base.
+// newMachine starts the clock high enough that positions are above the fences of the
+// base.
 func newMachine(self process.ID, c *process.Config) process.Machine {
 	return &machine{
 		c: c, self: self, clock: max(c.Base.Clock, (uint64(c.Base.Fence)+uint64(c.N)-1)/uint64(c.N)),
@@ -193,8 +192,9 @@ func (m *machine) multicast(it item, fx *process.Effects) {
 	m.deliverRipe(fx)
 }
 
-// onMessage is what R2, R3 and R5 have in common: the clock, and who has been heard
-// of. What is not younger than the last message of its sender is a repetition.
+// onMessage does what R2, R3 and R5 have in common: it updates the clock and the time
+// last heard from the sender. A message that is not younger than the sender's last one
+// is a duplicate.
 func (m *machine) onMessage(in *process.Message, fx *process.Effects) {
 	if m.failed.Has(in.From) || in.Clock <= m.last[in.From] {
 		return
@@ -215,9 +215,9 @@ func (m *machine) onMessage(in *process.Message, fx *process.Effects) {
 	m.deliverRipe(fx)
 }
 
-// learn is R2 and R3. The multicasts of one sender become known in their order,
-// from itself and from each that acknowledges them, so the time of the latest tells
-// which are new.
+// learn is R2 and R3. The multicasts of one sender become known in their order, from
+// the sender and from each process that acknowledges them. So the time of the latest
+// tells which are new.
 func (m *machine) learn(it item, fx *process.Effects) {
 	if it.stamp.Clock <= m.seen[it.stamp.ID] {
 		fx.Rule(ruleR3)
@@ -232,12 +232,12 @@ func (m *machine) learn(it item, fx *process.Effects) {
 	})
 }
 
-// enqueue keeps a multicast, whose data is lent.
+// enqueue stores a multicast, whose data is lent.
 func (m *machine) enqueue(it item) {
 	m.seen[it.stamp.ID] = it.stamp.Clock
 	it.data = slices.Clone(it.data)
 	at := len(m.queue)
-	for at > 0 && it.stamp.Less(m.queue[at-1].stamp) { // few are younger than one that comes
+	for at > 0 && it.stamp.Less(m.queue[at-1].stamp) { // few multicasts are younger than one that arrives
 		at--
 	}
 	m.queue = slices.Insert(m.queue, at, it)
@@ -254,8 +254,8 @@ func (m *machine) deliverRipe(fx *process.Effects) {
 	}
 }
 
-// ripe reports whether nothing older than the stamp can come any more. Its sender
-// itself has sent all that is older before.
+// ripe reports whether nothing older than the stamp can come any more. The sender of
+// the stamp has sent everything older before it.
 func (m *machine) ripe(s process.Stamp, settled bool) bool {
 	for k, heard := range m.last {
 		k := process.ID(k)
@@ -269,8 +269,8 @@ func (m *machine) ripe(s process.Stamp, settled bool) bool {
 	return true
 }
 
-// settled reports whether all that anybody alive has taken from the crashed is
-// known here.
+// settled reports whether everything that any live process has accepted from crashed
+// ones is known here.
 func (m *machine) settled() bool {
 	for of := range m.failed.All() {
 		for by := range process.ID(m.c.N) {
@@ -294,8 +294,8 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	m.deliverRipe(fx)
 }
 
-// handUp gives a multicast to the application, or to the layer that it is of. One
-// that a layer above has sent to somebody else only takes its place in the order.
+// handUp passes a multicast to the application, or to its layer. A multicast that a
+// layer above has sent to another process only takes its position in the order.
 func (m *machine) handUp(it *item, fx *process.Effects) {
 	if it.kind == msg {
 		fx.Deliver(&process.Message{
@@ -310,9 +310,9 @@ func (m *machine) handUp(it *item, fx *process.Effects) {
 	}
 }
 
-// place is the number of a stamp among all stamps that there can be. It grows along
-// the sequence, and those who deliver a multicast need not have delivered all before
-// it to agree on it.
+// place is the number of a stamp among all possible stamps. It grows along the
+// sequence. Processes agree on it even if they have not delivered all earlier
+// multicasts.
 func (m *machine) place(s process.Stamp) process.Fence {
 	return process.Fence((s.Clock-1)*uint64(m.c.N) + uint64(s.ID) + 1)
 }

@@ -20,7 +20,7 @@ var claims = process.Claims{
 		{Metric: process.MessagesPerMulticast, Regime: process.AnyLoad, When: "the sender is the sequencer", Exact: lessOne},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Reorder, How: "numbers; what comes early is kept"},
+		{Fault: process.Reorder, How: "numbers; an early message is kept"},
 		{Fault: process.Duplication, How: "numbers"},
 		{Fault: process.CrashAny, How: "T1 to T5, with a reliable detector and an election below"},
 	},

@@ -6,7 +6,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// multicast is R1. What a sequencer does not get, another one gets after T4.
+// multicast is R1. If the sequencer does not get it, the next one gets it after T4.
 func (m *machine) multicast(it item, fx *process.Effects) {
 	fx.Rule(ruleR1)
 	m.sent++
@@ -15,7 +15,7 @@ func (m *machine) multicast(it item, fx *process.Effects) {
 	m.submit(it, fx)
 }
 
-// submit gives an own multicast to the sequencer.
+// submit sends one of this process's multicasts to the sequencer.
 func (m *machine) submit(it item, fx *process.Effects) {
 	if m.sequencer == m.self {
 		m.onData(it, m.term, fx)
@@ -26,8 +26,8 @@ func (m *machine) submit(it item, fx *process.Effects) {
 	}
 }
 
-// onData is R2. DATA for an earlier or a later term is none of this sequencer's: its
-// sender sends it again when it obeys another one.
+// onData is R2. The sequencer ignores DATA for an earlier or a later term: the sender
+// sends it again when it obeys another sequencer.
 func (m *machine) onData(it item, to process.Term, fx *process.Effects) {
 	if m.sequencer != m.self || to != m.term || m.promised != m.term {
 		return
@@ -51,14 +51,14 @@ func (m *machine) onData(it item, to process.Term, fx *process.Effects) {
 	}
 }
 
-// nextWaiting returns the position of the next DATA of a sender among those that
-// wait, or -1.
+// nextWaiting returns the position of the next DATA of a sender among those that wait,
+// or -1.
 func (m *machine) nextWaiting(p process.ID) int {
 	return slices.IndexFunc(m.waiting, func(w item) bool { return w.from == p && w.own == m.done[p]+1 })
 }
 
-// order gives a multicast its number. The sequencer has delivered all that has one.
-// To send comes before to deliver: a process that crashes in between has delivered
+// order gives a multicast its number. The sequencer has delivered everything that has a
+// number. It sends before it delivers: a process that crashes in between has delivered
 // nothing that others cannot have.
 func (m *machine) order(it item, fx *process.Effects) {
 	fx.Rule(ruleR2)
@@ -68,8 +68,8 @@ func (m *machine) order(it item, fx *process.Effects) {
 	m.deliver(it, fx)
 }
 
-// onOrder is R3. A term that has not begun here may be the next one. The sequencer of
-// a term needs no ORDER of it: what comes late from the takeover it has replaced.
+// onOrder is R3. A term that has not begun here may be the next one. The sequencer of a
+// term needs no ORDER of it: the takeover has replaced what comes late.
 func (m *machine) onOrder(it item, fx *process.Effects) {
 	known := slices.ContainsFunc(m.kept, func(k item) bool { return k.n == it.n && k.term == it.term })
 	if known || it.n < m.next || it.term < m.promised || it.term == m.term && m.sequencer == m.self {
@@ -87,7 +87,7 @@ func (m *machine) onOrder(it item, fx *process.Effects) {
 	}
 }
 
-// deliverKept delivers what was ordered in a term, as far as no number is missing.
+// deliverKept delivers what was ordered in a term, as long as no number is missing.
 func (m *machine) deliverKept(t process.Term, fx *process.Effects) {
 	for {
 		at := slices.IndexFunc(m.kept, func(k item) bool { return k.n == m.next && k.term == t })
@@ -100,7 +100,7 @@ func (m *machine) deliverKept(t process.Term, fx *process.Effects) {
 	}
 }
 
-// deliver remembers a multicast and hands it up. Its data may be lent.
+// deliver remembers a multicast and passes it up. Its data may be lent.
 func (m *machine) deliver(it item, fx *process.Effects) {
 	process.Assert(it.own == m.done[it.from]+1, "the multicasts of a sender get numbers in their order")
 	it.data = slices.Clone(it.data)
@@ -116,8 +116,8 @@ func (m *machine) deliver(it item, fx *process.Effects) {
 	}
 }
 
-// handUp gives a multicast to the application, or to the layer that it is of. One
-// that a layer above has sent to somebody else only takes its place in the order.
+// handUp passes a multicast to the application, or to its layer. A multicast that a
+// layer above has sent to another process only takes its position in the order.
 func (m *machine) handUp(it *item, fx *process.Effects) {
 	if it.kind == msg {
 		delivered := it.ordered()
@@ -143,8 +143,8 @@ func (m *machine) tellReport(n uint64, fx *process.Effects) {
 	}
 }
 
-// onReport is R5 at the sequencer. That somebody has delivered a number remains
-// true whoever is the sequencer.
+// onReport is R5 at the sequencer. That a process has delivered a number remains true,
+// whichever process is the sequencer.
 func (m *machine) onReport(p process.ID, n uint64, fx *process.Effects) {
 	m.have[p] = max(m.have[p], n)
 	everybody := n
@@ -161,8 +161,8 @@ func (m *machine) onReport(p process.ID, n uint64, fx *process.Effects) {
 	m.forget(everybody)
 }
 
-// forget drops what everybody has. This process may be behind: then it was declared
-// crashed, and has no part in this any more.
+// forget drops what every process has. If this process is behind, it was declared
+// crashed and no longer takes part.
 func (m *machine) forget(n uint64) {
 	m.stable = max(m.stable, n)
 	m.log = slices.DeleteFunc(m.log, func(it item) bool { return it.n <= m.stable })

@@ -6,9 +6,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// onFail is R4, and the part of T3 that is about the crashed. As long as the one
-// who should be the sequencer has crashed, every further crash is a reason to call
-// an election: it may be that of a winner who told nobody.
+// onFail is R4, and the part of T3 about crashed processes. While the expected
+// sequencer has crashed, every further crash is a reason to call an election: it may be
+// the crash of a winner that has told no one yet.
 func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	if m.failed.Has(p) {
 		return
@@ -50,8 +50,8 @@ func (m *machine) onElected(leader process.ID, t process.Term, fx *process.Effec
 	m.finish(fx)
 }
 
-// promise ends what the process did in earlier terms. DATA that waits for a number
-// is sent again by the processes that it is of.
+// promise ends what the process did in earlier terms. The senders send DATA again that
+// waits for a number.
 func (m *machine) promise(t process.Term) {
 	m.promised, m.waiting = t, m.waiting[:0]
 	m.kept = slices.DeleteFunc(m.kept, func(k item) bool { return k.term < t })
@@ -73,8 +73,8 @@ func (m *machine) onQuery(in *process.Message, fx *process.Effects) {
 	m.callElection(fx)
 }
 
-// sendAgain sends what was delivered with numbers above n to p, as ordered in the
-// promised term.
+// sendAgain sends p what was delivered with numbers above n, as ordered in the promised
+// term.
 func (m *machine) sendAgain(p process.ID, n uint64, fx *process.Effects) {
 	for _, it := range m.log {
 		if it.n > n {
@@ -94,9 +94,9 @@ func (m *machine) onState(in *process.Message, fx *process.Effects) {
 	m.finish(fx)
 }
 
-// finish is T3. What is under way to here from somebody who has crashed since, and
-// may be lost with it, is not waited for: it was delivered by nobody alive. Of that
-// nothing is kept either, because its numbers are now given to others.
+// finish is T3. Messages in flight from a process that has crashed since may be lost,
+// so the winner does not wait for them: no live process has delivered them. It keeps
+// none of them either, because their numbers are now given to others.
 func (m *machine) finish(fx *process.Effects) {
 	if !m.awaiting.Empty() || m.lacks() {
 		return
@@ -114,7 +114,7 @@ func (m *machine) finish(fx *process.Effects) {
 	m.begin(m.self, fx)
 }
 
-// lacks reports whether somebody alive has delivered what is not here yet.
+// lacks reports whether a live process has delivered a multicast that is not here yet.
 func (m *machine) lacks() bool {
 	last := m.next - 1
 	for slices.ContainsFunc(m.kept, func(k item) bool { return k.n == last+1 && k.term == m.promised }) {

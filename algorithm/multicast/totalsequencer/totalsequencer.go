@@ -1,84 +1,83 @@
-// Package totalsequencer is multicast that all deliver in one sequence, numbered by
-// one process.
+// Package totalsequencer is multicast that all processes deliver in one sequence,
+// numbered by one process.
 //
 // # Problem and idea
 //
 // Replicas that do the same things in the same order stay equal. The simplest way to
-// one order is to let one process, the sequencer, decide: whoever multicasts sends
-// to it, and it sends to everybody with the next number. When the sequencer
-// crashes, an election finds another one, which must go on counting where the old
-// one stopped, though it may not know where that was.
+// one order is to let one process, the sequencer, decide. A process that multicasts
+// sends to the sequencer, which sends the message to all others with the next number.
+// When the sequencer crashes, an election finds another one. It must continue counting
+// where the old one stopped, although it may not know where that was.
 //
 // # Rules
 //
-//	R1  multicast: number it among the own ones, send DATA to the sequencer, keep it
-//	    until it is delivered. The sequencer does R2 at once.
+//	R1  multicast: number it among this process's own multicasts, send DATA to the
+//	    sequencer, keep it until it is delivered. The sequencer does R2 at once.
 //	R2  the sequencer, on DATA that is the next of its sender: give it the next
-//	    number n of all, send ORDER(n) with it to everybody else, deliver it.
+//	    number n of all, send ORDER(n) with it to all others, deliver it.
 //	    R2a it is later than the next of its sender: hold it.
 //	    R2b it has a number already, or is held: drop it.
-//	R3  on ORDER(n): keep it; deliver what is kept in the order of the numbers, as
-//	    far as none is missing.
+//	R3  on ORDER(n): keep it; deliver kept multicasts in the order of the numbers, as
+//	    long as none is missing.
 //	R4  the sequencer has crashed: call an election.
 //	R5  after every window of deliveries: send REPORT to the sequencer. When it has
-//	    REPORTs of a number from everybody alive, it sends STABLE to everybody else,
-//	    and nobody remembers multicasts up to that number any more.
+//	    REPORTs of a number from every live process, it sends STABLE to all others,
+//	    and all forget multicasts up to that number.
 //
-// Takeover, after an election that says who is the sequencer of term e; terms grow:
+// Takeover, after an election that names the sequencer of term e; terms grow:
 //
-//	T1  the winner sends QUERY(e, n) to everybody alive, n being the number of the
-//	    last multicast that it has delivered.
-//	T2  on QUERY(e, n), if e is the largest heard of: deliver nothing from now on, and
-//	    drop what was ordered in earlier terms. Send what was delivered with numbers
-//	    above n to the winner, as ORDER of term e, and STATE with the last number.
-//	T3  the winner, when everybody has answered or crashed and all that those alive
-//	    have delivered is here: deliver it, send to everybody what it lacks, as ORDER
-//	    of term e, and NEWEPOCH(e). It goes on counting where this ends.
+//	T1  the winner sends QUERY(e, n) to all live processes; n is the number of the last
+//	    multicast that it has delivered.
+//	T2  on QUERY(e, n), if e is the largest term heard of: deliver nothing from now on,
+//	    and drop what was ordered in earlier terms. Send the winner what was delivered
+//	    with numbers above n, as ORDER of term e, and STATE with the last number.
+//	T3  the winner, when every process has answered or crashed and everything that a
+//	    live process has delivered is here: deliver it, send each process what it lacks,
+//	    as ORDER of term e, and NEWEPOCH(e). Continue counting from there.
 //	T4  on NEWEPOCH(e): obey the term e, and deliver what was ordered in it. Send DATA
-//	    for each own multicast that is not delivered to the new sequencer.
+//	    for each undelivered multicast of this process to the new sequencer.
 //
 // # Why it is safe
 //
-// Within a term one process gives the numbers, each once, and all deliver by number:
-// what one process has delivered is the beginning of what another has, or the other
-// way round. From one term to the next this holds because nobody delivers any more
-// once the winner has asked (T2), and the winner has everything that anybody alive
-// has delivered before it gives a number of its own. What had a number and was
-// delivered by nobody alive may get another; its sender sends it again (T4), and
-// what was delivered is recognised by the sender's own number (R2b).
+// Within a term one process gives the numbers, each once, and all deliver by number. So
+// of any two processes, the deliveries of one are a prefix of the other's. This also
+// holds from one term to the next: no process delivers any more once the winner has
+// asked (T2), and the winner has everything that any live process has delivered before
+// it gives a new number. A multicast that had a number but was delivered by no live
+// process may get another number; its sender sends it again (T4). A multicast that was
+// delivered is recognised by the sender's own number (R2b).
 //
-// Nobody who lives needs what is stable: it has it. So what is remembered is enough
-// for all that anybody alive lacks.
+// No live process needs a stable multicast: all have it. So what is remembered is
+// enough for everything that a live process lacks.
 //
-// A multicast gets its number after everything that its sender has delivered, and
-// after the sender's earlier ones: the order is causal, and FIFO as well.
+// A multicast gets its number after everything that its sender has delivered, and after
+// the sender's earlier multicasts: the order is causal, and also FIFO.
 //
 // # Cost
 //
-// N messages for a multicast, N-1 if the sequencer multicasts itself; besides, N-1
-// REPORTs and N-1 STABLEs for each window of multicasts. Delivered everywhere after
-// two delays, by the sequencer after one. A takeover costs 3(N-1) messages and what
-// has to be sent again; nothing is delivered from the crash to its end.
+// N messages for a multicast, N-1 if the sequencer multicasts itself. In addition, N-1
+// REPORTs and N-1 STABLEs for each window of multicasts. Delivered everywhere after two
+// delays, by the sequencer after one. A takeover costs 3(N-1) messages and what has to
+// be sent again; nothing is delivered from the crash to its end.
 //
 // # Assumptions and deviations
 //
 // Links lose nothing; order does not matter. Crashes need a reliable detector and an
-// election; who was declared crashed stays out for good. All messages pass one
-// process, which is the bottleneck.
+// election; a process that was declared crashed stays out for good. All messages pass
+// through one process, which is the bottleneck.
 //
-// A variant lets the sender send to everybody and the sequencer only the number:
+// In a variant the sender sends to all others and the sequencer sends only the number:
 // 2(N-1) messages, of which only N-1 carry content. There a sender that crashes can
 // leave a number without content, which needs one more rule. The documents name the
 // problem and give no rules.
 //
-// A layer above hands its broadcasts to this one and gets them back at every
-// process, its own included. What it sends to one process is multicast too, and
-// handed up by that process alone. Each is handed up with its place in the sequence
-// as its Fence: its number, and the round of the term that gave it. After a takeover
-// places are larger than all before, also than those that only the dead have seen.
+// A layer above passes its broadcasts to this one and gets them back at every process,
+// including its own. What it sends to one process is multicast too, and passed up by
+// that process alone. Each is passed up with its position in the sequence as its Fence:
+// its number, and the round of the term that gave it. After a takeover positions are
+// larger than all earlier ones, including those that only crashed processes have seen.
 //
-// Sources: M. F. Kaashoek, A. S. Tanenbaum (1991); [D0] and
-// [D4] (names only).
+// Sources: M. F. Kaashoek, A. S. Tanenbaum (1991); [D0] and [D4] (names only).
 package totalsequencer
 
 import "github.com/conclave-io/conclave/process"
@@ -103,22 +102,22 @@ var Spec = &process.Spec{
 	},
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "multicast: number it, send DATA to the sequencer"},
-		{Name: "R2", Text: "sequencer, the next DATA of its sender: give it the next number, send ORDER to everybody else, deliver"},
+		{Name: "R2", Text: "sequencer, the next DATA of its sender: give it the next number, send ORDER to all others, deliver"},
 		{Name: "R2a", Text: "sequencer, a later DATA of its sender: hold it"},
 		{Name: "R2b", Text: "sequencer, DATA that has a number or is held: drop it"},
 		{Name: "R3", Text: "ORDER: keep it, deliver in the order of numbers"},
 		{Name: "R4", Text: "the sequencer has crashed: call an election"},
 		{Name: "R5", Text: "a window of deliveries is over: send REPORT to the sequencer"},
-		{Name: "R5a", Text: "sequencer, everybody alive has REPORTed a number: send STABLE to everybody else, forget"},
-		{Name: "R5b", Text: "STABLE: forget what everybody has"},
-		{Name: "T1", Text: "elected: send QUERY to everybody alive"},
-		{Name: "T2", Text: "QUERY: deliver nothing, send what the winner lacks and STATE"},
-		{Name: "T3", Text: "everybody has answered or crashed: deliver all that anybody has, send everybody what it lacks, and NEWEPOCH"},
-		{Name: "T4", Text: "NEWEPOCH: obey it, send what is not delivered to the new sequencer"},
+		{Name: "R5a", Text: "sequencer, every live process has REPORTed a number: send STABLE to all others, forget"},
+		{Name: "R5b", Text: "STABLE: forget what every process has"},
+		{Name: "T1", Text: "elected: send QUERY to all live processes"},
+		{Name: "T2", Text: "QUERY: stop delivering, send the winner what it lacks and STATE"},
+		{Name: "T3", Text: "every process has answered or crashed: deliver everything that any process has, send each what it lacks, and NEWEPOCH"},
+		{Name: "T4", Text: "NEWEPOCH: obey it, send undelivered multicasts to the new sequencer"},
 	},
 	Options: []process.Option{{
 		Name: "window", Default: "16", Min: 1, Max: 1_000_000,
-		Text: "after how many deliveries a process reports them, so that they need not be remembered",
+		Text: "number of deliveries after which a process reports them, so that they can be forgotten",
 	}},
 	Needs:   process.Needs{Reliable: true, Elector: true, Detector: process.ReliableDetector, Topology: process.Centre},
 	Claims:  claims,
@@ -137,8 +136,8 @@ var (
 	inner  = process.FieldUse{Field: process.FieldData, Symbol: "of", Carried: true}
 )
 
-// A multicast is either the application's or a layer's above; its ORDER is two types
-// further on.
+// A multicast comes from the application or from a layer above; its ORDER is two types
+// higher.
 const (
 	msg process.Type = iota + 1
 	carried
@@ -169,7 +168,7 @@ const (
 	ruleT4
 )
 
-// item is a multicast of a sender. As far as it is known, it has a number in a term.
+// item is a multicast of a sender. If known, it has a number in a term.
 type item struct {
 	kind  process.Type // msg or carried
 	from  process.ID
@@ -187,24 +186,24 @@ type machine struct {
 	window uint64
 
 	sent    uint64   // own multicasts
-	pending []item   // own ones that are not delivered, in their order
+	pending []item   // own multicasts that are not delivered, in their order
 	next    uint64   // 1 + the number of the last multicast delivered
 	done    []uint64 // by sender: its multicasts delivered
 	kept    []item   // ordered in the promised term or later, numbers from next on, in no order
 	log     []item   // delivered and not known to be stable: numbers up to next-1 without a gap
 
 	sequencer process.ID
-	term      process.Term // whose sequencer is obeyed
-	promised  process.Term // the largest heard of; unless it is term, nothing is delivered
+	term      process.Term // the term whose sequencer is obeyed
+	promised  process.Term // the largest heard of; nothing is delivered unless it equals term
 	failed    process.Set  // known to have crashed
 
 	waiting []item   // sequencer: DATA that is not the next of its sender
 	have    []uint64 // sequencer: by rank, the last number of its REPORTs of this term
-	stable  uint64   // everybody alive has delivered up to this number
+	stable  uint64   // every live process has delivered up to this number
 
 	taking   bool        // T3: about to be the sequencer of the promised term
-	awaiting process.Set // T3: have not answered yet; empty unless taking
-	states   []uint64    // T3: by rank, the last number delivered, of those who have answered
+	awaiting process.Set // T3: those that have not answered yet; empty unless taking
+	states   []uint64    // T3: by rank, the last number delivered, of those that have answered
 
 	scratch        []byte
 	scratchMessage process.Message

@@ -1,24 +1,25 @@
-// Package byconsensus is mutual exclusion by consensus: who holds the lock next is a
-// decision.
+// Package byconsensus is mutual exclusion by consensus: the processes decide who holds
+// the lock next.
 //
 // # Problem and idea
 //
 // Mutual exclusion is often called a special case of consensus. That is true of one
-// entry: all agree on who is the first. A lock is a sequence of such decisions, with a
-// release between them. So this layer stands over a consensus that decides one value
-// after the other. Whoever wants to enter proposes its request. The request in slot s of
-// the requests that were decided makes the s-th entry, and it begins when the one before
-// has been released, which is a decision, too.
+// entry: all processes agree on the first. A lock is a sequence of such decisions, with
+// a release between them. So this layer runs above a consensus that decides a sequence
+// of values. A process that wants to enter proposes its request. The s-th decided
+// request makes the s-th entry. That entry begins when the one before has been
+// released, and a release is a decision, too.
 //
 // # Rules
 //
-//	S1  request: propose REQUEST(own number).
+//	S1  request: propose REQUEST(r), r being its number.
 //	S2  REQUEST of p decided: give it the next slot, put it at the end of the queue.
-//	S3  RELEASE decided of the request at the head: take it out.
-//	S4  after each of these: if the own request is at the head, enter; the slot is the
-//	    fence. S4a If the head is a request that was one's own before a crash: S5 for it.
+//	S3  RELEASE of the head's request decided: remove it from the queue.
+//	S4  after each of these: if this process's request is at the head, enter; the slot
+//	    is the fence. S4a If the head is a request that this process made before a
+//	    crash: S5 for it.
 //	S5  release: propose RELEASE.
-//	S6  the process of the head has crashed: propose its RELEASE for it.
+//	S6  the process of the head has crashed: propose RELEASE for it.
 //
 // # Why it is safe
 //
@@ -27,10 +28,10 @@
 //
 // # What happens when the helper crashes
 //
-// The helper is the consensus below. Over Raft the crash of its leader costs an election,
-// and the queue goes on where it was. If a majority is down, nobody enters any more. If a
-// holder crashes, S6 needs a reliable detector: consensus by itself does not know that
-// somebody will never release.
+// The helper is the consensus below. Over Raft, a crash of the leader costs an
+// election, and the queue continues where it was. If a majority is down, no process
+// enters. If a holder crashes, S6 needs a reliable detector: consensus alone does not
+// know that a process will never release.
 //
 // # Cost
 //
@@ -39,8 +40,8 @@
 // # Assumptions and deviations
 //
 // The consensus decides each value once, and a process that comes back sees all
-// decisions again, from the first. [D0] says that mutual exclusion is
-// a special case of consensus, and does not mention the release.
+// decisions again, from the first. [D0] says that mutual exclusion is a special case of
+// consensus, but does not mention the release.
 //
 // Sources: F. B. Schneider: Implementing fault-tolerant services using the state machine
 // approach, 1990; [D0].
@@ -57,12 +58,12 @@ var Spec = &process.Spec{
 	Family:    process.Mutex,
 	Rules: []process.RuleSpec{
 		{Name: "S1", Text: "request: propose REQUEST"},
-		{Name: "S2", Text: "REQUEST is decided: it has the next slot"},
-		{Name: "S3", Text: "RELEASE is decided: take the head out"},
-		{Name: "S4", Text: "the own request is the head: enter"},
-		{Name: "S4a", Text: "the head is of an earlier life of this process: release it"},
+		{Name: "S2", Text: "REQUEST is decided: give it the next slot"},
+		{Name: "S3", Text: "RELEASE is decided: remove the head of the queue"},
+		{Name: "S4", Text: "this process's request is the head: enter"},
+		{Name: "S4a", Text: "the head is a request of this process from before its crash: release it"},
 		{Name: "S5", Text: "release: propose RELEASE"},
-		{Name: "S6", Text: "the process of the head has crashed: release for it"},
+		{Name: "S6", Text: "the process of the head has crashed: release it"},
 	},
 	Needs: process.Needs{Detector: process.ReliableDetector},
 	Claims: process.Claims{
@@ -73,7 +74,7 @@ var Spec = &process.Spec{
 		},
 		Survives: []process.Survival{
 			{Fault: process.CrashAny, When: "the consensus below survives it", How: "S6"},
-			{Fault: process.AmnesiaRestart, When: "the consensus below survives it", How: "all is decided again; S4a"},
+			{Fault: process.AmnesiaRestart, When: "the consensus below survives it", How: "a restarted process sees all decisions again; S4a"},
 		},
 	},
 	New: Flaw{}.New,
@@ -99,7 +100,7 @@ const (
 
 var phaseNames = []string{"IDLE", "WAIT", "IN"}
 
-// request is a decided one.
+// request is a decided request.
 type request struct {
 	id   process.ID
 	n    uint64
@@ -112,13 +113,13 @@ type machine struct {
 	self process.ID
 
 	phase  phase
-	n      uint64        // the number of the own latest request: the life of this process, then a count
-	slot   process.Fence // the last one that was given
+	n      uint64        // the number of this process's latest request: its life, then a count
+	slot   process.Fence // the last slot given
 	queue  []request     // in the order of slots
 	failed process.Set   // known to have crashed
 }
 
-// What is proposed: a request, or the release of one.
+// The proposals: a request, or the release of one.
 const (
 	asks     = 0
 	releases = 1
@@ -137,7 +138,7 @@ func (m *machine) decode(v int64) (kind int64, id process.ID, n uint64) {
 // lifeShift leaves room for a million requests in one life of a process.
 const lifeShift = 20
 
-// life is in which life of its process a request was made.
+// life is the life of its process in which a request was made.
 func (m *machine) life(n uint64) uint64 { return (n - m.c.Base.Clock) >> lifeShift }
 
 // Step dispatches the event to the handler of its rule.
@@ -199,7 +200,7 @@ func (m *machine) serve(fx *process.Effects) {
 	case head.id == m.self && m.life(head.n) < m.life(m.n):
 		fx.Rule(ruleS4a)
 		fx.Propose(m.encode(releases, head.id, head.n))
-	case head.id == m.self && head.n == m.n && m.phase == waiting: // not the one before, whose release is not decided yet
+	case head.id == m.self && head.n == m.n && m.phase == waiting: // not an earlier request, whose release is not decided yet
 		fx.Rule(ruleS4)
 		m.phase = inside
 		fx.Grant(head.slot)

@@ -2,10 +2,10 @@ package byconsensus
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the layer does otherwise. The zero Flaw is none.
+// Flaw selects the mistake of a broken variant of the layer. The zero Flaw has none.
 type Flaw struct {
-	EntersWhenDecided bool // S4: enters as soon as its request is decided
-	OwnSlots          bool // S2: counts the slots of its own requests only
+	EntersWhenDecided bool // S4 enters as soon as its request is decided
+	OwnSlots          bool // S2 counts only the slots of its own requests
 }
 
 // New makes a machine with the flaw.

@@ -2,50 +2,51 @@
 //
 // # Problem and idea
 //
-// Processes compete for one resource. One of them, the coordinator, is asked for
-// permission, gives it to one process at a time and queues the others. Any
-// process may be the coordinator, and the coordinator may itself be a client.
+// Processes compete for one resource. One process, the coordinator, grants permission
+// to one process at a time and queues the others. Any process may be the coordinator,
+// and the coordinator may itself be a client.
 //
 // # Rules
 //
-//	R1  request: take the next request number (rid), send REQUEST, wait.
+//	R1  request: take the next request number (rid), send REQUEST and wait.
 //	R2  coordinator on REQUEST(rid) from c:
 //	    R2a c holds with this rid: send the same GRANTED again.
 //	    R2b c is queued with this rid: send DENIED again, if it sends any.
 //	    R2c the rid is over (released, withdrawn or replaced): ignore it.
-//	    R2d nobody holds: c holds; send GRANTED with the next fence.
+//	    R2d nobody holds: c becomes the holder; send GRANTED with the next fence.
 //	    R2e somebody holds: queue c (silent), queue c and send DENIED
 //	        (deny-queue), or only send DENIED (deny-poll).
-//	R3  on GRANTED: enter if this very request waits; otherwise give the right
-//	    back by RELEASE at once. A right is never ignored.
+//	R3  on GRANTED: enter if it answers the request that is waiting. Otherwise
+//	    return the grant by RELEASE at once. A grant is never ignored.
 //	R4  on DENIED while waiting: the coordinator is alive. Wait for the grant
 //	    (deny-queue) or ask again after a while (deny-poll).
 //	R5  release: send RELEASE(rid). Withdraw: send CANCEL(rid).
-//	R6  coordinator on RELEASE or CANCEL: strike the request from the queue; if
-//	    it is the holder's, the head of the queue holds; send it GRANTED.
+//	R6  coordinator on RELEASE or CANCEL: remove the request. If it was the
+//	    holder's, the head of the queue becomes the holder: send it GRANTED.
 //	R7  no answer in time, or the coordinator is suspected: ask once more, then
 //	    start an election.
-//	R8  coordinator, when c has crashed: as if c had released and withdrawn.
+//	R8  coordinator, when c has crashed: act as if c had released or withdrawn.
 //	R9  coordinator crashed: start an election. Its winner takes over:
-//	    T1 it sends QUERY(e) to everyone alive, e being the term it won.
-//	    T2 on QUERY(e): promise to obey nothing older than e and send STATE; an
-//	       exit from now on is told only to the new coordinator. If something
-//	       newer was promised send NACK.
-//	    T3 when everyone has answered or crashed: who is inside is the holder,
-//	       who waits is queued in the order of (rid, rank). Send NEWEPOCH(e).
+//	    T1 It sends QUERY(e) to every live process; e is the term it won.
+//	    T2 on QUERY(e): promise to obey no term older than e and send STATE. From
+//	       now on, an exit is reported only to the new coordinator. If the process
+//	       has promised a newer term, it sends NACK instead.
+//	    T3 when every process has answered or crashed: the process that is inside
+//	       is the holder; those that wait are queued in the order of (rid, rank).
+//	       Send NEWEPOCH(e).
 //	    T6 on NEWEPOCH(e): obey the new coordinator, send a release that was
 //	       held back, and ask again if waiting but not listed.
-//	    T7 on NACK: give up; somebody else won a later term.
+//	    T7 on NACK: give up; another process has won a later term.
 //
 // # Why it is safe
 //
-// Within a term one process decides who holds, and it forgets a holder only
-// when that holder has left, never entered, or crashed. A new term begins only
-// when everyone who is alive has promised to ignore grants of older terms and
-// has said whether it is inside; so what an old coordinator still has in flight
-// is void, and whoever is inside is known to the new one. Fences grow because
-// the number continues from the largest anyone alive has seen, in a round above
-// all that the dead may have seen.
+// Within a term one process decides who holds. It forgets a holder only when that
+// holder has left, never entered, or crashed. A new term begins only when every live
+// process has promised to ignore grants of older terms and has reported whether it is
+// inside. So a grant of the old coordinator that is still in flight has no effect, and
+// the new coordinator knows who is inside. Fences grow because numbering continues from
+// the largest fence that any live process has seen, in a round above all fences that
+// crashed processes may have seen.
 //
 // # Cost
 //
@@ -55,17 +56,16 @@
 //
 // # Deviations
 //
-// [D4] states three messages beside pseudo-code that also
-// sends DENIED to every queued client, and its pseudo-code does not free the
-// resource on a RELEASE with an empty queue; here it does. Request numbers and
-// their duties (R2a to R2c, R3) are ours: without them links that reorder or
-// repeat break the algorithm. Time stamps are not at hand in this algorithm, so
-// T3 lets those go first that have asked less often. A process that restarts
-// starts an election, because the takeover tells it all that it forgot.
+// [D4] states three messages, but its pseudo-code also sends DENIED to every queued
+// client. It also does not free the resource on a RELEASE when the queue is empty; here
+// it is freed. Request numbers and the rules about them (R2a to R2c, R3) are additions:
+// without them, links that reorder or duplicate messages break the algorithm. This
+// algorithm has no timestamps, so T3 serves first the processes that have asked less
+// often. A process that restarts starts an election, because the takeover tells it
+// everything that it forgot.
 //
-// Sources: [D0], [D3]
-// (queueing without an answer, and polling) and [D4] (DENIED,
-// and the election when the coordinator fails).
+// Sources: [D0], [D3] (queueing without an answer, and polling) and [D4] (DENIED, and
+// the election when the coordinator fails).
 package central
 
 import "github.com/conclave-io/conclave/process"
@@ -100,29 +100,29 @@ var Spec = &process.Spec{
 		{Name: "R2a", Text: "REQUEST of the holder again: send the same GRANTED"},
 		{Name: "R2b", Text: "REQUEST that is queued already: send DENIED again"},
 		{Name: "R2c", Text: "REQUEST that is over: ignore"},
-		{Name: "R2d", Text: "REQUEST while nobody holds: grant"},
-		{Name: "R2e", Text: "REQUEST while somebody holds: queue or deny"},
-		{Name: "R3", Text: "GRANTED for the request that waits: enter"},
-		{Name: "R3b", Text: "GRANTED for any other request: give it back"},
+		{Name: "R2d", Text: "REQUEST while the resource is free: grant it"},
+		{Name: "R2e", Text: "REQUEST while the resource is taken: queue or deny it"},
+		{Name: "R3", Text: "GRANTED for the waiting request: enter"},
+		{Name: "R3b", Text: "GRANTED for any other request: return it"},
 		{Name: "R4", Text: "DENIED: the coordinator is alive; wait or poll"},
 		{Name: "R4b", Text: "the polling interval is over: ask again"},
 		{Name: "R5", Text: "release or withdraw: tell the coordinator"},
-		{Name: "R6", Text: "RELEASE or CANCEL: strike the request, grant to the head of the queue"},
+		{Name: "R6", Text: "RELEASE or CANCEL: remove the request, grant to the head of the queue"},
 		{Name: "R7", Text: "no answer: ask once more"},
 		{Name: "R7b", Text: "no answer again: start an election"},
-		{Name: "R8", Text: "a client crashed: strike its requests"},
+		{Name: "R8", Text: "a client crashed: remove its requests"},
 		{Name: "R9", Text: "the coordinator crashed: start an election"},
-		{Name: "T1", Text: "elected: QUERY everyone alive"},
+		{Name: "T1", Text: "elected: send QUERY to every live process"},
 		{Name: "T2", Text: "QUERY: promise, send STATE"},
 		{Name: "T2b", Text: "QUERY older than a promise: NACK"},
-		{Name: "T3", Text: "everyone answered or crashed: rebuild the queue, NEWEPOCH"},
+		{Name: "T3", Text: "every process has answered or crashed: rebuild the queue, send NEWEPOCH"},
 		{Name: "T4", Text: "two were inside: the one with the larger fence stays"},
 		{Name: "T6", Text: "NEWEPOCH: obey the new coordinator"},
 		{Name: "T7", Text: "NACK: give up the takeover"},
 	},
 	Options: []process.Option{{
 		Name: "mode", Default: silent, Values: []string{silent, denyQueue, denyPoll},
-		Text: "what a client is told while the resource is taken",
+		Text: "what the coordinator tells a client while the resource is taken",
 	}},
 	Needs: process.Needs{
 		Reliable: true, Elector: true,
@@ -214,32 +214,33 @@ type machine struct {
 
 	// The client.
 	phase       phase
-	rid         uint64        // number of the latest request
+	rid         uint64        // number of its latest request
 	fence       process.Fence // the largest seen; while inside, that of the entry
-	retried     bool          // the request was sent again for want of an answer
+	retried     bool          // the request was sent again because no answer came
 	polls       int           // DENIEDs for this request, deny-poll only
-	owed        uint64        // rid of a release held back until NEWEPOCH, or 0
-	coordinator process.ID    // whom to ask; None after a restart
+	owed        uint64        // rid of a release that is held back until NEWEPOCH, or 0
+	coordinator process.ID    // the one to ask; None after a restart
 	term        process.Term  // of that coordinator
-	promised    process.Term  // nothing older is obeyed; promised >= term
+	promised    process.Term  // older terms are not obeyed; promised >= term
 
-	// The coordinator. All is empty at the others, but for count before the first
-	// takeover; holder.id != None or the queue is empty, and nobody is in the queue
-	// twice.
+	// The coordinator. These are empty at other processes, except count before the
+	// first takeover. If holder.id is None, the queue is empty. No process is in
+	// the queue twice.
 	holder entry
 	held   process.Fence // the fence of the holder; at most count
 	queue  []entry
-	count  process.Fence // the last fence given, or the Base
+	count  process.Fence // the last fence granted, or the Base
 	floor  []uint64      // by rank: requests with a lower rid are over
 
 	// The takeover, from T1 to T3; holder, queue and count collect the answers.
 	taking   bool
-	awaiting []process.ID // have not answered
-	failed   []process.ID // known to have crashed
+	awaiting []process.ID // those that have not answered
+	failed   []process.ID // those known to have crashed
 }
 
-// newMachine takes the Base for fences that this process may have given, and reports in a
-// takeover. It is no fence that a client has seen: that of the coordinator may be lower.
+// newMachine counts from the Base: this process may have granted fences up to it, and
+// reports it in a takeover. No client has necessarily seen that fence; the
+// coordinator's may be lower.
 func newMachine(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
 		c: c, self: self, mode: c.Option("mode", silent),
@@ -301,14 +302,15 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// Idle reports whether the process neither waits, holds nor coordinates anyone. After a
-// takeover it knows what a new machine would not: who coordinates.
+// Idle reports whether the process neither waits nor holds, and coordinates no request.
+// After a takeover it is not idle: it knows who coordinates, which a new machine does
+// not.
 func (m *machine) Idle() bool {
 	return m.phase == idle && m.holder.id == process.None && m.promised == 0 && len(m.failed) == 0
 }
 
-// Fields names the state. The promise is all that must survive a crash: a
-// process that forgot it could obey a coordinator that was deposed.
+// Fields names the state. Only the promise must survive a crash: a process that forgot
+// it could obey a deposed coordinator.
 func (m *machine) Fields(f *process.Fields) {
 	process.Enum(f, "st", &m.phase, phaseNames)
 	f.Seq("rid", &m.rid)

@@ -16,11 +16,11 @@ var claims = process.Claims{
 		{Property: process.FencesGrow},
 		{Property: process.Progress, Mode: silent},
 		{Property: process.Progress, Mode: denyQueue},
-		{Property: process.Progress, Mode: denyPoll, When: "with probability 1: a client that polls at unlucky moments is overtaken"},
+		{Property: process.Progress, Mode: denyPoll, When: "with probability 1: other clients may overtake one that polls at unlucky moments"},
 		{Property: process.OrderArrival, Mode: silent, When: "within a term"},
 		{Property: process.OrderArrival, Mode: denyQueue, When: "within a term"},
 		{Property: process.OrderHappenedBefore, Fails: true,
-			When: "two requests, one because of the other, may reach the coordinator reversed"},
+			When: "two causally related requests may reach the coordinator in reverse order"},
 		{Property: process.BoundedBypass, Mode: silent, Bound: othersOnce, Since: process.SinceArrival, When: "counted from arrival at the coordinator"},
 		{Property: process.BoundedBypass, Mode: denyQueue, Bound: othersOnce, Since: process.SinceArrival, When: "counted from arrival at the coordinator"},
 	},
@@ -29,7 +29,7 @@ var claims = process.Claims{
 			Said: []process.Figure{{Document: doc000, Text: "3"}, {Document: doc003, Text: "3"}, {Document: doc004, Text: "3"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyQueue, When: notCoordinator, Exact: constant("3", 3)},
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, Mode: denyQueue,
-			When: notCoordinator + "; 3 if nobody else is a client, N = 2", Exact: ifTaken,
+			When: notCoordinator + "; 3 if there is no other client (N = 2)", Exact: ifTaken,
 			Said: []process.Figure{{Document: doc004, Text: "3", Wrong: "its own pseudo-code also sends DENIED to every queued client"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, Mode: denyPoll, When: notCoordinator, Exact: constant("3", 3)},
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: denyPoll, When: notCoordinator + "; p REQUESTs were sent",
@@ -39,25 +39,25 @@ var claims = process.Claims{
 		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: silent, When: notCoordinator, Exact: constant("2", 2)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: constant("2", 2)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, Mode: denyPoll,
-			When: notCoordinator + "; plus what is left of the polling interval", Lo: constant("2", 2)},
+			When: notCoordinator + "; plus the rest of the polling interval", Lo: constant("2", 2)},
 		{Metric: process.Throughput, Regime: process.Saturated, Mode: silent, When: notCoordinator, Exact: constant("1/2", 0.5)},
 		{Metric: process.Throughput, Regime: process.Saturated, Mode: denyQueue, When: notCoordinator, Exact: constant("1/2", 0.5)},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "request numbers"},
-		{Fault: process.Duplication, How: "request numbers; a repeated GRANTED is recognised"},
-		{Fault: process.CrashBystander, How: "nobody waits for it"},
+		{Fault: process.Duplication, How: "request numbers; a duplicate GRANTED is recognised"},
+		{Fault: process.CrashBystander, How: "no process waits for it"},
 		{Fault: process.CrashWaiter, How: "R8, with a reliable detector"},
 		{Fault: process.CrashHolder, How: "R8, with a reliable detector"},
 		{Fault: process.CrashSpecial, How: "R9, with a reliable detector and an election below"},
-		{Fault: process.AmnesiaRestart, How: "the election that a restarted process starts, and the takeover after it"},
+		{Fault: process.AmnesiaRestart, How: "a restarted process starts an election; the winner's takeover restores its state"},
 	},
 }
 
 // othersOnce is the bound of a FIFO queue that holds each process once.
 var othersOnce = &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}
 
-// ifTaken counts the DENIED for a client that is queued behind another.
+// ifTaken includes the DENIED that a client gets when it is queued behind another.
 var ifTaken = &process.Formula{Text: "4", Eval: func(p process.Params) float64 {
 	if p.N == 2 {
 		return 3

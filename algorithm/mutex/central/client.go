@@ -6,8 +6,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// onAcquire is R1. Between a promise and NEWEPOCH there is nobody to ask; T6
-// will ask, because the request is on no list.
+// onAcquire is R1. Between a promise and NEWEPOCH there is no coordinator to ask. T6
+// will ask, because the new coordinator does not list the request.
 func (m *machine) onAcquire(fx *process.Effects) {
 	process.Assert(m.phase == idle, "a process has one request at a time")
 	fx.Rule(ruleR1)
@@ -16,7 +16,8 @@ func (m *machine) onAcquire(fx *process.Effects) {
 	m.ask(fx)
 }
 
-// ask sends REQUEST and expects an answer. Locally the answer is there at once.
+// ask sends REQUEST and waits for an answer. If this process is the coordinator, the
+// answer is immediate.
 func (m *machine) ask(fx *process.Effects) {
 	m.tell(request, m.rid, fx)
 	if m.phase == waiting && m.coordinator != m.self {
@@ -24,7 +25,7 @@ func (m *machine) ask(fx *process.Effects) {
 	}
 }
 
-// tell sends a client's message to the coordinator, if there is one to obey.
+// tell sends a client's message to the coordinator, if it knows one to obey.
 func (m *machine) tell(t process.Type, rid uint64, fx *process.Effects) {
 	if m.coordinator == process.None || m.promised > m.term {
 		return
@@ -36,9 +37,9 @@ func (m *machine) tell(t process.Type, rid uint64, fx *process.Effects) {
 	fx.Send(m.coordinator, process.Message{Type: t, Seq: rid, Term: m.term})
 }
 
-// onGranted is R3. A right that is not wanted goes back to whoever gave it. The
-// grant of the entry one is in is the answer to a retransmission; giving that
-// one back would let somebody else in.
+// onGranted is R3. A grant that is not wanted is returned to its sender. A second grant
+// for the entry in progress answers a retransmitted REQUEST; returning it would let
+// another process in.
 func (m *machine) onGranted(msg *process.Message, fx *process.Effects) {
 	if !m.hear(msg, fx) {
 		return
@@ -54,10 +55,10 @@ func (m *machine) onGranted(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// hear reports whether a coordinator's message counts. One of a term that was
-// promised away does not, and a right in it need not be given back: whoever
-// gave it has answered the takeover or is dead. One of a new term may overtake
-// its NEWEPOCH, and then stands for it.
+// hear reports whether a coordinator's message counts. A message of a term older than
+// the promise does not count, and a grant in it need not be returned: its sender has
+// answered the takeover or has crashed. A message of a new term may overtake its
+// NEWEPOCH, and then acts as one.
 func (m *machine) hear(msg *process.Message, fx *process.Effects) bool {
 	if msg.Term < m.promised {
 		return false
@@ -70,7 +71,7 @@ func (m *machine) hear(msg *process.Message, fx *process.Effects) bool {
 
 func (m *machine) enter(f process.Fence, fx *process.Effects) {
 	fx.Rule(ruleR3)
-	process.Assert(f > m.fence, "a grant has a larger fence than all that were seen")
+	process.Assert(f > m.fence, "a grant has a larger fence than any seen before")
 	m.phase, m.fence = inside, f
 	fx.Grant(f)
 }
@@ -87,8 +88,8 @@ func (m *machine) onDenied(msg *process.Message, fx *process.Effects) {
 	fx.Deny(int(msg.Value))
 }
 
-// await arms the timer after a denial: until the next poll, or until a queue
-// with so many ahead should have moved on.
+// await arms the timer after a denial: until the next poll, or until a queue with this
+// many requests ahead should have moved on.
 func (m *machine) await(position int, fx *process.Effects) {
 	if m.mode == denyPoll {
 		backoff := process.Duration(4<<min(m.polls, 4)) * m.c.D()
@@ -112,8 +113,8 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 	m.ask(fx)
 }
 
-// onSilence is R7. After the call for an election the client goes on waiting:
-// the takeover will find it, and if there is none it calls again.
+// onSilence is R7. After it has called for an election the client keeps waiting. The
+// takeover will find it; if no takeover comes, it calls for an election again.
 func (m *machine) onSilence(fx *process.Effects) {
 	fx.Disarm(aliveTimer)
 	fx.Disarm(pollTimer)
@@ -129,9 +130,9 @@ func (m *machine) onSilence(fx *process.Effects) {
 	fx.Campaign()
 }
 
-// onRelease is R5. During a takeover the exit is held back (T2): the process
-// was reported inside, and if the old coordinator heard of the exit it could let
-// a second one in.
+// onRelease is R5. During a takeover the exit is held back (T2): the process was
+// reported inside, and if the old coordinator heard of the exit it could let a second
+// process in.
 func (m *machine) onRelease(fx *process.Effects) {
 	if m.phase != inside {
 		return
@@ -145,7 +146,7 @@ func (m *machine) onRelease(fx *process.Effects) {
 	m.tell(release, m.rid, fx)
 }
 
-// onCancel withdraws a request. A grant that crosses it comes back by R3b.
+// onCancel withdraws a request. If a grant crosses it, R3b returns the grant.
 func (m *machine) onCancel(fx *process.Effects) {
 	if m.phase != waiting {
 		return
@@ -156,8 +157,8 @@ func (m *machine) onCancel(fx *process.Effects) {
 	m.tell(cancel, m.rid, fx)
 }
 
-// onRestart is a client's part of R9: it has forgotten who coordinates, and if
-// it was the coordinator itself, for whom.
+// onRestart is a client's part of R9: it has forgotten who coordinates and, if it was
+// the coordinator itself, who held.
 func (m *machine) onRestart(fx *process.Effects) {
 	fx.Rule(ruleR9)
 	m.coordinator, m.term = process.None, 0
@@ -174,8 +175,8 @@ func (m *machine) disarm(fx *process.Effects) {
 	}
 }
 
-// replyTime is how long an answer may take. A silent coordinator answers only
-// when the whole queue has had its turn.
+// replyTime is how long an answer may take. In silent mode the coordinator answers only
+// when the whole queue has been served.
 func (m *machine) replyTime() process.Duration {
 	if m.mode == silent {
 		return m.queueTime(m.c.N)
@@ -183,7 +184,7 @@ func (m *machine) replyTime() process.Duration {
 	return 4 * m.c.D()
 }
 
-// queueTime is twice what a queue with so many ahead takes to serve them all.
+// queueTime is twice the time that a queue with this many requests ahead takes.
 func (m *machine) queueTime(ahead int) process.Duration {
 	return 2 * process.Duration(ahead+1) * (2*m.c.D() + m.c.E())
 }

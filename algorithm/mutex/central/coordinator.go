@@ -12,7 +12,7 @@ func (m *machine) serves(t process.Term) bool {
 	return m.coordinator == m.self && !m.taking && t == m.term && m.promised == m.term
 }
 
-// coordinate handles a client's message, which may be this process' own.
+// coordinate handles a client's message, which may come from this process itself.
 func (m *machine) coordinate(c process.ID, t process.Type, rid uint64, fx *process.Effects) {
 	if t == request {
 		m.onRequest(entry{c, rid}, fx)
@@ -49,8 +49,8 @@ func (m *machine) free(c process.ID) bool {
 }
 
 // enqueue is the rest of R2e. A client has one request at a time, so a newer one
-// replaces an older one whose CANCEL is still on its way. It does not replace
-// the holder: its RELEASE may be on its way, but so may be its GRANTED.
+// replaces an older one whose CANCEL is still in flight. It does not replace the
+// holder: the holder's RELEASE may be in flight, but so may its GRANTED.
 func (m *machine) enqueue(e entry, fx *process.Effects) {
 	m.floor[e.id] = e.rid
 	m.strike(e.id)
@@ -62,8 +62,8 @@ func (m *machine) enqueue(e entry, fx *process.Effects) {
 	m.deny(e, position, fx)
 }
 
-// onEnd is R6, for RELEASE and CANCEL. The request is over even if it was never
-// seen: on a link that reorders, its REQUEST may still come.
+// onEnd is R6, for RELEASE and CANCEL. The request is over even if it never arrived: on
+// a link that reorders messages, its REQUEST may still come.
 func (m *machine) onEnd(e entry, fx *process.Effects) {
 	fx.Rule(ruleR6)
 	m.floor[e.id] = max(m.floor[e.id], e.rid+1)
@@ -73,12 +73,12 @@ func (m *machine) onEnd(e entry, fx *process.Effects) {
 	}
 }
 
-// ends reports whether the end of a request is that of the present entry.
+// ends reports whether the ended request is that of the present entry.
 func (m *machine) ends(e entry) bool {
 	return m.holder == e || m.flaw.UnnumberedEnding && m.holder.id == e.id
 }
 
-// pass lets the head of the queue hold, or nobody.
+// pass makes the head of the queue the holder, if there is one.
 func (m *machine) pass(fx *process.Effects) {
 	if len(m.queue) == 0 {
 		m.holder, m.held = entry{id: process.None}, 0
@@ -95,7 +95,7 @@ func (m *machine) hold(e entry, fx *process.Effects) {
 	m.grant(fx)
 }
 
-// grant tells the holder that it holds.
+// grant tells the holder that it may enter.
 func (m *machine) grant(fx *process.Effects) {
 	if m.holder.id != m.self {
 		fx.Send(m.holder.id, process.Message{Type: granted, Seq: m.holder.rid, Fence: m.held, Term: m.term})
@@ -119,8 +119,8 @@ func (m *machine) deny(e entry, position int, fx *process.Effects) {
 	}
 }
 
-// denyLocally is R4 at a coordinator that is its own client: it needs no sign of
-// life from itself, but a poll must be repeated.
+// denyLocally is R4 at a coordinator that is its own client. It needs no sign of life
+// from itself, but it must repeat its polls.
 func (m *machine) denyLocally(position int, fx *process.Effects) {
 	fx.Rule(ruleR4)
 	if m.mode == denyPoll {
@@ -129,13 +129,13 @@ func (m *machine) denyLocally(position int, fx *process.Effects) {
 	fx.Deny(position)
 }
 
-// strike takes a client out of the queue.
+// strike removes a client from the queue.
 func (m *machine) strike(c process.ID) {
 	m.queue = slices.DeleteFunc(m.queue, func(q entry) bool { return q.id == c })
 }
 
-// onFail is R8 at the coordinator and R9 at its clients. During a takeover the
-// dead are not waited for.
+// onFail is R8 at the coordinator and R9 at its clients. A takeover does not wait for
+// crashed processes.
 func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	if !m.hasFailed(p) {
 		m.failed = append(m.failed, p)
@@ -153,7 +153,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	}
 }
 
-// purge is R8: what p asked for is over, and so is its critical section.
+// purge is R8: the requests of p are over, and so is its critical section.
 func (m *machine) purge(p process.ID, fx *process.Effects) {
 	fx.Rule(ruleR8)
 	m.strike(p)
@@ -162,7 +162,8 @@ func (m *machine) purge(p process.ID, fx *process.Effects) {
 	}
 }
 
-// onRejoin: a process that is back has forgotten its requests and their numbers.
+// onRejoin resets what is known of a process that is back: it has forgotten its
+// requests and their numbers.
 func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
 	m.failed = slices.DeleteFunc(m.failed, func(q process.ID) bool { return q == p })
 	switch {

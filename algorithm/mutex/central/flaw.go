@@ -2,12 +2,11 @@ package central
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	OwnFirst         bool // R2 grants a REQUEST of the coordinator's own whoever holds
-	BaseSeen         bool // a client takes its Base for a fence that it has seen
-	UnnumberedEnding bool // R6 takes any RELEASE of the holder for that of its present entry
+	OwnFirst         bool // R2 grants the coordinator's own REQUEST even while the resource is taken
+	BaseSeen         bool // a client treats its Base as a fence that it has seen
+	UnnumberedEnding bool // R6 treats any RELEASE of the holder as that of its present entry
 }
 
 // New makes a machine with the flaw.

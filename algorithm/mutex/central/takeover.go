@@ -7,8 +7,8 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// onElected is T1. What is known of the old term is dropped before the answers
-// are collected, the first being one's own.
+// onElected is T1. The state of the old term is dropped before the answers are
+// collected, this process's own answer first.
 func (m *machine) onElected(leader process.ID, t process.Term, fx *process.Effects) {
 	if leader != m.self || t <= m.promised {
 		return
@@ -35,9 +35,9 @@ func (m *machine) inquire(p process.ID, fx *process.Effects) {
 	fx.Send(p, process.Message{Type: query, Term: m.promised})
 }
 
-// promise binds the process to a term that has no coordinator yet. If it
-// coordinated an older one, or was about to, that is over; the fences that it
-// gave stay known.
+// promise binds the process to a term that has no coordinator yet. If the process
+// coordinated an older term, or was about to, that ends. The fences that it granted
+// stay known.
 func (m *machine) promise(t process.Term, fx *process.Effects) {
 	m.promised, m.owed = t, 0
 	m.fence = max(m.fence, m.count)
@@ -45,15 +45,15 @@ func (m *machine) promise(t process.Term, fx *process.Effects) {
 	fx.Save()
 }
 
-// abandon drops what only a coordinator, or a process about to be one, knows.
+// abandon drops the state that only a coordinator, or a process about to be one, has.
 func (m *machine) abandon() {
 	m.holder, m.held = entry{id: process.None}, 0
 	m.queue, m.floor, m.count = m.queue[:0], m.floor[:0], 0
 	m.taking, m.awaiting = false, m.awaiting[:0]
 }
 
-// onQuery is T2. Two leaders never share a term, so the same one again is the
-// same leader, who has lost the answer of an earlier incarnation.
+// onQuery is T2. Two leaders never share a term, so a second QUERY of the same term
+// comes from the same leader, whose earlier incarnation lost the answer.
 func (m *machine) onQuery(msg *process.Message, fx *process.Effects) {
 	if msg.Term < m.promised {
 		fx.Rule(ruleT2b)
@@ -78,8 +78,8 @@ func (m *machine) onState(msg *process.Message, fx *process.Effects) {
 	m.answered(msg.From, fx)
 }
 
-// collect enters what p said into the state of the coming term. Two inside is
-// what a wrong suspicion leaves behind; the fence already stops the older one.
+// collect adds the report of p to the state of the coming term. Two processes can be
+// inside only after a wrong suspicion; the fence already stops the older one.
 func (m *machine) collect(p process.ID, ph phase, rid uint64, f process.Fence) {
 	m.floor[p] = rid
 	switch ph {
@@ -95,7 +95,7 @@ func (m *machine) collect(p process.ID, ph phase, rid uint64, f process.Fence) {
 	m.count = max(m.count, f)
 }
 
-// forget takes back what p said: it has crashed since.
+// forget removes the report of p, which has crashed since.
 func (m *machine) forget(p process.ID) {
 	m.strike(p)
 	if m.holder.id == p {
@@ -103,7 +103,7 @@ func (m *machine) forget(p process.ID) {
 	}
 }
 
-// answered notes that p need not be waited for, and ends the takeover if it was
+// answered notes that the takeover need not wait for p, and ends the takeover if p was
 // the last.
 func (m *machine) answered(p process.ID, fx *process.Effects) {
 	m.awaiting = slices.DeleteFunc(m.awaiting, func(q process.ID) bool { return q == p })
@@ -128,7 +128,7 @@ func (m *machine) finish(fx *process.Effects) {
 	}
 }
 
-// announce sends NEWEPOCH to everyone alive.
+// announce sends NEWEPOCH to every live process.
 func (m *machine) announce(fx *process.Effects) {
 	msg := process.Message{Type: newEpoch, Term: m.promised, Subject: m.holder.id}
 	for _, e := range m.queue {
@@ -142,8 +142,7 @@ func (m *machine) announce(fx *process.Effects) {
 	}
 }
 
-// onNewEpoch is T6. A message of the new term may have come first; then there is
-// nothing left to do.
+// onNewEpoch is T6. If a message of the new term came first, nothing is left to do.
 func (m *machine) onNewEpoch(msg *process.Message, fx *process.Effects) {
 	if msg.Term < m.promised || msg.Term == m.term {
 		return
@@ -177,7 +176,7 @@ func (m *machine) begin(from process.ID, t process.Term, holder process.ID, list
 	}
 }
 
-// resume goes on waiting under the new coordinator.
+// resume keeps waiting, now under the new coordinator.
 func (m *machine) resume(listed bool, fx *process.Effects) {
 	m.polls = 0
 	fx.Disarm(replyTimer)
@@ -192,7 +191,7 @@ func (m *machine) resume(listed bool, fx *process.Effects) {
 	}
 }
 
-// onNack is T7. It promises nothing: the QUERY of the later term is still to come.
+// onNack is T7. It makes no promise: the QUERY of the later term is still to come.
 func (m *machine) onNack(msg *process.Message, fx *process.Effects) {
 	if !m.taking || msg.Term <= m.promised {
 		return

@@ -2,67 +2,68 @@
 //
 // # Problem and idea
 //
-// Processes compete for one resource, and whoever asks first is to enter first. To
-// say what is first one process, the clock, stamps the requests with its reading. It
-// decides nothing else: with its stamp a process asks the others for permission, as
-// in Ricart and Agrawala's algorithm, and the older stamp goes first. No clock but
-// that one is read, so none need be synchronized.
+// Processes compete for one resource, and the first to ask is the first to enter. One
+// process, the clock, defines who asked first: it stamps the requests with its clock
+// reading. It decides nothing else. A process that has its stamp asks the others for
+// permission, as in Ricart and Agrawala's algorithm, and the older stamp goes first.
+// Only this one clock is read, so clocks need not be synchronized.
 //
 // # Rules
 //
 //	R1  request: ASK the clock for a stamp.
-//	R2  the clock on ASK from j: send STAMP(T) with a T larger than all before and
-//	    not below its reading, and with the next fence.
+//	R2  the clock on ASK from j: send STAMP(T) with a T above all earlier stamps and
+//	    at least its reading, and with the next fence.
 //	    R2a permit j to enter with it, as in R4c.
-//	    R2b if the clock itself is waiting or inside, its own stamp is older: owe j
-//	        a REPLY instead.
-//	R3  on STAMP(T): send REQ(T) to everybody but the clock, and REPLY to each
-//	    request that was held and has an older stamp; defer the others.
+//	    R2b if the clock itself is waiting or inside, its own stamp is older: it owes
+//	        j a REPLY instead.
+//	R3  on STAMP(T): send REQ(T) to every process but the clock. Of the requests on
+//	    hold, send REPLY to those with an older stamp and defer the others.
 //	R4  on REQ(Tj) from j:
-//	    R4a waiting for a stamp: hold it. The own stamp may be the older one and on
-//	        its way.
+//	    R4a waiting for a stamp: put it on hold. This process's stamp may be the older
+//	        one and still in flight.
 //	    R4b inside, or waiting with T < Tj: defer the answer.
 //	    R4c otherwise: REPLY at once.
-//	R5  on REPLY to this very request: one permission less is missing; enter when
-//	    none is.
-//	R6  release: REPLY to all that were deferred.
-//	R7  j has crashed: what it asked for is void, and its permission is not needed
-//	    any more. If j was the clock, no stamp will come: REPLY to all that are held,
-//	    and hold no more.
+//	R5  on REPLY to the current request: one permission less is missing; enter when
+//	    none is missing.
+//	R6  release: REPLY to all deferred requests.
+//	R7  j has crashed: drop its request, and do not wait for its permission. If j was
+//	    the clock, no stamp will come: REPLY to all requests on hold, and put no more
+//	    on hold.
 //
-// The clock may be a client itself. It then has its stamp at once, and asks everybody.
+// The clock may be a client itself. It then has its stamp at once, and asks every other
+// process.
 //
 // # Why it is safe
 //
-// Of two processes with stamps, the one with the older does not permit the other
-// before it has left. It cannot have done so before it had its stamp either: whom it
-// permits while it has no request has a stamp already, and it will get a younger
-// one; and while it waits for its stamp it permits nobody. Everybody waits only for
-// older stamps, so nobody waits for ever.
+// Of two processes with stamps, the one with the older stamp does not permit the other
+// before it has left. It cannot have done so before it had its stamp either: a process
+// that has no request permits only requests that are stamped already, so its own stamp
+// will be younger; and a process that waits for its stamp permits none. Processes wait
+// only for older stamps, so there is no starvation.
 //
-// Fences: the clock counts its stamps, and the count is the fence. Entries occur in
-// the order of stamps, whoever crashes.
+// Fences: the clock counts its stamps, and the count is the fence. Entries occur in the
+// order of stamps, whichever processes crash.
 //
 // # Cost
 //
-// Among N processes, one of which is the clock: ASK, STAMP, and REQ and REPLY for
-// the N-2 others, 2(N-1) per entry of a client that is not the clock; so 2C for C
-// clients with a clock apart. If the clock waits or is inside, its REPLY comes on
-// top. Client delay 4, synchronization delay 1.
+// With N processes including the clock: ASK, STAMP, and REQ and REPLY for the N-2
+// others. That is 2(N-1) per entry of a client that is not the clock, or 2C for C
+// clients with a separate clock. If the clock waits or is inside, its REPLY is one
+// message more. Client delay 4, synchronization delay 1.
 //
 // # Assumptions and deviations
 //
 // No message is lost; order does not matter. Crashes need a reliable detector. The
-// crash of the clock is not survived: who has a stamp still enters, but there is no
-// new one. Nor is a restart without memory; a clock that came back with an older
-// reading would give a stamp twice. Two requests, one because of the other, are
-// served in their order only if they reach the clock in it.
+// crash of the clock is not survived: processes that have a stamp still enter, but
+// there are no new stamps. A restart without memory is not survived either: a clock
+// that came back with an older reading could give the same stamp twice. Two causally
+// related requests are served in their order only if they reach the clock in that
+// order.
 //
-// [D2] only names the method, and this is our reading of it. A
-// clock that also grants and queues is the central coordinator, with its stamps as
-// the order of the queue. Processes that stamp their requests by clocks of their own
-// are safe only if none gives a stamp below one that it has seen, and then this is
-// Ricart and Agrawala's algorithm.
+// [D2] only names the method; the rules are our reading of it. A clock that also grants
+// and queues would be the central coordinator, with stamps as the order of its queue.
+// Processes that stamp their requests by their own clocks are safe only if none uses a
+// stamp below one that it has seen; that is Ricart and Agrawala's algorithm.
 //
 // Sources: [D2] (central physical clock).
 package centralclock
@@ -87,14 +88,14 @@ var Spec = &process.Spec{
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "request: ASK the clock for a stamp"},
 		{Name: "R2a", Text: "ASK: STAMP with the next stamp and fence, and the clock's permission"},
-		{Name: "R2b", Text: "ASK while the clock waits or is inside: STAMP, and owe a REPLY"},
-		{Name: "R3", Text: "STAMP: send REQ to everybody but the clock, REPLY to older requests that were held"},
-		{Name: "R4a", Text: "REQ while waiting for a stamp: hold it"},
-		{Name: "R4b", Text: "REQ while inside, or younger than the own stamp: defer the answer"},
+		{Name: "R2b", Text: "ASK while the clock waits or is inside: STAMP, and REPLY later"},
+		{Name: "R3", Text: "STAMP: send REQ to every process but the clock, REPLY to older requests on hold"},
+		{Name: "R4a", Text: "REQ while waiting for a stamp: put it on hold"},
+		{Name: "R4b", Text: "REQ while inside, or while waiting with an older stamp: defer the answer"},
 		{Name: "R4c", Text: "REQ otherwise: REPLY at once"},
-		{Name: "R5", Text: "REPLY: one permission less is missing; enter when none is"},
-		{Name: "R6", Text: "release: REPLY to all that were deferred"},
-		{Name: "R7", Text: "a peer crashed: do not wait for it, forget its request; hold nothing for want of a clock"},
+		{Name: "R5", Text: "REPLY: count the permission; enter when none is missing"},
+		{Name: "R6", Text: "release: REPLY to all deferred requests"},
+		{Name: "R7", Text: "a process crashed: do not wait for it, forget its request; if it was the clock, put nothing on hold"},
 	},
 	Needs: process.Needs{
 		Reliable: true, Clock: true,
@@ -146,7 +147,7 @@ const (
 
 var phaseNames = []string{"IDLE", "STAMP", "PERM", "IN"}
 
-// request is one of another process that is not answered yet.
+// request is one of another process that has not been answered yet.
 type request struct {
 	id     process.ID
 	stamp  uint64
@@ -159,14 +160,14 @@ type machine struct {
 	flaw Flaw
 
 	phase    phase
-	number   uint64        // of the latest own request
-	stamp    uint64        // of the own request, once it has one; else 0
-	fence    process.Fence // that came with the latest own stamp
-	missing  process.Set   // whose permission this process lacks; empty when idle or inside
-	deferred []request     // in order of arrival; but when stamping all are younger than stamp
+	number   uint64        // of this process's latest request
+	stamp    uint64        // of this process's request, or 0 before it has one
+	fence    process.Fence // that came with this process's latest stamp
+	missing  process.Set   // the processes whose permission is missing; empty when idle or inside
+	deferred []request     // in order of arrival; all are younger than stamp, except when stamping
 	failed   process.Set   // known to have crashed; never missing, never in deferred
 
-	// The clock. All is empty at the others.
+	// The clock. These are empty at other processes.
 	last  uint64        // the latest stamp given
 	count process.Fence // and the fence that went with it
 	asked []uint64      // by rank: the number of the latest request stamped
@@ -213,8 +214,8 @@ func (m *machine) onMessage(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onAcquire is R1. Everybody's permission is missing from now on, not only from the
-// stamp on: a REPLY of the clock may overtake its STAMP.
+// onAcquire is R1. All permissions are missing from now on, not only from the stamp on:
+// a REPLY of the clock may overtake its STAMP.
 func (m *machine) onAcquire(now process.Duration, fx *process.Effects) {
 	process.Assert(m.phase == idle, "a process has one request at a time")
 	fx.Rule(ruleR1)
@@ -232,17 +233,17 @@ func (m *machine) onAcquire(now process.Duration, fx *process.Effects) {
 	m.begin(m.last, m.count, fx)
 }
 
-// tick makes the next stamp and fence. Two requests within one reading of the clock
-// get different stamps, and a reading that went back is passed over.
+// tick makes the next stamp and fence. Two requests within one clock reading get
+// different stamps, and a reading that went back does not lower the stamp.
 func (m *machine) tick(now process.Duration) {
 	m.last = max(m.last+1, uint64(max(0, now)))
 	m.count++
 }
 
-// onAsk is R2. The ASK is also the request for the clock's own permission. What the
-// clock gives or withholds here is as in R4, since its own stamp, if it has one, is
-// older. A repeated ASK gets no second stamp: a REPLY that was meant for the first
-// could meet the second, which may be younger than a new one of the clock's own.
+// onAsk is R2. The ASK is also the request for the clock's own permission. The clock
+// applies R4 to it: its own stamp, if it has one, is older. A repeated ASK gets no
+// second stamp. Otherwise a REPLY meant for the first stamp could count for the second,
+// which may be younger than a new stamp of the clock itself.
 func (m *machine) onAsk(msg *process.Message, now process.Duration, fx *process.Effects) {
 	if msg.Seq <= m.asked[msg.From] {
 		return
@@ -260,7 +261,7 @@ func (m *machine) onAsk(msg *process.Message, now process.Duration, fx *process.
 	fx.Send(msg.From, answer)
 }
 
-// onStamp is R3, if the stamp does not come for the second time.
+// onStamp is R3, unless the stamp is a duplicate.
 func (m *machine) onStamp(msg *process.Message, fx *process.Effects) {
 	if m.phase != stamping || msg.Seq != m.number {
 		return
@@ -313,7 +314,7 @@ func (m *machine) onReq(r request, fx *process.Effects) {
 	}
 }
 
-// expecting reports whether an own stamp may be on its way.
+// expecting reports whether a stamp for this process may be in flight.
 func (m *machine) expecting() bool {
 	return m.phase == stamping && !m.failed.Has(m.c.Topology.Coordinator)
 }
@@ -343,7 +344,7 @@ func (m *machine) onRelease(fx *process.Effects) {
 	m.answer(forever, fx)
 }
 
-// forever is younger than every stamp.
+// forever is younger than any stamp.
 const forever = 1<<64 - 1
 
 // onFail is R7.
@@ -367,8 +368,8 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	m.enterIfPermitted(fx)
 }
 
-// Idle reports whether the process has no request, and nothing to remember of
-// others but its marks. The clock has.
+// Idle reports whether the process has no request and remembers nothing of others but
+// its marks. The clock is never idle.
 func (m *machine) Idle() bool {
 	return m.phase == idle && m.failed.Empty() && m.self != m.c.Topology.Coordinator
 }

@@ -3,7 +3,7 @@ package centralclock
 import "github.com/conclave-io/conclave/process"
 
 const (
-	notClock = "the client is not the clock, which is one of the N"
+	notClock = "the client is not the clock; the clock is one of the N"
 	quiet    = "; the clock does not ask for itself"
 )
 
@@ -15,7 +15,7 @@ var claims = process.Claims{
 		{Property: process.OrderTimestamp},
 		{Property: process.OrderArrival, When: "of ASK at the clock"},
 		{Property: process.OrderHappenedBefore, Fails: true,
-			When: "two requests, one because of the other, may reach the clock reversed"},
+			When: "two causally related requests may reach the clock in reverse order"},
 		{Property: process.BoundedBypass, Since: process.SinceArrival, When: "counted from arrival at the clock",
 			Bound: &process.Formula{Text: "N-1", Eval: func(p process.Params) float64 { return float64(p.N - 1) }}},
 	},
@@ -30,7 +30,7 @@ var claims = process.Claims{
 				return 4
 			}}},
 		{Metric: process.SyncDelay, Regime: process.Saturated, Exact: constant("1", 1),
-			When: notClock + "; N >= 3; and who leaves has a new stamp and permissions before its turn comes"},
+			When: notClock + "; N >= 3; a process that leaves has a new stamp and permissions before its next turn"},
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "no rule depends on the order of messages"},

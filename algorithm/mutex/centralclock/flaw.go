@@ -2,11 +2,10 @@ package centralclock
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	AnswersEarly  bool // R4a is missing: who waits for its stamp answers at once
-	ForgetsItself bool // R2b is missing: the clock permits also while it waits or is inside
+	AnswersEarly  bool // R4a is missing: a process that waits for its stamp answers at once
+	ForgetsItself bool // R2b is missing: the clock permits even while it waits or is inside
 }
 
 // New makes a machine with the flaw.

@@ -2,26 +2,27 @@
 //
 // # Problem and idea
 //
-// A transient fault may set any variable of any process to any value, and leave anything
-// on the links. Nobody notices it. An algorithm is self-stabilizing if it comes back by
-// itself from every such state to a legitimate one (convergence) and stays there until
-// the next fault (closure).
+// A transient fault may set any variable of any process to any value, and leave
+// anything on the links. No process notices it. An algorithm is self-stabilizing if it
+// returns from every such state to a legitimate one without help (convergence) and
+// stays legitimate until the next fault (closure).
 //
 // Each process of a ring has a number S from 0 to K-1 and compares it with that of its
-// predecessor. One process, the bottom, is privileged if they are equal, and moves by
-// counting S up modulo K. Any other is privileged if they differ, and moves by copying. If
-// exactly one is privileged, its move passes the privilege on. Otherwise moves make
-// privileges fewer: a difference that comes round the ring is swallowed, and when the bottom
-// has reached a number that nobody else has, it copies itself round the ring and
-// wipes out everything else.
+// predecessor. One process, the bottom, is privileged if the two are equal; it moves by
+// increasing S modulo K. Any other process is privileged if they differ; it moves by
+// copying the predecessor's number. If exactly one process is privileged, its move
+// passes the privilege on. Otherwise moves reduce the number of privileges: a
+// difference that has gone round the ring disappears. When the bottom reaches a number
+// that no other process has, copying it round the ring removes all others.
 //
 // # Rules
 //
-// Processes do not read each other's memory. Each keeps the last value that it was sent.
+// Processes do not read each other's memory. Each keeps the last value that it
+// received.
 //
 //	D1  start: set the timer to tau.
 //	D2  VAL(v) from the predecessor: cache := v.
-//	    After D2, D6 and D7, where the process is privileged (the bottom if cache = S,
+//	    After D2, D6 and D7, if the process is privileged (the bottom if cache = S,
 //	    any other if cache differs from S):
 //	    D3  its client waits: enter.
 //	    D4  its client is idle: move as in D5.
@@ -30,38 +31,39 @@
 //	D6  the timer: VAL(S) to the successor again, and set it to tau.
 //	D7  request: wait.
 //
-// Without D6 a lost message would stop the ring for ever. It is also what starts it.
+// Without D6 a lost message would stop the ring forever. D6 also starts the ring.
 //
 // # Why it converges
 //
-// A value on a link or in a cache is one more machine that copies: the ring of n
-// processes with at most c values between two neighbours is one of n(1+c) machines. There
-// are at most n(1+c) numbers, so if K is at least that, the bottom reaches one that nobody
-// else has, or is stopped by one that is everywhere. Nothing moves for ever without the
-// bottom, because every other move carries a value on, towards the bottom. K may be
-// smaller if only one machine moves at a time, and it is: the page has the bounds that a
-// search of all states finds.
+// A value on a link or in a cache acts as one more machine that copies: a ring of n
+// processes with at most c values between two neighbours is a ring of n(1+c) machines.
+// They have at most n(1+c) different numbers. So if K is at least that, the bottom
+// reaches a number that no other machine has, or one that all of them have. Machines
+// cannot move forever without the bottom, because every other move carries a value on
+// towards it. K may be smaller if only one machine moves at a time, which is the case
+// here; the page has the bounds that a search of all states finds.
 //
-// A state is legitimate if exactly one of all these machines is privileged. Then at most
-// one process is, so at most one client is inside, if it entered after convergence. Before
-// that there is no mutual exclusion, and no fence can help, because a counter is a
-// variable like any other. A client that entered before convergence may still be inside
-// with another.
+// A state is legitimate if exactly one of all these machines is privileged. Then at
+// most one process is privileged, so at most one client that entered after convergence
+// is inside. Before convergence there is no mutual exclusion, and no fence can help,
+// because a counter is a variable like any other. A client that entered before
+// convergence may still be inside together with another.
 //
 // # Cost
 //
-// One message per entry if all want to enter, and one for each process on the way if not.
-// The privilege goes round also when nobody asks. On top come the retransmissions, n in
-// each tau.
+// One message per entry if all processes want to enter; otherwise one for each process
+// on the way. The privilege goes round even if no process asks. The retransmissions add
+// n messages in each tau.
 //
 // # Assumptions and deviations
 //
-// Links keep order and repeat nothing. Nobody stops: a process that is down cuts the ring.
-// One that comes back with any values in its variables is a transient fault.
+// Links keep order and duplicate nothing. No process stops: a process that is down cuts
+// the ring. A process that comes back with arbitrary values in its variables is a
+// transient fault.
 //
-// The paper's processes read their neighbours. What these can do, one or several at a
-// time, and the paper's machines with three and four states, are in state.go. The cache
-// and tau are the usual way to do without shared memory.
+// The paper's processes read their neighbours. File state.go has that model, in which
+// one or several machines move at a time, and the paper's machines with three and four
+// states. The cache and tau are the usual replacement for shared memory.
 //
 // Sources: E. W. Dijkstra: Self-stabilizing systems in spite of distributed control, 1974.
 package dijkstra
@@ -89,8 +91,8 @@ var Spec = &process.Spec{
 		{Name: "D7", Text: "request: wait for the privilege"},
 	},
 	Options: []process.Option{
-		{Name: "values", Default: "0", Max: 1_000_000, Text: "how many values S has, the K of the paper, at least 2; 0: four for each process"},
-		{Name: "tau", Default: "20", Min: 1, Max: 1_000_000, Text: "how long, in D, until a value is sent again"},
+		{Name: "values", Default: "0", Max: 1_000_000, Text: "number of values of S (the paper's K), at least 2; 0: four per process"},
+		{Name: "tau", Default: "20", Min: 1, Max: 1_000_000, Text: "time in D after which a value is sent again"},
 	},
 	Needs:      process.Needs{FIFO: true, NoDuplication: true, Topology: process.RingTopology},
 	Claims:     claims,
@@ -134,14 +136,14 @@ type machine struct {
 
 	phase phase
 	s     int64 // from 0 to k-1
-	cache int64 // the S of the predecessor, as it was sent last
+	cache int64 // the S of the predecessor, as last received
 }
 
 func newMachine(self process.ID, c *process.Config) process.Machine {
 	return &machine{c: c, self: self, next: c.Topology.Next(self, c.N), k: K(c)}
 }
 
-// K returns how many values S has.
+// K returns the number of values of S.
 func K(c *process.Config) int64 {
 	if k := c.IntOption("values", 0); k != 0 {
 		return int64(k)
@@ -183,7 +185,7 @@ func (m *machine) arm(fx *process.Effects) {
 	}
 }
 
-// privileged reports whether the process may enter. One alone always may.
+// privileged reports whether the process may enter. A process that is alone always may.
 func (m *machine) privileged() bool {
 	return m.next == m.self || privileged(m.bottom(), m.cache, m.s)
 }
@@ -215,7 +217,7 @@ func (m *machine) send(fx *process.Effects) {
 	fx.Send(m.next, process.Message{Type: val, Value: m.s})
 }
 
-// onTimer is D6. A fault may have left a privilege that nobody was told of.
+// onTimer is D6. A fault may have left a privilege that no process was told of.
 func (m *machine) onTimer(fx *process.Effects) {
 	fx.Rule(ruleD6)
 	m.arm(fx)
@@ -227,7 +229,7 @@ func (m *machine) onTimer(fx *process.Effects) {
 }
 
 // onRelease is D5. A client that entered before convergence may have lost the privilege
-// meanwhile.
+// since.
 func (m *machine) onRelease(fx *process.Effects) {
 	if m.phase != inside {
 		return

@@ -2,11 +2,10 @@ package dijkstra
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	SendsOnce bool // D6 does not send again
-	Alike     bool // the bottom goes by the rule of all others
+	Alike     bool // the bottom uses the rule of the others
 }
 
 // New makes a machine with the flaw.

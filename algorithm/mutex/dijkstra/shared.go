@@ -1,19 +1,19 @@
 package dijkstra
 
-// Machines are the paper's: each reads the variables of its neighbours. They are data for
-// a search of all states (package lab/check), not for a host: a host has no memory that
-// processes share.
+// Machines are the paper's: each reads the variables of its neighbours. They are data
+// for a search of all states (package lab/check), not for a host: processes on a host
+// share no memory.
 type Machines struct {
 	Name string
 	N    int
-	// States is how many states a machine has, numbered from 0.
+	// States is the number of states of a machine. They are numbered from 0.
 	States func(i int) int
-	// Moves returns the states to which machine i may go, one for each privilege.
+	// Moves returns the states that machine i may go to, one for each privilege.
 	Moves func(v []int, i int) []int
 }
 
 // Ring is n machines in a ring with k states each. Machine 0 is the bottom. The
-// machines of Spec go by the same two functions.
+// machines of Spec use the same two functions.
 func Ring(n, k int) Machines {
 	return Machines{
 		Name: "K-state", N: n, States: func(int) int { return k },
@@ -27,8 +27,8 @@ func Ring(n, k int) Machines {
 	}
 }
 
-// FourStates is n machines in a line with two bits each, x and up, as 2x + up. The bottom
-// is always up, and the top never: both have two states.
+// FourStates is n machines in a line with two bits each, x and up, encoded as 2x + up.
+// The bottom is always up and the top never is, so both have two states.
 func FourStates(n int) Machines {
 	x := func(v []int, i int) int { return v[i] >> 1 }
 	up := func(v []int, i int) bool { return i == 0 || i != n-1 && v[i]&1 == 1 }
@@ -58,8 +58,7 @@ func FourStates(n int) Machines {
 	}
 }
 
-// middle is what a machine between bottom and top may do: take over from below, and go
-// down.
+// middle is what a machine between bottom and top may do: copy from below, and go down.
 func middle(s int, rises, falls bool) (moves []int) {
 	if rises {
 		moves = append(moves, 2*(1-s)+1)
@@ -70,15 +69,16 @@ func middle(s int, rises, falls bool) (moves []int) {
 	return moves
 }
 
-// wide writes x of bottom and top, which have no other bit, as others have it.
+// wide writes x of the bottom and the top, which have no other bit, in the encoding of
+// the other machines.
 func wide(v []int, n int) []int {
 	w := append([]int(nil), v...)
 	w[0], w[n-1] = 2*v[0], 2*v[n-1]
 	return w
 }
 
-// ThreeStates is n machines with three states each. They stand in a line, and the top reads
-// the bottom, too.
+// ThreeStates is n machines with three states each. They form a line, and the top also
+// reads the bottom.
 func ThreeStates(n int) Machines {
 	return Machines{
 		Name: "three-state", N: n, States: func(int) int { return 3 },

@@ -6,7 +6,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// privileged is the rule of the ring with K numbers: left is the predecessor's.
+// privileged is the rule of the ring with K numbers; left is the predecessor's number.
 func privileged(bottom bool, left, s int64) bool { return (left == s) == bottom }
 
 // moved returns the number after a move.
@@ -17,8 +17,8 @@ func moved(bottom bool, left, s, k int64) int64 {
 	return left
 }
 
-// states are all values of S and of the cache. What the client does a fault does not
-// change.
+// states are all values of S and of the cache. A fault does not change what the client
+// does.
 func states(self process.ID, c *process.Config) []process.Machine {
 	var all []process.Machine
 	for s := range K(c) {
@@ -31,7 +31,7 @@ func states(self process.ID, c *process.Config) []process.Machine {
 	return all
 }
 
-// messages are all values, between neighbours.
+// messages are all values that may be in flight between neighbours.
 func messages(from, to process.ID, c *process.Config) []process.Message {
 	if c.Topology.Next(from, c.N) != to {
 		return nil
@@ -44,7 +44,7 @@ func messages(from, to process.ID, c *process.Config) []process.Message {
 }
 
 // wrong counts the privileges of all machines that copy, from the bottom on: each
-// process, the messages behind it, the newest first, and the cache of its successor.
+// process, the messages that it sent (newest first), and the cache of its successor.
 func wrong(g *process.Global) string {
 	bottom := g.Config.Topology.Coordinator
 	at := bottom
@@ -84,10 +84,11 @@ func differ(a, b int64) int {
 	return 1
 }
 
-// check refuses a single value, with which nobody but the bottom would ever be privileged.
+// check refuses a single value: with it no process but the bottom would ever be
+// privileged.
 func check(c *process.Config) error {
 	if k := K(c); k < 2 {
-		return fmt.Errorf("dijkstra: values is %d, it must be 0 or at least 2", k)
+		return fmt.Errorf("dijkstra: values: %d: must be 0 or at least 2", k)
 	}
 	return nil
 }

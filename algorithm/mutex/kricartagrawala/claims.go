@@ -24,7 +24,7 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "answers are counted"},
-		{Fault: process.CrashAny, How: "R6, with a reliable detector: its unit is free again; k-1 bystanders without"},
+		{Fault: process.CrashAny, How: "R6, with a reliable detector, frees its unit; without one, up to k-1 bystanders"},
 	},
 }
 
@@ -33,8 +33,8 @@ func peers(text string, each int) *process.Formula {
 	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(each * (p.N - 1)) }}
 }
 
-// least is what an entry costs if all answers that it did not need travel with
-// others: all are asked, and N-k must answer.
+// least is what an entry costs if all answers that it did not need travel together with
+// others: every process is asked, and N-k must answer.
 var least = &process.Formula{Text: "2N-k-1", Eval: func(p process.Params) float64 {
 	return float64(p.N - 1 + max(0, p.N-p.K))
 }}

@@ -2,11 +2,10 @@ package kricartagrawala
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	ForgetsDebts bool // R1 forgets the answers that are still owed to earlier requests
-	EntersEarly  bool // R4 takes the others for N, and enters with one answer less
+	EntersEarly  bool // R4 counts N others instead of N-1, and enters with one answer less
 }
 
 // New makes a machine with the flaw.

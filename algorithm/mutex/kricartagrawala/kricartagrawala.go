@@ -1,56 +1,56 @@
-// Package kricartagrawala is mutual exclusion for k identical units of a resource:
-// at most k processes are inside.
+// Package kricartagrawala is mutual exclusion for k identical units of a resource: at
+// most k processes are inside.
 //
 // # Problem and idea
 //
-// As in Ricart and Agrawala's algorithm everybody is asked and those with an older
-// request answer only when they leave. But if k units exist, at most k-1 others may
-// be inside, so the answers of N-k others are enough: of the k-1 that have not
-// answered each may be inside. The answers that come late must not be mistaken for
-// answers to the next request; so a process counts what each peer owes it.
+// As in Ricart and Agrawala's algorithm a process asks all others, and those with an
+// older request answer only when they leave. But with k units, at most k-1 others may
+// be inside, so the answers of N-k others are enough: each of the k-1 that have not
+// answered may be inside. A late answer must not count for the next request, so a
+// process counts how many answers each other process owes it.
 //
 // # Rules
 //
-//	R1  request: take a time larger than all seen, T = (t, rank), and send REQ(t)
-//	    to everybody else; each owes one more answer.
-//	R2  on REQ(t) from j, whatever follows: no own request from now on is older.
+//	R1  request: take a time above all times seen, T = (t, rank), and send REQ(t)
+//	    to every other process; each owes one more answer.
+//	R2  on REQ(t) from j, in all cases: raise the clock above t.
 //	    R2a inside, or waiting with T < (t, j): owe j one more answer.
 //	    R2b otherwise: REPLY(1) at once.
-//	R3  on REPLY(count) from j: j owes so many less.
+//	R3  on REPLY(count) from j: j owes count answers less.
 //	R4  after R1, R3 and R6: waiting, and N-k others owe nothing: enter.
 //	R5  release: REPLY(count) to each process that is owed answers, for all of them.
 //	R6  j has crashed: it owes nothing and is owed nothing.
 //
 // # Why it is safe
 //
-// Of two processes whose entries overlap the one with the younger request has no
-// answer to it from the other: that one was waiting with an older request, or
+// Of two processes whose entries overlap, the one with the younger request has no
+// answer to it from the other. That other process was waiting with an older request, or
 // inside, and does not answer before it leaves. Take the youngest request of all
-// that are inside at a moment: none of the others there has answered it, and at
-// most k-1 had not when it entered. So at most k are inside. Nobody waits for ever,
-// because everybody waits only for older requests.
+// processes that are inside at some moment. None of the others inside has answered it,
+// and at most k-1 answers were missing when it entered. So at most k processes are
+// inside. Processes wait only for older requests, so there is no starvation.
 //
-// Fences: with several inside there is no order that all see. A fence is the next
-// number above all that a process has seen whose remainder modulo N is its rank, so
-// it is unique; REQ and REPLY carry the largest seen, so it grows along
-// happened-before. In particular a unit that is passed on by a REPLY is passed on
-// with a larger fence. Who gets in because another has crashed has not heard of the
-// other's last fence, and its own may be smaller.
+// Fences: with several processes inside there is no order that all see. A fence is the
+// next number above all that a process has seen whose remainder modulo N is its rank,
+// so it is unique. REQ and REPLY carry the largest fence seen, so fences grow along
+// happened-before. In particular, a unit that is passed on by a REPLY gets a larger
+// fence. A process that gets in because another has crashed does not know the crashed
+// process's last fence, and its own may be smaller.
 //
 // # Cost
 //
-// N-1 REQ and up to N-1 REPLY per entry; the owed answers of several requests travel
-// together, but those that let a process in are N-k. So 2N-k-1 to 2(N-1) messages,
-// 2(N-1) if requests come one at a time. Client delay 2, synchronization delay 1.
+// N-1 REQ and up to N-1 REPLY per entry. Owed answers to several requests travel
+// together, but N-k answers are needed to enter. So an entry costs between 2N-k-1 and
+// 2(N-1) messages, and 2(N-1) if requests come one at a time. Client delay 2,
+// synchronization delay 1.
 //
 // # Assumptions and deviations
 //
-// No message is lost, none comes twice, order does not matter. Up to k-1 processes
-// that are silent for ever do no harm while they hold no unit but their own; with a
-// reliable detector any number may crash. A restart without memory is not survived.
-// With k >= N everybody enters at once. Entries are not in the order of time: who
-// needs only N-k answers may have them before somebody older has. Fences and R6 are
-// ours.
+// No message is lost or duplicated; order does not matter. Up to k-1 processes may be
+// silent forever if each holds at most its own unit. With a reliable detector any
+// number may crash. A restart without memory is not survived. With k >= N every process
+// enters at once. Entries are not in the order of time: a process that needs only N-k
+// answers may get them before one with an older request. Fences and R6 are additions.
 //
 // Sources: K. Raymond (1989), an extension of G. Ricart and A. K. Agrawala (1981);
 // named in [D2].
@@ -70,16 +70,16 @@ var Spec = &process.Spec{
 		{Name: "REPLY", Fields: []process.FieldUse{{Field: process.FieldValue, Symbol: "count"}, highest}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "request: stamp it, send REQ to everybody else; each owes one more answer"},
-		{Name: "R2a", Text: "REQ while inside, or younger than the own request: owe an answer"},
+		{Name: "R1", Text: "request: stamp it, send REQ to all others; each owes one more answer"},
+		{Name: "R2a", Text: "REQ while inside, or while waiting with an older request: owe an answer"},
 		{Name: "R2b", Text: "REQ otherwise: REPLY(1) at once"},
-		{Name: "R3", Text: "REPLY(count): its sender owes so many answers less"},
+		{Name: "R3", Text: "REPLY(count): its sender owes count answers less"},
 		{Name: "R4", Text: "waiting, and N-k others owe nothing: enter"},
-		{Name: "R5", Text: "release: REPLY(count) to all that are owed answers"},
-		{Name: "R6", Text: "a peer crashed: it owes nothing and is owed nothing"},
+		{Name: "R5", Text: "release: REPLY(count) to each process that is owed answers"},
+		{Name: "R6", Text: "a process crashed: it owes nothing and is owed nothing"},
 	},
 	Options: []process.Option{{
-		Name: "k", Default: "2", Min: 1, Max: process.MaxProcesses, Text: "how many units there are",
+		Name: "k", Default: "2", Min: 1, Max: process.MaxProcesses, Text: "the number of units",
 	}},
 	Needs:  process.Needs{Reliable: true, NoDuplication: true, Detector: process.ReliableDetector},
 	Claims: claims,
@@ -121,11 +121,11 @@ type machine struct {
 
 	phase  phase
 	clock  uint64        // the largest logical time seen or used
-	own    uint64        // the time of the own request, or 0 when idle
+	own    uint64        // the time of this process's request, or 0 when idle
 	fence  process.Fence // the largest seen
-	owing  []uint64      // by rank: answers it owes to this process, to all requests so far (out)
+	owing  []uint64      // by rank: answers it owes to this process, over all requests so far (out)
 	owed   []uint64      // by rank: answers this process owes it; all 0 when idle (def)
-	failed process.Set   // known to have crashed; owing and owed nothing
+	failed process.Set   // known to have crashed; they owe nothing and are owed nothing
 }
 
 func newMachine(self process.ID, c *process.Config) process.Machine {
@@ -163,9 +163,9 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// onAcquire is R1. What is still owed to earlier requests stays on the books: a
-// process that forgot it would take an old answer for one to this request, and let
-// itself in as number k+1.
+// onAcquire is R1. Answers that are still owed to earlier requests stay counted. If
+// they were forgotten, an old answer would count for this request, and the process
+// could enter as number k+1.
 func (m *machine) onAcquire(fx *process.Effects) {
 	process.Assert(m.phase == idle, "a process has one request at a time")
 	fx.Rule(ruleR1)
@@ -189,8 +189,8 @@ func (m *machine) onAcquire(fx *process.Effects) {
 	m.enterIfFree(fx)
 }
 
-// onReq is R2. The clock rises also for a request that has to wait; otherwise the
-// next own request could be older than it.
+// onReq is R2. The clock also rises for a request that has to wait. Otherwise the next
+// request of this process could get an older stamp.
 func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
 	m.clock = max(m.clock, msg.Clock)
 	own, other := process.Stamp{Clock: m.own, ID: m.self}, process.Stamp{Clock: msg.Clock, ID: msg.From}
@@ -214,7 +214,7 @@ func (m *machine) onReply(msg *process.Message, fx *process.Effects) {
 	m.enterIfFree(fx)
 }
 
-// charge books that p owes one more answer.
+// charge notes that p owes one more answer.
 func (m *machine) charge(p process.ID) {
 	if m.flaw.ForgetsDebts {
 		m.owing[p] = 0
@@ -222,18 +222,18 @@ func (m *machine) charge(p process.ID) {
 	m.owing[p]++
 }
 
-// settle books the answers of p.
+// settle subtracts the answers of p.
 func (m *machine) settle(p process.ID, answers uint64) {
 	if m.flaw.ForgetsDebts {
 		m.owing[p] -= min(answers, m.owing[p])
 		return
 	}
-	process.Assert(0 < answers && answers <= m.owing[p], "nobody answers more than it was asked")
+	process.Assert(0 < answers && answers <= m.owing[p], "no process answers more than it was asked")
 	m.owing[p] -= answers
 }
 
-// enterIfFree is R4. A peer that has answered this request but owes an earlier
-// answer counts as one that has not: which of the two it gave cannot be told.
+// enterIfFree is R4. A process that has answered this request but owes an earlier
+// answer counts as one that has not answered: the two answers cannot be told apart.
 func (m *machine) enterIfFree(fx *process.Effects) {
 	if m.phase != waiting || m.free() < m.enough() {
 		return
@@ -244,7 +244,7 @@ func (m *machine) enterIfFree(fx *process.Effects) {
 	fx.Grant(m.fence)
 }
 
-// enough is how many others must owe nothing.
+// enough is the number of others that must owe nothing.
 func (m *machine) enough() int {
 	if m.flaw.EntersEarly {
 		return m.c.N - 1 - m.k
@@ -252,7 +252,7 @@ func (m *machine) enough() int {
 	return m.c.N - m.k
 }
 
-// free returns how many others owe nothing.
+// free returns the number of others that owe nothing.
 func (m *machine) free() int {
 	n := -1 // not counting this process, which owes itself nothing
 	for _, answers := range m.owing {
@@ -263,7 +263,7 @@ func (m *machine) free() int {
 	return n
 }
 
-// nextFence is the next number above the largest seen that is this process' own.
+// nextFence is the next number above the largest seen that belongs to this process.
 func (m *machine) nextFence() process.Fence {
 	n, rank := process.Fence(m.c.N), process.Fence(m.self)
 	next := m.fence + 1
@@ -294,8 +294,8 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	m.enterIfFree(fx)
 }
 
-// Idle reports whether the process has no request and is owed nothing, and has
-// nothing to remember of others but its marks.
+// Idle reports whether the process has no request, is owed nothing, and remembers
+// nothing of others but its marks.
 func (m *machine) Idle() bool {
 	return m.phase == idle && m.free() == m.c.N-1 && m.failed.Empty()
 }

@@ -146,7 +146,7 @@ func randomRun(t *testing.T, n, k int, rng *rand.Rand) (err error) {
 		s.leave(0)
 	}
 	if slices.Contains(s.waiting, true) {
-		return fmt.Errorf("somebody waits for ever: %v", s.waiting)
+		return fmt.Errorf("a process waits forever: %v", s.waiting)
 	}
 	slices.Sort(s.fences)
 	if distinct := len(slices.Compact(slices.Clone(s.fences))); distinct != len(s.fences) {

@@ -17,7 +17,7 @@ var claims = process.Claims{
 		{Property: process.OrderTimestamp},
 		{Property: process.OrderHappenedBefore},
 		{Property: process.BoundedBypass, Bound: peers("2(N-1)", 2),
-			When: "counted from the request; N-1 once everybody has heard of it"},
+			When: "counted from the request; N-1 once every process has heard of it"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: answer, Exact: peers("3(N-1)", 3),
@@ -29,14 +29,14 @@ var claims = process.Claims{
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, Mode: skip, Lo: peers("2(N-1)", 2), Hi: peers("3(N-1)", 3)},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: several, Exact: constant("2", 2),
 			Said: []process.Figure{
-				{Document: doc001, Text: "2(N-1)", Wrong: "counts one message after another; N-1 of them travel at the same time"},
+				{Document: doc001, Text: "2(N-1)", Wrong: "counts the messages one after another; N-1 of them travel at the same time"},
 			}},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: constant("1", 1),
 			Said: []process.Figure{{Document: doc004, Text: "maximal message transmission time"}}},
 		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: constant("1", 1)},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Duplication, How: "the times on a link grow, so a repetition is recognised"},
+		{Fault: process.Duplication, How: "the times on a link grow, so a duplicate is recognised"},
 		{Fault: process.CrashAny, How: "R7, with a reliable detector"},
 	},
 }

@@ -2,11 +2,10 @@ package lamport
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	NoTieBreak bool // of two requests of the same time each process takes its own for the older one
-	HeadOnly   bool // R5 does not wait until something younger has come from everybody
+	NoTieBreak bool // of two requests of the same time each process treats its own as the older one
+	HeadOnly   bool // R5 does not wait for a younger message from every other process
 }
 
 // New makes a machine with the flaw.

@@ -1,66 +1,66 @@
-// Package lamport is mutual exclusion by a queue that every process keeps, in the
-// order of logical time.
+// Package lamport is mutual exclusion by a request queue at every process, in the order
+// of logical time.
 //
 // # Problem and idea
 //
-// Processes compete for one resource and nobody is in charge. Every process keeps
-// the queue of all requests, sorted by logical time; whose request is at the head
-// enters. No two queues need be equal at any moment. It is enough that a process
-// enters only when it can be sure to know of every older request, and it is sure
-// of that once it has heard from everybody something younger than its own request.
+// Processes compete for one resource, and no process is in charge. Every process keeps
+// the queue of all requests, sorted by logical time. The process whose request is at
+// the head enters. The queues need not be equal at any moment. A process only has to be
+// sure that it knows every older request before it enters. It is sure of that once it
+// has received from every other process a message younger than its own request.
 //
 // # Rules
 //
-// Every message carries the logical time of its sending. The clock ticks before
-// each own event, and goes beyond the time of each message that comes.
+// Every message carries the logical time of its sending. The clock ticks before each
+// event of the process itself, and goes beyond the time of each received message.
 //
-//	R1  request: put (T, rank), T being the time, into the own queue and send
-//	    REQ(T) to everybody else.
+//	R1  request: put (T, rank), T being the time, into the queue and send REQ(T) to
+//	    all others.
 //	R2  on REQ(T) from j: put (T, j) into the queue.
 //	    R2a send REPLY to j.
-//	    R2b mode skip: no REPLY if j was sent something younger than (T, j) before.
+//	    R2b mode skip: no REPLY if a message younger than (T, j) was sent to j before.
 //	R3  on REPLY: remember its time, as with every message.
-//	R4  on REL from j: take the request of j out of the queue.
-//	R5  after each of these: enter if the own request is the head of the queue and
-//	    from everybody else something younger than it has come.
-//	R6  release: take the own request out of the queue and send REL to everybody
-//	    else.
-//	R7  j has crashed: take its request out of the queue, and do not wait to hear
-//	    from it any more.
+//	R4  on REL from j: remove the request of j from the queue.
+//	R5  after each of these: enter if this process's request is the head of the
+//	    queue and a younger message has come from every other process.
+//	R6  release: remove the request from the queue and send REL to all others.
+//	R7  j has crashed: remove its request from the queue, and wait for no message
+//	    from it.
 //
 // # Why it is safe
 //
-// Links keep the order of messages. So when something younger than the request of
-// i has come from j, all older requests of j have come too, and later ones of j are
-// younger. Of two processes that both want to enter, the one with the younger
-// request therefore knows the older one and finds it before its own until REL
-// comes. Everybody answers or has spoken already, and the oldest request of all has
-// none before it, so somebody always gets on.
+// Links keep the order of messages. So when a message younger than the request of i has
+// come from j, all older requests of j have come too, and later ones of j are younger.
+// Of two processes that both want to enter, the one with the younger request therefore
+// knows the older request, and finds it ahead of its own until REL comes. Every process
+// answers or has already sent a younger message, and the oldest request of all has none
+// before it, so some process always makes progress.
 //
-// Fences: a REL carries the largest fence that its sender has seen. Whoever enters
-// has the REL of everybody before it, so 1 + the largest is new. A crashed holder
-// sends none; who enters without it takes the number of all stamps up to its own
-// instead. Entries occur in the order of stamps, each with a fence of at most the
-// number of its stamp, so this is larger than all that went before.
+// Fences: a REL carries the largest fence that its sender has seen. A process that
+// enters has the REL of every process before it, so 1 + the largest is new. A crashed
+// holder sends no REL. A process that enters without that REL uses as its fence the
+// number of all stamps up to its own. Entries occur in the order of stamps, and each
+// fence is at most the number of its stamp, so this fence is larger than all earlier
+// ones.
 //
 // # Cost
 //
-// 3(N-1) messages per entry at any load; client delay 2, synchronization delay 1.
-// Mode skip saves a REPLY for each request that crosses an older one of its
-// receiver's: between 2(N-1) and 3(N-1).
+// 3(N-1) messages per entry at any load; client delay 2, synchronization delay 1. Mode
+// skip saves a REPLY for each request that crosses an older request of its receiver:
+// between 2(N-1) and 3(N-1).
 //
 // # Assumptions and deviations
 //
-// No message is lost, and links are FIFO: if a REPLY overtakes a REQ, two processes
-// can be inside (see the script unordered). Messages may come twice: the times on a
-// link grow, so one that does not is a repetition. Crashes need a reliable detector:
-// a process that is only slow but declared crashed may be inside together with
-// another, and only the fence stops it. Who was declared crashed stays out for
-// good. A restart without memory is not survived.
+// No message is lost, and links are FIFO: if a REPLY overtakes a REQ, two processes can
+// be inside (see the script unordered). Messages may be duplicated: the times on a link
+// grow, so a message whose time does not grow is a duplicate. Crashes need a reliable
+// detector: a process that is only slow but is declared crashed may be inside together
+// with another, and only the fence stops it. A process that was declared crashed stays
+// out for good. A restart without memory is not survived.
 //
-// REL needs no number of its request, because a process has one at a time and links
-// are FIFO. [D1] prints the cost of this algorithm beside the
-// rules of Ricart and Agrawala's.
+// REL needs no request number, because a process has one request at a time and links
+// are FIFO. [D1] prints the cost of this algorithm beside the rules of Ricart and
+// Agrawala's.
 //
 // Sources: L. Lamport (1978); [D4].
 package lamport
@@ -84,18 +84,18 @@ var Spec = &process.Spec{
 		{Name: "REL", Fields: []process.FieldUse{sent, {Field: process.FieldFence, Symbol: "F"}}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "request: queue it, send REQ to everybody else"},
+		{Name: "R1", Text: "request: queue it, send REQ to all others"},
 		{Name: "R2a", Text: "REQ: queue it, send REPLY"},
-		{Name: "R2b", Text: "REQ: queue it; its sender was sent something younger before"},
+		{Name: "R2b", Text: "REQ: queue it; no REPLY, because a younger message was sent before"},
 		{Name: "R3", Text: "REPLY: remember its time"},
-		{Name: "R4", Text: "REL: take the sender's request out of the queue"},
-		{Name: "R5", Text: "first in the queue, and something younger has come from everybody: enter"},
-		{Name: "R6", Text: "release: take the own request out of the queue, send REL to everybody else"},
-		{Name: "R7", Text: "a peer crashed: take its request out of the queue, do not wait for it"},
+		{Name: "R4", Text: "REL: remove the sender's request from the queue"},
+		{Name: "R5", Text: "first in the queue, and a younger message has come from every process: enter"},
+		{Name: "R6", Text: "release: remove the request from the queue, send REL to all others"},
+		{Name: "R7", Text: "a process crashed: remove its request from the queue, do not wait for it"},
 	},
 	Options: []process.Option{{
 		Name: "mode", Default: answer, Values: []string{answer, skip},
-		Text: "whether a REQ is answered also if its sender need not hear more",
+		Text: "whether a REQ is answered even if its sender needs no answer",
 	}},
 	Needs:  process.Needs{FIFO: true, Reliable: true, Detector: process.ReliableDetector},
 	Claims: claims,
@@ -145,8 +145,8 @@ type machine struct {
 
 	phase  phase
 	clock  uint64          // the logical time of the latest event
-	own    uint64          // the time of the own request, or 0 when idle
-	queue  []process.Stamp // all requests known, sorted; at most one of each process
+	own    uint64          // the time of this process's request, or 0 when idle
+	queue  []process.Stamp // all known requests, sorted; at most one per process
 	last   []uint64        // by rank: the time of the latest message from it
 	told   []uint64        // by rank: the time of the latest message to it; only in mode skip
 	fence  process.Fence   // the largest seen; inside, that of the entry
@@ -193,9 +193,9 @@ func (m *machine) onAcquire(fx *process.Effects) {
 	m.enterIfFirst(fx)
 }
 
-// onMessage is what R2, R3 and R4 have in common: the clock, and who has been
-// heard of. What is not younger than the last message of its sender is a
-// repetition.
+// onMessage does what R2, R3 and R4 have in common: it updates the clock and the time
+// last heard from the sender. A message that is not younger than the sender's last one
+// is a duplicate.
 func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	if m.failed.Has(msg.From) || msg.Clock <= m.last[msg.From] {
 		return
@@ -215,8 +215,8 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	m.enterIfFirst(fx)
 }
 
-// onReq is R2. The answer has a time of its own: that of the REQ would not be
-// younger than it.
+// onReq is R2. The answer has a new time: the time of the REQ would not be younger than
+// the REQ itself.
 func (m *machine) onReq(request process.Stamp, fx *process.Effects) {
 	m.enqueue(request)
 	if m.skip && request.Less(process.Stamp{Clock: m.told[request.ID], ID: m.self}) {
@@ -241,8 +241,8 @@ func (m *machine) enterIfFirst(fx *process.Effects) {
 	fx.Grant(m.fence)
 }
 
-// heardSince reports whether something younger than a request of this process has
-// come from everybody else.
+// heardSince reports whether a message younger than a request of this process has come
+// from every other process.
 func (m *machine) heardSince(own process.Stamp) bool {
 	for p, heard := range m.last {
 		p := process.ID(p)
@@ -291,7 +291,7 @@ func (m *machine) ownStamp() process.Stamp {
 
 func (m *machine) enqueue(s process.Stamp) {
 	at := len(m.queue)
-	for at > 0 && m.older(s, m.queue[at-1]) { // few are younger than one that comes
+	for at > 0 && m.older(s, m.queue[at-1]) { // few requests are younger than one that arrives
 		at--
 	}
 	m.queue = slices.Insert(m.queue, at, s)
@@ -301,7 +301,7 @@ func (m *machine) older(a, b process.Stamp) bool {
 	return a.Less(b) && !(m.flaw.NoTieBreak && a.Clock == b.Clock)
 }
 
-// strike takes the request of p out of the queue, if there is one.
+// strike removes the request of p from the queue, if there is one.
 func (m *machine) strike(p process.ID) {
 	for i := range m.queue {
 		if m.queue[i].ID == p {
@@ -311,7 +311,8 @@ func (m *machine) strike(p process.ID) {
 	}
 }
 
-// tellAll sends to everybody but the dead. It is one event: one time for all.
+// tellAll sends to every live process. It is one event, so all messages have the same
+// time.
 func (m *machine) tellAll(msg process.Message, fx *process.Effects) {
 	for p := range m.told {
 		m.told[p] = msg.Clock
@@ -335,8 +336,8 @@ func (m *machine) tell(p process.ID, msg process.Message, fx *process.Effects) {
 }
 
 // Idle reports whether the process has no request and knows of none. It may forget when
-// the others spoke last: what they say from now on is younger than the marks, or answers
-// a request that is.
+// it last heard from the others: what they send from now on is younger than the marks,
+// or answers a request that is.
 func (m *machine) Idle() bool {
 	return m.phase == idle && len(m.queue) == 0 && m.failed.Empty()
 }

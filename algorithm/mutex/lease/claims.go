@@ -8,8 +8,8 @@ import (
 
 const (
 	onTime   = "clocks drift within the margin and do not jump, and nobody inside is paused"
-	outsider = "nobody else asks; the client is no server"
-	chance   = "with probability 1, if whoever leaves does not ask again at once: there is no queue"
+	outsider = "no other client; the client is not a server"
+	chance   = "with probability 1, if a client that leaves does not ask again at once: there is no queue"
 )
 
 var claimsOfLease = process.Claims{
@@ -18,7 +18,7 @@ var claimsOfLease = process.Claims{
 		{Property: process.FencesGrow, When: onTime},
 		{Property: process.FencesGrowCausally},
 		{Property: process.Progress, When: chance},
-		{Property: process.OrderHappenedBefore, Fails: true, When: "who comes back first from its back-off wins"},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "the first client to end its back-off wins"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: outsider, Exact: constant("3", 3)},
@@ -30,9 +30,9 @@ var claimsOfLease = process.Claims{
 var claimsOfRedlock = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.MutualExclusion, When: onTime},
-		{Property: process.FencesGrow, Fails: true, When: "there are none: the value of a lock is random, or here the number of an attempt"},
+		{Property: process.FencesGrow, Fails: true, When: "there are none: the value of a lock is random, or here an attempt number"},
 		{Property: process.Progress, When: chance},
-		{Property: process.OrderHappenedBefore, Fails: true, When: "who comes back first from its back-off wins"},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "the first client to end its back-off wins"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: outsider + "; s servers",
@@ -46,9 +46,9 @@ var claimsOfRedlock = process.Claims{
 func survives(servers string) []process.Survival {
 	return []process.Survival{
 		{Fault: process.Reorder, How: "attempt numbers"},
-		{Fault: process.Loss, How: "R5 and R9: who hears nothing tries again, and a lock that is not given back expires"},
-		{Fault: process.Duplication, How: "attempt numbers; a lock that is granted twice comes back by R3c"},
-		{Fault: process.CrashBystander, When: servers, How: "nobody waits for it"},
+		{Fault: process.Loss, How: "R5 and R9: a client without an answer tries again, and a lock that is not released expires"},
+		{Fault: process.Duplication, How: "attempt numbers; R3c returns a lock that is granted twice"},
+		{Fault: process.CrashBystander, When: servers, How: "no process waits for it"},
 		{Fault: process.CrashWaiter, When: servers, How: "R9"},
 		{Fault: process.CrashHolder, When: servers, How: "R9"},
 	}
@@ -67,13 +67,14 @@ func Servers(c *process.Config) int {
 	return max(1, s-(s+1)%2)
 }
 
-// check refuses servers that there are not, and leases that end before an answer comes.
+// check refuses more servers than processes, and leases that end before an answer can
+// come.
 func check(c *process.Config) error {
 	if s := Servers(c); s > c.N {
-		return fmt.Errorf("lease: servers is %d, it must be at most %d, the number of processes", s, c.N)
+		return fmt.Errorf("lease: servers: %d: must be at most %d, the number of processes", s, c.N)
 	}
 	if ttl := c.IntOption("ttl", 0); ttl != 0 && ttl < 4 {
-		return fmt.Errorf("lease: ttl is %d, it must be 0 or at least 4: an answer takes two delays", ttl)
+		return fmt.Errorf("lease: ttl: %d: must be 0 or at least 4, because an answer takes two delays", ttl)
 	}
 	return nil
 }

@@ -24,22 +24,22 @@ type machine struct {
 	servers []process.ID
 	fences  bool             // the server counts them
 	ttl     process.Duration // on the server's clock
-	stay    process.Duration // on the client's, from its REQUEST on
+	stay    process.Duration // on the client's clock, from its REQUEST on
 
 	// The client. The sets are about attempt a, and empty once it is over.
 	phase    phase
-	a        uint64           // number of the latest attempt
+	a        uint64           // number of its latest attempt
 	failures int              // of this request
-	deadline process.Duration // asking: of the attempt, on the own clock
+	deadline process.Duration // asking: of the attempt, on the client's clock
 	grants   process.Set      // servers that have granted
 	denials  process.Set      // servers that have denied; disjoint from grants
 	fence    process.Fence    // of the last grant
 
 	// The server.
-	holder  process.ID    // who has the lock, or None
-	held    uint64        // for which attempt; 0 if nobody has it
-	unknown process.Set   // who may have a lease from before a crash
-	last    process.Fence // the last that was given
+	holder  process.ID    // the process that has the lock, or None
+	held    uint64        // the attempt that has the lock; 0 if it is free
+	unknown process.Set   // the processes that may have a lease from before a crash
+	last    process.Fence // the last fence granted
 }
 
 func newMachine(self process.ID, c *process.Config) process.Machine {
@@ -118,10 +118,11 @@ func (m *machine) onTimer(t process.Timer, now process.Duration, fx *process.Eff
 // serves reports whether the process is one of the servers.
 func (m *machine) serves() bool { return slices.Contains(m.servers, m.self) }
 
-// majority is how many servers must grant.
+// majority is the number of servers that must grant.
 func (m *machine) majority() int { return len(m.servers)/2 + 1 }
 
-// try begins an attempt, by R1. The own server comes last, because it may decide.
+// try begins an attempt, by R1. A server asks itself last, because its own answer may
+// decide.
 func (m *machine) try(now process.Duration, fx *process.Effects) {
 	fx.Rule(ruleR1)
 	m.a++
@@ -176,8 +177,8 @@ func (m *machine) giveBack(to process.ID, a uint64, fx *process.Effects) {
 	fx.Send(to, process.Message{Type: release, Seq: a})
 }
 
-// onDenied is R4. Who has granted and then denies was asked twice, by a message that
-// was repeated.
+// onDenied is R4. A server that has granted and then denies received a duplicate
+// REQUEST.
 func (m *machine) onDenied(from process.ID, a uint64, fx *process.Effects) {
 	if a != m.a || m.phase != asking || m.grants.Has(from) {
 		return
@@ -197,7 +198,8 @@ func (m *machine) giveUp(fx *process.Effects) {
 	m.end(backoff, fx)
 }
 
-// end forgets the attempt and tells all servers, also those that have not answered.
+// end forgets the attempt and tells all servers, including those that have not
+// answered.
 func (m *machine) end(next phase, fx *process.Effects) {
 	m.phase, m.deadline = next, 0
 	fx.Disarm(answersTimer)
@@ -241,8 +243,8 @@ func (m *machine) onDeadline(fx *process.Effects) {
 	}
 }
 
-// Fields names the state. On disk are the numbers that must never come again: those of
-// attempts, by which a RELEASE is known, and fences. Who has the lock is not.
+// Fields names the state. The numbers that must never be reused are on disk: attempt
+// numbers, by which a RELEASE is recognised, and fences. The holder of the lock is not.
 func (m *machine) Fields(f *process.Fields) {
 	process.Enum(f, "st", &m.phase, phaseNames)
 	f.Durable().Seq("a", &m.a)

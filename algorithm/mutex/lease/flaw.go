@@ -2,10 +2,9 @@ package lease
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	FreesAny     bool // R6c does not ask whose lock it is
+	FreesAny     bool // R6c does not check whose lock it is
 	GrantsAtOnce bool // R10 is missing
 }
 

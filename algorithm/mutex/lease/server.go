@@ -27,8 +27,8 @@ func (m *machine) onRequest(from process.ID, a uint64, now process.Duration, fx 
 	fx.Send(from, process.Message{Type: granted, Seq: a, Fence: m.last})
 }
 
-// onRelease is R6c. A RELEASE that is late, or of an attempt that was denied, is about
-// a lock that somebody else may have by now.
+// onRelease is R6c. A RELEASE that is late, or of an attempt that was denied, may
+// arrive while another process has the lock.
 func (m *machine) onRelease(from process.ID, a uint64, fx *process.Effects) {
 	mine := m.holder == from && m.held == a
 	if m.holder == process.None || !mine && !m.flaw.FreesAny {
@@ -48,7 +48,7 @@ func (m *machine) onExpiry(p process.ID, fx *process.Effects) {
 	}
 }
 
-// onRestart is R10. The own client has crashed, too.
+// onRestart is R10. The client on this process has crashed, too.
 func (m *machine) onRestart(fx *process.Effects) {
 	if !m.serves() || m.flaw.GrantsAtOnce {
 		return

@@ -2,11 +2,10 @@ package maekawa
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	KeepsVotes  bool // R8b is missing: who withdraws tells nobody
-	NoDisplaced bool // R2d is missing: who was the best before is not told FAILED
+	KeepsVotes  bool // R8b is missing: a process that withdraws tells no voter
+	NoDisplaced bool // R2d is missing: the previous best is not told FAILED
 }
 
 // New makes a machine with the flaw.

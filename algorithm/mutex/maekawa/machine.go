@@ -27,14 +27,14 @@ type machine struct {
 	clock    uint64        // the largest T seen
 	t        uint64        // T of the latest request; at most clock
 	fence    process.Fence // waiting: the largest F of the votes; inside: that of the entry
-	got      process.Set   // whose votes are here
-	failed   process.Set   // who said FAILED, or got its vote back; disjoint from got
-	inquired process.Set   // who asks for its vote
+	got      process.Set   // the voters whose votes are here
+	failed   process.Set   // the voters that said FAILED or got their votes back; disjoint from got
+	inquired process.Set   // the voters that ask for their votes
 
-	// The voter. If lock is nobody's, queue is empty.
-	lock   process.Stamp   // whom the vote is with
-	queue  []process.Stamp // who wants it, best first
-	asked  bool            // INQUIRE was sent to the owner of lock; false if that is nobody
+	// The voter. If lock is empty, so is queue.
+	lock   process.Stamp   // the request that has the vote
+	queue  []process.Stamp // the requests that want it, best first
+	asked  bool            // INQUIRE was sent to the owner of lock; false if lock is empty
 	latest process.Fence   // the highest fence known
 }
 
@@ -64,7 +64,7 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onMessage handles what came from another process or from this one itself.
+// onMessage handles a message of another process or of this one.
 func (m *machine) onMessage(kind process.Type, from process.ID, t uint64, f process.Fence, fx *process.Effects) {
 	switch kind {
 	case req:
@@ -82,7 +82,7 @@ func (m *machine) onMessage(kind process.Type, from process.ID, t uint64, f proc
 	}
 }
 
-// tell sends a message, or applies it at once if it is to oneself.
+// tell sends a message, or applies it at once if it is to this process.
 func (m *machine) tell(to process.ID, kind process.Type, t uint64, f process.Fence, fx *process.Effects) {
 	if to == m.self {
 		m.onMessage(kind, m.self, t, f, fx)
@@ -91,8 +91,8 @@ func (m *machine) tell(to process.ID, kind process.Type, t uint64, f process.Fen
 	fx.Send(to, process.Message{Type: kind, Clock: t, Fence: f})
 }
 
-// tellVoters tells all others before oneself: what the own vote leads to comes
-// after everything has been asked or given back.
+// tellVoters tells the others first: the effect of this process's own vote comes after
+// every other voter was asked or got its vote back.
 func (m *machine) tellVoters(kind process.Type, f process.Fence, fx *process.Effects) {
 	for _, p := range m.voters {
 		if p != m.self {
@@ -138,7 +138,7 @@ func (m *machine) onReq(r process.Stamp, fx *process.Effects) {
 	}
 }
 
-// enqueue puts a request into its place and returns that.
+// enqueue inserts a request into the queue and returns its position.
 func (m *machine) enqueue(r process.Stamp) int {
 	i := 0
 	for i < len(m.queue) && m.queue[i].Less(r) {
@@ -164,10 +164,10 @@ func (m *machine) next(fx *process.Effects) {
 	m.vote(best, fx)
 }
 
-// waits reports whether a message is about the request that waits now.
+// waits reports whether a message is about the request that is waiting.
 func (m *machine) waits(t uint64) bool { return m.phase == waiting && t == m.t }
 
-// onGrant is R3. A vote is never ignored: whoever gave it waits for it.
+// onGrant is R3. A vote is never ignored, because its voter waits for it.
 func (m *machine) onGrant(from process.ID, t uint64, f process.Fence, fx *process.Effects) {
 	if !m.waits(t) {
 		fx.Rule(ruleR3c)
@@ -194,7 +194,7 @@ func (m *machine) enter(fx *process.Effects) {
 	fx.Grant(m.fence)
 }
 
-// onFailed is R4. If the vote is here, the FAILED is older than the vote.
+// onFailed is R4. If the vote is here, the FAILED was sent before the vote.
 func (m *machine) onFailed(from process.ID, t uint64, fx *process.Effects) {
 	if !m.waits(t) || m.got.Has(from) {
 		return
@@ -231,7 +231,7 @@ func (m *machine) flush(fx *process.Effects) {
 	}
 }
 
-// onYield is R7. One from a process that has withdrawn meanwhile changes nothing.
+// onYield is R7. A YIELD from a process that has since withdrawn changes nothing.
 func (m *machine) onYield(r process.Stamp, fx *process.Effects) {
 	if m.lock != r {
 		return
@@ -264,8 +264,8 @@ func (m *machine) onCancel(fx *process.Effects) {
 	}
 }
 
-// onRel is R9. A withdrawal may even overtake its request; then the vote will be
-// given to a process that does not want it, and come back by R3c.
+// onRel is R9. A withdrawal may even overtake its request. Then the voter will give its
+// vote to a process that does not want it, and R3c returns the vote.
 func (m *machine) onRel(r process.Stamp, f process.Fence, fx *process.Effects) {
 	m.latest = max(m.latest, f)
 	if m.lock == r {

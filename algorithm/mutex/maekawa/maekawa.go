@@ -2,88 +2,87 @@
 //
 // # Problem and idea
 //
-// Each process has a voting set, itself among its members, and any two sets have
-// a common member. A process has one vote. Who has the votes of its whole set may
-// enter: two at once would need the vote of a common member twice. A set of about
-// the square root of N members is enough, so an entry costs far less than asking
-// everyone.
+// Each process has a voting set that contains the process itself, and any two sets have
+// a common member. Each process has one vote. A process that has the votes of its whole
+// set may enter. Two processes inside at once would need the vote of a common member
+// twice. A set of about the square root of N members is enough, so an entry costs far
+// less than asking every process.
 //
-// With nothing more, processes that ask at once can each get a part of their
-// votes and wait for each other for ever (see the algorithm maekawa-slides).
-// Therefore requests carry a logical time T, the lower (T, rank) is the better,
-// and a voter that has voted for the worse of two asks for its vote back
-// (INQUIRE). The candidate gives it back (YIELD) if it knows that it cannot win
-// yet, because another voter told it so (FAILED).
+// With these rules alone, processes that ask at once can each get some of their votes
+// and wait for each other forever (see the algorithm maekawa-slides). Therefore each
+// request carries a logical time T, and the lower (T, rank) is the better request. A
+// voter that has voted for the worse of two requests asks for its vote back (INQUIRE).
+// The candidate returns it (YIELD) if it knows that it cannot win yet, because another
+// voter has told it so (FAILED).
 //
 // # Rules
 //
-//	R1  request: count up the clock, T is its value; REQ(T) to the voting set.
+//	R1  request: increase the clock, T is its value; send REQ(T) to the voting set.
 //	R2  voter on REQ(T) from j:
 //	    R2a the vote is free: j has it; GRANT(T, F), F being the highest fence
 //	        that the voter knows of.
-//	    otherwise queue (T, j), best first, and
-//	    R2b if it is not better than all others and the candidate: FAILED to j.
-//	    R2c if it is the best: INQUIRE to the candidate, unless it is asked already,
-//	    R2d and FAILED to whoever was better than the candidate before (Sanders).
+//	    Otherwise queue (T, j), best first, and
+//	    R2b if it is not better than the queue and the candidate: send FAILED to j.
+//	    R2c if it is the best: send INQUIRE to the candidate, unless already sent,
+//	    R2d and FAILED to the request that was the best before (Sanders).
 //	R3  candidate on GRANT: count it. R3b with all votes: enter, with the fence
-//	    1 + the largest F. R3c not asking any more: give the vote back by REL.
+//	    1 + the largest F. R3c the request was withdrawn: return the vote by REL.
 //	R4  on FAILED from a voter that has not voted since: remember it.
 //	R5  on INQUIRE while waiting: remember it.
-//	R6  whenever some voter has said FAILED: YIELD to each that inquires and whose
-//	    vote is here. A vote given back counts as FAILED until it is given again.
+//	R6  whenever some voter has said FAILED: send YIELD to each voter that inquires
+//	    and whose vote is here. A returned vote counts as FAILED until it comes again.
 //	R7  voter on YIELD: queue the candidate again and vote for the best.
 //	R8  release: REL(T, fence) to the set. R8b withdraw: REL(T) to the set.
-//	R9  voter on REL from the candidate: note the fence, vote for the best that
-//	    is queued. R9b from anyone else: strike it from the queue.
+//	R9  voter on REL from the candidate: note the fence, vote for the best in the
+//	    queue. R9b from any other process: remove its request from the queue.
 //
-// Messages to oneself are not sent but take effect at once. A message with
-// another T than that of the present request is stale and ignored, but for GRANT.
+// A message from a process to itself is not sent but takes effect at once. A message
+// whose T is not that of the current request is stale and ignored, except GRANT.
 //
 // # Why it is safe and live
 //
-// A voter's vote is with one process until that process sends YIELD or REL for
-// it, which it does only while it is not inside. Everyone in the queue of a voter,
-// except perhaps its head, has been told FAILED; the head has not only if it is
-// better than the candidate, and then the candidate was asked to yield. So where
-// nothing moves, everyone waits for somebody better, which cannot go round in a
-// circle. Clocks rise with every request that is heard of, so only finitely many
-// requests are better than a given one. A fence is one more than those known to
-// all members of a set, one of which has heard of the entry before.
+// A vote is with one process until that process sends YIELD or REL for it, which it
+// does only while it is not inside. Every request in the queue of a voter, except
+// perhaps the head, has been told FAILED. The head has not been told only if it is
+// better than the candidate, and then the candidate was asked to yield. So if nothing
+// moves, every process waits for a better request, and such waits form no cycle. A
+// process raises its clock with every request that it hears of, so only finitely many
+// requests are better than a given one. A fence is one more than those known to all
+// members of a set, one of which has heard of the previous entry.
 //
 // # Cost
 //
-// K is the size of the voting set. Idle 3(K-1) messages per entry; saturated
-// 4(K-1) if all messages take the same time, because each request then meets one
-// FAILED at each voter; never more than 7(K-1) (REQ, FAILED, GRANT, REL, and
-// INQUIRE, YIELD and another GRANT for who is overtaken). Client
-// delay two message times. Synchronization delay one or two, more if a vote has to
-// be yielded first.
+// K is the size of the voting set. Idle: 3(K-1) messages per entry. Saturated: 4(K-1)
+// if all messages take the same time, because each request then meets one FAILED at
+// each voter. Never more than 7(K-1): REQ, FAILED, GRANT, REL, and INQUIRE, YIELD and a
+// second GRANT for a request that is overtaken. Client delay two message times.
+// Synchronization delay one or two, more if a vote has to be yielded first.
 //
 // # Voting sets
 //
-// Any sets will do of which every two have a common member. Package process makes them
-// from a finite projective plane (K = q+1 for N = q^2+q+1), a grid (K = 2 sqrt(N)-1) and
-// a binary tree, where the set of each process is a path from the root to a leaf (K =
-// log2(N+1), but the root votes for everyone). On a tree the paths below both children
-// take the place of a process that is known to be down when the sets are made.
+// Any sets will do if every two of them have a common member. Package process makes
+// them from a finite projective plane (K = q+1 for N = q^2+q+1), a grid (K = 2
+// sqrt(N)-1), or a binary tree. In a tree the set of a process is a path from the root
+// to a leaf (K = log2(N+1), but the root votes for every process). If a process is
+// known to be down when the sets are made, the paths below both its children replace
+// it.
 //
 // # Assumptions and deviations
 //
-// Links lose and repeat nothing; order does not matter. A crash is survived only
-// of processes that are in the voting set of nobody who asks, themselves included:
-// everyone whose set has a crashed member waits for ever, and so do those whose
-// voters it had taken. It cannot simply be declared dead: whether it was inside,
-// and with which fence, nobody else may know.
+// Links lose and duplicate nothing; order does not matter. A crash is survived only if
+// the crashed process is in no voting set of a process that asks, itself included.
+// Every process whose set has a crashed member waits forever, and so do those that need
+// a vote it had taken. It cannot simply be declared crashed: no other process knows
+// whether it was inside, and with which fence.
 //
-// Withdrawal (R8b, R9b, R3c) is ours. So is the fence.
+// Withdrawal (R8b, R9b, R3c) and the fence are additions.
 //
 // Sources: M. Maekawa, A sqrt(N) algorithm for mutual exclusion in decentralized
-// systems, 1985; B. Sanders, The information structure of distributed mutual
-// exclusion algorithms, 1987, for R2d; D. Agrawal and A. El Abbadi, An efficient and
-// fault-tolerant solution for distributed mutual exclusion, ACM TOCS 9(1), 1991, for the
-// sets of a tree.
-// [D1] has the votes, but none of the rules against deadlock,
-// and counts 3 sqrt(N) messages, as if K were sqrt(N)+1; in a grid K is 2 sqrt(N)-1.
+// systems, 1985; B. Sanders, The information structure of distributed mutual exclusion
+// algorithms, 1987, for R2d; D. Agrawal and A. El Abbadi, An efficient and
+// fault-tolerant solution for distributed mutual exclusion, ACM TOCS 9(1), 1991, for
+// the sets of a tree. [D1] has the votes, but none of the rules against deadlock. It
+// counts 3 sqrt(N) messages, as if K were sqrt(N)+1; in a grid K is 2 sqrt(N)-1.
 package maekawa
 
 import "github.com/conclave-io/conclave/process"
@@ -106,20 +105,20 @@ var Spec = &process.Spec{
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "request: stamp it, REQ to the voting set"},
 		{Name: "R2a", Text: "REQ while the vote is free: vote"},
-		{Name: "R2b", Text: "REQ that is not the best: queue it and say FAILED"},
-		{Name: "R2c", Text: "REQ that is the best: queue it and ask the candidate for the vote"},
-		{Name: "R2d", Text: "who was the best before: tell it FAILED"},
+		{Name: "R2b", Text: "REQ that is not the best: queue it and send FAILED"},
+		{Name: "R2c", Text: "REQ that is the best: queue it and ask the candidate to return the vote"},
+		{Name: "R2d", Text: "send FAILED to the request that was the best before"},
 		{Name: "R3", Text: "GRANT: count the vote"},
 		{Name: "R3b", Text: "all votes: enter"},
-		{Name: "R3c", Text: "GRANT for a request that was withdrawn: give the vote back"},
+		{Name: "R3c", Text: "GRANT for a request that was withdrawn: return the vote"},
 		{Name: "R4", Text: "FAILED: remember it"},
 		{Name: "R5", Text: "INQUIRE: remember it"},
-		{Name: "R6", Text: "some voter said FAILED: yield the votes that are asked for"},
+		{Name: "R6", Text: "some voter said FAILED: return the votes that voters ask for"},
 		{Name: "R7", Text: "YIELD: queue the candidate again, vote for the best"},
 		{Name: "R8", Text: "release: REL to the voting set"},
 		{Name: "R8b", Text: "withdraw: REL to the voting set"},
 		{Name: "R9", Text: "REL of the candidate: vote for the best in the queue"},
-		{Name: "R9b", Text: "REL of a request that was withdrawn: strike it from the queue"},
+		{Name: "R9b", Text: "REL of a request that was withdrawn: remove it from the queue"},
 	},
 	Needs:   process.Needs{Reliable: true, NoDuplication: true, Topology: process.Quorums},
 	Claims:  claims,
@@ -137,22 +136,22 @@ var claims = process.Claims{
 		{Property: process.FencesGrow},
 		{Property: process.Progress},
 		{Property: process.OrderHappenedBefore, Fails: true,
-			When: "who asked first may lack a vote that a later one has, and neither is told FAILED"},
+			When: "an earlier request may lack a vote that a later one has, and neither is told FAILED"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "K is the size of the voting set", Exact: perVoter("3(K-1)", 3),
-			Said: []process.Figure{{Document: doc001, Text: "3 sqrt(N)", Wrong: "it takes K for sqrt(N)+1, and does not send to itself"}}},
+			Said: []process.Figure{{Document: doc001, Text: "3 sqrt(N)", Wrong: "assumes K = sqrt(N)+1 and sends nothing to itself"}}},
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: "every message takes D, so that each request meets one FAILED; K is the mean size",
 			Exact: perVoter("4(K-1)", 4)},
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, When: "nobody withdraws; K is the mean size",
 			Lo: perVoter("3(K-1)", 3), Hi: perVoter("7(K-1)", 7)},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: "K >= 2", Exact: constant("2", 2),
-			Said: []process.Figure{{Document: doc001, Text: "2 sqrt(N)", Wrong: "it counts messages; those of different voters travel at once"}}},
+			Said: []process.Figure{{Document: doc001, Text: "2 sqrt(N)", Wrong: "counts messages; those of different voters travel at the same time"}}},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: "K >= 2", Lo: constant("1", 1), Hi: constant("2", 2)},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Reorder, How: "time stamps; an INQUIRE may overtake its GRANT, and a GRANT a FAILED"},
-		{Fault: process.CrashBystander, When: "it is in the voting set of nobody who asks", How: "nobody waits for its vote"},
+		{Fault: process.Reorder, How: "timestamps; an INQUIRE may overtake its GRANT, and a GRANT may overtake a FAILED"},
+		{Fault: process.CrashBystander, When: "it is in the voting set of nobody who asks", How: "no process waits for its vote"},
 	},
 }
 

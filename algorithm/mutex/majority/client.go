@@ -24,17 +24,17 @@ type machine struct {
 
 	// The client. The sets are about attempt a, and empty once it is over.
 	phase    phase
-	a        uint64        // number of the latest attempt
+	a        uint64        // number of its latest attempt
 	failures int           // of this request
-	votes    process.Set   // who voted, and has its vote not back
-	denials  process.Set   // who denied; disjoint from votes
-	claimed  process.Set   // who noted the fence; part of votes
+	votes    process.Set   // coordinators that voted and do not have their vote back
+	denials  process.Set   // coordinators that denied; disjoint from votes
+	claimed  process.Set   // coordinators that noted the fence; a subset of votes
 	best     process.Fence // asking: the largest F of the votes; claiming: the fence
 	fence    process.Fence // of the last entry
 
 	// The coordinator.
-	holder process.ID    // who has the vote, or None
-	held   uint64        // for which attempt; 0 if nobody has it
+	holder process.ID    // the process that has the vote, or None
+	held   uint64        // the attempt that has the vote; 0 if it is free
 	latest process.Fence // the highest fence known, on disk
 }
 
@@ -66,7 +66,7 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onMessage handles what came from another process or from this one itself.
+// onMessage handles a message of another process or of this one.
 func (m *machine) onMessage(kind process.Type, from process.ID, a uint64, f process.Fence, fx *process.Effects) {
 	switch kind {
 	case request:
@@ -84,7 +84,7 @@ func (m *machine) onMessage(kind process.Type, from process.ID, a uint64, f proc
 	}
 }
 
-// tell sends a message, or applies it at once if it is to oneself.
+// tell sends a message, or applies it at once if it is to this process.
 func (m *machine) tell(to process.ID, kind process.Type, a uint64, f process.Fence, fx *process.Effects) {
 	if to == m.self {
 		m.onMessage(kind, m.self, a, f, fx)
@@ -118,7 +118,8 @@ func (m *machine) onAcquire(fx *process.Effects) {
 	m.try(fx)
 }
 
-// try begins an attempt. The own vote comes last, because it may decide.
+// try begins an attempt. A coordinator asks itself last, because its own vote may
+// decide.
 func (m *machine) try(fx *process.Effects) {
 	fx.Rule(ruleR1)
 	m.a++
@@ -137,8 +138,8 @@ func (m *machine) try(fx *process.Effects) {
 	}
 }
 
-// lease is L, for which a vote is good. It begins at the coordinator with the
-// vote, but for the client with the request for it, which is earlier.
+// lease is L, the time for which a vote is valid. For the coordinator it begins at the
+// vote, for the client at the request, which is earlier.
 func (m *machine) lease() process.Duration { return 10 * (m.c.D() + m.c.E()) }
 
 // onVote is R3.
@@ -162,8 +163,8 @@ func (m *machine) onVote(from process.ID, a uint64, f process.Fence, fx *process
 	}
 }
 
-// elect is what enough votes lead to. With leases the fence must be known to
-// most coordinators before the entry: a client that crashes inside tells nobody.
+// elect handles having enough votes. With leases a majority of coordinators must know
+// the fence before the entry, because a client that crashes inside tells no one.
 func (m *machine) elect(fx *process.Effects) {
 	m.best++
 	if !m.leases {
@@ -197,8 +198,8 @@ func (m *machine) onClaimed(from process.ID, a uint64, fx *process.Effects) {
 	}
 }
 
-// onDenied is R4. A DENIED from who has voted is older than the vote, or it
-// answers a claim: then the vote has expired.
+// onDenied is R4. A DENIED from a coordinator that has voted was sent before the vote,
+// or it answers a claim: then the vote has expired.
 func (m *machine) onDenied(from process.ID, a uint64, fx *process.Effects) {
 	if a != m.a || !m.trying() || m.phase == asking && m.votes.Has(from) {
 		return
@@ -213,16 +214,16 @@ func (m *machine) onDenied(from process.ID, a uint64, fx *process.Effects) {
 	}
 }
 
-// giveUp is R4b and R5. Votes that are still on their way come back by R3c.
+// giveUp is R4b and R5. R3c returns votes that are still in flight.
 func (m *machine) giveUp(fx *process.Effects) {
 	m.end(backoff, fx)
 	m.failures = min(m.failures+1, 6)
 	fx.Arm(backoffTimer, 1, (4*m.c.D()+m.c.E())<<m.failures)
 }
 
-// end gives all votes back and forgets the attempt. With each goes the fence of
-// the last entry, whatever became of this attempt: a RELEASE may overtake the one
-// that brought it first.
+// end returns all votes and forgets the attempt. Each RELEASE carries the fence of the
+// last entry, however this attempt ended: it may overtake the RELEASE that brought that
+// fence first.
 func (m *machine) end(next phase, fx *process.Effects) {
 	m.phase, m.best = next, 0
 	fx.Disarm(answersTimer)
@@ -272,8 +273,8 @@ func (m *machine) onDeadline(fx *process.Effects) {
 // Idle reports whether the process neither waits nor holds and its vote is free.
 func (m *machine) Idle() bool { return m.phase == idle && m.holder == process.None }
 
-// Fields names the state. The fence is all that must survive a crash: the paper's
-// coordinators forget their votes, but must not give a number again.
+// Fields names the state. Only the fence must survive a crash: the paper's coordinators
+// forget their votes, but must not grant the same fence again.
 func (m *machine) Fields(f *process.Fields) {
 	process.Enum(f, "st", &m.phase, phaseNames)
 	f.Seq("a", &m.a)

@@ -2,8 +2,8 @@ package majority
 
 import "github.com/conclave-io/conclave/process"
 
-// onRequest is R2. It does not help a client that the attempt which has the vote is
-// an older one of its own: the RELEASE that is on its way brings the fence, too.
+// onRequest is R2. A vote for an older attempt of the same client does not count for
+// the new one: its RELEASE is in flight and also brings the fence.
 func (m *machine) onRequest(from process.ID, a uint64, fx *process.Effects) {
 	switch {
 	case m.holder == process.None:
@@ -22,7 +22,7 @@ func (m *machine) onRequest(from process.ID, a uint64, fx *process.Effects) {
 	m.tell(from, vote, a, m.latest, fx)
 }
 
-// onRelease is R6c. The fence counts also if the vote is elsewhere by now.
+// onRelease is R6c. The fence counts even if another process has the vote by now.
 func (m *machine) onRelease(from process.ID, a uint64, f process.Fence, fx *process.Effects) {
 	if !m.flaw.DropsFences {
 		m.note(f, fx)

@@ -2,8 +2,7 @@ package majority
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	Half        bool // half of the votes are enough
 	DropsFences bool // R6c does not note the fence of a RELEASE

@@ -17,7 +17,7 @@ var claims = process.Claims{
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: anywhere, Lo: none, Hi: line, Mean: harmonic},
-		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several + "; the mean is (4N-2)/(N+1) over N+1 rounds, in which all enter in turn", Lo: there, Hi: line},
+		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several + "; the mean is (4N-2)/(N+1) over N+1 rounds in which all enter in turn", Lo: there, Hi: line},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: anywhere, Lo: none, Hi: line, Mean: harmonic},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: several, Exact: one},
 		{Metric: process.Throughput, Regime: process.Saturated, When: several, Exact: one},

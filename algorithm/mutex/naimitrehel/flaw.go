@@ -2,10 +2,9 @@ package naimitrehel
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	RootGives bool // R2a is for a root that is inside only: one that waits acts as if it had the token
+	RootGives bool // R2a applies only to a root that is inside: one that waits acts as if it had the token
 	StaysRoot bool // R2a does not set last: a root that waits or is inside stays the root
 }
 

@@ -6,9 +6,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// invariant holds as long as nothing goes wrong. The package comment says why.
+// invariant holds while no process crashes and no message is lost. The package comment
+// says why.
 var invariant = &process.Invariant{
-	Text: "there is one token, and the pointers of all processes, together with the requests on their way, form a tree",
+	Text: "there is one token, and the pointers of all processes, together with the requests in flight, form a tree",
 	Wrong: func(g *process.Global) string {
 		if g.Faults {
 			return ""
@@ -36,7 +37,7 @@ func wrongTokens(g *process.Global) string {
 			continue
 		}
 		if at != process.None {
-			return "a token is on its way to " + g.Config.Text(m.To) + ", and another one with " + g.Config.Text(at) + " or on its way there"
+			return "a token is in flight to " + g.Config.Text(m.To) + ", and another one with " + g.Config.Text(at) + " or on its way there"
 		}
 		at = m.To
 	}
@@ -66,12 +67,12 @@ func wrongTree(g *process.Global) string {
 	}
 	for p := range process.ID(g.Config.N) {
 		if last := g.Machines[p].(*machine).last; last != process.None && !join(p, last) {
-			return "the pointer of " + g.Config.Text(p) + " closes a circle"
+			return "the pointer of " + g.Config.Text(p) + " closes a cycle"
 		}
 	}
 	for _, m := range g.Messages {
 		if m.Type == req && !join(m.Subject, m.To) {
-			return "the request of " + g.Config.Text(m.Subject) + " on its way to " + g.Config.Text(m.To) + " closes a circle"
+			return "the request of " + g.Config.Text(m.Subject) + " in flight to " + g.Config.Text(m.To) + " closes a cycle"
 		}
 	}
 	if lines != g.Config.N-1 {

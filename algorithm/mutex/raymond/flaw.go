@@ -2,11 +2,10 @@ package raymond
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	ForgetsOthers bool // R6 is left out where R5 has just sent the token away
-	EntersAtHead  bool // R5 lets in who is at the head of its own queue, with or without the token
+	ForgetsOthers bool // R6 is skipped when R5 has just sent the token away
+	EntersAtHead  bool // R5 lets a process at the head of its own queue enter without the token
 	TurnsEarly    bool // R2 turns the pointer to the sender of REQ
 }
 

@@ -6,8 +6,9 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// invariant holds as long as nothing goes wrong. Of the edge that PRIV is on, both
-// ends point at each other; every other pointer leads there, or to the token.
+// invariant holds while no process crashes and no message is lost. Both ends of the
+// edge that PRIV is on point at each other. Every other pointer leads there, or to the
+// token.
 var invariant = &process.Invariant{Text: "there is one token, and the pointers of all processes lead to it", Wrong: wrong}
 
 func wrong(g *process.Global) string {

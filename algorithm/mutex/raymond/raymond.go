@@ -3,57 +3,56 @@
 //
 // # Problem and idea
 //
-// Whoever has the token may enter. The processes form a tree, and each talks to
-// its neighbours only. It knows which of them leads to the token, so a request
-// finds its way without being broadcast, and the token comes back the same way
-// and turns the edges it passes round. A process asks once for all the requests
-// that it has gathered from its neighbours.
+// The process that has the token may enter. The processes form a tree, and each talks
+// to its neighbours only. It knows which neighbour leads to the token, so a request
+// finds its way without a broadcast. The token returns along the same path and turns
+// the edges that it passes. A process asks once for all requests that it has collected
+// from its neighbours.
 //
 // # Rules
 //
-//	R1  request: append oneself to the queue.
+//	R1  request: append this process to the queue.
 //	R2  on REQ from j: append j to the queue.
 //	R3  on PRIV: the token is here.
-//	R4  release: nobody is inside.
+//	R4  release: leave the critical section.
 //
 // After each of them, in this order:
 //
-//	R5  assign: if the token is here, nobody is inside and the queue is not empty,
-//	    take its head. If it is oneself, enter. Otherwise send it PRIV; from now
-//	    on it is the neighbour towards the token.
-//	R6  ask: if the token is elsewhere, the queue is not empty and nothing was
-//	    asked since the token was last here, send REQ towards it.
-//	R7  a neighbour crashed or came back: strike it from the queue.
+//	R5  assign: if the token is here, the process is not inside and the queue is not
+//	    empty, remove the head of the queue. If it is this process, enter. Otherwise
+//	    send PRIV to it; it is now the neighbour that leads to the token.
+//	R6  ask: if the token is elsewhere, the queue is not empty and no REQ was sent
+//	    since the token was last here, send REQ to the neighbour that leads to it.
+//	R7  a neighbour crashed or came back: remove it from the queue.
 //
 // # Why it is safe
 //
-// PRIV is the token: who sends it has it no longer, and only who has it is
-// inside. Every edge but the one PRIV is on points to the token, so a REQ reaches
-// it. Queues are served first come, first served, and each holds a neighbour at
-// most once, so every request comes to its head after finitely many entries.
+// PRIV is the token: a process that sends it no longer has it, and only a process that
+// has it is inside. Every edge except the one that PRIV is on points to the token, so a
+// REQ reaches it. Queues are first come, first served, and each holds a neighbour at
+// most once, so every request reaches the head after finitely many entries.
 //
 // # Cost
 //
-// For a requester d edges away from the token d REQ and d PRIV: 2d messages, and
-// a delay of 2d. When everyone asks, the token walks round the tree: over each of
-// the N-1 edges forth and back, each time asked for, for N entries. That makes
-// 4(N-1)/N messages per entry on any tree, and 2(N-1)/N message times from one
+// A requester d edges away from the token costs d REQ and d PRIV: 2d messages, and a
+// delay of 2d. When all processes ask, the token walks round the tree: it crosses each
+// of the N-1 edges in both directions, one REQ for each crossing, in N entries. That
+// makes 4(N-1)/N messages per entry on any tree, and 2(N-1)/N message times from one
 // critical section to the next.
 //
 // # Assumptions and deviations
 //
-// Links lose and copy nothing; order does not matter: a REQ that overtakes the
-// PRIV sent before it waits in the queue. The tree is given (Topology.Parent) and
-// never changes. A leaf that neither waits nor has the token may crash, and come
-// back: its one neighbour leads to the token. With a detector that tells the
-// truth (R7) a leaf may also crash while it waits, unless the token is already on
-// its way to it. Nothing else is survived: an inner process that crashes cuts the
-// tree, and one that restarts has forgotten whom it asked for and where the token
-// is; a token that is lost is not brought back. Raymond's recovery, in which a
-// restarted process asks its neighbours what it knew, is not here.
+// Links lose and duplicate nothing; order does not matter: a REQ that overtakes an
+// earlier PRIV waits in the queue. The tree is given (Topology.Parent) and never
+// changes. A leaf that neither waits nor has the token may crash and come back: its one
+// neighbour leads to the token. With a reliable detector (R7) a leaf may also crash
+// while it waits, unless the token is already in flight to it. No other crash is
+// survived. An inner process that crashes cuts the tree. A process that restarts has
+// forgotten whom it asked for and where the token is. A lost token is not replaced.
+// Raymond's recovery, in which a restarted process asks its neighbours what it knew, is
+// left out.
 //
-// The lecture documents only name the algorithm: [D2] and
-// [D4].
+// [D2] and [D4] only name the algorithm.
 //
 // Source: K. Raymond: A tree-based algorithm for distributed mutual exclusion,
 // 1989.
@@ -77,14 +76,14 @@ var Spec = &process.Spec{
 		{Name: "PRIV", Fields: []process.FieldUse{{Field: process.FieldFence, Symbol: "f"}}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "request: append oneself to the queue"},
+		{Name: "R1", Text: "request: append this process to the queue"},
 		{Name: "R2", Text: "REQ: append its sender to the queue"},
 		{Name: "R3", Text: "PRIV: the token is here"},
-		{Name: "R4", Text: "release: nobody is inside"},
-		{Name: "R5a", Text: "the token is here and oneself at the head: enter"},
-		{Name: "R5b", Text: "the token is here and a neighbour at the head: send PRIV"},
-		{Name: "R6", Text: "the queue is not empty and nothing was asked: send REQ towards the token"},
-		{Name: "R7", Text: "a neighbour crashed or came back: strike it from the queue"},
+		{Name: "R4", Text: "release: leave the critical section"},
+		{Name: "R5a", Text: "the token is here and this process is at the head: enter"},
+		{Name: "R5b", Text: "the token is here and a neighbour is at the head: send it PRIV"},
+		{Name: "R6", Text: "the queue is not empty and no REQ is pending: send REQ towards the token"},
+		{Name: "R7", Text: "a neighbour crashed or came back: remove it from the queue"},
 	},
 	Needs:     process.Needs{Reliable: true, NoDuplication: true, Topology: process.Tree},
 	Claims:    claims,
@@ -113,10 +112,10 @@ type machine struct {
 	self process.ID
 	flaw Flaw
 
-	holder process.ID    // the neighbour towards the token, self if it is here
+	holder process.ID    // the neighbour towards the token, or self if it is here
 	using  bool          // inside; implies holder = self
-	asked  bool          // REQ was sent to holder, whose PRIV is to come; implies holder != self
-	queue  []process.ID  // neighbours and self, nobody twice
+	asked  bool          // REQ was sent to holder, and its PRIV has not come; implies holder != self
+	queue  []process.ID  // neighbours and self, each at most once
 	fence  process.Fence // the largest seen; with the token, that of the last entry
 	failed []process.ID  // known to have crashed
 }
@@ -127,9 +126,9 @@ func newMachine(self process.ID, c *process.Config) process.Machine {
 	return m
 }
 
-// towards returns the neighbour on the way to p: a child if p is below it, else
-// the parent. For oneself that is the parent, or None at the root, until Start
-// says that the token is here; a process that restarts does not have it.
+// towards returns the neighbour on the way to p: a child if p is below it, else the
+// parent. For the process itself it is the parent, or None at the root, until Start
+// says that the token is here. A process that restarts does not have the token.
 func (m *machine) towards(p process.ID) process.ID {
 	parent := m.c.Topology.Parent
 	for p != m.self && p != process.None {
@@ -183,8 +182,8 @@ func (m *machine) onAcquire(fx *process.Effects) {
 	m.proceed(fx)
 }
 
-// onReq is R2. A REQ of a neighbour that is known to be dead was under way when
-// it crashed.
+// onReq is R2. A REQ of a neighbour that is known to have crashed was sent before the
+// crash.
 func (m *machine) onReq(from process.ID, fx *process.Effects) {
 	if slices.Contains(m.failed, from) {
 		return
@@ -215,8 +214,8 @@ func (m *machine) onRelease(fx *process.Effects) {
 	m.proceed(fx)
 }
 
-// proceed is R5 and then R6: who has just sent the token away and has others
-// waiting asks for it back at once.
+// proceed is R5 and then R6: a process that has just sent the token away, and has
+// others waiting, asks for it back at once.
 func (m *machine) proceed(fx *process.Effects) {
 	had := m.holder == m.self
 	m.assign(fx)
@@ -246,7 +245,7 @@ func (m *machine) assign(fx *process.Effects) {
 
 func (m *machine) entersAnyway() bool { return m.flaw.EntersAtHead && m.queue[0] == m.self }
 
-// ask is R6. A root that restarted knows no way to the token and cannot ask.
+// ask is R6. A root that restarted does not know where the token is and cannot ask.
 func (m *machine) ask(fx *process.Effects) {
 	if m.holder == m.self || m.holder == process.None || m.asked || len(m.queue) == 0 {
 		return
@@ -256,8 +255,8 @@ func (m *machine) ask(fx *process.Effects) {
 	fx.Send(m.holder, process.Message{Type: req})
 }
 
-// onFail is R7. The token that was asked for on behalf of the dead still comes,
-// and stays if nobody else wants it.
+// onFail is R7. The token that was asked for on behalf of the crashed process still
+// comes, and stays if no other process wants it.
 func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	if slices.Contains(m.failed, p) {
 		return
@@ -267,7 +266,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	m.strike(p, fx)
 }
 
-// onRejoin is R7 too: what p asked for it has forgotten.
+// onRejoin is R7 too: p has forgotten its requests.
 func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
 	m.failed = slices.DeleteFunc(m.failed, func(q process.ID) bool { return q == p })
 	m.strike(p, fx)

@@ -2,8 +2,7 @@ package ricartagrawala
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	NoTieBreak bool // a request of the same time as the own one is answered at once, whoever made it
 	DeafClock  bool // the clock counts the own requests and is not raised by those of others

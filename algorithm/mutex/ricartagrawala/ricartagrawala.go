@@ -1,47 +1,47 @@
-// Package ricartagrawala is mutual exclusion by permission from everybody, in
+// Package ricartagrawala is mutual exclusion by permission from all other processes, in
 // the order of logical time.
 //
 // # Problem and idea
 //
-// Processes compete for one resource and nobody is in charge. Who wants to enter
-// stamps its request with a logical time and asks all others for permission. Who
-// is asked permits at once, unless it is inside or its own request is older; then
-// it permits when it leaves. So one message serves as the answer to a request and
-// as the news of a release, which Lamport's algorithm sends separately.
+// Processes compete for one resource, and no process is in charge. A process that wants
+// to enter stamps its request with a logical time and asks all others for permission. A
+// process that is asked permits at once, unless it is inside or its own request is
+// older; then it permits when it leaves. So one message answers a request and also
+// announces a release; Lamport's algorithm needs two.
 //
 // # Rules
 //
-//	R1  request: take a time larger than all seen, T = (t, rank), and send REQ(t)
-//	    to everybody whose permission is missing; enter when none is.
-//	R2  on REQ(t) from j, whatever follows: no own request from now on is older.
+//	R1  request: take a time above all times seen, T = (t, rank), and send REQ(t)
+//	    to every process whose permission is missing; enter when none is missing.
+//	R2  on REQ(t) from j, in all cases: raise the clock above t.
 //	    R2a inside, or waiting with T < (t, j): defer the answer.
 //	    R2b otherwise: REPLY at once.
-//	    R2c mode keep: that gave j's own permission back; if waiting, ask j for it.
-//	R3  on REPLY to this very request: one permission less is missing; enter when
-//	    none is.
-//	R4  release: REPLY to all that were deferred.
-//	R5  j has crashed: what it asked for is void, and its permission is not needed
+//	    R2c mode keep: R2b returned j's own permission; if waiting, ask j for it.
+//	R3  on REPLY to the current request: count the permission; enter when none is
+//	    missing.
+//	R4  release: REPLY to all deferred requests.
+//	R5  j has crashed: drop its request, and do not wait for its permission.
 //	    any more.
 //
-// In mode fresh, which is the algorithm of 1981, all permissions are missing
-// again after an entry. In mode keep, the refinement of Carvalho and Roucairol, a
-// permission stays valid until its giver asks for it.
+// In mode fresh, the algorithm of 1981, all permissions are missing again after an
+// entry. In mode keep, the refinement of Carvalho and Roucairol, a permission stays
+// valid until the process that gave it asks for it.
 //
 // # Why it is safe
 //
-// Of two processes that both want to enter, the one with the older request does
-// not permit the other before it has left: when it sees the younger request it
-// is waiting or inside (R2a), and it cannot have permitted it before it made its
-// own, which would then be younger (R2). Nobody waits for ever, because everybody
-// waits only for older requests, and the oldest of all for nobody. With kept
-// permissions at most one of two processes has the other's, so they cannot both
-// be inside.
+// Of two processes that both want to enter, the one with the older request does not
+// permit the other before it has left. When it sees the younger request it is waiting
+// or inside (R2a). It cannot have permitted the younger request before it made its own,
+// because its own would then be younger (R2). Processes wait only for older requests,
+// and the oldest waits for none, so there is no starvation. With kept permissions at
+// most one of two processes has the other's, so they cannot both be inside.
 //
-// Fences: a REPLY carries the largest fence that its sender has seen. Whoever
-// entered before has sent one after that, so 1 + the largest is new. A crashed
-// holder sends nothing; who enters without it takes the number of all stamps up
-// to its own instead. Entries occur in the order of stamps, each with a fence of
-// at most the number of its stamp, so this is larger than all that went before.
+// Fences: a REPLY carries the largest fence that its sender has seen. Every process
+// that entered before has sent a REPLY after its entry, so 1 + the largest is new. A
+// crashed holder sends no REPLY. A process that enters without it uses as its fence the
+// number of all stamps up to its own. Entries occur in the order of stamps, and each
+// fence is at most the number of its stamp, so this fence is larger than all earlier
+// ones.
 //
 // # Cost
 //
@@ -52,25 +52,23 @@
 // # Assumptions and deviations
 //
 // No message is lost; order does not matter. Crashes need a reliable detector: a
-// process that is only slow but declared crashed may be inside together with
-// another, and only the fence stops it. Who was declared crashed stays out for
-// good. A restart without memory is not survived: back with clock 0, a process
-// makes a request older than those that it has permitted before (see the script
-// amnesia). With kept permissions no crash is survived: the fence of a holder
-// that enters unseen dies with it, so the others wait for ever instead.
+// process that is only slow but is declared crashed may be inside together with
+// another, and only the fence stops it. A process that was declared crashed stays out
+// for good. A restart without memory is not survived: back with clock 0, a process
+// makes a request older than those it has already permitted (see the script amnesia).
+// With kept permissions no crash is survived: the fence of a holder that entered
+// unnoticed is lost with it, so the others wait forever instead.
 //
-// The number n of a request and its echo in REPLY are ours, and keep a repeated
-// REPLY from counting for a later request. The clock c in REPLY is ours too: REQ
-// alone does not carry it to a process that hears of a request from a third one,
-// and then entries could contradict happened-before. Two documents cost or state
-// the algorithm otherwise: [D1] prints 3(N-1), which is
-// Lamport's; [D0] also asks itself, breaks no ties, and its
-// first rule alone, to defer only when inside, lets two in.
+// The request number n and its echo in REPLY are additions: they keep a duplicate REPLY
+// from counting for a later request. The clock c in REPLY is an addition too. REQ alone
+// does not carry the time to a process that hears of a request from a third one, and
+// then entries could contradict happened-before. Two documents differ: [D1] prints
+// 3(N-1), the cost of Lamport's algorithm. In [D0] a process also asks itself and
+// breaks no ties, and its first rule alone, to defer only when inside, lets two in.
 //
 // Sources: G. Ricart and A. K. Agrawala (1981); O. S. F. Carvalho and G. Roucairol
-// (1983) for mode keep; [D4], by name;
-// [D1] (multicast and logical clocks) and
-// [D0] (decentralized).
+// (1983) for mode keep; [D4], by name; [D1] (multicast and logical clocks) and [D0]
+// (decentralized).
 package ricartagrawala
 
 import "github.com/conclave-io/conclave/process"
@@ -89,17 +87,17 @@ var Spec = &process.Spec{
 			{Field: process.FieldClock, Symbol: "c"}, {Field: process.FieldFence, Symbol: "F"}}},
 	},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "request: stamp it, send REQ to everybody whose permission is missing"},
-		{Name: "R2a", Text: "REQ while inside, or younger than the own request: defer the answer"},
+		{Name: "R1", Text: "request: stamp it, send REQ to every process whose permission is missing"},
+		{Name: "R2a", Text: "REQ while inside, or while waiting with an older request: defer the answer"},
 		{Name: "R2b", Text: "REQ otherwise: REPLY at once"},
-		{Name: "R2c", Text: "a kept permission went back while waiting: ask for it again"},
-		{Name: "R3", Text: "REPLY: one permission less is missing; enter when none is"},
-		{Name: "R4", Text: "release: REPLY to all that were deferred"},
-		{Name: "R5", Text: "a peer crashed: do not wait for it, forget its request"},
+		{Name: "R2c", Text: "a kept permission was returned while waiting: ask for it again"},
+		{Name: "R3", Text: "REPLY: count the permission; enter when none is missing"},
+		{Name: "R4", Text: "release: REPLY to all deferred requests"},
+		{Name: "R5", Text: "a process crashed: do not wait for it, forget its request"},
 	},
 	Options: []process.Option{{
 		Name: "mode", Default: fresh, Values: []string{fresh, keep},
-		Text: "whether a permission is for one entry or kept until its giver asks for it",
+		Text: "whether a permission is valid for one entry (fresh) or until its giver asks for it (keep)",
 	}},
 	Needs:  process.Needs{Reliable: true, Detector: process.ReliableDetector},
 	Claims: claims,
@@ -147,16 +145,16 @@ type machine struct {
 
 	phase    phase
 	clock    uint64        // the largest logical time seen or used
-	request  uint64        // the time of the own request, or 0 when idle
-	number   uint64        // of the latest own request
+	request  uint64        // the time of this process's request, or 0 when idle
+	number   uint64        // of this process's latest request
 	fence    process.Fence // the largest seen; inside, that of the entry
-	missing  process.Set   // whose permission this process lacks; empty when inside
+	missing  process.Set   // the processes whose permission is missing; empty when inside
 	deferred []uint64      // by rank: the number of the request to answer on leaving, or 0; all 0 when idle
 	failed   process.Set   // known to have crashed; never missing, never deferred
 }
 
-// newMachine starts the clock no lower than the fences allow: the number of all
-// stamps up to the clock's is at least the largest fence, here and ever after.
+// newMachine starts the clock no lower than the fences allow: from here on, the number
+// of all stamps up to the clock is at least the largest fence.
 func newMachine(self process.ID, c *process.Config) process.Machine {
 	m := &machine{
 		c: c, self: self, keep: c.Option("mode", fresh) == keep,
@@ -211,9 +209,9 @@ func (m *machine) asking() process.Message {
 	return process.Message{Type: req, Clock: m.request, Seq: m.number}
 }
 
-// onReq is R2. The clock rises also for a request that is deferred; otherwise the
-// next own request could be older than one that waits here. A repeated REQ of an
-// earlier request must not hide the number of the present one, hence the maximum.
+// onReq is R2. The clock also rises for a request that is deferred. Otherwise the next
+// request of this process could be older than one that waits here. A duplicate of an
+// earlier REQ must not replace the number of the current request, hence the maximum.
 func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
 	m.hear(msg.Clock)
 	own, other := process.Stamp{Clock: m.request, ID: m.self}, process.Stamp{Clock: msg.Clock, ID: msg.From}
@@ -237,9 +235,9 @@ func (m *machine) older(a, b process.Stamp) bool {
 	return a.Less(b) && !(m.flaw.NoTieBreak && a.Clock == b.Clock)
 }
 
-// permit answers the request of p with the given number. A kept permission is
-// given back by that. It is not one that was received for the present request:
-// whoever has seen that makes no older one any more.
+// permit answers the request of p with the given number. The answer returns a kept
+// permission, but never one received for the current request: a process that has seen
+// that request makes no older one any more.
 func (m *machine) permit(p process.ID, number uint64, fx *process.Effects) {
 	fx.Send(p, process.Message{Type: reply, Seq: number, Clock: m.clock, Fence: m.fence})
 	if !m.keep || m.missing.Has(p) {
@@ -273,8 +271,8 @@ func (m *machine) enterIfPermitted(fx *process.Effects) {
 	fx.Grant(m.fence)
 }
 
-// nextFence is 1 + the largest seen, or, since a holder may have died with a
-// larger one, the number of all stamps up to that of this request.
+// nextFence is 1 + the largest fence seen. A crashed holder may have had a larger one;
+// then it is the number of all stamps up to that of this request.
 func (m *machine) nextFence() process.Fence {
 	if m.failed.Empty() {
 		return m.fence + 1
@@ -315,8 +313,8 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	m.enterIfPermitted(fx)
 }
 
-// Idle reports whether the process has no request, and nothing to remember of
-// others but its marks.
+// Idle reports whether the process has no request and remembers nothing of others but
+// its marks.
 func (m *machine) Idle() bool {
 	return m.phase == idle && m.missing.Len() == m.c.N-1
 }

@@ -32,8 +32,8 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "stamps tell open requests from served ones"},
-		{Fault: process.Duplication, How: "a copied REQ is not later than the token's entry, a copied TOKEN has an old fence"},
-		{Fault: process.CrashBystander, How: "nobody waits for its answer"},
+		{Fault: process.Duplication, How: "a duplicate REQ is not later than the token's entry, a duplicate TOKEN has an old fence"},
+		{Fault: process.CrashBystander, How: "no process waits for its answer"},
 	},
 }
 

@@ -2,11 +2,10 @@ package ricartagrawalatoken
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	NoTick      bool // R2 does not tick before it stamps a request
-	GivesInside bool // R3 gives the token away also while its holder is inside
+	GivesInside bool // R3 gives the token away even while its holder is inside
 }
 
 // New makes a machine with the flaw.

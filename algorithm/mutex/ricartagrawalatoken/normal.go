@@ -3,10 +3,10 @@ package ricartagrawalatoken
 import "github.com/conclave-io/conclave/process"
 
 // stampsOfState and stampsOfMessage put the stamps of each process into a group of
-// their own, with its clock. A stamp of a process is compared with others of the same
-// process only, namely its latest request with its entry in the token, and a new one
-// comes from its clock, which is never behind them. What others tell the clock moves
-// it further ahead of them, and how far does not matter.
+// their own, with its clock. A stamp is compared only with others of the same process:
+// its latest request with its entry in the token. New stamps come from its clock, which
+// is never behind them. Messages of others move the clock further ahead, and how far
+// does not matter.
 func stampsOfState(m process.Machine, visit func(group uint64, p *uint64)) {
 	r := m.(*machine)
 	visit(uint64(r.self), &r.clock)

@@ -1,35 +1,35 @@
-// Package ricartagrawalatoken is mutual exclusion by a token that is asked for
-// by broadcast and kept while nobody else wants it (Ricart and Agrawala's
-// second algorithm).
+// Package ricartagrawalatoken is mutual exclusion by a token that processes ask for by
+// broadcast. The token stays where it is while no other process wants it (Ricart and
+// Agrawala's second algorithm).
 //
 // # Problem and idea
 //
-// Whoever has the token may enter. A process without it asks all others, because
-// it does not know who has it. The token tells, for each process, the logical
-// time at which that process last passed it on; a request stamped later than
-// that is still open.
+// The process that has the token may enter. A process without it asks all others,
+// because it does not know which process has it. The token stores, for each process,
+// the logical time at which that process last passed it on. A request stamped later
+// than that is still open.
 //
 // # Rules
 //
-//	R1  start: nobody has the token, except one process, which keeps it unused.
+//	R1  start: one process has the token, unused. The others do not have it.
 //	R2  request: without the token, tick and send REQ(C) to all others; with it,
 //	    enter.
 //	R3  on REQ(t) from j: set the clock past t and remember the latest stamp of
 //	    j. If the token is here unused: R5.
 //	R4  release: tick; the token is unused; R5.
 //	R5  give: look through i+1, ..., N, 1, ..., i-1 for the first process whose
-//	    latest stamp is later than its entry in the token. Put the clock into
-//	    one's own entry and send it the token. If there is none, keep the token.
+//	    latest stamp is later than its entry in the token. Store the clock in
+//	    entry i and send the token there. If there is none, keep the token.
 //	R6  on TOKEN: set the clock past that of the sender; enter.
-//	    R6b A token with a lower fence than one already seen is a copy: drop it.
+//	    R6b A token with a lower fence than one already seen is a duplicate: drop it.
 //	R7  a process crashed: its open request is over.
-//	R8  no token for long: send the same REQ again (option retry).
+//	R8  no token for a long time: send the same REQ again (option retry).
 //
 // # Why it is safe
 //
-// Only who has the token is inside, and R5 gives it away whole. Nothing makes a
-// second one. It reaches everyone who waits, because the search starts behind
-// the giver: within one round each of the others comes at most once before.
+// Only the process that has the token is inside, and R5 sends it away whole. Nothing
+// creates a second token. It reaches every process that waits, because the search
+// starts behind the giver: each other process gets it at most once before.
 //
 // # Cost
 //
@@ -38,22 +38,20 @@
 //
 // # Assumptions and deviations
 //
-// Links lose nothing; order and copies do not matter. Only the crash of a
-// process that neither waits nor has the token is survived in full.
-// [D4] says that only the holder's crash matters, but a
-// process that crashes while it waits is sent the token and the token is lost.
-// R7, where a detector tells the truth, keeps the token from being sent to a
-// process known to be dead. Nothing brings back a token that was lost with its
-// holder or on its way to a dead process, and a process that restarts has
-// forgotten its clock: its requests look old and are not served.
+// Links lose nothing; order and duplicates do not matter. Only the crash of a process
+// that neither waits nor has the token is fully survived. [D4] says that only the
+// holder's crash matters, but the token is also sent to a process that crashed while it
+// waited, and is lost. With a reliable detector, R7 keeps the token from being sent to
+// a process known to have crashed. A token lost with its holder, or in flight to a
+// crashed process, is not replaced. A process that restarts has forgotten its clock:
+// its requests look old and are not served.
 //
-// The document does not tick the clock before a request; the first request would
-// then carry 0, which is not later than the token's entry 0, and be lost. Its
-// rules and its summary call one state TOKEN-HELD and TOKEN-HOLD.
+// The document does not tick the clock before a request. The first request would then
+// carry 0, which is not later than the token's entry 0, and would be lost. Its rules
+// and its summary use two names, TOKEN-HELD and TOKEN-HOLD, for one state.
 //
 // Source: G. Ricart, A. K. Agrawala, author's response to "On mutual exclusion in
-// computer networks" by Carvalho and Roucairol, 1983, as told in
-// [D4].
+// computer networks" by Carvalho and Roucairol, 1983, as described in [D4].
 package ricartagrawalatoken
 
 import (
@@ -86,14 +84,14 @@ var Spec = &process.Spec{
 		{Name: "R4", Text: "release: the token is unused"},
 		{Name: "R5", Text: "give the unused token to the next process with an open request"},
 		{Name: "R6", Text: "TOKEN: enter"},
-		{Name: "R6b", Text: "copy of a TOKEN: drop it"},
-		{Name: "R6c", Text: "TOKEN that is not waited for: keep it unused"},
+		{Name: "R6b", Text: "duplicate TOKEN: drop it"},
+		{Name: "R6c", Text: "TOKEN while not waiting: keep it unused"},
 		{Name: "R7", Text: "a process crashed: its open request is over"},
-		{Name: "R8", Text: "no token for long: send the same REQ again"},
+		{Name: "R8", Text: "no token for a long time: send the same REQ again"},
 	},
 	Options: []process.Option{{
 		Name: "retry", Default: "0", Max: 1_000_000,
-		Text: "send a REQ again after so many times (delay + section); 0: never",
+		Text: "send a REQ again after this many times (delay + section); 0: never",
 	}},
 	Needs:  process.Needs{Reliable: true},
 	Claims: claims,
@@ -141,7 +139,7 @@ type machine struct {
 	tok     possession
 	waiting bool          // implies NO-TOKEN
 	clock   uint64        // the logical clock, never behind a stamp seen
-	stamp   uint64        // that of the latest own request
+	stamp   uint64        // that of this process's latest request
 	request []uint64      // by rank: the latest stamp seen of each
 	token   []uint64      // by rank: when each last passed the token on; all 0 without the token
 	fence   process.Fence // the largest seen; with the token, that of the last entry
@@ -158,8 +156,8 @@ func newMachine(self process.ID, c *process.Config) process.Machine {
 	}
 }
 
-// Step dispatches the event to the handler of its rule. A restarted process gets
-// no token back: it may have passed the one it had on.
+// Step dispatches the event to the handler of its rule. A restarted process does not
+// get the first token again: it may have passed it on.
 func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	switch ev.Kind {
 	case process.Start:
@@ -219,8 +217,8 @@ func (m *machine) ask(fx *process.Effects) {
 	}
 }
 
-// onRetry is R8. The stamp is the old one, so that a request which was served
-// meanwhile is not open again.
+// onRetry is R8. It repeats the old stamp, so that a request that was served in between
+// is not open again.
 func (m *machine) onRetry(fx *process.Effects) {
 	if !m.waiting {
 		return
@@ -251,8 +249,8 @@ func (m *machine) onRelease(fx *process.Effects) {
 	m.give(fx)
 }
 
-// give is R5. The own entry is set now and not on entering: a request that this
-// process made before it entered is then not later than it.
+// give is R5. The entry of this process is set now and not on entering. So a request
+// that it made before it entered is not later than the entry.
 func (m *machine) give(fx *process.Effects) {
 	to := m.next()
 	if to == process.None {
@@ -281,9 +279,9 @@ func (m *machine) open(k process.ID) bool {
 	return m.request[k] > m.token[k] && !slices.Contains(m.failed, k)
 }
 
-// onToken is R6. Whoever gets the token enters and so raises its fence above the
-// one it came with; a copy still has that one. A process that restarted may be
-// sent the token for a request that it has forgotten, and keeps it for others.
+// onToken is R6. A process that gets the token enters and so raises the fence; a
+// duplicate still has the old fence. A restarted process may get the token for a
+// request that it has forgotten, and keeps it for others.
 func (m *machine) onToken(msg *process.Message, fx *process.Effects) {
 	if m.tok != noToken || msg.Fence < m.fence {
 		fx.Rule(ruleR6b)
@@ -311,7 +309,7 @@ func (m *machine) enter(fx *process.Effects) {
 	fx.Grant(m.fence)
 }
 
-// onFail is R7: a dead process is passed over for ever.
+// onFail is R7: a crashed process is passed over from now on.
 func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	if slices.Contains(m.failed, p) {
 		return

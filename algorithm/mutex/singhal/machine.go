@@ -2,7 +2,7 @@ package singhal
 
 import "github.com/conclave-io/conclave/process"
 
-// state is the own entry of SV.
+// state is this process's entry in SV.
 type state uint8
 
 const (
@@ -21,11 +21,11 @@ type machine struct {
 	scratchIDs []process.ID // TSV as a TOKEN carries it
 
 	state state       // executing or holding implies that the token is here
-	sv    process.Set // who else is R, as far as known; never oneself
+	sv    process.Set // the other processes known to be R; never self
 	sn    []uint64    // by rank: the newest request known
 
 	// The token; empty while it is elsewhere.
-	tsv   process.Set   // who is R, as far as the token knows
+	tsv   process.Set   // the processes that are R, as far as the token knows
 	tsn   []uint64      // by rank: the newest request that the token knows
 	fence process.Fence // that of the last entry
 }
@@ -34,11 +34,10 @@ func newMachine(self process.ID, c *process.Config) process.Machine {
 	return Flaw{}.New(self, c)
 }
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	NoRetry     bool // R6 is missing: nobody asks again
-	GivesInside bool // R2d gives the token away also while its holder is inside
+	NoRetry     bool // R6 is missing: no process asks again
+	GivesInside bool // R2d gives the token away even while its holder is inside
 }
 
 // New makes a machine with the flaw.
@@ -95,7 +94,7 @@ func (m *machine) onAcquire(fx *process.Effects) {
 	m.await(fx)
 }
 
-// await sets the time for R6.
+// await sets the timer for R6.
 func (m *machine) await(fx *process.Effects) {
 	if !m.flaw.NoRetry {
 		fx.Arm(retryTimer, m.patience(), m.patience())
@@ -129,7 +128,7 @@ func (m *machine) onReq(from process.ID, sn uint64, fx *process.Effects) {
 	}
 }
 
-// onToken is R3. Nobody is sent a token who has one, or who is inside.
+// onToken is R3. No process sends the token to one that has it or is inside.
 func (m *machine) onToken(msg *process.Message, fx *process.Effects) {
 	process.Assert(m.state == idle || m.state == requesting, "there is one token")
 	process.Assert(len(msg.Vector) == m.c.N, "a token has one number per process")
@@ -161,7 +160,7 @@ func (m *machine) onRelease(fx *process.Effects) {
 	}
 }
 
-// settle is what a process does with the token once it needs it no more.
+// settle is what a process does with the token when it no longer needs it.
 func (m *machine) settle(fx *process.Effects) {
 	fx.Rule(ruleR4)
 	m.tsv.Remove(m.self)
@@ -179,8 +178,9 @@ func (m *machine) settle(fx *process.Effects) {
 	m.state = holding
 }
 
-// reconcile is R4 for one process. Who knows of the newer request is right. On
-// equal numbers that is the token: it has been with whoever made the request.
+// reconcile is R4 for one process. The side that knows the newer request is right. If
+// the numbers are equal, that is the token: the process that made the request has had
+// it.
 func (m *machine) reconcile(p process.ID) {
 	if m.sn[p] > m.tsn[p] {
 		m.tsn[p] = m.sn[p]
@@ -213,8 +213,8 @@ func (m *machine) onRetry(fx *process.Effects) {
 	m.await(fx)
 }
 
-// onCancel is R7. Others still take the process for one that requests, and the
-// token may come; R3b sends it on.
+// onCancel is R7. Others still see this process as R, and the token may come; then R3b
+// sends it on.
 func (m *machine) onCancel(fx *process.Effects) {
 	if m.state != requesting {
 		return

@@ -1,69 +1,70 @@
-// Package singhal is mutual exclusion by a token that is sought where it
+// Package singhal is mutual exclusion by a token that is looked for only where it
 // probably is.
 //
 // # Problem and idea
 //
-// As in Suzuki and Kasami's algorithm whoever has the token may enter. But a
-// request does not go to everybody: each process remembers what it last heard of
-// every other (state vector SV) and how recent that is (sequence numbers SN),
-// and asks only those that seem to want the token, because one of them has it or
-// will have it. The token carries the same two vectors (TSV, TSN), so that its
-// holder and the token correct each other.
+// As in Suzuki and Kasami's algorithm the process that has the token may enter. But a
+// request does not go to every process. Each process remembers what it last heard of
+// every other (state vector SV) and how recent that is (sequence numbers SN). It asks
+// only the processes that seem to want the token, because one of them has it or will
+// have it. The token carries the same two vectors (TSV, TSN), so that its holder and
+// the token correct each other.
 //
-// SV says of each process: N, it wants nothing; R, it requests; E, it is inside;
-// H, it holds the token and is not inside. Of others only N and R are known.
+// SV has a state for each process: N, it wants nothing; R, it requests; E, it is
+// inside; H, it holds the token and is not inside. Of other processes only N and R are
+// known.
 //
 // # Rules
 //
-//	R1  request: if the token is here, enter. Otherwise count up the own number
-//	    SN[i], send REQ to everyone with SV = R, and wait.
+//	R1  request: if the token is here, enter. Otherwise increase SN[i], send REQ to
+//	    every process with SV = R, and wait.
 //	R2  on REQ(sn) from j:
 //	    R2a sn is not newer than SN[j]: ignore it.
 //	    R2b i is N or E: note sn, and that j is R.
-//	    R2c i is R: the same; and if j was not known to be R, i had not asked it
-//	        and does so now.
+//	    R2c i is R: the same. If j was not known to be R, i has not asked it yet and
+//	        asks it now.
 //	    R2d i is H: note it in the token too, and send j the token.
 //	R3  on TOKEN: enter.
-//	R4  release: i is N. For every j, if SN[j] > TSN[j] the holder knows more
-//	    and the token learns it, otherwise the holder learns from the token.
+//	R4  release: i is N. For every j, if SN[j] > TSN[j] the token learns from the
+//	    holder, otherwise the holder learns from the token.
 //	R5  then the token goes to the first j after i, around the circle of ranks,
-//	    that is R; if there is none the token stays, and i is H.
-//	R6  retry: whoever has waited long sends its REQ to all others.
+//	    that is R. If there is none the token stays, and i is H.
+//	R6  retry: a process that has waited long sends its REQ to all others.
 //
-// At first rank i believes that all lower ranks request, and no other; rank 0
-// has the token. (If another process has it, ranks are counted from there.) So
-// of any two processes one would ask the other, and rules R1 and R2 keep that.
+// At the start each rank believes that all lower ranks request, and no others; rank 0
+// has the token. (If another process has it, ranks are counted from there.) So of any
+// two processes, one would ask the other. Rules R1 and R2 keep that true.
 //
 // # Why it is safe
 //
-// There is one token, and only who has it enters. It is sent away only by R2d
-// and R5, by a process that is not inside, and whoever sends it forgets that it
-// had it. Its counter numbers the entries, so fences grow.
+// There is one token, and only the process that has it enters. Only R2d and R5 send it
+// away, from a process that is not inside, and the sender then no longer has it. Its
+// counter numbers the entries, so fences grow.
 //
 // # Cost
 //
-// Idle, one message for each process that has entered since one's own last
-// entry, and the token: from 0 (the holder again) to N, on average
-// (N+1)/2 - 1/N if all are equally likely to ask. Saturated N. Client delay two
-// message times, or none for the holder; synchronization delay one.
+// Idle: one message for each process that has entered since this process's last entry,
+// and the token: from 0 (the holder again) to N. The average is (N+1)/2 - 1/N if all
+// processes are equally likely to ask. Saturated: N. Client delay two message times, or
+// none for the holder; synchronization delay one.
 //
 // # Assumptions and deviations
 //
-// Links lose and repeat nothing; order does not matter. No process crashes that
-// waits or has the token. As commonly printed, without R6, the algorithm also
-// needs causal delivery: R4 may take a process for served whose newer request is
-// still on its way and will then be dropped by R2a as old, and it waits for ever
-// (the algorithm singhal-printed shows such a run). R6 mends it: nobody drops
-// the newest request of a process that waits, because nobody has seen it served,
-// and one of those who are asked has the token or will get it. It is idempotent
-// by R2a and silent as long as nobody waits for more than five full rounds.
+// Links lose and duplicate nothing; order does not matter. No process that waits or has
+// the token crashes. As commonly printed, without R6, the algorithm also needs causal
+// delivery. R4 may treat a process as served whose newer request is still in flight;
+// R2a then drops that request as old, and the process waits forever (the algorithm
+// singhal-printed shows such a run). R6 repairs this. No process drops the newest
+// request of a waiting process, because none has seen it served, and one of the
+// processes asked has the token or will get it. R2a makes the repetition idempotent,
+// and no message is sent unless a process waits for more than five full rounds.
 //
-// A request may be withdrawn. The token that comes nevertheless is passed on as
-// after an exit.
+// A request may be withdrawn. If the token comes after that, it is passed on as after
+// an exit.
 //
 // Sources: M. Singhal, A heuristically-aided algorithm for mutual exclusion in
-// distributed systems, 1989. [D4] names
-// it among the token algorithms and gives no rules.
+// distributed systems, 1989. [D4] lists it among the token algorithms and gives no
+// rules.
 package singhal
 
 import "github.com/conclave-io/conclave/process"
@@ -78,13 +79,13 @@ var Spec = &process.Spec{
 	Messages: []process.MessageSpec{
 		{Name: "REQ", Fields: []process.FieldUse{{Field: process.FieldSeq, Symbol: "sn"}}},
 		{Name: "TOKEN", Fields: []process.FieldUse{
-			{Field: process.FieldIDs, Symbol: "TSV"}, // who is R; all others are N
+			{Field: process.FieldIDs, Symbol: "TSV"}, // the processes that are R; all others are N
 			{Field: process.FieldVector, Symbol: "TSN"},
 			{Field: process.FieldFence, Symbol: "fence"}}},
 	},
 	Timers: []string{"retry"},
 	Rules: []process.RuleSpec{
-		{Name: "R1", Text: "request: number it, send REQ to those who seem to request"},
+		{Name: "R1", Text: "request: number it, send REQ to the processes that seem to request"},
 		{Name: "R1b", Text: "request while the token is here: enter"},
 		{Name: "R2a", Text: "REQ that is not newer than what is known: ignore"},
 		{Name: "R2b", Text: "REQ: note it"},
@@ -94,8 +95,8 @@ var Spec = &process.Spec{
 		{Name: "R3b", Text: "TOKEN for a request that was withdrawn: go on as after a release"},
 		{Name: "R4", Text: "release: holder and token learn from each other"},
 		{Name: "R5", Text: "the token goes to the next process that requests"},
-		{Name: "R5b", Text: "nobody requests: keep the token"},
-		{Name: "R6", Text: "waited long: send REQ to all others"},
+		{Name: "R5b", Text: "no process requests: keep the token"},
+		{Name: "R6", Text: "the token has not come for a long time: send REQ to all others"},
 		{Name: "R7", Text: "withdraw a request"},
 	},
 	Needs:   process.Needs{Reliable: true, NoDuplication: true},
@@ -109,13 +110,13 @@ var claims = process.Claims{
 		{Property: process.MutualExclusion},
 		{Property: process.FencesGrow},
 		{Property: process.OneToken},
-		{Property: process.Progress, When: "requests on their way do not stay there for ever"},
+		{Property: process.Progress, When: "no request stays in flight forever"},
 		{Property: process.OrderHappenedBefore, Fails: true,
 			When: "the token goes around by rank, not by the time of requests"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Idle,
-			When: "0 for the holder, else 2 + the number of others that entered since the own last entry, but the first of them",
+			When: "0 for the holder; else 1 + the number of others that have entered since its own last entry",
 			Lo:   constant("0", 0), Hi: processes,
 			Mean: &process.Formula{Text: "(N+1)/2 - 1/N", Eval: func(p process.Params) float64 {
 				n := float64(p.N)
@@ -128,7 +129,7 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "sequence numbers, and R6"},
-		{Fault: process.CrashBystander, How: "it is asked in vain; the token goes only to those who request"},
+		{Fault: process.CrashBystander, How: "it does not answer; the token goes only to processes that request"},
 	},
 }
 

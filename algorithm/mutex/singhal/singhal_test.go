@@ -98,7 +98,7 @@ func (w *world) enter(p process.ID) int {
 	return waited
 }
 
-// mustMove fails a test that would wait for ever.
+// mustMove fails a test that would wait forever.
 func (w *world) mustMove(deadline int) {
 	if w.now > deadline {
 		w.t.Fatalf("N=%d: nobody has entered for long", len(w.machines))

@@ -28,8 +28,8 @@ var claims = process.Claims{
 	},
 	Survives: []process.Survival{
 		{Fault: process.Reorder, How: "numbers tell open requests from served ones"},
-		{Fault: process.Duplication, How: "a copied REQ has a number that was served, a copied TOKEN an old fence"},
-		{Fault: process.CrashBystander, How: "nobody waits for its answer"},
+		{Fault: process.Duplication, How: "a duplicate REQ has a number that was served, a duplicate TOKEN an old fence"},
+		{Fault: process.CrashBystander, How: "no process waits for its answer"},
 	},
 }
 

@@ -2,11 +2,10 @@ package suzukikasami
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	DropsInside   bool // R2 throws a REQ away that comes while this process is inside
-	AcceptsCopies bool // R3b is missing: a copy of the token is one, too
+	DropsInside   bool // R2 drops a REQ that comes while this process is inside
+	AcceptsCopies bool // R3b is missing: a duplicate of the token counts as the token
 }
 
 // New makes a machine with the flaw.

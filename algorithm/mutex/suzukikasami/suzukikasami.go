@@ -1,34 +1,35 @@
-// Package suzukikasami is mutual exclusion by a token that is asked for by
-// broadcast and carries the queue of those who wait (Suzuki and Kasami).
+// Package suzukikasami is mutual exclusion by a token that processes ask for by
+// broadcast. The token carries the queue of waiting processes (Suzuki and Kasami).
 //
 // # Problem and idea
 //
-// Whoever has the token may enter. A process without it asks all others with the
-// number of its request. The token tells, for each process, the number of its
-// last request that was served; one more is an open request. When a critical
-// section ends, open requests join the queue in the token, and its head is next.
+// The process that has the token may enter. A process without it asks all others with
+// the number of its request. The token stores, for each process, the number of its last
+// request that was served; a request with the next number is open. When a critical
+// section ends, open requests join the queue in the token, and the token goes to its
+// head.
 //
 // # Rules
 //
 //	R1  request: with the token, enter. Without it, take the next number and send
 //	    REQ(n) to all others.
 //	R2  on REQ(n) from j: remember the highest number of j (RN). If the token is
-//	    here, nobody is inside and j's request is open, send the token to j.
+//	    here, this process is not inside and j's request is open, send j the token.
 //	R3  on TOKEN: enter.
-//	    R3b A token with a lower fence than one already seen is a copy: drop it.
-//	    R3c A token that is not waited for goes to the next open request.
-//	R4  release: the own request is served (LN := RN). Put i+1, ..., N, 1, ...,
-//	    i-1 into the queue, those that are open and not in it. Send the token to
-//	    the head of the queue; keep it if there is none.
+//	    R3b A token with a lower fence than one already seen is a duplicate: drop it.
+//	    R3c A token that comes while not waiting goes to the next open request.
+//	R4  release: this process's request is served (LN := RN). Of i+1, ..., N, 1,
+//	    ..., i-1 append those whose request is open and that are not in the queue.
+//	    Send the token to the head of the queue; keep it if the queue is empty.
 //	R5  a process crashed: its open request is over.
-//	R6  no token for long: send the same REQ again (option retry).
+//	R6  no token for a long time: send the same REQ again (option retry).
 //
 // # Why it is safe
 //
-// Only who has the token is inside, and R2, R3c and R4 give it away whole.
-// Nothing makes a second one. A request that the holder knows of is in the queue
-// after the present critical section, and nobody enters the queue twice, so each
-// of the others comes at most once before.
+// Only the process that has the token is inside, and R2, R3c and R4 send it away whole.
+// Nothing creates a second token. A request that the holder knows is in the queue after
+// the present critical section, and no process is in the queue twice. So each other
+// process enters at most once before.
 //
 // # Cost
 //
@@ -38,19 +39,18 @@
 //
 // # Assumptions and deviations
 //
-// Links lose nothing; order and copies do not matter. Only the crash of a
-// process that neither waits nor has the token is survived in full. R5, where a
-// detector tells the truth, keeps the token from being sent to a process known
-// to be dead; nothing brings back a token that was lost with its holder or on
-// its way to a dead process. A process that restarts has forgotten its numbers:
-// its requests look old and are not served.
+// Links lose nothing; order and duplicates do not matter. Only the crash of a process
+// that neither waits nor has the token is fully survived. With a reliable detector, R5
+// keeps the token from being sent to a process known to have crashed. A token lost with
+// its holder, or in flight to a crashed process, is not replaced. A process that
+// restarts has forgotten its numbers: its requests look old and are not served.
 //
-// The paper calls a request open if RN = LN+1; here it is open if RN > LN, which
-// is the same while numbers go up by one, and does not starve a process for ever
-// if one of its numbers is skipped. Copies of the token are told by the fence.
+// The paper calls a request open if RN = LN+1; here it is open if RN > LN. Both mean
+// the same while numbers go up by one, but RN > LN does not starve a process forever if
+// one of its numbers is skipped. The fence identifies duplicates of the token.
 //
-// The lecture documents only name the algorithm: [D2], which
-// files it under time-based event ordering, and [D4].
+// The lecture documents only name the algorithm: [D2], which lists it under time-based
+// event ordering, and [D4].
 //
 // Source: I. Suzuki, T. Kasami: A distributed mutual exclusion algorithm, 1985.
 package suzukikasami
@@ -83,16 +83,16 @@ var Spec = &process.Spec{
 		{Name: "R2", Text: "REQ: remember the highest number of its sender"},
 		{Name: "R2b", Text: "open request while the token is here and unused: send the token"},
 		{Name: "R3", Text: "TOKEN: enter"},
-		{Name: "R3b", Text: "copy of a TOKEN: drop it"},
-		{Name: "R3c", Text: "TOKEN that is not waited for: pass it on as after a release"},
-		{Name: "R4", Text: "release: the own request is served, open ones join the queue"},
+		{Name: "R3b", Text: "duplicate TOKEN: drop it"},
+		{Name: "R3c", Text: "TOKEN while not waiting: pass it on as after a release"},
+		{Name: "R4", Text: "release: the request is served, open requests join the queue"},
 		{Name: "R4b", Text: "send the token to the head of the queue"},
 		{Name: "R5", Text: "a process crashed: its open request is over"},
-		{Name: "R6", Text: "no token for long: send the same REQ again"},
+		{Name: "R6", Text: "no token for a long time: send the same REQ again"},
 	},
 	Options: []process.Option{{
 		Name: "retry", Default: "0", Max: 1_000_000,
-		Text: "send a REQ again after so many times (delay + section); 0: never",
+		Text: "send a REQ again after this many times (delay + section); 0: never",
 	}},
 	Needs:  process.Needs{Reliable: true},
 	Claims: claims,
@@ -141,8 +141,8 @@ type machine struct {
 	fence  process.Fence // the largest seen; with the token, that of the last entry
 	failed []process.ID  // known to have crashed
 
-	// The token. inside implies has, waiting implies not has; without the token
-	// ln is all 0 and the queue is empty. Nobody is in the queue twice.
+	// The token. inside implies has, waiting implies not has. Without the token ln
+	// is all 0 and the queue is empty. No process is in the queue twice.
 	has   bool
 	ln    []uint64 // by rank: the number of the last request that was served
 	queue []process.ID
@@ -185,8 +185,8 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// onAcquire is R1. An entry with the token at hand has no number: nobody else
-// needs to tell it from others.
+// onAcquire is R1. An entry of the process that already has the token has no number: no
+// other process needs to recognise it.
 func (m *machine) onAcquire(fx *process.Effects) {
 	process.Assert(m.phase == idle, "a process has one request at a time")
 	if m.has {
@@ -207,8 +207,8 @@ func (m *machine) ask(fx *process.Effects) {
 	}
 }
 
-// onRetry is R6. The number is the old one, so that a request which was served
-// meanwhile is not open again.
+// onRetry is R6. It repeats the old number, so that a request that was served in
+// between is not open again.
 func (m *machine) onRetry(fx *process.Effects) {
 	if m.phase != waiting {
 		return
@@ -217,8 +217,8 @@ func (m *machine) onRetry(fx *process.Effects) {
 	m.ask(fx)
 }
 
-// onReq is R2. While somebody is inside the request is only remembered; R4 finds
-// it. A late copy of a request that was served is not open.
+// onReq is R2. While this process is inside it only remembers the request; R4 finds it.
+// A late duplicate of a request that was served is not open.
 func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
 	if m.flaw.DropsInside && m.phase == inside {
 		return
@@ -231,9 +231,9 @@ func (m *machine) onReq(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// onToken is R3. Whoever gets the token enters and so raises its fence above the
-// one it came with; a copy still has that one. A process that restarted may be
-// sent the token for a request that it has forgotten.
+// onToken is R3. A process that gets the token enters and so raises the fence; a
+// duplicate still has the old fence. A restarted process may get the token for a
+// request that it has forgotten.
 func (m *machine) onToken(msg *process.Message, fx *process.Effects) {
 	if m.has || msg.Fence < m.fence && !m.flaw.AcceptsCopies {
 		fx.Rule(ruleR3b)
@@ -273,9 +273,9 @@ func (m *machine) onRelease(fx *process.Effects) {
 	m.pass(fx)
 }
 
-// collect puts everyone whose request is open into the queue, those behind this
-// process first, and takes the dead out. Who is in it already stays, also if the
-// REQ has not come here yet.
+// collect appends every process whose request is open to the queue, starting behind
+// this process, and removes crashed processes. A process that is already in the queue
+// stays, even if its REQ has not arrived here yet.
 func (m *machine) collect() {
 	m.queue = slices.DeleteFunc(m.queue, m.hasFailed)
 	n := process.ID(m.c.N)
@@ -309,7 +309,7 @@ func (m *machine) open(j process.ID) bool {
 	return m.rn[j] > m.ln[j] && !m.hasFailed(j)
 }
 
-// onFail is R5: a dead process is passed over for ever.
+// onFail is R5: a crashed process is passed over from now on.
 func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	if m.hasFailed(p) {
 		return

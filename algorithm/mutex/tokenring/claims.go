@@ -18,19 +18,19 @@ const (
 var claims = process.Claims{
 	Properties: []process.Claim{
 		{Property: process.MutualExclusion},
-		{Property: process.OneToken, When: "in each term; a TOKEN sent again for want of an ACK is the same token"},
+		{Property: process.OneToken, When: "in each term; a TOKEN that is sent again because no ACK came is the same token"},
 		{Property: process.FencesGrow},
 		{Property: process.Progress},
-		{Property: process.BoundedBypass, Bound: others, When: "no takeover begins meanwhile"},
-		{Property: process.OrderHappenedBefore, Fails: true, When: "who is next on the ring enters first, whoever asked first"},
+		{Property: process.BoundedBypass, Bound: others, When: "no takeover begins during the wait"},
+		{Property: process.OrderHappenedBefore, Fails: true, When: "entries follow the ring, not the order of requests"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.Saturated, When: several, Exact: constant("1", 1),
 			Said: []process.Figure{{Document: doc000, Text: "1..."}, {Document: doc001, Text: "1 to N"}, {Document: doc003, Text: "1 to ∞"},
-				{Document: doc004, Text: "1 to n-1", Wrong: "none if the token is here, and N deliveries if it has just left"}}},
-		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "no bound: the token moves also when nobody asks", Lo: constant("0", 0),
+				{Document: doc004, Text: "1 to n-1", Wrong: "0 if the token is here, and N deliveries if it has just left"}}},
+		{Metric: process.MessagesPerEntry, Regime: process.Idle, When: "no bound: the token moves even if no process asks", Lo: constant("0", 0),
 			Said: []process.Figure{{Document: doc000, Text: "1..."}, {Document: doc003, Text: "1 to ∞"},
-				{Document: doc001, Text: "1 to N", Wrong: "leaves out the rounds in which nobody enters"}}},
+				{Document: doc001, Text: "1 to N", Wrong: "leaves out the rounds in which no process enters"}}},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: noRest + "; the mean is over requests at random times",
 			Lo: constant("0", 0), Hi: all, Mean: half,
 			Said: []process.Figure{
@@ -50,7 +50,7 @@ var claims = process.Claims{
 		{Fault: process.CrashHolder, How: "R7 and the takeover, with a reliable detector and an election below"},
 		{Fault: process.CrashSpecial, How: "R7 and the takeover, with a reliable detector and an election below"},
 		{Fault: process.CrashAny, How: "R6b or R7, with a reliable detector and an election below"},
-		{Fault: process.AmnesiaRestart, How: "R8: the election that a restarted process calls, and the takeover after it"},
+		{Fault: process.AmnesiaRestart, How: "R8: a restarted process calls an election; the winner's takeover restores its state"},
 	},
 }
 

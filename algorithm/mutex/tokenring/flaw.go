@@ -2,11 +2,10 @@ package tokenring
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is
-// none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	AcceptsCopies bool // R2b is missing: a copy of the token is one, too
-	MakesTokens   bool // R7 calls no election: who has waited very long makes a new token
+	AcceptsCopies bool // R2b is missing: a duplicate of the token counts as the token
+	MakesTokens   bool // R7 calls no election: a process that has waited very long makes a new token
 }
 
 // New makes a machine with the flaw.

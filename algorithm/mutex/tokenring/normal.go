@@ -2,9 +2,9 @@ package tokenring
 
 import "github.com/conclave-io/conclave/process"
 
-// hopsOfState and hopOfMessage name the hops, which grow for ever while the token
-// goes round. They are compared with those of the same term only, and raised; who
-// begins a term begins with 0, and does so once.
+// hopsOfState and hopOfMessage name the hops, which grow forever while the token goes
+// round. Hops are only compared within one term, and only increased. A new term starts
+// at 0, once.
 func hopsOfState(m process.Machine, visit func(group uint64, p *uint64)) {
 	ring := m.(*machine)
 	visit(uint64(ring.term), &ring.hop)

@@ -2,7 +2,7 @@ package tokenring
 
 import "github.com/conclave-io/conclave/process"
 
-// maxTries is how often a TOKEN is sent again before its receiver is suspected.
+// maxTries is how often a TOKEN is repeated before its receiver is suspected.
 const maxTries = 3
 
 // onStart is R1.
@@ -15,8 +15,8 @@ func (m *machine) onStart(fx *process.Effects) {
 	m.use(fx)
 }
 
-// onAcquire waits for the token, unless it is here. Only who waits needs to
-// notice that it is lost.
+// onAcquire waits for the token, unless it is here. Only a process that waits needs to
+// notice that the token is lost.
 func (m *machine) onAcquire(fx *process.Effects) {
 	process.Assert(m.phase == idle, "a process has one request at a time")
 	m.phase = waiting
@@ -36,8 +36,8 @@ func (m *machine) onCancel(fx *process.Effects) {
 	fx.Disarm(lossTimer)
 }
 
-// onRelease is R5. After a promise there is no token to pass on: NEWEPOCH brings
-// the one that replaces it.
+// onRelease is R5. After a promise there is no token to pass on: NEWEPOCH brings its
+// replacement.
 func (m *machine) onRelease(fx *process.Effects) {
 	if m.phase != inside {
 		return
@@ -49,8 +49,8 @@ func (m *machine) onRelease(fx *process.Effects) {
 	}
 }
 
-// onToken is R2. A process that restarted does not know which hops it has seen;
-// that somebody sends it a token shows that no takeover has begun since.
+// onToken is R2. A restarted process does not know which hops it has seen. If it is
+// sent a token, no takeover has begun since.
 func (m *machine) onToken(msg *process.Message, fx *process.Effects) {
 	if m.joining {
 		fx.Rule(ruleR8)
@@ -70,13 +70,13 @@ func (m *machine) onToken(msg *process.Message, fx *process.Effects) {
 	m.take(msg, fx)
 }
 
-// isCopy tells a token by its hop from one that was here already.
+// isCopy reports whether a token was here already, by its hop.
 func (m *machine) isCopy(msg *process.Message) bool {
 	return msg.Term == m.term && msg.Seq <= m.hop && !m.flaw.AcceptsCopies
 }
 
-// take is the rest of R2. Only a detector that was wrong can have left a second
-// token, which is here too; the two become one.
+// take is the rest of R2. Only a wrong detector can leave a second token that is also
+// here; the two become one.
 func (m *machine) take(msg *process.Message, fx *process.Effects) {
 	fx.Rule(ruleR2)
 	m.hop, m.fence = msg.Seq, max(m.fence, msg.Fence)
@@ -88,7 +88,7 @@ func (m *machine) take(msg *process.Message, fx *process.Effects) {
 	m.use(fx)
 }
 
-// use is R3, R4 or R9 for a token that has just come.
+// use applies R3, R4 or R9 to a token that has just come.
 func (m *machine) use(fx *process.Effects) {
 	switch {
 	case m.phase == waiting:
@@ -119,7 +119,7 @@ func (m *machine) onRested(fx *process.Effects) {
 	m.pass(fx)
 }
 
-// pass sends the token on, or is R9.
+// pass sends the token on, or is R9 if this process is alone.
 func (m *machine) pass(fx *process.Effects) {
 	next, places := m.after(m.self)
 	if next == m.self {
@@ -136,7 +136,7 @@ func (m *machine) pass(fx *process.Effects) {
 	m.send(next, fx)
 }
 
-// send sends the token as it was passed on.
+// send sends the token with the hop and fence that it was passed on with.
 func (m *machine) send(to process.ID, fx *process.Effects) {
 	fx.Send(to, process.Message{Type: token, Seq: m.hop, Fence: m.fence, Term: m.term})
 	if m.acks {
@@ -145,8 +145,8 @@ func (m *machine) send(to process.ID, fx *process.Effects) {
 	}
 }
 
-// after returns the next process behind p that is not known to be dead, and how
-// many places behind p it is. It comes round to this process at the latest.
+// after returns the next process behind p that is not known to have crashed, and the
+// distance to it. At the latest it returns this process.
 func (m *machine) after(p process.ID) (next process.ID, places uint64) {
 	for next = p; places == 0 || next != m.self && m.hasFailed(next); places++ {
 		next = m.c.Topology.Next(next, m.c.N)
@@ -161,7 +161,7 @@ func (m *machine) onAck(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// forgetSent stops waiting for an ACK: it came, or a later token did.
+// forgetSent stops waiting for an ACK: the ACK came, or a later token did.
 func (m *machine) forgetSent(fx *process.Effects) {
 	if m.to == process.None {
 		return
@@ -170,8 +170,8 @@ func (m *machine) forgetSent(fx *process.Effects) {
 	fx.Disarm(ackTimer)
 }
 
-// onSilence is R6, and R7 when repeating does not help. A process that does not
-// answer may still have the token, so it is sent to nobody else.
+// onSilence is R6, or R7 when repetition does not help. A process that does not answer
+// may still have the token, so the token is sent to no other process.
 func (m *machine) onSilence(fx *process.Effects) {
 	if m.to == process.None {
 		return
@@ -186,10 +186,10 @@ func (m *machine) onSilence(fx *process.Effects) {
 	m.send(m.to, fx)
 }
 
-// skip is R6b: the process to which the unanswered TOKEN went has crashed. It may
-// have entered and even passed the token on before. If it did, that token has the
-// hop that this one gets, and one of the two is destroyed where they meet; and
-// the fence of this one is not below any that a process passed over was given.
+// skip is R6b: the process to which the unanswered TOKEN went has crashed. It may have
+// entered and even passed the token on before. If it did, that token has the same hop
+// as this one, and the second of the two to arrive at a process is destroyed. The fence
+// of this token is at least that of every process passed over.
 func (m *machine) skip(fx *process.Effects) {
 	fx.Rule(ruleR6b)
 	next, places := m.after(m.to)
@@ -205,8 +205,8 @@ func (m *machine) skip(fx *process.Effects) {
 	m.send(next, fx)
 }
 
-// onLoss is R7 for a client that has waited longer than a round of everybody
-// should take. It asks again as long as it waits.
+// onLoss is R7 for a client that has waited longer than a full round should take. It
+// asks again as long as it waits.
 func (m *machine) onLoss(fx *process.Effects) {
 	if m.phase != waiting {
 		return

@@ -13,24 +13,24 @@ func (m *machine) onRestart(fx *process.Effects) {
 	fx.Campaign()
 }
 
-// onSuspect is R7. A suspicion may be wrong: it makes no token, and the takeover
-// that follows waits for the suspect's answer.
+// onSuspect is R7. A suspicion may be wrong: it makes no token, and the takeover that
+// follows waits for the suspect's answer.
 func (m *machine) onSuspect(p process.ID, fx *process.Effects) {
 	if m.dependsOn(p) {
 		m.call(fx)
 	}
 }
 
-// dependsOn reports whether this process must act if p is gone. The token, if p
-// had it, was last heard of here: so of all processes the live predecessor calls
-// the election. A promise without an end is the business of who promised.
+// dependsOn reports whether this process must act if p is gone. If p had the token, it
+// got it from its predecessor: so the nearest live predecessor calls the election. A
+// promise that no takeover completes must be handled by the process that made it.
 func (m *machine) dependsOn(p process.ID) bool {
 	next, _ := m.after(m.self)
 	return !m.has && (p == next || m.promised > m.term && p == m.promised.Leader())
 }
 
-// onFail is R6b if p crashed before it answered for the token, R7 if the token
-// may be lost with it. During a takeover the dead are not waited for.
+// onFail is R6b if p crashed before it acknowledged the token, and R7 if the token may
+// be lost with it. A takeover does not wait for crashed processes.
 func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	depends := m.dependsOn(p)
 	if !m.hasFailed(p) {
@@ -48,7 +48,7 @@ func (m *machine) onFail(p process.ID, fx *process.Effects) {
 	}
 }
 
-// onRejoin: p is back and has forgotten everything but its promise.
+// onRejoin handles that p is back and has forgotten everything but its promise.
 func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
 	m.failed = slices.DeleteFunc(m.failed, func(q process.ID) bool { return q == p })
 	if m.taking {
@@ -57,7 +57,7 @@ func (m *machine) onRejoin(p process.ID, fx *process.Effects) {
 	}
 }
 
-// onElected is T1. The first answer is one's own.
+// onElected is T1. The first answer is this process's own.
 func (m *machine) onElected(leader process.ID, t process.Term, fx *process.Effects) {
 	if leader != m.self || t <= m.promised {
 		return
@@ -82,8 +82,8 @@ func (m *machine) inquire(p process.ID, fx *process.Effects) {
 	fx.Send(p, process.Message{Type: query, Term: m.promised})
 }
 
-// promise binds the process to a term that has no token yet. A token that is here
-// is destroyed; who is inside stays inside.
+// promise binds the process to a term that has no token yet. A token that is here is
+// destroyed; a process that is inside stays inside.
 func (m *machine) promise(t process.Term, fx *process.Effects) {
 	m.promised = t
 	if m.has && m.phase == idle {
@@ -95,15 +95,15 @@ func (m *machine) promise(t process.Term, fx *process.Effects) {
 	fx.Save()
 }
 
-// abandon ends a takeover that is under way.
+// abandon ends a takeover in progress.
 func (m *machine) abandon() {
 	m.taking, m.awaiting = false, m.awaiting[:0]
 	m.holder, m.held = process.None, 0
 }
 
-// onQuery is T2. Two leaders never share a term, so the same one again is the
-// same leader, who has lost the answer of an earlier incarnation. A leader that
-// is dead would leave a promise behind that nobody ends.
+// onQuery is T2. Two leaders never share a term, so a second QUERY of the same term
+// comes from the same leader, whose earlier incarnation lost the answer. A crashed
+// leader would leave a promise that no takeover completes.
 func (m *machine) onQuery(msg *process.Message, fx *process.Effects) {
 	switch {
 	case m.hasFailed(msg.From):
@@ -129,7 +129,7 @@ func (m *machine) onState(msg *process.Message, fx *process.Effects) {
 	m.answered(msg.From, fx)
 }
 
-// collect notes what p said.
+// collect notes the report of p.
 func (m *machine) collect(p process.ID, ph phase, f process.Fence) {
 	m.fence = max(m.fence, f)
 	if ph == inside && (m.holder == process.None || f > m.held) {
@@ -137,14 +137,14 @@ func (m *machine) collect(p process.ID, ph phase, f process.Fence) {
 	}
 }
 
-// forget takes back what p said: it has crashed since.
+// forget removes the report of p, which has crashed since.
 func (m *machine) forget(p process.ID) {
 	if m.holder == p {
 		m.holder, m.held = process.None, 0
 	}
 }
 
-// answered notes that p need not be waited for, and ends the takeover if it was
+// answered notes that the takeover need not wait for p, and ends the takeover if p was
 // the last.
 func (m *machine) answered(p process.ID, fx *process.Effects) {
 	m.awaiting = slices.DeleteFunc(m.awaiting, func(q process.ID) bool { return q == p })
@@ -171,8 +171,7 @@ func (m *machine) finish(fx *process.Effects) {
 	}
 }
 
-// onNewEpoch is T6. The first token of the term may have come first; then there
-// is nothing left to do.
+// onNewEpoch is T6. If the first token of the term came first, nothing is left to do.
 func (m *machine) onNewEpoch(msg *process.Message, fx *process.Effects) {
 	if msg.Term < m.promised || msg.Term == m.term {
 		return
@@ -181,9 +180,8 @@ func (m *machine) onNewEpoch(msg *process.Message, fx *process.Effects) {
 	m.begin(msg.Term, msg.Subject, fx)
 }
 
-// begin starts a term, in which no token was here yet. A holder that has left
-// since it was asked passes the token on even if it waits again: it has had its
-// turn.
+// begin starts a term in which no token was here yet. A holder that has left since it
+// was asked passes the token on even if it waits again: it has had its turn.
 func (m *machine) begin(t process.Term, holder process.ID, fx *process.Effects) {
 	fx.Rule(ruleT6)
 	if t > m.promised {
@@ -207,7 +205,7 @@ func (m *machine) begin(t process.Term, holder process.ID, fx *process.Effects) 
 	}
 }
 
-// onNack is T7. It promises nothing: the QUERY of the later term is still to come.
+// onNack is T7. It makes no promise: the QUERY of the later term is still to come.
 func (m *machine) onNack(msg *process.Message, fx *process.Effects) {
 	if !m.taking || msg.Term <= m.promised {
 		return

@@ -3,80 +3,80 @@
 //
 // # Problem and idea
 //
-// The processes form a ring, whatever the network looks like. One token goes
-// round; whoever has it may enter once before passing it on. Nobody asks for
-// anything, so the token also moves while nobody wants it.
+// The processes form a logical ring, whatever the network looks like. One token goes
+// round. A process that has it may enter once before passing it on. No process asks for
+// the token, so it also moves while none wants it.
 //
 // # Rules
 //
 //	R1  start: one process has the token.
 //	R2  on TOKEN(hop) with a hop above the last one seen: take it.
-//	    R2b Otherwise it is a copy, or of an older term: destroy it.
+//	    R2b Otherwise it is a duplicate, or of an older term: destroy it.
 //	R3  the token is here and the client waits: enter with the next fence.
 //	R4  the token is here and the client is idle: pass it on, after a while if
 //	    the option delta says so.
-//	R5  release: pass it on at once, so that nobody enters twice in a row.
+//	R5  release: pass it on at once, so that no process enters twice in a row.
 //	R6  mode acks: every TOKEN is answered by ACK. Without one the TOKEN is sent
 //	    again, at most three times; then R7.
 //	    R6b The process to which an unanswered TOKEN went has crashed: purge it
 //	    from the ring and send the TOKEN to the next.
-//	R7  the token may be lost: the successor or the leader of an election failed
+//	R7  the token may be lost: the successor or the leader of an election crashed
 //	    or is suspected, or the client has waited very long. Call an election.
 //	R8  restart: take part in nothing, call an election, and wait for its QUERY.
 //	R9  a process alone on the ring keeps the token.
 //
-// The winner of an election makes the one token that goes on:
+// The winner of an election makes the only token of the new term:
 //
-//	T1  it sends QUERY(e) to everyone alive, e being the term it won.
-//	T2  on QUERY(e): promise to accept nothing older than e, destroy an unused
-//	    token and send STATE, which says whether the process is inside. Who
-//	    leaves from now on does not pass the old token on.
-//	    T2b If something newer was promised send NACK.
-//	T3  everyone has answered or crashed: send NEWEPOCH(e), which names who is
-//	    inside as the holder of the new token; if nobody is, make it.
+//	T1  it sends QUERY(e) to every live process; e is the term it won.
+//	T2  on QUERY(e): promise to accept no term older than e, destroy an unused
+//	    token and send STATE, which says whether the process is inside. From now
+//	    on a process that leaves does not pass the old token on.
+//	    T2b If the process has promised a newer term, it sends NACK.
+//	T3  every process has answered or crashed: send NEWEPOCH(e). If a process is
+//	    inside, NEWEPOCH names it as the holder of the new token; otherwise the
+//	    winner makes the token.
 //	T4  two are inside: the one with the larger fence stays.
-//	T6  on NEWEPOCH(e): the term begins. Who is named has the token, and passes it
-//	    on if it has left meanwhile.
-//	T7  on NACK: give up; somebody else won a later term.
+//	T6  on NEWEPOCH(e): the term begins. The named process has the token, and
+//	    passes it on if it has left since.
+//	T7  on NACK: give up; another process has won a later term.
 //
 // # Why it is safe
 //
-// A process passes on what it has and keeps nothing. A hop is a place on the
-// unrolled ring: passing to the k-th process behind raises it by k, so however a
-// token and its copy come to a process, over members that one sender purged or
-// not, they have the same hop, and the second is destroyed. A new token is made
-// only when everyone alive has promised to destroy the old one and has said
-// whether it is inside, so it is one, and whoever is inside has it. R6b sends a
-// fence raised by the number of processes passed over, because each of them may
-// have entered once, unheard of; T3 goes on in a higher round of fences.
+// A process passes the token on and keeps nothing. A hop is a position on the unrolled
+// ring: passing to the k-th process behind adds k. So a token and its duplicate reach a
+// process with the same hop, whichever members their senders had purged, and the second
+// is destroyed. A new token is made only when every live process has promised to
+// destroy the old one and has reported whether it is inside. So there is one token, and
+// a process that is inside has it. R6b raises the fence by the number of processes
+// passed over, because each of them may have entered once without a report. T3
+// continues in a higher round of fences.
 //
 // # Cost
 //
-// One message per entry when everyone waits; when nobody does the token moves all
-// the same, so the rarer the requests, the more messages each costs. ACKs double
-// all figures but are counted apart. The client delay is 0 to N message times, the
-// synchronization delay one if the next process waits and N if only the same does.
+// One message per entry when every process waits. When none waits the token still
+// moves, so the rarer the requests, the more messages each one costs. ACKs double all
+// figures but are counted separately. The client delay is 0 to N message times. The
+// synchronization delay is one if the next process waits, and N if only the same
+// process does.
 //
 // # Assumptions and deviations
 //
-// Links lose nothing; order and copies do not matter. In mode acks a lost TOKEN or
-// ACK is made good, but the messages of a takeover are not sent again. Recovery
-// needs an election in a layer below and a detector whose Fail is a fact, and from
-// which everyone hears that a process is back before that process does anything.
-// Without them no crash is survived. Suspicions only start elections. If Fail is
-// wrong two may be inside; then the fence of the first stops it.
+// Links lose nothing; order and duplicates do not matter. Mode acks repairs a lost
+// TOKEN or ACK, but the messages of a takeover are not repeated. Recovery needs an
+// election in a layer below, and a reliable detector from which every process hears
+// that a process is back before that process does anything. Without them no crash is
+// survived. Suspicions only start elections. If Fail is wrong, two processes may be
+// inside; then the larger fence of the second stops the first.
 //
-// A loss timer never makes a token, since two that ran out would make two; no
-// time bounds how long the others are inside ([D3] and
-// [D4]). It runs only while a client waits. There is no message
-// that announces a purge: each process hears from its own detector, and hops need
-// no agreement on who is on the ring. A process comes back by the election that
-// it calls, for it has forgotten which hops it has seen.
+// A loss timer never makes a token, because two timers that expired would make two. No
+// timeout can bound how long other processes are inside ([D3] and [D4]). The timer runs
+// only while a client waits. No message announces a purge: each process hears from its
+// own detector, and hops need no agreement on who is on the ring. A process comes back
+// through the election that it calls, because it has forgotten which hops it has seen.
 //
-// Sources: G. Le Lann: Distributed systems, towards a formal approach, 1977;
-// [D0], [D3] (ACKs, purge
-// of dead members) and [D4] (a unique process, found by an
-// election, makes the lost token anew).
+// Sources: G. Le Lann: Distributed systems, towards a formal approach, 1977; [D0], [D3]
+// (ACKs, purge of dead members) and [D4] (a unique process, found by an election,
+// regenerates the lost token).
 package tokenring
 
 import (
@@ -106,19 +106,19 @@ var Spec = &process.Spec{
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "start: one process has the token"},
 		{Name: "R2", Text: "TOKEN with a hop above the last one seen: take it"},
-		{Name: "R2b", Text: "TOKEN that is a copy or of an older term: destroy it"},
+		{Name: "R2b", Text: "TOKEN that is a duplicate or of an older term: destroy it"},
 		{Name: "R3", Text: "the token is here and the client waits: enter"},
 		{Name: "R4", Text: "the token is here and the client is idle: pass it on"},
 		{Name: "R5", Text: "release: pass the token on"},
 		{Name: "R6", Text: "no ACK: send the TOKEN again"},
-		{Name: "R6b", Text: "the receiver of an unanswered TOKEN crashed: send it to the next"},
+		{Name: "R6b", Text: "the receiver of an unanswered TOKEN crashed: send it to the next process"},
 		{Name: "R7", Text: "the token may be lost: call an election"},
 		{Name: "R8", Text: "restart: take part in nothing before the next takeover"},
 		{Name: "R9", Text: "alone on the ring: keep the token"},
-		{Name: "T1", Text: "elected: QUERY everyone alive"},
+		{Name: "T1", Text: "elected: send QUERY to every live process"},
 		{Name: "T2", Text: "QUERY: promise, destroy an unused token, send STATE"},
 		{Name: "T2b", Text: "QUERY older than a promise: NACK"},
-		{Name: "T3", Text: "everyone answered or crashed: NEWEPOCH, with the one new token"},
+		{Name: "T3", Text: "every process has answered or crashed: send NEWEPOCH, with the new token"},
 		{Name: "T4", Text: "two were inside: the one with the larger fence stays"},
 		{Name: "T6", Text: "NEWEPOCH: the term begins"},
 		{Name: "T7", Text: "NACK: give up the takeover"},
@@ -206,21 +206,21 @@ type machine struct {
 	has    bool          // the token is here; implies promised = term
 	hop    uint64        // of the token as it was last here, or as it was passed on
 	fence  process.Fence // the largest seen; with the token, that of the last entry
-	failed []process.ID  // known to have crashed
+	failed []process.ID  // those known to have crashed
 
-	// A TOKEN that to has not answered, mode acks only; None if there is none,
-	// which has implies. It went out with hop and fence as above.
+	// A TOKEN that "to" has not acknowledged, mode acks only; None if there is
+	// none, which has implies. Its hop and fence are the ones above.
 	to    process.ID
 	tries int
 
 	term     process.Term // that of the tokens accepted
 	promised process.Term // nothing older is accepted; promised >= term
-	joining  bool         // restarted, and no QUERY came since
+	joining  bool         // restarted, and no QUERY has come since
 
 	// The takeover, from T1 to T3.
 	taking   bool
-	awaiting []process.ID  // have not answered
-	holder   process.ID    // who is inside, so far, or None
+	awaiting []process.ID  // those that have not answered
+	holder   process.ID    // the process reported inside so far, or None
 	held     process.Fence // its fence
 }
 
@@ -288,8 +288,8 @@ func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 	}
 }
 
-// Fields names the state. The promise is all that must survive a crash: a
-// process that forgot it could accept a token that was replaced.
+// Fields names the state. Only the promise must survive a crash: a process that forgot
+// it could accept a token that was replaced.
 func (m *machine) Fields(f *process.Fields) {
 	process.Enum(f, "st", &m.phase, phaseNames)
 	f.Bool("has", &m.has)

@@ -17,8 +17,8 @@ var claims = process.Claims{
 }
 
 // Costs returns what an entry costs above a layer that takes the given number of
-// messages for a multicast, two delays until its sender delivers it, and the given
-// number until others do.
+// messages for a multicast. The layer takes two delays until the sender delivers, and
+// the given number until others do.
 func Costs(when string, multicast, others *process.Formula) []process.Cost {
 	entry := &process.Formula{
 		Text: "2" + multicast.Text,
@@ -27,7 +27,7 @@ func Costs(when string, multicast, others *process.Formula) []process.Cost {
 	return []process.Cost{
 		{Metric: process.MessagesPerEntry, Regime: process.AnyLoad, When: when, Exact: entry,
 			Said: []process.Figure{
-				{Document: doc000, Text: "2 (N-1)", Wrong: "of the algorithm of permissions that is headed totally ordered multicast and delivers nothing in order"},
+				{Document: doc000, Text: "2 (N-1)", Wrong: "the cost of a permission algorithm; it is headed totally ordered multicast but delivers nothing in order"},
 			}},
 		{Metric: process.ClientDelay, Regime: process.Idle, When: when, Exact: constant("2", 2)},
 		{Metric: process.SyncDelay, Regime: process.Saturated, When: when, Exact: others},

@@ -1,65 +1,64 @@
-// Package totalorder is mutual exclusion by a queue that every process keeps, and
-// that is the same everywhere because a layer below delivers all requests and
-// releases in one sequence.
+// Package totalorder is mutual exclusion by a request queue at every process. All
+// queues are equal, because a layer below delivers all requests and releases in one
+// sequence.
 //
 // # Problem and idea
 //
-// Lamport's algorithm keeps a queue at every process and takes care that it is in
-// the right order where it matters. If a multicast already brings everything to
-// everybody in one order, nothing of that is left to do: whoever wants to enter
-// multicasts REQUEST, whoever leaves multicasts RELEASE, everybody runs the same
-// queue on them, and whose request is at the head enters. No reply, no clock, no
-// permission.
+// Lamport's algorithm keeps a queue at every process and ensures the right order only
+// where it matters. If a multicast delivers everything to every process in one order,
+// none of that is needed. A process that wants to enter multicasts REQUEST, a process
+// that leaves multicasts RELEASE, and every process applies them to its queue. The
+// process whose request is at the head enters. There are no replies, clocks or
+// permissions.
 //
-// This is the top layer of a stack. What delivers in one sequence may be Lamport's
-// clocks and acknowledgements, or a sequencer.
+// This is the top layer of a stack. The layer below may be Lamport's clocks and
+// acknowledgements, or a sequencer.
 //
 // # Rules
 //
-//	R1  request: multicast REQUEST(r), r being the number of the own request.
-//	R2  on REQUEST(r) from j, in place f of the sequence: put (j, r, f) at the end of
-//	    the queue.
-//	R3  on RELEASE(r) from j: take (j, r) out of the queue.
-//	R4  after each of these: if the own request is the head of the queue, enter, with
-//	    fence f.
+//	R1  request: multicast REQUEST(r), r being the number of the request.
+//	R2  on REQUEST(r) from j, at position f of the sequence: append (j, r, f) to the
+//	    queue.
+//	R3  on RELEASE(r) from j: remove (j, r) from the queue.
+//	R4  after each of these: if this process's request is the head of the queue,
+//	    enter, with fence f.
 //	R5  release, or withdraw a request: multicast RELEASE(r).
-//	R6  j has crashed: take its requests out of the queue, and put none of it in.
+//	R6  j has crashed: remove its requests from the queue, and add none of it.
 //
 // # Why it is safe
 //
-// All queues go through the same states, so two heads of them that differ are heads
-// at different times: of these the earlier was taken out by a RELEASE, which its
-// process multicast when it had left. R6 takes out what belongs to nobody who
-// could be inside, at different moments at different processes, which does not
-// change the order of the others.
+// All queues go through the same states. So if two processes see different heads, they
+// see them at different points of the sequence. The earlier head was removed by a
+// RELEASE, which its process multicast after it had left. R6 removes requests of
+// crashed processes at different moments at different processes, which does not change
+// the order of the others.
 //
-// Fences: places grow along the sequence, and the queue is in its order. A holder
-// that crashed may have been the only one to whom its REQUEST was delivered; the
-// layer below gives its place to no other, and all that comes after it a larger one.
+// Fences: positions grow along the sequence, and the queue is in its order. A REQUEST
+// may have been delivered only to its sender, which then crashed as the holder. The
+// layer below does not reuse its position, and all later positions are larger.
 //
 // # Cost
 //
-// Two multicasts for an entry. Over Lamport's order that is 2N(N-1) messages, over a
-// sequencer 2N. Client delay and synchronization delay are those of a delivery: 2.
-// Lamport's own algorithm needs 3(N-1) because only the queue's head must be agreed
-// on at each moment, not the whole sequence.
+// Two multicasts for an entry: 2N(N-1) messages over Lamport's order, 2N over a
+// sequencer. Client delay and synchronization delay are those of a delivery: 2.
+// Lamport's own algorithm needs only 3(N-1), because the processes agree only on the
+// head of the queue, not on the whole sequence.
 //
 // # Assumptions and deviations
 //
-// The layer below delivers to every process, the sender included, in one sequence,
-// each process' multicasts in their order, and tells the place of each as its Fence.
-// Crashes need a reliable detector; a
-// process that is only slow but declared crashed may be inside together with
-// another, and only the fence stops it.
+// The layer below delivers to every process, the sender included, in one sequence. It
+// delivers the multicasts of each process in their order, and reports the position of
+// each as its Fence. Crashes need a reliable detector: a process that is only slow but
+// is declared crashed may be inside together with another, and only the fence stops it.
 //
-// [D0] heads its algorithm of permissions "based on Lamport
-// clocks (totally ordered multicast)", and [D1] "using multicast
-// and logical clocks". Those compare the stamps of requests and deliver nothing in
-// order; they are Ricart and Agrawala's. Here is what the words say.
+// [D0] heads its permission algorithm "based on Lamport clocks (totally ordered
+// multicast)", and [D1] heads it "using multicast and logical clocks". Those algorithms
+// compare the stamps of requests and deliver nothing in order; they are Ricart and
+// Agrawala's. This package does what the headings say.
 //
 // Sources: L. Lamport (1978), whose state machines these are; F. B. Schneider:
-// Implementing Fault-Tolerant Services Using the State Machine Approach (1990);
-// [D0]; [D1].
+// Implementing Fault-Tolerant Services Using the State Machine Approach (1990); [D0];
+// [D1].
 package totalorder
 
 import (
@@ -81,11 +80,11 @@ var Spec = &process.Spec{
 	},
 	Rules: []process.RuleSpec{
 		{Name: "R1", Text: "request: multicast REQUEST"},
-		{Name: "R2", Text: "REQUEST: queue it, its place in the sequence is its fence"},
-		{Name: "R3", Text: "RELEASE: take its request out of the queue"},
-		{Name: "R4", Text: "the own request is the head: enter"},
+		{Name: "R2", Text: "REQUEST: queue it; its position in the sequence is its fence"},
+		{Name: "R3", Text: "RELEASE: remove its request from the queue"},
+		{Name: "R4", Text: "this process's request is the head: enter"},
 		{Name: "R5", Text: "release or withdraw: multicast RELEASE"},
-		{Name: "R6", Text: "a peer crashed: take its requests out of the queue"},
+		{Name: "R6", Text: "a process crashed: remove its requests from the queue"},
 	},
 	Needs:   process.Needs{Detector: process.ReliableDetector},
 	Claims:  claims,
@@ -129,9 +128,9 @@ type machine struct {
 	self process.ID
 
 	phase  phase
-	rid    uint64        // the number of the own latest request
+	rid    uint64        // the number of this process's latest request
 	queue  []entry       // delivered and not released, in the order of delivery
-	last   process.Fence // the place of the last REQUEST delivered
+	last   process.Fence // the position of the last REQUEST delivered
 	failed process.Set   // known to have crashed; none of these is in the queue
 }
 
@@ -153,8 +152,8 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onAcquire is R1. The request is queued when it is delivered, not before: only then
-// is its place known.
+// onAcquire is R1. The request is queued when it is delivered, not before: only then is
+// its position known.
 func (m *machine) onAcquire(fx *process.Effects) {
 	process.Assert(m.phase == idle, "a process has one request at a time")
 	fx.Rule(ruleR1)
@@ -168,7 +167,7 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	switch msg.Type {
 	case request:
 		fx.Rule(ruleR2)
-		process.Assert(msg.Fence > m.last, "places grow along the sequence")
+		process.Assert(msg.Fence > m.last, "positions grow along the sequence")
 		m.last = msg.Fence
 		if !m.failed.Has(msg.From) {
 			m.queue = append(m.queue, entry{msg.From, msg.Seq, msg.Fence})
@@ -180,8 +179,8 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	m.enterIfFirst(fx)
 }
 
-// enterIfFirst is R4. A request that was withdrawn may be the head until its RELEASE
-// is delivered; it has another number than the one that waits.
+// enterIfFirst is R4. A withdrawn request may be the head until its RELEASE is
+// delivered; its number differs from that of the waiting request.
 func (m *machine) enterIfFirst(fx *process.Effects) {
 	if m.phase != waiting || len(m.queue) == 0 {
 		return
@@ -195,7 +194,7 @@ func (m *machine) enterIfFirst(fx *process.Effects) {
 
 // onRelease is R5.
 func (m *machine) onRelease(fx *process.Effects) {
-	process.Assert(m.phase != idle, "only who has asked releases")
+	process.Assert(m.phase != idle, "only a process that has asked releases")
 	fx.Rule(ruleR5)
 	m.phase = idle
 	fx.Broadcast(process.Message{Type: release, Seq: m.rid})

@@ -3,8 +3,8 @@ package paxoscommit
 import "github.com/conclave-io/conclave/process"
 
 const (
-	calm     = "all vote yes at the same moment, nothing fails"
-	majority = "a majority of the acceptors is up, and nobody disturbs a leader"
+	calm     = "all processes vote yes at the same moment; no process crashes and no message is lost"
+	majority = "a majority of the acceptors is up, and no other leader interferes"
 )
 
 var claims = process.Claims{
@@ -13,7 +13,7 @@ var claims = process.Claims{
 		{Property: process.StableDecision},
 		{Property: process.UnanimousCommit},
 		{Property: process.NonTriviality},
-		{Property: process.RepairTermination, When: "nobody disturbs a leader"},
+		{Property: process.RepairTermination, When: "no other leader interferes"},
 		{Property: process.NonBlocking, When: majority},
 	},
 	Costs: []process.Cost{
@@ -25,12 +25,12 @@ var claims = process.Claims{
 			Text: "2N+A", Eval: func(p process.Params) float64 { return float64(2*p.N + Acceptors(p.N, p.F)) }}},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Reorder, How: "a promise makes what comes from earlier ballots too late"},
+		{Fault: process.Reorder, How: "after a promise, messages of earlier ballots are ignored"},
 		{Fault: process.Loss, How: "C5"},
-		{Fault: process.Duplication, How: "answers are counted by who gave them"},
+		{Fault: process.Duplication, How: "each process is counted once"},
 		{Fault: process.CrashAny, When: "a majority of the acceptors stays up", How: "majorities have a common member"},
 		{Fault: process.AmnesiaRestart, How: "votes, promises and acceptances are on disk"},
-		{Fault: process.Slowness, When: "but for decisions, which may wait forever", How: "a vote that is late is a no"},
+		{Fault: process.Slowness, When: "except decisions, which may wait forever", How: "a late vote is a no"},
 	},
 }
 

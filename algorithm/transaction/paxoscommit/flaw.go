@@ -2,7 +2,7 @@ package paxoscommit
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
 	ReportsNothing bool // C6: a REPORT has neither votes nor an outcome
 	OneAcceptor    bool // C4a: the coordinator commits when one acceptor has all votes
@@ -21,5 +21,5 @@ func (flaw Flaw) New(self process.ID, c *process.Config) process.Machine {
 	}
 }
 
-// Acceptors returns how many there are among n processes, of which f may crash.
+// Acceptors returns the number of acceptors among n processes, of which f may crash.
 func Acceptors(n, f int) int { return min(n, 2*min(f, n)+1) }

@@ -1,36 +1,36 @@
-// Package paxoscommit is atomic commitment without a coordinator that all must wait for:
-// a majority of acceptors keeps the votes.
+// Package paxoscommit is atomic commitment without a coordinator that all must wait
+// for: a majority of acceptors keeps the votes.
 //
 // # Problem and idea
 //
-// Two-phase commit blocks because the decision is in one log. Let there be 2f+1 acceptors
-// in place of that log, and run one consensus for each vote: that of a process is yes if
-// the process says so before anybody gives it up, and else no. The transaction commits if
-// all these consensus are yes. Each is Paxos, of which the first ballot, 0, belongs to the
-// process that votes: it needs no promises and sends its vote to the acceptors at once.
-// Whoever waits too long begins a higher ballot in all of them together, asks a majority
-// what it has accepted, and proposes no for the votes that nobody has. So nobody waits for
-// a single process.
+// Two-phase commit blocks because the decision is in one log. Replace that log by 2f+1
+// acceptors, and run one consensus for each vote: the vote of a process is yes if the
+// process says so before another gives up waiting, otherwise no. The transaction
+// commits if all these decisions are yes. Each consensus is Paxos whose first ballot,
+// 0, belongs to the process that votes: it needs no promises and sends its vote to the
+// acceptors at once. A process that waits too long begins a higher ballot in all of
+// them together. It asks a majority what it has accepted, and proposes no for the
+// missing votes. So no process waits for a single other one.
 //
 // # Rules
 //
 //	C1  the coordinator votes yes: PREPARE to all, then C2. C1a It votes no: abort,
 //	    DECISION(abort) to all.
-//	C2  asked, and the vote is yes: log PREPARED, VOTE yes to all acceptors.
-//	    C2a The vote is no: log ABORT, abort, and if asked, VOTE no to all acceptors.
-//	    C2b Not asked before the vote timer runs out: abort.
+//	C2  asked, and the vote is yes: log PREPARED, send VOTE yes to all acceptors.
+//	    C2a The vote is no: log ABORT, abort, and if asked, send VOTE no to all acceptors.
+//	    C2b Not asked before the vote timer expires: abort.
 //	C3  an acceptor that has promised nothing keeps a VOTE. C3a With all votes, or a no:
 //	    log them, ACCEPTED(0, W) to the coordinator.
 //	C4  the coordinator, on ACCEPTED(0, W) with a no: abort, DECISION(abort) to all.
 //	    C4a All yes from a majority of acceptors: log COMMIT, commit, DECISION(commit).
-//	C5  PREPARED and the retry timer runs out: take a number b above all numbers seen,
+//	C5  PREPARED and the retry timer expires: take a number b above all numbers seen,
 //	    log it, RECOVER(b) to all acceptors.
 //	C6  on RECOVER(b) above the promise: log the promise b, answer REPORT(b, vb, d, W)
-//	    with the last outcome accepted and the votes kept. C6a Else answer REFUSE.
+//	    with the last outcome accepted and the votes kept. C6a Otherwise answer REFUSE.
 //	C7  REPORT(b) from a majority: propose the outcome of the highest vb; if there is
-//	    none, commit if the reports together have yes from all, else abort. ACCEPT(b, d)
+//	    none, commit if the reports together have yes from all, otherwise abort. Send ACCEPT(b, d)
 //	    to all acceptors.
-//	C8  on ACCEPT(b, d) not below the promise: log it, answer ACCEPTED(b). C8a Else
+//	C8  on ACCEPT(b, d) not below the promise: log it, answer ACCEPTED(b). C8a Otherwise
 //	    answer REFUSE.
 //	C9  ACCEPTED(b) from a majority: log d, do it, DECISION(d) to all.
 //	C10 on DECISION: log it, do it. C10a Decided: answer VOTE, RECOVER and ACCEPT with it.
@@ -41,25 +41,26 @@
 //
 // Each vote is a consensus by Paxos, so it has one value; see package paxos for the
 // argument. In ballots above 0 all votes are proposed together, so it is enough to keep
-// what they come to: commit if all are yes. That is proposed in a later ballot if a
-// majority may have accepted it. If all votes are yes in ballot 0, a majority has kept
-// each of them, every later leader hears of all, and proposes to commit. An acceptor that
-// has promised a higher ballot keeps no vote any more, so what a leader has not heard of
-// never gets a majority.
+// their outcome: commit if all are yes. A later ballot proposes the same outcome if a
+// majority may have accepted it. If all votes are yes in ballot 0 and a majority has
+// kept each of them, every later leader learns all of them and proposes to commit. An
+// acceptor that has promised a higher ballot keeps no more votes, so a vote that a
+// leader has not learned never gets a majority.
 //
 // # Cost
 //
-// With A = 2f+1 acceptors, at most N: PREPARE N-1, VOTE (N-1)A, ACCEPTED A-1 and DECISION
-// N-1, and 4 delays. With f = 0 that is two-phase commit without ACK: 3(N-1) messages and
-// 3 delays, and it blocks as that does. Each process logs twice, each acceptor once more.
+// With A = 2f+1 acceptors, at most N: PREPARE N-1, VOTE (N-1)A, ACCEPTED A-1 and
+// DECISION N-1, and 4 delays. With f = 0 that is two-phase commit without ACK: 3(N-1)
+// messages and 3 delays, and it also blocks. Each process logs twice, each acceptor
+// once more.
 //
 // # Deviations
 //
-// The acceptors are the first processes, from the coordinator on, which leads ballot 0.
-// Gray and Lamport let an acceptor send one message for all votes, as here. That f+1
-// acceptors are enough while nothing fails is left out. Any process may lead a ballot,
-// after a time that is drawn from a range, and two that lead at once may disturb each
-// other, as in paxos-proposers; they do no harm.
+// The acceptors are the first processes, starting with the coordinator, which leads
+// ballot 0. An acceptor sends one message for all votes, as in Gray and Lamport. Their
+// optimization that f+1 acceptors are enough while nothing fails is left out. Any
+// process may lead a ballot, after a random time. Two leaders at once may delay each
+// other, as in paxos-proposers, but do no harm.
 //
 // Sources: J. Gray, L. Lamport: Consensus on transaction commit, 2006.
 package paxoscommit
@@ -89,15 +90,15 @@ var Spec = &process.Spec{
 		{Name: "C1a", Text: "the coordinator votes no: abort, DECISION"},
 		{Name: "C2", Text: "asked, and the vote is yes: log PREPARED, VOTE yes to the acceptors"},
 		{Name: "C2a", Text: "the vote is no: log ABORT, abort, VOTE no"},
-		{Name: "C2b", Text: "not asked before the vote timer runs out: abort"},
-		{Name: "C3", Text: "VOTE, nothing promised: keep it"},
-		{Name: "C3a", Text: "all votes are there, or a no: log them, ACCEPTED to the coordinator"},
-		{Name: "C4", Text: "ACCEPTED of votes with a no: abort, DECISION"},
+		{Name: "C2b", Text: "not asked before the vote timer expires: abort"},
+		{Name: "C3", Text: "VOTE without a promise: keep it"},
+		{Name: "C3a", Text: "all votes have come, or a no: log them, ACCEPTED to the coordinator"},
+		{Name: "C4", Text: "ACCEPTED with a no: abort, DECISION"},
 		{Name: "C4a", Text: "a majority has accepted all votes as yes: commit, DECISION"},
-		{Name: "C5", Text: "PREPARED for long: RECOVER with a number above all that were seen"},
+		{Name: "C5", Text: "PREPARED for long: RECOVER with a number above all numbers seen"},
 		{Name: "C6", Text: "RECOVER above the promise: REPORT"},
 		{Name: "C6a", Text: "RECOVER not above the promise: REFUSE"},
-		{Name: "C7", Text: "a majority reports: ACCEPT of what that comes to"},
+		{Name: "C7", Text: "a majority reports: ACCEPT with the resulting outcome"},
 		{Name: "C8", Text: "ACCEPT not below the promise: ACCEPTED"},
 		{Name: "C8a", Text: "ACCEPT below the promise: REFUSE"},
 		{Name: "C9", Text: "a majority has accepted an outcome: do it, DECISION"},
@@ -108,9 +109,9 @@ var Spec = &process.Spec{
 		{Name: "C11b", Text: "restart without a vote of yes: abort"},
 	},
 	Options: []process.Option{
-		{Name: "f", Default: "1", Min: 0, Max: 1_000_000, Text: "how many acceptors may crash; there are 2f+1, at most N"},
-		{Name: "vote-time", Default: "4", Min: 1, Max: 1_000_000, Text: "how long, in D, to wait to be asked"},
-		{Name: "retry-time", Default: "8", Min: 1, Max: 1_000_000, Text: "how long, in D, at least to wait for the decision before C5; up to twice as long"},
+		{Name: "f", Default: "1", Min: 0, Max: 1_000_000, Text: "number of acceptors that may crash; there are 2f+1 acceptors, at most N"},
+		{Name: "vote-time", Default: "4", Min: 1, Max: 1_000_000, Text: "time to wait for PREPARE, in D"},
+		{Name: "retry-time", Default: "8", Min: 1, Max: 1_000_000, Text: "shortest wait for the decision before C5, in D; the longest is twice that"},
 	},
 	Needs:  process.Needs{Topology: process.Centre},
 	Claims: claims,
@@ -185,7 +186,7 @@ type ballot struct {
 
 func (b ballot) less(o ballot) bool { return b.round < o.round || b.round == o.round && b.by < o.by }
 
-// What an acceptor keeps of a vote.
+// The values that an acceptor keeps for a vote.
 const (
 	missing uint64 = iota
 	votedNo
@@ -211,7 +212,7 @@ type machine struct {
 	voteTime    process.Duration
 	retryTime   process.Duration
 
-	phase phase // on disk it is the last one logged
+	phase phase // the durable value is the last one logged
 	voted bool  // yes
 	asked bool
 
@@ -220,15 +221,16 @@ type machine struct {
 	promised ballot
 	vb       ballot // of the last outcome accepted, or of round 0
 	vd       int64  // that outcome
-	seen     uint64 // the highest round that was seen
+	seen     uint64 // the highest round seen
 
-	// The leader: the coordinator in ballot 0, in which it rests, or whoever waits.
+	// The leader: the coordinator in ballot 0, or a process that has waited too
+	// long.
 	stage  stage
 	round  uint64
-	yes    process.Set // acceptors that have answered as it wants in this stage
+	yes    process.Set // acceptors that have agreed in this stage
 	best   ballot
 	choice int64
-	merged []uint64 // the votes that were reported
+	merged []uint64 // the reported votes
 }
 
 // Step dispatches the event to the handler of its rule.
@@ -272,8 +274,9 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// Fields names the state. Of it, the log is the phase, and what an acceptor has promised
-// and accepted; a leader logs the number of its ballot, so that it uses none twice.
+// Fields names the state. The log consists of the phase, and what an acceptor has
+// promised and accepted. A leader logs the number of its ballot, so that it never
+// reuses one.
 func (m *machine) Fields(f *process.Fields) {
 	process.Enum(f.Durable(), "phase", &m.phase, phaseNames)
 	f.Bool("voted", &m.voted)

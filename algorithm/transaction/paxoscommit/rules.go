@@ -6,7 +6,7 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// post sends a message, or takes it at once if it is for this process.
+// post sends a message, or handles it at once if it is for this process.
 func (m *machine) post(to process.ID, msg process.Message, fx *process.Effects) {
 	if to != m.self {
 		fx.Send(to, msg)
@@ -16,8 +16,8 @@ func (m *machine) post(to process.ID, msg process.Message, fx *process.Effects) 
 	m.onMessage(&msg, fx)
 }
 
-// toAcceptors sends a message to all of them, to this process last: what it does then
-// comes after.
+// toAcceptors sends a message to all acceptors, to this process last: its own reaction
+// comes after sending.
 func (m *machine) toAcceptors(msg process.Message, fx *process.Effects) {
 	self := false
 	for i := range m.acceptors {
@@ -33,7 +33,7 @@ func (m *machine) toAcceptors(msg process.Message, fx *process.Effects) {
 
 func (m *machine) majority(p process.Set) bool { return 2*p.Len() > m.acceptors }
 
-// vote is C1 and C2. Whoever has decided does not vote.
+// vote is C1 and C2. A process that has decided does not vote.
 func (m *machine) vote(yes bool, fx *process.Effects) {
 	switch {
 	case m.voted || m.phase != working:
@@ -68,8 +68,8 @@ func (m *machine) prepare(fx *process.Effects) {
 	m.toAcceptors(process.Message{Type: vote, Value: process.Commit}, fx)
 }
 
-// wait sets the timer of C5. It is drawn from a range, so that two leaders that disturb
-// each other do not go on doing so.
+// wait sets the timer of C5 to a random time in a range, so that two leaders do not
+// disturb each other forever.
 func (m *machine) wait(fx *process.Effects) { fx.Arm(retryTimer, m.retryTime, 2*m.retryTime) }
 
 func (m *machine) onPrepare(fx *process.Effects) {
@@ -83,7 +83,7 @@ func (m *machine) onPrepare(fx *process.Effects) {
 	}
 }
 
-// onVote is C3. Once a higher ballot is promised it is too late.
+// onVote is C3. After a promise of a higher ballot a vote is too late.
 func (m *machine) onVote(from process.ID, yes bool, fx *process.Effects) {
 	if m.promised.round > 0 {
 		return
@@ -108,7 +108,7 @@ func (m *machine) onAccepted(msg *process.Message, fx *process.Effects) {
 	case msg.Seq == 0 && slices.Contains(msg.Vector, votedNo):
 		fx.Rule(ruleC4)
 		m.conclude(process.Abort, fx)
-	case msg.Seq == 0 && m.stage != resting: // it has given ballot 0 up
+	case msg.Seq == 0 && m.stage != resting: // it has given up ballot 0
 	case msg.Seq == 0:
 		if m.yes.Add(msg.From); m.majority(m.yes) || m.flaw.OneAcceptor {
 			fx.Rule(ruleC4a)
@@ -204,13 +204,13 @@ func (m *machine) onAccept(b ballot, d int64, fx *process.Effects) {
 	m.post(b.by, process.Message{Type: accepted, Seq: b.round}, fx)
 }
 
-// conclude is a decision that this process makes for all.
+// conclude makes a decision for all processes.
 func (m *machine) conclude(d int64, fx *process.Effects) {
 	m.enter(d, fx)
 	fx.Broadcast(process.Message{Type: decision, Value: d})
 }
 
-// enter is a decision: it is logged and done.
+// enter logs a decision and carries it out.
 func (m *machine) enter(d int64, fx *process.Effects) {
 	m.phase = aborted
 	if d == process.Commit {

@@ -3,8 +3,8 @@ package threephase
 import "github.com/conclave-io/conclave/process"
 
 const (
-	calm = "all vote yes at the same moment, nothing fails"
-	left = "somebody never crashes"
+	calm = "all processes vote yes at the same moment; no process crashes and no message is lost"
+	left = "at least one process never crashes"
 )
 
 var claims = process.Claims{
@@ -25,11 +25,11 @@ var claims = process.Claims{
 			Text: "3(N-1)+2", Eval: func(p process.Params) float64 { return float64(3*(p.N-1) + 2) }}},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Reorder, How: "whoever has answered a leader listens to no earlier one"},
-		{Fault: process.Duplication, How: "answers are counted by who gave them"},
-		{Fault: process.CrashAny, When: left, How: "Q5, Q7 and Q8 leave out who has crashed"},
-		{Fault: process.AmnesiaRestart, How: "whoever comes back asks"},
-		{Fault: process.Slowness, When: "the detector is right", How: "a vote that is late is a no"},
+		{Fault: process.Reorder, How: "a process that has answered a leader ignores earlier leaders"},
+		{Fault: process.Duplication, How: "each process is counted once"},
+		{Fault: process.CrashAny, When: left, How: "Q5, Q7 and Q8 leave out crashed processes"},
+		{Fault: process.AmnesiaRestart, How: "a restarted process asks"},
+		{Fault: process.Slowness, When: "the detector is right", How: "a late vote is a no"},
 	},
 }
 

@@ -2,9 +2,9 @@ package threephase
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	DecidesAlone  bool // Q7: whoever loses its coordinator decides by its own state
+	DecidesAlone  bool // Q7: a participant that loses its coordinator decides by its own state
 	CommitsAtOnce bool // Q5: the coordinator commits when it sends PRECOMMIT
 }
 

@@ -6,10 +6,10 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// invariant is why those who are left can decide: the states of commit and of
-// uncertainty are never there at the same time.
+// invariant explains why the remaining processes can decide: a committed and an
+// uncertain process never exist at the same time.
 var invariant = &process.Invariant{
-	Text:  "once anybody has committed, all who have not crashed are PRECOMMITTED or have committed",
+	Text:  "once a process has committed, all that have not crashed are PRECOMMITTED or have committed",
 	Wrong: wrong,
 }
 

@@ -4,7 +4,7 @@ import "github.com/conclave-io/conclave/process"
 
 func (m *machine) leads() bool { return m.leader == m.self }
 
-// tell sends a message to all who take part.
+// tell sends a message to all other participants.
 func (m *machine) tell(msg process.Message, fx *process.Effects) {
 	for p := range process.ID(m.c.N) {
 		if p != m.self && !m.failed.Has(p) {
@@ -13,8 +13,8 @@ func (m *machine) tell(msg process.Message, fx *process.Effects) {
 	}
 }
 
-// vote is Q1 and Q2. Whoever has decided does not vote, and a leader that votes no tells
-// all, also one that leads in place of the coordinator.
+// vote is Q1 and Q2. A process that has decided does not vote. A leader that votes no
+// tells all, even if it leads in place of the coordinator.
 func (m *machine) vote(yes bool, fx *process.Effects) {
 	switch {
 	case m.voted || m.phase != working:
@@ -84,7 +84,7 @@ func (m *machine) onVote(from process.ID, yes bool, fx *process.Effects) {
 	}
 }
 
-// count goes on once all have answered who have not crashed.
+// count continues once all that have not crashed have answered.
 func (m *machine) count(fx *process.Effects) {
 	if m.phase.decided() {
 		return
@@ -130,7 +130,7 @@ func (m *machine) abort(by process.Rule, fx *process.Effects) {
 	m.tell(process.Message{Type: decision, Value: process.Abort}, fx)
 }
 
-// enter is a decision: it is logged and done.
+// enter logs a decision and carries it out.
 func (m *machine) enter(p phase, fx *process.Effects) {
 	m.phase, m.states = p, false
 	m.answered.Clear()
@@ -166,8 +166,8 @@ func (m *machine) answer(by process.Rule, to process.ID, fx *process.Effects) {
 	fx.Send(to, process.Message{Type: decision, Value: m.outcome()})
 }
 
-// onDecision is Q6. A leader that learns the decision passes it on: those that it has
-// asked wait for it.
+// onDecision is Q6. A leader that learns the decision passes it on: the processes that
+// it has asked wait for it.
 func (m *machine) onDecision(commit bool, fx *process.Effects) {
 	if m.phase.decided() {
 		return
@@ -183,7 +183,7 @@ func (m *machine) onDecision(commit bool, fx *process.Effects) {
 	}
 }
 
-// onFailed notes that a process has crashed. It may be back, but takes no part.
+// onFailed notes that a process has crashed. Even if it restarts, it takes no part.
 func (m *machine) onFailed(p process.ID, fx *process.Effects) {
 	if m.out || m.failed.Has(p) {
 		return
@@ -204,7 +204,7 @@ func (m *machine) onFailed(p process.ID, fx *process.Effects) {
 	}
 }
 
-// first reports whether all before this process in the order have crashed.
+// first reports whether all processes before this one in the order have crashed.
 func (m *machine) first() bool {
 	for p := range process.ID(m.c.N) {
 		if m.place(p) < m.place(m.self) && !m.failed.Has(p) {
@@ -241,8 +241,8 @@ func (m *machine) onStateReq(from process.ID, obeyed bool, fx *process.Effects) 
 	}
 }
 
-// onAnswer counts an answer to what a leader has asked last. While it asks for states
-// no ACK is on its way to it: it has sent no PRECOMMIT before.
+// onAnswer counts an answer to the leader's last question. While it asks for states no
+// ACK is in flight to it: it has sent no PRECOMMIT before.
 func (m *machine) onAnswer(msg *process.Message, fx *process.Effects) {
 	asks := m.phase == precommitted || m.states
 	if !m.leads() || !asks || m.states != (msg.Type == state) {

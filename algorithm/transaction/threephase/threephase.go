@@ -1,58 +1,58 @@
-// Package threephase is atomic commitment in three phases: nobody commits while another
-// is uncertain, so those who are left can decide without those who crashed.
+// Package threephase is atomic commitment in three phases: no process commits while
+// another is uncertain, so the remaining processes can decide without the crashed ones.
 //
 // # Problem and idea
 //
 // In two-phase commit a participant that has voted yes and loses its coordinator cannot
-// decide: the coordinator may have committed or aborted. Skeen puts a state between vote
-// and commit. When all have voted yes the coordinator does not commit yet, it tells
-// everybody that all voted yes (PRECOMMIT), and commits when all who are up know. So while
-// somebody is uncertain nobody has committed, and once somebody has committed nobody is
-// uncertain. If the coordinator crashes, the next process asks the others for their
-// states: if one of them knows that all voted yes, all may commit; if nobody does, nobody
-// has committed, and all may abort.
+// decide: the coordinator may have committed or aborted. Skeen adds a state between
+// vote and commit. When all have voted yes the coordinator does not commit yet. It
+// tells all participants that all voted yes (PRECOMMIT), and commits when all live ones
+// know. So while a process is uncertain none has committed, and once one has committed
+// none is uncertain. If the coordinator crashes, the next process asks the others for
+// their states. If one of them knows that all voted yes, all may commit. If none does,
+// none has committed, and all may abort.
 //
 // # Rules
 //
 //	Q1  the coordinator votes yes: PREPARE to all participants, set the vote timer.
-//	    Q1a It votes no, or a process that leads in its place does: abort (Q3a).
+//	    Q1a It votes no, or the process that leads in its place does: abort (Q3a).
 //	Q2  a participant that has been asked and votes yes: log PREPARED, VOTE yes.
-//	    Q2a It votes no: log ABORT, abort, and if it has been asked, VOTE no.
-//	    Q2b It votes yes and is not asked before the vote timer runs out: abort.
+//	    Q2a It votes no: log ABORT, abort, and if it has been asked, send VOTE no.
+//	    Q2b It votes yes and is not asked before the vote timer expires: abort.
 //	Q3  all voted yes: log PRECOMMITTED, PRECOMMIT to all.
-//	    Q3a Somebody voted no or has crashed, or the vote timer runs out: log ABORT,
+//	    Q3a A process voted no or has crashed, or the vote timer expires: log ABORT,
 //	    abort, DECISION(abort) to all.
 //	Q4  on PRECOMMIT of the leader: log PRECOMMITTED, ACK.
-//	Q5  ACK from all who have not crashed: log COMMIT, commit, DECISION(commit) to all.
-//	Q6  on DECISION: log it, do it. A leader sends it to all.
-//	Q7  all before it in the order have crashed: lead, STATE-REQ to all.
+//	Q5  ACK from all that have not crashed: log COMMIT, commit, DECISION(commit) to all.
+//	Q6  on DECISION: log it and carry it out. A leader sends it to all.
+//	Q7  all processes before it in the order have crashed: lead, STATE-REQ to all.
 //	    Q7a It has decided: DECISION to all.
-//	    Q7b On STATE-REQ: obey the sender and nobody before it in the order, answer
-//	    STATE. Q7c Decided: answer it, and PRECOMMIT, with DECISION.
-//	Q8  STATE from all who have not crashed: if one is PRECOMMITTED, be it, too, and
-//	    PRECOMMIT to all (Q5). Q8a If none is: abort, DECISION(abort) to all.
-//	Q9  restart: COMMIT or ABORT is logged: do it. Q9a PREPARED or PRECOMMITTED: INQUIRY
-//	    to all, again and again, and take part in nothing else. Q9b Nothing: abort.
+//	    Q7b On STATE-REQ: obey the sender and no process before it in the order,
+//	    answer STATE. Q7c Decided: answer it, and PRECOMMIT, with DECISION.
+//	Q8  STATE from all that have not crashed: if one is PRECOMMITTED, become that too,
+//	    and PRECOMMIT to all (Q5). Q8a If none is: abort, DECISION(abort) to all.
+//	Q9  restart: COMMIT or ABORT is logged: carry it out. Q9a PREPARED or PRECOMMITTED:
+//	    INQUIRY to all, repeatedly, and take part in nothing else. Q9b Nothing: abort.
 //	Q10 on INQUIRY, decided: answer DECISION.
 //
 // The order begins with the coordinator and goes by rank from there.
 //
 // # Why it is safe
 //
-// A process commits only if all who have not crashed are PRECOMMITTED. Suppose that it
-// crashes. Whoever leads next hears of one PRECOMMITTED, unless nobody else is left, and
-// commits. Suppose that a leader finds nobody PRECOMMITTED, aborts and crashes. Everybody
-// has answered it, and listens no more to the leaders before it (Q7b), so nobody becomes
-// PRECOMMITTED later, and the next leader aborts as well. Whoever comes back from a crash
-// was left out of all this. It decides nothing, it asks.
+// A process commits only if all that have not crashed are PRECOMMITTED. Suppose that it
+// crashes. The next leader learns of a PRECOMMITTED process, unless none is left, and
+// commits. Suppose that a leader finds no PRECOMMITTED process, aborts and crashes. All
+// have answered it and no longer listen to earlier leaders (Q7b), so no process becomes
+// PRECOMMITTED later, and the next leader aborts as well. A process that restarts was
+// left out of all this. It decides nothing; it asks.
 //
 // # Why it fails under a partition
 //
-// All of this takes for granted that a process that is said to have crashed has. Cut the
-// network while PRECOMMIT is on its way: the coordinator is told that the other side has
-// crashed, and commits with its own side. The other side is told that the coordinator has
-// crashed, finds nobody PRECOMMITTED, and aborts. The checker finds it with a detector
-// that is wrong once on each side:
+// All of this assumes that a process reported as crashed has crashed. Suppose the
+// network is partitioned while PRECOMMIT is in flight. The coordinator is told that the
+// other side has crashed, and commits with its own side. The other side is told that
+// the coordinator has crashed, finds no PRECOMMITTED process, and aborts. The checker
+// finds this with a detector that is wrong once on each side:
 //
 //	conclave check three-phase-commit -n 2 --suspicions 2 --property atomicity
 //
@@ -63,11 +63,12 @@
 //
 // # Deviations
 //
-// Skeen elects the new coordinator; here the detector names it, as all who are up come to
-// agree on who is down. The simple form in many books, in which each participant decides
-// by its own state when the coordinator is silent, is a broken variant: it disagrees if
-// the coordinator crashes between two messages. If all crash before one of them has
-// decided, all wait when they are back: to decide then, one must know who crashed last.
+// Skeen elects the new coordinator. Here the detector names it, because all live
+// processes eventually agree on which others are down. The simple form in many books,
+// in which each participant decides by its own state when the coordinator is silent, is
+// a broken variant: its participants disagree if the coordinator crashes between two
+// messages. If all crash before one of them has decided, all wait after the restart: to
+// decide then, a process must know which one crashed last.
 //
 // Sources: D. Skeen: Nonblocking commit protocols, 1981; P. Bernstein, V. Hadzilacos,
 // N. Goodman: Concurrency Control and Recovery in Database Systems, 1987, chapter 7.5.
@@ -95,29 +96,29 @@ var Spec = &process.Spec{
 	Timers: []string{"vote", "retry"},
 	Rules: []process.RuleSpec{
 		{Name: "Q1", Text: "the coordinator votes yes: PREPARE to all"},
-		{Name: "Q1a", Text: "the coordinator, or who leads in its place, votes no: abort, DECISION"},
+		{Name: "Q1a", Text: "the coordinator, or the process that leads in its place, votes no: abort, DECISION"},
 		{Name: "Q2", Text: "asked, and the vote is yes: log PREPARED, VOTE yes"},
 		{Name: "Q2a", Text: "the vote is no: log ABORT, abort, VOTE no"},
-		{Name: "Q2b", Text: "not asked before the vote timer runs out: abort"},
+		{Name: "Q2b", Text: "not asked before the vote timer expires: abort"},
 		{Name: "Q3", Text: "all voted yes: log PRECOMMITTED, PRECOMMIT"},
 		{Name: "Q3a", Text: "a vote is no or missing: log ABORT, abort, DECISION"},
 		{Name: "Q4", Text: "PRECOMMIT: log PRECOMMITTED, ACK"},
-		{Name: "Q5", Text: "ACK from all who are up: log COMMIT, commit, DECISION"},
-		{Name: "Q6", Text: "DECISION: log it, do it; a leader tells all"},
-		{Name: "Q7", Text: "all before it have crashed: STATE-REQ to all"},
-		{Name: "Q7a", Text: "all before it have crashed, and it has decided: DECISION to all"},
-		{Name: "Q7b", Text: "STATE-REQ: obey nobody before the sender, answer STATE"},
+		{Name: "Q5", Text: "ACK from all live processes: log COMMIT, commit, DECISION"},
+		{Name: "Q6", Text: "DECISION: log it and carry it out; a leader tells all"},
+		{Name: "Q7", Text: "all processes before it have crashed: STATE-REQ to all"},
+		{Name: "Q7a", Text: "all processes before it have crashed, and it has decided: DECISION to all"},
+		{Name: "Q7b", Text: "STATE-REQ: obey no leader before the sender, answer STATE"},
 		{Name: "Q7c", Text: "STATE-REQ or PRECOMMIT, decided: answer DECISION"},
-		{Name: "Q8", Text: "somebody is PRECOMMITTED: log that, PRECOMMIT to all"},
-		{Name: "Q8a", Text: "nobody is PRECOMMITTED: log ABORT, abort, DECISION"},
-		{Name: "Q9", Text: "restart with a decision: do it"},
-		{Name: "Q9a", Text: "restart after a vote of yes: INQUIRY to all, again and again"},
+		{Name: "Q8", Text: "a process is PRECOMMITTED: log PRECOMMITTED, PRECOMMIT to all"},
+		{Name: "Q8a", Text: "no process is PRECOMMITTED: log ABORT, abort, DECISION"},
+		{Name: "Q9", Text: "restart with a decision: carry it out"},
+		{Name: "Q9a", Text: "restart after a vote of yes: INQUIRY to all, repeatedly"},
 		{Name: "Q9b", Text: "restart without a vote: abort"},
-		{Name: "Q10", Text: "INQUIRY, decided: tell the decision"},
+		{Name: "Q10", Text: "INQUIRY after a decision: answer it"},
 	},
 	Options: []process.Option{
-		{Name: "vote-time", Default: "4", Min: 1, Max: 1_000_000, Text: "how long, in D, to wait for the votes, or to be asked"},
-		{Name: "retry-time", Default: "8", Min: 1, Max: 1_000_000, Text: "how long, in D, a process that has come back waits before it asks again"},
+		{Name: "vote-time", Default: "4", Min: 1, Max: 1_000_000, Text: "time to wait for the votes, or for PREPARE, in D"},
+		{Name: "retry-time", Default: "8", Min: 1, Max: 1_000_000, Text: "time after which a restarted process asks again, in D"},
 	},
 	Needs:     process.Needs{Reliable: true, Topology: process.Centre, Detector: process.ReliableDetector},
 	Claims:    claims,
@@ -187,15 +188,15 @@ type machine struct {
 	voteTime    process.Duration
 	retryTime   process.Duration
 
-	phase phase // on disk it is the last one logged
+	phase phase // the durable value is the last one logged
 	voted bool  // yes
-	asked bool  // a participant has got PREPARE
-	out   bool  // it has come back from a crash undecided
+	asked bool  // a participant has received PREPARE
+	out   bool  // it has restarted undecided
 
-	leader process.ID  // whom it obeys
-	failed process.Set // have crashed, and take no part any more
-	// Of a leader: the others that have answered what it asked last, and whether that was
-	// for their states, of which one was PRECOMMITTED.
+	leader process.ID  // the leader that it obeys
+	failed process.Set // crashed processes, which no longer take part
+	// Of a leader: the processes that have answered its last question, whether that
+	// question was for states, and whether one of them was PRECOMMITTED.
 	answered process.Set
 	states   bool
 	found    bool
@@ -217,8 +218,8 @@ func (m *machine) Step(ev *process.Event, fx *process.Effects) {
 	}
 }
 
-// onMessage leaves out what a leader says that another has replaced, and to whoever has
-// come back undecided all but a decision.
+// onMessage ignores messages of a leader that has been replaced. A process that has
+// restarted undecided ignores everything but a decision.
 func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	from := msg.From
 	obeyed := !m.out && m.place(from) >= m.place(m.leader)
@@ -240,7 +241,7 @@ func (m *machine) onMessage(msg *process.Message, fx *process.Effects) {
 	}
 }
 
-// place is where a process stands in the order of leaders.
+// place is the position of a process in the order of leaders.
 func (m *machine) place(p process.ID) int { return (int(p-m.coordinator) + m.c.N) % m.c.N }
 
 // Fields names the state. The phase is the log.

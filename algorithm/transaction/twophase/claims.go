@@ -2,7 +2,7 @@ package twophase
 
 import "github.com/conclave-io/conclave/process"
 
-const calm = "all vote yes at the same moment, nothing fails"
+const calm = "all processes vote yes at the same moment; no process crashes and no message is lost"
 
 var claims = process.Claims{
 	Properties: []process.Claim{
@@ -11,7 +11,7 @@ var claims = process.Claims{
 		{Property: process.UnanimousCommit},
 		{Property: process.NonTriviality},
 		{Property: process.RepairTermination},
-		{Property: process.NonBlocking, Fails: true, When: "whoever is PREPARED waits until a process is back that knows the decision"},
+		{Property: process.NonBlocking, Fails: true, When: "a PREPARED process waits until a process that knows the decision is back"},
 	},
 	Costs: []process.Cost{
 		{Metric: process.MessagesPerDecision, Regime: process.AllStart, When: calm + "; without ACK", Exact: times("3(N-1)", 3)},
@@ -22,12 +22,12 @@ var claims = process.Claims{
 		{Metric: process.LogWrites, Regime: process.AllStart, Mode: presumedNothing, When: calm, Exact: writes("2(N-1)+3", 3)},
 	},
 	Survives: []process.Survival{
-		{Fault: process.Reorder, How: "whoever has decided listens to nobody"},
+		{Fault: process.Reorder, How: "a process that has decided ignores other messages"},
 		{Fault: process.Loss, How: "T3a, T5a and T6"},
-		{Fault: process.Duplication, How: "votes and ACKs are counted by who sent them"},
-		{Fault: process.CrashAny, How: "votes and decisions are in the log; others may have to wait for it"},
+		{Fault: process.Duplication, How: "votes and ACKs are counted once for each process"},
+		{Fault: process.CrashAny, How: "votes and decisions are in the log; others may have to wait for the restart"},
 		{Fault: process.AmnesiaRestart, How: "T7"},
-		{Fault: process.Slowness, How: "a vote that is late is a no"},
+		{Fault: process.Slowness, How: "a late vote is a no"},
 	},
 }
 
@@ -35,7 +35,7 @@ func times(text string, factor int) *process.Formula {
 	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(factor * (p.N - 1)) }}
 }
 
-// writes is 2 of each participant and some of the coordinator.
+// writes is 2 for each participant and the given number for the coordinator.
 func writes(text string, own int) *process.Formula {
 	return &process.Formula{Text: text, Eval: func(p process.Params) float64 { return float64(2*(p.N-1) + own) }}
 }

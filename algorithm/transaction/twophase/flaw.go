@@ -2,11 +2,11 @@ package twophase
 
 import "github.com/conclave-io/conclave/process"
 
-// Flaw is what a broken variant of the algorithm does otherwise. The zero Flaw is none.
+// Flaw selects the mistake of a broken variant of the algorithm. The zero Flaw has none.
 type Flaw struct {
-	VotesUnlogged  bool // T2: VOTE yes leaves, and PREPARED is not logged
-	AbortsAlone    bool // T6: whoever is PREPARED for long aborts
-	CommitUnlogged bool // T3: DECISION(commit) leaves, and COMMIT is not logged
+	VotesUnlogged  bool // T2: VOTE yes is sent, and PREPARED is not logged
+	AbortsAlone    bool // T6: a process that is PREPARED for long aborts
+	CommitUnlogged bool // T3: DECISION(commit) is sent, and COMMIT is not logged
 }
 
 // New makes a machine with the flaw.

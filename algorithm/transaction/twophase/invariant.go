@@ -6,16 +6,16 @@ import (
 	"github.com/conclave-io/conclave/process"
 )
 
-// invariant is atomicity of all machines and messages. Whoever has committed may still
-// be told to abort, by a coordinator that has forgotten the transaction; it does not
-// listen.
+// invariant is atomicity over all machines and messages. A process that has committed
+// may still be told to abort, by a coordinator that has forgotten the transaction; it
+// ignores that.
 var invariant = &process.Invariant{
-	Text:  "if anybody has committed or is told to, nobody else has aborted or might",
+	Text:  "if a process has committed or is told to, no other process has aborted or might abort",
 	Wrong: wrong,
 }
 
 func wrong(g *process.Global) string {
-	commits := process.None // who has committed, or is told to
+	commits := process.None // a process that has committed, or is told to
 	for _, msg := range g.Messages {
 		if msg.Type == decision && msg.Value == process.Commit {
 			commits = msg.To

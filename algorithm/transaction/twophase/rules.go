@@ -4,7 +4,7 @@ import "github.com/conclave-io/conclave/process"
 
 func (m *machine) leads() bool { return m.self == m.coordinator }
 
-// vote is T1 and T2. Whoever has decided does not vote.
+// vote is T1 and T2. A process that has decided does not vote.
 func (m *machine) vote(yes bool, fx *process.Effects) {
 	switch {
 	case m.voted || m.phase != working:
@@ -52,7 +52,7 @@ func (m *machine) prepare(fx *process.Effects) {
 	fx.Arm(retryTimer, m.retryTime, m.retryTime)
 }
 
-// onPrepare notes that the vote is wanted, and gives it if it is known.
+// onPrepare notes that the vote is wanted, and sends it if it is known.
 func (m *machine) onPrepare(fx *process.Effects) {
 	m.asked = true
 	switch {
@@ -89,8 +89,8 @@ func (m *machine) count(fx *process.Effects) {
 	}
 }
 
-// conclude is the decision of the coordinator. It logs it, unless an abort is presumed,
-// before anybody learns it.
+// conclude is the decision of the coordinator. It logs the decision before any process
+// learns it, unless the mode presumes an abort.
 func (m *machine) conclude(commit bool, fx *process.Effects) {
 	fx.Disarm(voteTimer)
 	m.phase = aborted
@@ -105,8 +105,8 @@ func (m *machine) conclude(commit bool, fx *process.Effects) {
 	m.expectAcks(fx)
 }
 
-// acknowledged reports whether the decision is logged by the coordinator, and sent until
-// everybody has sent ACK.
+// acknowledged reports whether the coordinator logs the decision, and sends it until
+// all participants have sent ACK.
 func (m *machine) acknowledged() bool { return m.phase == committed || m.nothing }
 
 func (m *machine) outcome() int64 {
@@ -116,7 +116,7 @@ func (m *machine) outcome() int64 {
 	return process.Abort
 }
 
-// tell sends the decision to all who might wait for it.
+// tell sends the decision to all processes that might wait for it.
 func (m *machine) tell(fx *process.Effects) {
 	for p := range process.ID(m.c.N) {
 		if p != m.self && !m.no.Has(p) && !m.acked.Has(p) {
@@ -125,7 +125,7 @@ func (m *machine) tell(fx *process.Effects) {
 	}
 }
 
-// expectAcks waits for T5, if anybody sends ACK.
+// expectAcks waits for T5, if any participant sends ACK.
 func (m *machine) expectAcks(fx *process.Effects) {
 	if m.ended = !m.acknowledged(); !m.ended {
 		fx.Arm(retryTimer, m.retryTime, m.retryTime)
@@ -152,7 +152,7 @@ func (m *machine) onAck(from process.ID, fx *process.Effects) {
 	m.finish(fx)
 }
 
-// enter is a decision of a participant: it is logged and done.
+// enter is a decision of a participant: it is logged and carried out.
 func (m *machine) enter(p phase, fx *process.Effects) {
 	m.phase = p
 	fx.Save()
@@ -161,7 +161,7 @@ func (m *machine) enter(p phase, fx *process.Effects) {
 	fx.Disarm(retryTimer)
 }
 
-// onDecision is T4. What another participant tells needs no ACK.
+// onDecision is T4. A decision from another participant needs no ACK.
 func (m *machine) onDecision(from process.ID, commit bool, fx *process.Effects) {
 	if m.leads() {
 		return
@@ -181,7 +181,7 @@ func (m *machine) onDecision(from process.ID, commit bool, fx *process.Effects) 
 	}
 }
 
-// onTimer is T2b and T3a for the vote timer, and T5a and T6 for the other.
+// onTimer is T2b and T3a for the vote timer, and T5a and T6 for the retry timer.
 func (m *machine) onTimer(t process.Timer, fx *process.Effects) {
 	switch {
 	case t == voteTimer && m.leads():
@@ -207,7 +207,7 @@ func (m *machine) inquire(by process.Rule, fx *process.Effects) {
 	fx.Arm(retryTimer, m.retryTime, m.retryTime)
 }
 
-// onInquiry is T6a to T6c. Whoever is uncertain itself says nothing.
+// onInquiry is T6a to T6c. A process that is uncertain itself does not answer.
 func (m *machine) onInquiry(from process.ID, fx *process.Effects) {
 	answer := process.Abort
 	switch {

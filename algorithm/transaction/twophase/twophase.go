@@ -1,74 +1,76 @@
 // Package twophase is atomic commitment in two phases: a coordinator asks all for their
-// votes, logs the decision and tells it.
+// votes, logs the decision and announces it.
 //
 // # Problem and idea
 //
-// A transaction has done work at several processes. Either all of them make it permanent
-// (commit), or all undo it (abort), although messages are lost and processes crash and
-// come back with what they have logged. Each process votes: no means that it cannot
-// commit, yes that it can, whatever happens to it afterwards. If all vote yes the
+// A transaction has done work at several processes. Either all of them make it
+// permanent (commit), or all undo it (abort), although messages are lost and processes
+// crash and restart with their logs. Each process votes: no means that it cannot
+// commit; yes means that it can, whatever happens to it afterwards. If all vote yes the
 // coordinator decides to commit, otherwise to abort. A process that votes yes gives up
-// its right to abort alone: until it learns the decision it is uncertain, and has to keep
-// its locks.
+// its right to abort alone: until it learns the decision it is uncertain, and has to
+// keep its locks.
 //
 // # Rules
 //
 //	T1  the coordinator votes yes: PREPARE to all participants, set the vote timer.
 //	    T1a It votes no: it decides to abort (T3a).
 //	T2  a participant that has been asked and votes yes: log PREPARED, VOTE yes.
-//	    T2a It votes no: log ABORT, abort, and if it has been asked, VOTE no.
+//	    T2a It votes no: log ABORT, abort, and if it has been asked, send VOTE no.
 //	    T2b It votes yes and has not been asked: wait; after the vote timer, abort.
 //	T3  all voted yes: log COMMIT, commit, DECISION(commit) to all.
-//	    T3a Somebody voted no, or the vote timer runs out: abort, DECISION(abort) to all
-//	    who did not vote no.
-//	T4  on DECISION: log it, do it, ACK. T4a Again: ACK again.
+//	    T3a A process voted no, or the vote timer expires: abort, DECISION(abort) to all
+//	    that did not vote no.
+//	T4  on DECISION: log it, carry it out, ACK. T4a Again: ACK again.
 //	T5  all have sent ACK: log END, forget. T5a After the retry timer: DECISION again to
 //	    all that have not.
-//	T6  PREPARED and the retry timer runs out: INQUIRY to all.
+//	T6  PREPARED and the retry timer expires: INQUIRY to all.
 //	    T6a On INQUIRY, decided: answer DECISION.
 //	    T6b A participant that has not voted yes: abort, answer DECISION(abort).
 //	    T6c The coordinator has forgotten the transaction: answer DECISION(abort).
-//	T7  restart: COMMIT or ABORT is logged: do it; the coordinator goes on with T5a.
+//	T7  restart: COMMIT or ABORT is logged: carry it out; the coordinator continues with T5a.
 //	    T7a PREPARED: T6 at once. T7b Nothing: abort.
 //
-// In mode presumed-abort the coordinator logs no ABORT and nobody sends ACK for an abort:
-// whatever it does not know was aborted. In mode presumed-nothing it logs BEGIN before it
-// asks, logs ABORT, and waits for ACK of every decision.
+// In mode presumed-abort the coordinator logs no ABORT and no process sends ACK for an
+// abort: a transaction that the coordinator does not know was aborted. In mode
+// presumed-nothing it logs BEGIN before it asks, logs ABORT, and waits for ACK of every
+// decision.
 //
 // # Why it is safe
 //
-// Only the coordinator decides to commit, once, when all have logged PREPARED. From then
-// on nobody aborts: whoever is PREPARED does what it is told, and the coordinator finds
-// COMMIT in its log. T6c tells an abort only if COMMIT was never logged, or if all have
-// sent ACK; then all who might ask have logged COMMIT and no longer listen. What is
-// logged is logged before it is sent or done: a participant that votes yes and forgets it
-// in a crash aborts (T7b) what the others commit.
+// Only the coordinator decides to commit, once, when all have logged PREPARED. From
+// then on no process aborts: a PREPARED process does what it is told, and the
+// coordinator finds COMMIT in its log. T6c answers abort only if COMMIT was never
+// logged, or if all have sent ACK; then all that might ask have logged COMMIT and no
+// longer listen. Everything is logged before it is sent or carried out. Otherwise a
+// participant could vote yes, forget it in a crash, and abort (T7b) what the others
+// commit.
 //
 // # Why it blocks
 //
-// Suppose that the coordinator crashes after the votes and before it tells anybody. All
-// others are PREPARED. It may have decided to commit, and done so, or to abort: they
-// cannot know, so they must wait until it is back. T6 ends the wait only if somebody
-// knows the decision or has not voted. The checker finds the blocked participants as a
-// loop:
+// Suppose that the coordinator crashes after the votes and before it tells any process.
+// All others are PREPARED. The coordinator may have decided to commit, and done so, or
+// to abort: they cannot know, so they must wait until it is back. T6 ends the wait only
+// if a process knows the decision or has not voted. The checker finds the blocked
+// participants as a loop:
 //
 //	conclave check two-phase-commit -n 3 --crashes 1 --liveness --property non-blocking
 //
-// Add --trace svg for its picture.
+// Add --trace svg for a picture of it.
 //
 // # Cost
 //
 // N-1 each of PREPARE, VOTE, DECISION and ACK: 3(N-1) until all have decided, after 3
 // delays, and 4(N-1) until the coordinator forgets. Each participant writes its log
-// twice before it sends, PREPARED and COMMIT; the coordinator once, COMMIT, and later
-// END, which nobody waits for. Mode presumed-nothing adds BEGIN.
+// twice before it sends: PREPARED and COMMIT. The coordinator does so once, COMMIT, and
+// later writes END, which no process waits for. Mode presumed-nothing adds BEGIN.
 //
 // # Deviations
 //
 // The coordinator votes as well, without messages, so N processes are a coordinator and
 // the n = N-1 participants of the books. There is one transaction: its number, which
-// fences messages of others, is the instance. After END the coordinator keeps the outcome
-// for its own application, and answers others as if it had forgotten.
+// separates it from messages of others, is the instance. After END the coordinator
+// keeps the outcome for its own application, and answers others as if it had forgotten.
 //
 // Sources: J. Gray: Notes on data base operating systems, 1978; C. Mohan, B. Lindsay,
 // R. Obermarck: Transaction management in the R* distributed database management system,
@@ -98,25 +100,25 @@ var Spec = &process.Spec{
 		{Name: "T1a", Text: "the coordinator votes no: abort"},
 		{Name: "T2", Text: "asked, and the vote is yes: log PREPARED, VOTE yes"},
 		{Name: "T2a", Text: "the vote is no: log ABORT, abort, VOTE no"},
-		{Name: "T2b", Text: "not asked before the vote timer runs out: abort"},
+		{Name: "T2b", Text: "not asked before the vote timer expires: abort"},
 		{Name: "T3", Text: "all voted yes: log COMMIT, commit, DECISION"},
 		{Name: "T3a", Text: "a vote is no or missing: abort, DECISION"},
-		{Name: "T4", Text: "DECISION: log it, do it, ACK"},
+		{Name: "T4", Text: "DECISION: log it, carry it out, ACK"},
 		{Name: "T4a", Text: "DECISION again: ACK again"},
 		{Name: "T5", Text: "ACK from all: log END, forget"},
 		{Name: "T5a", Text: "ACK is missing: DECISION again"},
 		{Name: "T6", Text: "PREPARED for long: INQUIRY to all"},
-		{Name: "T6a", Text: "INQUIRY, decided: tell the decision"},
-		{Name: "T6b", Text: "INQUIRY, not voted yes: abort and say so"},
-		{Name: "T6c", Text: "INQUIRY about what is forgotten: presume an abort"},
-		{Name: "T7", Text: "restart with a decision: do it, and tell it if that has not ended"},
+		{Name: "T6a", Text: "INQUIRY after a decision: answer it"},
+		{Name: "T6b", Text: "INQUIRY before a vote of yes: abort and answer that"},
+		{Name: "T6c", Text: "INQUIRY about a forgotten transaction: presume an abort"},
+		{Name: "T7", Text: "restart with a decision: carry it out, and announce it again if ACKs are missing"},
 		{Name: "T7a", Text: "restart PREPARED: INQUIRY to all"},
 		{Name: "T7b", Text: "restart without PREPARED or a decision: abort"},
 	},
 	Options: []process.Option{
-		{Name: "mode", Default: presumedAbort, Values: []string{presumedAbort, presumedNothing}, Text: "whether aborts are neither logged by the coordinator nor acknowledged"},
-		{Name: "vote-time", Default: "4", Min: 1, Max: 1_000_000, Text: "how long, in D, to wait for the votes, or to be asked"},
-		{Name: "retry-time", Default: "8", Min: 1, Max: 1_000_000, Text: "how long, in D, to wait for ACK, or for the decision, before asking again"},
+		{Name: "mode", Default: presumedAbort, Values: []string{presumedAbort, presumedNothing}, Text: "presumed-abort: aborts are neither logged by the coordinator nor acknowledged"},
+		{Name: "vote-time", Default: "4", Min: 1, Max: 1_000_000, Text: "time to wait for the votes, or for PREPARE, in D"},
+		{Name: "retry-time", Default: "8", Min: 1, Max: 1_000_000, Text: "time to wait for ACK, or for the decision, before asking again, in D"},
 	},
 	Needs:     process.Needs{Topology: process.Centre},
 	Claims:    claims,
@@ -187,13 +189,14 @@ type machine struct {
 	voteTime    process.Duration
 	retryTime   process.Duration
 
-	phase phase // on disk it is the last one logged
+	phase phase // the durable value is the last one logged
 	ended bool  // the coordinator has logged END or needs none
 
 	voted bool // yes
-	asked bool // a participant has got PREPARE
+	asked bool // a participant has received PREPARE
 
-	// Of the coordinator: the participants that have voted, and sent ACK.
+	// Of the coordinator: the participants that have voted, and those that have
+	// sent ACK.
 	yes, no, acked process.Set
 }
 

@@ -38,7 +38,7 @@ var slugs = [...]string{"all-kept", "fifo", "loss", "duplication", "crash", "del
 
 // dropped says what the checker does instead.
 var dropped = [...]string{
-	"Links keep their order and lose and repeat nothing, nobody crashes, timers run out only while no message is on its way and nobody is inside. Where the algorithm needs synchrony, timers of elections and detectors run out also while somebody is inside, but a detector gives up nobody who is up.",
+	"Links keep their order and lose and duplicate nothing, no process crashes, and timers expire only while no message is in flight and no process is inside. If the algorithm needs synchrony, timers of elections and detectors also expire while a process is inside, but a detector never declares a live process failed.",
 	"Every message may overtake every other on its link.",
 	"One message may be lost.",
 	"One message may come twice, the second time whenever it likes.",
