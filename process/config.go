@@ -105,7 +105,7 @@ const MaxProcesses = 1<<leaderBits - 2
 
 func (c *Config) validate() error {
 	if c.N < 1 || c.N > MaxProcesses {
-		return fmt.Errorf("process: N is %d, it must be 1 to %d", c.N, MaxProcesses)
+		return fmt.Errorf("process: N: %d: must be 1 to %d", c.N, MaxProcesses)
 	}
 	if c.Labels != nil && len(c.Labels) != c.N {
 		return fmt.Errorf("process: %d labels for %d processes", len(c.Labels), c.N)

@@ -326,11 +326,11 @@ func (o *Option) validate(algorithm, value string) error {
 		if slices.Contains(o.Values, value) {
 			return nil
 		}
-		return fmt.Errorf("process: option %s of %s is %q, it must be one of [%s]",
+		return fmt.Errorf("process: option %s of %s: %q: must be one of [%s]",
 			o.Name, algorithm, value, strings.Join(o.Values, " "))
 	}
 	if n, err := strconv.Atoi(value); err != nil || n < o.Min || n > o.Max {
-		return fmt.Errorf("process: option %s of %s is %q, it must be a number from %d to %d",
+		return fmt.Errorf("process: option %s of %s: %q: must be a number from %d to %d",
 			o.Name, algorithm, value, o.Min, o.Max)
 	}
 	return nil

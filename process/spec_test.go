@@ -17,22 +17,22 @@ func TestValidate(t *testing.T) {
 	}
 	cases := map[string]*process.Config{
 		"":                         {N: 3, Options: set("m", "9")},
-		"N is 0, it must be 1 to":  {},
+		"N: 0: must be 1 to":       {},
 		"2 labels for 3 processes": {N: 3, Labels: []process.Label{1, 2}},
 		"label 7 is given to two":  {N: 2, Labels: []process.Label{7, 7}},
 		"delay -1 ns":              {N: 1, Delay: -1},
-		`mode of vote is "c", it must be one of [a b]`:       {N: 1, Options: set("mode", "c")},
-		`m of vote is "10", it must be a number from 1 to 9`: {N: 1, Options: set("m", "10")},
-		`has no option "k"; it has mode, m`:                  {N: 1, Options: set("k", "1")},
-		"coordinator has rank 3, ranks are 0 to 2":           {N: 3, Topology: process.Topology{Coordinator: 3}},
-		"does not visit all 3":                               {N: 3, Topology: process.Topology{Successor: []process.ID{1, 0, 2}}},
-		"ring of 2 for 3":                                    {N: 3, Topology: process.Topology{Successor: []process.ID{1, 0}}},
-		"ring leads to rank 5":                               {N: 2, Topology: process.Topology{Successor: []process.ID{5, 0}}},
-		"tree has 2 roots":                                   {N: 2, Topology: process.Topology{Parent: []process.ID{-1, -1}}},
-		"does not lead to a root":                            {N: 3, Topology: process.Topology{Parent: []process.ID{-1, 2, 1}}},
-		"tree of 1 for 2":                                    {N: 2, Topology: process.Topology{Parent: []process.ID{-1}}},
-		"1 voting sets for 2":                                {N: 2, Topology: process.Topology{Quorums: [][]process.ID{{0}}}},
-		"voting set of rank 0 names rank 9":                  {N: 1, Topology: process.Topology{Quorums: [][]process.ID{{9}}}},
+		`mode of vote: "c": must be one of [a b]`:       {N: 1, Options: set("mode", "c")},
+		`m of vote: "10": must be a number from 1 to 9`: {N: 1, Options: set("m", "10")},
+		`has no option "k"; it has mode, m`:             {N: 1, Options: set("k", "1")},
+		"coordinator has rank 3, ranks are 0 to 2":      {N: 3, Topology: process.Topology{Coordinator: 3}},
+		"does not visit all 3":                          {N: 3, Topology: process.Topology{Successor: []process.ID{1, 0, 2}}},
+		"ring of 2 for 3":                               {N: 3, Topology: process.Topology{Successor: []process.ID{1, 0}}},
+		"ring leads to rank 5":                          {N: 2, Topology: process.Topology{Successor: []process.ID{5, 0}}},
+		"tree has 2 roots":                              {N: 2, Topology: process.Topology{Parent: []process.ID{-1, -1}}},
+		"does not lead to a root":                       {N: 3, Topology: process.Topology{Parent: []process.ID{-1, 2, 1}}},
+		"tree of 1 for 2":                               {N: 2, Topology: process.Topology{Parent: []process.ID{-1}}},
+		"1 voting sets for 2":                           {N: 2, Topology: process.Topology{Quorums: [][]process.ID{{0}}}},
+		"voting set of rank 0 names rank 9":             {N: 1, Topology: process.Topology{Quorums: [][]process.ID{{9}}}},
 	}
 	for want, c := range cases {
 		err := spec.Validate(c)
@@ -50,7 +50,7 @@ func TestValidate(t *testing.T) {
 func TestCheck(t *testing.T) {
 	odd := &process.Spec{Name: "odd", Check: func(c *process.Config) error {
 		if c.N%2 == 0 {
-			return fmt.Errorf("odd: N is %d, it must be odd", c.N)
+			return fmt.Errorf("odd: N: %d: must be odd", c.N)
 		}
 		return nil
 	}}
@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 		if err := spec.Validate(&process.Config{N: 3}); err != nil {
 			t.Errorf("%s: %v", spec.Name, err)
 		}
-		if err := spec.Validate(&process.Config{N: 4}); err == nil || err.Error() != "odd: N is 4, it must be odd" {
+		if err := spec.Validate(&process.Config{N: 4}); err == nil || err.Error() != "odd: N: 4: must be odd" {
 			t.Errorf("%s: error is %v, it should be that of the check", spec.Name, err)
 		}
 	}

@@ -108,7 +108,7 @@ func validateTree(parent []ID, n int) error {
 		}
 	}
 	if roots != 1 {
-		return fmt.Errorf("process: tree has %d roots, it must have 1", roots)
+		return fmt.Errorf("process: tree has %d roots: must have 1", roots)
 	}
 	return nil
 }

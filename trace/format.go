@@ -54,7 +54,7 @@ func Formats() []string {
 func NewFormatWriter(name string, w io.Writer, h Header) (RecordWriter, error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("trace: format %q is not known, it must be one of %s", name, strings.Join(Formats(), ", "))
+		return nil, fmt.Errorf("trace: unknown format %q: must be one of %s", name, strings.Join(Formats(), ", "))
 	}
 	return formats[i].open(w, h)
 }

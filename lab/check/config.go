@@ -154,7 +154,7 @@ func (c *Config) Validate() error {
 	}
 	d := c.withDefaults()
 	if d.Process.N > maxProcesses {
-		return fmt.Errorf("check: N is %d, it must be 1 to %d", d.Process.N, maxProcesses)
+		return fmt.Errorf("check: N: %d: must be 1 to %d", d.Process.N, maxProcesses)
 	}
 	if err := c.Spec.Validate(&d.Process); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (c *Config) validateNumbers() error {
 		}
 	}
 	if c.MaxDepth < 0 {
-		return fmt.Errorf("check: depth %d, it must be 0, for no bound, or more", c.MaxDepth)
+		return fmt.Errorf("check: depth: %d: must be at least 0, where 0 means no bound", c.MaxDepth)
 	}
 	if c.Suspicions > 0 && c.Detector == process.NoDetector {
 		return fmt.Errorf("check: %d wrong suspicions, but %s asks no detector, and none was given to it", c.Suspicions, c.Spec.Name)

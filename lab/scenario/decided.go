@@ -27,7 +27,7 @@ func (r *reader) timers(n *yaml.Node) {
 		)
 		for _, key := range []string{"timer", "of", "delay"} {
 			if r.err == nil && !hasKey(item, key) {
-				r.complain(item, "a timer has no key %q, it must have one", key)
+				r.complain(item, "a timer: missing key %q", key)
 			}
 		}
 		if r.err != nil {

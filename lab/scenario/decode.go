@@ -48,21 +48,21 @@ var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 // document returns the top node of a file.
 func (d *decoder) document(text []byte) *yaml.Node {
 	if len(text) > maxSize {
-		d.complainAt(1, "the file has %d bytes, it must not have more than %d", len(text), maxSize)
+		d.complainAt(1, "the file has %d bytes: must have at most %d", len(text), maxSize)
 		return nil
 	}
 	reader := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, next yaml.Node
 	switch err := reader.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		d.complainAt(1, "the file is empty, it must at least name an algorithm")
+		d.complainAt(1, "the file is empty: must at least name an algorithm")
 		return nil
 	case err != nil:
 		d.complainYAML(err)
 		return nil
 	}
 	if err := reader.Decode(&next); !errors.Is(err, io.EOF) {
-		d.complainAt(next.Line, "the file goes on after the end of the document, it must have only one")
+		d.complainAt(next.Line, "the file has more than one document: must have only one")
 		return nil
 	}
 	return doc.Content[0]
@@ -121,7 +121,7 @@ func find(pairs []pair, name string) *yaml.Node {
 // nothing.
 func (d *decoder) pairs(n *yaml.Node, what string, refuse func(key string) string) []pair {
 	if n.Kind != yaml.MappingNode {
-		d.complain(n, "%s is %s, it must be a mapping of keys to values", what, kind(n))
+		d.complain(n, "%s: %s: must be a mapping of keys to values", what, kind(n))
 		return nil
 	}
 	pairs := make([]pair, 0, len(n.Content)/2)
@@ -129,7 +129,7 @@ func (d *decoder) pairs(n *yaml.Node, what string, refuse func(key string) strin
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode {
-			d.complain(key, "a key of %s is %s, it must be a word", what, kind(key))
+			d.complain(key, "a key of %s: %s: must be a word", what, kind(key))
 			return nil
 		}
 		if line, twice := seen[key.Value]; twice {
@@ -153,10 +153,10 @@ const maxItems = 100_000
 func (d *decoder) items(n *yaml.Node, what string) []*yaml.Node {
 	switch {
 	case n.Kind != yaml.SequenceNode:
-		d.complain(n, "%s is %s, it must be a list", what, kind(n))
+		d.complain(n, "%s: %s: must be a list", what, kind(n))
 		return nil
 	case len(n.Content) > maxItems:
-		d.complain(n, "%s has %d elements, it must not have more than %d", what, len(n.Content), maxItems)
+		d.complain(n, "%s has %d elements: must have at most %d", what, len(n.Content), maxItems)
 		return nil
 	}
 	return n.Content
@@ -188,7 +188,7 @@ func shorten(text string) string {
 // text returns a scalar as it is written.
 func (d *decoder) text(n *yaml.Node, what string) string {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		d.complain(n, "%s is %s, it must be one word or number", what, kind(n))
+		d.complain(n, "%s: %s: must be one word or number", what, kind(n))
 		return ""
 	}
 	return n.Value
@@ -199,7 +199,7 @@ func (d *decoder) number(n *yaml.Node, what string, lo, hi int) int {
 	text := d.scalar(n)
 	v, err := strconv.Atoi(text)
 	if err != nil || v < lo || v > hi {
-		d.complain(n, "%s is %s, it must be a whole number from %d to %d", what, kind(n), lo, hi)
+		d.complain(n, "%s: %s: must be a whole number from %d to %d", what, kind(n), lo, hi)
 		return lo
 	}
 	return v
@@ -209,7 +209,7 @@ func (d *decoder) number(n *yaml.Node, what string, lo, hi int) int {
 func (d *decoder) unsigned(n *yaml.Node, what string) uint64 {
 	v, err := strconv.ParseUint(d.scalar(n), 10, 64)
 	if err != nil {
-		d.complain(n, "%s is %s, it must be a whole number from 0 to 18446744073709551615", what, kind(n))
+		d.complain(n, "%s: %s: must be a whole number from 0 to 18446744073709551615", what, kind(n))
 	}
 	return v
 }
@@ -218,7 +218,7 @@ func (d *decoder) unsigned(n *yaml.Node, what string) uint64 {
 func (d *decoder) fraction(n *yaml.Node, what string, lo, hi float64) float64 {
 	v, err := strconv.ParseFloat(d.scalar(n), 64)
 	if err != nil || !(v >= lo && v <= hi) {
-		d.complain(n, "%s is %s, it must be a number from %v to %v", what, kind(n), lo, hi)
+		d.complain(n, "%s: %s: must be a number from %v to %v", what, kind(n), lo, hi)
 		return lo
 	}
 	return v
@@ -231,7 +231,7 @@ func (d *decoder) truth(n *yaml.Node, what string) bool {
 	case "false":
 		return false
 	}
-	d.complain(n, "%s is %s, it must be true or false", what, kind(n))
+	d.complain(n, "%s: %s: must be true or false", what, kind(n))
 	return false
 }
 

@@ -97,7 +97,7 @@ func (r *reader) faultFields(verb string, f *sim.Fault) []field {
 
 func (r *reader) healAll(n *yaml.Node) {
 	if r.scalar(n) != "all" {
-		r.complain(n, "heal is %s, it must be all: partitions heal together", kind(n))
+		r.complain(n, "heal: %s: must be all, because partitions heal together", kind(n))
 	}
 }
 

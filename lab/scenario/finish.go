@@ -69,10 +69,10 @@ func complete(cfg *sim.Config) error {
 	c := &cfg.Process
 	most := mostProcesses(cfg.Spec)
 	if c.N < 1 || c.N > most {
-		return fmt.Errorf("n is %d, for %s it must be 1 to %d", c.N, cfg.Spec.Name, most)
+		return fmt.Errorf("n: %d: must be 1 to %d for %s", c.N, most, cfg.Spec.Name)
 	}
 	if c.N > maxWatched && watchesMany(cfg) {
-		return fmt.Errorf("n is %d, for %s it must be 1 to %d while clients are %s and what happened before what is watched", c.N, cfg.Spec.Name, maxWatched, cfg.Workload.Regime)
+		return fmt.Errorf("n: %d: must be 1 to %d for %s while clients are %s and causality is watched", c.N, maxWatched, cfg.Spec.Name, cfg.Workload.Regime)
 	}
 	if cfg.Spec.Needs.Topology == process.Quorums && c.Topology.Quorums == nil {
 		c.Topology.Quorums = process.VotingSets(c.N)
@@ -83,7 +83,7 @@ func complete(cfg *sim.Config) error {
 // finish asks the simulator for its opinion of the whole.
 func (r *reader) finish(top *yaml.Node) {
 	if r.cfg.Process.N == 0 {
-		r.complain(top, "the scenario does not say how many processes there are, it must have n or labels")
+		r.complain(top, "the number of processes is missing: set n or labels")
 		return
 	}
 	if err := complete(&r.cfg); err != nil {

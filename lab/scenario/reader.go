@@ -69,7 +69,7 @@ func (r *reader) all(top *yaml.Node) {
 		field{"expect", r.expectation},
 	)
 	if r.err == nil && cfg.Spec == nil {
-		r.complain(top, "the scenario names no algorithm, it must have a line such as algorithm: lamport")
+		r.complain(top, "the algorithm is missing: add a line such as algorithm: lamport")
 	}
 }
 
@@ -88,7 +88,7 @@ func (r *reader) keyed(n *yaml.Node) bool {
 	case "shared":
 		return false
 	}
-	r.complain(n, "draws is %s, it must be keyed or shared", kind(n))
+	r.complain(n, "draws: %s: must be keyed or shared", kind(n))
 	return false
 }
 
@@ -96,7 +96,7 @@ func (r *reader) keyed(n *yaml.Node) bool {
 func (r *reader) unit(n *yaml.Node) process.Duration {
 	t, ok := ParseTime(r.scalar(n), 0)
 	if !ok || t < process.Microsecond || t > process.Second {
-		r.complain(n, "d is %s, it must be a time with its unit, such as 5ms, from 1us to 1s", kind(n))
+		r.complain(n, "d: %s: must be a time with its unit, such as 5ms, from 1us to 1s", kind(n))
 	}
 	return t
 }
@@ -136,7 +136,7 @@ func (r *reader) electionLabels(n *yaml.Node) {
 func (r *reader) process(n *yaml.Node, what string) process.ID {
 	label, err := strconv.ParseUint(r.scalar(n), 10, 64)
 	if err != nil {
-		r.complain(n, "%s is %s, it must be the label of a process", what, kind(n))
+		r.complain(n, "%s: %s: must be the label of a process", what, kind(n))
 		return 0
 	}
 	return r.labelled(n, process.Label(label), what)
@@ -199,7 +199,7 @@ func (r *reader) option(n *yaml.Node, o *process.Option) {
 	case o.Values == nil:
 		r.number(n, "option "+o.Name, o.Min, o.Max)
 	case !slices.Contains(o.Values, value):
-		r.complain(n, "option %s is %q, it must be one of %s", o.Name, shorten(value), strings.Join(o.Values, ", "))
+		r.complain(n, "option %s: %q: must be one of %s", o.Name, shorten(value), strings.Join(o.Values, ", "))
 	}
 	r.cfg.Process.Options = append(r.cfg.Process.Options, process.OptionValue{Name: o.Name, Value: value})
 }

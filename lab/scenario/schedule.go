@@ -29,7 +29,7 @@ func (r *reader) schedule(n *yaml.Node) {
 		field{"rest", func(n *yaml.Node) {
 			rest := slices.Index(rests, r.scalar(n))
 			if rest < 0 {
-				r.complain(n, "rest is %s, it must be wait or run", kind(n))
+				r.complain(n, "rest: %s: must be wait or run", kind(n))
 			}
 			s.Rest = rest == 1
 		}},
@@ -83,7 +83,7 @@ type words struct {
 }
 
 func (w *words) complain() {
-	w.reader.complain(w.node, "a turn is %q, it must be one such as REQ 1>2, fire retry 2, acquire 1 or wait 5", shorten(w.node.Value))
+	w.reader.complain(w.node, "a turn: %q: must be one such as REQ 1>2, fire retry 2, acquire 1 or wait 5", shorten(w.node.Value))
 }
 
 // next returns the next word, or nothing.

@@ -77,7 +77,7 @@ func TestRandomSchedules(t *testing.T) {
 						t.Fatal(err)
 					}
 					if _, o, _ := held(t, other); o.Result.Untaken == nil || o.Result.Untaken.Why != c.Why {
-						t.Fatalf("%s\n%s is refused with %v, it must be %q", full, s.TurnText(&c.Turn), o.Unmet, c.Why)
+						t.Fatalf("%s\n%s: refused with %v: must be %q", full, s.TurnText(&c.Turn), o.Unmet, c.Why)
 					}
 				}
 				possible = append(possible, "wait 2.5")

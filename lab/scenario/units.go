@@ -52,7 +52,7 @@ func ParseTime(text string, delay process.Duration) (process.Duration, bool) {
 func (r *reader) time(n *yaml.Node, what string) process.Duration {
 	t, ok := ParseTime(r.scalar(n), r.cfg.Process.D())
 	if !ok {
-		r.complain(n, "%s is %s, it must be a time such as 3, 2.5D or 5ms, up to a year", what, kind(n))
+		r.complain(n, "%s: %s: must be a time such as 3, 2.5D or 5ms, up to a year", what, kind(n))
 	}
 	return t
 }
@@ -61,7 +61,7 @@ func (r *reader) time(n *yaml.Node, what string) process.Duration {
 func (r *reader) offset(n *yaml.Node, what string) process.Duration {
 	t, ok := parseTime(r.scalar(n), r.cfg.Process.D())
 	if !ok {
-		r.complain(n, "%s is %s, it must be a time such as 3, -2.5D or 5ms, up to a year", what, kind(n))
+		r.complain(n, "%s: %s: must be a time such as 3, -2.5D or 5ms, up to a year", what, kind(n))
 	}
 	return t
 }
@@ -80,7 +80,7 @@ func (r *reader) delay(n *yaml.Node, what string) sim.Delay {
 func (r *reader) listOfDelays(n *yaml.Node, what string) sim.Delay {
 	items := r.items(n, what)
 	if len(items) == 0 {
-		r.complain(n, "%s is an empty list, it must have at least one time", what)
+		r.complain(n, "%s is an empty list: must have at least one time", what)
 		return sim.Delay{}
 	}
 	times := make([]process.Duration, len(items))
@@ -114,7 +114,7 @@ func (r *reader) distribution(n *yaml.Node, what string) sim.Delay {
 	default:
 		lo, hi := r.time(ends[0], what+" least"), r.time(ends[1], what+" most")
 		if hi < lo {
-			r.complain(n, "%s ends before it begins, it must be [least, most]", what)
+			r.complain(n, "%s ends before it begins: must be [least, most]", what)
 		}
 		return sim.Uniform(lo, hi)
 	}

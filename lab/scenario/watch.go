@@ -16,7 +16,7 @@ func (r *reader) watch(n *yaml.Node) {
 	for _, item := range r.items(n, "watch") {
 		judge := r.judge(item)
 		if judge == nil && r.err == nil {
-			r.complain(item, "a promise to watch is empty, it must name a property")
+			r.complain(item, "a property to watch is empty: must be a name")
 		}
 		r.cfg.Judges = append(r.cfg.Judges, judge)
 	}

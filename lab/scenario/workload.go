@@ -58,7 +58,7 @@ var (
 // verb returns the key of a mapping that says what it is about.
 func (r *reader) verb(n *yaml.Node, what string, verbs []string) string {
 	if n.Kind != yaml.MappingNode {
-		r.complain(n, "%s is %s, it must be a mapping such as {at: 3, %s: 2}", what, kind(n), verbs[0])
+		r.complain(n, "%s: %s: must be a mapping such as {at: 3, %s: 2}", what, kind(n), verbs[0])
 		return ""
 	}
 	found := ""
@@ -66,7 +66,7 @@ func (r *reader) verb(n *yaml.Node, what string, verbs []string) string {
 		switch {
 		case !slices.Contains(verbs, key.Value):
 		case found != "":
-			r.complain(key, "%s is both %s and %s, it must be one of them", what, found, key.Value)
+			r.complain(key, "%s is both %s and %s: must be one of them", what, found, key.Value)
 		default:
 			found = key.Value
 		}
@@ -85,7 +85,7 @@ func (r *reader) complainVerb(n *yaml.Node, what string, verbs []string) {
 			return
 		}
 	}
-	r.complain(n, "%s does not say what happens, it must have one of the keys %s", what, strings.Join(verbs, ", "))
+	r.complain(n, "%s does not say what happens: must have one of the keys %s", what, strings.Join(verbs, ", "))
 }
 
 // keys returns the keys of a mapping.
@@ -133,7 +133,7 @@ func (r *reader) command(n *yaml.Node) sim.Command {
 func (r *reader) vote(n *yaml.Node) int64 {
 	vote := slices.Index(process.VoteNames, r.scalar(n))
 	if vote < 0 {
-		r.complain(n, "vote is %s, it must be yes or no", kind(n))
+		r.complain(n, "vote: %s: must be yes or no", kind(n))
 	}
 	return int64(vote)
 }
@@ -148,7 +148,7 @@ func (r *reader) verbMapping(n *yaml.Node, what string, required []string, field
 	}
 	for _, name := range required {
 		if r.err == nil && !hasKey(n, name) {
-			r.complain(n, "%s has no key %q, it must have one", what, name)
+			r.complain(n, "%s: missing key %q", what, name)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (r *reader) hold(n *yaml.Node) process.Duration {
 	}
 	t, ok := ParseTime(r.scalar(n), r.cfg.Process.D())
 	if !ok || t == 0 {
-		r.complain(n, "hold is %s, it must be a time above 0 such as 3, 2.5D or 5ms, or release", kind(n))
+		r.complain(n, "hold: %s: must be a time above 0 such as 3, 2.5D or 5ms, or release", kind(n))
 	}
 	return t
 }

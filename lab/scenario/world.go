@@ -64,7 +64,7 @@ func (r *reader) tree(n *yaml.Node) []process.ID {
 	case "binary":
 		return process.BinaryTree(count)
 	}
-	r.complain(n, "tree is %s, it must be star, line, binary or {child: parent}", kind(n))
+	r.complain(n, "tree: %s: must be star, line, binary or {child: parent}", kind(n))
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (r *reader) explicitTree(n *yaml.Node) []process.ID {
 func (r *reader) byLabel(n *yaml.Node, what string) []pair {
 	return r.pairs(n, what, func(key string) string {
 		if _, err := strconv.ParseUint(key, 10, 64); err != nil {
-			return what + " has the key " + strconv.Quote(shorten(key)) + ", it must be the label of a process"
+			return what + " has the key " + strconv.Quote(shorten(key)) + ": must be the label of a process"
 		}
 		return ""
 	})
@@ -113,7 +113,7 @@ func (r *reader) quorums(n *yaml.Node) [][]process.ID {
 		}
 		return sets
 	}
-	r.complain(n, "quorums is %s, it must be grid, plane, tree, {tree-without: [labels]} or {member: [voting set]}", kind(n))
+	r.complain(n, "quorums: %s: must be grid, plane, tree, {tree-without: [labels]} or {member: [voting set]}", kind(n))
 	return nil
 }
 

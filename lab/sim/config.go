@@ -130,7 +130,7 @@ func (l Link) validate(what string) error {
 		value float64
 	}{{"drop", l.Drop}, {"duplicate", l.Duplicate}, {"reorder", l.Reorder}} {
 		if !(p.value >= 0 && p.value <= 1) {
-			return fmt.Errorf("sim: %s has %s probability %v, it must be 0 to 1", what, p.name, p.value)
+			return fmt.Errorf("sim: %s: %s probability: %v: must be 0 to 1", what, p.name, p.value)
 		}
 	}
 	return l.Delay.validate(what + " delay")
@@ -206,11 +206,11 @@ func (c *Config) validateClocks() error {
 	}
 	for p, clock := range c.Clocks {
 		if clock.Drift < -maxDrift || clock.Drift > maxDrift {
-			return fmt.Errorf("sim: clock of %s drifts by %d ppm, it must be within %d ppm",
+			return fmt.Errorf("sim: drift of the clock of %s: %d ppm: must be within %d ppm",
 				c.Process.Text(process.ID(p)), clock.Drift, maxDrift)
 		}
 		if clock.Offset < -longest || clock.Offset > longest {
-			return fmt.Errorf("sim: clock of %s starts at %d, it must be within %d",
+			return fmt.Errorf("sim: offset of the clock of %s: %d: must be within %d",
 				c.Process.Text(process.ID(p)), clock.Offset, longest)
 		}
 	}
@@ -223,13 +223,13 @@ func (c *Config) validateLimit() error {
 		return fmt.Errorf("sim: limit of %d ns, %d entries after %d must not be negative", l.Until, l.Entries, l.Warmup)
 	}
 	if l.Until > endOfTime {
-		return fmt.Errorf("sim: limit is %d ns, it must not exceed %d", l.Until, endOfTime)
+		return fmt.Errorf("sim: limit: %d ns: must not exceed %d", l.Until, endOfTime)
 	}
 	if o := c.Oracle; o.Detect < 0 || o.Elect < 0 || o.Detect > longest || o.Elect > longest {
-		return fmt.Errorf("sim: oracle takes %d ns to detect and %d ns to elect, it must be 0 to %d", o.Detect, o.Elect, longest)
+		return fmt.Errorf("sim: oracle takes %d ns to detect and %d ns to elect: must be 0 to %d", o.Detect, o.Elect, longest)
 	}
 	if c.KeepGoing < 0 {
-		return fmt.Errorf("sim: to keep going for %d violations makes no sense, it must be 0 or more", c.KeepGoing)
+		return fmt.Errorf("sim: keep-going: %d violations: must be at least 0", c.KeepGoing)
 	}
 	return nil
 }

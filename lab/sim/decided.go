@@ -33,7 +33,7 @@ func (c *Config) validateDecided() error {
 	}
 	for i, choice := range c.Choices {
 		if choice < 0 {
-			return fmt.Errorf("sim: choice %d is %d, it must not be negative", i+1, choice)
+			return fmt.Errorf("sim: choice %d: %d: must not be negative", i+1, choice)
 		}
 	}
 	return nil

@@ -128,7 +128,7 @@ func (c *Config) validateFault(f *Fault) error {
 		return fmt.Errorf("it happens at %d for %d, times must be 0 to %d", f.At, f.For, endOfTime)
 	}
 	if f.By < -endOfTime || f.By > endOfTime {
-		return fmt.Errorf("by is %d, it must be within %d", f.By, endOfTime)
+		return fmt.Errorf("by: %d: must be within %d", f.By, endOfTime)
 	}
 	switch f.Kind {
 	case Crash, CrashInStep, Restart, Pause, Resume, Drift, Jump, Corrupt, SlowDisk:
@@ -139,7 +139,7 @@ func (c *Config) validateFault(f *Fault) error {
 		return c.validateLose(f)
 	case Forge:
 		if f.Message == "" || f.From == process.None || f.To == process.None || f.From == f.To {
-			return fmt.Errorf("message is %q, it must have a name and go from one process to another", f.Message)
+			return fmt.Errorf("message: %q: must have a name and go from one process to another", f.Message)
 		}
 		return c.validateLose(f)
 	case Heal:
@@ -156,7 +156,7 @@ func (c *Config) validateProcessFault(f *Fault) error {
 		return fmt.Errorf("it happens after %d effects, the number must not be negative", f.Effects)
 	}
 	if f.Drift < -maxDrift || f.Drift > maxDrift {
-		return fmt.Errorf("drift is %d ppm, it must be within %d ppm", f.Drift, maxDrift)
+		return fmt.Errorf("drift: %d ppm: must be within %d ppm", f.Drift, maxDrift)
 	}
 	if f.Kind == Corrupt && (c.Spec.Corruption == nil || f.State < 0 || f.State >= len(c.Spec.Corruption.States(f.Process, &c.Process))) {
 		return fmt.Errorf("%s has no state %d that a fault may leave", c.Spec.Name, f.State)
@@ -166,7 +166,7 @@ func (c *Config) validateProcessFault(f *Fault) error {
 
 func (c *Config) validateSide(side []process.ID) error {
 	if len(side) == 0 {
-		return fmt.Errorf("side is empty, it must name the processes that are cut off")
+		return fmt.Errorf("side is empty: must name the processes that are cut off")
 	}
 	for _, p := range side {
 		if !c.exists(p) {
@@ -183,10 +183,10 @@ func (c *Config) validateLose(f *Fault) error {
 		}
 	}
 	if f.Count < 0 {
-		return fmt.Errorf("count is %d, it must be 1 or more", f.Count)
+		return fmt.Errorf("count: %d: must be 1 or more", f.Count)
 	}
 	if f.Skip < 0 {
-		return fmt.Errorf("skip is %d, it must be 0 or more", f.Skip)
+		return fmt.Errorf("skip: %d: must be 0 or more", f.Skip)
 	}
 	if f.Message != "" && !hasMessage(c.Spec, f.Message) {
 		return fmt.Errorf("%s has no message %q", c.Spec.Name, f.Message)

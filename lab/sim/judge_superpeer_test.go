@@ -12,7 +12,7 @@ import (
 // last one breaks its promise, unless one of the others is no client any more: for
 // the judge as little as for the super-peer.
 func TestJudgeOfTheCap(t *testing.T) {
-	const most = "1 has 3 clients, it may have 2"
+	const most = "1 has 3 clients, the limit is 2"
 	noSplit := *superpeer.Spec
 	noSplit.New = superpeer.Flaw{NoSplit: true}.New
 	late := func(p process.ID, at process.Duration) sim.Fault {

@@ -117,7 +117,7 @@ func (c *Config) validateSchedule() error {
 		return nil
 	}
 	if c.Schedule.After > endOfTime {
-		return fmt.Errorf("sim: schedule begins at %d, it must be %d at most", c.Schedule.After, endOfTime)
+		return fmt.Errorf("sim: schedule begins at %d: must be at most %d", c.Schedule.After, endOfTime)
 	}
 	for i := range c.Schedule.Turns {
 		if err := c.Schedule.Turns[i].validate(c); err != nil {
@@ -131,7 +131,7 @@ func (t *Turn) validate(c *Config) error {
 	switch t.Kind {
 	case Arrive, Vanish:
 		if t.Message == "" || t.From == process.None || t.To == process.None {
-			return fmt.Errorf("message is %q, it must have a name and both ends", t.Message)
+			return fmt.Errorf("message: %q: must have a name and both ends", t.Message)
 		}
 		return c.validateLose(&Fault{Message: t.Message, From: t.From, To: t.To, Skip: t.Skip})
 	case Expire:
@@ -140,7 +140,7 @@ func (t *Turn) validate(c *Config) error {
 		return t.Command.validate(c)
 	case Pass:
 		if t.Length <= 0 || t.Length > longest {
-			return fmt.Errorf("%d pass, it must be 1 to %d", t.Length, longest)
+			return fmt.Errorf("length: %d: must be 1 to %d", t.Length, longest)
 		}
 		return nil
 	}

@@ -103,7 +103,7 @@ func (w *Workload) validate(c *Config) error {
 		}
 	}
 	if w.Patience < 0 || w.Patience > longest {
-		return fmt.Errorf("sim: patience is %d, it must be 0 to %d", w.Patience, longest)
+		return fmt.Errorf("sim: patience: %d: must be 0 to %d", w.Patience, longest)
 	}
 	for i := range w.Commands {
 		if err := w.Commands[i].validate(c); err != nil {

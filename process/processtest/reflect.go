@@ -81,7 +81,7 @@ func misplaced(m process.Machine, c *process.Config) error {
 	}
 	v := reflect.ValueOf(m)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
-		return fmt.Errorf("machine is a %s, it must be a pointer to a struct", v.Type())
+		return fmt.Errorf("machine is a %s: must be a pointer to a struct", v.Type())
 	}
 	named := map[uintptr]bool{}
 	for _, view := range process.View(m, c) {

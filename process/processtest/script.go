@@ -153,7 +153,7 @@ func setTree(c *process.Config, a datadriven.CmdArg) error {
 	}
 	shape := shapes[strings.Join(a.Vals, "")]
 	if shape == nil {
-		return fmt.Errorf("tree is %v, it must be binary, star or line", a.Vals)
+		return fmt.Errorf("tree: %v: must be binary, star or line", a.Vals)
 	}
 	c.Topology.Parent = shape(c.N)
 	return nil
@@ -185,7 +185,7 @@ func argNumbers(a datadriven.CmdArg) ([]int64, error) {
 	for _, v := range a.Vals {
 		n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
 		if err != nil {
-			return []int64{0}, fmt.Errorf("%s is %q, it must be a number", a.Key, v)
+			return []int64{0}, fmt.Errorf("%s: %q: must be a number", a.Key, v)
 		}
 		numbers = append(numbers, n)
 	}

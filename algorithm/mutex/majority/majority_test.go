@@ -58,9 +58,9 @@ func TestSizes(t *testing.T) {
 
 func TestBadSizes(t *testing.T) {
 	cases := map[string][2]string{
-		"replicas is 6, it must be at most 5":    {"6", "0"},
-		"votes is 2 of 4 replicas, it must be":   {"4", "2"},
-		"more than half and at most all: 3 to 4": {"4", "5"},
+		"replicas: 6: must be at most 5":         {"6", "0"},
+		"votes: 2 of 4 replicas: must be":        {"4", "2"},
+		"more than half and at most all, 3 to 4": {"4", "5"},
 	}
 	for want, sizes := range cases {
 		c := &process.Config{N: 5, Options: []process.OptionValue{option("replicas", sizes[0]), option("votes", sizes[1])}}

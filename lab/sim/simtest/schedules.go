@@ -110,7 +110,7 @@ func seeds(t *testing.T) (from, to uint64) {
 		}
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			t.Fatalf("%s is %q, it must be a number", name, text)
+			t.Fatalf("%s: %q: must be a number", name, text)
 		}
 		return n
 	}
