@@ -20,6 +20,15 @@ func (t *Topology) Next(p ID, n int) ID {
 	return t.Successor[p]
 }
 
+// Ring returns the processes in the order in which the ring of n visits them, from 0 on.
+func (t *Topology) Ring(n int) []ID {
+	order := make([]ID, 0, n)
+	for p := ID(0); len(order) < n; p = t.Next(p, n) {
+		order = append(order, p)
+	}
+	return order
+}
+
 // Ring returns the successors of a ring that visits the processes in the given order.
 func Ring(order ...ID) []ID {
 	successor := make([]ID, len(order))

@@ -124,7 +124,7 @@ func (c *clock) text(t int64) string {
 
 // lines draws what a process is while it is up, down or paused.
 func (d *drawing) lines() {
-	for lane := range d.header.Labels {
+	for lane := range d.header.lanes() {
 		y, x := headHeight-14, d.x(lane)
 		for i := range d.spans {
 			s := &d.spans[i]
@@ -216,7 +216,7 @@ func (d *drawing) arrow(a *arrow) {
 		class, escaped(a.title()), a.fromX, a.fromY, a.toX, a.toY, a.end())
 	// Heartbeats are many and say the same; their texts would cover each other.
 	if a.class != process.Heartbeat.String() {
-		d.placer.place(fmt.Sprintf("t t%d", d.colour(a.name)), d.along(a))
+		d.placer.placeText(fmt.Sprintf("t t%d", d.colour(a.name)), d.along(a))
 	}
 }
 
@@ -234,8 +234,8 @@ func (a *arrow) title() string {
 
 func (d *drawing) allLabels() {
 	d.placer.settle()
-	for i := range d.placer.placed {
-		d.label(&d.placer.placed[i].label)
+	for _, l := range d.placer.readable() {
+		d.label(&l)
 	}
 }
 
@@ -258,7 +258,7 @@ func thousandths(n int) string { return strconv.FormatFloat(float64(n)/whole, 'f
 // heads names the lines, at the top and again where the top is out of sight.
 func (d *drawing) heads() {
 	for _, y := range append([]int{headHeight - 38}, d.clock.heads...) {
-		for lane, label := range d.header.Labels {
+		for lane, label := range d.header.lanes() {
 			name := d.header.name(label)
 			width := max(30, textWidth(name)+18)
 			d.printf(`<rect class="box" x="%d" y="%d" width="%d" height="24" rx="6"/>`, d.x(lane)-width/2, y, width)

@@ -77,6 +77,7 @@ type placer struct {
 type placement struct {
 	label
 	candidates []label
+	optional   bool // the text can be left out: that of an arrow is in its title too
 }
 
 func newPlacer() placer { return placer{labels: grid{}, arrows: grid{}} }
@@ -100,6 +101,12 @@ func (p *placer) place(class string, candidates []label) {
 	at.class = class
 	p.labels.add(at.middle())
 	p.placed = append(p.placed, at)
+}
+
+// placeText takes the candidate that is least in the way for a text that can be left out.
+func (p *placer) placeText(class string, candidates []label) {
+	p.place(class, candidates)
+	p.placed[len(p.placed)-1].optional = true
 }
 
 // best returns the candidate that is least in the way, of equals the first.
@@ -126,6 +133,24 @@ func (p *placer) settle() {
 		at.class = class
 		p.labels.add(at.middle())
 	}
+}
+
+// readable returns the labels, without those texts that would cover another label.
+func (p *placer) readable() []label {
+	var kept []label
+	shown := grid{}
+	for _, optional := range []bool{false, true} {
+		for i := range p.placed {
+			at := &p.placed[i]
+			points := at.middle()
+			if at.optional != optional || optional && shown.near(points, labelRoom) > 0 {
+				continue
+			}
+			shown.add(points)
+			kept = append(kept, at.label)
+		}
+	}
+	return kept
 }
 
 // avoid keeps labels off an arrow.

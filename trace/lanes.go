@@ -12,7 +12,7 @@ type lanes map[process.Label]int
 
 func newLanes(h Header) lanes {
 	l := make(lanes, len(h.Labels))
-	for i, label := range h.Labels {
+	for i, label := range h.lanes() {
 		l[label] = i
 	}
 	return l

@@ -14,6 +14,7 @@ const (
 	leastGap    = 26 // between one time and the next
 	flightGap   = 64 // for as long as a message usually takes
 	mostGap     = 116
+	textGap     = 20 // for each text between two lines, where many messages leave at one time
 	laneMin     = 92
 	laneEasy    = 150 // what a few lanes have at least, so that texts need not cross
 	fewLanes    = 600 // what they share at least
@@ -89,6 +90,7 @@ type moment struct {
 	time  int64
 	top   int
 	rows  int
+	sent  int  // how many messages leave here that arrive
 	broke bool // the time before it is not to scale
 }
 
@@ -183,7 +185,13 @@ func (p *picture) placeRecords() {
 		moments[i], shows[i] = len(p.clock.moments)-1, row-firstRow
 		p.clock.moments[moments[i]].rows = layout.Rows() - firstRow
 	}
-	p.bottom = p.clock.scale(p.usualFlight()) + 34
+	for i := range p.records {
+		r := &p.records[i]
+		if cause, known := p.at[r.Cause]; known && r.delivers() && moments[cause] >= 0 {
+			p.clock.moments[moments[cause]].sent++
+		}
+	}
+	p.bottom = p.clock.scale(p.usualFlight(), max(1, len(p.header.Labels)-1)) + 34
 	p.placeRows(moments, shows)
 	if p.header.Clock == "real" && len(p.clock.moments) > 0 {
 		p.clock.origin = p.clock.moments[0].time
@@ -231,8 +239,9 @@ func (p *picture) usualFlight() int64 {
 	return lengths[len(lengths)/2]
 }
 
-// scale places the moments, and returns where the last one ends.
-func (c *clock) scale(flight int64) (end int) {
+// scale places the moments, and returns where the last one ends. Where more messages leave
+// at one time than have room for their texts between the lines, time is stretched.
+func (c *clock) scale(flight int64, between int) (end int) {
 	y, heads := headHeight+24, headHeight
 	for i := range c.moments {
 		m := &c.moments[i]
@@ -240,6 +249,7 @@ func (c *clock) scale(flight int64) (end int) {
 			before := &c.moments[i-1]
 			var gap int
 			gap, m.broke = gapFor(before.time, m.time, flight)
+			gap = max(gap, min(textGap*(before.sent/between), 3*mostGap))
 			y += max(leastGap, gap-(before.rows-1)*rowHeight)
 		}
 		if y-heads > headsAgain && m.broke {

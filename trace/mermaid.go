@@ -41,7 +41,7 @@ func NewMermaidWriter(w io.Writer, h Header) (*MermaidWriter, error) {
 		"accTitle: " + mermaidText(h.title()),
 		"accDescr: What the processes of one run sent each other, from top to bottom.",
 	}
-	for _, label := range h.Labels {
+	for _, label := range h.lanes() {
 		lines = append(lines, "participant "+participant(label)+" as "+h.name(label))
 	}
 	if err := m.write("the head of the diagram", lines); err != nil {

@@ -52,7 +52,7 @@ type event struct {
 func NewShiVizWriter(w io.Writer, h Header) (*ShiVizWriter, error) {
 	s := &ShiVizWriter{buf: bufio.NewWriter(w), events: map[uint64]event{}}
 	s.sequence.lanes = newLanes(h)
-	for _, label := range h.Labels {
+	for _, label := range h.lanes() {
 		s.names = append(s.names, text(label))
 	}
 	s.names = append(s.names, network)

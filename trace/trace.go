@@ -29,6 +29,7 @@ type Header struct {
 	Clock     string            `json:"clock"`  // "virtual" or "real"; times are in nanoseconds
 	Algorithm string            `json:"algorithm"`
 	Labels    []process.Label   `json:"labels"`             // of the processes, by rank
+	Ring      []process.Label   `json:"ring,omitempty"`     // whom the ring visits, in order, if not by rank
 	Traitors  []process.Label   `json:"traitors,omitempty"` // of those that are Byzantine
 	Options   map[string]string `json:"options,omitempty"`
 	Seed      uint64            `json:"seed,omitempty"`
@@ -40,6 +41,11 @@ func NewHeader(source, clock string, spec *process.Spec, c *process.Config) Head
 	for p := range process.ID(c.N) {
 		h.Labels = append(h.Labels, c.Label(p))
 	}
+	if ring := c.Topology.Ring(c.N); !slices.IsSorted(ring) {
+		for _, p := range ring {
+			h.Ring = append(h.Ring, c.Label(p))
+		}
+	}
 	for _, o := range c.Options {
 		if h.Options == nil {
 			h.Options = map[string]string{}
@@ -47,6 +53,15 @@ func NewHeader(source, clock string, spec *process.Spec, c *process.Config) Head
 		h.Options[o.Name] = o.Value
 	}
 	return h
+}
+
+// lanes returns the processes in the order in which a picture shows them, so that the
+// messages of a ring go from one line to the next.
+func (h *Header) lanes() []process.Label {
+	if len(h.Ring) == len(h.Labels) {
+		return h.Ring
+	}
+	return h.Labels
 }
 
 // name is what a picture calls a process.
